@@ -35,21 +35,12 @@ fn checked_out_commit() -> Option<String> {
     if env::var("PROFILE").ok()? != "release" || !Path::new(".git").exists() {
         return None;
     }
-    println!(
-        "cargo::rerun-if-changed={}",
-        git(&["rev-parse", "--git-path", "logs/HEAD"])?
-    );
+    println!("cargo::rerun-if-changed={}", git(&["rev-parse", "--git-path", "logs/HEAD"])?);
     // They decide whether the tree is dirty, and their change compiles sipgen anyway.
     for input in ["Cargo.lock", "Cargo.toml", "src", "templates"] {
         println!("cargo::rerun-if-changed={input}");
     }
-    git(&[
-        "describe",
-        "--always",
-        "--exclude=*",
-        "--abbrev=40",
-        "--dirty",
-    ])
+    git(&["describe", "--always", "--exclude=*", "--abbrev=40", "--dirty"])
 }
 
 fn git(arguments: &[&str]) -> Option<String> {

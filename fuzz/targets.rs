@@ -49,9 +49,8 @@ pub(crate) fn documents(data: &[u8]) {
         let _ = document.mentions_kind(&["BareMetalHost"]);
         Some(document.origin.at(["metadata", "labels", "a"]))
     };
-    let places: Vec<Place> = repo
-        .scan(&["file.yaml".into()], |_, _| true, read)
-        .unwrap_or_default();
+    let places: Vec<Place> =
+        repo.scan(&["file.yaml".into()], |_, _| true, read).unwrap_or_default();
     let mut texts = Texts::new(&repo);
     for place in places.iter().take(20) {
         let Position { line, .. } = texts.position(place);
@@ -110,26 +109,17 @@ fn one_object(data: &[u8]) {
 
 /// A file with SIPClusters.
 pub(crate) fn sip_cluster(data: &[u8]) {
-    run(repo([
-        ("cluster.yaml", data.to_vec()),
-        ("hosts.yaml", HOSTS.into()),
-    ]));
+    run(repo([("cluster.yaml", data.to_vec()), ("hosts.yaml", HOSTS.into())]));
 }
 
 /// A file with Provisionings and Softwares, beside hosts that may be their machines.
 pub(crate) fn provisioning(data: &[u8]) {
-    run(repo([
-        ("cluster.yaml", data.to_vec()),
-        ("hosts.yaml", MACHINES.into()),
-    ]));
+    run(repo([("cluster.yaml", data.to_vec()), ("hosts.yaml", MACHINES.into())]));
 }
 
 /// A file with hosts, their network data and their hardware.
 pub(crate) fn bare_metal_host(data: &[u8]) {
-    run(repo([
-        ("cluster.yaml", cluster(SELECTOR).into()),
-        ("hosts.yaml", data.to_vec()),
-    ]));
+    run(repo([("cluster.yaml", cluster(SELECTOR).into()), ("hosts.yaml", data.to_vec())]));
 }
 
 /// The network data in a Secret.
@@ -154,18 +144,12 @@ pub(crate) fn settings(data: &[u8]) {
 
 /// Two kustomizations, of which the second one stands behind the first NUL byte.
 pub(crate) fn kustomization(data: &[u8]) {
-    let middle = data
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(data.len());
+    let middle = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
     let (above, below) = data.split_at(middle);
     run(repo([
         ("cluster.yaml", cluster(SELECTOR).into()),
         ("kustomization.yaml", above.to_vec()),
-        (
-            "hosts/kustomization.yaml",
-            below.strip_prefix(b"\0").unwrap_or(below).to_vec(),
-        ),
+        ("hosts/kustomization.yaml", below.strip_prefix(b"\0").unwrap_or(below).to_vec()),
         ("hosts/hosts.yaml", HOSTS.into()),
     ]));
 }
@@ -177,10 +161,7 @@ pub(crate) fn ssh_key(data: &[u8]) {
         "{{jumpHost: [{{image: a, nodeInterfaceId: oam-ipv4, clusterIP: 192.0.2.1, nodePort: 30022, \
          sshAuthorizedKeys: [{key}]}}]}}"
     );
-    run(repo([(
-        "cluster.yaml",
-        format!("{}  services: {services}\n", cluster(SELECTOR)).into(),
-    )]));
+    run(repo([("cluster.yaml", format!("{}  services: {services}\n", cluster(SELECTOR)).into())]));
 }
 
 /// The address of a host's BMC, which a jump host has to reach.
@@ -189,10 +170,7 @@ pub(crate) fn bmc_address(data: &[u8]) {
                     hostKeys: {ephemeral: true}}]}";
     let hosts = HOSTS.replace("redfish://192.0.2.9/redfish/v1/Systems/1", &quoted(data));
     run(repo([
-        (
-            "cluster.yaml",
-            format!("{}  services: {services}\n", cluster(SELECTOR)).into(),
-        ),
+        ("cluster.yaml", format!("{}  services: {services}\n", cluster(SELECTOR)).into()),
         ("hosts.yaml", hosts.into()),
     ]));
 }
@@ -200,10 +178,7 @@ pub(crate) fn bmc_address(data: &[u8]) {
 /// The labelSelector of a node set.
 pub(crate) fn label_selector(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let lines: String = text
-        .lines()
-        .map(|line| format!("        {line}\n"))
-        .collect();
+    let lines: String = text.lines().map(|line| format!("        {line}\n")).collect();
     run(repo([
         ("cluster.yaml", cluster(&format!("\n{lines}")).into()),
         ("hosts.yaml", HOSTS.into()),
@@ -215,27 +190,20 @@ pub(crate) fn generated_hosts(data: &[u8]) {
     run(repo([
         ("cluster.yaml", cluster(SELECTOR).into()),
         ("hosts.yaml", HOSTS.into()),
-        (
-            "overlays/hosts/observed/metal.lab/hosts.yaml",
-            data.to_vec(),
-        ),
+        ("overlays/hosts/observed/metal.lab/hosts.yaml", data.to_vec()),
     ]));
 }
 
 /// What tells agents which directories they apply.
 pub(crate) fn agent_objects(data: &[u8]) {
-    for gitops in [
-        "gitops: flux\n",
-        "gitops: argocd\nargocd: {repoURL: 'https://git.example.com/a.git'}\n",
-    ] {
+    for gitops in
+        ["gitops: flux\n", "gitops: argocd\nargocd: {repoURL: 'https://git.example.com/a.git'}\n"]
+    {
         run(repo([
             ("sipgen.yaml", gitops.into()),
             ("cluster.yaml", cluster(SELECTOR).into()),
             ("hosts/hosts.yaml", HOSTS.into()),
-            (
-                "hosts/kustomization.yaml",
-                b"resources: [hosts.yaml]\n".to_vec(),
-            ),
+            ("hosts/kustomization.yaml", b"resources: [hosts.yaml]\n".to_vec()),
             ("agents.yaml", data.to_vec()),
         ]));
     }

@@ -75,10 +75,7 @@ impl Options {
     /// Sets [`Options::today`].
     #[must_use]
     pub fn today(self, today: Date) -> Self {
-        Self {
-            today: Some(today),
-            ..self
-        }
+        Self { today: Some(today), ..self }
     }
 
     /// Sets [`Options::moves`].
@@ -96,10 +93,7 @@ impl Options {
     /// Sets [`Options::allow_empty`].
     #[must_use]
     pub fn allow_empty(self, allow_empty: bool) -> Self {
-        Self {
-            allow_empty,
-            ..self
-        }
+        Self { allow_empty, ..self }
     }
 }
 
@@ -166,11 +160,7 @@ impl GeneratedSite {
         let files = repo.files_below(output)?;
         let unchanged = files.par_iter().filter_map(unchanged);
         let mut all = unchanged.collect::<Result<Vec<_>, ReadError>>()?;
-        all.extend(
-            rendered
-                .iter()
-                .map(|(path, text)| (path.clone(), text.clone())),
-        );
+        all.extend(rendered.iter().map(|(path, text)| (path.clone(), text.clone())));
         // To sort all is faster than to insert one by one.
         Ok(all.into_iter().collect())
     }
@@ -237,9 +227,8 @@ pub fn generate_sites<'a>(
     // lacks.
     let mut unknown = options.only.clone();
     let mut generated = Vec::new();
-    for (site, (run, site_clusters)) in runs
-        .into_iter()
-        .filter_map(|(site, run)| Some((site, run?)))
+    for (site, (run, site_clusters)) in
+        runs.into_iter().filter_map(|(site, run)| Some((site, run?)))
     {
         unknown.retain(|cluster| !site_clusters.contains(cluster));
         generated.push((site, run));
@@ -251,15 +240,12 @@ pub fn generate_sites<'a>(
             format!("{} without it", counted(sites.all.len(), "site")),
         ));
     }
-    let read: Vec<(&Location, &Site)> = generated
-        .iter()
-        .map(|(site, run)| (*site, &run.site))
-        .collect();
+    let read: Vec<(&Location, &Site)> =
+        generated.iter().map(|(site, run)| (*site, &run.site)).collect();
     for ([one, other], finding) in sites::shared_machines(&read) {
         // The settings of either site may suppress it.
-        let is_muted = [one, other]
-            .iter()
-            .any(|index| generated[*index].1.site.settings.ignores(&finding));
+        let is_muted =
+            [one, other].iter().any(|index| generated[*index].1.site.settings.ignores(&finding));
         let (_, run) = &mut generated[one];
         if is_muted {
             run.muted += 1;
@@ -333,10 +319,7 @@ pub(crate) fn generate_by(
     }
 
     let mut frozen = excluded_clusters(&site, options)?;
-    let mut except = LintExceptions {
-        clusters: frozen.clone(),
-        short: BTreeSet::new(),
-    };
+    let mut except = LintExceptions { clusters: frozen.clone(), short: BTreeSet::new() };
     findings.retain(|finding| concerns_others(finding, &frozen));
     frozen.extend(failing_clusters(&findings));
     frozen.extend(
@@ -345,30 +328,20 @@ pub(crate) fn generate_by(
             .filter(|(_, request)| request.cluster.is_none())
             .map(|(key, _)| key.clone()),
     );
-    let asked = plan::PlanChanges {
-        rebalance: options.rebalance,
-        moves: &options.moves,
-    };
+    let asked = plan::PlanChanges { rebalance: options.rebalance, moves: &options.moves };
     let mut shortages = BTreeMap::new();
     let (mut plan, tree, new_files, kept, warnings) = loop {
         progress(Stage::Planning);
         let (mut plan, planned) = plan(&site, &frozen, &except.clusters, asked);
         let never_committed = uncommitted::never_committed(repo, &site, &plan);
-        plan.released
-            .retain(|host, _| !never_committed.contains(host));
+        plan.released.retain(|host, _| !never_committed.contains(host));
         // A cluster that is frozen because it lacks hosts lacks them still.
         shortages.append(&mut plan.shortages);
         progress(Stage::Rendering);
-        let RenderedPlan {
-            tree,
-            new_files,
-            kept,
-            findings: rendered,
-        } = render(&site, &plan, &templates);
-        let (errors, warnings): (Vec<_>, Vec<_>) = planned
-            .into_iter()
-            .chain(rendered)
-            .partition(Finding::is_error);
+        let RenderedPlan { tree, new_files, kept, findings: rendered } =
+            render(&site, &plan, &templates);
+        let (errors, warnings): (Vec<_>, Vec<_>) =
+            planned.into_iter().chain(rendered).partition(Finding::is_error);
         let more = failing_clusters(&errors).any(|cluster| !frozen.contains(&cluster));
         frozen.extend(failing_clusters(&errors));
         findings.extend(errors);
@@ -409,17 +382,9 @@ pub(crate) fn generate_by(
         findings.extend(site.listed_deletions(&compared.files));
         changes = may_write(&findings, options).then_some(compared);
     }
-    let (muted, findings): (Vec<Finding>, _) = finding::merge(findings)
-        .into_iter()
-        .partition(|finding| site.settings.ignores(finding));
-    Ok(GeneratedSite {
-        site,
-        plan,
-        tree,
-        changes,
-        findings,
-        muted: muted.len(),
-    })
+    let (muted, findings): (Vec<Finding>, _) =
+        finding::merge(findings).into_iter().partition(|finding| site.settings.ignores(finding));
+    Ok(GeneratedSite { site, plan, tree, changes, findings, muted: muted.len() })
 }
 
 /// Returns the clusters that the options exclude, including those that exist only in the output
@@ -428,33 +393,20 @@ fn excluded_clusters(site: &Site, options: &Options) -> Result<BTreeSet<ClusterK
     if options.only.is_empty() {
         return Ok(BTreeSet::new());
     }
-    if let Some(unknown) = options
-        .only
-        .iter()
-        .find(|cluster| !site.clusters.contains_key(cluster))
+    if let Some(unknown) = options.only.iter().find(|cluster| !site.clusters.contains_key(cluster))
     {
         let known: Vec<String> = site.clusters.keys().map(ToString::to_string).collect();
-        let known = if known.is_empty() {
-            "none".to_owned()
-        } else {
-            known.join(", ")
-        };
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         return Err(Error::NoSuchCluster(unknown.clone(), known));
     }
     let all = site.clusters.keys().chain(&site.state.clusters);
-    Ok(all
-        .filter(|cluster| !options.only.contains(cluster))
-        .cloned()
-        .collect())
+    Ok(all.filter(|cluster| !options.only.contains(cluster)).cloned().collect())
 }
 
 /// Returns whether a finding concerns more than excluded clusters.
 fn concerns_others(finding: &Finding, excluded: &BTreeSet<ClusterKey>) -> bool {
     finding.clusters.is_empty()
-        || finding
-            .clusters
-            .iter()
-            .any(|cluster| !excluded.contains(cluster))
+        || finding.clusters.iter().any(|cluster| !excluded.contains(cluster))
 }
 
 fn failing_clusters(findings: &[Finding]) -> impl Iterator<Item = ClusterKey> {
@@ -504,11 +456,9 @@ fn no_cluster(repo: &Files, site: &Site) -> Finding {
     let read = match repo.streams() {
         [] if repo.site_directory().as_str().is_empty() => repo.root().to_string(),
         [] => format!("{} and what its builds reach", repo.site_directory()),
-        streams => streams
-            .iter()
-            .map(|stream| stream.name.as_str())
-            .collect::<Vec<_>>()
-            .join(" and "),
+        streams => {
+            streams.iter().map(|stream| stream.name.as_str()).collect::<Vec<_>>().join(" and ")
+        }
     };
     let mut message = format!(
         "no SIPCluster (airship.airshipit.org/v1), Provisioning (bpa.akraino.org/v1alpha1) or opted-in Cluster \
@@ -518,11 +468,8 @@ fn no_cluster(repo: &Files, site: &Site) -> Finding {
     if !others.is_empty() {
         message.push_str(&format!("; not opted in: {}", abbreviated(&others, 3)));
     }
-    let check = if repo.streams().is_empty() {
-        "the directory and .gitignore"
-    } else {
-        "what renders it"
-    };
+    let check =
+        if repo.streams().is_empty() { "the directory and .gitignore" } else { "what renders it" };
     if site.state.clusters.is_empty() && !others.is_empty() {
         return Finding::new(Code::NoCluster, message).help(OPT_IN);
     }

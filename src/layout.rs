@@ -115,9 +115,7 @@ const END_OF_MARK: &str = ". Do not edit.";
 pub fn made_from(content: &[u8]) -> Option<Utf8PathBuf> {
     let mark = |line: &[u8]| {
         let line = std::str::from_utf8(line).ok()?.trim_end();
-        line.strip_prefix(MARK)?
-            .strip_suffix(END_OF_MARK)
-            .map(Utf8PathBuf::from)
+        line.strip_prefix(MARK)?.strip_suffix(END_OF_MARK).map(Utf8PathBuf::from)
     };
     first_lines(content).find_map(mark)
 }
@@ -241,9 +239,7 @@ fn without_mark(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the directory of a cluster's services.
 pub fn cluster_directory(cluster: &ClusterKey) -> Utf8PathBuf {
-    Utf8Path::new(CLUSTERS)
-        .join(cluster.namespace.as_str())
-        .join(cluster.name.as_str())
+    Utf8Path::new(CLUSTERS).join(cluster.namespace.as_str()).join(cluster.name.as_str())
 }
 
 /// Returns the directory that installs Kubernetes on the machines of a Provisioning.
@@ -264,9 +260,7 @@ pub fn services_at_end(path: &Utf8Path) -> Option<Utf8PathBuf> {
 
 /// Returns the directory for a tenant's own manifests to include.
 pub fn tenant_directory(cluster: &ClusterKey) -> Utf8PathBuf {
-    Utf8Path::new(TENANTS)
-        .join(cluster.namespace.as_str())
-        .join(cluster.name.as_str())
+    Utf8Path::new(TENANTS).join(cluster.namespace.as_str()).join(cluster.name.as_str())
 }
 
 /// Returns the directory of shared files from a directory of templates. `hash` is that of the files.
@@ -283,9 +277,7 @@ pub fn shared_directories(file: &Utf8Path, text: &str) -> BTreeSet<Utf8PathBuf> 
     };
     let line = |(at, _): (usize, &str)| {
         let start = text[..at].rfind('\n').map_or(0, |before| before + 1);
-        let end = text[at..]
-            .find('\n')
-            .map_or(text.len(), |length| at + length);
+        let end = text[at..].find('\n').map_or(text.len(), |length| at + length);
         &text[start..end]
     };
     text.match_indices(SHARED)
@@ -306,9 +298,7 @@ fn to_output(file: &Utf8Path) -> Option<String> {
 
 fn shared_directory_in(to_output: &str, entry: &str) -> Option<Utf8PathBuf> {
     let path = entry.trim().trim_matches(['"', '\'']);
-    let parts: Vec<&str> = Utf8Path::new(path.strip_prefix(to_output)?)
-        .iter()
-        .collect();
+    let parts: Vec<&str> = Utf8Path::new(path.strip_prefix(to_output)?).iter().collect();
     match parts.as_slice() {
         [SHARED, templates, hash] => Some(shared_directory(Utf8Path::new(templates), hash)),
         _ => None,
@@ -325,18 +315,12 @@ pub fn reference_to_shared(directory: &Utf8Path, shared: &Utf8Path) -> String {
 pub fn declared_directory(root: &Utf8Path) -> Utf8PathBuf {
     let declared = Utf8Path::new(HOSTS).join(DECLARED);
     // Joining an empty path would append a slash.
-    if root.as_str().is_empty() {
-        declared
-    } else {
-        declared.join(root)
-    }
+    if root.as_str().is_empty() { declared } else { declared.join(root) }
 }
 
 /// Returns the directory of the kustomization that renders the declared hosts in a file.
 pub(crate) fn root_of_declared(file: &Utf8Path) -> Option<&Utf8Path> {
-    file.parent()?
-        .strip_prefix(declared_directory(Utf8Path::new("")))
-        .ok()
+    file.parent()?.strip_prefix(declared_directory(Utf8Path::new(""))).ok()
 }
 
 /// Returns whether a file patches or guards declared hosts.
@@ -367,9 +351,7 @@ pub fn observed_directory(cluster: &ClusterKey) -> Utf8PathBuf {
 /// Returns whether an agent's object, judged by its name, applies only objects with labels of
 /// observed hosts. `site` is the prefix of the names of this site's objects.
 pub fn is_agents_object_of_labels(name: &str, site: &str) -> bool {
-    let kind = name
-        .strip_prefix(site)
-        .and_then(|rest| rest.strip_prefix('.'));
+    let kind = name.strip_prefix(site).and_then(|rest| rest.strip_prefix('.'));
     kind.is_some_and(|kind| kind == "released" || kind.starts_with("observed."))
 }
 
@@ -385,8 +367,7 @@ pub fn released_directory() -> Utf8PathBuf {
 
 /// Returns whether a file contains observed hosts that are being released.
 pub fn is_released(file: &Utf8Path) -> bool {
-    file.parent()
-        .is_some_and(|directory| directory.ends_with(released_directory()))
+    file.parent().is_some_and(|directory| directory.ends_with(released_directory()))
 }
 
 /// Returns a directory as an argument of a command.
@@ -411,10 +392,9 @@ pub fn is_kustomization(file: &Utf8Path) -> bool {
 pub fn cluster_of(file: &Utf8Path) -> Option<ClusterKey> {
     let parts: Vec<&str> = file.iter().collect();
     match parts.as_slice() {
-        [CLUSTERS | TENANTS, namespace, name, _, ..] => Some(ClusterKey {
-            namespace: namespace.parse().ok()?,
-            name: name.parse().ok()?,
-        }),
+        [CLUSTERS | TENANTS, namespace, name, _, ..] => {
+            Some(ClusterKey { namespace: namespace.parse().ok()?, name: name.parse().ok()? })
+        }
         [HOSTS, DECLARED, .., patches] => cluster_of_dotted(patches.strip_suffix(".yaml")?),
         [HOSTS, OBSERVED, cluster, _] => cluster_of_dotted(cluster),
         _ => None,
@@ -427,10 +407,7 @@ fn dotted(cluster: &ClusterKey) -> String {
 
 fn cluster_of_dotted(text: &str) -> Option<ClusterKey> {
     let (namespace, name) = text.split_once('.')?;
-    Some(ClusterKey {
-        namespace: namespace.parse().ok()?,
-        name: name.parse().ok()?,
-    })
+    Some(ClusterKey { namespace: namespace.parse().ok()?, name: name.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -448,10 +425,7 @@ mod tests {
         ] {
             assert_eq!(cluster_of(&file).as_ref(), Some(&cluster), "{file}");
         }
-        for shared in [
-            "hosts/declared/a/kustomization.yaml",
-            "hosts/declared/a/released.yaml",
-        ] {
+        for shared in ["hosts/declared/a/kustomization.yaml", "hosts/declared/a/released.yaml"] {
             assert_eq!(cluster_of(Utf8Path::new(shared)), None, "{shared}");
         }
         assert_eq!(cluster_of(&released_directory().join(OBSERVED_HOSTS)), None);
@@ -468,10 +442,7 @@ mod tests {
 
         assert_eq!(found(KUSTOMIZATION, &reference), [shared.clone()].into());
         let component = format!("../{reference}");
-        assert_eq!(
-            found("kubeadm/kustomization.yaml", &component),
-            [shared].into()
-        );
+        assert_eq!(found("kubeadm/kustomization.yaml", &component), [shared].into());
         for other in [
             &component,
             "../../shared/auth-kubeadm/0a1b",

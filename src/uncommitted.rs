@@ -19,27 +19,15 @@ pub(crate) fn never_committed(repo: &Files, site: &Site, plan: &Plan) -> BTreeSe
     let output = &site.settings.output;
     let is_new = |host: &&HostKey| !site.state.released.contains_key(*host);
     let is_unlabelled = |host: &&HostKey| {
-        site.inventory
-            .host(host)
-            .is_some_and(|host| host.assignment.claims.is_empty())
+        site.inventory.host(host).is_some_and(|host| host.assignment.claims.is_empty())
     };
-    let hosts: Vec<&HostKey> = plan
-        .released
-        .keys()
-        .filter(is_new)
-        .filter(is_unlabelled)
-        .collect();
-    let history = if hosts.is_empty() || !repo.are_on_disk() {
-        None
-    } else {
-        History::around(repo.root())
-    };
+    let hosts: Vec<&HostKey> = plan.released.keys().filter(is_new).filter(is_unlabelled).collect();
+    let history =
+        if hosts.is_empty() || !repo.are_on_disk() { None } else { History::around(repo.root()) };
     let Some(history) = history else {
         return BTreeSet::new();
     };
-    let released = output
-        .join(layout::released_directory())
-        .join(layout::OBSERVED_HOSTS);
+    let released = output.join(layout::released_directory()).join(layout::OBSERVED_HOSTS);
     let is_uncommitted = |host: &&HostKey| {
         let mut files = site
             .state

@@ -132,16 +132,10 @@ pub fn what_if(
     let options = options.hypothesis(hypothesis.clone());
     let later = generate(&after, &options, progress)?;
 
-    let (now, then) = (
-        Overview::from_generated(&earlier),
-        Overview::from_generated(&later),
-    );
+    let (now, then) = (Overview::from_generated(&earlier), Overview::from_generated(&later));
     let clusters = impacts(&now, &then, &earlier, &gone);
     let is_served = !later.findings.iter().any(Finding::is_error)
-        && clusters
-            .iter()
-            .flat_map(|impact| &impact.node_sets)
-            .all(|set| set.then >= set.wanted);
+        && clusters.iter().flat_map(|impact| &impact.node_sets).all(|set| set.then >= set.wanted);
     let known = earlier.findings.clone();
     let mut difference = difference::supposed(written, earlier, &after, later)?;
     // Warnings about lost hosts only repeat the hypothesis.
@@ -149,12 +143,7 @@ pub fn what_if(
         let is_repeated = matches!(finding.code, Code::HostGone | Code::FrozenHostGone);
         finding.is_error() || !is_repeated && !known.contains(finding)
     });
-    Ok(Consequences {
-        clusters,
-        spare: spare(&now, &then),
-        is_served,
-        difference,
-    })
+    Ok(Consequences { clusters, spare: spare(&now, &then), is_served, difference })
 }
 
 fn impacts(
@@ -169,11 +158,8 @@ fn impacts(
             lost.entry(cluster).or_default().push(host);
         }
     }
-    let before: BTreeMap<&ClusterKey, &ClusterOverview> = now
-        .clusters
-        .iter()
-        .map(|cluster| (&cluster.key, cluster))
-        .collect();
+    let before: BTreeMap<&ClusterKey, &ClusterOverview> =
+        now.clusters.iter().map(|cluster| (&cluster.key, cluster)).collect();
     let impact = |cluster: &ClusterOverview| {
         let lost = lost.get(&cluster.key).map_or(&[][..], Vec::as_slice);
         let part_hosts = |part: &Part| {
@@ -190,9 +176,8 @@ fn impacts(
                 lacks: set.short_of,
             })
         });
-        let control_plane = before
-            .get(&cluster.key)
-            .and_then(|before| quorum(before, lost, earlier));
+        let control_plane =
+            before.get(&cluster.key).and_then(|before| quorum(before, lost, earlier));
         ClusterImpact {
             cluster: cluster.key.clone(),
             lost: lost.iter().map(|host| host.key.clone()).collect(),
@@ -215,15 +200,10 @@ pub(crate) fn quorum(
     lost: &[&HostOverview],
     earlier: &GeneratedSite,
 ) -> Option<Quorum> {
-    let control_plane = cluster
-        .node_sets
-        .iter()
-        .filter(|set| set.part.role == Role::ControlPlane);
+    let control_plane = cluster.node_sets.iter().filter(|set| set.part.role == Role::ControlPlane);
     let (mut members, mut standby) = (0, 0);
     for set in control_plane {
-        let active = set
-            .wanted
-            .map_or(set.have, |wanted| wanted.active.min(set.have));
+        let active = set.wanted.map_or(set.have, |wanted| wanted.active.min(set.have));
         members += active;
         standby += set.have - active;
     }
@@ -238,11 +218,7 @@ pub(crate) fn quorum(
     };
     let unused = lost.clone().filter(is_unused).count();
     let lost = (lost.count() - unused.min(standby)).min(members);
-    (lost > 0).then_some(Quorum {
-        members,
-        left: members - lost,
-        needed: members / 2 + 1,
-    })
+    (lost > 0).then_some(Quorum { members, left: members - lost, needed: members / 2 + 1 })
 }
 
 /// Selector, namespace and interfaces.

@@ -6,10 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 #[path = "../site/objects.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the benchmark of whole sites, which uses more of it"
-)]
+#[allow(dead_code, reason = "shared with the benchmark of whole sites, which uses more of it")]
 mod objects;
 
 use std::collections::BTreeSet;
@@ -59,26 +56,15 @@ struct Case {
 impl Case {
     fn new(name: impl Into<String>, hosts: String, clusters: String) -> Self {
         let name = name.into();
-        Self {
-            name,
-            hosts,
-            clusters,
-            errors: 0,
-            parsed: None,
-        }
+        Self { name, hosts, clusters, errors: 0, parsed: None }
     }
 }
 
 fn measure() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let large = arguments.iter().any(|argument| argument == "--large");
-    let only = arguments
-        .iter()
-        .find(|argument| !argument.starts_with("--"));
-    println!(
-        "{:<34} {:>10} {:>18} {:>10}",
-        "site", "parsing", "planning", "10 x size"
-    );
+    let only = arguments.iter().find(|argument| !argument.starts_with("--"));
+    println!("{:<34} {:>10} {:>18} {:>10}", "site", "parsing", "planning", "10 x size");
     let scales = [1_000, 10_000, 100_000, 1_000_000];
     let scales = &scales[..if large { 4 } else { 3 }];
     // A case is made when its turn comes, because the text of the largest site takes a gigabyte.
@@ -155,11 +141,9 @@ fn measure() -> io::Result<()> {
             }
             None => format!("{:>10} {:>8.4} s        ", "", planning.as_secs_f64()),
         };
-        let growth = smaller
-            .filter(|_| has_smaller)
-            .map_or("-".to_owned(), |smaller| {
-                format!("{:.1}x", planning.as_secs_f64() / smaller.as_secs_f64())
-            });
+        let growth = smaller.filter(|_| has_smaller).map_or("-".to_owned(), |smaller| {
+            format!("{:.1}x", planning.as_secs_f64() / smaller.as_secs_f64())
+        });
         println!("{:<34} {parsing} {growth:>9}", case.name);
         smaller = Some(planning);
     }
@@ -202,12 +186,7 @@ fn planning(hosts: &str, clusters: &str, errors: usize) -> io::Result<Duration> 
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let start = Instant::now();
-        let (plan, found) = plan(
-            &site,
-            &BTreeSet::new(),
-            &BTreeSet::new(),
-            PlanChanges::default(),
-        );
+        let (plan, found) = plan(&site, &BTreeSet::new(), &BTreeSet::new(), PlanChanges::default());
         times.push(start.elapsed());
         if found.iter().filter(|finding| finding.is_error()).count() != errors {
             return Err(io::Error::other("the plan is not what it should be"));
@@ -225,13 +204,8 @@ const MACHINES: usize = 40;
 fn machines(hosts: usize) -> String {
     let mut text = String::new();
     for host in 0..hosts {
-        let (cpu, memory) = [
-            (16, 65_536),
-            (32, 131_072),
-            (48, 131_072),
-            (64, 262_144),
-            (96, 524_288),
-        ][host % 5];
+        let (cpu, memory) =
+            [(16, 65_536), (32, 131_072), (48, 131_072), (64, 262_144), (96, 524_288)][host % 5];
         push_host(
             &mut text,
             &format!("h{host}"),
@@ -249,12 +223,7 @@ fn machines(hosts: usize) -> String {
 }
 
 fn mac(host: usize) -> String {
-    format!(
-        "52:54:00:{:02x}:{:02x}:{:02x}",
-        host >> 16 & 0xff,
-        host >> 8 & 0xff,
-        host & 0xff
-    )
+    format!("52:54:00:{:02x}:{:02x}:{:02x}", host >> 16 & 0xff, host >> 8 & 0xff, host & 0xff)
 }
 
 /// Provisionings of ten named machines and thirty of several sizes.
@@ -273,11 +242,9 @@ fn provisionings(count: usize) -> String {
             let asked = match machine {
                 0..10 => format!("mac-address: \"{}\"", mac(number * 50 + machine)),
                 10..20 => format!("cpu: {}, sriov: true", [8, 32][machine % 2]),
-                _ => format!(
-                    "cpu: {}, memory: {}Gi",
-                    [1, 16, 40][machine % 3],
-                    [8, 64][machine % 2]
-                ),
+                _ => {
+                    format!("cpu: {}, memory: {}Gi", [1, 16, 40][machine % 3], [8, 64][machine % 2])
+                }
             };
             let _ = writeln!(text, "  - m{machine}: {{{asked}}}");
         }
@@ -315,10 +282,8 @@ fn competing_hosts(hosts: usize) -> String {
         let flavor = if slot < 4 { "control-plane" } else { "worker" };
         let disk = if slot.is_multiple_of(2) { "ssd" } else { "hdd" };
         let gpu = if slot % 10 == 7 { ", gpu: a" } else { "" };
-        let labels = format!(
-            "flavor: {flavor}, disk: {disk}, rack: r{rack}, zone: z{}{gpu}",
-            rack / 50
-        );
+        let labels =
+            format!("flavor: {flavor}, disk: {disk}, rack: r{rack}, zone: z{}{gpu}", rack / 50);
         push_host(&mut text, &format!("r{rack}s{slot}"), &labels);
     }
     text
@@ -383,12 +348,7 @@ fn crossing_hosts(hosts: usize) -> String {
 fn crossing_clusters(clusters: usize, wanted: usize, keys: &str) -> String {
     let mut text = String::new();
     for cluster in 0..clusters {
-        let nodes = node_set(
-            "Worker",
-            "{}",
-            &format!(", topologyKeys: [{keys}]"),
-            wanted - 1,
-        );
+        let nodes = node_set("Worker", "{}", &format!(", topologyKeys: [{keys}]"), wanted - 1);
         push_cluster(&mut text, &format!("c{cluster:05}"), &nodes);
     }
     text
@@ -407,11 +367,8 @@ fn chain_hosts(length: usize) -> String {
 fn chain_clusters(length: usize) -> String {
     let mut text = String::new();
     for link in 0..length {
-        let links = if link + 1 == length {
-            "l0".to_owned()
-        } else {
-            format!("l{link}, l{}", link + 1)
-        };
+        let links =
+            if link + 1 == length { "l0".to_owned() } else { format!("l{link}, l{}", link + 1) };
         let selector =
             format!("{{matchExpressions: [{{key: link, operator: In, values: [{links}]}}]}}");
         let nodes = format!(

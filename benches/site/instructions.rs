@@ -22,12 +22,8 @@ pub(crate) struct Counted {
 /// Counts the instructions of sipgen on a repo, on one thread.
 pub(crate) fn of_sipgen(program: &Path, repo: &Path, arguments: &[&str]) -> io::Result<u64> {
     let arguments = arguments.iter().map(OsStr::new);
-    count(
-        program,
-        None,
-        arguments.chain(["--repo".as_ref(), repo.as_os_str()]),
-    )
-    .map(|(count, _)| count)
+    count(program, None, arguments.chain(["--repo".as_ref(), repo.as_os_str()]))
+        .map(|(count, _)| count)
 }
 
 /// Counts the instructions that deserialising a repo's inventory takes. Returns the bytes that are deserialised,
@@ -36,10 +32,7 @@ pub(crate) fn of_baseline(format: &str, repo: &Path) -> io::Result<(u64, u64)> {
     let program = std::env::current_exe()?;
     let arguments = [BASELINE_FLAG.as_ref(), format.as_ref(), repo.as_os_str()];
     let (count, printed) = count(&program, Some("*measure::read_*"), arguments)?;
-    let bytes = printed
-        .split_whitespace()
-        .nth(1)
-        .and_then(|bytes| bytes.parse().ok());
+    let bytes = printed.split_whitespace().nth(1).and_then(|bytes| bytes.parse().ok());
     Ok((count, bytes.ok_or_else(|| io::Error::other(printed))?))
 }
 
@@ -54,27 +47,18 @@ fn count<'a>(
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     command.args(within.map(|pattern| format!("--toggle-collect={pattern}")));
     // Threads that wait for work would count, too.
-    command
-        .arg(program)
-        .args(arguments)
-        .env("RAYON_NUM_THREADS", "1")
-        .stdin(Stdio::null());
+    command.arg(program).args(arguments).env("RAYON_NUM_THREADS", "1").stdin(Stdio::null());
     let output = command.output().map_err(|error| {
         io::Error::other(format!(
             "valgrind cannot be run ({error}); Debian has it in the package valgrind"
         ))
     })?;
     let said = String::from_utf8_lossy(&output.stderr);
-    let collected = said
-        .lines()
-        .find_map(|line| line.split_once("Collected : "));
+    let collected = said.lines().find_map(|line| line.split_once("Collected : "));
     match collected.and_then(|(_, count)| count.trim().parse().ok()) {
         Some(count) if output.status.success() => {
             Ok((count, String::from_utf8_lossy(&output.stdout).into_owned()))
         }
-        _ => Err(io::Error::other(format!(
-            "{command:?} failed ({}):\n{said}",
-            output.status
-        ))),
+        _ => Err(io::Error::other(format!("{command:?} failed ({}):\n{said}", output.status))),
     }
 }

@@ -23,40 +23,14 @@ use report::Measured;
 use synthetic::{Layout, Scale, SiteSize, write_site};
 
 /// The sizes that are always measured, each ten times the one before, with their number of rounds.
-const SCALES: [(Scale, usize); 2] = [
-    (
-        Scale {
-            hosts: 1_000,
-            clusters: 50,
-        },
-        7,
-    ),
-    (
-        Scale {
-            hosts: 10_000,
-            clusters: 500,
-        },
-        5,
-    ),
-];
+const SCALES: [(Scale, usize); 2] =
+    [(Scale { hosts: 1_000, clusters: 50 }, 7), (Scale { hosts: 10_000, clusters: 500 }, 5)];
 
 /// The size that is measured on request: it needs a gigabyte of disk and minutes of time.
-const LARGE: (Scale, usize) = (
-    Scale {
-        hosts: 100_000,
-        clusters: 5_000,
-    },
-    3,
-);
+const LARGE: (Scale, usize) = (Scale { hosts: 100_000, clusters: 5_000 }, 3);
 
 /// The size beyond that: it needs 30 GB of disk and half an hour.
-const MILLION: (Scale, usize) = (
-    Scale {
-        hosts: 1_000_000,
-        clusters: 50_000,
-    },
-    1,
-);
+const MILLION: (Scale, usize) = (Scale { hosts: 1_000_000, clusters: 50_000 }, 1);
 
 /// Set to `1`, it asks for the large size too, for CI jobs that cannot pass arguments.
 const LARGE_VARIABLE: &str = "SIPGEN_BENCH_LARGE";
@@ -84,10 +58,7 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let done = match request(&arguments) {
         Ok(request) => serve(request),
-        Err(why) => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("{why}\n{USAGE}"),
-        )),
+        Err(why) => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{why}\n{USAGE}"))),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -125,9 +96,7 @@ fn request(arguments: &[OsString]) -> Result<Request, String> {
             Some("--single-file") => single_file = true,
             Some("--instructions") => instructions = true,
             Some("--against") => {
-                against = Some(PathBuf::from(
-                    arguments.next().ok_or("--against needs a program")?,
-                ));
+                against = Some(PathBuf::from(arguments.next().ok_or("--against needs a program")?));
             }
             Some("--write") => {
                 let dir = arguments.next().ok_or("--write needs a directory")?;
@@ -137,17 +106,9 @@ fn request(arguments: &[OsString]) -> Result<Request, String> {
             _ => return Err(format!("unknown argument {}", argument.display())),
         }
     }
-    let layout = if single_file {
-        Layout::SingleFile
-    } else {
-        Layout::FilePerRack
-    };
+    let layout = if single_file { Layout::SingleFile } else { Layout::FilePerRack };
     let scales = if quick {
-        SCALES
-            .into_iter()
-            .take(1)
-            .map(|(scale, _)| (scale, 1))
-            .collect()
+        SCALES.into_iter().take(1).map(|(scale, _)| (scale, 1)).collect()
     } else {
         let large = (large || million).then_some(LARGE);
         let all = SCALES.into_iter().chain(large);
@@ -197,12 +158,8 @@ fn measure_all(scales: &[(Scale, usize)], layout: Layout) -> io::Result<()> {
     report::print_head();
     let mut smaller: Option<Measured> = None;
     for (scale, rounds) in scales {
-        let measured = measure_scale(
-            &dir.path().join(scale.hosts.to_string()),
-            *scale,
-            *rounds,
-            layout,
-        )?;
+        let measured =
+            measure_scale(&dir.path().join(scale.hosts.to_string()), *scale, *rounds, layout)?;
         report::print_row(&measured, smaller.as_ref());
         smaller = Some(measured);
     }
@@ -226,18 +183,12 @@ fn count_all(
         let mut counted = Vec::new();
         for (number, program) in programs.iter().flatten().enumerate() {
             if number > 0 {
-                fs::rename(
-                    repo.join("overlays"),
-                    dir.join(format!("overlays-{number}")),
-                )?;
+                fs::rename(repo.join("overlays"), dir.join(format!("overlays-{number}")))?;
             }
             let generate = instructions::of_sipgen(program, repo, &["generate"])?;
             let check = instructions::of_sipgen(program, repo, &["generate", "--check"])?;
-            let name = if number == 0 {
-                "sipgen".to_owned()
-            } else {
-                program.display().to_string()
-            };
+            let name =
+                if number == 0 { "sipgen".to_owned() } else { program.display().to_string() };
             counted.push((name, generate, check));
         }
         let counted = Counted {
@@ -267,11 +218,7 @@ fn measure_scale(dir: &Path, scale: Scale, rounds: usize, layout: Layout) -> io:
         measure::baseline(repo)?;
         baselines.push(measure::baseline(repo)?);
         generate_anew(repo, &overlays, &dir.join(format!("unmeasured-{round}")))?;
-        generates.push(generate_anew(
-            repo,
-            &overlays,
-            &dir.join(format!("measured-{round}")),
-        )?);
+        generates.push(generate_anew(repo, &overlays, &dir.join(format!("measured-{round}")))?);
         checks.push(measure::sipgen(repo, &["generate", "--check"])?);
         capacities.push(measure::sipgen(repo, &["capacity"])?);
         drains.push(measure::sipgen(repo, &["drain", "rack=rack-0001"])?);

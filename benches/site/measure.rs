@@ -32,10 +32,7 @@ pub(crate) fn sipgen(repo: &Path, arguments: &[&str]) -> io::Result<Run> {
     command.args(arguments).arg("--repo").arg(repo);
     // To a file: nobody reads a pipe while wait4 waits, and a full pipe would stop sipgen for ever.
     let mut stderr = tempfile::tempfile()?;
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(stderr.try_clone()?);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr.try_clone()?);
     let start = Instant::now();
     let used = command.spawn()?.wait4()?;
     let wall = start.elapsed();
@@ -43,15 +40,9 @@ pub(crate) fn sipgen(repo: &Path, arguments: &[&str]) -> io::Result<Run> {
         let mut said = String::new();
         stderr.rewind()?;
         stderr.read_to_string(&mut said)?;
-        return Err(io::Error::other(format!(
-            "{command:?} failed ({}):\n{said}",
-            used.status
-        )));
+        return Err(io::Error::other(format!("{command:?} failed ({}):\n{said}", used.status)));
     }
-    Ok(Run {
-        wall,
-        peak_bytes: used.rusage.maxrss,
-    })
+    Ok(Run { wall, peak_bytes: used.rusage.maxrss })
 }
 
 /// How long it takes to merely deserialise the repo's inventory, measured by [`deserialise_inventory`] in a
@@ -68,10 +59,7 @@ pub(crate) fn baseline(repo: &Path) -> io::Result<Duration> {
     let time = printed.split_whitespace().next().unwrap_or_default();
     match time.parse() {
         Ok(nanoseconds) if output.status.success() => Ok(Duration::from_nanos(nanoseconds)),
-        _ => Err(io::Error::other(format!(
-            "the baseline failed ({})",
-            output.status
-        ))),
+        _ => Err(io::Error::other(format!("the baseline failed ({})", output.status))),
     }
 }
 

@@ -77,11 +77,7 @@ impl Host {
     }
 
     fn flavor(self) -> &'static str {
-        if self.slot() < CONTROL_PLANES_PER_RACK {
-            "control-plane"
-        } else {
-            "worker"
-        }
+        if self.slot() < CONTROL_PLANES_PER_RACK { "control-plane" } else { "worker" }
     }
 
     fn name(self) -> String {
@@ -274,10 +270,7 @@ impl Host {
         let password = STANDARD.encode(format!("not-a-password-{}", self.number));
         let credentials = format!("    password: ENC[{password}]\n    username: ENC[cm9vdA==]\n");
         self.write_secret(out, "bmc-credentials", &credentials, 3)?;
-        let network_data = format!(
-            "    networkData: {}\n",
-            STANDARD.encode(self.network_data())
-        );
+        let network_data = format!("    networkData: {}\n", STANDARD.encode(self.network_data()));
         self.write_secret(out, "network-data", &network_data, 4)
     }
 

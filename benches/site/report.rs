@@ -45,25 +45,12 @@ pub(crate) fn print_head() {
 
 /// Prints what was measured at one size. Growth is told against the next smaller size, which is a tenth.
 pub(crate) fn print_row(measured: &Measured, smaller: Option<&Measured>) {
-    let Measured {
-        scale,
-        baseline,
-        generate,
-        check,
-        capacity,
-        drain,
-        ..
-    } = measured;
+    let Measured { scale, baseline, generate, check, capacity, drain, .. } = measured;
     let inventory = measured.inventory_bytes;
     let against_baseline =
         |run: &Run| format!("{} ({:.2}x)", seconds(run.wall), ratio(run.wall, *baseline));
-    let against_check = |run: &Run| {
-        format!(
-            "{} ({:.2}x)",
-            seconds(run.wall),
-            ratio(run.wall, check.wall)
-        )
-    };
+    let against_check =
+        |run: &Run| format!("{} ({:.2}x)", seconds(run.wall), ratio(run.wall, check.wall));
     // The check parses the same inventory, and may be the hungrier of the two: it reads the output too.
     let peak = generate.peak_bytes.max(check.peak_bytes);
     print_line([
@@ -78,11 +65,7 @@ pub(crate) fn print_row(measured: &Measured, smaller: Option<&Measured>) {
             || "-".to_owned(),
             |smaller| format!("{:.1}x", ratio(generate.wall, smaller.generate.wall)),
         ),
-        &format!(
-            "{} ({:.2}x)",
-            megabytes(peak),
-            peak as f64 / inventory as f64
-        ),
+        &format!("{} ({:.2}x)", megabytes(peak), peak as f64 / inventory as f64),
         &measured.files_written.to_string(),
     ]);
 }
@@ -97,14 +80,7 @@ pub(crate) fn print_targets() {
 /// Prints the column heads of the table of instructions.
 pub(crate) fn print_head_of_counts() {
     println!("instructions for each byte of the inventory; serde_json: of the inventory as JSON");
-    print_cells([
-        "hosts/clusters",
-        "program",
-        "generate",
-        "--check",
-        "yaml_serde",
-        "serde_json",
-    ]);
+    print_cells(["hosts/clusters", "program", "generate", "--check", "yaml_serde", "serde_json"]);
 }
 
 /// Prints the instructions of one size, a line for each program.
@@ -132,18 +108,7 @@ fn print_cells([scale, program, generate, check, yaml, json]: [&str; 6]) {
 }
 
 fn print_line(cells: [&str; 10]) {
-    let [
-        scale,
-        inventory,
-        baseline,
-        generate,
-        check,
-        capacity,
-        drain,
-        growth,
-        peak,
-        files,
-    ] = cells;
+    let [scale, inventory, baseline, generate, check, capacity, drain, growth, peak, files] = cells;
     println!(
         "{scale:<15}{inventory:>10}{baseline:>11}{generate:>18}{check:>18}{capacity:>18}{drain:>18}{growth:>11}{peak:>19}{files:>8}"
     );

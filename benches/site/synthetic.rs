@@ -50,10 +50,7 @@ pub(crate) fn write_site(dir: &Path, scale: Scale, layout: Layout) -> io::Result
     // Not `create_dir_all`: what an earlier, larger site left would be part of this one.
     fs::create_dir(&inventory)?;
     fs::create_dir(&clusters)?;
-    let mut size = SiteSize {
-        inventory_bytes: 0,
-        files: 0,
-    };
+    let mut size = SiteSize { inventory_bytes: 0, files: 0 };
     match layout {
         Layout::SingleFile => {
             size.add_inventory_file(&inventory.join("dump.yaml"), 0..scale.hosts)?
@@ -70,9 +67,8 @@ pub(crate) fn write_site(dir: &Path, scale: Scale, layout: Layout) -> io::Result
         }
     }
     for cluster in 0..scale.clusters {
-        let mut file = BufWriter::new(File::create(
-            clusters.join(format!("{}.yaml", cluster_name(cluster))),
-        )?);
+        let mut file =
+            BufWriter::new(File::create(clusters.join(format!("{}.yaml", cluster_name(cluster))))?);
         objects::write_cluster(&mut file, cluster, port_block(cluster, scale.clusters))?;
         file.flush()?;
         size.files += 1;
@@ -111,10 +107,7 @@ fn check(scale: Scale) -> io::Result<()> {
     let enough_for = racks.min(by_control_planes);
     let refused = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     if scale.clusters > enough_for {
-        return refused(format!(
-            "{} hosts are enough for {enough_for} clusters only",
-            scale.hosts
-        ));
+        return refused(format!("{} hosts are enough for {enough_for} clusters only", scale.hosts));
     }
     if scale.hosts > MOST_HOSTS {
         return refused(format!("there are addresses for {MOST_HOSTS} hosts only"));

@@ -59,10 +59,7 @@ fn in_words(text: &str) -> String {
     if looks_like_one {
         format!("the ip_address `{text}`")
     } else {
-        format!(
-            "an ip_address of {}",
-            counted(text.chars().count(), "character")
-        )
+        format!("an ip_address of {}", counted(text.chars().count(), "character"))
     }
 }
 

@@ -248,11 +248,7 @@ pub struct StaticClient {
     pub secret_env: Option<String>,
     /// The URIs to which Dex may redirect users. Without any, Dex redirects users of a public
     /// client to localhost.
-    #[serde(
-        rename = "redirectURIs",
-        default,
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "redirectURIs", default, skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = r"^[A-Za-z][^:\s{}*]*:[^\s{}*]+$")))]
     pub redirect_uris: Option<Vec<String>>,
     /// The ids of clients that may request tokens for this one.

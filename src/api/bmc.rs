@@ -249,12 +249,8 @@ fn is_port(text: &str) -> bool {
 /// Splits host and port as `URL.Hostname` of Go does, and removes the brackets of IPv6.
 fn split_port(authority: &str) -> (&str, &str) {
     let colon = authority.rfind(':').filter(|at| is_port(&authority[*at..]));
-    let (host, port) = colon.map_or((authority, ""), |at| {
-        (&authority[..at], &authority[at + 1..])
-    });
-    let inner = host
-        .strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'));
+    let (host, port) = colon.map_or((authority, ""), |at| (&authority[..at], &authority[at + 1..]));
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     (inner.unwrap_or(host), port)
 }
 
@@ -264,9 +260,7 @@ fn is_host_with_port(text: &str) -> bool {
         // Without a colon, Metal3 takes any text as a host.
         return true;
     };
-    let inner = host
-        .strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'));
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     let is_plain = |text: &str| !text.contains(['[', ']']);
     is_plain(inner.unwrap_or(host)) && is_plain(port) && (inner.is_some() || !host.contains(':'))
 }
@@ -290,9 +284,7 @@ fn decoded(text: &str) -> Option<String> {
 fn is_dns_name(text: &str) -> bool {
     text.split('.').all(|label| {
         (1..=63).contains(&label.len())
-            && label
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
             && !label.starts_with('-')
             && !label.ends_with('-')
     })
@@ -313,33 +305,18 @@ mod tests {
     #[test]
     fn an_address_is_read_as_metal3_reads_it() {
         for (address, expected) in [
-            (
-                "libvirt://192.168.122.1:6233/?abc=def",
-                "libvirt 192.168.122.1 6233 /",
-            ),
+            ("libvirt://192.168.122.1:6233/?abc=def", "libvirt 192.168.122.1 6233 /"),
             ("192.168.122.1", "ipmi 192.168.122.1  "),
             ("my.favoritebmc.com", "ipmi my.favoritebmc.com  "),
             ("192.168.122.1:6233", "ipmi 192.168.122.1 6233 "),
-            (
-                "[fe80::fc33:62ff:fe83:8a76]:6233",
-                "ipmi fe80::fc33:62ff:fe83:8a76 6233 ",
-            ),
+            ("[fe80::fc33:62ff:fe83:8a76]:6233", "ipmi fe80::fc33:62ff:fe83:8a76 6233 "),
             ("ipmi://192.168.122.1:6233", "ipmi 192.168.122.1 6233 "),
             ("ipmi:192.168.122.1", "ipmi 192.168.122.1  "),
             ("ipmi:192.168.122.1:6233", "ipmi 192.168.122.1 6233 "),
-            (
-                "ipmi://192.168.122.1?privilegelevel=OPERATOR",
-                "ipmi 192.168.122.1  ",
-            ),
+            ("ipmi://192.168.122.1?privilegelevel=OPERATOR", "ipmi 192.168.122.1  "),
             ("redfish://192.168.122.1", "redfish 192.168.122.1  "),
-            (
-                "redfish://192.168.122.1:6233/foo",
-                "redfish 192.168.122.1 6233 /foo",
-            ),
-            (
-                "redfish://[fe80::fc33:62ff:fe83:8a76]",
-                "redfish fe80::fc33:62ff:fe83:8a76  ",
-            ),
+            ("redfish://192.168.122.1:6233/foo", "redfish 192.168.122.1 6233 /foo"),
+            ("redfish://[fe80::fc33:62ff:fe83:8a76]", "redfish fe80::fc33:62ff:fe83:8a76  "),
             (
                 "redfish://[fe80::fc33:62ff:fe83:8a76]:6233/foo",
                 "redfish fe80::fc33:62ff:fe83:8a76 6233 /foo",
@@ -349,37 +326,16 @@ mod tests {
                 "redfish-virtualmedia+http://192.168.122.1",
                 "redfish-virtualmedia+http 192.168.122.1  ",
             ),
-            (
-                "redfish-uefihttp+https://192.168.122.1",
-                "redfish-uefihttp+https 192.168.122.1  ",
-            ),
-            (
-                "idrac-redfish://192.168.122.1",
-                "idrac-redfish 192.168.122.1  ",
-            ),
-            (
-                "ilo5-virtualmedia+https://192.168.122.1",
-                "ilo5-virtualmedia+https 192.168.122.1  ",
-            ),
-            (
-                "Redfish+HTTP://bmc.Example.com/a%20b#x",
-                "redfish+http bmc.Example.com  /a b",
-            ),
+            ("redfish-uefihttp+https://192.168.122.1", "redfish-uefihttp+https 192.168.122.1  "),
+            ("idrac-redfish://192.168.122.1", "idrac-redfish 192.168.122.1  "),
+            ("ilo5-virtualmedia+https://192.168.122.1", "ilo5-virtualmedia+https 192.168.122.1  "),
+            ("Redfish+HTTP://bmc.Example.com/a%20b#x", "redfish+http bmc.Example.com  /a b"),
             ("redfish://u:p%40ss@192.0.2.1/x", "redfish 192.0.2.1  /x"),
             ("redfish://192.0.2.1:/x", "redfish 192.0.2.1  /x"),
         ] {
             let url = parsed(address).unwrap_or_else(|error| panic!("{address} {error}"));
-            let BmcAddress {
-                scheme,
-                host,
-                port,
-                path,
-            } = url;
-            assert_eq!(
-                format!("{scheme} {host} {port} {path}"),
-                expected,
-                "{address}"
-            );
+            let BmcAddress { scheme, host, port, path } = url;
+            assert_eq!(format!("{scheme} {host} {port} {path}"), expected, "{address}");
         }
     }
 
@@ -399,10 +355,7 @@ mod tests {
             // A name with a port reads as a scheme.
             ("bmc.example.com:623", driver("bmc.example.com")),
             ("//192.0.2.1/x", driver("")),
-            (
-                "redfish://bmc_4.example.com/redfish/v1",
-                InvalidBmcAddress::Host,
-            ),
+            ("redfish://bmc_4.example.com/redfish/v1", InvalidBmcAddress::Host),
             ("redfish://bmc.example.com./x", InvalidBmcAddress::Host),
             ("redfish://[fe80::1%25eth0]/x", InvalidBmcAddress::Host),
             ("192.168.1.1:abc", InvalidBmcAddress::Host),
@@ -429,10 +382,7 @@ mod tests {
     fn spellings_of_one_system_are_equal() {
         let identity = |address: &str| parsed(address).unwrap().identity();
         for (one, other) in [
-            (
-                "ipmi://203.0.113.9?privilegelevel=OPERATOR",
-                "203.0.113.9:623",
-            ),
+            ("ipmi://203.0.113.9?privilegelevel=OPERATOR", "203.0.113.9:623"),
             ("ipmi:203.0.113.9", "ipmi://203.0.113.9:0623"),
             (
                 "redfish://h.example/redfish/v1/Systems/1",

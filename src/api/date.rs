@@ -20,14 +20,9 @@ pub struct Date(civil::Date);
 impl Date {
     /// Returns the date in UTC, by the seconds since 1970.
     pub fn from_unix_seconds(seconds: u64) -> Self {
-        let time = i64::try_from(seconds)
-            .ok()
-            .and_then(|seconds| Timestamp::from_second(seconds).ok());
-        Self(
-            time.unwrap_or(Timestamp::MAX)
-                .to_zoned(TimeZone::UTC)
-                .date(),
-        )
+        let time =
+            i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+        Self(time.unwrap_or(Timestamp::MAX).to_zoned(TimeZone::UTC).date())
     }
 
     /// Returns the number of days from an earlier date; 0 from a later one.
@@ -54,8 +49,7 @@ impl TryFrom<String> for Date {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-            .map_err(|error: Invalid| format!("`{text}` {error}; write YYYY-MM-DD"))
+        text.parse().map_err(|error: Invalid| format!("`{text}` {error}; write YYYY-MM-DD"))
     }
 }
 

@@ -117,10 +117,7 @@ impl FluxInstance {
         let name = sync.name.filter(|name| !name.is_empty());
         let name = name.or_else(|| namespace.clone()).unwrap_or_default();
         Some(FluxKustomization {
-            metadata: AgentObjectName {
-                name: name.clone(),
-                namespace: namespace.clone(),
-            },
+            metadata: AgentObjectName { name: name.clone(), namespace: namespace.clone() },
             spec: FluxKustomizationSpec {
                 path: sync.path,
                 source_ref: FluxSourceRef {
@@ -165,27 +162,16 @@ const OBJECTS: usize = 1_000;
 impl ResourceSet {
     /// Returns the Kustomizations that the operator makes; `None` if some are unknown.
     pub fn kustomizations(&self) -> Option<Vec<FluxKustomization>> {
-        let ResourceSetSpec {
-            inputs,
-            inputs_from,
-            resources,
-            resources_template,
-        } = &self.spec;
+        let ResourceSetSpec { inputs, inputs_from, resources, resources_template } = &self.spec;
         let is_kustomization =
             |object: &&Value| object.get("kind").and_then(Value::as_str) == Some(FLUX_KIND);
         let templates: Vec<&Value> = resources.iter().filter(is_kustomization).collect();
-        let is_hidden = resources_template
-            .as_ref()
-            .is_some_and(|text| text.contains(FLUX_KIND));
+        let is_hidden = resources_template.as_ref().is_some_and(|text| text.contains(FLUX_KIND));
         if is_hidden || !templates.is_empty() && !inputs_from.is_empty() {
             return None;
         }
         let once = [BTreeMap::new()];
-        let inputs = if inputs.is_empty() {
-            &once
-        } else {
-            inputs.as_slice()
-        };
+        let inputs = if inputs.is_empty() { &once } else { inputs.as_slice() };
         if templates.len().saturating_mul(inputs.len()) > OBJECTS {
             return None;
         }
@@ -239,32 +225,15 @@ mod tests {
     metadata: {name: racks}
     spec: {path: './racks/<< inputs.rack >>', sourceRef: {name: flux-system}}";
         let set = |spec: &str| {
-            format!(
-                "spec:\n  {}",
-                format!("{spec}\n{template}").replace('\n', "\n  ")
-            )
+            format!("spec:\n  {}", format!("{spec}\n{template}").replace('\n', "\n  "))
         };
         let racks = |names: &[&str]| {
-            Some(
-                names
-                    .iter()
-                    .map(|name| Some(format!("./racks/{name}")))
-                    .collect(),
-            )
+            Some(names.iter().map(|name| Some(format!("./racks/{name}"))).collect())
         };
-        assert_eq!(
-            paths(&set("inputs: [{rack: a}, {rack: 7}]")),
-            racks(&["a", "7"])
-        );
+        assert_eq!(paths(&set("inputs: [{rack: a}, {rack: 7}]")), racks(&["a", "7"]));
         assert_eq!(paths(&set("inputs: [{row: a}]")), None);
-        assert_eq!(
-            paths(&set("inputsFrom: [{kind: ResourceSetInputProvider}]")),
-            None
-        );
-        assert_eq!(
-            paths("spec: {resourcesTemplate: 'kind: Kustomization'}"),
-            None
-        );
+        assert_eq!(paths(&set("inputsFrom: [{kind: ResourceSetInputProvider}]")), None);
+        assert_eq!(paths("spec: {resourcesTemplate: 'kind: Kustomization'}"), None);
         assert_eq!(paths("spec: {resources: [{kind: Secret}]}"), racks(&[]));
     }
 }

@@ -343,11 +343,7 @@ pub struct Include {
 impl Include {
     /// Returns the target directory of the copy.
     pub fn target(&self) -> &str {
-        if self.to_path.is_empty() {
-            &self.repository.name
-        } else {
-            &self.to_path
-        }
+        if self.to_path.is_empty() { &self.repository.name } else { &self.to_path }
     }
 }
 

@@ -50,11 +50,7 @@ pub struct Cpu {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The features of the processors, as in `/proc/cpuinfo`: `avx512f`.
-    #[serde(
-        default,
-        deserialize_with = "or_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
 }
 
@@ -144,10 +140,7 @@ mod tests {
     #[test]
     fn what_was_not_found_is_absent() {
         let text = r#"{"cpu": null, "nics": null, "ramMebibytes": 1024, "firmware": {"bios": {}}}"#;
-        let expected = Hardware {
-            ram_mebibytes: Some(1024),
-            ..Hardware::default()
-        };
+        let expected = Hardware { ram_mebibytes: Some(1024), ..Hardware::default() };
         assert_eq!(serde_json::from_str::<Hardware>(text).unwrap(), expected);
     }
 

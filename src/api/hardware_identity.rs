@@ -45,10 +45,7 @@ impl HardwareIdentity {
         macs.sort_unstable();
         macs.dedup();
         let serial = serial.map(str::trim).filter(|serial| is_serial(serial));
-        Self {
-            macs: macs.into(),
-            serial: serial.map(Into::into),
-        }
+        Self { macs: macs.into(), serial: serial.map(Into::into) }
     }
 }
 
@@ -61,9 +58,7 @@ impl From<&Hardware> for HardwareIdentity {
 
 fn is_serial(text: &str) -> bool {
     let first = text.chars().next();
-    !text
-        .chars()
-        .all(|c| Some(c) == first || c == '-' || c == '.')
+    !text.chars().all(|c| Some(c) == first || c == '-' || c == '.')
         && !PLACEHOLDERS.contains(&text.to_ascii_lowercase().as_str())
 }
 
@@ -255,10 +250,7 @@ mod tests {
         let text = "cpu: {flags: [a, b], count: 2}\n\
             nics: [{mac: 00:00:5E:00:53:02, name: b}, {mac: 00-00-5e-00-53-01}, {mac: 00:00:5e:00:53:01}, {mac: 7}, x]\n\
             systemVendor: {serialNumber: ' S1 ', manufacturer: [x]}\n";
-        assert_eq!(
-            identity(text),
-            "[00:00:5e:00:53:01, 00:00:5e:00:53:02] Some(\"S1\")"
-        );
+        assert_eq!(identity(text), "[00:00:5e:00:53:01, 00:00:5e:00:53:02] Some(\"S1\")");
     }
 
     #[test]

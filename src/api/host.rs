@@ -166,10 +166,7 @@ pub struct MetadataFields {
 impl ManagedFields {
     /// Returns whether the manager owns a label.
     pub fn has_label(&self, label: &str) -> bool {
-        let metadata = self
-            .fields
-            .as_ref()
-            .and_then(|fields| fields.metadata.as_ref());
+        let metadata = self.fields.as_ref().and_then(|fields| fields.metadata.as_ref());
         let labels = metadata.and_then(|metadata| metadata.labels.as_ref());
         labels.is_some_and(|labels| labels.contains_key(&format!("f:{label}")))
     }
@@ -233,10 +230,7 @@ impl BareMetalHostSpec {
 
     /// Returns whether Metal3 installs, or has installed, the host by a custom deploy.
     pub fn has_custom_deploy(&self) -> bool {
-        let method = self
-            .custom_deploy
-            .as_ref()
-            .and_then(|deploy| deploy.method.as_deref());
+        let method = self.custom_deploy.as_ref().and_then(|deploy| deploy.method.as_deref());
         method.is_some_and(|method| !method.is_empty())
     }
 }
@@ -251,12 +245,10 @@ pub const SECRET_FIELDS: [&[&str]; 3] = [
 impl BareMetalHostSpec {
     /// Returns the Secrets that the spec references, each with the route of its field.
     pub fn references(&self) -> Vec<(&'static [&'static str], &str)> {
-        let bmc = self.bmc.as_ref().map(|bmc| {
-            (
-                &["bmc", "credentialsName"][..],
-                bmc.credentials_name.as_str(),
-            )
-        });
+        let bmc = self
+            .bmc
+            .as_ref()
+            .map(|bmc| (&["bmc", "credentialsName"][..], bmc.credentials_name.as_str()));
         let network = self
             .network_data
             .as_ref()
@@ -293,9 +285,7 @@ pub struct BmcDetails {
 pub fn without_user(address: &str) -> String {
     let start = address.find("://").map_or(0, |at| at + "://".len());
     let (scheme, rest) = address.split_at(start);
-    let (authority, path) = rest
-        .find(['/', '?', '#'])
-        .map_or((rest, ""), |at| rest.split_at(at));
+    let (authority, path) = rest.find(['/', '?', '#']).map_or((rest, ""), |at| rest.split_at(at));
     // A password may contain `@`, so the last one ends the user information.
     let host = authority.rsplit('@').next().unwrap_or_default();
     format!("{scheme}{host}{path}")

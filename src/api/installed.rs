@@ -54,18 +54,13 @@ impl InstallationRecord {
             }
             _ => InstallMode::Full,
         };
-        Self {
-            mode,
-            core,
-            machines,
-        }
+        Self { mode, core, machines }
     }
 
     /// Finds the record in the text of a Job.
     pub fn find(content: &[u8]) -> Option<Self> {
-        let mut lines = content
-            .split(|byte| *byte == b'\n')
-            .filter_map(|line| std::str::from_utf8(line).ok());
+        let mut lines =
+            content.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
         let value = lines.find_map(|line| {
             let value = line.trim().strip_prefix(ANNOTATION)?.strip_prefix(':')?;
             Some(value.trim().trim_matches(['"', '\'']))
@@ -129,10 +124,7 @@ mod tests {
         let scaled = next(Some(&first), "c", &["m1", "w1", "w2"]);
         assert_eq!(scaled.mode, InstallMode::Scale);
         assert_eq!(next(Some(&scaled), "c", &["m1", "w1", "w2"]), scaled);
-        assert_eq!(
-            next(Some(&scaled), "c", &["m1", "w1", "w2", "w3"]).mode,
-            InstallMode::Scale
-        );
+        assert_eq!(next(Some(&scaled), "c", &["m1", "w1", "w2", "w3"]).mode, InstallMode::Scale);
 
         for (core, names) in [
             ("other", ["m1", "w1", "w2", "w3"].as_slice()),
@@ -157,9 +149,6 @@ mod tests {
         let job = format!("metadata:\n  annotations:\n    {ANNOTATION}: \"{record}\"\n");
         assert_eq!(InstallationRecord::find(job.as_bytes()), Some(record));
         assert_eq!(InstallationRecord::find(b"kind: Job\n"), None);
-        assert_eq!(
-            InstallationRecord::find(format!("{ANNOTATION}: odd\n").as_bytes()),
-            None
-        );
+        assert_eq!(InstallationRecord::find(format!("{ANNOTATION}: odd\n").as_bytes()), None);
     }
 }

@@ -31,21 +31,11 @@ const DATA_GROUP: &str = "infrastructure.cluster.x-k8s.io";
 /// The live objects with claimed addresses: plural of the kind, and its versions, the newest first.
 pub const LIVE: [(&str, &str, &[&str]); 3] = [
     (ADDRESS, "ipaddresses", &["ipam.metal3.io/v1alpha1"]),
-    (
-        ADDRESS,
-        "ipaddresses",
-        &[
-            "ipam.cluster.x-k8s.io/v1beta2",
-            "ipam.cluster.x-k8s.io/v1beta1",
-        ],
-    ),
+    (ADDRESS, "ipaddresses", &["ipam.cluster.x-k8s.io/v1beta2", "ipam.cluster.x-k8s.io/v1beta1"]),
     (
         DATA,
         "metal3datas",
-        &[
-            "infrastructure.cluster.x-k8s.io/v1beta2",
-            "infrastructure.cluster.x-k8s.io/v1beta1",
-        ],
+        &["infrastructure.cluster.x-k8s.io/v1beta2", "infrastructure.cluster.x-k8s.io/v1beta1"],
     ),
 ];
 
@@ -200,10 +190,7 @@ impl FromStr for InterfaceAddresses {
                     "has an address by which no other machine reaches the host",
                 ));
             }
-            if addresses
-                .insert(interface.trim().to_owned(), address)
-                .is_some()
-            {
+            if addresses.insert(interface.trim().to_owned(), address).is_some() {
                 return Err(Invalid::because("names an interface twice"));
             }
         }
@@ -219,11 +206,7 @@ mod tests {
     fn a_range_has_the_addresses_that_metal3_finds_in_it() {
         let range = |start: &str, end: &str, subnet: &str| {
             let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-            PoolRange {
-                start: text(start),
-                end: text(end),
-                subnet: text(subnet),
-            }
+            PoolRange { start: text(start), end: text(end), subnet: text(subnet) }
         };
         for (start, end, subnet, address, expected) in [
             ("192.0.2.10", "192.0.2.50", "", "192.0.2.10", Some(true)),

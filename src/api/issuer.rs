@@ -54,17 +54,14 @@ impl FromStr for IssuerUrl {
     type Err = InvalidIssuer;
 
     fn from_str(text: &str) -> Result<Self, InvalidIssuer> {
-        let rest = text
-            .strip_prefix("https://")
-            .ok_or(InvalidIssuer("does not begin with https://"))?;
+        let rest =
+            text.strip_prefix("https://").ok_or(InvalidIssuer("does not begin with https://"))?;
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
         if authority.contains('@') {
             return Err(InvalidIssuer("names a user"));
         }
         // A colon before `]` belongs to an IPv6 address.
-        let (host, port) = match authority
-            .rsplit_once(':')
-            .filter(|(_, port)| !port.contains(']'))
+        let (host, port) = match authority.rsplit_once(':').filter(|(_, port)| !port.contains(']'))
         {
             Some((host, port)) => (host, Some(port)),
             None => (authority, None),
@@ -76,10 +73,9 @@ impl FromStr for IssuerUrl {
             Some(port) if port.starts_with(['0', '+']) => {
                 return Err(InvalidIssuer("has no valid port"));
             }
-            Some(port) => Some(
-                port.parse::<u16>()
-                    .map_err(|_| InvalidIssuer("has no valid port"))?,
-            ),
+            Some(port) => {
+                Some(port.parse::<u16>().map_err(|_| InvalidIssuer("has no valid port"))?)
+            }
         };
         // The unreserved characters of RFC 3986, which are never percent-encoded.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
@@ -94,11 +90,7 @@ impl FromStr for IssuerUrl {
                 "has a path with more than letters, digits, `-`, `.`, `_`, `~` between slashes",
             ));
         }
-        Ok(Self {
-            host: host.parse()?,
-            port,
-            path: path.to_owned(),
-        })
+        Ok(Self { host: host.parse()?, port, path: path.to_owned() })
     }
 }
 
@@ -108,18 +100,13 @@ impl FromStr for IssuerHost {
     fn from_str(text: &str) -> Result<Self, InvalidIssuer> {
         const INVALID: InvalidIssuer =
             InvalidIssuer("has no valid host: a DNS name in lower case, or an IP address");
-        if let Some(address) = text
-            .strip_prefix('[')
-            .and_then(|text| text.strip_suffix(']'))
-        {
+        if let Some(address) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
             let parsed: Ipv6Addr = address.parse().map_err(|_| INVALID)?;
             // Rust formats addresses as in RFC 5952.
             return if parsed.to_string() == address {
                 Ok(Self::Address(parsed.into()))
             } else {
-                Err(InvalidIssuer(
-                    "has an IPv6 address that is not in its shortest form",
-                ))
+                Err(InvalidIssuer("has an IPv6 address that is not in its shortest form"))
             };
         }
         if let Ok(address) = text.parse() {
@@ -127,10 +114,8 @@ impl FromStr for IssuerHost {
         }
         // The URL standard parses a host that ends in a number as an IPv4 address, and this one is
         // not valid.
-        let ends_with_number = text
-            .rsplit('.')
-            .next()
-            .is_some_and(|part| part.chars().all(|c| c.is_ascii_digit()));
+        let ends_with_number =
+            text.rsplit('.').next().is_some_and(|part| part.chars().all(|c| c.is_ascii_digit()));
         if ends_with_number {
             return Err(INVALID);
         }
@@ -173,10 +158,7 @@ mod tests {
             "https://[2001:db8::10]:30556/dex",
             "https://[2001:db8::10]",
         ] {
-            assert_eq!(
-                text.parse::<IssuerUrl>().map(|url| url.to_string()),
-                Ok(text.to_owned())
-            );
+            assert_eq!(text.parse::<IssuerUrl>().map(|url| url.to_string()), Ok(text.to_owned()));
         }
     }
 
@@ -212,10 +194,7 @@ mod tests {
                 .parse::<IssuerUrl>()
                 .map(|url| url.to_string())
                 .map_err(|error| error.to_string());
-            assert!(
-                error.as_ref().is_err_and(|error| error.contains(reason)),
-                "{text}: {error:?}"
-            );
+            assert!(error.as_ref().is_err_and(|error| error.contains(reason)), "{text}: {error:?}");
         }
     }
 }

@@ -17,14 +17,9 @@ pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "K
 /// Formats a path as a list item. Plain characters need no quotes, because the slash or the file
 /// extension makes the scalar a text.
 pub fn listed(path: &str) -> String {
-    let is_plain = path
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'));
-    if is_plain {
-        path.to_owned()
-    } else {
-        yaml_text(path)
-    }
+    let is_plain =
+        path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'));
+    if is_plain { path.to_owned() } else { yaml_text(path) }
 }
 
 /// A Kustomization or Component.
@@ -130,26 +125,18 @@ impl Kustomization {
         text: impl Fn(&str) -> Option<String>,
     ) -> Option<&'static str> {
         let may_rename = |patches: &Option<Vec<Patch>>| {
-            patches
-                .iter()
-                .flatten()
-                .any(|patch| patch.may_rename(&text))
+            patches.iter().flatten().any(|patch| patch.may_rename(&text))
         };
         let fields = [
             ("transformers", has(&self.transformers)),
             ("replacements", has(&self.replacements)),
             ("generators", has(&self.generators)),
             ("helmCharts", has(&self.helm_charts)),
-            (
-                "helmChartInflationGenerator",
-                has(&self.helm_chart_inflation_generator),
-            ),
+            ("helmChartInflationGenerator", has(&self.helm_chart_inflation_generator)),
             ("patches", may_rename(&self.patches)),
             ("patchesJson6902", may_rename(&self.patches_json6902)),
         ];
-        fields
-            .into_iter()
-            .find_map(|(name, may_rename)| may_rename.then_some(name))
+        fields.into_iter().find_map(|(name, may_rename)| may_rename.then_some(name))
     }
 }
 
@@ -234,29 +221,16 @@ impl KustomizeGenerator {
     /// Returns the value of the first of `keys` that exists, with its field and its index in that
     /// field's list.
     pub fn value(&self, keys: &[&str]) -> Option<(&'static str, usize, GeneratorValue<'_>)> {
-        let files = self
-            .files
-            .iter()
-            .flatten()
-            .enumerate()
-            .filter_map(|(index, file)| {
-                let (key, path) = file
-                    .split_once('=')
-                    .or_else(|| Some((Utf8Path::new(file).file_name()?, file.as_str())))?;
-                Some((key, ("files", index, GeneratorValue::File(path))))
-            });
-        let literals = self
-            .literals
-            .iter()
-            .flatten()
-            .enumerate()
-            .filter_map(|(index, literal)| {
-                let (key, text) = literal.split_once('=')?;
-                Some((
-                    key,
-                    ("literals", index, GeneratorValue::Literal(unquoted(text))),
-                ))
-            });
+        let files = self.files.iter().flatten().enumerate().filter_map(|(index, file)| {
+            let (key, path) = file
+                .split_once('=')
+                .or_else(|| Some((Utf8Path::new(file).file_name()?, file.as_str())))?;
+            Some((key, ("files", index, GeneratorValue::File(path))))
+        });
+        let literals = self.literals.iter().flatten().enumerate().filter_map(|(index, literal)| {
+            let (key, text) = literal.split_once('=')?;
+            Some((key, ("literals", index, GeneratorValue::Literal(unquoted(text)))))
+        });
         let all: Vec<_> = files.chain(literals).collect();
         keys.iter()
             .find_map(|key| all.iter().find(|(name, _)| name == key))
@@ -351,19 +325,13 @@ impl Patch {
         let inline = match self {
             Patch::Old(inline) => Some(inline),
             Patch::Entry { patch, options, .. } => {
-                if options
-                    .as_ref()
-                    .is_some_and(|options| options.allow_name_change == Some(true))
-                {
+                if options.as_ref().is_some_and(|options| options.allow_name_change == Some(true)) {
                     return true;
                 }
                 patch.as_ref()
             }
         };
         let file = self.path().and_then(|path| text(path));
-        inline
-            .into_iter()
-            .chain(&file)
-            .any(|text| text.contains(ROUTE_OF_NAMES))
+        inline.into_iter().chain(&file).any(|text| text.contains(ROUTE_OF_NAMES))
     }
 }

@@ -25,11 +25,7 @@ impl Type {
     pub(crate) fn field(self, key: &str) -> Option<&'static (&'static str, Self)> {
         let Object(fields) = self else { return None };
         let exact = fields.iter().find(|(name, _)| *name == key);
-        exact.or_else(|| {
-            fields
-                .iter()
-                .find(|(name, _)| name.eq_ignore_ascii_case(key))
-        })
+        exact.or_else(|| fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)))
     }
 }
 
@@ -54,10 +50,7 @@ pub(crate) const KUSTOMIZATION: Type = Object(&[
     // The former name of `images`.
     ("imageTags", List(&IMAGE)),
     ("replacements", List(&REPLACEMENT)),
-    (
-        "replicas",
-        List(&Object(&[("name", Text), ("count", Number)])),
-    ),
+    ("replicas", List(&Object(&[("name", Text), ("count", Number)]))),
     // Deprecated in favor of `replacements`.
     ("vars", List(&VARIABLE)),
     ("sortOptions", SORT_OPTIONS),
@@ -68,10 +61,7 @@ pub(crate) const KUSTOMIZATION: Type = Object(&[
     ("bases", LIST),
     ("configMapGenerator", List(&CONFIG_MAP)),
     ("secretGenerator", List(&SECRET)),
-    (
-        "helmGlobals",
-        Object(&[("chartHome", Text), ("configHome", Text)]),
-    ),
+    ("helmGlobals", Object(&[("chartHome", Text), ("configHome", Text)])),
     ("helmCharts", List(&HELM_CHART)),
     // Deprecated in favor of `helmCharts`.
     ("helmChartInflationGenerator", List(&OLD_HELM_CHART)),
@@ -85,12 +75,8 @@ pub(crate) const KUSTOMIZATION: Type = Object(&[
 
 const LIST: Type = List(&Text);
 
-const METADATA: Type = Object(&[
-    ("name", Text),
-    ("namespace", Text),
-    ("labels", Texts),
-    ("annotations", Texts),
-]);
+const METADATA: Type =
+    Object(&[("name", Text), ("namespace", Text), ("labels", Texts), ("annotations", Texts)]);
 
 const LABELS: Type = Object(&[
     ("pairs", Labels),
@@ -100,22 +86,14 @@ const LABELS: Type = Object(&[
     ("fields", List(&FIELD)),
 ]);
 
-const FIELD: Type = Object(&[
-    ("group", Text),
-    ("version", Text),
-    ("kind", Text),
-    ("path", Text),
-    ("create", Bool),
-]);
+const FIELD: Type =
+    Object(&[("group", Text), ("version", Text), ("kind", Text), ("path", Text), ("create", Bool)]);
 
 const PATCH: Type = Object(&[
     ("path", Text),
     ("patch", Text),
     ("target", SELECTOR),
-    (
-        "options",
-        Object(&[("allowNameChange", Bool), ("allowKindChange", Bool)]),
-    ),
+    ("options", Object(&[("allowNameChange", Bool), ("allowKindChange", Bool)])),
 ]);
 
 const SELECTOR: Type = Object(&[
@@ -160,12 +138,8 @@ const TARGET: Type = Object(&[
     ("options", FIELD_OPTIONS),
 ]);
 
-const FIELD_OPTIONS: Type = Object(&[
-    ("delimiter", Text),
-    ("index", Number),
-    ("encoding", Text),
-    ("create", Bool),
-]);
+const FIELD_OPTIONS: Type =
+    Object(&[("delimiter", Text), ("index", Number), ("encoding", Text), ("create", Bool)]);
 
 const VARIABLE: Type = Object(&[
     ("name", Text),
@@ -185,10 +159,7 @@ const VARIABLE: Type = Object(&[
 
 const SORT_OPTIONS: Type = Object(&[
     ("order", Text),
-    (
-        "legacySortOptions",
-        Object(&[("orderFirst", LIST), ("orderLast", LIST)]),
-    ),
+    ("legacySortOptions", Object(&[("orderFirst", LIST), ("orderLast", LIST)])),
 ]);
 
 const GENERATOR_OPTIONS: Type = Object(&[

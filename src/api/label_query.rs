@@ -29,10 +29,8 @@ pub(crate) fn parse(text: &str) -> Result<Selector, String> {
 fn requirement(text: &str) -> Option<Expression> {
     if let Some(list) = text.strip_suffix(')') {
         let (before, list) = list.split_once('(')?;
-        let values: BTreeSet<String> = list
-            .split(',')
-            .map(|value| value.trim().to_owned())
-            .collect();
+        let values: BTreeSet<String> =
+            list.split(',').map(|value| value.trim().to_owned()).collect();
         let (name, word) = before.trim().rsplit_once(char::is_whitespace)?;
         return match word {
             "in" => Some(Expression::In(key(name)?, values)),
@@ -66,10 +64,7 @@ mod tests {
     #[test]
     fn every_form_is_parsed() {
         let selector = parse("rack=r1, a==b,c!=d,!e,f, g in (1, 2),h notin (3)").unwrap();
-        assert_eq!(
-            selector.to_string(),
-            "rack=r1,a=b,c!=d,!e,f,g in (1,2),h notin (3)"
-        );
+        assert_eq!(selector.to_string(), "rack=r1,a=b,c!=d,!e,f,g in (1,2),h notin (3)");
         for text in ["a in b", "a b", "=b", "a in (b", "(b)", "a like (b)", "!"] {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -33,10 +33,9 @@ impl<'de> Deserialize<'de> for DecodedKustomization {
 /// byte order wins, which is the lower-case one.
 fn in_usual_case(value: Value, wanted: Type) -> Value {
     match (value, wanted) {
-        (Value::Sequence(items), Type::List(wanted)) => items
-            .into_iter()
-            .map(|item| in_usual_case(item, *wanted))
-            .collect(),
+        (Value::Sequence(items), Type::List(wanted)) => {
+            items.into_iter().map(|item| in_usual_case(item, *wanted)).collect()
+        }
         (Value::Mapping(fields), Type::Object(_)) => {
             let mut entries: Vec<(Value, Value)> = fields.into_iter().collect();
             entries.sort_by(|(one, _), (other, _)| one.as_str().cmp(&other.as_str()));
@@ -129,9 +128,7 @@ impl<'de> Visitor<'de> for LastWinsVisitor {
     /// Ignores the tag.
     fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<Value, A::Error> {
         let (LastWins(_), value) = tagged.variant()?;
-        value
-            .newtype_variant::<LastWins>()
-            .map(|LastWins(value)| value)
+        value.newtype_variant::<LastWins>().map(|LastWins(value)| value)
     }
 }
 
@@ -152,23 +149,14 @@ mod tests {
             ("namespace: two\nNamespace: one\n", "two"),
             ("Namespace: one\nnamespace: two\n", "two"),
         ] {
-            assert_eq!(
-                decoded(text).unwrap().namespace.as_deref(),
-                Some(namespace),
-                "{text}"
-            );
+            assert_eq!(decoded(text).unwrap().namespace.as_deref(), Some(namespace), "{text}");
         }
         let nested =
             decoded("labels:\n- pairs: {a: b, a: c}\nresources: [a]\nresources: [b]\n").unwrap();
         assert_eq!(nested.resources.unwrap(), ["b"]);
-        assert_eq!(
-            nested.labels.unwrap()[0].pairs.as_ref().unwrap()["a"],
-            Value::from("c")
-        );
-        let patches = decoded("Patches: [{Path: a.yaml, Target: {NAME: x}}]\n")
-            .unwrap()
-            .patches
-            .unwrap();
+        assert_eq!(nested.labels.unwrap()[0].pairs.as_ref().unwrap()["a"], Value::from("c"));
+        let patches =
+            decoded("Patches: [{Path: a.yaml, Target: {NAME: x}}]\n").unwrap().patches.unwrap();
         assert_eq!(patches[0].path().unwrap(), "a.yaml");
         let options = decoded("generatorOptions: {disableNameSuffixHash: on}\n")
             .unwrap()
@@ -177,30 +165,13 @@ mod tests {
         assert_eq!(options.disable_name_suffix_hash, Some(true));
         let merged = decoded("commonLabels: {<<: {a: b}, a: c}\n").unwrap();
         assert_eq!(merged.common_labels.unwrap()["a"], Value::from("c"));
-        assert_eq!(
-            decoded("namePrefix: !!str x-\n")
-                .unwrap()
-                .name_prefix
-                .as_deref(),
-            Some("x-")
-        );
-        assert_eq!(
-            decoded("namePrefix: ! x-\n")
-                .unwrap()
-                .name_prefix
-                .as_deref(),
-            Some("x-")
-        );
+        assert_eq!(decoded("namePrefix: !!str x-\n").unwrap().name_prefix.as_deref(), Some("x-"));
+        assert_eq!(decoded("namePrefix: ! x-\n").unwrap().name_prefix.as_deref(), Some("x-"));
     }
 
     #[test]
     fn what_kustomize_cannot_decode_is_refused() {
-        for text in [
-            "resources: a.yaml\n",
-            "namespace: 5\n",
-            "- a\n",
-            "namePrefix: 0x1f\n",
-        ] {
+        for text in ["resources: a.yaml\n", "namespace: 5\n", "- a\n", "namePrefix: 0x1f\n"] {
             assert!(decoded(text).is_err(), "{text}");
         }
     }

@@ -66,11 +66,7 @@ impl MacAddress {
             (1..16_u8).map(move |change| {
                 let mut near = self;
                 // XOR with 1 to 15 yields each of the other 15 digits once.
-                near.0[digit / 2] ^= if digit.is_multiple_of(2) {
-                    change << 4
-                } else {
-                    change
-                };
+                near.0[digit / 2] ^= if digit.is_multiple_of(2) { change << 4 } else { change };
                 near
             })
         })
@@ -104,12 +100,7 @@ mod tests {
     #[test]
     fn an_address_is_the_same_however_it_is_written() {
         let address: MacAddress = "00:c6:14:04:61:b2".parse().unwrap();
-        for text in [
-            "00:C6:14:04:61:B2",
-            "00-c6-14-04-61-b2",
-            "00c6.1404.61b2",
-            "00C6140461B2",
-        ] {
+        for text in ["00:C6:14:04:61:B2", "00-c6-14-04-61-b2", "00c6.1404.61b2", "00C6140461B2"] {
             assert_eq!(text.parse::<MacAddress>().unwrap(), address, "{text}");
         }
         assert_eq!(address.to_string(), "00:c6:14:04:61:b2");

@@ -115,17 +115,13 @@ impl MachineNames {
 
     /// Returns that of a single Machine.
     pub fn machine(name: &str) -> Self {
-        Self {
-            machines: Vec::from_iter(NamePattern::fixed(name)),
-            ..Self::default()
-        }
+        Self { machines: Vec::from_iter(NamePattern::fixed(name)), ..Self::default() }
     }
 
     /// Adds the names that Cluster API before 1.7 gave to Metal3Machines, after their template.
     #[must_use]
     pub fn with_template(mut self, template: &str) -> Self {
-        self.machines
-            .extend(NamePattern::fixed(template).map(NamePattern::generated));
+        self.machines.extend(NamePattern::fixed(template).map(NamePattern::generated));
         self
     }
 
@@ -151,19 +147,12 @@ impl MachineNames {
 
     fn for_deployment(owner: Option<NamePattern>) -> Self {
         let machine_sets = owner.iter().cloned().flat_map(NamePattern::machine_sets);
-        Self {
-            owner: owner.clone(),
-            ..Self::for_machine_sets(machine_sets.collect())
-        }
+        Self { owner: owner.clone(), ..Self::for_machine_sets(machine_sets.collect()) }
     }
 
     fn for_machine_sets(machine_sets: Vec<NamePattern>) -> Self {
         let machines = machine_sets.iter().cloned().map(NamePattern::generated);
-        Self {
-            machines: machines.collect(),
-            machine_sets,
-            owner: None,
-        }
+        Self { machines: machines.collect(), machine_sets, owner: None }
     }
 
     /// Returns whether a Machine may have this name.
@@ -184,10 +173,7 @@ impl MachineNames {
 }
 
 fn best_fit(patterns: &[NamePattern], name: &str) -> Option<NameFit> {
-    patterns
-        .iter()
-        .filter_map(|pattern| pattern.fit(name))
-        .max()
+    patterns.iter().filter_map(|pattern| pattern.fit(name)).max()
 }
 
 #[cfg(test)]
@@ -197,10 +183,7 @@ mod tests {
     #[test]
     fn names_are_those_that_cluster_api_generates() {
         let control_plane = MachineNames::control_plane("edge");
-        assert_eq!(
-            control_plane.fit_machine("edge-x2k9p"),
-            Some(NameFit::Exact)
-        );
+        assert_eq!(control_plane.fit_machine("edge-x2k9p"), Some(NameFit::Exact));
         assert_eq!(control_plane.fit_machine("edge-abcde"), Some(NameFit::Form));
         for other in [
             "edge",
@@ -215,41 +198,23 @@ mod tests {
             assert_eq!(control_plane.fit_machine(other), None, "{other}");
         }
         let workers = MachineNames::deployment("prod");
-        assert_eq!(
-            workers.fit_machine("prod-x7k2p-h5rlz"),
-            Some(NameFit::Exact)
-        );
-        assert_eq!(
-            workers.fit_machine("prod-6d4f8b7c9d-h5rlz"),
-            Some(NameFit::Exact),
-            "a hash"
-        );
-        assert_eq!(
-            workers.fit_machine("prod-north-x7k2p"),
-            Some(NameFit::Form),
-            "a word"
-        );
+        assert_eq!(workers.fit_machine("prod-x7k2p-h5rlz"), Some(NameFit::Exact));
+        assert_eq!(workers.fit_machine("prod-6d4f8b7c9d-h5rlz"), Some(NameFit::Exact), "a hash");
+        assert_eq!(workers.fit_machine("prod-north-x7k2p"), Some(NameFit::Form), "a word");
         assert_eq!(workers.fit_machine("prod-6d4f8b7c9d2-h5rlz"), None);
         assert_eq!(workers.fit_machine_set("prod-x7k2p"), Some(NameFit::Exact));
         assert_eq!(workers.fit_owner("prod"), Some(NameFit::Exact));
 
         let class_names = MachineNames::deployment_of_class("edge", "md");
         assert_eq!(class_names.fit_owner("edge-md-x7k2p"), Some(NameFit::Exact));
-        assert_eq!(
-            class_names.fit_machine("edge-md-x7k2p-4k7zd-h5rlz"),
-            Some(NameFit::Exact)
-        );
+        assert_eq!(class_names.fit_machine("edge-md-x7k2p-4k7zd-h5rlz"), Some(NameFit::Exact));
         assert_eq!(
             MachineNames::control_plane_of_class("edge").fit_machine("edge-x7k2p-h5rlz"),
             Some(NameFit::Exact)
         );
         let k0s = MachineNames::control_plane("cp").with_numbers("cp");
         assert!(k0s.fit_machine("cp-0").is_some() && k0s.fit_machine("cp-12").is_some());
-        assert!(
-            MachineNames::control_plane("cp")
-                .fit_machine("cp-0")
-                .is_none()
-        );
+        assert!(MachineNames::control_plane("cp").fit_machine("cp-0").is_none());
     }
 
     #[test]
@@ -270,14 +235,8 @@ mod tests {
         }
         // Of the MachineSet's random text, three characters are left.
         let workers = MachineNames::deployment(&long(54));
-        assert_eq!(
-            workers.fit_machine_set(&format!("{}-x7k2p", long(54))),
-            Some(NameFit::Exact)
-        );
-        assert_eq!(
-            workers.fit_machine(&format!("{}-x7kh5rlz", long(54))),
-            Some(NameFit::Exact)
-        );
+        assert_eq!(workers.fit_machine_set(&format!("{}-x7k2p", long(54))), Some(NameFit::Exact));
+        assert_eq!(workers.fit_machine(&format!("{}-x7kh5rlz", long(54))), Some(NameFit::Exact));
         assert_eq!(
             MachineNames::deployment(&long(60)).fit_machine(&format!("{}h5rlz", long(58))),
             Some(NameFit::Exact)

@@ -65,9 +65,7 @@ impl FromStr for Namespace {
         }
         // Dots are valid in names of objects, so the message is specific.
         if text.contains('.') {
-            return Err(Invalid(
-                "has a dot, which a namespace must not have".to_owned(),
-            ));
+            return Err(Invalid("has a dot, which a namespace must not have".to_owned()));
         }
         check_dns(text)?;
         Ok(Self(text.into()))
@@ -112,10 +110,8 @@ impl FromStr for StorageSize {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let number = ["Mi", "Gi", "Ti"]
-            .iter()
-            .find_map(|unit| text.strip_suffix(unit))
-            .unwrap_or_default();
+        let number =
+            ["Mi", "Gi", "Ti"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or_default();
         let is_size = matches!(number.len(), 1..=6)
             && number.bytes().all(|c| c.is_ascii_digit())
             && !number.starts_with('0');
@@ -226,12 +222,9 @@ impl FromStr for Role {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        Role::ALL
-            .into_iter()
-            .find(|role| role.as_str() == text)
-            .ok_or_else(|| {
-                Invalid("is not a role: the roles are ControlPlane and Worker".to_owned())
-            })
+        Role::ALL.into_iter().find(|role| role.as_str() == text).ok_or_else(|| {
+            Invalid("is not a role: the roles are ControlPlane and Worker".to_owned())
+        })
     }
 }
 
@@ -289,11 +282,7 @@ pub struct Part {
 
 impl From<Role> for Part {
     fn from(role: Role) -> Self {
-        Self {
-            role,
-            node: None,
-            node_set: None,
-        }
+        Self { role, node: None, node_set: None }
     }
 }
 
@@ -385,10 +374,7 @@ impl NodePortRange {
 impl Default for NodePortRange {
     /// Returns the default range of Kubernetes.
     fn default() -> Self {
-        Self {
-            first: 30000,
-            last: 32767,
-        }
+        Self { first: 30000, last: 32767 }
     }
 }
 
@@ -402,11 +388,7 @@ impl FromStr for NodePortRange {
         let range = match text.split_once(['-', '+']) {
             None => port(text).map(|port| (port, port)),
             Some((first, last)) => port(first).zip(port(last)).and_then(|(first, last)| {
-                let last = if text.contains('+') {
-                    first.checked_add(last)?
-                } else {
-                    last
-                };
+                let last = if text.contains('+') { first.checked_add(last)? } else { last };
                 Some((first, last))
             }),
         };
@@ -439,9 +421,7 @@ impl fmt::Display for NodePortRange {
 pub fn is_label_value(text: &str) -> bool {
     let edge = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
     text.len() <= 63
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
         && edge(text.chars().next())
         && edge(text.chars().last())
 }
@@ -501,18 +481,7 @@ mod tests {
 
     #[test]
     fn a_namespace_is_a_dns_label_so_it_can_never_leave_its_directory() {
-        for bad in [
-            "",
-            ".",
-            "..",
-            "a/b",
-            "A",
-            "a.b",
-            "-a",
-            "a-",
-            "a b",
-            &"a".repeat(64),
-        ] {
+        for bad in ["", ".", "..", "a/b", "A", "a.b", "-a", "a-", "a b", &"a".repeat(64)] {
             assert!(bad.parse::<Namespace>().is_err(), "{bad:?} must be refused");
         }
         assert!("tenant-a".parse::<Namespace>().is_ok());
@@ -522,10 +491,7 @@ mod tests {
     fn an_object_name_may_have_dots_but_no_empty_part() {
         assert!("edge.lab-1".parse::<ObjectName>().is_ok());
         for bad in ["..", "a..b", ".a", "a.", "a_b", &"a".repeat(254)] {
-            assert!(
-                bad.parse::<ObjectName>().is_err(),
-                "{bad:?} must be refused"
-            );
+            assert!(bad.parse::<ObjectName>().is_err(), "{bad:?} must be refused");
         }
     }
 
@@ -549,13 +515,8 @@ mod tests {
             let range: NodePortRange = text.parse().unwrap();
             assert_eq!((range.first(), range.last()), ends, "{text}");
         }
-        for bad in [
-            "", "-", "0-5", "5-4", "1-65536", "65535+1", "a-b", "1-2-3", "1 - 2", "-1",
-        ] {
-            assert!(
-                bad.parse::<NodePortRange>().is_err(),
-                "{bad} must be refused"
-            );
+        for bad in ["", "-", "0-5", "5-4", "1-65536", "65535+1", "a-b", "1-2-3", "1 - 2", "-1"] {
+            assert!(bad.parse::<NodePortRange>().is_err(), "{bad} must be refused");
         }
     }
 

@@ -301,14 +301,9 @@ impl TopLevelKeys {
     fn at(text: &str) -> Option<Self> {
         // Skips parsing in the common case: most files with such names are Secrets.
         if text.lines().any(|line| line.starts_with("kind:")) {
-            return Some(Self {
-                kind: Some(IgnoredAny),
-                networks: None,
-            });
+            return Some(Self { kind: Some(IgnoredAny), networks: None });
         }
-        serde_json::from_str(text)
-            .ok()
-            .or_else(|| bounded::parse(text))
+        serde_json::from_str(text).ok().or_else(|| bounded::parse(text))
     }
 }
 
@@ -340,48 +335,28 @@ impl NetworkData {
         let mut networks: Vec<NetworkEntry> = networks
             .into_iter()
             .filter_map(|mut network| Some((network.id.take()?.0.into_owned(), network)))
-            .map(
-                |(id, network)| match network.ip_address.as_deref().map(parse_address) {
-                    None | Some(Ok(None)) => Ok(NetworkEntry {
-                        id,
-                        address: None,
-                        cards: Vec::new(),
-                    }),
-                    // A machine may have such an address beside others, as for BGP.
-                    Some(Ok(Some(address)))
-                        if !is_reachable(address) && !is_link_local(address) =>
-                    {
-                        Err(MalformedNetworkData::Unreachable {
-                            network: id,
-                            address,
-                        })
-                    }
-                    Some(Ok(address)) => {
-                        let link = network.link.as_deref();
-                        let cards = link.map(|link| cards(link, &links)).unwrap_or_default();
-                        Ok(NetworkEntry { id, address, cards })
-                    }
-                    Some(Err(address)) => Err(MalformedNetworkData::Address {
-                        network: id,
-                        address,
-                    }),
-                },
-            )
+            .map(|(id, network)| match network.ip_address.as_deref().map(parse_address) {
+                None | Some(Ok(None)) => Ok(NetworkEntry { id, address: None, cards: Vec::new() }),
+                // A machine may have such an address beside others, as for BGP.
+                Some(Ok(Some(address))) if !is_reachable(address) && !is_link_local(address) => {
+                    Err(MalformedNetworkData::Unreachable { network: id, address })
+                }
+                Some(Ok(address)) => {
+                    let link = network.link.as_deref();
+                    let cards = link.map(|link| cards(link, &links)).unwrap_or_default();
+                    Ok(NetworkEntry { id, address, cards })
+                }
+                Some(Err(address)) => Err(MalformedNetworkData::Address { network: id, address }),
+            })
             .collect::<Result<_, _>>()?;
         // They are collected in the memory of the raw ones, which are larger.
         networks.shrink_to_fit();
-        Ok(Self {
-            networks,
-            is_secret: false,
-        })
+        Ok(Self { networks, is_secret: false })
     }
 
     /// Marks the data as decrypted: only addresses that services use may be shown.
     pub fn decrypted(self) -> Self {
-        Self {
-            is_secret: true,
-            ..self
-        }
+        Self { is_secret: true, ..self }
     }
 
     /// Serializes networks, addresses and cards, and nothing else. Parsing the result gives equal
@@ -439,8 +414,7 @@ impl NetworkData {
 
     /// Returns the ids that may be shown, in order; none if the data was encrypted.
     pub fn shown_ids(&self) -> impl Iterator<Item = &str> {
-        self.ids()
-            .filter(|id| !self.is_secret && is_label_value(id))
+        self.ids().filter(|id| !self.is_secret && is_label_value(id))
     }
 
     /// Returns all addresses by which others reach the machine, in the order of the networks.
@@ -450,10 +424,8 @@ impl NetworkData {
 
     /// Returns the static addresses with their network cards, in the order of the networks.
     pub fn card_addresses(&self) -> impl Iterator<Item = (MacAddress, IpAddr)> {
-        let addressed = self
-            .networks
-            .iter()
-            .filter_map(|network| Some((&network.cards, network.reachable()?)));
+        let addressed =
+            self.networks.iter().filter_map(|network| Some((&network.cards, network.reachable()?)));
         addressed.flat_map(|(cards, address)| cards.iter().map(move |card| (*card, address)))
     }
 
@@ -474,10 +446,7 @@ impl NetworkData {
     /// Returns the address in the network with this id.
     pub fn address(&self, interface: &str) -> Result<IpAddr, NoAddress> {
         // Several networks may share an id. The first address that counts wins.
-        let same_id = self
-            .networks
-            .iter()
-            .filter(|network| network.id == interface);
+        let same_id = self.networks.iter().filter(|network| network.id == interface);
         let mut reason = NoAddress::NoSuchNetwork;
         for network in same_id {
             match (network.reachable(), network.address, reason) {
@@ -512,10 +481,7 @@ mod tests {
         );
         let yaml = networks("- id: oam\n  type: ipv4\n  ip_address: 192.0.2.7\n");
         assert_eq!(json, yaml);
-        assert_eq!(
-            json.unwrap().address("oam"),
-            Ok("192.0.2.7".parse().unwrap())
-        );
+        assert_eq!(json.unwrap().address("oam"), Ok("192.0.2.7".parse().unwrap()));
     }
 
     #[test]
@@ -537,10 +503,8 @@ mod tests {
             networks:\n- {id: a, link: e2, ip_address: 192.0.2.2}\n- {id: b, link: vlan, ip_address: 192.0.2.3}\n\
             - {id: c, link: loop, ip_address: 192.0.2.4}\n- {id: d, link: e1, type: ipv4_dhcp}\n";
         let data = NetworkData::parse(text).unwrap();
-        let cards: Vec<String> = data
-            .card_addresses()
-            .map(|(mac, address)| format!("{mac} {address}"))
-            .collect();
+        let cards: Vec<String> =
+            data.card_addresses().map(|(mac, address)| format!("{mac} {address}")).collect();
         let expected = [
             "00:00:5e:00:53:02 192.0.2.2",
             "00:00:5e:00:53:01 192.0.2.3",
@@ -588,46 +552,26 @@ mod tests {
     #[test]
     fn an_empty_text_has_no_networks_and_one_of_another_shape_is_malformed() {
         assert_eq!(NetworkData::parse(" \n"), Ok(NetworkData::default()));
-        for bad in [
-            "text",
-            "networks: text",
-            "networks: [",
-            "networks: [{id: [a]}]",
-        ] {
-            assert_eq!(
-                NetworkData::parse(bad),
-                Err(MalformedNetworkData::Shape),
-                "{bad}"
-            );
+        for bad in ["text", "networks: text", "networks: [", "networks: [{id: [a]}]"] {
+            assert_eq!(NetworkData::parse(bad), Err(MalformedNetworkData::Shape), "{bad}");
         }
     }
 
     #[test]
     fn a_second_address_of_one_family_makes_an_id_ambiguous() {
         let ambiguous = |text: &str| {
-            networks(text)
-                .unwrap()
-                .ambiguous()
-                .into_iter()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
+            networks(text).unwrap().ambiguous().into_iter().map(str::to_owned).collect::<Vec<_>>()
         };
         let first = "- {id: oam, ip_address: 192.0.2.7}\n";
 
-        assert_eq!(
-            ambiguous(&format!("{first}- {{id: oam, ip_address: 192.0.2.8}}\n")),
-            ["oam"]
-        );
+        assert_eq!(ambiguous(&format!("{first}- {{id: oam, ip_address: 192.0.2.8}}\n")), ["oam"]);
         for other in [
             "{id: oam, ip_address: '2001:db8::7'}",
             "{id: oam, ip_address: 192.0.2.7/24}",
             "{id: oam}",
             "{id: b}",
         ] {
-            assert!(
-                ambiguous(&format!("{first}- {other}\n")).is_empty(),
-                "{other}"
-            );
+            assert!(ambiguous(&format!("{first}- {other}\n")).is_empty(), "{other}");
         }
     }
 
@@ -644,21 +588,10 @@ mod tests {
             "::ffff:0.0.0.0",
         ] {
             let error = networks(&format!("- {{id: oam, ip_address: '{bad}'}}\n")).unwrap_err();
-            assert!(
-                matches!(error, MalformedNetworkData::Unreachable { .. }),
-                "{bad}: {error}"
-            );
+            assert!(matches!(error, MalformedNetworkData::Unreachable { .. }), "{bad}: {error}");
         }
-        for good in [
-            "169.254.0.7/16",
-            "fe80::7/64",
-            "192.0.2.255/32",
-            "10.0.0.0/31",
-        ] {
-            assert!(
-                networks(&format!("- {{id: oam, ip_address: '{good}'}}\n")).is_ok(),
-                "{good}"
-            );
+        for good in ["169.254.0.7/16", "fe80::7/64", "192.0.2.255/32", "10.0.0.0/31"] {
+            assert!(networks(&format!("- {{id: oam, ip_address: '{good}'}}\n")).is_ok(), "{good}");
         }
     }
 
@@ -674,10 +607,7 @@ mod tests {
     fn what_does_not_look_like_an_address_is_not_shown() {
         for bad in ["2001:db8::g", "192.0.2.7/x", "Hunter2", "deadbeefdeadbeef"] {
             let error = networks(&format!("- {{id: oam, ip_address: '{bad}'}}\n")).unwrap_err();
-            let said = format!(
-                "has an ip_address of {} characters in network `oam`, ",
-                bad.len()
-            );
+            let said = format!("has an ip_address of {} characters in network `oam`, ", bad.len());
             assert!(error.to_string().starts_with(&said), "{error}");
             assert!(!format!("{error:?}").contains(bad), "{error:?}");
         }

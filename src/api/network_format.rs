@@ -57,16 +57,10 @@ mod tests {
     #[test]
     fn data_of_another_format_is_called_that() {
         for (text, format) in [
-            (
-                "interfaces: [{name: oam, ipv4: {address: [{ip: 192.0.2.7}]}}]",
-                "nmstate",
-            ),
+            ("interfaces: [{name: oam, ipv4: {address: [{ip: 192.0.2.7}]}}]", "nmstate"),
             (r#"{"dns-resolver": {}, "interfaces": []}"#, "nmstate"),
             ("network: {version: 2, ethernets: {}}", "netplan"),
-            (
-                "version: 2\nethernets: {eno1: {addresses: [192.0.2.7/24]}}",
-                "netplan",
-            ),
+            ("version: 2\nethernets: {eno1: {addresses: [192.0.2.7/24]}}", "netplan"),
             ("version: 1\nconfig: [{type: physical}]", "cloud-init"),
             ("network_config: [{type: interface}]", "os-net-config"),
         ] {

@@ -26,10 +26,6 @@ impl ObjectKind {
 
     /// Returns a word that every text with such an object contains and few other texts do.
     pub fn mark(&self) -> &'static str {
-        if self.has_common_name() {
-            self.group
-        } else {
-            self.kind
-        }
+        if self.has_common_name() { self.group } else { self.kind }
     }
 }

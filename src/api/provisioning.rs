@@ -126,11 +126,7 @@ pub struct ProvisioningSpec {
     #[schemars(extend("x-editor" = {"items": named_machine()}))]
     pub workers: Option<Vec<BTreeMap<String, Option<MachineRequest>>>>,
     /// The plugins that the installer adds to Kubernetes, such as `ovn4nfv`.
-    #[serde(
-        rename = "KUDPlugins",
-        default,
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "KUDPlugins", default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {"items": {"anyOf": [{"enum": PLUGINS}, {"pattern": PLUGIN_PATTERN}]}}))]
     #[schemars(example = ["onap4k8s", "ovn4nfv"])]
     pub kud_plugins: Option<Vec<String>>,
@@ -194,11 +190,7 @@ const PACKAGE_PATTERN: &str = "^[A-Za-z0-9]([-+.:_A-Za-z0-9]*[+.:_A-Za-z0-9])?$"
 #[schemars(rename = "Machine")]
 pub struct MachineRequest {
     /// The MAC address of one of the machine's network cards, such as `52:54:00:ab:cd:ef`.
-    #[serde(
-        rename = "mac-address",
-        default,
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "mac-address", default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"52:54:00:ab:cd:ef", extend("x-editor" = {
         "pattern": MAC_PATTERN,
         "patternErrorMessage": "A MAC address is six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef"
@@ -381,21 +373,11 @@ mod tests {
         let names: Vec<&String> = masters.iter().flat_map(BTreeMap::keys).collect();
         assert_eq!(names, ["head-1", "head-2"]);
         assert_eq!(
-            masters[0]["head-1"]
-                .as_ref()
-                .unwrap()
-                .mac_address
-                .as_deref(),
+            masters[0]["head-1"].as_ref().unwrap().mac_address.as_deref(),
             Some("52:54:00:00:00:01")
         );
         assert_eq!(masters[1]["head-2"].as_ref().unwrap().cpu, Some(8));
-        assert_eq!(
-            object.spec.workers.unwrap()[0]["body-1"]
-                .as_ref()
-                .unwrap()
-                .sriov,
-            Some(true)
-        );
+        assert_eq!(object.spec.workers.unwrap()[0]["body-1"].as_ref().unwrap().sriov, Some(true));
         assert_eq!(object.spec.kud_plugins.unwrap(), ["ovn4nfv"]);
         assert_eq!(object.spec.pod_subnet.as_deref(), Some("10.244.0.0/16"));
         assert_eq!(object.metadata.labels.unwrap()[CLUSTER], "depot");
@@ -403,27 +385,19 @@ mod tests {
 
     #[test]
     fn what_is_written_without_quotes_is_kept_as_it_was_written() {
-        for (text, memory) in [
-            ("16Gi", "16Gi"),
-            ("17179869184", "17179869184"),
-            ("1.10", "1.10"),
-            ("1e3", "1e3"),
-        ] {
+        for (text, memory) in
+            [("16Gi", "16Gi"), ("17179869184", "17179869184"), ("1.10", "1.10"), ("1e3", "1e3")]
+        {
             assert_eq!(
                 machine(&format!("memory: {text}")).memory,
                 Some(WrittenText(memory.to_owned()))
             );
         }
         assert_eq!(
-            machine("mac-address: 00:11:22:33:44:55")
-                .mac_address
-                .as_deref(),
+            machine("mac-address: 00:11:22:33:44:55").mac_address.as_deref(),
             Some("00:11:22:33:44:55")
         );
-        assert_eq!(
-            machine(r#"{"memory": 4096}"#).memory,
-            Some(WrittenText("4096".to_owned()))
-        );
+        assert_eq!(machine(r#"{"memory": 4096}"#).memory, Some(WrittenText("4096".to_owned())));
     }
 
     #[test]
@@ -433,27 +407,15 @@ mod tests {
              multiClusterDir: /m\n",
         )
         .unwrap();
-        assert!(
-            spec.masters.unwrap()[0]["head"]
-                .as_ref()
-                .unwrap()
-                .mac_address
-                .is_none()
-        );
-        let older = [
-            spec.hostfile,
-            spec.kud_installer_path,
-            spec.dhcp_lease_file,
-            spec.multi_cluster_dir,
-        ];
+        assert!(spec.masters.unwrap()[0]["head"].as_ref().unwrap().mac_address.is_none());
+        let older =
+            [spec.hostfile, spec.kud_installer_path, spec.dhcp_lease_file, spec.multi_cluster_dir];
         assert_eq!(older.map(Option::unwrap), ["/h", "/k", "/d", "/m"]);
     }
 
     #[test]
     fn a_machine_may_be_chosen_by_labels() {
-        let selector = machine("labelSelector: {matchLabels: {rack: r1}}")
-            .label_selector
-            .unwrap();
+        let selector = machine("labelSelector: {matchLabels: {rack: r1}}").label_selector.unwrap();
         assert_eq!(selector.match_labels.unwrap()["rack"], "r1");
     }
 
@@ -466,9 +428,8 @@ mod tests {
         .unwrap();
 
         let versioned = |name: &str, version: Option<&str>| {
-            let details = PackageDetails {
-                version: version.map(|version| WrittenText(version.to_owned())),
-            };
+            let details =
+                PackageDetails { version: version.map(|version| WrittenText(version.to_owned())) };
             Package::Versioned(BTreeMap::from([(name.to_owned(), details)]))
         };
         let expected = [
@@ -477,19 +438,13 @@ mod tests {
             versioned("git", None),
         ];
         assert_eq!(object.spec.master_software.unwrap(), expected);
-        assert_eq!(
-            object.spec.worker_software.unwrap(),
-            [Package::Named("curl".to_owned())]
-        );
+        assert_eq!(object.spec.worker_software.unwrap(), [Package::Named("curl".to_owned())]);
     }
 
     #[test]
     fn what_is_no_package_is_refused() {
         for text in ["[[htop]]", "[{jq: 1.5}]", "[{jq: [1.5]}]", "[true]"] {
-            assert!(
-                yaml_serde::from_str::<Vec<Package>>(text).is_err(),
-                "{text}"
-            );
+            assert!(yaml_serde::from_str::<Vec<Package>>(text).is_err(), "{text}");
         }
     }
 }

@@ -48,9 +48,7 @@ impl FromStr for Tenants {
 
     /// Parses tenants that are separated by commas; at least one.
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        text.split(',')
-            .map(|tenant| tenant.trim().parse())
-            .collect()
+        text.split(',').map(|tenant| tenant.trim().parse()).collect()
     }
 }
 

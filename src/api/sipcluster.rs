@@ -329,11 +329,7 @@ pub struct JumpHostFields {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bmc: Option<BmcAccess>,
     /// OpenSSH public keys of the users who may log in: lines of an `authorized_keys` file.
-    #[serde(
-        rename = "sshAuthorizedKeys",
-        default,
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "sshAuthorizedKeys", default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {
         "items": {
             "pattern": AUTHORIZED_KEY_PATTERN,
@@ -343,11 +339,7 @@ pub struct JumpHostFields {
     #[schemars(example = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L operator"])]
     pub ssh_authorized_keys: Option<Vec<String>>,
     /// The Secret with private keys for SSH to the cluster's nodes.
-    #[serde(
-        rename = "nodeSSHPrivateKeys",
-        default,
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "nodeSSHPrivateKeys", default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = format!("^$|{OBJECT_NAME_PATTERN}")), length(max = 253))]
     pub node_ssh_private_keys: Option<String>,
     /// The source of the SSH server's host keys: one of `secretName`, `volumeClaim` and

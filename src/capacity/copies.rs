@@ -20,11 +20,7 @@ pub(super) fn is_copyable(cluster: &Cluster) -> bool {
 /// Returns the number of hosts of one set.
 pub(super) fn hosts_of(mix: &[(&Cluster, usize)]) -> usize {
     let of = |cluster: &Cluster| {
-        cluster
-            .node_sets
-            .values()
-            .map(|node_set| node_set.wanted())
-            .sum::<usize>()
+        cluster.node_sets.values().map(|node_set| node_set.wanted()).sum::<usize>()
     };
     let hosts = mix.iter().map(|(cluster, copies)| copies * of(cluster));
     hosts.sum()
@@ -53,11 +49,7 @@ pub(super) fn copies(
                 hosts,
                 fit: sets.fit,
                 is_proven: sets.is_proven,
-                scarce: sets
-                    .scarce
-                    .iter()
-                    .map(|it| it.for_part(key, &it.part))
-                    .collect(),
+                scarce: sets.scarce.iter().map(|it| it.for_part(key, &it.part)).collect(),
             }
         })
     });
@@ -102,10 +94,8 @@ pub(super) fn sets(
             copies.push(copy);
             originals.push(original);
         }
-        let hypothesis = PlanHypothesis {
-            more: &copies[..count * per_set],
-            ..PlanHypothesis::default()
-        };
+        let hypothesis =
+            PlanHypothesis { more: &copies[..count * per_set], ..PlanHypothesis::default() };
         planned.is_served(&hypothesis) == HypothesisVerdict::Served
     };
     let mut high = 1;
@@ -137,19 +127,14 @@ pub(super) fn copied<'c>(
     site: &Site,
     mix: &[(&'c Cluster, usize)],
 ) -> impl Iterator<Item = (Cluster, &'c ClusterKey)> {
-    let set = mix
-        .iter()
-        .flat_map(|(cluster, copies)| std::iter::repeat_n(*cluster, *copies));
+    let set = mix.iter().flat_map(|(cluster, copies)| std::iter::repeat_n(*cluster, *copies));
     let names = (1..).filter_map(|number| format!("copy-{number}").parse().ok());
     let known: HashSet<&ObjectName> = site.clusters.keys().map(|key| &key.name).collect();
     let names = names.filter(move |name| !known.contains(name));
     set.cycle().zip(names).map(|(original, name)| {
         let namespace = original.key.namespace.clone();
         let key = ClusterKey { namespace, name };
-        let mut copy = Cluster {
-            key,
-            ..original.clone()
-        };
+        let mut copy = Cluster { key, ..original.clone() };
         for node_set in copy.node_sets.values_mut() {
             // A reservation for the original by name is none for its copies.
             let is_included = |tenants: &Arc<Tenants>| tenants.include(&copy.key);

@@ -53,10 +53,7 @@ fn growth(
     planned: &PlannedSite<'_>,
     (cluster, part, node_set): PlacedNodeSet<'_>,
 ) -> Growth {
-    let grown = |more: usize| NodeSet {
-        active: node_set.active + more,
-        ..node_set.clone()
-    };
+    let grown = |more: usize| NodeSet { active: node_set.active + more, ..node_set.clone() };
     let verdict = |more: usize| {
         planned.is_served(&PlanHypothesis {
             resized: Some((&cluster.key, part, &grown(more))),
@@ -79,9 +76,7 @@ fn growth(
         return Growth { scarce, ..growth };
     }
     let most = planned.spare(cluster, part, node_set);
-    let fit = largest(most, most, |more| {
-        verdict(more) == HypothesisVerdict::Served
-    });
+    let fit = largest(most, most, |more| verdict(more) == HypothesisVerdict::Served);
     let one_more = grown(fit + 1);
     let lacking = planned.lacking_more(&PlanHypothesis {
         resized: Some((&cluster.key, part, &one_more)),

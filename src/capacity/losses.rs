@@ -17,11 +17,8 @@ pub(super) fn losses(
     planned: &PlannedSite<'_>,
     overview: &Overview,
 ) -> Vec<Loss> {
-    let clusters: BTreeMap<&ClusterKey, &ClusterOverview> = overview
-        .clusters
-        .iter()
-        .map(|cluster| (&cluster.key, cluster))
-        .collect();
+    let clusters: BTreeMap<&ClusterKey, &ClusterOverview> =
+        overview.clusters.iter().map(|cluster| (&cluster.key, cluster)).collect();
     let loss = |rack: &Rack| {
         let gone: BTreeSet<usize> = rack.hosts.iter().copied().collect();
         let mut lost: BTreeMap<&ClusterKey, Vec<&HostOverview>> = BTreeMap::new();
@@ -36,10 +33,7 @@ pub(super) fn losses(
                 quorum: quorum(clusters.get(key)?, hosts, generated)?,
             })
         });
-        let hypothesis = PlanHypothesis {
-            gone,
-            ..PlanHypothesis::default()
-        };
+        let hypothesis = PlanHypothesis { gone, ..PlanHypothesis::default() };
         let lacking = planned.lacking_more(&hypothesis).into_iter();
         let left = overview.hosts.len() - rack.hosts.len();
         let lacking = lacking.map(|lacking| LackingNodeSet::new(lacking, left));

@@ -209,11 +209,7 @@ impl LackingNodeSet {
 impl ScarceNodeSet {
     /// Returns the same for a part of another cluster.
     fn for_part(&self, cluster: &ClusterKey, part: &Part) -> Self {
-        Self {
-            cluster: cluster.clone(),
-            part: part.clone(),
-            why: self.why.clone(),
-        }
+        Self { cluster: cluster.clone(), part: part.clone(), why: self.why.clone() }
     }
 }
 
@@ -370,42 +366,24 @@ pub fn capacity(
         .collect();
     let wanted = wanted(site, &scope.others, &mix);
     let (more, originals): (Vec<Cluster>, Vec<&ClusterKey>) = wanted.into_iter().unzip();
-    let one_of_each: Vec<Cluster> = copied(
-        site,
-        &copyable
-            .iter()
-            .map(|cluster| (*cluster, 1))
-            .collect::<Vec<_>>(),
-    )
-    .take(copyable.len())
-    .map(|(copy, _)| copy)
-    .collect();
-    let all_more: Vec<Cluster> = scope
-        .others
-        .iter()
-        .chain(&more)
-        .chain(&one_of_each)
-        .cloned()
-        .collect();
+    let one_of_each: Vec<Cluster> =
+        copied(site, &copyable.iter().map(|cluster| (*cluster, 1)).collect::<Vec<_>>())
+            .take(copyable.len())
+            .map(|(copy, _)| copy)
+            .collect();
+    let all_more: Vec<Cluster> =
+        scope.others.iter().chain(&more).chain(&one_of_each).cloned().collect();
     let planned = PlannedSite::new(site, &generated.plan, &all_more);
-    let wanted = PlanHypothesis {
-        more: &more,
-        ..PlanHypothesis::default()
-    };
+    let wanted = PlanHypothesis { more: &more, ..PlanHypothesis::default() };
     let original = |key: &ClusterKey| {
         let at = more.iter().position(|cluster| cluster.key == *key);
         at.map_or(key, |at| originals[at]).clone()
     };
     let lacking = planned.lacking(&wanted).into_iter();
-    let lacking = lacking.map(|lacking| NodeSetLack {
-        cluster: original(&lacking.cluster),
-        ..lacking
-    });
-    let mut purchase = if scope.summary_only {
-        None
-    } else {
-        purchase(&planned, &wanted, |_| false)
-    };
+    let lacking =
+        lacking.map(|lacking| NodeSetLack { cluster: original(&lacking.cluster), ..lacking });
+    let mut purchase =
+        if scope.summary_only { None } else { purchase(&planned, &wanted, |_| false) };
     for kind in purchase.iter_mut().flat_map(|it| &mut it.kinds) {
         for buyer in &mut kind.node_sets {
             buyer.cluster = original(&buyer.cluster);
@@ -415,9 +393,7 @@ pub fn capacity(
     let hosts = site.inventory.hosts.len();
     Ok(Capacity {
         version: VERSION,
-        lacking: lacking
-            .map(|lacking| LackingNodeSet::new(lacking, hosts))
-            .collect(),
+        lacking: lacking.map(|lacking| LackingNodeSet::new(lacking, hosts)).collect(),
         purchase,
         clusters: copies(site, &planned, &copyable),
         mix: (!mix.is_empty()).then(|| {
@@ -431,9 +407,7 @@ pub fn capacity(
             }
         }),
         node_sets: growths(hosts, &planned, &growing),
-        losses: scope
-            .racks
-            .map_or_else(Vec::new, |racks| losses(generated, &planned, racks)),
+        losses: scope.racks.map_or_else(Vec::new, |racks| losses(generated, &planned, racks)),
         by: scope.racks.and_then(|racks| racks.by.clone()),
     })
 }
@@ -451,13 +425,7 @@ fn scarce<'a>(
     original: impl Fn(&ClusterKey) -> Option<&'a ClusterKey>,
 ) -> Vec<ScarceNodeSet> {
     let mut scarce: Vec<ScarceNodeSet> = Vec::new();
-    for NodeSetLack {
-        cluster,
-        part,
-        shortage,
-        ..
-    } in lacking
-    {
+    for NodeSetLack { cluster, part, shortage, .. } in lacking {
         let cluster = original(&cluster).unwrap_or(&cluster).clone();
         let is_same = |other: &ScarceNodeSet| other.cluster == cluster && other.part == part;
         if !scarce.iter().any(is_same) {

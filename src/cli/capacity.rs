@@ -105,10 +105,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         let racks = (!asks_for_clusters || label.is_some())
             .then(|| Overview::new(generated, label))
             .transpose()?;
-        let scope = CapacityScope {
-            racks: racks.as_ref(),
-            ..scope.clone()
-        };
+        let scope = CapacityScope { racks: racks.as_ref(), ..scope.clone() };
         capacities.push((*site, capacity(generated, &scope)?));
     }
     drop(lock);
@@ -132,9 +129,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         CapacityFormat::Json => repo::print_json(&sites, capacities)?,
     }
     say(report::findings(&errors, &files));
-    Ok(if errors.is_empty() {
-        CommandResult::Yes
-    } else {
-        CommandResult::No
-    })
+    Ok(if errors.is_empty() { CommandResult::Yes } else { CommandResult::No })
 }

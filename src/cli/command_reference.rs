@@ -101,12 +101,7 @@ fn argument(arg: &Arg) -> String {
         Some(short) if !arg.is_positional() => format!("`-{short}`, "),
         _ => String::new(),
     };
-    write!(
-        page,
-        "\n- {short}`{spelled}`: {}",
-        help.trim_end_matches('.')
-    )
-    .unwrap();
+    write!(page, "\n- {short}`{spelled}`: {}", help.trim_end_matches('.')).unwrap();
     page.push_str(".\n");
     let takes_value = arg.get_action().takes_values();
     let defaults = arg.get_default_values();
@@ -135,11 +130,7 @@ fn display_name(command: &Command) -> String {
         Some(name) if command.get_name() == name => format!("sipgen {name}"),
         Some(name) => {
             let parent = name.strip_suffix(command.get_name()).unwrap();
-            format!(
-                "sipgen {} {}",
-                parent.trim_end_matches('-'),
-                command.get_name()
-            )
+            format!("sipgen {} {}", parent.trim_end_matches('-'), command.get_name())
         }
         None => name.to_owned(),
     }

@@ -28,16 +28,11 @@ impl Commit {
             .iter()
             .map(|(site, generated)| generated.output(&site.files))
             .collect::<Result<Vec<Tree>, _>>()?;
-        let directories = runs
-            .iter()
-            .map(|(_, generated)| generated.site.settings.output.as_path());
+        let directories =
+            runs.iter().map(|(_, generated)| generated.site.settings.output.as_path());
         let by_directory: Vec<_> = directories.zip(&outputs).collect();
         let content = committer.content(&by_directory)?;
-        Ok(Self {
-            committer,
-            content,
-            outputs,
-        })
+        Ok(Self { committer, content, outputs })
     }
 
     /// Reports whether only the comments that name the inputs would change. Such a change is worth
@@ -70,24 +65,16 @@ impl Commit {
             )),
             DifferenceExtent::Really => {
                 let settings = || runs.iter().map(|(_, run)| &run.site.settings);
-                let outputs: Vec<&Utf8Path> = settings()
-                    .map(|settings| settings.output.as_path())
-                    .collect();
-                let templates: Vec<&Utf8Path> = settings()
-                    .filter_map(|settings| settings.templates.as_deref())
-                    .collect();
-                let inputs = CommitInputs {
-                    outputs: &outputs,
-                    templates: &templates,
-                    staged,
-                };
+                let outputs: Vec<&Utf8Path> =
+                    settings().map(|settings| settings.output.as_path()).collect();
+                let templates: Vec<&Utf8Path> =
+                    settings().filter_map(|settings| settings.templates.as_deref()).collect();
+                let inputs = CommitInputs { outputs: &outputs, templates: &templates, staged };
                 let message = message(&self.content, runs, &self.outputs);
                 let NewCommit { id, branch } =
-                    self.committer
-                        .commit(&self.content, &message, Some(inputs))?;
-                let place = branch.map_or("a detached HEAD".to_owned(), |branch| {
-                    format!("branch {branch}")
-                });
+                    self.committer.commit(&self.content, &message, Some(inputs))?;
+                let place = branch
+                    .map_or("a detached HEAD".to_owned(), |branch| format!("branch {branch}"));
                 say(format_args!(
                     "committed {} as {id} on {place}\n",
                     counted(self.content.paths().len(), "file")
@@ -110,16 +97,13 @@ impl Commit {
 
     /// States what was not done to the branch, because there is nothing to commit.
     fn left_alone(&self) -> String {
-        self.committer
-            .branch()
-            .map_or_else(String::new, |branch| match branch.standing() {
-                BranchPosition::New => format!("; branch `{}` was not created", branch.name()),
-                BranchPosition::Behind => format!(
-                    "; branch `{}` was not moved and is behind HEAD",
-                    branch.name()
-                ),
-                BranchPosition::Ahead => format!("; branch `{}` is unchanged", branch.name()),
-            })
+        self.committer.branch().map_or_else(String::new, |branch| match branch.standing() {
+            BranchPosition::New => format!("; branch `{}` was not created", branch.name()),
+            BranchPosition::Behind => {
+                format!("; branch `{}` was not moved and is behind HEAD", branch.name())
+            }
+            BranchPosition::Ahead => format!("; branch `{}` is unchanged", branch.name()),
+        })
     }
 }
 
@@ -128,11 +112,7 @@ fn message(content: &CommitDifference, runs: &Runs<'_>, outputs: &[Tree]) -> Str
     let review = |generated: &GeneratedSite, later: &Tree| {
         let output = &generated.site.settings.output;
         let clusters = content.clusters(output);
-        let before = StateBefore {
-            clusters: &clusters,
-            inventory: None,
-            output: None,
-        };
+        let before = StateBefore { clusters: &clusters, inventory: None, output: None };
         let mut changes = content.changes();
         changes.files.retain(|path, _| path.starts_with(output));
         Review::between(&changes, &before, later, &generated.site)

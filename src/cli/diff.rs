@@ -89,12 +89,7 @@ enum DiffFormat {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
-    let Arguments {
-        repo: directory,
-        base,
-        head: revision,
-        ..
-    } = arguments;
+    let Arguments { repo: directory, base, head: revision, .. } = arguments;
     let directory = directory.as_deref();
     let site = arguments.site.as_deref();
     let head = match revision {
@@ -110,9 +105,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         .as_ref()
         .map(|base| SelectedFiles::at_revision(Some(head.files.root()), base, None))
         .transpose()?;
-    let options = repo::options()?
-        .keep_going(arguments.keep_going)
-        .allow_empty(arguments.allow_empty);
+    let options =
+        repo::options()?.keep_going(arguments.keep_going).allow_empty(arguments.allow_empty);
     let (lock, sites) = repo::lock_to_read(&head)?;
     let base_sites = base_files.map(|base| Sites::find(base.files)).transpose()?;
     let progress = Progress::start();
@@ -139,10 +133,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             let MergeResult { files, conflicts } = Files::merged(root, head, branch)?;
             let merged = Sites::find(files)?;
             for (site, difference) in &mut differences {
-                let merged = MergeResult {
-                    files: merged.counterpart(site)?,
-                    conflicts: conflicts.clone(),
-                };
+                let merged =
+                    MergeResult { files: merged.counterpart(site)?, conflicts: conflicts.clone() };
                 let [base, other] = [base.counterpart(site)?, other.counterpart(site)?];
                 let change = open_change(branch, &base, &site.files, &other, merged, &shows)?;
                 difference.open_changes.push(change);
@@ -157,12 +149,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             .iter()
             .flat_map(|base| &base.all)
             .filter(|_| sites.single().is_none())
-            .filter(|site| {
-                !sites
-                    .all
-                    .iter()
-                    .any(|other| other.directory == site.directory)
-            });
+            .filter(|site| !sites.all.iter().any(|other| other.directory == site.directory));
         let note = |site: &Location| match site.name.as_str() {
             "" => "The base had a single site.".to_owned(),
             name => format!("Site `{name}` of the base was removed: nothing is generated for it."),
@@ -185,15 +172,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             }
             say(report::notes(difference));
         }
-        let found = differences
-            .iter()
-            .flat_map(|(_, difference)| difference.findings.clone())
-            .collect();
-        let found = if sites.single().is_some() {
-            found
-        } else {
-            finding::merge(found)
-        };
+        let found =
+            differences.iter().flat_map(|(_, difference)| difference.findings.clone()).collect();
+        let found = if sites.single().is_some() { found } else { finding::merge(found) };
         say(report::findings(&found, &sites.repo));
     } else {
         let comparison = |difference: &Difference| {
@@ -205,18 +186,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
                 arguments.lines,
             )
         };
-        let comparisons: Vec<_> = differences
-            .iter()
-            .map(|(site, of)| (*site, comparison(of)))
-            .collect();
+        let comparisons: Vec<_> =
+            differences.iter().map(|(site, of)| (*site, comparison(of))).collect();
         match (arguments.format, sites.single(), comparisons.as_slice()) {
             (DiffFormat::Json, ..) => repo::print_json(&sites, comparisons)?,
             (_, Some(_), [(_, only)]) => print(report::markdown(only)),
             (_, _, all) => {
-                let all: Vec<_> = all
-                    .iter()
-                    .map(|(site, comparison)| (site.name.as_str(), comparison))
-                    .collect();
+                let all: Vec<_> =
+                    all.iter().map(|(site, comparison)| (site.name.as_str(), comparison)).collect();
                 print(report::markdown_of_sites(&all));
             }
         }
@@ -224,11 +201,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let failed = differences
         .iter()
         .any(|(_, of)| of.findings.iter().any(Finding::is_error) || !of.is_none());
-    Ok(if failed {
-        CommandResult::No
-    } else {
-        CommandResult::Yes
-    })
+    Ok(if failed { CommandResult::No } else { CommandResult::Yes })
 }
 
 fn redundancy_note(redundancy: Redundancy, branch: &str) -> String {

@@ -85,12 +85,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             hosts => chosen(hosts, &generated.site)?,
         };
         let selectors = selectors(&arguments.hosts, &generated.site)?;
-        let answer = drain(
-            generated,
-            &hosts,
-            &selectors,
-            arguments.at_once.get().into(),
-        );
+        let answer = drain(generated, &hosts, &selectors, arguments.at_once.get().into());
         is_planned &= answer.verdict == DrainVerdict::Planned;
         match arguments.format {
             DrainFormat::Text => print(report::drain(&answer)),
@@ -100,9 +95,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     }
     drop(lock);
     say(report::findings(&errors, &sites.repo));
-    Ok(if is_planned && errors.is_empty() {
-        CommandResult::Yes
-    } else {
-        CommandResult::No
-    })
+    Ok(if is_planned && errors.is_empty() { CommandResult::Yes } else { CommandResult::No })
 }

@@ -56,17 +56,13 @@ impl FromStr for Subject {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let is_code = text
-            .get(..3)
-            .is_some_and(|first| first.eq_ignore_ascii_case("SIP"));
+        let is_code = text.get(..3).is_some_and(|first| first.eq_ignore_ascii_case("SIP"));
         if is_code && !text.contains('/') {
             text.parse()
                 .map(Self::Code)
                 .map_err(|error| format!("{error}; `sipgen explain --list` lists all codes"))
         } else if let Ok(code) = format!("SIP{text}").parse::<Code>() {
-            Err(format!(
-                "finding codes begin with SIP: did you mean `{code}`?"
-            ))
+            Err(format!("finding codes begin with SIP: did you mean `{code}`?"))
         } else {
             text.parse()
                 .map(Self::Name)
@@ -112,10 +108,8 @@ fn explain_codes(format: ExplainFormat) -> Result<CommandResult, CommandError> {
     match format {
         ExplainFormat::Text => print(report::codes()),
         ExplainFormat::Json => {
-            let codes: Vec<ExplainedCode> = Code::ALL
-                .iter()
-                .map(|code| ExplainedCode::from(*code))
-                .collect();
+            let codes: Vec<ExplainedCode> =
+                Code::ALL.iter().map(|code| ExplainedCode::from(*code)).collect();
             print_document(&ReportDocument::json(&codes)?);
         }
     }
@@ -134,10 +128,7 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResul
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     let runs = repo::generate(&sites)?;
     drop(lock);
-    let key = HostKey {
-        namespace: name.namespace.clone(),
-        name: name.name.clone(),
-    };
+    let key = HostKey { namespace: name.namespace.clone(), name: name.name.clone() };
     let mut explained = Vec::new();
     let mut findings: Vec<Finding> = Vec::new();
     for (location, generated) in &runs {
@@ -146,15 +137,9 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResul
         if let Some(explanation) = explain::host(site, plan, &key) {
             let (hardware, findings) = hardware::host_hardware(&location.files, site, &key)?;
             found = findings;
-            host = Some(ExplainedHost {
-                explanation,
-                hardware,
-            });
+            host = Some(ExplainedHost { explanation, hardware });
         }
-        let explanation = ExplainOutput {
-            cluster: explain::cluster(site, plan, name),
-            host,
-        };
+        let explanation = ExplainOutput { cluster: explain::cluster(site, plan, name), host };
         if explanation.cluster.is_none() && explanation.host.is_none() {
             continue;
         }
@@ -168,13 +153,8 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResul
         explained.push((*location, explanation));
     }
     if explained.is_empty() {
-        say(report::findings(
-            &repo::findings(&sites, &runs).0,
-            &sites.repo,
-        ));
-        return Err(CommandError(format!(
-            "no SIPCluster or BareMetalHost `{name}` in the repo"
-        )));
+        say(report::findings(&repo::findings(&sites, &runs).0, &sites.repo));
+        return Err(CommandError(format!("no SIPCluster or BareMetalHost `{name}` in the repo")));
     }
     match arguments.format {
         ExplainFormat::Json => repo::print_json(&sites, explained)?,
@@ -187,11 +167,7 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResul
                     .cluster
                     .iter()
                     .for_each(|cluster| print(report::explain_cluster(cluster)));
-                if let Some(ExplainedHost {
-                    explanation,
-                    hardware,
-                }) = &explanation.host
-                {
+                if let Some(ExplainedHost { explanation, hardware }) = &explanation.host {
                     print(report::explain_host(explanation));
                     print(report::explain_hardware(hardware));
                 }
@@ -199,9 +175,5 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResul
         }
     }
     say(report::findings(&findings, &sites.repo));
-    Ok(if !findings.iter().any(Finding::is_error) {
-        CommandResult::Yes
-    } else {
-        CommandResult::No
-    })
+    Ok(if !findings.iter().any(Finding::is_error) { CommandResult::Yes } else { CommandResult::No })
 }

@@ -187,14 +187,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let committer = arguments.committer(&chosen.files)?;
     let may_write = !arguments.check && arguments.branch.is_none();
     // The exclusive lock is taken before reading, so that inputs and output are consistent.
-    let lock = may_write
-        .then(|| Lock::exclusive(chosen.files.root()))
-        .transpose()?;
-    let chosen = if arguments.from_index {
-        chosen.staged()?
-    } else {
-        chosen
-    };
+    let lock = may_write.then(|| Lock::exclusive(chosen.files.root())).transpose()?;
+    let chosen = if arguments.from_index { chosen.staged()? } else { chosen };
     let (lock, sites) = match lock {
         Some(lock) => {
             let sites = chosen.sites()?;
@@ -272,32 +266,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         None if may_change && (arguments.check || arguments.from_index) => {
             if arguments.check {
                 say(report::stale_files(&changes));
-                say(report::renamed_inputs(
-                    &changes,
-                    &arguments.writing_command(),
-                ));
+                say(report::renamed_inputs(&changes, &arguments.writing_command()));
             }
             if changed {
-                say(report::stale_help(
-                    &arguments.remedy(&runs, chosen.files.root()),
-                ));
+                say(report::stale_help(&arguments.remedy(&runs, chosen.files.root())));
             }
         }
         _ => {}
     }
-    let failed = repo::findings(&sites, &runs)
-        .0
-        .iter()
-        .any(Finding::is_error);
+    let failed = repo::findings(&sites, &runs).0.iter().any(Finding::is_error);
     let refused = failed || changed && (arguments.check || arguments.exit_code);
     // The process ends, so it need not free a large site.
     drop(changes);
     mem::forget(runs);
-    Ok(if refused {
-        CommandResult::No
-    } else {
-        CommandResult::Yes
-    })
+    Ok(if refused { CommandResult::No } else { CommandResult::Yes })
 }
 
 /// Returns the moves of the next step that empties the hosts in maintenance. If there is no plan, says
@@ -343,17 +325,13 @@ impl Arguments {
     /// Returns the command that brings the repo up to date.
     fn remedy(&self, runs: &Runs<'_>, root: &Utf8Path) -> String {
         let changes = |run: &&GeneratedSite| {
-            run.changes
-                .as_ref()
-                .is_some_and(|changes| !changes.files.is_empty())
+            run.changes.as_ref().is_some_and(|changes| !changes.files.is_empty())
         };
         let all: Vec<&GeneratedSite> = runs.iter().map(|(_, run)| run).collect();
         let changed: Vec<&GeneratedSite> = all.iter().copied().filter(changes).collect();
         let shown = if changed.is_empty() { &all } else { &changed };
-        let stage = staging::command(
-            root,
-            shown.iter().map(|run| run.site.settings.output.as_path()),
-        );
+        let stage =
+            staging::command(root, shown.iter().map(|run| run.site.settings.output.as_path()));
         match (self.from_index, self.check) {
             (true, false) => format!("not staged yet: run `{stage}`"),
             (true, true) => format!("run `{}`, then `{stage}`", self.writing_command()),
@@ -376,16 +354,8 @@ impl Arguments {
             .repo
             .as_ref()
             .map(|directory| format!(" --repo {}", in_shell(directory.as_str())));
-        let site = self
-            .from
-            .site
-            .as_ref()
-            .map(|site| format!(" --site {}", in_shell(site)));
-        let only: String = self
-            .only
-            .iter()
-            .map(|cluster| format!(" --only {cluster}"))
-            .collect();
+        let site = self.from.site.as_ref().map(|site| format!(" --site {}", in_shell(site)));
+        let only: String = self.only.iter().map(|cluster| format!(" --only {cluster}")).collect();
         let flags: String = [
             (" --from-index", self.from_index),
             (" --keep-going", self.keep_going),
@@ -426,15 +396,9 @@ fn to_write(
             continue;
         };
         let (root, output) = (site.files.root(), &generated.site.settings.output);
-        let staged = if from_index {
-            Some(Files::staged(root)?)
-        } else {
-            None
-        };
-        if let Some(changed) = generated
-            .site
-            .state
-            .changed_since(staged.as_ref().unwrap_or(&site.files), output)?
+        let staged = if from_index { Some(Files::staged(root)?) } else { None };
+        if let Some(changed) =
+            generated.site.state.changed_since(staged.as_ref().unwrap_or(&site.files), output)?
         {
             return Err(WriteError::Changed(changed).into());
         }
@@ -446,8 +410,7 @@ fn to_write(
         }
     }
     if !is_free {
-        runs.iter_mut()
-            .for_each(|(_, generated)| generated.changes = None);
+        runs.iter_mut().for_each(|(_, generated)| generated.changes = None);
         return Ok(None);
     }
     Ok(Some(mapped))
@@ -484,10 +447,7 @@ impl FormattedFindings {
         let (found, _) = repo::findings(sites, runs);
         let findings = report::findings(&found, &sites.repo);
         if arguments.format == GenerateFormat::Text {
-            return Ok(Self {
-                findings,
-                results: None,
-            });
+            return Ok(Self { findings, results: None });
         }
         let remedy = arguments.remedy(runs, sites.repo.root());
         let stale: Vec<Finding> = runs
@@ -495,12 +455,8 @@ impl FormattedFindings {
             .filter(|_| arguments.check)
             .flat_map(|(_, run)| report::stale(run, &remedy))
             .collect();
-        let results = CiResults::new(
-            &found,
-            &stale,
-            &sites.repo,
-            &repo::place_in_git(sites.repo.root())?,
-        );
+        let results =
+            CiResults::new(&found, &stale, &sites.repo, &repo::place_in_git(sites.repo.root())?);
         let results = match arguments.format {
             GenerateFormat::Text => None,
             GenerateFormat::Github => Some(report::github(&results)),

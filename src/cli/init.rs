@@ -63,13 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         Some(Ci::None) => Vec::new(),
         None => init::forges(&files, remote.as_deref()),
     };
-    let proposals = init::propose(
-        &files,
-        &settings,
-        remote.as_deref(),
-        &around.branches,
-        &forges,
-    )?;
+    let proposals = init::propose(&files, &settings, remote.as_deref(), &around.branches, &forges)?;
 
     let changes = init::changes(&proposals);
     if arguments.dry_run {
@@ -87,14 +81,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             "\nno CI job created: neither GitHub nor GitLab was detected; choose one with `sipgen init --ci`\n",
         );
     }
-    let is_blocked = proposals
-        .iter()
-        .any(|proposal| matches!(proposal.action, FileAction::Blocked(_)));
-    Ok(if is_blocked {
-        CommandResult::No
-    } else {
-        CommandResult::Yes
-    })
+    let is_blocked =
+        proposals.iter().any(|proposal| matches!(proposal.action, FileAction::Blocked(_)));
+    Ok(if is_blocked { CommandResult::No } else { CommandResult::Yes })
 }
 
 /// Counts what the repo asks for, and has for it.

@@ -31,40 +31,28 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     match &arguments.dir {
         Some(directory) => {
             let failed = |error: io::Error| {
-                CommandError(format!(
-                    "cannot write manual pages to `{directory}`: {error}"
-                ))
+                CommandError(format!("cannot write manual pages to `{directory}`: {error}"))
             };
             fs::create_dir_all(directory)
                 .and_then(|()| write_pages(&command, directory))
                 .map_err(failed)?;
         }
-        None => print_document(&ReportDocument::trusted(String::from_utf8(page(
-            &command,
-        )?)?)),
+        None => print_document(&ReportDocument::trusted(String::from_utf8(page(&command)?)?)),
     }
     Ok(CommandResult::Yes)
 }
 
 /// Writes the pages of a command and its subcommands.
 fn write_pages(command: &Command, directory: &Utf8Path) -> io::Result<()> {
-    fs::write(
-        directory.join(Man::new(command.clone()).get_filename()),
-        page(command)?,
-    )?;
-    command
-        .get_subcommands()
-        .try_for_each(|below| write_pages(below, directory))
+    fs::write(directory.join(Man::new(command.clone()).get_filename()), page(command)?)?;
+    command.get_subcommands().try_for_each(|below| write_pages(below, directory))
 }
 
 /// Renders the page of a command. clap_mangen has no heading for examples and joins their lines.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
-    let name = command
-        .get_display_name()
-        .unwrap_or_else(|| command.get_name())
-        .to_uppercase();
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_uppercase();
     // A date would make builds irreproducible.
     writeln!(
         page,

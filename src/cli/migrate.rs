@@ -52,11 +52,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let from = SelectedFiles::on_disk(arguments.repo.as_deref(), &[], arguments.site.as_deref())?;
     let files = &from.files;
     let only = chosen(&arguments.files, files)?;
-    let lock = if arguments.check {
-        Lock::shared(files.root())?
-    } else {
-        Lock::exclusive(files.root())?
-    };
+    let lock =
+        if arguments.check { Lock::shared(files.root())? } else { Lock::exclusive(files.root())? };
     let migration = sipgen::migrate_sites(&from.sites()?, only.as_ref())?;
     // Findings quote the lines that were read, so they are formatted before the files change.
     let findings = report::findings(&migration.findings, files);
@@ -112,10 +109,7 @@ fn chosen(
             .parent()
             .filter(|directory| !directory.as_str().is_empty())
             .unwrap_or(Utf8Path::new("."));
-        let found = file
-            .is_file()
-            .then(|| directory.canonicalize_utf8())
-            .and_then(Result::ok);
+        let found = file.is_file().then(|| directory.canonicalize_utf8()).and_then(Result::ok);
         let path = found
             .and_then(|directory| Some(directory.join(file.file_name()?)))
             .ok_or_else(|| CommandError(format!("no such file: `{file}`")))?;
@@ -124,9 +118,5 @@ fn chosen(
             .map_err(|_| CommandError(format!("`{file}` is not in the repo `{root}`")))?;
         Ok(relative.to_owned())
     };
-    named
-        .iter()
-        .map(in_repo)
-        .collect::<Result<_, CommandError>>()
-        .map(Some)
+    named.iter().map(in_repo).collect::<Result<_, CommandError>>().map(Some)
 }

@@ -156,12 +156,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         _ => {}
     }
     let message = error.to_string();
-    say(sipgen::report::failure(
-        message
-            .strip_prefix("error: ")
-            .unwrap_or(&message)
-            .trim_end(),
-    ));
+    say(sipgen::report::failure(message.strip_prefix("error: ").unwrap_or(&message).trim_end()));
     ExitCode::from(2)
 }
 

@@ -34,11 +34,7 @@ impl Progress {
                 shown.tick();
             }
         });
-        Self {
-            bar,
-            done,
-            waiter: Some(waiter),
-        }
+        Self { bar, done, waiter: Some(waiter) }
     }
 
     /// Shows the current stage of a run.
@@ -73,8 +69,7 @@ impl Progress {
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         self.bar.set_length(count(all));
         self.bar.set_position(count(done));
-        self.bar
-            .set_message(format!("building with kustomize: {done} of {all}"));
+        self.bar.set_message(format!("building with kustomize: {done} of {all}"));
     }
 
     /// Shows that files are being written.

@@ -88,10 +88,7 @@ impl SelectedFiles {
         let files = find(directory)?;
         let Self { files, site } =
             Self::around(files, directory, site, |top| Ok(Files::on_disk(top)))?;
-        Ok(Self {
-            files: with_inputs(files, inputs)?,
-            site,
-        })
+        Ok(Self { files: with_inputs(files, inputs)?, site })
     }
 
     /// Opens the files of a revision.
@@ -113,19 +110,11 @@ impl SelectedFiles {
         site: Option<&str>,
         open: impl FnOnce(&Utf8Path) -> Result<Files, CommandError>,
     ) -> Result<Self, CommandError> {
-        let itself = |files| Self {
-            files,
-            site: site.map(str::to_owned),
-        };
+        let itself = |files| Self { files, site: site.map(str::to_owned) };
         let Some(directory) = directory else {
             return Ok(itself(files));
         };
-        let Some(EnclosingRepo {
-            top: Some(top),
-            place,
-            ..
-        }) = git::around(directory)?
-        else {
+        let Some(EnclosingRepo { top: Some(top), place, .. }) = git::around(directory)? else {
             return Ok(itself(files));
         };
         if place.as_str().is_empty() {
@@ -134,16 +123,10 @@ impl SelectedFiles {
         let place = place.as_str().trim_end_matches('/').to_owned();
         let whole = open(&top)?;
         let sites = Sites::find(whole.clone())?;
-        let is_site = sites.are_listed
-            && sites
-                .all
-                .iter()
-                .any(|site| site.directory == place.as_str());
+        let is_site =
+            sites.are_listed && sites.all.iter().any(|site| site.directory == place.as_str());
         Ok(if is_site && site.is_none() {
-            Self {
-                files: whole,
-                site: Some(place),
-            }
+            Self { files: whole, site: Some(place) }
         } else {
             itself(files)
         })
@@ -151,10 +134,7 @@ impl SelectedFiles {
 
     /// Switches to the staged versions of the same files.
     pub(super) fn staged(self) -> Result<Self, CommandError> {
-        Ok(Self {
-            files: Files::staged(self.files.root())?,
-            ..self
-        })
+        Ok(Self { files: Files::staged(self.files.root())?, ..self })
     }
 
     /// Finds the selected sites.
@@ -190,9 +170,7 @@ pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files,
 /// Reads the files that an option names; `-` is stdin.
 pub(super) fn streams(option: &str, paths: &[Utf8PathBuf]) -> Result<Vec<Stream>, CommandError> {
     if paths.iter().filter(|path| *path == "-").count() > 1 {
-        return Err(CommandError(format!(
-            "duplicate {option} -: stdin can be read only once"
-        )));
+        return Err(CommandError(format!("duplicate {option} -: stdin can be read only once")));
     }
     let stream = |path: &Utf8PathBuf| -> Result<Stream, CommandError> {
         let mut content = Vec::new();
@@ -212,10 +190,7 @@ pub(super) fn streams(option: &str, paths: &[Utf8PathBuf]) -> Result<Vec<Stream>
             ),
         };
         read.map_err(|error| CommandError(format!("cannot read {option} `{path}`: {error}")))?;
-        Ok(Stream {
-            name: Arc::from(name),
-            content,
-        })
+        Ok(Stream { name: Arc::from(name), content })
     };
     paths.iter().map(stream).collect()
 }
@@ -230,13 +205,10 @@ pub(super) fn undo_interrupted(sites: &Sites) -> Result<bool, CommandError> {
         let Ok(settings) = Settings::load(&site.files) else {
             continue;
         };
-        let (root, directories) = (
-            site.files.root(),
-            [&settings.output, &settings.snapshot.directory],
-        );
-        is_undone |= directories
-            .into_iter()
-            .any(|directory| sipgen::is_interrupted(root, directory));
+        let (root, directories) =
+            (site.files.root(), [&settings.output, &settings.snapshot.directory]);
+        is_undone |=
+            directories.into_iter().any(|directory| sipgen::is_interrupted(root, directory));
         sipgen::undo_interrupted_snapshot(root, &settings.snapshot.directory)?;
         sipgen::undo_interrupted(root, &settings.output)?;
     }
@@ -245,11 +217,7 @@ pub(super) fn undo_interrupted(sites: &Sites) -> Result<bool, CommandError> {
 
 /// Takes the shared lock if files are read from disk, and finds the sites.
 pub(super) fn lock_to_read(chosen: &SelectedFiles) -> Result<(Option<Lock>, Sites), CommandError> {
-    let lock = chosen
-        .files
-        .are_on_disk()
-        .then(|| Lock::shared(chosen.files.root()))
-        .transpose()?;
+    let lock = chosen.files.are_on_disk().then(|| Lock::shared(chosen.files.root())).transpose()?;
     let sites = chosen.sites()?;
     for site in sites.all.iter().filter(|_| lock.is_some()) {
         let Ok(settings) = Settings::load(&site.files) else {
@@ -286,9 +254,8 @@ pub(super) fn add_hardware_findings(runs: &mut Runs<'_>) -> Result<(), CommandEr
     for (site, run) in runs.iter_mut().filter(|(_, run)| !run.site.knows_hardware) {
         let (_, found) = hardware::all_hardware(&site.files, &run.site)?;
         let settings = &run.site.settings;
-        let (muted, shown): (Vec<_>, Vec<_>) = found
-            .into_iter()
-            .partition(|finding| settings.ignores(finding));
+        let (muted, shown): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|finding| settings.ignores(finding));
         run.muted += muted.len();
         run.findings.extend(shown);
     }
@@ -299,9 +266,7 @@ pub(super) fn add_hardware_findings(runs: &mut Runs<'_>) -> Result<(), CommandEr
 /// (<https://reproducible-builds.org/specs/source-date-epoch/>).
 pub(super) fn options() -> Result<Options, CommandError> {
     let seconds = match env::var_os(SOURCE_DATE_EPOCH) {
-        None => SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |elapsed| elapsed.as_secs()),
+        None => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs()),
         Some(value) => {
             let value = value.to_string_lossy();
             let seconds = value.parse().map_err(|_| {
@@ -318,17 +283,9 @@ pub(super) fn options() -> Result<Options, CommandError> {
 /// Collects the findings of all sites and of the sites as a whole, with the number of muted
 /// warnings.
 pub(super) fn findings(sites: &Sites, runs: &Runs<'_>) -> (Vec<Finding>, usize) {
-    let all = sites
-        .findings
-        .iter()
-        .chain(runs.iter().flat_map(|(_, run)| &run.findings))
-        .cloned();
+    let all = sites.findings.iter().chain(runs.iter().flat_map(|(_, run)| &run.findings)).cloned();
     // A finding about files that sites share is reported by each of them.
-    let all = if sites.single().is_some() {
-        all.collect()
-    } else {
-        finding::merge(all.collect())
-    };
+    let all = if sites.single().is_some() { all.collect() } else { finding::merge(all.collect()) };
     (all, runs.iter().map(|(_, run)| run.muted).sum())
 }
 
@@ -340,10 +297,8 @@ pub(super) fn print_json<T: serde::Serialize>(
     print_document(&match (sites.single(), values.as_slice()) {
         (Some(_), [(_, value)]) => ReportDocument::json(value)?,
         _ => {
-            let by_name: BTreeMap<&str, &T> = values
-                .iter()
-                .map(|(site, value)| (site.name.as_str(), value))
-                .collect();
+            let by_name: BTreeMap<&str, &T> =
+                values.iter().map(|(site, value)| (site.name.as_str(), value)).collect();
             ReportDocument::json(&BTreeMap::from([("sites", by_name)]))?
         }
     });
@@ -393,11 +348,8 @@ pub(super) fn at_revision(
     revision: &str,
 ) -> Result<Files, CommandError> {
     let directory = directory.map(existing).transpose()?;
-    let EnclosingRepo {
-        top,
-        directory: own,
-        ..
-    } = expect(directory.unwrap_or(Utf8Path::new(".")))?;
+    let EnclosingRepo { top, directory: own, .. } =
+        expect(directory.unwrap_or(Utf8Path::new(".")))?;
     let root = directory.map(Utf8Path::to_owned).or(top).unwrap_or(own);
     Ok(Files::at_revision(root, revision)?)
 }
@@ -430,25 +382,19 @@ pub(super) fn git_root(
 /// Returns the directory's path in its git repo, from which forges count paths. It is empty at the
 /// root and outside git.
 pub(super) fn place_in_git(directory: &Utf8Path) -> Result<Utf8PathBuf, CommandError> {
-    Ok(git::around(directory)?
-        .map(|around| around.place)
-        .unwrap_or_default())
+    Ok(git::around(directory)?.map(|around| around.place).unwrap_or_default())
 }
 
 fn existing(directory: &Utf8Path) -> Result<&Utf8Path, CommandError> {
     if directory.is_dir() {
         Ok(directory)
     } else {
-        Err(CommandError(format!(
-            "--repo `{directory}` is not a directory"
-        )))
+        Err(CommandError(format!("--repo `{directory}` is not a directory")))
     }
 }
 
 fn expect(directory: &Utf8Path) -> Result<EnclosingRepo, CommandError> {
     git::around(directory)?.ok_or_else(|| {
-        CommandError(format!(
-            "`{directory}` is not in a git repo and has no revisions"
-        ))
+        CommandError(format!("`{directory}` is not in a git repo and has no revisions"))
     })
 }

@@ -71,10 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let mut made = Vec::new();
     for ((_, generated), (path, before)) in runs.iter().zip(pages) {
         let overview = Overview::new(generated, arguments.by.as_deref())?;
-        let scope = CapacityScope {
-            racks: Some(&overview),
-            ..CapacityScope::default()
-        };
+        let scope = CapacityScope { racks: Some(&overview), ..CapacityScope::default() };
         let findings = &generated.findings;
         let marked = in_maintenance(&generated.site);
         let drain = (!marked.is_empty()).then(|| drain(generated, &marked, &[], 1));
@@ -97,11 +94,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let (findings, _) = repo::findings(&sites, &runs);
     say(report::findings(&findings, &sites.repo));
     let failed = findings.iter().any(Finding::is_error);
-    Ok(if failed {
-        CommandResult::No
-    } else {
-        CommandResult::Yes
-    })
+    Ok(if failed { CommandResult::No } else { CommandResult::Yes })
 }
 
 /// Returns the path of one site's page, with the site's name before the extension.
@@ -162,9 +155,6 @@ fn write(path: &Utf8Path, before: Option<String>, after: String) -> Result<(), C
         Some(before) => Change::Update { before, after },
         None => Change::Create { after },
     };
-    let changes = OutputChanges {
-        files: [(name.into(), change)].into(),
-        leftovers: Vec::new(),
-    };
+    let changes = OutputChanges { files: [(name.into(), change)].into(), leftovers: Vec::new() };
     Ok(sipgen::write(directory, &changes)?)
 }

@@ -84,8 +84,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
 }
 
 fn print_schema(schema: &Value) -> Result<(), CommandError> {
-    print_document(&ReportDocument::trusted(
-        serde_json::to_string_pretty(schema)? + "\n",
-    ));
+    print_document(&ReportDocument::trusted(serde_json::to_string_pretty(schema)? + "\n"));
     Ok(())
 }

@@ -134,13 +134,8 @@ impl std::str::FromStr for Account {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (namespace, name) = text.split_once('/').ok_or("expected NAMESPACE/NAME")?;
-        let namespace = namespace
-            .parse()
-            .map_err(|error| format!("the namespace {error}"))?;
-        Ok(Self {
-            namespace,
-            name: name.parse().map_err(|error| format!("the name {error}"))?,
-        })
+        let namespace = namespace.parse().map_err(|error| format!("the namespace {error}"))?;
+        Ok(Self { namespace, name: name.parse().map_err(|error| format!("the name {error}"))? })
     }
 }
 
@@ -169,18 +164,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     }
 
     // Nothing is written before every cluster is read and every loss is judged.
-    let read: Vec<Snapshot> = targets
-        .iter()
-        .map(|target| read(arguments, target))
-        .collect::<Result<_, _>>()?;
+    let read: Vec<Snapshot> =
+        targets.iter().map(|target| read(arguments, target)).collect::<Result<_, _>>()?;
     // Reading a cluster may be slow, so the repo is locked only to compare and write.
     let root = sites.repo.root();
     let writes = !arguments.check && arguments.branch.is_none();
-    let lock = if writes {
-        Lock::exclusive(root)?
-    } else {
-        Lock::shared(root)?
-    };
+    let lock = if writes { Lock::exclusive(root)? } else { Lock::shared(root)? };
     let mut taken = Vec::new();
     for (target, after) in targets.iter().zip(read) {
         if writes {
@@ -191,31 +180,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         let split_by = target.split_by.as_deref();
         let (changes, tree) = snapshot::changes(target.files, &target.directory, &after, split_by)?;
         let events = snapshot::events(&before, &after);
-        taken.push(TakenSnapshot {
-            target,
-            after,
-            changes,
-            tree,
-            events,
-        });
+        taken.push(TakenSnapshot { target, after, changes, tree, events });
     }
-    for TakenSnapshot {
-        target, changes, ..
-    } in taken.iter().filter(|_| writes)
-    {
+    for TakenSnapshot { target, changes, .. } in taken.iter().filter(|_| writes) {
         sipgen::write_snapshot(root, &target.directory, changes)?;
     }
     drop(lock);
 
     let mut are_current = true;
-    for TakenSnapshot {
-        target,
-        after,
-        changes,
-        tree,
-        events,
-    } in &taken
-    {
+    for TakenSnapshot { target, after, changes, tree, events } in &taken {
         if sites.single().is_none() {
             say(report::site(target.site));
         }
@@ -231,11 +204,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             commit(&committer()?, &target.directory, tree, events)?;
         }
     }
-    Ok(if are_current {
-        CommandResult::Yes
-    } else {
-        CommandResult::No
-    })
+    Ok(if are_current { CommandResult::Yes } else { CommandResult::No })
 }
 
 /// Snapshot of a target, and its differences to the repo.
@@ -283,10 +252,8 @@ fn targets<'a>(
         let mut contexts: BTreeMap<&String, &str> = BTreeMap::new();
         for target in &targets {
             // A context in settings that all sites share belongs to no site.
-            if let Some(other) = target
-                .context
-                .as_ref()
-                .and_then(|context| contexts.insert(context, target.site))
+            if let Some(other) =
+                target.context.as_ref().and_then(|context| contexts.insert(context, target.site))
             {
                 let message = format!(
                     "duplicate `snapshot.context` of the sites `{other}` and `{}`, which are separate base clusters: \
@@ -315,9 +282,7 @@ fn read(arguments: &Arguments, target: &SnapshotTarget<'_>) -> Result<Snapshot, 
         timeout,
     };
     let client::SnapshotRead { snapshot, notes } =
-        client::read(&connection, &target.scope, &|step| {
-            progress.show_reading(step)
-        })?;
+        client::read(&connection, &target.scope, &|step| progress.show_reading(step))?;
     progress.finish();
     for note in notes {
         say(format!("note: {note}\n"));
@@ -352,13 +317,10 @@ impl<'a> SnapshotTarget<'a> {
             ));
         }
         let split_by = arguments.split_by.clone().or(settings.snapshot.split_by);
-        if let Some(label) = split_by
-            .as_ref()
-            .filter(|label| !sipgen::api::names::is_label_key(label))
+        if let Some(label) =
+            split_by.as_ref().filter(|label| !sipgen::api::names::is_label_key(label))
         {
-            return Err(CommandError(format!(
-                "invalid --split-by: `{label}` is not a label key"
-            )));
+            return Err(CommandError(format!("invalid --split-by: `{label}` is not a label key")));
         }
         let namespaces = match arguments.namespace.as_slice() {
             [] => settings.snapshot.namespaces,
@@ -392,11 +354,7 @@ fn inside(
             "--to `{to}` is not a directory inside the repo: give a path relative to the root"
         ))
     })?;
-    let directory = if site.as_str().is_empty() {
-        directory
-    } else {
-        site.join(directory)
-    };
+    let directory = if site.as_str().is_empty() { directory } else { site.join(directory) };
     if settings.overlaps_output(&directory) {
         let output = &settings.output;
         let message = format!(
@@ -423,9 +381,9 @@ fn refuse_losses(
         )));
     }
     match snapshot::lost(before, after) {
-        Some(lost) => Err(CommandError(format!(
-            "`{directory}` would lose {lost}, nothing written: {why}"
-        ))),
+        Some(lost) => {
+            Err(CommandError(format!("`{directory}` would lose {lost}, nothing written: {why}")))
+        }
         None => Ok(()),
     }
 }
@@ -437,21 +395,12 @@ fn is_current(
     taken: &Snapshot,
 ) -> Result<bool, CommandError> {
     if changes.files.is_empty() {
-        say(format!(
-            "the snapshot of {} is current\n",
-            counted(taken.hosts.len(), "host")
-        ));
+        say(format!("the snapshot of {} is current\n", counted(taken.hosts.len(), "host")));
         return Ok(true);
     }
-    let texts = changes
-        .files
-        .iter()
-        .map(|(path, change)| (path, change.texts().1));
+    let texts = changes.files.iter().map(|(path, change)| (path, change.texts().1));
     let copied = TemporaryCopy::with(files, texts)?;
-    let chosen = SelectedFiles {
-        files: files.clone(),
-        site: None,
-    };
+    let chosen = SelectedFiles { files: files.clone(), site: None };
     let site = Location {
         name: String::new(),
         directory: files.site_directory().to_owned(),
@@ -459,9 +408,8 @@ fn is_current(
     };
     let after = Sites::find(copied.files().clone())?.counterpart(&site)?;
     let (lock, progress) = (repo::lock_to_read(&chosen)?, Progress::start());
-    let difference = difference::between(files, &after, &Options::default(), &|stage| {
-        progress.show(stage)
-    })?;
+    let difference =
+        difference::between(files, &after, &Options::default(), &|stage| progress.show(stage))?;
     progress.finish();
     drop(lock);
     print("\n");
@@ -483,10 +431,9 @@ fn summary(
     let hosts = counted(after.hosts.len(), "host");
     match (changes.files.len(), is_written) {
         (0, _) => format!("{hosts} read; {directory} is current\n"),
-        (files, true) => format!(
-            "{hosts} read; {} changed in {directory}\n",
-            counted(files, "file")
-        ),
+        (files, true) => {
+            format!("{hosts} read; {} changed in {directory}\n", counted(files, "file"))
+        }
         (_, false) => format!("{hosts} read\n"),
     }
 }
@@ -505,12 +452,7 @@ fn commit(
     }
     let NewCommit { id, branch } =
         committer.commit(&content, &report::snapshot_message(events), None)?;
-    let place = branch.map_or("a detached HEAD".to_owned(), |branch| {
-        format!("branch {branch}")
-    });
-    say(format!(
-        "committed {} as {id} on {place}\n",
-        counted(content.paths().len(), "file")
-    ));
+    let place = branch.map_or("a detached HEAD".to_owned(), |branch| format!("branch {branch}"));
+    say(format!("committed {} as {id} on {place}\n", counted(content.paths().len(), "file")));
     Ok(())
 }

@@ -82,10 +82,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     }
     match arguments.format {
         StatusFormat::Text => {
-            let views: Vec<_> = overviews
-                .iter()
-                .map(|(_, overview, _)| focus(arguments, overview))
-                .collect();
+            let views: Vec<_> =
+                overviews.iter().map(|(_, overview, _)| focus(arguments, overview)).collect();
             // A site without the requested cluster or rack is skipped.
             if views.iter().all(Result::is_err) {
                 views.into_iter().next().transpose()?;
@@ -99,11 +97,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
                 print(report::status(
                     overview,
                     capacity,
-                    &StatusView {
-                        focus,
-                        all: arguments.all,
-                        width: width(),
-                    },
+                    &StatusView { focus, all: arguments.all, width: width() },
                 ));
             }
         }
@@ -112,11 +106,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
                 if sites.single().is_none() {
                     print(report::site_as_markdown(&site.name));
                 }
-                print(report::status_as_markdown(
-                    overview,
-                    capacity,
-                    arguments.all,
-                ));
+                print(report::status_as_markdown(overview, capacity, arguments.all));
             }
         }
         StatusFormat::Json => {
@@ -134,11 +124,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let (findings, _) = repo::findings(&sites, &runs);
     say(report::findings(&findings, &sites.repo));
     let failed = findings.iter().any(Finding::is_error);
-    Ok(if failed {
-        CommandResult::No
-    } else {
-        CommandResult::Yes
-    })
+    Ok(if failed { CommandResult::No } else { CommandResult::Yes })
 }
 
 /// Selects the cluster or rack to show, if the site has it.
@@ -148,10 +134,7 @@ fn focus<'a>(
 ) -> Result<StatusFocus<'a>, CommandError> {
     if let Some(key) = &arguments.cluster {
         let known = overview.clusters.iter().any(|cluster| cluster.key == *key);
-        let names = overview
-            .clusters
-            .iter()
-            .map(|cluster| cluster.key.to_string());
+        let names = overview.clusters.iter().map(|cluster| cluster.key.to_string());
         return if known {
             Ok(StatusFocus::Cluster(key))
         } else {
@@ -162,16 +145,9 @@ fn focus<'a>(
         return Ok(StatusFocus::Site);
     };
     let rack = Some(name.as_str()).filter(|name| !name.is_empty());
-    let known = overview
-        .racks
-        .iter()
-        .any(|other| other.name.as_deref() == rack);
+    let known = overview.racks.iter().any(|other| other.name.as_deref() == rack);
     let names = overview.racks.iter().filter_map(|rack| rack.name.clone());
-    if known {
-        Ok(StatusFocus::Rack(rack))
-    } else {
-        Err(unknown("rack", name.clone(), names))
-    }
+    if known { Ok(StatusFocus::Rack(rack)) } else { Err(unknown("rack", name.clone(), names)) }
 }
 
 fn unknown(kind: &str, name: String, known: impl Iterator<Item = String>) -> CommandError {
@@ -181,14 +157,8 @@ fn unknown(kind: &str, name: String, known: impl Iterator<Item = String>) -> Com
         [] => "none".to_owned(),
         names => names[..names.len() - more].join(", "),
     };
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    CommandError(format!(
-        "unknown {kind} `{name}`; the site has {shown}{more}"
-    ))
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    CommandError(format!("unknown {kind} `{name}`; the site has {shown}{more}"))
 }
 
 /// Returns the terminal's width in characters.

@@ -56,11 +56,7 @@ enum ValidateFormat {
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let chosen = arguments.from.chosen()?;
-    let chosen = if arguments.from_index {
-        chosen.staged()?
-    } else {
-        chosen
-    };
+    let chosen = if arguments.from_index { chosen.staged()? } else { chosen };
     let (lock, sites) = repo::lock_to_read(&chosen)?;
     let mut runs = repo::generate(&sites)?;
     drop(lock);
@@ -68,18 +64,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let (mut findings, muted) = repo::findings(&sites, &runs);
     let files = &sites.repo;
     if arguments.strict {
-        findings
-            .iter_mut()
-            .for_each(|finding| finding.severity = Severity::Error);
+        findings.iter_mut().for_each(|finding| finding.severity = Severity::Error);
     }
     let text = report::findings(&findings, files);
     let results = || -> Result<CiResults, CommandError> {
-        Ok(CiResults::new(
-            &findings,
-            &[],
-            files,
-            &repo::place_in_git(files.root())?,
-        ))
+        Ok(CiResults::new(&findings, &[], files, &repo::place_in_git(files.root())?))
     };
     match arguments.format {
         ValidateFormat::Text => print(text.clone()),
@@ -95,9 +84,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         say(text);
     }
     say(report::tally(&findings, muted));
-    Ok(if findings.iter().any(Finding::is_error) {
-        CommandResult::No
-    } else {
-        CommandResult::Yes
-    })
+    Ok(if findings.iter().any(Finding::is_error) { CommandResult::No } else { CommandResult::Yes })
 }

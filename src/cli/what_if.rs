@@ -104,9 +104,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let additions = repo::streams("--cluster", &arguments.cluster)?;
     let after = location.files.clone().with_additions(additions);
     let progress = Progress::start();
-    let consequences = what_if(&location.files, after.clone(), &hypothesis, &|stage| {
-        progress.show(stage)
-    })?;
+    let consequences =
+        what_if(&location.files, after.clone(), &hypothesis, &|stage| progress.show(stage))?;
     progress.finish();
     drop(lock);
 
@@ -128,11 +127,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             print_document(&ReportDocument::json(&answer)?);
         }
     }
-    Ok(if consequences.is_served {
-        CommandResult::Yes
-    } else {
-        CommandResult::No
-    })
+    Ok(if consequences.is_served { CommandResult::Yes } else { CommandResult::No })
 }
 
 fn hypothesis(arguments: &Arguments) -> Hypothesis {
@@ -151,9 +146,7 @@ fn hypothesis(arguments: &Arguments) -> Hypothesis {
 }
 
 fn label(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text
-        .split_once('=')
-        .ok_or("a label is written as key=value")?;
+    let (key, value) = text.split_once('=').ok_or("a label is written as key=value")?;
     if is_label_key(key) && is_label_value(value) {
         Ok((key.to_owned(), value.to_owned()))
     } else {

@@ -23,9 +23,7 @@ pub(crate) fn forbidden_texts(spec: &Value, kind: &str, origin: &Origin) -> Vec<
                 }
                 _ => message.to_owned(),
             };
-            Finding::new(code, message)
-                .at(origin.at(route.to_vec()))
-                .help(help)
+            Finding::new(code, message).at(origin.at(route.to_vec())).help(help)
         };
         found.extend(reason(text, kind, route).map(finding));
     });
@@ -42,9 +40,7 @@ fn is_field(key: &str) -> bool {
 const WITH_QUERY: [&str; 2] = ["redirectURIs", "connectors"];
 
 fn is_below(route: &[RouteStep], keys: &[&str]) -> bool {
-    route
-        .iter()
-        .any(|step| matches!(step, RouteStep::Key(key) if keys.contains(&key.as_str())))
+    route.iter().any(|step| matches!(step, RouteStep::Key(key) if keys.contains(&key.as_str())))
 }
 
 fn reason(
@@ -68,11 +64,7 @@ fn reason(
             "put the whole URL into a Secret that `envFrom` names, and write its key as `$NAME`",
         ))
     } else if credential == Some(Credential::User) {
-        Some((
-            Code::SecretInGit,
-            "the text has a user or a password in a URL",
-            is_from_environment,
-        ))
+        Some((Code::SecretInGit, "the text has a user or a password in a URL", is_from_environment))
     } else if credential == Some(Credential::Query) {
         Some((
             Code::SecretInGit,
@@ -80,11 +72,7 @@ fn reason(
             "remove the query from the URL; read tokens from a Secret of the base cluster",
         ))
     } else if credential == Some(Credential::Token) {
-        Some((
-            Code::SecretInGit,
-            "the text looks like an access token",
-            is_from_environment,
-        ))
+        Some((Code::SecretInGit, "the text looks like an access token", is_from_environment))
     } else if text.contains(layout::VARIABLE) {
         Some((
             Code::VariableInText,

@@ -12,21 +12,12 @@ use crate::load::Document;
 use crate::text::suggest::{is_spelled_like, letters};
 
 /// Words of which every file with such an object has at least one, however its kind is spelled.
-pub(crate) const WORDS: [&str; 5] = [
-    "airship",
-    "metal3",
-    "akraino",
-    "masterSoftware",
-    "workerSoftware",
-];
+pub(crate) const WORDS: [&str; 5] =
+    ["airship", "metal3", "akraino", "masterSoftware", "workerSoftware"];
 
 /// Kinds for which a misspelled one may be meant.
-static KNOWN: [&ObjectKind; 4] = [
-    &sipcluster::OBJECT,
-    &host::OBJECT,
-    &provisioning::OBJECT,
-    &provisioning::SOFTWARE,
-];
+static KNOWN: [&ObjectKind; 4] =
+    [&sipcluster::OBJECT, &host::OBJECT, &provisioning::OBJECT, &provisioning::SOFTWARE];
 
 /// Tolerated typos in a kind, as edit distance. All other kinds of metal3.io, airshipit.org and
 /// akraino.org differ by more.
@@ -74,17 +65,12 @@ pub(crate) fn misspelled_kind(
         distinctive_fields: telling,
         ..
     } = *intended(kind)?;
-    let read = || {
-        document
-            .parse::<TypeMeta>()
-            .map(|head| head.api_version.unwrap_or_default())
-            .ok()
-    };
+    let read =
+        || document.parse::<TypeMeta>().map(|head| head.api_version.unwrap_or_default()).ok();
     let written = said.or_else(read)?;
     let group = group(&written);
-    let is_below = group
-        .strip_suffix(domain)
-        .is_some_and(|before| before.is_empty() || before.ends_with('.'));
+    let is_below =
+        group.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'));
     // The core group has no kinds with similar names. There, only a difference in case or
     // punctuation counts.
     let is_near = if group.is_empty() {
@@ -95,11 +81,8 @@ pub(crate) fn misspelled_kind(
     if !is_near || (kind == ours && group == own_group) {
         return None;
     }
-    let of = if written.is_empty() {
-        "without apiVersion".to_owned()
-    } else {
-        format!("of {written}")
-    };
+    let of =
+        if written.is_empty() { "without apiVersion".to_owned() } else { format!("of {written}") };
     let message = format!("unknown kind `{kind}` {of}: the object is not a {ours}");
     let lost = match ours {
         host::KIND => "otherwise the object is ignored, and a cluster with the host loses it",
@@ -109,11 +92,7 @@ pub(crate) fn misspelled_kind(
         _ => "otherwise the object is ignored, and its cluster's hosts are released",
     };
     // The place is the kind, unless only the group is wrong.
-    let (field, right) = if kind == ours {
-        ("apiVersion", api_version)
-    } else {
-        ("kind", ours)
-    };
+    let (field, right) = if kind == ours { ("apiVersion", api_version) } else { ("kind", ours) };
     let also = if kind != ours && group != own_group {
         format!(" and `apiVersion: {api_version}`")
     } else {

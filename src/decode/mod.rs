@@ -22,12 +22,9 @@ pub(crate) fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Fin
         Some(line) => origin.spot(line, error.column),
         None => origin.start(),
     };
-    Finding::new(
-        Code::Unreadable,
-        format!("the {what} cannot be read: {}", error.message),
-    )
-    .at(place)
-    .help("fix the YAML syntax, or the type of the field")
+    Finding::new(Code::Unreadable, format!("the {what} cannot be read: {}", error.message))
+        .at(place)
+        .help("fix the YAML syntax, or the type of the field")
 }
 
 /// Reports an annotation that must be JSON. Its text is not shown.

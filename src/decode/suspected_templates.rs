@@ -41,17 +41,12 @@ impl SuspectedTemplate {
             cluster: cluster(),
             broken: document.parse::<IgnoredAny>().err(),
         });
-        Self {
-            origin: document.origin.clone(),
-            asked,
-        }
+        Self { origin: document.origin.clone(), asked }
     }
 
     /// Returns whether it would be a Software.
     pub(crate) fn is_software(&self) -> bool {
-        self.asked
-            .as_ref()
-            .is_some_and(|asked| asked.kind == SOFTWARE_KIND)
+        self.asked.as_ref().is_some_and(|asked| asked.kind == SOFTWARE_KIND)
     }
 }
 
@@ -64,18 +59,14 @@ pub(crate) fn is_placeholder(text: &str) -> bool {
     }
     let between = |start: &str, end: &str| {
         let (_, rest) = text.split_once(start)?;
-        rest.split_once(end)
-            .map(|(between, _)| between)
-            .filter(|between| !between.is_empty())
+        rest.split_once(end).map(|(between, _)| between).filter(|between| !between.is_empty())
     };
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
     let is_capital =
         |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     let braces = [("${", "}"), ("$(", ")"), ("{{", "}}"), ("{%", "%}")];
     let marks = [("<", ">"), ("@", "@"), ("%", "%"), ("__", "__")];
-    braces
-        .into_iter()
-        .any(|(start, end)| between(start, end).is_some())
+    braces.into_iter().any(|(start, end)| between(start, end).is_some())
         || marks
             .into_iter()
             .any(|(start, end)| between(start, end).is_some_and(|word| word.chars().all(is_word)))

@@ -53,10 +53,8 @@ pub(crate) static OF_SOFTWARE: LazyLock<SpecFields> = LazyLock::new(|| SpecField
 impl SpecFields {
     /// Validates an object: the fields of its spec, and the spelling of `spec` itself.
     pub(crate) fn misfit_of_object(&self, object: &Value, origin: &Origin) -> FieldErrors {
-        let mut misfit = object
-            .get("spec")
-            .map(|spec| self.misfit(spec, origin))
-            .unwrap_or_default();
+        let mut misfit =
+            object.get("spec").map(|spec| self.misfit(spec, origin)).unwrap_or_default();
         let keys = object
             .as_mapping()
             .into_iter()
@@ -98,28 +96,22 @@ pub(crate) fn unknown_field<'a>(
         format!("a {kind} has the unknown field `{name}`: it is ignored"),
     );
     match alike(name, known) {
-        Some(meant) => finding.help(format!(
-            "did you mean `{meant}`? The API server drops `{name}`"
-        )),
+        Some(meant) => {
+            finding.help(format!("did you mean `{meant}`? The API server drops `{name}`"))
+        }
         None => finding.help("fix its name or remove it; the API server drops it"),
     }
 }
 
 /// Returns the field that a key equals except for case.
 fn in_another_case<'a>(key: &str, mut fields: impl Iterator<Item = &'a String>) -> Option<&'a str> {
-    fields
-        .find(|field| *field != key && field.eq_ignore_ascii_case(key))
-        .map(String::as_str)
+    fields.find(|field| *field != key && field.eq_ignore_ascii_case(key)).map(String::as_str)
 }
 
 /// Reports a field in the wrong case. Ignoring it would remove what it configures, such as a load
 /// balancer in use.
 fn wrong_case(kind: &str, key: &str, right: &str) -> Finding {
-    Finding::new(
-        Code::WrongCase,
-        format!("a {kind} has the unknown field `{key}`"),
-    )
-    .help(format!(
+    Finding::new(Code::WrongCase, format!("a {kind} has the unknown field `{key}`")).help(format!(
         "write `{right}`; the API server drops `{key}`, and what it configures would be removed"
     ))
 }
@@ -138,12 +130,8 @@ fn no_active(key: &str) -> Finding {
 pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Finding> {
     let expected =
         ["any YAML value", "i64"].map(|what| format!(": invalid type: integer, expected {what}"));
-    let path = expected
-        .iter()
-        .find_map(|end| error.message.strip_suffix(end.as_str()))?;
-    let place = error
-        .line
-        .map_or(origin.start(), |line| origin.spot(line, error.column));
+    let path = expected.iter().find_map(|end| error.message.strip_suffix(end.as_str()))?;
+    let place = error.line.map_or(origin.start(), |line| origin.spot(line, error.column));
     let number_fields = [
         (
             "cpu",
@@ -165,13 +153,11 @@ pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Fi
         ),
     ];
     let is_in = |list: &str| path.starts_with(&format!("spec.{list}["));
-    let is_of_bpa = ["masters", "workers", "masterSoftware", "workerSoftware"]
-        .into_iter()
-        .any(is_in);
+    let is_of_bpa =
+        ["masters", "workers", "masterSoftware", "workerSoftware"].into_iter().any(is_in);
     let field = path.rsplit('.').next().unwrap_or_default();
-    if let Some((_, code, message, help)) = number_fields
-        .into_iter()
-        .find(|(name, ..)| is_of_bpa && *name == field)
+    if let Some((_, code, message, help)) =
+        number_fields.into_iter().find(|(name, ..)| is_of_bpa && *name == field)
     {
         return Some(Finding::new(code, message).at(place).help(help));
     }
@@ -179,15 +165,9 @@ pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Fi
         .into_iter()
         .find(|field| path.ends_with(&format!(".count.{field}")))?;
     let route = path.split('.').map(RouteStep::from);
-    let finding = Finding::new(
-        Code::InvalidField,
-        format!("`{field}` is too large for a number of hosts"),
-    );
-    Some(
-        finding
-            .at(origin.at(route))
-            .help(format!("write 0 to {MOST_HOSTS}")),
-    )
+    let finding =
+        Finding::new(Code::InvalidField, format!("`{field}` is too large for a number of hosts"));
+    Some(finding.at(origin.at(route)).help(format!("write 0 to {MOST_HOSTS}")))
 }
 
 impl SpecFields {
@@ -198,20 +178,12 @@ impl SpecFields {
             .and_then(Schema::as_str)
             .and_then(|path| path.strip_prefix("#/$defs/"))
         {
-            let definition = self
-                .schema
-                .get("$defs")
-                .and_then(|definitions| definitions.get(name));
+            let definition = self.schema.get("$defs").and_then(|definitions| definitions.get(name));
             return definition.map_or((schema, true), |definition| self.resolved(definition));
         }
         let is_null = |schema: &&Schema| schema.get("type").is_some_and(|name| name == "null");
         let Some(alternatives) = schema.get("anyOf").and_then(Schema::as_array) else {
-            return (
-                schema,
-                schema
-                    .get("type")
-                    .is_none_or(|expected| accepts(expected, "null")),
-            );
+            return (schema, schema.get("type").is_none_or(|expected| accepts(expected, "null")));
         };
         let may_be_null = alternatives.iter().any(|schema| is_null(&schema));
         let real = alternatives.iter().find(|schema| !is_null(schema));
@@ -258,25 +230,12 @@ impl SchemaWalk<'_> {
             && !found.is_taken_by(expected)
         {
             let is_unquoted = accepts(expected, "string")
-                && matches!(
-                    found,
-                    ValueType::Flag | ValueType::Whole | ValueType::Number
-                );
-            let finding = self.wrong(
-                found,
-                if *expected == number_or_text {
-                    &text
-                } else {
-                    expected
-                },
-            );
+                && matches!(found, ValueType::Flag | ValueType::Whole | ValueType::Number);
+            let finding =
+                self.wrong(found, if *expected == number_or_text { &text } else { expected });
             // YAML reads `1.5` or `true` as another type; the decoder can usually restore the text.
-            if is_unquoted {
-                &mut self.misfit.unquoted
-            } else {
-                &mut self.misfit.wrong
-            }
-            .push(finding);
+            if is_unquoted { &mut self.misfit.unquoted } else { &mut self.misfit.wrong }
+                .push(finding);
             return;
         }
         match value {
@@ -295,9 +254,7 @@ impl SchemaWalk<'_> {
                             if let Some(right) = in_another_case(key, properties.keys()) =>
                         {
                             let finding = wrong_case(self.fields.kind, key, right);
-                            self.misfit
-                                .wrong
-                                .push(finding.at(self.origin.key(self.route.clone())));
+                            self.misfit.wrong.push(finding.at(self.origin.key(self.route.clone())));
                         }
                         (None, Some(properties)) if !is_selector => {
                             // `standby` alone is a valid count, so a typo in `active` would release
@@ -357,12 +314,7 @@ impl SchemaWalk<'_> {
     /// Returns the help for an empty mapping.
     fn nothing(&self) -> &'static str {
         let list = match self.route.as_slice() {
-            [
-                _,
-                RouteStep::Key(list),
-                RouteStep::Index(_),
-                RouteStep::Key(_),
-            ] => list.as_str(),
+            [_, RouteStep::Key(list), RouteStep::Index(_), RouteStep::Key(_)] => list.as_str(),
             _ => "",
         };
         match list {
@@ -524,21 +476,9 @@ mod tests {
     #[test]
     fn an_unknown_field_is_reported_with_a_suggestion() {
         for (spec, field, meant) in [
-            (
-                "  nodes: {Worker: {topologKey: rack}}\n",
-                "topologKey",
-                Some("topologyKey"),
-            ),
-            (
-                "  services: {jumpHost: [{bmc: {proxi: true}}]}\n",
-                "proxi",
-                Some("proxy"),
-            ),
-            (
-                "  services: {jumpHosts: []}\n",
-                "jumpHosts",
-                Some("jumpHost"),
-            ),
+            ("  nodes: {Worker: {topologKey: rack}}\n", "topologKey", Some("topologyKey")),
+            ("  services: {jumpHost: [{bmc: {proxi: true}}]}\n", "proxi", Some("proxy")),
+            ("  services: {jumpHosts: []}\n", "jumpHosts", Some("jumpHost")),
             (
                 "  services: {jumpHost: [{nodeInterface: oam}]}\n",
                 "nodeInterface",
@@ -553,10 +493,9 @@ mod tests {
                 "{said:?}"
             );
             match meant {
-                Some(meant) => assert!(
-                    said[0].contains(&format!("did you mean `{meant}`?")),
-                    "{said:?}"
-                ),
+                Some(meant) => {
+                    assert!(said[0].contains(&format!("did you mean `{meant}`?")), "{said:?}")
+                }
                 None => assert!(!said[0].contains("did you mean"), "{said:?}"),
             }
         }
@@ -565,16 +504,8 @@ mod tests {
     #[test]
     fn a_field_in_the_wrong_case_is_an_error() {
         for (spec, field, right) in [
-            (
-                "  nodes: {Worker: {topologykey: rack}}\n",
-                "topologykey",
-                "topologyKey",
-            ),
-            (
-                "  services: {jumpHost: [{bmc: {Proxy: true}}]}\n",
-                "Proxy",
-                "proxy",
-            ),
+            ("  nodes: {Worker: {topologykey: rack}}\n", "topologykey", "topologyKey"),
+            ("  services: {jumpHost: [{bmc: {Proxy: true}}]}\n", "Proxy", "proxy"),
             ("  services: {jumphost: []}\n", "jumphost", "jumpHost"),
             (
                 "  services: {jumpHost: [{nodeInterfaceID: oam}]}\n",
@@ -596,10 +527,7 @@ mod tests {
     #[test]
     fn a_value_of_the_wrong_kind_is_named_without_the_value() {
         for (spec, expected) in [
-            (
-                "  nodes: {Worker: {count: \"3\"}}\n",
-                "`count` must be a mapping, found a string",
-            ),
+            ("  nodes: {Worker: {count: \"3\"}}\n", "`count` must be a mapping, found a string"),
             (
                 "  nodes: {Worker: {count: {active: \"3\"}}}\n",
                 "`active` must be a whole number, found a string",
@@ -609,19 +537,13 @@ mod tests {
                 "`active` must be a whole number, found a number with",
             ),
             ("  nodes: []\n", "`nodes` must be a mapping, found a list"),
-            (
-                "  nodes: {Worker: secret}\n",
-                "`Worker` must be a mapping, found a string",
-            ),
+            ("  nodes: {Worker: secret}\n", "`Worker` must be a mapping, found a string"),
             (
                 "  nodes: {Worker: {labelSelector: {matchLabels: [a]}}}\n",
                 "`matchLabels` must be a mapping",
             ),
             ("  services:\n", "`services` must be a mapping, found null"),
-            (
-                "  services: {jumpHost: {image: x}}\n",
-                "`jumpHost` must be a list, found a mapping",
-            ),
+            ("  services: {jumpHost: {image: x}}\n", "`jumpHost` must be a list, found a mapping"),
             (
                 "  services: {jumpHost: [image]}\n",
                 "an item of `jumpHost` must be a mapping, found a string",

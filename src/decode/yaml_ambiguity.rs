@@ -29,10 +29,8 @@ pub(crate) enum Ambiguity {
 pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Ambiguity> {
     let mut ambiguities = Vec::new();
     let plain = PlainScalars::new(document);
-    let (labels, annotations) = (
-        plain.entries(["metadata", "labels"]),
-        plain.entries(["metadata", "annotations"]),
-    );
+    let (labels, annotations) =
+        (plain.entries(["metadata", "labels"]), plain.entries(["metadata", "annotations"]));
     for (key, value) in host.metadata.labels.iter_mut().flatten() {
         if let Some(reading) = read_by_others(value)
             && labels.has(key, value)
@@ -50,10 +48,7 @@ pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> 
             ambiguities.push(Ambiguity::Annotation(key.clone(), reading));
         }
     }
-    let mac = host
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.boot_mac_address.as_ref());
+    let mac = host.spec.as_ref().and_then(|spec| spec.boot_mac_address.as_ref());
     ambiguities.extend(
         mac.filter(|mac| is_of_base_60(mac) && plain.has(&["spec", "bootMACAddress"], mac))
             .map(|mac| Ambiguity::BootMac(mac.clone())),
@@ -67,32 +62,20 @@ pub(crate) fn findings(ambiguities: Vec<(HostKey, Origin, Ambiguity)>) -> Vec<Fi
     let mut alike: BTreeMap<(Vec<String>, Option<OtherReading>), Vec<Occurrence>> = BTreeMap::new();
     for (host, origin, ambiguity) in ambiguities {
         let (route, value, reading) = match ambiguity {
-            Ambiguity::Label(key, value, reading) => (
-                vec!["metadata".to_owned(), "labels".to_owned(), key],
-                Some(value),
-                Some(reading),
-            ),
-            Ambiguity::Annotation(key, reading) => (
-                vec!["metadata".to_owned(), "annotations".to_owned(), key],
-                None,
-                Some(reading),
-            ),
-            Ambiguity::BootMac(mac) => (
-                vec!["spec".to_owned(), "bootMACAddress".to_owned()],
-                Some(mac),
-                None,
-            ),
+            Ambiguity::Label(key, value, reading) => {
+                (vec!["metadata".to_owned(), "labels".to_owned(), key], Some(value), Some(reading))
+            }
+            Ambiguity::Annotation(key, reading) => {
+                (vec!["metadata".to_owned(), "annotations".to_owned(), key], None, Some(reading))
+            }
+            Ambiguity::BootMac(mac) => {
+                (vec!["spec".to_owned(), "bootMACAddress".to_owned()], Some(mac), None)
+            }
         };
         let place = origin.at(route.clone());
-        alike
-            .entry((route, reading))
-            .or_default()
-            .push(Occurrence { host, place, value });
+        alike.entry((route, reading)).or_default().push(Occurrence { host, place, value });
     }
-    alike
-        .into_iter()
-        .map(|((route, reading), hosts)| finding(&route, reading, hosts))
-        .collect()
+    alike.into_iter().map(|((route, reading), hosts)| finding(&route, reading, hosts)).collect()
 }
 
 /// One of several equal ambiguities.
@@ -114,18 +97,11 @@ fn finding(route: &[String], reading: Option<OtherReading>, hosts: Vec<Occurrenc
     let such_as = if are_same { "" } else { "such as " };
     let shown = value.map_or("a value".to_owned(), |value| format!("{such_as}`{value}`"));
     let key = route.last().map(String::as_str).unwrap_or_default();
-    let what = if route.iter().any(|step| step == "labels") {
-        "label"
-    } else {
-        "annotation"
-    };
+    let what = if route.iter().any(|step| step == "labels") { "label" } else { "annotation" };
     let (code, message) = match reading {
         Some(reading) => (
             Code::UnquotedText,
-            format!(
-                "the {what} {key} of {name} is {shown} without quotes: {}",
-                in_words(reading)
-            ),
+            format!("the {what} {key} of {name} is {shown} without quotes: {}", in_words(reading)),
         ),
         None => (
             Code::UnquotedText,
@@ -145,15 +121,9 @@ fn finding(route: &[String], reading: Option<OtherReading>, hosts: Vec<Occurrenc
     };
     let finding = Finding::new(code, message).help(help);
     let is_one = hosts.len() == 1;
-    hosts
-        .into_iter()
-        .fold(finding, |finding, Occurrence { host, place, .. }| {
-            if is_one {
-                finding.at(place)
-            } else {
-                finding.see(place, host.to_string())
-            }
-        })
+    hosts.into_iter().fold(finding, |finding, Occurrence { host, place, .. }| {
+        if is_one { finding.at(place) } else { finding.see(place, host.to_string()) }
+    })
 }
 
 /// Describes the other readings and their effect.

@@ -54,13 +54,8 @@ const KINDS: [(&str, &str); 10] = [
 ];
 
 /// API groups that files with such objects name.
-pub(crate) const GROUPS: [&str; 5] = [
-    FLUX_GROUP,
-    HELM_GROUP,
-    OPERATOR_GROUP,
-    FLUX_SOURCE_GROUP,
-    ARGOCD_GROUP,
-];
+pub(crate) const GROUPS: [&str; 5] =
+    [FLUX_GROUP, HELM_GROUP, OPERATOR_GROUP, FLUX_SOURCE_GROUP, ARGOCD_GROUP];
 
 /// Objects that other objects depend on.
 #[derive(Default)]
@@ -75,9 +70,8 @@ impl AgentContext {
     /// Collects these objects, except patches.
     pub(super) fn new(objects: &[AgentObject], builds: &Builds) -> Self {
         let mut context = Self::default();
-        for AgentObject { origin, content } in objects
-            .iter()
-            .filter(|object| !builds.is_patch(&object.origin.file))
+        for AgentObject { origin, content } in
+            objects.iter().filter(|object| !builds.is_patch(&object.origin.file))
         {
             match content {
                 AgentObjectContent::Source(source) => {
@@ -110,18 +104,12 @@ impl AgentObject {
             }
             Err(_) => AgentObjectContent::Unreadable(kind),
         };
-        Some(Self {
-            origin: document.origin.clone(),
-            content,
-        })
+        Some(Self { origin: document.origin.clone(), content })
     }
 
     /// Returns whether Flux builds kustomizations for it.
     pub(crate) fn is_by_flux(&self) -> bool {
-        matches!(
-            self.content,
-            AgentObjectContent::Flux(_) | AgentObjectContent::Instance(_)
-        )
+        matches!(self.content, AgentObjectContent::Flux(_) | AgentObjectContent::Instance(_))
     }
 
     /// Returns whether it has fields that change what it builds, or affects what others apply.
@@ -149,10 +137,7 @@ impl AgentObject {
 
     /// Returns whether it applies nothing itself but affects what others apply.
     pub(crate) fn is_context(&self) -> bool {
-        matches!(
-            self.content,
-            AgentObjectContent::Source(_) | AgentObjectContent::Cluster(_)
-        )
+        matches!(self.content, AgentObjectContent::Source(_) | AgentObjectContent::Cluster(_))
     }
 }
 

@@ -98,11 +98,7 @@ impl Agents {
             added: Vec::new(),
         };
         let applied = directories(&repo, objects);
-        Self {
-            applied,
-            context,
-            unreadable,
-        }
+        Self { applied, context, unreadable }
     }
 
     /// Returns the directories that agents apply.
@@ -112,10 +108,7 @@ impl Agents {
 
     /// Returns the changes of the site's objects to what they build.
     pub(crate) fn into_build_changes(self) -> impl Iterator<Item = BuildChanges> {
-        let applied = self
-            .applied
-            .into_iter()
-            .filter(AppliedDirectory::is_of_site);
+        let applied = self.applied.into_iter().filter(AppliedDirectory::is_of_site);
         applied.filter_map(|applied| applied.changes.map(|changes| *changes))
     }
 

@@ -56,13 +56,8 @@ pub(super) fn from_flux(
             && matches("kind", host::KIND)
             && matches("group", host::GROUP)
         {
-            let route: [RouteStep; 5] = [
-                "spec".into(),
-                "ignore".into(),
-                index.into(),
-                "paths".into(),
-                at.into(),
-            ];
+            let route: [RouteStep; 5] =
+                ["spec".into(), "ignore".into(), index.into(), "paths".into(), at.into()];
             options.push(ObjectOption {
                 option: ignored(GitopsAgent::Flux, path, origin, route.to_vec()),
                 patterns: ["namespace", "name"].map(pattern),
@@ -80,11 +75,7 @@ pub(super) fn from_argocd(
     spec: &ApplicationSpec,
 ) -> Vec<ObjectOption> {
     let below = |steps: Vec<RouteStep>| -> Vec<RouteStep> {
-        route
-            .iter()
-            .map(|key| RouteStep::from(*key))
-            .chain(steps)
-            .collect()
+        route.iter().map(|key| RouteStep::from(*key)).chain(steps).collect()
     };
     let mut options = Vec::new();
     if let Some(policy) = &spec.sync_policy {
@@ -122,18 +113,12 @@ pub(super) fn from_argocd(
             ("jsonPointers", &|path| covers(settings, path)),
             ("jqPathExpressions", &|path| covers_by_jq(settings, path)),
             // Its own values of the past would outrank those in git.
-            ("managedFieldsManagers", &|name| {
-                name == GitopsAgent::Argocd.manager()
-            }),
+            ("managedFieldsManagers", &|name| name == GitopsAgent::Argocd.manager()),
         ];
         for (field, covers) in fields {
             if let Some((at, text)) = texts(rule, field).find(|(_, text)| covers(text)) {
-                let route = below(vec![
-                    "ignoreDifferences".into(),
-                    index.into(),
-                    field.into(),
-                    at.into(),
-                ]);
+                let route =
+                    below(vec!["ignoreDifferences".into(), index.into(), field.into(), at.into()]);
                 options.push(ObjectOption {
                     option: ignored(GitopsAgent::Argocd, text, origin, route),
                     patterns: ["namespace", "name"].map(exactly),
@@ -179,9 +164,8 @@ fn covers(settings: &Settings, pointer: &str) -> bool {
 
 /// Returns whether a path expression of jq may cover them.
 fn covers_by_jq(settings: &Settings, path: &str) -> bool {
-    let rest = ["labels", "annotations"]
-        .into_iter()
-        .find_map(|field| Some(path.split_once(field)?.1));
+    let rest =
+        ["labels", "annotations"].into_iter().find_map(|field| Some(path.split_once(field)?.1));
     match rest {
         Some(rest) => {
             let key = rest.trim_matches(|char: char| " .[]\"'?".contains(char));

@@ -59,11 +59,7 @@ impl BuildChanges {
         let mut fields = Mapping::new();
         insert(&mut fields, "patches", options.patches.as_ref());
         insert_list(&mut fields, "components", options.components.as_deref());
-        insert(
-            &mut fields,
-            "commonAnnotations",
-            options.common_annotations.as_ref(),
-        );
+        insert(&mut fields, "commonAnnotations", options.common_annotations.as_ref());
         // Whether selectors change as well matters for no kind that sipgen reads.
         insert(&mut fields, "commonLabels", options.common_labels.as_ref());
         BuildChanges {
@@ -86,11 +82,7 @@ fn insert(fields: &mut Mapping, field: &str, value: Option<&Value>) {
 }
 
 fn insert_list(fields: &mut Mapping, field: &str, list: Option<&[String]>) {
-    let list = list.map(|list| {
-        list.iter()
-            .map(|entry| Value::from(entry.as_str()))
-            .collect()
-    });
+    let list = list.map(|list| list.iter().map(|entry| Value::from(entry.as_str())).collect());
     insert(fields, field, list.map(Value::Sequence).as_ref());
 }
 
@@ -101,10 +93,7 @@ fn kustomization(fields: Mapping) -> Result<Kustomization, String> {
         value
             .is_some_and(|value| yaml_serde::to_string(value).is_ok_and(|text| text.contains(mark)))
     };
-    if ["commonLabels", "commonAnnotations"]
-        .into_iter()
-        .any(|field| has(fields.get(field), "$"))
-    {
+    if ["commonLabels", "commonAnnotations"].into_iter().any(|field| has(fields.get(field), "$")) {
         return Err("its labels or annotations have variables of Argo CD".to_owned());
     }
     let fields = Value::Mapping(fields);

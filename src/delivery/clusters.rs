@@ -27,16 +27,9 @@ pub(super) struct ArgocdCluster {
 impl ArgocdCluster {
     /// Returns the cluster that a Secret registers, if it is such a Secret.
     pub(super) fn from_secret(secret: ClusterSecret) -> Option<Self> {
-        let ClusterSecret {
-            metadata,
-            data,
-            string_data,
-        } = secret;
+        let ClusterSecret { metadata, data, string_data } = secret;
         let labels = metadata.labels.unwrap_or_default();
-        if labels
-            .get(SECRET_TYPE)
-            .is_none_or(|of| of != CLUSTER_SECRET)
-        {
+        if labels.get(SECRET_TYPE).is_none_or(|of| of != CLUSTER_SECRET) {
             return None;
         }
         let text = |values: &Option<BTreeMap<String, Value>>, key: &str| {
@@ -67,11 +60,7 @@ impl ArgocdCluster {
     /// Returns the cluster that Argo CD runs in.
     pub(super) fn own() -> Self {
         let [server, name] = [IN_CLUSTER.0, IN_CLUSTER.1].map(|text| Some(text.to_owned()));
-        Self {
-            name,
-            server,
-            ..Self::default()
-        }
+        Self { name, server, ..Self::default() }
     }
 
     /// Returns whether a selector of an ApplicationSet matches it.
@@ -81,29 +70,15 @@ impl ArgocdCluster {
             let own = key.as_str().and_then(|key| self.labels.get(key));
             own.is_some() && own.map(String::as_str) == value.as_str()
         });
-        let expressions = selector
-            .get("matchExpressions")
-            .and_then(Value::as_sequence);
-        equal
-            && expressions
-                .into_iter()
-                .flatten()
-                .all(|expression| self.meets(expression))
+        let expressions = selector.get("matchExpressions").and_then(Value::as_sequence);
+        equal && expressions.into_iter().flatten().all(|expression| self.meets(expression))
     }
 
     fn meets(&self, expression: &Value) -> bool {
-        let text = |key: &str| {
-            expression
-                .get(key)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
+        let text = |key: &str| expression.get(key).and_then(Value::as_str).unwrap_or_default();
         let own = self.labels.get(text("key"));
-        let mut values = expression
-            .get("values")
-            .and_then(Value::as_sequence)
-            .into_iter()
-            .flatten();
+        let mut values =
+            expression.get("values").and_then(Value::as_sequence).into_iter().flatten();
         let is_listed = own.is_some_and(|own| values.any(|value| value.as_str() == Some(own)));
         match text("operator") {
             "In" => is_listed,
@@ -118,11 +93,8 @@ impl ArgocdCluster {
     pub(super) fn parameters(&self) -> Parameters {
         let mut found = Parameters::new();
         let normalized = self.name.as_deref().map(normalized);
-        let values = [
-            ("name", &self.name),
-            ("nameNormalized", &normalized),
-            ("server", &self.server),
-        ];
+        let values =
+            [("name", &self.name), ("nameNormalized", &normalized), ("server", &self.server)];
         for (key, value) in values.into_iter().chain([("project", &self.project)]) {
             found.extend(value.clone().map(|value| (key.to_owned(), value)));
         }
@@ -143,20 +115,13 @@ impl ArgocdCluster {
         destination: &ApplicationDestination,
     ) -> Option<ApplicationDestination> {
         let plain = |text: &Option<String>| {
-            text.as_deref()
-                .map(|text| text.trim_end_matches('/').to_owned())
+            text.as_deref().map(|text| text.trim_end_matches('/').to_owned())
         };
         let (name, server) = (plain(&self.name)?, plain(&self.server)?);
         if plain(&destination.server).as_ref() == Some(&server) {
-            Some(ApplicationDestination {
-                server: None,
-                name: Some(name),
-            })
+            Some(ApplicationDestination { server: None, name: Some(name) })
         } else if destination.server.is_none() && plain(&destination.name).as_ref() == Some(&name) {
-            Some(ApplicationDestination {
-                server: Some(server),
-                name: None,
-            })
+            Some(ApplicationDestination { server: Some(server), name: None })
         } else {
             None
         }
@@ -166,11 +131,7 @@ impl ArgocdCluster {
 /// Normalizes a name like Argo CD's `SanitizeName`.
 fn normalized(name: &str) -> String {
     let usual = |c: char| {
-        if c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.') {
-            c
-        } else {
-            '-'
-        }
+        if c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.') { c } else { '-' }
     };
     let name: String = name.to_lowercase().chars().map(usual).take(253).collect();
     name.trim_matches(['-', '.']).to_owned()

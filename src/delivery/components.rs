@@ -39,9 +39,7 @@ impl Component {
             return level.namespace.as_deref();
         }
         let file = host.file.as_deref();
-        let given = file
-            .and_then(|file| self.namespaces.get(file))
-            .and_then(Option::as_deref);
+        let given = file.and_then(|file| self.namespaces.get(file)).and_then(Option::as_deref);
         given.or(host.own_namespace.as_deref())
     }
 
@@ -74,9 +72,7 @@ pub(super) fn included(repo: &DeliveryRepo<'_>) -> (BTreeMap<usize, Component>, 
             format!("{listed} is listed, but sipgen does not write such a component"),
         )
         .help("remove the line");
-        listings
-            .into_iter()
-            .fold(finding, |finding, listing| finding.at(listing.place))
+        listings.into_iter().fold(finding, |finding, listing| finding.at(listing.place))
     }));
     (components, findings)
 }
@@ -90,10 +86,7 @@ fn root_component(
 ) -> (Component, Vec<Finding>) {
     let is_of_root = |host: &&Host| host.evidence == Evidence::Applied { root: index };
     let hosts: Vec<&Host> = repo.inventory.hosts.iter().filter(is_of_root).collect();
-    let files: BTreeSet<&Utf8Path> = hosts
-        .iter()
-        .filter_map(|host| host.file.as_deref())
-        .collect();
+    let files: BTreeSet<&Utf8Path> = hosts.iter().filter_map(|host| host.file.as_deref()).collect();
     let mut findings = misplaced(component, listings);
     let included: Vec<(&Listing<'_>, usize)> = listings
         .iter()
@@ -122,9 +115,7 @@ fn root_component(
         Some((listing, _)) => {
             // Only kustomize knows the origin of a host without a file.
             let is_missing = |host: &&&Host| {
-                host.file
-                    .as_deref()
-                    .is_some_and(|file| !reached.contains_key(file))
+                host.file.as_deref().is_some_and(|file| !reached.contains_key(file))
             };
             let missing: Vec<&Host> = hosts.iter().filter(is_missing).copied().collect();
             findings.extend(out_of_reach(repo, component, listing, &missing, &lowest));
@@ -138,24 +129,10 @@ fn root_component(
     let namespaces = reached
         .into_iter()
         .filter_map(|(file, ways)| {
-            Some((
-                file,
-                ways.into_iter()
-                    .next()?
-                    .effect
-                    .namespace
-                    .map(|(namespace, _)| namespace),
-            ))
+            Some((file, ways.into_iter().next()?.effect.namespace.map(|(namespace, _)| namespace)))
         })
         .collect();
-    (
-        Component {
-            directory,
-            included: !included.is_empty(),
-            namespaces,
-        },
-        findings,
-    )
+    (Component { directory, included: !included.is_empty(), namespaces }, findings)
 }
 
 /// Reports listings in which the component has no effect or fails.
@@ -163,22 +140,18 @@ fn misplaced(component: &Utf8Path, listings: &[Listing<'_>]) -> Vec<Finding> {
     let describe = |listing: &Listing<'_>| {
         let (what, help) = match listing.among {
             ListField::Components(_) => return None,
-            ListField::Resources => (
-                "among the resources, but is a component",
-                "list it under `components`",
-            ),
+            ListField::Resources => {
+                ("among the resources, but is a component", "list it under `components`")
+            }
             ListField::ComponentsOfComponent => (
                 "in a component, whose hosts are unknown",
                 "list it in the kustomization that has the hosts among its resources",
             ),
         };
         Some(
-            Finding::new(
-                Code::ComponentMisplaced,
-                format!("{component} is listed {what}"),
-            )
-            .at(listing.place.clone())
-            .help(help),
+            Finding::new(Code::ComponentMisplaced, format!("{component} is listed {what}"))
+                .at(listing.place.clone())
+                .help(help),
         )
     };
     listings.iter().filter_map(describe).collect()
@@ -205,9 +178,12 @@ fn out_of_reach(
     )
     .at(listing.place.clone())
     .help(line_to_add(repo, component, lowest, "move the line: "));
-    Some(missing.iter().take(SHOWN).fold(finding, |finding, host| {
-        finding.see(host.origin.name(), "out of reach")
-    }))
+    Some(
+        missing
+            .iter()
+            .take(SHOWN)
+            .fold(finding, |finding, host| finding.see(host.origin.name(), "out of reach")),
+    )
 }
 
 fn not_included(
@@ -217,11 +193,7 @@ fn not_included(
     hosts: usize,
 ) -> Option<Finding> {
     let place = repo.builds.place_in(lowest, "components")?;
-    let are = if hosts == 1 {
-        "host gets its"
-    } else {
-        "hosts get their"
-    };
+    let are = if hosts == 1 { "host gets its" } else { "hosts get their" };
     Some(
         Finding::new(
             Code::NotIncluded,
@@ -246,10 +218,7 @@ fn line_to_add(
         .place_in(directory, "components")
         .map_or_else(|| shown(directory).into(), file_of);
     let way = relative(directory, component);
-    format!(
-        "{to_do}add it to {file}:\ncomponents:\n  - {}",
-        listed(way.as_str())
-    )
+    format!("{to_do}add it to {file}:\ncomponents:\n  - {}", listed(way.as_str()))
 }
 
 fn file_of(place: Place) -> Arc<str> {

@@ -30,18 +30,11 @@ pub(super) fn check(
     if repo.settings.gitops != Some(GitopsAgent::Flux) {
         return Vec::new();
     }
-    let source = repo
-        .context
-        .sources
-        .iter()
-        .find(|(_, source)| repo.is_source_of_settings(source));
+    let source = repo.context.sources.iter().find(|(_, source)| repo.is_source_of_settings(source));
     let over_output =
         source.and_then(|(origin, source)| includes::over_output(repo, origin, source));
     let found = over_output.or_else(|| left_out(repo, source));
-    found
-        .into_iter()
-        .chain(not_decrypted(repo, wiring, applied))
-        .collect()
+    found.into_iter().chain(not_decrypted(repo, wiring, applied)).collect()
 }
 
 /// Reports each directory that is unreadable or not checked out and may have inputs, or that an
@@ -82,10 +75,8 @@ fn not_decrypted(
     wiring: &DeliveryWiring,
     applied: &[AppliedDirectory],
 ) -> Vec<Finding> {
-    let decrypting: Vec<&AppliedDirectory> = applied
-        .iter()
-        .filter(|applied| applied.decryption.is_some())
-        .collect();
+    let decrypting: Vec<&AppliedDirectory> =
+        applied.iter().filter(|applied| applied.decryption.is_some()).collect();
     if repo.settings.flux.decryption.is_some()
         || repo.settings.hosts.form == HostsForm::Component
         || decrypting.is_empty()
@@ -93,11 +84,7 @@ fn not_decrypted(
         return Vec::new();
     }
     // Builds that the repo's own objects apply use the decryption of those.
-    let roots = repo
-        .inventory
-        .roots
-        .iter()
-        .filter(|(index, _)| !wiring.applied.contains(index));
+    let roots = repo.inventory.roots.iter().filter(|(index, _)| !wiring.applied.contains(index));
     let report = |(_, root): (&usize, &crate::kustomize::BuildRoot)| {
         let mut files: Vec<Utf8PathBuf> = repo.builds.below(&root.directory).into_keys().collect();
         files.sort();
@@ -111,9 +98,8 @@ fn not_decrypted(
              that sipgen writes for its hosts",
             shown(&root.directory)
         );
-        let nearest = decrypting
-            .iter()
-            .find(|applied| root.directory.starts_with(&applied.directory));
+        let nearest =
+            decrypting.iter().find(|applied| root.directory.starts_with(&applied.directory));
         let applied = nearest.or(decrypting.first())?;
         let decryption = serde_json::to_string(applied.decryption.as_ref()?).ok()?;
         Some(
@@ -175,25 +161,15 @@ fn left_out_directory(
     // directories after those of outer ones.
     let own = source.and_then(|(origin, source)| {
         let patterns = source.spec.ignore.as_ref()?;
-        Some((
-            patterns.clone(),
-            Utf8PathBuf::new(),
-            origin.at(["spec", "ignore"]),
-        ))
+        Some((patterns.clone(), Utf8PathBuf::new(), origin.at(["spec", "ignore"])))
     });
-    let inner = repo
-        .settings
-        .output
-        .ancestors()
-        .map(|directory| directory.join(IGNORE_FILE))
-        .filter_map(|ignore| {
-            let domain = flux.path.join(ignore.parent()?);
-            Some((
-                repo.files.text(&ignore)?,
-                domain,
-                Place::File(Arc::from(ignore.as_path())),
-            ))
-        });
+    let inner =
+        repo.settings.output.ancestors().map(|directory| directory.join(IGNORE_FILE)).filter_map(
+            |ignore| {
+                let domain = flux.path.join(ignore.parent()?);
+                Some((repo.files.text(&ignore)?, domain, Place::File(Arc::from(ignore.as_path()))))
+            },
+        );
     for (patterns, domain, place) in own.into_iter().chain(inner) {
         match verdict(&patterns, &domain, &file) {
             Some(true) => {
@@ -233,26 +209,15 @@ fn kept(directory: &Utf8Path) -> String {
     if directory.as_str().is_empty() {
         return "!*".to_owned();
     }
-    let mut above: Vec<&Utf8Path> = directory
-        .ancestors()
-        .filter(|above| !above.as_str().is_empty())
-        .collect();
+    let mut above: Vec<&Utf8Path> =
+        directory.ancestors().filter(|above| !above.as_str().is_empty()).collect();
     above.reverse();
     // git's rule: a file in an excluded directory cannot be kept, so each directory above is kept
     // and its other entries are excluded again.
-    let lines: Vec<String> = above
-        .iter()
-        .map(|directory| format!("!/{directory}"))
-        .collect();
-    let between: Vec<String> = above
-        .iter()
-        .map(|directory| format!("/{directory}/*"))
-        .collect();
-    let lines = lines
-        .iter()
-        .zip(between.iter().map(Some))
-        .enumerate()
-        .flat_map(|(index, (keep, rest))| {
+    let lines: Vec<String> = above.iter().map(|directory| format!("!/{directory}")).collect();
+    let between: Vec<String> = above.iter().map(|directory| format!("/{directory}/*")).collect();
+    let lines =
+        lines.iter().zip(between.iter().map(Some)).enumerate().flat_map(|(index, (keep, rest))| {
             let rest = rest.filter(|_| index + 1 < above.len());
             std::iter::once(keep.clone()).chain(rest.cloned())
         });
@@ -276,9 +241,6 @@ mod tests {
             assert_eq!(has("other/a.yaml"), Some(true), "{lines}");
         }
         let lines = format!("/*\n{}", kept("site/generated".into()));
-        assert_eq!(
-            verdict(&lines, "".into(), "site/other/a.yaml".into()),
-            Some(true)
-        );
+        assert_eq!(verdict(&lines, "".into(), "site/other/a.yaml".into()), Some(true));
     }
 }

@@ -76,28 +76,20 @@ pub(super) fn delivered_directories(
     builds: impl Fn(&Utf8Path) -> bool,
 ) -> Vec<DeliveredDirectory> {
     let output = &repo.settings.output;
-    let itself = applied
-        .directory
-        .strip_prefix(output)
-        .ok()
-        .map(|path| DeliveredDirectory {
-            path: path.to_owned(),
-            // Flux finds kustomizations in the whole tree. Argo CD builds only the directory.
-            all_below: matches!(applied.plain, PlainDirectory::Autodetect),
-            listed: None,
-        });
-    let listed = repo
-        .builds
-        .listings_below(output)
-        .into_iter()
-        .filter_map(|(listed, listing)| {
-            let path = listed.strip_prefix(output).ok()?.to_owned();
-            builds(listing.directory).then_some(DeliveredDirectory {
-                path,
-                all_below: false,
-                listed: Some(listing.place),
-            })
-        });
+    let itself = applied.directory.strip_prefix(output).ok().map(|path| DeliveredDirectory {
+        path: path.to_owned(),
+        // Flux finds kustomizations in the whole tree. Argo CD builds only the directory.
+        all_below: matches!(applied.plain, PlainDirectory::Autodetect),
+        listed: None,
+    });
+    let listed = repo.builds.listings_below(output).into_iter().filter_map(|(listed, listing)| {
+        let path = listed.strip_prefix(output).ok()?.to_owned();
+        builds(listing.directory).then_some(DeliveredDirectory {
+            path,
+            all_below: false,
+            listed: Some(listing.place),
+        })
+    });
     itself.into_iter().chain(listed).collect()
 }
 
@@ -133,9 +125,7 @@ pub(super) fn changed(
     applied: &AppliedDirectory,
     directories: &[DeliveredDirectory],
 ) -> Option<Finding> {
-    let directory = directories
-        .iter()
-        .find(|directory| directory.has_observed_hosts())?;
+    let directory = directories.iter().find(|directory| directory.has_observed_hosts())?;
     let namespace = applied
         .namespace
         .as_ref()

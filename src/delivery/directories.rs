@@ -33,9 +33,8 @@ pub(super) fn directories(
     objects: Vec<AgentObject>,
 ) -> Vec<AppliedDirectory> {
     let mut applied = Vec::new();
-    for AgentObject { origin, content } in objects
-        .into_iter()
-        .filter(|object| !repo.builds.is_patch(&object.origin.file))
+    for AgentObject { origin, content } in
+        objects.into_iter().filter(|object| !repo.builds.is_patch(&object.origin.file))
     {
         match content {
             AgentObjectContent::Flux(objects) => {
@@ -90,9 +89,7 @@ fn components(
     place: impl Fn(usize) -> Place,
 ) -> Vec<(Utf8PathBuf, Place)> {
     let listed = listed.into_iter().flatten().enumerate();
-    listed
-        .filter_map(|(index, path)| Some((join(directory, &path)?, place(index))))
-        .collect()
+    listed.filter_map(|(index, path)| Some((join(directory, &path)?, place(index)))).collect()
 }
 
 fn named(kind: &str, metadata: &AgentObjectName) -> String {
@@ -197,10 +194,7 @@ fn by_helm_release(
 
 /// Returns the field if it changes names.
 fn changed_names(field: &'static str, value: &Option<String>) -> Option<&'static str> {
-    value
-        .as_ref()
-        .is_some_and(|value| !value.is_empty())
-        .then_some(field)
+    value.as_ref().is_some_and(|value| !value.is_empty()).then_some(field)
 }
 
 fn is_root(directory: &Utf8Path) -> bool {
@@ -216,12 +210,8 @@ fn by_argocd(
 ) -> Vec<AppliedDirectory> {
     let argocd = &repo.settings.argocd;
     let one = spec.source.iter().map(|source| (None, source));
-    let several = spec
-        .sources
-        .iter()
-        .flatten()
-        .enumerate()
-        .map(|(index, source)| (Some(index), source));
+    let several =
+        spec.sources.iter().flatten().enumerate().map(|(index, source)| (Some(index), source));
     let mut applied = Vec::new();
     for (index, source) in one.chain(several) {
         let steps = |fields: &[&str]| {
@@ -255,19 +245,14 @@ fn by_argocd(
                 continue;
             }
             // Without `recurse`, Argo CD does not reach the repo below a directory above it.
-            let recurses = source
-                .directory
-                .as_ref()
-                .is_some_and(|directory| directory.recurse);
+            let recurses = source.directory.as_ref().is_some_and(|directory| directory.recurse);
             if !is_root(&above) && !recurses {
                 continue;
             }
             let kustomize = source.kustomize.clone().unwrap_or_default();
             let changes = source.kustomize.as_ref().map(|options| {
                 let route = steps(&["kustomize"]);
-                Box::new(BuildChanges::from_argocd(
-                    &directory, origin, &route, options,
-                ))
+                Box::new(BuildChanges::from_argocd(&directory, origin, &route, options))
             });
             let renamed = changed_names("namePrefix", &kustomize.name_prefix)
                 .or(changed_names("nameSuffix", &kustomize.name_suffix));
@@ -315,11 +300,8 @@ fn by_argocd(
 /// the two.
 fn is_base_cluster(repo: &DeliveryRepo<'_>, destination: &ApplicationDestination) -> bool {
     let own = &repo.settings.argocd.destination;
-    let renamed = |cluster: &ArgocdCluster| {
-        cluster
-            .renamed(destination)
-            .is_some_and(|other| own.is(&other))
-    };
+    let renamed =
+        |cluster: &ArgocdCluster| cluster.renamed(destination).is_some_and(|other| own.is(&other));
     own.is(destination) || repo.context.clusters.iter().any(renamed)
 }
 
@@ -341,15 +323,6 @@ fn paths(repo: &DeliveryRepo<'_>, source: &ApplicationSource) -> Vec<String> {
         return vec![path.clone()];
     }
     glob.push_str(rest);
-    let directories = matching_directories(
-        repo,
-        &[GitDirectory {
-            path: glob,
-            exclude: false,
-        }],
-    );
-    directories
-        .into_iter()
-        .map(Utf8PathBuf::into_string)
-        .collect()
+    let directories = matching_directories(repo, &[GitDirectory { path: glob, exclude: false }]);
+    directories.into_iter().map(Utf8PathBuf::into_string).collect()
 }

@@ -38,10 +38,7 @@ pub(super) fn excluded(applied: &AppliedDirectory) -> Option<Finding> {
     Some(
         Finding::new(
             Code::SetAside,
-            format!(
-                "{} {what}: it is ignored as belonging to another repo or cluster",
-                applied.by
-            ),
+            format!("{} {what}: it is ignored as belonging to another repo or cluster", applied.by),
         )
         .at(applied.place.clone())
         .help(help),

@@ -34,13 +34,9 @@ pub(super) fn parameters(
     repo: &DeliveryRepo<'_>,
     generators: &[ApplicationSetGenerator],
 ) -> Vec<Parameters> {
-    let mut generation = ParameterGeneration {
-        repo,
-        left: PARAMETERS,
-    };
-    let mut all = generation
-        .all_parameters(generators, 0)
-        .unwrap_or_else(|| vec![Parameters::new()]);
+    let mut generation = ParameterGeneration { repo, left: PARAMETERS };
+    let mut all =
+        generation.all_parameters(generators, 0).unwrap_or_else(|| vec![Parameters::new()]);
     all.truncate(APPLICATIONS);
     all
 }
@@ -90,9 +86,7 @@ impl ParameterGeneration<'_, '_> {
             let mut found = vec![Parameters::new()];
             for inner in &matrix.generators {
                 let more = self.all_parameters(std::slice::from_ref(inner), depth + 1)?;
-                let pairs = found
-                    .iter()
-                    .flat_map(|one| more.iter().map(move |other| (one, other)));
+                let pairs = found.iter().flat_map(|one| more.iter().map(move |other| (one, other)));
                 let joined = pairs
                     .map(|(one, other)| one.clone().into_iter().chain(other.clone()).collect());
                 found = self.counted(joined.take(APPLICATIONS))?;
@@ -130,9 +124,7 @@ fn merged<'m>(
     keys: &'m [String],
 ) -> impl Iterator<Item = Parameters> {
     let values = |parameters: &Parameters| -> Option<Vec<String>> {
-        keys.iter()
-            .map(|key| parameters.get(key).cloned())
-            .collect()
+        keys.iter().map(|key| parameters.get(key).cloned()).collect()
     };
     let mut by_values: HashMap<Vec<String>, &Parameters> = HashMap::new();
     for parameters in more {
@@ -166,11 +158,7 @@ fn cluster_parameters(
     let mut clusters: Vec<ArgocdCluster> = selected.cloned().collect();
     // Argo CD's own cluster has no labels, and exists even without a Secret.
     let is_own = |cluster: &ArgocdCluster| {
-        cluster
-            .server
-            .as_deref()
-            .map(|url| url.trim_end_matches('/'))
-            == Some(IN_CLUSTER.0)
+        cluster.server.as_deref().map(|url| url.trim_end_matches('/')) == Some(IN_CLUSTER.0)
     };
     if selector.is_none() && !clusters.iter().any(is_own) {
         clusters.push(ArgocdCluster::own());
@@ -178,17 +166,11 @@ fn cluster_parameters(
     if clusters.is_empty() || generator.flat_list {
         clusters = vec![ArgocdCluster::default()];
     }
-    let values = generator
-        .values
-        .as_ref()
-        .map(|values| flat(values, "values"))
-        .unwrap_or_default();
+    let values = generator.values.as_ref().map(|values| flat(values, "values")).unwrap_or_default();
     let registered_parameters = move |cluster: ArgocdCluster| {
         let known = cluster.parameters();
-        let values: Parameters = values
-            .iter()
-            .map(|(key, value)| (key.clone(), fill(value, &known)))
-            .collect();
+        let values: Parameters =
+            values.iter().map(|(key, value)| (key.clone(), fill(value, &known))).collect();
         known.into_iter().chain(values).collect()
     };
     clusters.into_iter().map(registered_parameters)
@@ -196,9 +178,7 @@ fn cluster_parameters(
 
 fn git_parameters(repo: &DeliveryRepo<'_>, git: &GitGenerator) -> Vec<Parameters> {
     let prefix = |name: &str| {
-        git.path_param_prefix
-            .as_ref()
-            .map_or(name.to_owned(), |prefix| format!("{prefix}.{name}"))
+        git.path_param_prefix.as_ref().map_or(name.to_owned(), |prefix| format!("{prefix}.{name}"))
     };
     let path_parameters = |directory: &Utf8Path| {
         let basename = directory.file_name().unwrap_or_default();
@@ -241,10 +221,7 @@ fn git_parameters(repo: &DeliveryRepo<'_>, git: &GitGenerator) -> Vec<Parameters
     });
     let file_parameters = |file: &Utf8PathBuf| {
         let content: Value = bounded::parse(&repo.files.text(file)?)?;
-        let one_or_more = content
-            .as_sequence()
-            .cloned()
-            .unwrap_or_else(|| vec![content]);
+        let one_or_more = content.as_sequence().cloned().unwrap_or_else(|| vec![content]);
         let path = path_parameters(in_source(file).parent()?);
         let each = one_or_more
             .iter()
@@ -264,11 +241,7 @@ fn flat(value: &Value, route: &str) -> Parameters {
                 for (key, value) in fields {
                     let Some(key) = key.as_str() else { continue };
                     pending.push((
-                        if route.is_empty() {
-                            key.to_owned()
-                        } else {
-                            format!("{route}.{key}")
-                        },
+                        if route.is_empty() { key.to_owned() } else { format!("{route}.{key}") },
                         value,
                     ));
                 }
@@ -286,11 +259,7 @@ fn flat(value: &Value, route: &str) -> Parameters {
 pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> ApplicationSpec {
     let mut spec = template.clone();
     let fill = |text: &mut String| *text = fill(text, parameters);
-    for source in spec
-        .source
-        .iter_mut()
-        .chain(spec.sources.iter_mut().flatten())
-    {
+    for source in spec.source.iter_mut().chain(spec.sources.iter_mut().flatten()) {
         fill(&mut source.repo_url);
         source.path.iter_mut().for_each(fill);
         let kustomize = source.kustomize.as_mut();
@@ -312,23 +281,17 @@ pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> App
             }
         }
     }
-    spec.destination
-        .server
-        .iter_mut()
-        .chain(&mut spec.destination.name)
-        .for_each(fill);
+    spec.destination.server.iter_mut().chain(&mut spec.destination.name).for_each(fill);
     spec
 }
 
 fn fill_value(value: &mut Value, parameters: &Parameters) {
     match value {
         Value::String(text) => *text = fill(text, parameters),
-        Value::Sequence(items) => items
-            .iter_mut()
-            .for_each(|item| fill_value(item, parameters)),
-        Value::Mapping(mapping) => mapping
-            .values_mut()
-            .for_each(|value| fill_value(value, parameters)),
+        Value::Sequence(items) => items.iter_mut().for_each(|item| fill_value(item, parameters)),
+        Value::Mapping(mapping) => {
+            mapping.values_mut().for_each(|value| fill_value(value, parameters))
+        }
         _ => {}
     }
 }
@@ -344,9 +307,7 @@ fn fill(text: &str, parameters: &Parameters) -> String {
         let indexed = name_of
             .strip_prefix("index .path.segments ")
             .map(|index| format!("path[{}]", index.trim()));
-        let key = indexed
-            .as_deref()
-            .unwrap_or_else(|| name_of.trim_start_matches('.'));
+        let key = indexed.as_deref().unwrap_or_else(|| name_of.trim_start_matches('.'));
         filled.push_str(before);
         match parameters.get(key) {
             Some(value) => filled.push_str(value),
@@ -364,10 +325,8 @@ mod tests {
 
     #[test]
     fn parameters_are_filled_in_as_far_as_they_are_known() {
-        let parameters = flat(
-            &yaml_serde::from_str("{a: x, b: {c: 5}, 'path[1]': lab}").unwrap(),
-            "",
-        );
+        let parameters =
+            flat(&yaml_serde::from_str("{a: x, b: {c: 5}, 'path[1]': lab}").unwrap(), "");
         for (text, filled) in [
             ("sites/{{a}}/{{ .b.c }}", "sites/x/5"),
             ("{{index .path.segments 1}}", "lab"),

@@ -32,30 +32,20 @@ pub(super) fn target(
     let flux = &repo.settings.flux;
     let path = in_source(path);
     let is_ours = flux.is_source(source, namespace);
-    let Some((_, object)) = repo
-        .context
-        .sources
-        .iter()
-        .find(|(_, object)| is_named(object, source, namespace))
+    let Some((_, object)) =
+        repo.context.sources.iter().find(|(_, object)| is_named(object, source, namespace))
     else {
         return IncludeTarget::Itself;
     };
     let below = |include: &'_ Include| {
-        Utf8Path::new(&path)
-            .strip_prefix(in_source(include.target()))
-            .ok()
-            .map(Utf8Path::to_owned)
+        Utf8Path::new(&path).strip_prefix(in_source(include.target())).ok().map(Utf8Path::to_owned)
     };
     for include in object.spec.include.iter().flatten() {
         let Some(rest) = below(include) else { continue };
         if is_ours {
             // The settings may name a source that includes this repo.
             let is_this_repo = flux.path.starts_with(in_source(include.target()));
-            return if is_this_repo {
-                IncludeTarget::Itself
-            } else {
-                IncludeTarget::Elsewhere
-            };
+            return if is_this_repo { IncludeTarget::Itself } else { IncludeTarget::Elsewhere };
         }
         let included = FluxSourceRef {
             kind: Some(GIT_REPOSITORY.to_owned()),
@@ -84,8 +74,7 @@ pub(super) fn is_same_repo(
     };
     let other = url(&|object| is_named(object, source, namespace));
     let own = url(&|object| repo.is_source_of_settings(object));
-    own.zip(other)
-        .is_some_and(|(own, other)| repo_url::is_same_repo(own, other))
+    own.zip(other).is_some_and(|(own, other)| repo_url::is_same_repo(own, other))
 }
 
 /// Returns a path relative to the root of a source.
@@ -101,10 +90,7 @@ fn is_named(object: &FluxSource, source: &FluxSourceRef, namespace: Option<&str>
         _ => true,
     };
     object.kind == GIT_REPOSITORY
-        && source
-            .kind
-            .as_ref()
-            .is_none_or(|kind| kind == GIT_REPOSITORY)
+        && source.kind.as_ref().is_none_or(|kind| kind == GIT_REPOSITORY)
         && object.metadata.name == source.name
         && is_there
 }
@@ -119,13 +105,7 @@ pub(super) fn over_output(
     let output = flux.path.join(&repo.settings.output);
     let includes = source.spec.include.iter().flatten().enumerate();
     let (index, include, target) = includes
-        .map(|(index, include)| {
-            (
-                index,
-                include,
-                Utf8PathBuf::from(in_source(include.target())),
-            )
-        })
+        .map(|(index, include)| (index, include, Utf8PathBuf::from(in_source(include.target()))))
         .find(|(_, _, target)| {
             let overlaps = output.starts_with(target) || target.starts_with(&output);
             overlaps && !flux.path.starts_with(target)
@@ -135,11 +115,7 @@ pub(super) fn over_output(
          the place of a directory, and fetches nothing",
         source.metadata.name, include.repository.name
     );
-    let field = if include.to_path.is_empty() {
-        "repository"
-    } else {
-        "toPath"
-    };
+    let field = if include.to_path.is_empty() { "repository" } else { "toPath" };
     let route: [RouteStep; 4] = ["spec".into(), "include".into(), index.into(), field.into()];
     Some(
         Finding::new(Code::OutputNotInSource, message)

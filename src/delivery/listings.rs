@@ -14,17 +14,9 @@ pub(super) fn overlay_listings(repo: &DeliveryRepo<'_>) -> Vec<Finding> {
     let top = repo.patches_of("".into());
     let listings = repo.listings_below(&top);
     let mut around_of: HashMap<&Utf8Path, &BuildRoot> = HashMap::new();
-    for known in repo
-        .inventory
-        .roots
-        .values()
-        .filter(|_| !listings.is_empty())
-    {
+    for known in repo.inventory.roots.values().filter(|_| !listings.is_empty()) {
         around_of.extend(
-            repo.builds
-                .made_of(&known.directory)
-                .into_iter()
-                .map(|directory| (directory, known)),
+            repo.builds.made_of(&known.directory).into_iter().map(|directory| (directory, known)),
         );
     }
     let mut findings = Vec::new();
@@ -32,11 +24,7 @@ pub(super) fn overlay_listings(repo: &DeliveryRepo<'_>) -> Vec<Finding> {
         let Ok(root) = listed.strip_prefix(&top) else {
             continue;
         };
-        let known = repo
-            .inventory
-            .roots
-            .values()
-            .find(|known| known.directory == root);
+        let known = repo.inventory.roots.values().find(|known| known.directory == root);
         let around = around_of.get(listing.directory).copied();
         let way = relative(listing.directory, root);
         findings.extend(match (listing.among, known, around) {
@@ -97,9 +85,5 @@ fn overlays(repo: &DeliveryRepo<'_>) -> String {
         .values()
         .map(|root| repo.patches_of(&root.directory).to_string())
         .collect();
-    if overlays.is_empty() {
-        "none".to_owned()
-    } else {
-        overlays.join(", ")
-    }
+    if overlays.is_empty() { "none".to_owned() } else { overlays.join(", ") }
 }

@@ -88,18 +88,9 @@ pub(crate) fn wire(
     closed: &[(Utf8PathBuf, String)],
 ) -> (DeliveryWiring, Vec<Finding>) {
     let mut findings = Vec::new();
-    let Agents {
-        context, applied, ..
-    } = agents;
-    let mut repo = DeliveryRepo {
-        files,
-        settings,
-        inventory,
-        builds,
-        paths: &[],
-        context,
-        added: Vec::new(),
-    };
+    let Agents { context, applied, .. } = agents;
+    let mut repo =
+        DeliveryRepo { files, settings, inventory, builds, paths: &[], context, added: Vec::new() };
     repo.added = added_components(&repo, applied);
     let mut wiring = DeliveryWiring::default();
     match settings.hosts.form {
@@ -126,10 +117,7 @@ fn changed_agent(repo: &DeliveryRepo<'_>) -> Option<Finding> {
     };
     let directory = repo.settings.output.join(layout::agent_directory(other));
     let file = directory.join(layout::KUSTOMIZATION);
-    let is_generated = repo
-        .files
-        .text(&file)
-        .is_some_and(|text| layout::is_ours(text.as_bytes()));
+    let is_generated = repo.files.text(&file).is_some_and(|text| layout::is_ours(text.as_bytes()));
     is_generated.then(|| {
         Finding::new(
             Code::AgentChanged,

@@ -14,22 +14,14 @@ pub(crate) fn matching_directories(
     globs: &[GitDirectory],
 ) -> Vec<Utf8PathBuf> {
     // `-` is a placeholder for any file, so that `ancestors` includes the directory.
-    let overlays: Vec<Utf8PathBuf> = repo
-        .builds
-        .roots()
-        .map(|root| repo.patches_of(&root.directory).join("-"))
-        .collect();
-    let roots: Vec<Utf8PathBuf> = repo
-        .builds
-        .directories()
-        .map(|directory| directory.join("-"))
-        .collect();
+    let overlays: Vec<Utf8PathBuf> =
+        repo.builds.roots().map(|root| repo.patches_of(&root.directory).join("-")).collect();
+    let roots: Vec<Utf8PathBuf> =
+        repo.builds.directories().map(|directory| directory.join("-")).collect();
     let all = overlays.iter().chain(&roots).chain(repo.paths);
     let directories: BTreeSet<&Utf8Path> = all.flat_map(|file| file.ancestors().skip(1)).collect();
     let prefix = &repo.settings.argocd.path;
-    let in_source = directories
-        .into_iter()
-        .map(|directory| prefix.join(directory));
+    let in_source = directories.into_iter().map(|directory| prefix.join(directory));
     let shown = in_source.filter(|directory| !directory.iter().any(|part| part.starts_with('.')));
     let globs: Vec<(bool, GlobMatcher)> = globs
         .iter()
@@ -39,9 +31,7 @@ pub(crate) fn matching_directories(
         let mut globs = globs.iter();
         globs.any(|(excludes, glob)| *excludes == exclude && glob.is_match(directory))
     };
-    shown
-        .filter(|directory| matching(directory, false) && !matching(directory, true))
-        .collect()
+    shown.filter(|directory| matching(directory, false) && !matching(directory, true)).collect()
 }
 
 /// Returns a matcher like Go's `path.Match`, for which no wildcard matches a slash, and `**` equals
@@ -60,9 +50,7 @@ pub(crate) fn source_contains(source: &DirectorySource, file: &Utf8Path) -> bool
             .build()
             .is_ok_and(|glob| glob.compile_matcher().is_match(file.as_str()))
     };
-    let is_below = file
-        .parent()
-        .is_some_and(|parent| !parent.as_str().is_empty());
+    let is_below = file.parent().is_some_and(|parent| !parent.as_str().is_empty());
     let include = source.include.as_ref().filter(|glob| !glob.is_empty());
     let exclude = source.exclude.as_ref().filter(|glob| !glob.is_empty());
     (source.recurse || !is_below) && include.is_none_or(matches) && !exclude.is_some_and(matches)
@@ -83,17 +71,14 @@ pub(crate) fn in_repo(path: &str, prefix: &Utf8Path) -> Option<(Utf8PathBuf, Utf
     }
     match plain.strip_prefix(prefix) {
         Ok(directory) => Some((directory.to_owned(), Utf8PathBuf::new())),
-        Err(_) => prefix
-            .strip_prefix(&plain)
-            .ok()
-            .map(|above| (Utf8PathBuf::new(), above.to_owned())),
+        Err(_) => {
+            prefix.strip_prefix(&plain).ok().map(|above| (Utf8PathBuf::new(), above.to_owned()))
+        }
     }
 }
 
 pub(super) fn plain_path(path: &str) -> String {
-    path.trim_start_matches("./")
-        .trim_end_matches('/')
-        .to_owned()
+    path.trim_start_matches("./").trim_end_matches('/').to_owned()
 }
 
 #[cfg(test)]
@@ -114,11 +99,7 @@ mod tests {
             ("../x", "", None),
         ] {
             let found = in_repo(path, prefix.into());
-            assert_eq!(
-                found,
-                directory.map(|directory| (directory.into(), "".into())),
-                "{path}"
-            );
+            assert_eq!(found, directory.map(|directory| (directory.into(), "".into())), "{path}");
         }
         for (path, above) in [("./", "fleet/base"), ("fleet", "base"), ("", "fleet/base")] {
             assert_eq!(
@@ -162,11 +143,7 @@ mod tests {
             (source(true, "{*.yml,*.yaml}", ""), "lab/hosts.yaml", true),
             (source(true, "", "lab/*"), "lab/hosts.yaml", false),
         ] {
-            assert_eq!(
-                source_contains(&source, file.into()),
-                takes_it,
-                "{source:?} {file}"
-            );
+            assert_eq!(source_contains(&source, file.into()), takes_it, "{source:?} {file}");
         }
     }
 }

@@ -60,12 +60,7 @@ pub(super) fn added_components(
 /// Returns the patterns that Flux excludes from its source.
 fn ignored(repo: &DeliveryRepo<'_>) -> Gitignore {
     let mut ignored = GitignoreBuilder::new("");
-    for line in repo
-        .files
-        .text(".sourceignore".into())
-        .unwrap_or_default()
-        .lines()
-    {
+    for line in repo.files.text(".sourceignore".into()).unwrap_or_default().lines() {
         // An invalid line ignores nothing.
         let _ = ignored.add_line(None, line);
     }
@@ -83,20 +78,13 @@ pub(super) struct Overlays {
 impl Overlays {
     /// Finds the overlays of some roots, by index.
     pub(super) fn new(repo: &DeliveryRepo<'_>, roots: &BTreeMap<usize, BuildRoot>) -> Self {
-        let mut overlays = Self {
-            directories: BTreeMap::new(),
-            listed_by: BTreeMap::new(),
-        };
+        let mut overlays = Self { directories: BTreeMap::new(), listed_by: BTreeMap::new() };
         if repo.settings.hosts.form == HostsForm::Overlay {
             let directory =
                 |(index, root): (&usize, &BuildRoot)| (*index, repo.patches_of(&root.directory));
             overlays.directories = roots.iter().map(directory).collect();
             for (listed, listing) in repo.listings_below(&repo.patches_of("".into())) {
-                overlays
-                    .listed_by
-                    .entry(listed)
-                    .or_default()
-                    .push(listing.directory.to_owned());
+                overlays.listed_by.entry(listed).or_default().push(listing.directory.to_owned());
             }
         }
         overlays
@@ -133,9 +121,7 @@ impl<'a> ReachedContent<'a> {
                             .skip(1)
                             .take_while(|above| above.starts_with(directory));
                         top.starts_with(directory)
-                            && !above
-                                .into_iter()
-                                .any(|above| builds.has_kustomization(above))
+                            && !above.into_iter().any(|above| builds.has_kustomization(above))
                     }));
                     // Flux's autodetection takes every YAML file that its source has.
                     let ignored = ignored(repo);
@@ -146,9 +132,7 @@ impl<'a> ReachedContent<'a> {
                                 .matched_path_or_any_parents(&*origin.file, false)
                                 .is_ignore()
                     };
-                    reached
-                        .plain
-                        .extend(documents.iter().filter(below).filter(is_plain));
+                    reached.plain.extend(documents.iter().filter(below).filter(is_plain));
                 }
                 PlainDirectory::Files(source) => {
                     let is_taken = |(_, origin): &&(HostKey, Origin)| {
@@ -172,11 +156,8 @@ impl<'a> ReachedContent<'a> {
         for (index, overlay) in &overlays.directories {
             let is_found = autodetects && overlay.starts_with(directory);
             let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();
-            let is_listed = || {
-                listed_by
-                    .clone()
-                    .any(|by| reached.kustomizations.contains(by.as_path()))
-            };
+            let is_listed =
+                || listed_by.clone().any(|by| reached.kustomizations.contains(by.as_path()));
             if overlay == directory || is_found || is_listed() {
                 reached.overlays.insert(*index);
             }

@@ -43,10 +43,7 @@ pub(super) fn check(
         delivered.retain(DeliveredDirectory::applies_more_than_declared_hosts);
         // Objects for other repos or clusters are only reported, and only if they seem to reach
         // hosts.
-        if applied
-            .exclusion
-            .is_some_and(|exclusion| exclusion != Exclusion::Suspended)
-        {
+        if applied.exclusion.is_some_and(|exclusion| exclusion != Exclusion::Suspended) {
             let reaches_any =
                 !(hosts_by_root.is_empty() && overlays.is_empty() && reached.plain.is_empty());
             findings.extend(
@@ -77,9 +74,7 @@ pub(super) fn check(
                 findings.extend(delivered::applied_already(repo, applied, &delivered));
                 wiring.delivered.add(delivered);
                 if applies_agent_objects {
-                    wiring
-                        .agent_objects_by
-                        .get_or_insert_with(|| applied.by.clone());
+                    wiring.agent_objects_by.get_or_insert_with(|| applied.by.clone());
                 }
             }
         }
@@ -99,10 +94,7 @@ impl ReachedContent<'_> {
         let mut hosts_by_root: BTreeMap<usize, Vec<&Host>> = BTreeMap::new();
         for host in &repo.inventory.hosts {
             if let Evidence::Applied { root } = host.evidence
-                && host
-                    .file
-                    .as_deref()
-                    .is_some_and(|file| self.built.contains(file))
+                && host.file.as_deref().is_some_and(|file| self.built.contains(file))
             {
                 hosts_by_root.entry(root).or_default().push(host);
             }
@@ -113,13 +105,7 @@ impl ReachedContent<'_> {
     /// Reports an object that applies the whole output, or a component, which cannot be applied by
     /// itself.
     fn output(&self, repo: &DeliveryRepo<'_>) -> Option<Finding> {
-        let AppliedDirectory {
-            by,
-            place,
-            directory,
-            above,
-            ..
-        } = self.applied;
+        let AppliedDirectory { by, place, directory, above, .. } = self.applied;
         let output = &repo.settings.output;
         let root_of = |root: &&BuildRoot| repo.patches_of(&root.directory) == *directory;
         if repo.settings.hosts.form == HostsForm::Component
@@ -137,11 +123,8 @@ impl ReachedContent<'_> {
                 )),
             );
         }
-        if let Some(explicit) = self
-            .applied
-            .explicit
-            .as_ref()
-            .filter(|_| directory.starts_with(output))
+        if let Some(explicit) =
+            self.applied.explicit.as_ref().filter(|_| directory.starts_with(output))
         {
             return Some(
                 Finding::new(Code::OutputMisapplied, format!(
@@ -164,15 +147,10 @@ impl ReachedContent<'_> {
         if !takes_all || !output.starts_with(directory) || self.applied.is_build(repo.builds) {
             return None;
         }
-        let agents = repo
-            .settings
-            .gitops
-            .map(|agent| output.join(layout::agent_directory(agent)));
+        let agents = repo.settings.gitops.map(|agent| output.join(layout::agent_directory(agent)));
         let words = |rest: &str| {
-            format!(
-                "{by} applies all that is in {}, {output} included{rest}",
-                shown(directory)
-            ) + ": components, which no agent can build, and hosts twice"
+            format!("{by} applies all that is in {}, {output} included{rest}", shown(directory))
+                + ": components, which no agent can build, and hosts twice"
         };
         let finding = if above.as_str().is_empty() {
             Finding::new(Code::OutputMisapplied, words(""))
@@ -193,13 +171,7 @@ impl ReachedContent<'_> {
     /// repo's kustomizations do not show it.
     fn plain_hosts(&self) -> Option<Finding> {
         let (first, _) = self.plain.first()?;
-        let AppliedDirectory {
-            by,
-            place,
-            directory,
-            agent,
-            ..
-        } = self.applied;
+        let AppliedDirectory { by, place, directory, agent, .. } = self.applied;
         let here = shown(directory);
         let how = match &self.applied.explicit {
             Some(_) => "as plain files, because of its `directory`",
@@ -227,12 +199,9 @@ impl ReachedContent<'_> {
             ),
         });
         Some(
-            self.plain
-                .iter()
-                .take(SHOWN)
-                .fold(finding, |finding, (host, origin)| {
-                    finding.see(origin.name(), host.to_string())
-                }),
+            self.plain.iter().take(SHOWN).fold(finding, |finding, (host, origin)| {
+                finding.see(origin.name(), host.to_string())
+            }),
         )
     }
 
@@ -280,23 +249,14 @@ impl ReachedContent<'_> {
     fn hosts<'b>(&self, repo: &DeliveryRepo<'b>) -> Vec<&'b Host> {
         let is_reached = |host: &&Host| {
             let by_overlay = matches!(host.evidence, Evidence::Applied { root } if self.overlays.contains(&root));
-            by_overlay
-                || host
-                    .file
-                    .as_deref()
-                    .is_some_and(|file| self.built.contains(file))
+            by_overlay || host.file.as_deref().is_some_and(|file| self.built.contains(file))
         };
         repo.inventory.hosts.iter().filter(is_reached).collect()
     }
 
     /// Reports two objects that render the same hosts.
     fn also_applied_by(&self, other: &AppliedDirectory) -> Finding {
-        let AppliedDirectory {
-            by,
-            place,
-            directory,
-            ..
-        } = self.applied;
+        let AppliedDirectory { by, place, directory, .. } = self.applied;
         Finding::new(
             Code::TwoAppliers,
             format!(
@@ -325,10 +285,8 @@ impl ReachedContent<'_> {
         }
         let root = &repo.inventory.roots[&root];
         Some(self.unlabelled(hosts, &root.directory).help(
-            format!(
-                "let it apply {}, which includes the component",
-                shown(&component.directory)
-            ) + &self.after_services(repo),
+            format!("let it apply {}, which includes the component", shown(&component.directory))
+                + &self.after_services(repo),
         ))
     }
 
@@ -341,13 +299,7 @@ impl ReachedContent<'_> {
     ) -> Option<Finding> {
         let root = &repo.inventory.roots[&index];
         let overlay = repo.patches_of(&root.directory);
-        let AppliedDirectory {
-            by,
-            place,
-            directory,
-            agent,
-            ..
-        } = self.applied;
+        let AppliedDirectory { by, place, directory, agent, .. } = self.applied;
         if self.overlays.contains(&index) {
             return Some(
                 Finding::new(
@@ -356,9 +308,7 @@ impl ReachedContent<'_> {
                 )
                 .at(place.clone())
                 .see(repo.builds.resources_of(root), "what it is based on")
-                .help(format!(
-                    "let it apply only one of them, preferably {overlay}"
-                )),
+                .help(format!("let it apply only one of them, preferably {overlay}")),
             );
         }
         let prefix = match agent {
@@ -366,11 +316,7 @@ impl ReachedContent<'_> {
             GitopsAgent::Argocd => &repo.settings.argocd.path,
         };
         let path = prefix.join(&overlay);
-        let path = if *agent == GitopsAgent::Flux {
-            format!("./{path}")
-        } else {
-            path.to_string()
-        };
+        let path = if *agent == GitopsAgent::Flux { format!("./{path}") } else { path.to_string() };
         let help = if root.directory == *directory {
             format!("write `path: {path}` there: it is the same with the labels")
         } else if root.directory.starts_with(directory) {
@@ -388,10 +334,7 @@ impl ReachedContent<'_> {
                 root.file
             )
         };
-        Some(
-            self.unlabelled(hosts, &root.directory)
-                .help(help + &self.after_services(repo)),
-        )
+        Some(self.unlabelled(hosts, &root.directory).help(help + &self.after_services(repo)))
     }
 
     /// Returns the help that makes the object wait for services, like sipgen's own objects.

@@ -38,11 +38,7 @@ impl DeliveryRepo<'_> {
         let added = added.filter(|(listed, ..)| listed.starts_with(top));
         listings.extend(added.map(|(listed, place, directory)| {
             let (place, among) = (place.clone(), ListField::Components(usize::MAX));
-            let listing = Listing {
-                directory,
-                place,
-                among,
-            };
+            let listing = Listing { directory, place, among };
             (listed.clone(), listing)
         }));
         listings
@@ -66,9 +62,5 @@ impl DeliveryRepo<'_> {
 
 /// Formats a directory for messages.
 pub(super) fn shown(directory: &Utf8Path) -> String {
-    if directory.as_str().is_empty() {
-        "the repo's root".to_owned()
-    } else {
-        directory.to_string()
-    }
+    if directory.as_str().is_empty() { "the repo's root".to_owned() } else { directory.to_string() }
 }

@@ -100,9 +100,7 @@ impl OpenChange {
     /// Returns whether both changes can be merged without an effect on each other.
     pub fn is_independent(&self) -> bool {
         let is_none = |outcome: &Option<MergeOutcome>| {
-            outcome
-                .as_ref()
-                .is_some_and(|outcome| *outcome == MergeOutcome::default())
+            outcome.as_ref().is_some_and(|outcome| *outcome == MergeOutcome::default())
         };
         self.claims.is_empty()
             && self.conflicts.is_empty()
@@ -123,11 +121,7 @@ type Claims = BTreeMap<(ClaimKind, String), ClusterKey>;
 impl MergeSide {
     fn read(files: &Files, progress: &dyn Fn(Stage)) -> Result<Self, Error> {
         let generated = generate(files, &lenient(), progress)?;
-        Ok(Self {
-            output: generated.output(files)?,
-            claims: claims(&generated),
-            generated,
-        })
+        Ok(Self { output: generated.output(files)?, claims: claims(&generated), generated })
     }
 
     fn files_of<'a>(&'a self, cluster: &'a ClusterKey) -> impl Iterator<Item = (&'a str, &'a str)> {
@@ -173,9 +167,7 @@ pub fn open_change(
     let conflicts: Vec<MergeConflict> = conflicts.into_iter().map(conflict).collect();
     let can_merge = conflicts.iter().all(|conflict| conflict.generated);
     let outcome = |first: &MergeSide, second: &MergeSide| {
-        can_merge
-            .then(|| outcome(&files, &base, first, second, progress))
-            .transpose()
+        can_merge.then(|| outcome(&files, &base, first, second, progress)).transpose()
     };
     Ok(OpenChange {
         branch: branch.to_owned(),
@@ -262,15 +254,10 @@ fn outcome(
         }
         all
     };
-    let (before, alone, then) = (
-        by_cluster(&base.generated),
-        by_cluster(&second.generated),
-        by_cluster(&both),
-    );
+    let (before, alone, then) =
+        (by_cluster(&base.generated), by_cluster(&second.generated), by_cluster(&both));
     let none = BTreeSet::new();
-    let changed = alone
-        .iter()
-        .filter(|(cluster, hosts)| before.get(*cluster) != Some(hosts));
+    let changed = alone.iter().filter(|(cluster, hosts)| before.get(*cluster) != Some(hosts));
     let other_hosts = changed.filter_map(|(cluster, hosts)| {
         let then = then.get(cluster).unwrap_or(&none);
         (!hosts.is_subset(then)).then(|| OtherHosts {
@@ -279,8 +266,5 @@ fn outcome(
             instead: then.difference(hosts).cloned().collect(),
         })
     });
-    Ok(MergeOutcome {
-        clusters: other_hosts.collect(),
-        errors: errors.collect(),
-    })
+    Ok(MergeOutcome { clusters: other_hosts.collect(), errors: errors.collect() })
 }

@@ -46,10 +46,7 @@ impl Difference {
     /// Reports whether nothing needs attention: no changes, nothing included from the base, no
     /// stale files.
     pub fn is_none(&self) -> bool {
-        let same = self
-            .known
-            .as_ref()
-            .is_some_and(|(changes, _)| changes.files.is_empty());
+        let same = self.known.as_ref().is_some_and(|(changes, _)| changes.files.is_empty());
         same && self.brought.is_none()
             && self.stale == 0
             && self.open_changes.iter().all(OpenChange::is_independent)
@@ -66,25 +63,14 @@ pub fn pending(
     options: &Options,
     progress: &dyn Fn(Stage),
 ) -> Result<Difference, Error> {
-    let GeneratedSite {
-        site,
-        tree,
-        changes,
-        findings,
-        ..
-    } = generate(repo, options, progress)?;
+    let GeneratedSite { site, tree, changes, findings, .. } = generate(repo, options, progress)?;
     let mut notes = Vec::new();
     let known = changes.map(|mut changes| {
         notes.extend(note_of_marks(take_idle(&mut changes)));
         let review = Review::new(&changes, &tree, &site);
         (changes, review)
     });
-    Ok(Difference {
-        known,
-        findings,
-        notes,
-        ..Difference::default()
-    })
+    Ok(Difference { known, findings, notes, ..Difference::default() })
 }
 
 /// Compares what is generated from `base` with what is generated from `head`.
@@ -102,11 +88,7 @@ pub fn between(
     progress: &dyn Fn(Stage),
 ) -> Result<Difference, Error> {
     // The base cannot be fixed any more, so its errors are tolerated.
-    let lenient = Options {
-        keep_going: true,
-        allow_empty: true,
-        ..Options::default()
-    };
+    let lenient = Options { keep_going: true, allow_empty: true, ..Options::default() };
     let settings = Settings::load(base).map_err(|unreadable| (settings_in_place(head), unreadable));
     // At the same time, because a run alone does not keep all cores busy.
     let (earlier, later) = thread::scope(|scope| {
@@ -126,12 +108,7 @@ pub fn between(
     let mut before = before?;
     let pending = later.changes.clone().zip(after?);
     let mut notes: Vec<String> = note_of_errors(&earlier.findings).into_iter().collect();
-    let GeneratedSite {
-        site: earlier,
-        tree: earlier_tree,
-        changes: ungenerated,
-        ..
-    } = earlier;
+    let GeneratedSite { site: earlier, tree: earlier_tree, changes: ungenerated, .. } = earlier;
     let mut ungenerated = ungenerated.unwrap_or_default();
     take_idle(&mut ungenerated);
 
@@ -144,19 +121,14 @@ pub fn between(
         notes.push("The base has no overlays: all overlays are new.".to_owned());
     }
     notes.extend(note_of_stale_base(&ungenerated));
-    let mut difference = Difference {
-        findings: later.findings.clone(),
-        ..Difference::default()
-    };
+    let mut difference = Difference { findings: later.findings.clone(), ..Difference::default() };
     if let Some((mut pending, after)) = pending {
         notes.extend(note_of_marks(take_idle(&mut pending)));
         notes.extend(note_of_pending(&pending));
         difference.stale = pending.files.len();
         let (old, new) = (&earlier.settings.output, &later.site.settings.output);
-        let clusters: BTreeSet<ClusterKey> = before
-            .keys()
-            .filter_map(|path| layout::cluster_of(path))
-            .collect();
+        let clusters: BTreeSet<ClusterKey> =
+            before.keys().filter_map(|path| layout::cluster_of(path)).collect();
         let moved_from = (old != new && !before.is_empty()).then_some(old.as_path());
         let known_before = StateBefore {
             clusters: &clusters,
@@ -193,10 +165,8 @@ pub(crate) fn supposed(
     head: &Files,
     later: GeneratedSite,
 ) -> Result<Difference, Error> {
-    let clusters: BTreeSet<ClusterKey> = before
-        .keys()
-        .filter_map(|path| layout::cluster_of(path))
-        .collect();
+    let clusters: BTreeSet<ClusterKey> =
+        before.keys().filter_map(|path| layout::cluster_of(path)).collect();
     let known = if later.changes.is_some() {
         let after = later.output(head)?;
         let mut changes = OutputChanges::between(&before, &after, &later.site.settings.output);
@@ -211,20 +181,13 @@ pub(crate) fn supposed(
     } else {
         None
     };
-    Ok(Difference {
-        known,
-        findings: later.findings,
-        ..Difference::default()
-    })
+    Ok(Difference { known, findings: later.findings, ..Difference::default() })
 }
 
 /// Replaces unreadable settings of the base. Only the output directory is known, from `head`.
 fn settings_in_place(head: &Files) -> Settings {
     let output = Settings::load(head).unwrap_or_default().output;
-    Settings {
-        output,
-        ..Settings::default()
-    }
+    Settings { output, ..Settings::default() }
 }
 
 /// Selects the ungenerated changes of the base that the later output includes: files that are no
@@ -232,10 +195,7 @@ fn settings_in_place(head: &Files) -> Settings {
 fn brought(mut ungenerated: OutputChanges, after: &Tree, output: &Utf8Path) -> OutputChanges {
     ungenerated.files.retain(|path, change| {
         let (committed, _) = change.texts();
-        let later = path
-            .strip_prefix(output)
-            .ok()
-            .and_then(|path| after.get(path.as_str()));
+        let later = path.strip_prefix(output).ok().and_then(|path| after.get(path.as_str()));
         later.map(String::as_str) != committed
     });
     ungenerated
@@ -243,11 +203,8 @@ fn brought(mut ungenerated: OutputChanges, after: &Tree, output: &Utf8Path) -> O
 
 /// Reports whether an output directory has no generated files yet.
 fn is_all_new(pending: &OutputChanges, output: &Tree) -> bool {
-    let created = pending
-        .files
-        .values()
-        .filter(|change| matches!(change, Change::Create { .. }))
-        .count();
+    let created =
+        pending.files.values().filter(|change| matches!(change, Change::Create { .. })).count();
     created > 0 && created == output.len()
 }
 
@@ -255,9 +212,7 @@ fn is_all_new(pending: &OutputChanges, output: &Tree) -> bool {
 /// comments that name a renamed input.
 fn take_idle(changes: &mut OutputChanges) -> usize {
     let all = changes.files.len();
-    changes
-        .files
-        .retain(|_, change| !is_checkout(change) && !change.is_in_mark_only());
+    changes.files.retain(|_, change| !is_checkout(change) && !change.is_in_mark_only());
     all - changes.files.len()
 }
 
@@ -281,33 +236,22 @@ fn is_checkout(change: &Change) -> bool {
 /// Lists all files as deleted and created, for an output directory that moves.
 fn all_moved(before: &Tree, old: &Utf8Path, after: &Tree, new: &Utf8Path) -> OutputChanges {
     let mut changes = OutputChanges::between(before, &Tree::new(), old);
-    changes
-        .files
-        .extend(OutputChanges::between(&Tree::new(), after, new).files);
+    changes.files.extend(OutputChanges::between(&Tree::new(), after, new).files);
     changes
 }
 
 fn note_of_errors(findings: &[Finding]) -> Option<String> {
-    let errors: Vec<&Finding> = findings
-        .iter()
-        .filter(|finding| finding.is_error())
-        .collect();
+    let errors: Vec<&Finding> = findings.iter().filter(|finding| finding.is_error()).collect();
     let first = errors.first()?;
     let clusters: BTreeSet<&ClusterKey> = errors.iter().flat_map(|error| &error.clusters).collect();
     let what = if errors.iter().any(|error| error.clusters.is_empty()) {
         "its committed overlays are used".to_owned()
     } else {
-        format!(
-            "the committed overlays of {} are used",
-            counted(clusters.len(), "cluster")
-        )
+        format!("the committed overlays of {} are used", counted(clusters.len(), "cluster"))
     };
     // Inline code keeps input in the message from being rendered as Markdown.
     let named = first.message.replace('`', "'");
-    Some(format!(
-        "The base has {}, so {what}: `{named}`.",
-        counted(errors.len(), "error")
-    ))
+    Some(format!("The base has {}, so {what}: `{named}`.", counted(errors.len(), "error")))
 }
 
 /// Ungenerated changes of the base are included in the next generated output.

@@ -54,20 +54,11 @@ pub enum DoctorError {
 
 impl DoctorCheck {
     fn ok(subject: &'static str, fact: impl Into<String>) -> Self {
-        Self {
-            state: CheckState::Ok,
-            subject,
-            fact: fact.into(),
-            help: None,
-        }
+        Self { state: CheckState::Ok, subject, fact: fact.into(), help: None }
     }
 
     fn warning(subject: &'static str, fact: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            state: CheckState::Warning,
-            help: Some(help.into()),
-            ..Self::ok(subject, fact)
-        }
+        Self { state: CheckState::Warning, help: Some(help.into()), ..Self::ok(subject, fact) }
     }
 }
 
@@ -78,10 +69,7 @@ impl DoctorCheck {
 /// A file, or git's configuration, cannot be read.
 pub fn check_automation(checkout: &Checkout, top: &Files) -> Result<Vec<DoctorCheck>, DoctorError> {
     let hook = checkout.hook("pre-commit")?;
-    Ok(vec![
-        automation::check_hook(top, hook.as_ref()),
-        automation::check_ci(top)?,
-    ])
+    Ok(vec![automation::check_hook(top, hook.as_ref()), automation::check_ci(top)?])
 }
 
 /// Checks a site by a run of it.
@@ -152,33 +140,31 @@ fn check_snapshot(
         [only] => format!("`{only}`"),
         [first, rest @ ..] => format!("`{first}` and {}", counted(rest.len(), "more file")),
     };
-    Ok(
-        match (checkout.last_change(&paths, SEARCHED_COMMITS)?, today) {
-            (LastChange::At(seconds), Some(today)) => {
-                let date = Date::from_unix_seconds(u64::try_from(seconds).unwrap_or_default());
-                let days = today.days_since(date);
-                let days_ago = counted(days as usize, "day");
-                let fact = format!("{shown} last changed {days_ago} ago, on {date}");
-                Some(if days > AGE_LIMIT_DAYS {
-                    let help = "refresh it: docs/operations/snapshots.md shows how";
-                    DoctorCheck::warning(SUBJECT, fact, help)
-                } else {
-                    DoctorCheck::ok(SUBJECT, fact)
-                })
-            }
-            (LastChange::Unknown, _) => Some(DoctorCheck::warning(
-                SUBJECT,
-                format!("{shown} is older than the history of this clone"),
-                "run `git fetch --unshallow` if the clone is shallow",
-            )),
-            (LastChange::Uncommitted, _) => Some(DoctorCheck::warning(
-                SUBJECT,
-                format!("{shown} is not committed"),
-                format!("run `git add` and `git commit` for {shown}"),
-            )),
-            (LastChange::At(_), None) => None,
-        },
-    )
+    Ok(match (checkout.last_change(&paths, SEARCHED_COMMITS)?, today) {
+        (LastChange::At(seconds), Some(today)) => {
+            let date = Date::from_unix_seconds(u64::try_from(seconds).unwrap_or_default());
+            let days = today.days_since(date);
+            let days_ago = counted(days as usize, "day");
+            let fact = format!("{shown} last changed {days_ago} ago, on {date}");
+            Some(if days > AGE_LIMIT_DAYS {
+                let help = "refresh it: docs/operations/snapshots.md shows how";
+                DoctorCheck::warning(SUBJECT, fact, help)
+            } else {
+                DoctorCheck::ok(SUBJECT, fact)
+            })
+        }
+        (LastChange::Unknown, _) => Some(DoctorCheck::warning(
+            SUBJECT,
+            format!("{shown} is older than the history of this clone"),
+            "run `git fetch --unshallow` if the clone is shallow",
+        )),
+        (LastChange::Uncommitted, _) => Some(DoctorCheck::warning(
+            SUBJECT,
+            format!("{shown} is not committed"),
+            format!("run `git add` and `git commit` for {shown}"),
+        )),
+        (LastChange::At(_), None) => None,
+    })
 }
 
 /// Checks whether git has the files that record assignments.
@@ -191,9 +177,7 @@ fn check_output(checkout: &Checkout, run: &GeneratedSite) -> Result<Vec<DoctorCh
         .map(AsRef::<Utf8Path>::as_ref)
         .chain(run.site.state.files.values().flatten().map(|file| &**file))
         .filter(|file| file.starts_with(layout::HOSTS))
-        .chain([Utf8Path::new(layout::HOSTS)
-            .join(layout::UNLABELLED)
-            .as_path()])
+        .chain([Utf8Path::new(layout::HOSTS).join(layout::UNLABELLED).as_path()])
         .map(|file| output.join(file))
         .collect();
     if let Some(file) = checkout.ignored(records.iter().map(Utf8PathBuf::as_path))? {
@@ -215,10 +199,7 @@ fn check_output(checkout: &Checkout, run: &GeneratedSite) -> Result<Vec<DoctorCh
         _ => vec![DoctorCheck::warning(
             SUBJECT,
             format!("`{output}` has {changes}; it records the assignment of hosts"),
-            format!(
-                "run `git add {}` and `git commit`",
-                in_shell(output.as_str())
-            ),
+            format!("run `git add {}` and `git commit`", in_shell(output.as_str())),
         )],
     })
 }

@@ -93,11 +93,7 @@ impl ChainSearch<'_, '_, '_> {
         // For each host that would move, the move that needs it.
         let mut needed_by: BTreeMap<usize, HostMove> = BTreeMap::new();
         while let Some((set, from)) = queue.pop_front() {
-            let accepted = || {
-                self.planned
-                    .accepted_hosts(&self.site.node_sets[set])
-                    .into()
-            };
+            let accepted = || self.planned.accepted_hosts(&self.site.node_sets[set]).into();
             let accepted = Rc::clone(self.accepted[set].get_or_init(accepted));
             for to in accepted.iter().copied() {
                 let owner = self.owner.get(&to);

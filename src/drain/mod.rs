@@ -185,15 +185,9 @@ pub fn drain(
     let indices = hosts.iter().filter_map(|host| site.inventory.index(host));
     let drained: BTreeSet<usize> = indices.collect();
     let places = DrainedHosts::new(site, &occupied, &drained);
-    let limits = StepLimits {
-        at_once: at_once.max(1),
-        waiting: &places.waiting,
-    };
-    let hypothesis = PlanHypothesis {
-        gone: places.emptied(),
-        keeps_numbers: true,
-        ..PlanHypothesis::default()
-    };
+    let limits = StepLimits { at_once: at_once.max(1), waiting: &places.waiting };
+    let hypothesis =
+        PlanHypothesis { gone: places.emptied(), keeps_numbers: true, ..PlanHypothesis::default() };
     let question = DrainQuestion {
         site: &occupied,
         planned: &planned,
@@ -213,10 +207,7 @@ pub fn drain(
         })
     });
     let remaining = site.inventory.hosts.len() - drained.len();
-    let lacking = answer
-        .lacking
-        .into_iter()
-        .map(|lacking| LackingNodeSet::new(lacking, remaining));
+    let lacking = answer.lacking.into_iter().map(|lacking| LackingNodeSet::new(lacking, remaining));
     let key = |host: &usize| site.inventory.hosts[*host].key.clone();
     Drain {
         version: VERSION,
@@ -275,11 +266,7 @@ impl DrainedHosts {
             for (at, host) in set.hosts.intersection(drained).copied().enumerate() {
                 unassigned.remove(&host);
                 if set.node_set.is_named() {
-                    bind(
-                        host,
-                        &set.cluster.key,
-                        "the request names the host by MAC address",
-                    );
+                    bind(host, &set.cluster.key, "the request names the host by MAC address");
                 } else if at < set.surplus() {
                     places.waiting.insert(host, index);
                 } else {
@@ -289,11 +276,9 @@ impl DrainedHosts {
         }
         for host in unassigned {
             match occupied.owners.get(&host) {
-                Some(cluster) => bind(
-                    host,
-                    cluster,
-                    "errors in the cluster's request keep its files unchanged",
-                ),
+                Some(cluster) => {
+                    bind(host, cluster, "errors in the cluster's request keep its files unchanged")
+                }
                 None => places.unused.push(host),
             }
         }
@@ -398,27 +383,18 @@ fn described(
                 let set = &site.node_sets[later.set];
                 format!("{} {} needs {}", set.cluster.key, set.part, key(step.from))
             }
-            None => format!(
-                "the topology domain or quota of {} is needed",
-                key(step.from)
-            ),
+            None => format!("the topology domain or quota of {} is needed", key(step.from)),
         })
     };
     let mut at = 0;
     let mut describe = |step: &HostMove| {
         let reason = reason(at, step);
         at += 1;
-        DrainMove {
-            from: occupant(site, step.set, step.from),
-            to: key(step.to),
-            reason,
-        }
+        DrainMove { from: occupant(site, step.set, step.from), to: key(step.to), reason }
     };
     steps
         .iter()
-        .map(|moves| DrainStep {
-            moves: moves.iter().map(&mut describe).collect(),
-        })
+        .map(|moves| DrainStep { moves: moves.iter().map(&mut describe).collect() })
         .collect()
 }
 

@@ -33,11 +33,7 @@ impl<'r> StepUse<'r> {
         limits: StepLimits<'_>,
         is_first: bool,
     ) -> Self {
-        let mut step = Self {
-            site,
-            at_once: limits.at_once,
-            used: BTreeMap::new(),
-        };
+        let mut step = Self { site, at_once: limits.at_once, used: BTreeMap::new() };
         if is_first {
             limits.waiting.values().for_each(|set| step.count(*set));
         }

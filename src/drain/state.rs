@@ -68,12 +68,7 @@ impl<'a> OccupiedSite<'a> {
             }
         };
         let limits = quotas::all(site, plan).into_iter().map(limit).collect();
-        Self {
-            hosts,
-            limits,
-            owners: planned.owners(),
-            node_sets,
-        }
+        Self { hosts, limits, owners: planned.owners(), node_sets }
     }
 
     /// Returns the topology domains of a host that matter for a node set.
@@ -118,11 +113,7 @@ impl<'r> MoveState<'r> {
 
     /// Reverts a move.
     pub(super) fn revert(&mut self, step: HostMove) {
-        self.apply(HostMove {
-            from: step.to,
-            to: step.from,
-            ..step
-        });
+        self.apply(HostMove { from: step.to, to: step.from, ..step });
     }
 
     fn apply(&mut self, HostMove { set, from, to }: HostMove) {

@@ -66,10 +66,7 @@ struct SelectorLabel {
 
 impl SelectorLabel {
     fn new(key: &str, value: &str) -> Self {
-        Self {
-            key: key.to_owned(),
-            value: value.to_owned(),
-        }
+        Self { key: key.to_owned(), value: value.to_owned() }
     }
 
     fn matches(&self, host: &Host) -> bool {
@@ -138,14 +135,7 @@ impl Fit {
         let [mut control_plane, mut workers] = node_sets(&free, topology_key.as_deref());
         let range = site.settings.services.node_port_range;
         [control_plane.ports, workers.ports] = free_ports(range, used_ports(site));
-        Self {
-            found: true,
-            free: free.len(),
-            topology_key,
-            control_plane,
-            workers,
-            ..placeholders
-        }
+        Self { found: true, free: free.len(), topology_key, control_plane, workers, ..placeholders }
     }
 
     /// Returns whether the site has free hosts or machines.
@@ -194,10 +184,7 @@ fn free_ports(range: NodePortRange, mut used: BTreeSet<u16>) -> [Option<RangeInc
 fn largest_namespace(hosts: Vec<&Host>) -> Vec<&Host> {
     let mut by_namespace: BTreeMap<&Namespace, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
-        by_namespace
-            .entry(&host.key.namespace)
-            .or_default()
-            .push(host);
+        by_namespace.entry(&host.key.namespace).or_default().push(host);
     }
     // The first of several.
     let largest = by_namespace.into_values().rev();
@@ -276,25 +263,17 @@ fn interface(hosts: &[&Host]) -> Option<String> {
         };
         // An unusual id would need quoting, and an example of that helps nobody.
         let is_usual = |id: &&str| is_label("id", id) && data.address(id).is_ok();
-        data.shown_ids()
-            .filter(is_usual)
-            .map(str::to_owned)
-            .collect()
+        data.shown_ids().filter(is_usual).map(str::to_owned).collect()
     };
-    let shared = hosts
-        .iter()
-        .map(networks)
-        .reduce(|one, other| &one & &other);
+    let shared = hosts.iter().map(networks).reduce(|one, other| &one & &other);
     shared?.pop_first()
 }
 
 /// Returns a name that no cluster of the namespace has.
 fn unused_name(generated: &GeneratedSite, namespace: &str) -> String {
     let requested = generated.site.clusters.keys();
-    let used: BTreeSet<String> = requested
-        .chain(&generated.site.state.clusters)
-        .map(ToString::to_string)
-        .collect();
+    let used: BTreeSet<String> =
+        requested.chain(&generated.site.state.clusters).map(ToString::to_string).collect();
     let mut name = NAME.to_owned();
     let mut number = 1;
     while used.contains(&format!("{namespace}/{name}")) {

@@ -329,9 +329,7 @@ impl Code {
 
     /// Returns the area of the code.
     pub fn area(self) -> &'static str {
-        let known = AREAS
-            .iter()
-            .find(|(hundred, _)| self.id()["SIP".len()..].starts_with(hundred));
+        let known = AREAS.iter().find(|(hundred, _)| self.id()["SIP".len()..].starts_with(hundred));
         known.map_or("others", |(_, area)| area)
     }
 
@@ -386,15 +384,8 @@ impl FromStr for Code {
         });
         let near = [near[0], near[1], near[2]];
         // A part of a longer text might be a credential that is not recognized as one.
-        let text = if text.chars().nth(LONGEST_SHOWN).is_some() {
-            "…"
-        } else {
-            text
-        };
-        Err(UnknownCode {
-            text: text.to_owned(),
-            near,
-        })
+        let text = if text.chars().nth(LONGEST_SHOWN).is_some() { "…" } else { text };
+        Err(UnknownCode { text: text.to_owned(), near })
     }
 }
 
@@ -424,9 +415,7 @@ mod tests {
     fn an_unknown_code_has_near_ones() {
         let error = "SIP0210x".parse::<Code>().unwrap_err();
         assert!(
-            error
-                .to_string()
-                .starts_with("unknown code `SIP0210x`; similar codes are SIP0209, "),
+            error.to_string().starts_with("unknown code `SIP0210x`; similar codes are SIP0209, "),
             "{error}"
         );
     }

@@ -72,12 +72,8 @@ impl Finding {
     fn with(mut self, place: Place, what: Option<String>) -> Self {
         let own = place.instead_of().cloned();
         self.places.push((place, what));
-        let own = own.map(|own| {
-            (
-                own,
-                Some("what the manifest itself says does not count".to_owned()),
-            )
-        });
+        let own =
+            own.map(|own| (own, Some("what the manifest itself says does not count".to_owned())));
         self.places.extend(own);
         self
     }
@@ -125,9 +121,7 @@ pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     for finding in findings {
         // All findings of a run pass here, so every test checks this.
         debug_assert!(finding.has_its_scope(), "the scope of {finding:?}");
-        let alike = known
-            .entry(hasher.hash_one((&finding.message, &finding.places)))
-            .or_default();
+        let alike = known.entry(hasher.hash_one((&finding.message, &finding.places))).or_default();
         let is_same =
             |other: &Finding| other.message == finding.message && other.places == finding.places;
         match alike.iter().find(|at| is_same(&merged[**at])) {

@@ -36,11 +36,7 @@ impl RouteMapping {
     fn written(&self, route: Vec<RouteStep>) -> Vec<RouteStep> {
         let known = self.0.iter().filter(|(read, _)| route.starts_with(read));
         match known.max_by_key(|(read, _)| read.len()) {
-            Some((read, written)) => written
-                .iter()
-                .chain(&route[read.len()..])
-                .cloned()
-                .collect(),
+            Some((read, written)) => written.iter().chain(&route[read.len()..]).cloned().collect(),
             None => route,
         }
     }
@@ -223,10 +219,7 @@ impl fmt::Display for Position {
 impl DocumentField {
     /// Returns a field of a document.
     pub fn new<S: Into<RouteStep>>(origin: &Origin, route: impl IntoIterator<Item = S>) -> Self {
-        Self {
-            origin: origin.clone(),
-            route: route.into_iter().map(Into::into).collect(),
-        }
+        Self { origin: origin.clone(), route: route.into_iter().map(Into::into).collect() }
     }
 
     /// Returns a field inside this one.
@@ -251,13 +244,7 @@ impl Origin {
         range: Range<usize>,
         shape: DocumentShape,
     ) -> Self {
-        Self {
-            file,
-            first_line,
-            range,
-            shape,
-            apart: None,
-        }
+        Self { file, first_line, range, shape, apart: None }
     }
 
     /// Returns the origin of the only document in a file with this text.
@@ -288,10 +275,7 @@ impl Origin {
     /// Returns name and namespace at the point where a kustomization's components run, if builds
     /// were evaluated.
     pub(crate) fn level(&self, directory: &Utf8Path) -> Option<&ComponentLevel> {
-        self.delivered()?
-            .levels
-            .iter()
-            .find(|level| level.directory == directory)
+        self.delivered()?.levels.iter().find(|level| level.directory == directory)
     }
 
     /// Returns the text at a route before variables in it were substituted, if it had any.
@@ -305,9 +289,7 @@ impl Origin {
     }
 
     pub(crate) fn way(&self) -> &DocumentReading {
-        self.apart
-            .as_ref()
-            .map_or(&DocumentReading::File, |apart| &apart.way)
+        self.apart.as_ref().map_or(&DocumentReading::File, |apart| &apart.way)
     }
 
     /// Returns whether the document is the result of a build, so that no build of the repo changes
@@ -371,11 +353,7 @@ impl Origin {
 
     /// Returns the place of a value that a kustomization sets.
     fn given(&self, route: &[RouteStep]) -> Option<Place> {
-        let given = self
-            .delivered()?
-            .given
-            .iter()
-            .filter(|given| route.starts_with(&given.route));
+        let given = self.delivered()?.given.iter().filter(|given| route.starts_with(&given.route));
         let given = given.max_by_key(|given| given.route.len())?;
         let Place::Node(origin, base) = &given.place else {
             return Some(given.place.clone());
@@ -387,10 +365,7 @@ impl Origin {
         let own = given
             .replaces
             .then(|| Box::new(Place::Node(self.clone(), self.written(route.to_vec()))));
-        Some(Place::Node(
-            origin.clone().with(|apart| apart.instead_of = own),
-            written,
-        ))
+        Some(Place::Node(origin.clone().with(|apart| apart.instead_of = own), written))
     }
 
     /// Sets the mapping to the written text, for a document that is read in a converted form.

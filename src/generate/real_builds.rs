@@ -76,10 +76,7 @@ pub fn check_builds(
     };
     let checked: Vec<BuildComparison> =
         builds.par_iter().map(check).collect::<Result<_, Error>>()?;
-    let mut all = CheckedBuilds {
-        unaffected,
-        ..CheckedBuilds::default()
-    };
+    let mut all = CheckedBuilds { unaffected, ..CheckedBuilds::default() };
     for checked in checked {
         match checked {
             BuildComparison::Correct => all.count += 1,
@@ -137,11 +134,8 @@ fn directories(
     }
     for (index, root) in &site.inventory.roots {
         let overlay = output.join(layout::declared_directory(&root.directory));
-        let is_included = site
-            .wiring
-            .components
-            .get(index)
-            .is_some_and(|component| component.included);
+        let is_included =
+            site.wiring.components.get(index).is_some_and(|component| component.included);
         match site.settings.hosts.form {
             HostsForm::Overlay if directories.contains(&overlay) => {
                 builds.insert(overlay, Some(*index));
@@ -197,16 +191,12 @@ fn check_build(
         (Err(BuildError::Elsewhere { .. }), _) => {
             Ok(BuildComparison::Skipped(directory.to_owned()))
         }
-        (Err(BuildError::Failed(said)), _) => wrong(
-            Code::BuildRefused,
-            "fails",
-            &format!("fix it; kustomize reports:\n{said}"),
-        ),
-        (Err(error), _) => wrong(
-            Code::BuildRefused,
-            &error.to_string(),
-            "run it, and fix what it reports",
-        ),
+        (Err(BuildError::Failed(said)), _) => {
+            wrong(Code::BuildRefused, "fails", &format!("fix it; kustomize reports:\n{said}"))
+        }
+        (Err(error), _) => {
+            wrong(Code::BuildRefused, &error.to_string(), "run it, and fix what it reports")
+        }
     }
 }
 
@@ -265,10 +255,7 @@ fn difference(
         let (kind, name, _) = id;
         let objects = |build: &'_ BuiltObjects| build.get(id).map_or(0, Vec::len);
         if objects(before) != objects(after) {
-            return Some(format!(
-                "it has the {kind} `{name}` {} times",
-                objects(after)
-            ));
+            return Some(format!("it has the {kind} `{name}` {} times", objects(after)));
         }
         let mut pairs = before.get(id)?.iter().zip(after.get(id)?);
         pairs.find_map(|(before, after)| match hosts_by_id.get(id) {

@@ -93,9 +93,7 @@ impl Checkout {
         let files = diff.deltas().flat_map(|delta| {
             [delta.old_file().path(), delta.new_file().path()].map(|path| {
                 let path = Utf8Path::from_path(path?)?;
-                path.strip_prefix(&self.0.prefix)
-                    .ok()
-                    .map(Utf8Path::to_owned)
+                path.strip_prefix(&self.0.prefix).ok().map(Utf8Path::to_owned)
             })
         });
         Ok(Some(files.flatten().collect()))
@@ -174,10 +172,7 @@ impl Checkout {
         let file = hooks(&self.0.repo)?.join(name);
         // git skips a file that is not executable.
         let text = is_executable(&file).then(|| std::fs::read(&file).ok());
-        let hook = |text: Vec<u8>| Hook {
-            text: String::from_utf8_lossy(&text).into_owned(),
-            file,
-        };
+        let hook = |text: Vec<u8>| Hook { text: String::from_utf8_lossy(&text).into_owned(), file };
         Ok(text.flatten().map(hook))
     }
 }
@@ -200,8 +195,7 @@ fn hooks(repo: &Repository) -> Result<PathBuf, GitError> {
 #[cfg(unix)]
 fn is_executable(file: &std::path::Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    file.metadata()
-        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]

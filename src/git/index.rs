@@ -38,9 +38,7 @@ pub(crate) fn entries<'a>(
 ) -> Result<Entries, GitError> {
     let index = current(opened)?;
     let entry = |path: &Utf8PathBuf| {
-        index
-            .get_path(path.as_std_path(), 0)
-            .map(|entry| (entry.mode, entry.id))
+        index.get_path(path.as_std_path(), 0).map(|entry| (entry.mode, entry.id))
     };
     Ok(paths.map(|path| (path.clone(), entry(path))).collect())
 }
@@ -87,9 +85,7 @@ pub(crate) fn put(
             }
             // The file system has no hard links.
             Err(_) => {
-                return program
-                    .output(&["update-index", "-z", "--index-info"], &lines)
-                    .map(|_| ());
+                return program.output(&["update-index", "-z", "--index-info"], &lines).map(|_| ());
             }
         }
         // If another git has changed the index since it was copied, the update starts again.
@@ -104,16 +100,12 @@ pub(crate) fn put(
 /// Removes leftovers of killed runs. The caller must hold the lock on the repo's root directory.
 pub(crate) fn clean_up(opened: &OpenedRepo) -> Result<(), GitError> {
     let cannot = |error: io::Error| GitError::new(format!("cannot tidy the repo: {error}"));
-    let inode = |path: &Path| {
-        fs::symlink_metadata(path)
-            .ok()
-            .map(|found| (found.dev(), found.ino()))
-    };
+    let inode =
+        |path: &Path| fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()));
     for entry in fs::read_dir(opened.repo.path()).map_err(cannot)? {
         let directory = entry.map_err(cannot)?.path();
-        let is_ours = directory
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with(OURS));
+        let is_ours =
+            directory.file_name().is_some_and(|name| name.to_string_lossy().starts_with(OURS));
         if !is_ours || !directory.is_dir() {
             continue;
         }
@@ -128,11 +120,7 @@ pub(crate) fn clean_up(opened: &OpenedRepo) -> Result<(), GitError> {
 
 /// Checks that no other git process is writing the index.
 pub(crate) fn expect_unlocked(opened: &OpenedRepo) -> Result<(), GitError> {
-    if lock(opened).exists() {
-        Err(busy(opened))
-    } else {
-        Ok(())
-    }
+    if lock(opened).exists() { Err(busy(opened)) } else { Ok(()) }
 }
 
 fn busy(opened: &OpenedRepo) -> GitError {
@@ -171,8 +159,5 @@ fn copy(index: &Path, next: &Path, content: Option<&[u8]>) -> io::Result<()> {
     let found = fs::metadata(index)?;
     fs::write(next, content)?;
     fs::set_permissions(next, found.permissions())?;
-    File::options()
-        .write(true)
-        .open(next)?
-        .set_modified(found.modified()?)
+    File::options().write(true).open(next)?.set_modified(found.modified()?)
 }

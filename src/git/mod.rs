@@ -26,11 +26,7 @@ impl GitError {
     /// escaped.
     pub(crate) fn new(message: impl AsRef<str>) -> Self {
         let escape = |c: char| {
-            if c.is_control() {
-                c.escape_default().to_string()
-            } else {
-                c.to_string()
-            }
+            if c.is_control() { c.escape_default().to_string() } else { c.to_string() }
         };
         Self(message.as_ref().chars().map(escape).collect())
     }

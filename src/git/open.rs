@@ -12,12 +12,8 @@ use super::GitError;
 use crate::text::in_shell;
 
 /// Environment variables that select the repo and its index, set by git for hooks or by users.
-const VARIABLES: [&str; 4] = [
-    "GIT_DIR",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-];
+const VARIABLES: [&str; 4] =
+    ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"];
 const INDEX_FILE: &str = "GIT_INDEX_FILE";
 const WORK_TREE: &str = "GIT_WORK_TREE";
 
@@ -47,11 +43,7 @@ pub(crate) fn open(root: &Utf8Path) -> Result<Option<OpenedRepo>, GitError> {
         (None, None) => return Ok(None),
     };
     let prefix = prefix(&repo, root)?;
-    Ok(Some(OpenedRepo {
-        repo,
-        prefix,
-        is_from_environment,
-    }))
+    Ok(Some(OpenedRepo { repo, prefix, is_from_environment }))
 }
 
 /// Finds the repo around a directory, with the worktree that git says: a `.git` file may lead to a
@@ -119,20 +111,15 @@ fn branches(repo: &Repository) -> KnownBranches {
     let default = repo.find_reference("refs/remotes/origin/HEAD").ok();
     // HEAD is not resolved, because a new branch has no commit yet.
     let current = repo.find_reference("HEAD").ok();
-    let all = repo
-        .branches(None)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|(branch, kind)| {
-            let name = branch.name().ok()??.to_owned();
-            // The name of a remote branch starts with the remote's name.
-            if kind == BranchType::Remote {
-                Some(name.split_once('/')?.1.to_owned())
-            } else {
-                Some(name)
-            }
-        });
+    let all = repo.branches(None).into_iter().flatten().flatten().filter_map(|(branch, kind)| {
+        let name = branch.name().ok()??.to_owned();
+        // The name of a remote branch starts with the remote's name.
+        if kind == BranchType::Remote {
+            Some(name.split_once('/')?.1.to_owned())
+        } else {
+            Some(name)
+        }
+    });
     KnownBranches {
         default: default.and_then(|head| named(head, "refs/remotes/origin/")),
         current: current.and_then(|head| named(head, "refs/heads/")),
@@ -144,12 +131,7 @@ pub(super) fn remote(repo: &Repository) -> Option<String> {
     // Without `origin`, the first remote counts.
     let origin = repo.find_remote("origin").or_else(|_| {
         let remotes = repo.remotes()?;
-        let only = remotes
-            .iter()
-            .flatten()
-            .flatten()
-            .next()
-            .unwrap_or_default();
+        let only = remotes.iter().flatten().flatten().next().unwrap_or_default();
         repo.find_remote(only)
     });
     Some(origin.ok()?.url().ok()?.to_owned())
@@ -162,11 +144,7 @@ pub(crate) fn expect(root: &Utf8Path) -> Result<OpenedRepo, GitError> {
 
 /// Opens a repo again, for another thread.
 pub(crate) fn again(git_dir: &Path, is_from_environment: bool) -> Result<Repository, git2::Error> {
-    if is_from_environment {
-        Repository::open_from_env()
-    } else {
-        Repository::open(git_dir)
-    }
+    if is_from_environment { Repository::open_from_env() } else { Repository::open(git_dir) }
 }
 
 impl OpenedRepo {
@@ -207,10 +185,7 @@ impl OpenedRepo {
 /// Returns the repo that the environment sets, if it is the repo around `root`. A hook may also
 /// work in another repo.
 fn environment_repo(root: &Utf8Path, found: Option<&Repository>) -> Option<Repository> {
-    if VARIABLES
-        .iter()
-        .all(|variable| env::var_os(variable).is_none())
-    {
+    if VARIABLES.iter().all(|variable| env::var_os(variable).is_none()) {
         return None;
     }
     let named = Repository::open_from_env().ok()?;
@@ -239,17 +214,12 @@ fn prefix(repo: &Repository, root: &Utf8Path) -> Result<Utf8PathBuf, GitError> {
     };
     let workdir = Utf8Path::from_path(workdir)
         .ok_or_else(|| GitError::new("the repo's path is not UTF-8"))?;
-    let prefix = canonical(root)?
-        .strip_prefix(canonical(workdir)?)
-        .map(Utf8Path::to_owned);
+    let prefix = canonical(root)?.strip_prefix(canonical(workdir)?).map(Utf8Path::to_owned);
     prefix.map_err(|_| GitError::new(format!("{root} is not in the worktree of its git repo")))
 }
 
 fn foreign(root: &Utf8Path) -> GitError {
-    let top = root
-        .ancestors()
-        .find(|path| path.join(".git").exists())
-        .unwrap_or(root);
+    let top = root.ancestors().find(|path| path.join(".git").exists()).unwrap_or(root);
     let top = top.canonicalize_utf8().unwrap_or_else(|_| top.to_owned());
     GitError::new(format!(
         "the git repo {top} belongs to another user, and git does not trust it; if you do, say \
@@ -261,15 +231,12 @@ fn foreign(root: &Utf8Path) -> GitError {
 /// Converts libgit2's error for an index in a format that only git supports.
 fn unreadable_index(error: git2::Error) -> GitError {
     let only_git = |what: &str, remedy: &str| {
-        GitError::new(format!(
-            "git's index is {what}, which cannot be read; say `{remedy}`"
-        ))
+        GitError::new(format!("git's index is {what}, which cannot be read; say `{remedy}`"))
     };
     match error.message() {
-        message if message.contains("'sdir'") => only_git(
-            "a sparse one",
-            "git sparse-checkout reapply --no-sparse-index",
-        ),
+        message if message.contains("'sdir'") => {
+            only_git("a sparse one", "git sparse-checkout reapply --no-sparse-index")
+        }
         message if message.contains("'link'") => only_git(
             "split",
             "git config core.splitIndex false && git update-index --no-split-index",

@@ -36,31 +36,18 @@ pub(crate) struct Program {
 impl Program {
     pub(crate) fn new(opened: &OpenedRepo) -> Result<Self, GitError> {
         let workdir = opened.workdir()?.to_owned();
-        let mut places: Vec<_> = opened
-            .index_of_environment()
-            .map(|index| (INDEX, index))
-            .into_iter()
-            .collect();
+        let mut places: Vec<_> =
+            opened.index_of_environment().map(|index| (INDEX, index)).into_iter().collect();
         if let Some(git_dir) = opened.named_by_environment() {
-            places.extend([
-                ("GIT_DIR", git_dir.to_owned()),
-                ("GIT_WORK_TREE", workdir.clone()),
-            ]);
+            places.extend([("GIT_DIR", git_dir.to_owned()), ("GIT_WORK_TREE", workdir.clone())]);
         }
-        Ok(Self {
-            workdir,
-            places,
-            knows_hooks: OnceLock::new(),
-        })
+        Ok(Self { workdir, places, knows_hooks: OnceLock::new() })
     }
 
     /// Runs git with `input` on its stdin, and returns its output without the final line break.
     pub(crate) fn output(&self, arguments: &[&str], input: &str) -> Result<String, GitError> {
         let mut command = self.command(arguments);
-        stdout_of(&run(
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()),
-            input,
-        )?)
+        stdout_of(&run(command.stdout(Stdio::piped()).stderr(Stdio::piped()), input)?)
     }
 
     /// Runs git as [`Program::output`] does, but on another index.
@@ -71,13 +58,8 @@ impl Program {
         input: &str,
     ) -> Result<String, GitError> {
         let mut command = self.command(arguments);
-        let output = run(
-            command
-                .env(INDEX, index)
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped()),
-            input,
-        )?;
+        let output =
+            run(command.env(INDEX, index).stdout(Stdio::piped()).stderr(Stdio::piped()), input)?;
         stdout_of(&output)
     }
 
@@ -144,11 +126,7 @@ impl Program {
         PLACES.iter().for_each(|variable| {
             command.env_remove(variable);
         });
-        command.envs(
-            self.places
-                .iter()
-                .map(|(variable, place)| (OsStr::new(variable), place)),
-        );
+        command.envs(self.places.iter().map(|(variable, place)| (OsStr::new(variable), place)));
         command.current_dir(&self.workdir).stdin(Stdio::piped());
         command
     }

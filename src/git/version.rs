@@ -79,8 +79,6 @@ fn is_changed(repo: &Repository, ignored: &[Utf8PathBuf]) -> Result<bool, git2::
         let path = top.join(String::from_utf8_lossy(path).as_ref());
         ignored.iter().any(|other| other.as_std_path() == path)
     };
-    let mut changes = statuses
-        .iter()
-        .filter(|entry| entry.status() != Status::IGNORED);
+    let mut changes = statuses.iter().filter(|entry| entry.status() != Status::IGNORED);
     Ok(changes.any(|entry| !is_ignored(entry.path_bytes())))
 }

@@ -70,10 +70,7 @@ impl fmt::Display for HostChoice {
 
 impl fmt::Display for BoughtHosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let labels = self
-            .labels
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"));
+        let labels = self.labels.iter().map(|(key, value)| format!("{key}={value}"));
         let spread = self.spread.iter().map(|AlternatingLabel { key, values }| {
             if values.is_empty() {
                 format!("{key} of its own")
@@ -83,11 +80,7 @@ impl fmt::Display for BoughtHosts {
         });
         let with: Vec<String> = labels.chain(spread).collect();
         write!(f, "{} more", counted(self.count, "host"))?;
-        if with.is_empty() {
-            Ok(())
-        } else {
-            write!(f, " with {}", with.join(", "))
-        }
+        if with.is_empty() { Ok(()) } else { write!(f, " with {}", with.join(", ")) }
     }
 }
 
@@ -123,10 +116,7 @@ impl FromStr for AlternatingLabel {
         if !is_label_key(key) {
             return Err(format!("`{key}` is no key of a label"));
         }
-        Ok(AlternatingLabel {
-            key: key.to_owned(),
-            values,
-        })
+        Ok(AlternatingLabel { key: key.to_owned(), values })
     }
 }
 
@@ -163,9 +153,7 @@ impl BoughtHosts {
             let mut hosts = site.inventory.hosts.iter();
             hosts.any(|host| host.key.name.as_str() == name)
         };
-        let names = (1..)
-            .map(|number| format!("bought-{number}"))
-            .filter(|name| !is_known(name));
+        let names = (1..).map(|number| format!("bought-{number}")).filter(|name| !is_known(name));
         let mut content = String::new();
         for (index, name) in names.take(self.count).enumerate() {
             let mut labels = self.labels.clone();
@@ -187,10 +175,7 @@ impl BoughtHosts {
                 "spec: {{online: true}}\nstatus: {{provisioning: {{state: available}}}}"
             );
         }
-        Stream {
-            name: Arc::from(Utf8Path::new(BOUGHT)),
-            content: content.into_bytes(),
-        }
+        Stream { name: Arc::from(Utf8Path::new(BOUGHT)), content: content.into_bytes() }
     }
 }
 
@@ -201,9 +186,7 @@ pub(crate) fn usual_namespace(hosts: &[Host]) -> Namespace {
         *counts.entry(&host.key.namespace).or_default() += 1;
     }
     let most = counts.into_iter().max_by_key(|(_, count)| *count);
-    most.map_or_else(Namespace::default_namespace, |(namespace, _)| {
-        namespace.clone()
-    })
+    most.map_or_else(Namespace::default_namespace, |(namespace, _)| namespace.clone())
 }
 
 /// Returns an available host that is in no input. It has an address on each of the interfaces.
@@ -320,9 +303,8 @@ pub(super) fn free(hosts: &BTreeSet<HostKey>, site: &mut Site) {
 pub(super) fn address_bought(site: &mut Site) {
     let clusters = site.clusters.values().filter_map(|it| it.cluster.as_ref());
     let services = clusters.flat_map(|cluster| &cluster.services);
-    let interfaces: BTreeSet<String> = services
-        .filter_map(|service| service.interface.clone())
-        .collect();
+    let interfaces: BTreeSet<String> =
+        services.filter_map(|service| service.interface.clone()).collect();
     for (index, host) in site.inventory.hosts.iter_mut().enumerate() {
         if host.origin.file.as_str() != BOUGHT {
             continue;
@@ -342,20 +324,15 @@ pub(super) fn address_bought(site: &mut Site) {
 /// Adds the prefix to keys that lack it.
 fn with_prefixes(selector: &Selector, site: &Site) -> Result<Selector, UnknownSubject> {
     let hosts = site.inventory.hosts.iter();
-    let known: BTreeSet<&str> = hosts
-        .flat_map(|host| host.labels.keys())
-        .map(String::as_str)
-        .collect();
+    let known: BTreeSet<&str> =
+        hosts.flat_map(|host| host.labels.keys()).map(String::as_str).collect();
     let whole = |key: String| -> Result<String, UnknownSubject> {
         if known.contains(key.as_str()) {
             return Ok(key);
         }
         let name = format!("/{key}");
-        let found: Vec<&str> = known
-            .iter()
-            .copied()
-            .filter(|label| label.ends_with(&name))
-            .collect();
+        let found: Vec<&str> =
+            known.iter().copied().filter(|label| label.ends_with(&name)).collect();
         match found.as_slice() {
             [label] => Ok((*label).to_owned()),
             [] => {
@@ -367,10 +344,7 @@ fn with_prefixes(selector: &Selector, site: &Site) -> Result<Selector, UnknownSu
                 };
                 Err(UnknownSubject::Label { key, known })
             }
-            labels => Err(UnknownSubject::AmbiguousLabel {
-                key,
-                labels: labels.join(" or "),
-            }),
+            labels => Err(UnknownSubject::AmbiguousLabel { key, labels: labels.join(" or ") }),
         }
     };
     let expressions = selector.clone().into_iter().map(|expression| {

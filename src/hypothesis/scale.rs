@@ -31,11 +31,7 @@ pub enum ScaleTarget {
 
 impl fmt::Display for Scale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Scale {
-            cluster,
-            node_set,
-            target,
-        } = self;
+        let Scale { cluster, node_set, target } = self;
         match target {
             ScaleTarget::To(number) => write!(f, "{cluster} {node_set} has {number} active hosts"),
             ScaleTarget::Plus(more) => {
@@ -60,20 +56,15 @@ impl FromStr for Scale {
             .parse()
             .map_err(|_| format!("`{cluster}` is not the namespace and name of a cluster"))?;
         let digits = number.trim_start_matches(['+', '-']);
-        let count: usize = digits
-            .parse()
-            .map_err(|_| format!("`{number}` is no number of hosts"))?;
+        let count: usize =
+            digits.parse().map_err(|_| format!("`{number}` is no number of hosts"))?;
         let target = match number.strip_suffix(digits) {
             Some("") => ScaleTarget::To(count),
             Some("+") => ScaleTarget::Plus(count),
             Some("-") => ScaleTarget::Minus(count),
             _ => return Err(format!("`{number}` is no number of hosts")),
         };
-        Ok(Scale {
-            cluster,
-            node_set: node_set.to_owned(),
-            target,
-        })
+        Ok(Scale { cluster, node_set: node_set.to_owned(), target })
     }
 }
 
@@ -83,10 +74,7 @@ impl Scale {
         let cluster = request
             .and_then(|request| request.cluster.as_mut())
             .ok_or_else(|| UnknownSubject::Cluster(self.cluster.clone()))?;
-        let found = cluster
-            .node_sets
-            .iter_mut()
-            .find(|(part, _)| self.names(part));
+        let found = cluster.node_sets.iter_mut().find(|(part, _)| self.names(part));
         let Some((part, node_set)) = found else {
             let known = cluster.node_sets.keys().filter(|part| part.node.is_none());
             let known: Vec<String> = known.map(name).collect();

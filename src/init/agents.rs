@@ -118,16 +118,12 @@ impl DetectedAgents {
     /// may also be a tag, so it has to be a known branch.
     pub(super) fn branch(&self, branches: &BTreeSet<String>) -> Option<String> {
         let flux_branches = self.flux.iter().filter_map(|flux| flux.branch.clone());
-        let sources = self
-            .argocd
-            .iter()
-            .filter_map(|argocd| argocd.source.as_ref());
+        let sources = self.argocd.iter().filter_map(|argocd| argocd.source.as_ref());
         let revisions = sources
             .filter_map(|source| source.target_revision.as_deref())
             .map(|revision| revision.strip_prefix("refs/heads/").unwrap_or(revision));
-        let argocd_branches = revisions
-            .filter(|revision| branches.contains(*revision))
-            .map(str::to_owned);
+        let argocd_branches =
+            revisions.filter(|revision| branches.contains(*revision)).map(str::to_owned);
         let all: BTreeSet<String> = flux_branches.chain(argocd_branches).collect();
         all.first().filter(|_| all.len() == 1).cloned()
     }
@@ -150,12 +146,9 @@ pub(super) fn find(
         let sign = sign(&document.parse().ok()?)?;
         Some((document.origin.file.to_path_buf(), sign))
     };
-    let flux_branches = files
-        .iter()
-        .filter(|file| file.file_name() == Some(FLUX_COMPONENTS));
-    let mut signs: Vec<(Utf8PathBuf, AgentEvidence)> = flux_branches
-        .map(|file| (file.clone(), AgentEvidence::Flux))
-        .collect();
+    let flux_branches = files.iter().filter(|file| file.file_name() == Some(FLUX_COMPONENTS));
+    let mut signs: Vec<(Utf8PathBuf, AgentEvidence)> =
+        flux_branches.map(|file| (file.clone(), AgentEvidence::Flux)).collect();
     signs.extend(repo.scan(&files, look, read)?);
 
     let mut agents = DetectedAgents::default();
@@ -165,11 +158,7 @@ pub(super) fn find(
     for (seen_in, sign) in signs {
         if let AgentEvidence::Argocd(from) = sign {
             applied.extend(from);
-            agents.argocd.get_or_insert(ArgocdEvidence {
-                seen_in,
-                source: None,
-                open: Vec::new(),
-            });
+            agents.argocd.get_or_insert(ArgocdEvidence { seen_in, source: None, open: Vec::new() });
             continue;
         }
         agents.flux.get_or_insert(FluxEvidence {
@@ -194,24 +183,14 @@ pub(super) fn find(
     }
     if let Some(flux) = &mut agents.flux {
         if sources.is_empty() && used.len() > 1 {
-            let names = used
-                .iter()
-                .map(|FluxSourceReference { kind, name, .. }| format!("{kind} {name}"));
-            flux.open.push(format!(
-                "sourceRef: the source with this repo: {}",
-                one_of(names)
-            ));
+            let names =
+                used.iter().map(|FluxSourceReference { kind, name, .. }| format!("{kind} {name}"));
+            flux.open.push(format!("sourceRef: the source with this repo: {}", one_of(names)));
         }
         flux.source = own_repository(&sources, used, remote);
-        let own = branches
-            .iter()
-            .find(|(source, _)| flux.source.as_ref() == Some(source));
+        let own = branches.iter().find(|(source, _)| flux.source.as_ref() == Some(source));
         flux.branch = own.map(|(_, branch)| branch.clone());
-        if flux
-            .source
-            .as_ref()
-            .is_some_and(|source| source.kind != GIT_REPOSITORY)
-        {
+        if flux.source.as_ref().is_some_and(|source| source.kind != GIT_REPOSITORY) {
             flux.open.push(
                 "path: the path of this repo's root in the artifact, unless it is the artifact's root".to_owned(),
             );
@@ -220,9 +199,7 @@ pub(super) fn find(
             [only] => flux.decryption = Some(only.clone()),
             [] => {}
             several => {
-                let several = several
-                    .iter()
-                    .filter_map(|one| serde_json::to_string(one).ok());
+                let several = several.iter().filter_map(|one| serde_json::to_string(one).ok());
                 flux.open.push(format!("decryption: {}", one_of(several)));
             }
         }
@@ -235,37 +212,19 @@ pub(super) fn find(
 
 /// Reads the evidence from an object.
 fn sign(object: &AgentManifest) -> Option<AgentEvidence> {
-    let AgentManifest {
-        api_version,
-        kind,
-        metadata,
-        spec,
-    } = object;
+    let AgentManifest { api_version, kind, metadata, spec } = object;
     let group = api_version.split('/').next().unwrap_or_default();
-    if group
-        .strip_suffix(FLUX_DOMAIN)
-        .is_some_and(|rest| rest.ends_with('.'))
-    {
+    if group.strip_suffix(FLUX_DOMAIN).is_some_and(|rest| rest.ends_with('.')) {
         let namespace = metadata.namespace.clone();
         let sign = match kind.as_str() {
-            GIT_REPOSITORY => metadata
-                .name
-                .clone()
-                .zip(text(spec, "url"))
-                .map(|(name, url)| {
-                    let branch = spec
-                        .get("ref")
-                        .and_then(|reference| text(reference, "branch"));
-                    AgentEvidence::Source(
-                        FluxSourceReference {
-                            kind: kind.clone(),
-                            name,
-                            namespace,
-                        },
-                        url,
-                        branch,
-                    )
-                }),
+            GIT_REPOSITORY => metadata.name.clone().zip(text(spec, "url")).map(|(name, url)| {
+                let branch = spec.get("ref").and_then(|reference| text(reference, "branch"));
+                AgentEvidence::Source(
+                    FluxSourceReference { kind: kind.clone(), name, namespace },
+                    url,
+                    branch,
+                )
+            }),
             "Kustomization" => spec.get("sourceRef").and_then(|source| {
                 let namespace = text(source, "namespace").or(namespace);
                 let source = FluxSourceReference {
@@ -275,9 +234,7 @@ fn sign(object: &AgentManifest) -> Option<AgentEvidence> {
                 };
                 Some(AgentEvidence::Used(
                     source,
-                    spec.get("decryption")
-                        .filter(|value| value.is_mapping())
-                        .cloned(),
+                    spec.get("decryption").filter(|value| value.is_mapping()).cloned(),
                 ))
             }),
             _ => None,
@@ -294,21 +251,12 @@ fn sign(object: &AgentManifest) -> Option<AgentEvidence> {
 
 /// Returns the sources of an Application or ApplicationSet, except Helm charts.
 fn sources(spec: &Value, namespace: Option<&String>) -> Vec<ArgocdSource> {
-    let list = |value: Option<&Value>| {
-        value
-            .and_then(Value::as_sequence)
-            .cloned()
-            .unwrap_or_default()
-    };
-    let application = spec
-        .get("template")
-        .and_then(|template| template.get("spec"))
-        .unwrap_or(spec);
-    let application_sources = application
-        .get("source")
-        .cloned()
-        .into_iter()
-        .chain(list(application.get("sources")));
+    let list =
+        |value: Option<&Value>| value.and_then(Value::as_sequence).cloned().unwrap_or_default();
+    let application =
+        spec.get("template").and_then(|template| template.get("spec")).unwrap_or(spec);
+    let application_sources =
+        application.get("source").cloned().into_iter().chain(list(application.get("sources")));
     let generators = list(spec.get("generators"))
         .into_iter()
         .filter_map(|generator| generator.get("git").cloned());
@@ -324,10 +272,7 @@ fn sources(spec: &Value, namespace: Option<&String>) -> Vec<ArgocdSource> {
             namespace: namespace.cloned(),
         })
     };
-    application_sources
-        .chain(generators)
-        .filter_map(source)
-        .collect()
+    application_sources.chain(generators).filter_map(source).collect()
 }
 
 fn text(value: &Value, key: &str) -> Option<String> {
@@ -345,15 +290,9 @@ fn own_repository(
         return used.first().filter(|_| used.len() == 1).cloned();
     }
     let own = sources.iter().find(|(_, url)| is_same_repo(url, remote));
-    let bootstrapped = || {
-        sources
-            .iter()
-            .find(|(source, _)| source.name == FLUX_SYSTEM)
-    };
+    let bootstrapped = || sources.iter().find(|(source, _)| source.name == FLUX_SYSTEM);
     let only = || sources.first().filter(|_| sources.len() == 1);
-    own.or_else(bootstrapped)
-        .or_else(only)
-        .map(|(source, _)| source.clone())
+    own.or_else(bootstrapped).or_else(only).map(|(source, _)| source.clone())
 }
 
 /// Finds the Argo CD source of this repo: by URL, else the remote, else the only source. Settings
@@ -362,10 +301,8 @@ fn own_source(
     sources: BTreeSet<ArgocdSource>,
     remote: Option<&str>,
 ) -> (Option<ArgocdSource>, Vec<String>) {
-    let own: Vec<&ArgocdSource> = sources
-        .iter()
-        .filter(|source| is_same_repo(&source.repo_url, remote))
-        .collect();
+    let own: Vec<&ArgocdSource> =
+        sources.iter().filter(|source| is_same_repo(&source.repo_url, remote)).collect();
     let mut open = Vec::new();
     if let Some(first) = own.first() {
         let mut agreed = |field: &str, usual: &str, of: fn(&ArgocdSource) -> &Option<String>| {
@@ -373,9 +310,8 @@ fn own_source(
             if let (Some(only), 1) = (values.first(), values.len()) {
                 return (*only).clone();
             }
-            let values = values
-                .into_iter()
-                .map(|value| value.clone().unwrap_or_else(|| usual.to_owned()));
+            let values =
+                values.into_iter().map(|value| value.clone().unwrap_or_else(|| usual.to_owned()));
             open.push(format!("{field}: {}", one_of(values)));
             None
         };
@@ -383,24 +319,11 @@ fn own_source(
         let project = agreed("project", "default", |source| &source.project);
         let namespace = agreed("namespace", ARGOCD_NAMESPACE, |source| &source.namespace);
         let repo_url = first.repo_url.clone();
-        return (
-            Some(ArgocdSource {
-                repo_url,
-                target_revision,
-                project,
-                namespace,
-            }),
-            open,
-        );
+        return (Some(ArgocdSource { repo_url, target_revision, project, namespace }), open);
     }
     let by_git = || {
         let repo_url = repo_url::without_credentials(remote?)?;
-        Some(ArgocdSource {
-            repo_url,
-            target_revision: None,
-            project: None,
-            namespace: None,
-        })
+        Some(ArgocdSource { repo_url, target_revision: None, project: None, namespace: None })
     };
     let only = || sources.first().filter(|_| sources.len() == 1).cloned();
     (by_git().or_else(only), open)

@@ -35,10 +35,7 @@ pub(super) fn find(repo: &Files, output: &Utf8Path) -> Result<BaseClusters, Read
     let sites = Sites::find(repo.clone())?;
     if sites.are_listed {
         let output = |files: &Files| Settings::load(files).unwrap_or_default().output;
-        let known = sites
-            .all
-            .iter()
-            .map(|site| (site.directory.clone(), output(&site.files)));
+        let known = sites.all.iter().map(|site| (site.directory.clone(), output(&site.files)));
         return Ok(BaseClusters::Known(known.collect()));
     }
     if repo.kind(Utf8Path::new(settings::FILE)).is_some() {
@@ -46,10 +43,7 @@ pub(super) fn find(repo: &Files, output: &Utf8Path) -> Result<BaseClusters, Read
     }
     let (files, _) = repo.files_and_closed(output)?;
     let root = |file: &Utf8PathBuf| {
-        file.as_str()
-            .strip_suffix(FLUX_SYNC)?
-            .strip_suffix('/')
-            .map(Utf8PathBuf::from)
+        file.as_str().strip_suffix(FLUX_SYNC)?.strip_suffix('/').map(Utf8PathBuf::from)
     };
     let bootstrapped: BTreeSet<Utf8PathBuf> = files.iter().filter_map(root).collect();
     if bootstrapped.len() > 1 {
@@ -57,10 +51,7 @@ pub(super) fn find(repo: &Files, output: &Utf8Path) -> Result<BaseClusters, Read
     }
     let usual: BTreeSet<Utf8PathBuf> = files
         .iter()
-        .filter_map(|file| {
-            file.ancestors()
-                .find(|path| path.parent() == Some(USUAL.into()))
-        })
+        .filter_map(|file| file.ancestors().find(|path| path.parent() == Some(USUAL.into())))
         .filter(|path| !files.iter().any(|file| file == path))
         .map(Utf8Path::to_owned)
         .collect();
@@ -103,9 +94,8 @@ impl BaseClusters {
     /// Formats the `sites` setting; as a comment if the sites are a guess.
     pub(super) fn setting(&self) -> Option<String> {
         let list = |sites: &mut dyn Iterator<Item = &Utf8PathBuf>, comment: &str| {
-            let lines: String = sites
-                .map(|site| format!("{comment}  - {}\n", quoted(site.as_str())))
-                .collect();
+            let lines: String =
+                sites.map(|site| format!("{comment}  - {}\n", quoted(site.as_str()))).collect();
             format!("{comment}sites:\n{lines}")
         };
         const ABOUT: &str =

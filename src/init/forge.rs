@@ -16,14 +16,9 @@ pub enum Forge {
     Gitlab,
 }
 
-const WORKFLOW: (&str, &str) = (
-    ".github/workflows/sipgen.yaml",
-    include_str!("../../examples/github/sipgen.yaml"),
-);
-const JOBS: (&str, &str) = (
-    ".gitlab/sipgen.yml",
-    include_str!("../../examples/gitlab/sipgen.yml"),
-);
+const WORKFLOW: (&str, &str) =
+    (".github/workflows/sipgen.yaml", include_str!("../../examples/github/sipgen.yaml"));
+const JOBS: (&str, &str) = (".gitlab/sipgen.yml", include_str!("../../examples/gitlab/sipgen.yml"));
 /// File that GitLab CI starts from.
 const PIPELINE: &str = ".gitlab-ci.yml";
 const INCLUDED: &str = "  - local: .gitlab/sipgen.yml\n";
@@ -44,10 +39,7 @@ impl Forge {
                 )]
             }
             Forge::Gitlab => vec![
-                whole(
-                    JOBS,
-                    "checks every merge request and comments with the plan",
-                ),
+                whole(JOBS, "checks every merge request and comments with the plan"),
                 Proposal::new(
                     repo,
                     PIPELINE,
@@ -82,15 +74,9 @@ fn on_branch(text: &str, branch: Option<&str>) -> String {
 
 fn plain_or_quoted(branch: &str) -> String {
     let is_plain = branch.starts_with(|c: char| c.is_ascii_alphabetic())
-        && branch
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.'))
+        && branch.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.'))
         && read_by_others(branch).is_none();
-    if is_plain {
-        branch.to_owned()
-    } else {
-        yaml_text(branch)
-    }
+    if is_plain { branch.to_owned() } else { yaml_text(branch) }
 }
 
 /// Recognises forges by the host name of `remote`, else by the repo's files.
@@ -104,10 +90,7 @@ pub fn forges(repo: &Files, remote: Option<&str>) -> Vec<Forge> {
             let has = |path: &str, kind: EntryKind| repo.kind(Utf8Path::new(path)) == Some(kind);
             let github = has(".github", EntryKind::Directory).then_some(Forge::Github);
             let gitlab = has(PIPELINE, EntryKind::File) || has(".gitlab", EntryKind::Directory);
-            github
-                .into_iter()
-                .chain(gitlab.then_some(Forge::Gitlab))
-                .collect()
+            github.into_iter().chain(gitlab.then_some(Forge::Gitlab)).collect()
         }
     }
 }

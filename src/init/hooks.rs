@@ -20,28 +20,15 @@ const ENTRY: &str = "  - repo: local
 
 /// Returns whether a configuration of pre-commit has a hook of sipgen.
 fn has_hook(there: &str) -> bool {
-    there.lines().any(|line| {
-        line.trim_start_matches(['-', ' ', '\t'])
-            .starts_with("id: sipgen-")
-    })
+    there.lines().any(|line| line.trim_start_matches(['-', ' ', '\t']).starts_with("id: sipgen-"))
 }
 
 pub(super) fn propose(repo: &Files) -> Proposal {
     let lacks = |there: &str| {
-        if has_hook(there) {
-            FileAction::Keep
-        } else {
-            entry_of_list(there, "repos", ENTRY)
-        }
+        if has_hook(there) { FileAction::Keep } else { entry_of_list(there, "repos", ENTRY) }
     };
     let text = || {
         format!("# `pre-commit install` makes git run these before every commit.\nrepos:\n{ENTRY}")
     };
-    Proposal::new(
-        repo,
-        FILE,
-        "pre-commit hook that refuses commits with stale output",
-        text,
-        lacks,
-    )
+    Proposal::new(repo, FILE, "pre-commit hook that refuses commits with stale output", text, lacks)
 }

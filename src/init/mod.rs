@@ -77,41 +77,26 @@ pub fn propose(
     if repo.kind(Utf8Path::new(settings::FILE)).is_some() || !clusters.have_settings() {
         proposals.push(settings_file::propose(repo, &output, &agents, &clusters));
     }
-    proposals.extend([
-        hooks::propose(repo),
-        attributes::propose(repo, &clusters.outputs(&output)),
-    ]);
+    proposals.extend([hooks::propose(repo), attributes::propose(repo, &clusters.outputs(&output))]);
     let branch = branches
         .default
         .clone()
         .or_else(|| agents.branch(&branches.all))
         .or_else(|| branches.current.clone());
-    proposals.extend(
-        forges
-            .iter()
-            .flat_map(|forge| forge.propose(repo, branch.as_deref())),
-    );
+    proposals.extend(forges.iter().flat_map(|forge| forge.propose(repo, branch.as_deref())));
     proposals.push(page::propose(repo, &shown, agent));
     Ok(proposals)
 }
 
 /// Returns the files to create.
 pub fn changes(proposals: &[Proposal]) -> OutputChanges {
-    let created = proposals
-        .iter()
-        .filter_map(|proposal| match &proposal.action {
-            FileAction::Create(text) => Some((
-                proposal.path.clone(),
-                Change::Create {
-                    after: text.clone(),
-                },
-            )),
-            _ => None,
-        });
-    OutputChanges {
-        files: created.collect(),
-        leftovers: Vec::new(),
-    }
+    let created = proposals.iter().filter_map(|proposal| match &proposal.action {
+        FileAction::Create(text) => {
+            Some((proposal.path.clone(), Change::Create { after: text.clone() }))
+        }
+        _ => None,
+    });
+    OutputChanges { files: created.collect(), leftovers: Vec::new() }
 }
 
 /// Chooses the output directory. A repo without settings may have files of its own in the default
@@ -150,36 +135,25 @@ impl Proposal {
                 .map_or_else(|| FileAction::Blocked(path.clone()), |there| lacks(&there)),
             (None, Some(_)) => FileAction::Blocked(path.clone()),
         };
-        Self {
-            path,
-            note: note.into(),
-            action,
-        }
+        Self { path, note: note.into(), action }
     }
 }
 
 /// Returns the topmost path above `path` that is not a directory. It may be a symbolic link that
 /// leads out of the repo.
 fn obstacle(repo: &Files, path: &Utf8Path) -> Option<Utf8PathBuf> {
-    let above = path
-        .ancestors()
-        .skip(1)
-        .filter(|above| !above.as_str().is_empty());
-    let blocks = |above: &&Utf8Path| {
-        repo.kind(above)
-            .is_some_and(|kind| kind != EntryKind::Directory)
-    };
+    let above = path.ancestors().skip(1).filter(|above| !above.as_str().is_empty());
+    let blocks =
+        |above: &&Utf8Path| repo.kind(above).is_some_and(|kind| kind != EntryKind::Directory);
     above.filter(blocks).last().map(Utf8Path::to_owned)
 }
 
 /// Adds an entry to the list under a top-level key of a YAML text, indented like the existing
 /// entries; adds the key if it is missing.
 fn entry_of_list(there: &str, key: &str, entry: &str) -> FileAction {
-    let mut lines = there.lines().skip_while(|line| {
-        !line
-            .strip_prefix(key)
-            .is_some_and(|rest| rest.starts_with(':'))
-    });
+    let mut lines = there
+        .lines()
+        .skip_while(|line| !line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
     if lines.next().is_none() {
         return FileAction::Add {
             lines: format!("{key}:\n{entry}"),
@@ -189,20 +163,12 @@ fn entry_of_list(there: &str, key: &str, entry: &str) -> FileAction {
     let first = lines
         .map(str::trim_end)
         .find(|line| !line.trim_start().is_empty() && !line.trim_start().starts_with('#'));
-    let indent = first
-        .and_then(|line| Some(line.split_at_checked(line.find('-')?)?.0))
-        .unwrap_or("  ");
-    let indent = if indent.trim().is_empty() {
-        indent
-    } else {
-        "  "
-    };
+    let indent =
+        first.and_then(|line| Some(line.split_at_checked(line.find('-')?)?.0)).unwrap_or("  ");
+    let indent = if indent.trim().is_empty() { indent } else { "  " };
     let lines = entry
         .lines()
         .map(|line| format!("{indent}{}\n", line.strip_prefix("  ").unwrap_or(line)))
         .collect();
-    FileAction::Add {
-        lines,
-        place: format!("to its list `{key}:`"),
-    }
+    FileAction::Add { lines, place: format!("to its list `{key}:`") }
 }

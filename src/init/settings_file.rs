@@ -38,20 +38,11 @@ pub(super) fn propose(
     }
     let lacks = |there: &str| match &gitops {
         Gitops::Decided(lines) if !there.lines().any(|line| line.starts_with("gitops:")) => {
-            FileAction::Add {
-                lines: lines.clone(),
-                place: "at the end".to_owned(),
-            }
+            FileAction::Add { lines: lines.clone(), place: "at the end".to_owned() }
         }
         _ => FileAction::Keep,
     };
-    Proposal::new(
-        repo,
-        settings::FILE,
-        note,
-        || text(output, &gitops, clusters),
-        lacks,
-    )
+    Proposal::new(repo, settings::FILE, note, || text(output, &gitops, clusters), lacks)
 }
 
 /// Settings of the agent.
@@ -80,30 +71,22 @@ fn gitops(agents: &DetectedAgents) -> Gitops {
                     flux.open.join(", ")
                 ));
             }
-            let source = flux.source.as_ref().map(
-                |FluxSourceReference {
-                     kind,
-                     name,
-                     namespace,
-                 }| {
-                    let entries = [
-                        entry("    ", "kind", Some(kind)),
-                        entry("    ", "name", Some(name)),
-                    ]
-                    .concat();
+            let source =
+                flux.source.as_ref().map(|FluxSourceReference { kind, name, namespace }| {
+                    let entries =
+                        [entry("    ", "kind", Some(kind)), entry("    ", "name", Some(name))]
+                            .concat();
                     format!(
                         "flux:\n  sourceRef:\n{entries}{}",
                         entry("    ", "namespace", namespace.as_ref())
                     )
-                },
-            );
+                });
             let decryption = flux
                 .decryption
                 .as_ref()
                 .and_then(|decryption| serde_json::to_string(decryption).ok());
-            let decryption = decryption.map_or(String::new(), |decryption| {
-                format!("  decryption: {decryption}\n")
-            });
+            let decryption = decryption
+                .map_or(String::new(), |decryption| format!("  decryption: {decryption}\n"));
             let rest = format!("{decryption}{}", undecided(&flux.open));
             let head = if source.is_none() && !rest.is_empty() {
                 "flux:\n".to_owned()
@@ -113,19 +96,16 @@ fn gitops(agents: &DetectedAgents) -> Gitops {
             Gitops::Decided(format!("gitops: flux\n{head}{rest}"))
         }
         Some(DetectedAgent::Argocd(argocd)) => match &argocd.source {
-            Some(ArgocdSource {
-                repo_url,
-                target_revision,
-                project,
-                namespace,
-            }) => Gitops::Decided(format!(
-                "gitops: argocd\nargocd:\n{}{}{}{}{}",
-                entry("  ", "repoURL", Some(repo_url)),
-                entry("  ", "targetRevision", target_revision.as_ref()),
-                entry("  ", "project", project.as_ref()),
-                entry("  ", "namespace", namespace.as_ref()),
-                undecided(&argocd.open),
-            )),
+            Some(ArgocdSource { repo_url, target_revision, project, namespace }) => {
+                Gitops::Decided(format!(
+                    "gitops: argocd\nargocd:\n{}{}{}{}{}",
+                    entry("  ", "repoURL", Some(repo_url)),
+                    entry("  ", "targetRevision", target_revision.as_ref()),
+                    entry("  ", "project", project.as_ref()),
+                    entry("  ", "namespace", namespace.as_ref()),
+                    undecided(&argocd.open),
+                ))
+            }
             None => open("Argo CD was detected, but not its URL of this repo."),
         },
         None if agents.flux.is_some() => open("This repo has manifests of both Flux and Argo CD."),
@@ -142,9 +122,7 @@ fn undecided(open: &[String]) -> String {
 
 /// Formats a line of a mapping; empty without a value.
 fn entry(indent: &str, key: &str, value: Option<&String>) -> String {
-    value.map_or(String::new(), |value| {
-        format!("{indent}{key}: {}\n", quoted(value))
-    })
+    value.map_or(String::new(), |value| format!("{indent}{key}: {}\n", quoted(value)))
 }
 
 /// Quotes a text for YAML. JSON strings are valid YAML.
@@ -153,9 +131,7 @@ fn quoted(text: &str) -> String {
 }
 
 fn text(output: &Utf8Path, gitops: &Gitops, clusters: &BaseClusters) -> String {
-    let sites = clusters
-        .setting()
-        .map_or(String::new(), |setting| format!("{setting}\n"));
+    let sites = clusters.setting().map_or(String::new(), |setting| format!("{setting}\n"));
     let output = if output == Settings::default().output {
         format!("# output: {output}\n")
     } else {

@@ -88,13 +88,7 @@ impl ClaimedAddresses {
     /// Reads the addresses, and reports texts that are none.
     pub(crate) fn new(objects: Vec<NamedObject>, findings: &mut Vec<Finding>) -> Self {
         let mut namespaces: BTreeMap<Namespace, NamespaceAddresses> = BTreeMap::new();
-        for NamedObject {
-            namespace,
-            name,
-            origin,
-            object,
-        } in objects
-        {
+        for NamedObject { namespace, name, origin, object } in objects {
             let known = namespaces.entry(namespace).or_default();
             let mut read = |text: &str, title: String, place: Place| {
                 let parsed: Option<IpAddr> = text.parse().ok();
@@ -165,9 +159,7 @@ impl ClaimedAddresses {
             let by_data = data.into_iter().flatten().map(|data| claim_of(data, name));
             // A claim of the host's name without a Machine is left from an earlier one.
             let by_name = machine.map(|_| by_host.clone());
-            let given = by_data
-                .chain(by_name)
-                .find_map(|claim| pool.given.get(&claim));
+            let given = by_data.chain(by_name).find_map(|claim| pool.given.get(&claim));
             let (address, source) = match given {
                 Some(address) => (address, AddressSource::Claim),
                 None => (pool.kept.get(&by_host)?, AddressSource::Pool),
@@ -204,9 +196,7 @@ pub(crate) fn known_addresses(
         if let (Some(name), Some(address)) = (&nic.name, address) {
             let source = AddressSource::Inspection;
             // Of an IPv4 and an IPv6 address, the first counts.
-            addresses
-                .entry(name.clone())
-                .or_insert(KnownAddress { address, source });
+            addresses.entry(name.clone()).or_insert(KnownAddress { address, source });
         }
     }
     addresses.extend(claimed.host_addresses(facts.host, facts.machine));

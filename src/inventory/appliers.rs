@@ -23,16 +23,12 @@ pub(crate) fn applied_in_full(
     live: &Metadata,
     settings: &Settings,
 ) -> Option<String> {
-    let agents = [
-        (GitopsAgent::Flux, &settings.flux.name),
-        (GitopsAgent::Argocd, &settings.argocd.name),
-    ];
+    let agents =
+        [(GitopsAgent::Flux, &settings.flux.name), (GitopsAgent::Argocd, &settings.argocd.name)];
     // Without `gitops`, either agent may be in use.
-    let used = agents
-        .into_iter()
-        .filter(|(agent, _)| settings.gitops.is_none_or(|used| used == *agent));
-    used.into_iter()
-        .find_map(|(agent, site)| by_agent(key, live, agent, site.as_str(), settings))
+    let used =
+        agents.into_iter().filter(|(agent, _)| settings.gitops.is_none_or(|used| used == *agent));
+    used.into_iter().find_map(|(agent, site)| by_agent(key, live, agent, site.as_str(), settings))
 }
 
 /// Describes an agent if it applies the host in full. `site` is the prefix of the names of this
@@ -66,14 +62,9 @@ fn flux_kustomization(labels: &BTreeMap<String, String>) -> (Option<&str>, Strin
     let Some(name) = labels.get(FLUX_NAME) else {
         return (None, "Flux".to_owned());
     };
-    let namespace = labels
-        .get(FLUX_NAMESPACE)
-        .map(|namespace| format!("{namespace}/"))
-        .unwrap_or_default();
-    (
-        Some(name),
-        format!("the Flux Kustomization {namespace}{name}"),
-    )
+    let namespace =
+        labels.get(FLUX_NAMESPACE).map(|namespace| format!("{namespace}/")).unwrap_or_default();
+    (Some(name), format!("the Flux Kustomization {namespace}{name}"))
 }
 
 /// Returns the name and the description of the Application that last applied a host. Like Argo CD,
@@ -84,21 +75,13 @@ fn application<'a>(
 ) -> (Option<&'a str>, String) {
     // A tracking id ends in the object that it was written for.
     let own = format!(":{}/{}:{key}", host::GROUP, host::KIND);
-    let application = annotations
-        .get(TRACKING_ID)
-        .and_then(|id| id.strip_suffix(own.as_str()));
+    let application = annotations.get(TRACKING_ID).and_then(|id| id.strip_suffix(own.as_str()));
     let Some(application) = application else {
         return (None, "Argo CD".to_owned());
     };
     // An Application outside of Argo CD's namespace is written `NAMESPACE_NAME`.
     let name = application.rsplit('_').next().unwrap_or(application);
-    (
-        Some(name),
-        format!(
-            "the Argo CD Application {}",
-            application.replacen('_', "/", 1)
-        ),
-    )
+    (Some(name), format!("the Argo CD Application {}", application.replacen('_', "/", 1)))
 }
 
 /// Returns whether an agent owns the spec of a live host, by its field managers.
@@ -106,10 +89,7 @@ fn owns_spec(live: &Metadata, agent: GitopsAgent) -> bool {
     live.managed_fields.iter().flatten().any(|managed| {
         managed.manager == agent.manager()
             && managed.operation == "Apply"
-            && managed
-                .fields
-                .as_ref()
-                .is_some_and(|fields| fields.spec.is_some())
+            && managed.fields.as_ref().is_some_and(|fields| fields.spec.is_some())
     })
 }
 
@@ -142,9 +122,9 @@ fn is_labels_alone(
         .as_ref()
         .is_some_and(|labels| !settings.assignment.read(labels).claims.is_empty());
     let merged = match agent {
-        GitopsAgent::Flux => annotations
-            .get(host::SSA)
-            .is_some_and(|ssa| ssa.eq_ignore_ascii_case("Merge")),
+        GitopsAgent::Flux => {
+            annotations.get(host::SSA).is_some_and(|ssa| ssa.eq_ignore_ascii_case("Merge"))
+        }
         GitopsAgent::Argocd => annotations
             .get(host::SYNC_OPTIONS)
             .is_some_and(|options| options.contains(MERGED_BY_ARGOCD)),

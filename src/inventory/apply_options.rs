@@ -65,10 +65,8 @@ const FLUX: [(&str, &str, ApplyEffect, bool); 4] = [
 ];
 
 /// Argo CD's sync options. All count on the live object.
-pub(crate) const ARGOCD: [(&str, ApplyEffect); 2] = [
-    ("Replace=true", ApplyEffect::Replaces),
-    ("Force=true", ApplyEffect::Recreates),
-];
+pub(crate) const ARGOCD: [(&str, ApplyEffect); 2] =
+    [("Replace=true", ApplyEffect::Replaces), ("Force=true", ApplyEffect::Recreates)];
 
 /// Annotations that make an object a hook for Argo CD.
 const HOOKS: [&str; 2] = ["argocd.argoproj.io/hook", "helm.sh/hook"];
@@ -81,13 +79,10 @@ pub(super) fn for_host<'d>(
     let mut options = Vec::new();
     for (document, is_live) in documents {
         let metadata = &document.host.metadata;
-        for (field, entries) in [
-            ("labels", &metadata.labels),
-            ("annotations", &metadata.annotations),
-        ] {
-            let found = entries
-                .iter()
-                .flat_map(|entries| found(field, entries, is_live));
+        for (field, entries) in
+            [("labels", &metadata.labels), ("annotations", &metadata.annotations)]
+        {
+            let found = entries.iter().flat_map(|entries| found(field, entries, is_live));
             options.extend(found.map(|(agent, key, text, effect)| ApplyOption {
                 agent,
                 text,
@@ -104,41 +99,26 @@ fn found(
     entries: &BTreeMap<String, String>,
     is_live: bool,
 ) -> Vec<(GitopsAgent, &'static str, String, ApplyEffect)> {
-    let flux = FLUX
-        .into_iter()
-        .filter(|(.., counts_live)| *counts_live || !is_live)
-        .filter_map(|(key, value, effect, _)| {
-            let own = entries
-                .get(key)
-                .filter(|own| own.eq_ignore_ascii_case(value))?;
+    let flux = FLUX.into_iter().filter(|(.., counts_live)| *counts_live || !is_live).filter_map(
+        |(key, value, effect, _)| {
+            let own = entries.get(key).filter(|own| own.eq_ignore_ascii_case(value))?;
             Some((GitopsAgent::Flux, key, format!("{key}: {own}"), effect))
-        });
+        },
+    );
     let mut all: Vec<_> = flux.collect();
     if field != "annotations" {
         return all;
     }
     if let Some(options) = entries.get(SYNC_OPTIONS) {
         let has = |option: &str| options.split(',').any(|own| own.trim() == option);
-        all.extend(
-            ARGOCD
-                .into_iter()
-                .filter(|(option, _)| has(option))
-                .map(|(option, effect)| {
-                    (GitopsAgent::Argocd, SYNC_OPTIONS, option.to_owned(), effect)
-                }),
-        );
+        all.extend(ARGOCD.into_iter().filter(|(option, _)| has(option)).map(|(option, effect)| {
+            (GitopsAgent::Argocd, SYNC_OPTIONS, option.to_owned(), effect)
+        }));
     }
-    let hooks = HOOKS
-        .into_iter()
-        .filter(|key| !is_live && entries.contains_key(*key));
-    all.extend(hooks.map(|key| {
-        (
-            GitopsAgent::Argocd,
-            key,
-            key.to_owned(),
-            ApplyEffect::RunsAsHook,
-        )
-    }));
+    let hooks = HOOKS.into_iter().filter(|key| !is_live && entries.contains_key(*key));
+    all.extend(
+        hooks.map(|key| (GitopsAgent::Argocd, key, key.to_owned(), ApplyEffect::RunsAsHook)),
+    );
     all
 }
 

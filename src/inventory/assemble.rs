@@ -70,9 +70,7 @@ impl Inventory {
     /// Returns the reservations that include a cluster.
     pub(crate) fn reservations_for(&self, cluster: &ClusterKey) -> BTreeSet<Arc<Tenants>> {
         let all = self.reservations.iter();
-        all.filter(|tenants| tenants.include(cluster))
-            .cloned()
-            .collect()
+        all.filter(|tenants| tenants.include(cluster)).cloned().collect()
     }
 
     /// Returns the host with a key.
@@ -95,9 +93,7 @@ pub(crate) fn assemble(
     documents.sort_by(|a, b| a.key.cmp(&b.key).then_with(|| rank(a).cmp(&rank(b))));
     let mut described: Vec<(HostKey, HostDescriptions)> = Vec::new();
     for document in documents {
-        let is_known = described
-            .last()
-            .is_some_and(|(key, _)| *key == document.key);
+        let is_known = described.last().is_some_and(|(key, _)| *key == document.key);
         if !is_known {
             described.push((document.key.clone(), HostDescriptions::default()));
         }
@@ -124,10 +120,7 @@ pub(crate) fn assemble(
     };
     for host in &inventory.hosts {
         if let Evidence::Applied { root } = host.evidence {
-            inventory
-                .roots
-                .entry(root)
-                .or_insert_with(|| builds.root(root).clone());
+            inventory.roots.entry(root).or_insert_with(|| builds.root(root).clone());
         }
     }
     inventory.unnamed_network_data = networks.unnamed().to_vec();
@@ -185,9 +178,7 @@ fn inventory_findings(inventory: &Inventory, settings: &Settings) -> Vec<Finding
 
 fn indices(hosts: &[Host]) -> HashMap<HostKey, usize> {
     let hosts = hosts.iter().enumerate();
-    hosts
-        .map(|(index, host)| (host.key.clone(), index))
-        .collect()
+    hosts.map(|(index, host)| (host.key.clone(), index)).collect()
 }
 
 /// Reports reservations of the settings whose labels no host has.
@@ -196,12 +187,9 @@ fn idle_reservations(hosts: &[Host], settings: &Settings) -> Vec<Finding> {
     let idle = reservations
         .filter(|(_, reservation)| !hosts.iter().any(|host| reservation.matches(&host.labels)));
     let describe = |(index, _): (usize, &Reservation)| {
-        Finding::new(
-            Code::IdleMark,
-            format!("no host has the labels of reservation {}", index + 1),
-        )
-        .at(settings.place(["reservations".into(), index.into(), "labels".into()]))
-        .help("correct the labels, or remove the reservation")
+        Finding::new(Code::IdleMark, format!("no host has the labels of reservation {}", index + 1))
+            .at(settings.place(["reservations".into(), index.into(), "labels".into()]))
+            .help("correct the labels, or remove the reservation")
     };
     idle.map(describe).collect()
 }
@@ -252,9 +240,7 @@ fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
             *hosts.entry(root).or_default() += 1;
         }
     }
-    let large = hosts
-        .into_iter()
-        .filter(|(_, count)| *count > HOSTS_OF_A_BUILD);
+    let large = hosts.into_iter().filter(|(_, count)| *count > HOSTS_OF_A_BUILD);
     let describe = |(root, count): (usize, usize)| {
         let root = &inventory.roots[&root];
         let file = &root.file;
@@ -295,10 +281,7 @@ fn shared_addresses(hosts: &[Host]) -> Vec<Finding> {
                             other.origin.name(),
                             format!("by {}", other.network.addresses[interface].source),
                         )
-                        .help(format!(
-                            "by {}: give one of them another address",
-                            known.source
-                        )),
+                        .help(format!("by {}: give one of them another address", known.source)),
                 );
             }
         }
@@ -315,29 +298,19 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
             continue;
         };
         for id in data.ambiguous() {
-            by_id
-                .entry(data.shown_ids().find(|shown| *shown == id))
-                .or_default()
-                .push(host);
+            by_id.entry(data.shown_ids().find(|shown| *shown == id)).or_default().push(host);
         }
     }
     let describe = |(id, hosts): (Option<&str>, Vec<&Host>)| {
-        let networks = id.map_or_else(
-            || "networks of one id".to_owned(),
-            |id| format!("networks `{id}`"),
-        );
-        let message = format!(
-            "{} several {networks}, with different addresses",
-            in_number(&hosts)?
-        );
+        let networks =
+            id.map_or_else(|| "networks of one id".to_owned(), |id| format!("networks `{id}`"));
+        let message =
+            format!("{} several {networks}, with different addresses", in_number(&hosts)?);
         let finding = Finding::new(Code::AmbiguousNetwork, message).help(
             "services take the first one's address: give each network of a host an id of its own",
         );
         Some(hosts.iter().fold(finding, |finding, host| {
-            finding.see(
-                host.origin.at(host.network.field.iter().copied()),
-                host.key.to_string(),
-            )
+            finding.see(host.origin.at(host.network.field.iter().copied()), host.key.to_string())
         }))
     };
     by_id.into_iter().filter_map(describe).collect()
@@ -351,10 +324,7 @@ pub(crate) fn natural(a: &str, b: &str) -> Ordering {
         let digits = part_a.starts_with(|c: char| c.is_ascii_digit())
             && part_b.starts_with(|c: char| c.is_ascii_digit());
         let order = if digits {
-            let (a, b) = (
-                part_a.trim_start_matches('0'),
-                part_b.trim_start_matches('0'),
-            );
+            let (a, b) = (part_a.trim_start_matches('0'), part_b.trim_start_matches('0'));
             a.len().cmp(&b.len()).then_with(|| a.cmp(b))
         } else {
             part_a.cmp(part_b)
@@ -373,9 +343,7 @@ pub(crate) fn natural(a: &str, b: &str) -> Ordering {
 /// Returns the longest prefix that is all digits or has none.
 fn leading_part(text: &str) -> &str {
     let digits = text.starts_with(|c: char| c.is_ascii_digit());
-    let end = text
-        .find(|c: char| c.is_ascii_digit() != digits)
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(text.len());
     &text[..end]
 }
 

@@ -30,10 +30,8 @@ pub(crate) fn decrypt(repo: &Files, held: Vec<&mut LocatedNetworkData>) -> Vec<F
         let seal = seal.clone();
         sealed.push((held, seal));
     }
-    let sources: BTreeSet<SopsInput> = sealed
-        .iter()
-        .filter_map(|(_, seal)| seal.source())
-        .collect();
+    let sources: BTreeSet<SopsInput> =
+        sealed.iter().filter_map(|(_, seal)| seal.source()).collect();
     let decrypt = |source: SopsInput| {
         let text = match &source {
             SopsInput::File(file) => repo.text(file).unwrap_or_default(),
@@ -62,18 +60,12 @@ pub(crate) fn decrypt(repo: &Files, held: Vec<&mut LocatedNetworkData>) -> Vec<F
                 opened
             }
             Err(refusal) => {
-                refused
-                    .entry(refusal.to_string())
-                    .or_default()
-                    .push(held.place());
+                refused.entry(refusal.to_string()).or_default().push(held.place());
                 Err(NetworkDataError::Refused)
             }
         };
     }
-    refused
-        .into_iter()
-        .map(|(reason, places)| not_decrypted(&reason, places))
-        .collect()
+    refused.into_iter().map(|(reason, places)| not_decrypted(&reason, places)).collect()
 }
 
 fn not_decrypted(reason: &str, mut places: Vec<Place>) -> Finding {

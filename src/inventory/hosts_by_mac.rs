@@ -40,13 +40,8 @@ impl<'a> HostsByMac<'a> {
 
     /// Returns at most `most` MAC addresses that differ in one digit, each with a host that has it.
     pub(crate) fn near(&self, mac: MacAddress, most: usize) -> Vec<(MacAddress, &'a Host)> {
-        let known = mac
-            .near()
-            .filter_map(|near| Some((near, *self.hosts_with(near).first()?)));
+        let known = mac.near().filter_map(|near| Some((near, *self.hosts_with(near).first()?)));
         let near: BTreeMap<MacAddress, usize> = known.collect();
-        near.into_iter()
-            .map(|(mac, host)| (mac, &self.hosts[host]))
-            .take(most)
-            .collect()
+        near.into_iter().map(|(mac, host)| (mac, &self.hosts[host])).take(most).collect()
     }
 }

@@ -103,11 +103,7 @@ pub(crate) fn shared<'a>(
         // The USB interfaces of BMCs have one local address in every machine.
         if booting > 0 || mac.is_universal() {
             let is_boot = booting == sharing.len();
-            let identity = if is_boot {
-                Identity::BootMac
-            } else {
-                Identity::Mac
-            };
+            let identity = if is_boot { Identity::BootMac } else { Identity::Mac };
             shared.push((sharing, identity(mac)));
         }
     }
@@ -121,12 +117,10 @@ pub(crate) fn shared<'a>(
     }
     shared.retain(|(sharing, _)| sharing.len() > 1);
     shared.sort_unstable();
-    let with_hosts = shared
-        .into_iter()
-        .map(|(sharing, identity)| SharedIdentity {
-            identity,
-            hosts: sharing.into_iter().map(|index| hosts[index]).collect(),
-        });
+    let with_hosts = shared.into_iter().map(|(sharing, identity)| SharedIdentity {
+        identity,
+        hosts: sharing.into_iter().map(|index| hosts[index]).collect(),
+    });
     with_hosts.collect()
 }
 
@@ -216,23 +210,14 @@ fn findings(all: Vec<SharedIdentity<'_>>) -> Vec<Finding> {
         groups[group].push(shared);
     }
     let groups = groups.iter();
-    groups
-        .filter_map(|identities| finding(identities))
-        .collect()
+    groups.filter_map(|identities| finding(identities)).collect()
 }
 
 fn finding(identities: &[SharedIdentity<'_>]) -> Option<Finding> {
     let first = identities.first()?;
-    let words: Vec<String> = identities
-        .iter()
-        .take(SHOWN)
-        .map(|shared| shared.identity.words())
-        .collect();
-    let message = format!(
-        "{} share {}",
-        counted(first.hosts.len(), "host"),
-        words.join(" and ")
-    );
+    let words: Vec<String> =
+        identities.iter().take(SHOWN).map(|shared| shared.identity.words()).collect();
+    let message = format!("{} share {}", counted(first.hosts.len(), "host"), words.join(" and "));
     let help = match first.identity {
         Identity::BootMac(_) | Identity::Mac(_) => {
             "fix the addresses, or keep one of the hosts: Metal3 registers only one of them, and sipgen assigns only one"

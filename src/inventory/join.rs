@@ -82,12 +82,7 @@ impl HostDescriptions {
         if let Some(other) = &self.manifest {
             // A copy that no agent applies is reported with its build.
             if other.evidence.is_proof() == document.evidence.is_proof() {
-                findings.push(twice(
-                    &document,
-                    &other.origin,
-                    "is declared twice",
-                    settings,
-                ));
+                findings.push(twice(&document, &other.origin, "is declared twice", settings));
             }
             return;
         }
@@ -124,10 +119,7 @@ impl HostDescriptions {
         let (data, found) = networks.network(&referring);
         findings.extend(found);
         let live_state = self.live_state();
-        let machine = live_state
-            .usage
-            .as_ref()
-            .and_then(HostUsage::metal3_machine);
+        let machine = live_state.usage.as_ref().and_then(HostUsage::metal3_machine);
         let annotated = |document| Some((annotation(document, ADDRESSES)?, &document.origin));
         let facts = AddressFacts {
             host: &key,
@@ -151,12 +143,7 @@ impl HostDescriptions {
         let labels = primary.host.metadata.labels.as_ref().unwrap_or(&none);
         let machine = hardware.map(|hardware| {
             findings.extend(machine::unclear_labels(&key, labels, &primary.origin));
-            MachineProperties::new(
-                hardware,
-                &network.data,
-                labels,
-                &settings.provisioning.devices,
-            )
+            MachineProperties::new(hardware, &network.data, labels, &settings.provisioning.devices)
         });
         let mut host = Host {
             own_namespace: primary.own_namespace.clone(),
@@ -182,14 +169,9 @@ impl HostDescriptions {
             reserved_by: UNHEALTHY
                 .into_iter()
                 .chain([PAUSED, DETACHED])
-                .find(|name| {
-                    self.all()
-                        .any(|document| annotation(document, name).is_some())
-                }),
+                .find(|name| self.all().any(|document| annotation(document, name).is_some())),
             reservations: self.reservations(labels, settings, findings),
-            maintenance: self
-                .maintenance(&key, labels, settings, findings)
-                .map(Box::new),
+            maintenance: self.maintenance(&key, labels, settings, findings).map(Box::new),
             disable_power_off: self
                 .all()
                 .filter_map(|document| document.host.spec.as_ref())
@@ -223,9 +205,8 @@ impl HostDescriptions {
         let matching = settings.reservations.iter();
         let matching = matching.filter(|reservation| reservation.matches(labels));
         let mut all: Vec<Tenants> = matching.map(Reservation::tenants).collect();
-        let annotated = self
-            .all()
-            .find_map(|document| Some((document, annotation(document, RESERVED_FOR)?)));
+        let annotated =
+            self.all().find_map(|document| Some((document, annotation(document, RESERVED_FOR)?)));
         if let Some((document, text)) = annotated {
             match text.parse() {
                 Ok(tenants) => all.push(tenants),
@@ -234,9 +215,7 @@ impl HostDescriptions {
                         Code::InvalidMark,
                         format!("`{RESERVED_FOR}: {text}` names no tenants: an entry {error}"),
                     )
-                    .at(document
-                        .origin
-                        .at(["metadata", "annotations", RESERVED_FOR]))
+                    .at(document.origin.at(["metadata", "annotations", RESERVED_FOR]))
                     .help("write namespaces or NAMESPACE/CLUSTER, separated by commas"),
                 ),
             }
@@ -277,9 +256,7 @@ impl HostDescriptions {
         LiveState {
             origin: snapshot.map(|live| live.origin.clone()),
             is_object: self.all().any(is_live_object),
-            uid: snapshot
-                .and_then(|live| live.host.metadata.uid.clone())
-                .filter(|uid| is_uid(uid)),
+            uid: snapshot.and_then(|live| live.host.metadata.uid.clone()).filter(|uid| is_uid(uid)),
             provisioning: status
                 .and_then(|status| shown(status.provisioning.as_ref()?.state.as_ref())),
             usage: self.usage(),
@@ -310,12 +287,7 @@ impl HostDescriptions {
                 return Vec::new();
             };
             let found = settings.assignment.read(labels);
-            claims.extend(
-                found
-                    .claims
-                    .into_iter()
-                    .map(|claim| (claim, document.origin.clone())),
-            );
+            claims.extend(found.claims.into_iter().map(|claim| (claim, document.origin.clone())));
             found.keys
         };
         let in_manifest = read(self.manifest.as_deref());
@@ -335,10 +307,7 @@ impl HostDescriptions {
 
     /// Returns the manifest, then the snapshot.
     fn all(&self) -> impl Iterator<Item = &HostDocument> {
-        self.manifest
-            .as_deref()
-            .into_iter()
-            .chain(self.snapshot.as_deref())
+        self.manifest.as_deref().into_iter().chain(self.snapshot.as_deref())
     }
 
     /// Returns the status of the live object, or else the status in the manifest.
@@ -385,8 +354,7 @@ fn annotation<'a>(document: &'a HostDocument, name: &str) -> Option<&'a str> {
 
 /// Masks credentials in a text of the status: Ironic's messages contain the URLs that it requested.
 fn shown(text: Option<&String>) -> Option<String> {
-    text.filter(|text| !text.is_empty())
-        .map(|text| masked_value(text).into_owned())
+    text.filter(|text| !text.is_empty()).map(|text| masked_value(text).into_owned())
 }
 
 /// Reports a manifest that a build renders although the settings say that hosts are snapshots.
@@ -487,11 +455,8 @@ fn twice(document: &HostDocument, other: &Origin, message: &str, settings: &Sett
     } else {
         "take one of them out of the kustomization; a manifest and one snapshot of the same host are fine".to_owned()
     };
-    Finding::new(
-        Code::DuplicateHost,
-        format!("host {} {message}", document.key),
-    )
-    .at(document.origin.name())
-    .see(other.name(), "the other one")
-    .help(help)
+    Finding::new(Code::DuplicateHost, format!("host {} {message}", document.key))
+        .at(document.origin.name())
+        .see(other.name(), "the other one")
+        .help(help)
 }

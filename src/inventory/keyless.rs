@@ -67,24 +67,17 @@ pub(crate) fn find(
         Some((
             name,
             secret.metadata.namespace,
-            KeylessSecret {
-                origin: document.origin.clone(),
-                keys,
-            },
+            KeylessSecret { origin: document.origin.clone(), keys },
         ))
     };
     let secrets = mentions(&["Secret"]);
     // Unreadable files were reported earlier.
-    let found = repo
-        .scan(files, |_, content| secrets(content), read)
-        .unwrap_or_default();
+    let found = repo.scan(files, |_, content| secrets(content), read).unwrap_or_default();
     let mut keyless = BTreeMap::new();
     for (name, namespace, secret) in found {
         let is_meant = |key: &&SecretKey| {
             key.name.as_str() == name
-                && namespace
-                    .as_deref()
-                    .is_none_or(|namespace| namespace == key.namespace.as_str())
+                && namespace.as_deref().is_none_or(|namespace| namespace == key.namespace.as_str())
         };
         for key in wanted.iter().filter(is_meant) {
             keyless.entry(key.clone()).or_insert_with(|| secret.clone());

@@ -33,14 +33,10 @@ pub(crate) fn unclear_labels(
                 "the label {label} of host {host} is `{value}`: neither `true` nor `false`, and ignored"
             ),
         );
-        Some(
-            finding
-                .at(origin.at(["metadata", "labels", label]))
-                .help(format!(
-                    "write {label}: \"{}\"; without the label, what inspection found counts",
-                    probable_value(value)
-                )),
-        )
+        Some(finding.at(origin.at(["metadata", "labels", label])).help(format!(
+            "write {label}: \"{}\"; without the label, what inspection found counts",
+            probable_value(value)
+        )))
     };
     [SRIOV, QAT].into_iter().filter_map(finding).collect()
 }
@@ -144,10 +140,7 @@ impl Cpus {
         asked: &'a RequiredCpus,
     ) -> impl Iterator<Item = UnmetRequirement> + 'a {
         let architectures = asked.architectures.iter().filter(|asked| {
-            !self
-                .architecture
-                .as_ref()
-                .is_some_and(|has| has.eq_ignore_ascii_case(asked))
+            !self.architecture.as_ref().is_some_and(|has| has.eq_ignore_ascii_case(asked))
         });
         let architectures = architectures
             .map(|asked| UnmetRequirement::CpuArch(self.architecture.clone(), asked.clone()));
@@ -231,10 +224,7 @@ impl fmt::Display for UnmetRequirement {
             UnmetRequirement::Sriov => f.write_str("has no network card with SR-IOV"),
             UnmetRequirement::Qat => f.write_str("has no QuickAssist"),
             UnmetRequirement::CpuArch(Some(has), asked) => {
-                write!(
-                    f,
-                    "has the CPU architecture `{has}`, and `{asked}` is asked for"
-                )
+                write!(f, "has the CPU architecture `{has}`, and `{asked}` is asked for")
             }
             UnmetRequirement::CpuArch(None, _) => f.write_str("has no known CPU architecture"),
             UnmetRequirement::CpuModel(Some(has), asked) => {
@@ -270,37 +260,23 @@ impl MachineProperties {
         for (card, mac) in
             cards().filter_map(|card| Some((card, card.mac.as_deref()?.parse().ok()?)))
         {
-            add(
-                &mut nics,
-                mac,
-                card.ip.as_deref().and_then(|text| text.trim().parse().ok()),
-            );
+            add(&mut nics, mac, card.ip.as_deref().and_then(|text| text.trim().parse().ok()));
         }
         if let ReadNetworkData::Known(data) = network {
-            let addressed: Vec<MacAddress> = nics
-                .iter()
-                .filter(|nic| !nic.addresses.is_empty())
-                .map(|nic| nic.mac)
-                .collect();
-            for (mac, address) in data
-                .card_addresses()
-                .filter(|(mac, _)| !addressed.contains(mac))
+            let addressed: Vec<MacAddress> =
+                nics.iter().filter(|nic| !nic.addresses.is_empty()).map(|nic| nic.mac).collect();
+            for (mac, address) in data.card_addresses().filter(|(mac, _)| !addressed.contains(mac))
             {
                 add(&mut nics, mac, Some(address));
             }
         }
         // The sort is stable, so the order within a family stays.
-        nics.iter_mut()
-            .for_each(|nic| nic.addresses.sort_by_key(IpAddr::is_ipv6));
-        let models: Vec<Model> = cards()
-            .filter_map(|card| card.model.as_deref()?.parse().ok())
-            .collect();
+        nics.iter_mut().for_each(|nic| nic.addresses.sort_by_key(IpAddr::is_ipv6));
+        let models: Vec<Model> =
+            cards().filter_map(|card| card.model.as_deref()?.parse().ok()).collect();
         let said = |label: &str| labels.get(label).and_then(|value| truth(value));
         Self {
-            boot_mac: hardware
-                .boot_mac_address
-                .as_deref()
-                .and_then(|text| text.parse().ok()),
+            boot_mac: hardware.boot_mac_address.as_deref().and_then(|text| text.parse().ok()),
             nics,
             cpu: found.and_then(|found| found.cpu.count),
             memory_mib: found.and_then(|found| found.ram_mebibytes),
@@ -333,17 +309,12 @@ impl MachineProperties {
         let is_unknown =
             cpu == Some(UnmetRequirement::Unknown) || memory == Some(UnmetRequirement::Unknown);
         let kind = (!is_unknown).then(|| self.cpus.lack(&asked.cpus));
-        [cpu, memory, sriov, qat]
-            .into_iter()
-            .flatten()
-            .chain(kind.into_iter().flatten())
+        [cpu, memory, sriov, qat].into_iter().flatten().chain(kind.into_iter().flatten())
     }
 
     /// Returns each of its MAC addresses once.
     pub fn macs(&self) -> impl Iterator<Item = MacAddress> {
-        let booting = self
-            .boot_mac
-            .filter(|mac| !self.nics.iter().any(|nic| nic.mac == *mac));
+        let booting = self.boot_mac.filter(|mac| !self.nics.iter().any(|nic| nic.mac == *mac));
         self.nics.iter().map(|nic| nic.mac).chain(booting)
     }
 
@@ -356,22 +327,13 @@ impl MachineProperties {
     /// that of the card that it boots from, or else the first address of any card.
     pub fn address(&self, mac: Option<MacAddress>) -> Option<IpAddr> {
         let of = |mac: MacAddress| {
-            self.nics
-                .iter()
-                .find(|nic| nic.mac == mac)?
-                .addresses
-                .first()
-                .copied()
+            self.nics.iter().find(|nic| nic.mac == mac)?.addresses.first().copied()
         };
         match mac {
             Some(mac) => of(mac),
             None => {
                 let booting = self.boot_mac.and_then(of);
-                booting.or_else(|| {
-                    self.nics
-                        .iter()
-                        .find_map(|nic| nic.addresses.first().copied())
-                })
+                booting.or_else(|| self.nics.iter().find_map(|nic| nic.addresses.first().copied()))
             }
         }
     }
@@ -383,13 +345,10 @@ fn add(nics: &mut Vec<NetworkCard>, mac: MacAddress, address: Option<IpAddr>) {
     let address = address.map(|address| address.to_canonical());
     let address = address.filter(|address| is_reachable(*address));
     match nics.iter_mut().find(|nic| nic.mac == mac) {
-        None => nics.push(NetworkCard {
-            mac,
-            addresses: address.into_iter().collect(),
-        }),
-        Some(nic) => nic
-            .addresses
-            .extend(address.filter(|address| !nic.addresses.contains(address))),
+        None => nics.push(NetworkCard { mac, addresses: address.into_iter().collect() }),
+        Some(nic) => {
+            nic.addresses.extend(address.filter(|address| !nic.addresses.contains(address)))
+        }
     }
 }
 
@@ -408,25 +367,15 @@ mod tests {
         let cpus = Cpus::new(&hardware::Cpu {
             model: Some("Intel(R) Xeon(R) Gold 6252N CPU @ 2.30GHz".to_owned()),
             arch: Some("x86_64".to_owned()),
-            flags: vec![
-                "fpu".to_owned(),
-                "AVX512F".to_owned(),
-                "avx512cd".to_owned(),
-            ],
+            flags: vec!["fpu".to_owned(), "AVX512F".to_owned(), "avx512cd".to_owned()],
             ..hardware::Cpu::default()
         });
         let lack = |model: &str, flag: &str, arch: &str| -> Vec<String> {
             let one = |text: &str| {
-                Some(text.to_owned())
-                    .filter(|text| !text.is_empty())
-                    .into_iter()
-                    .collect()
+                Some(text.to_owned()).filter(|text| !text.is_empty()).into_iter().collect()
             };
-            let asked = RequiredCpus {
-                models: one(model),
-                flags: one(flag),
-                architectures: one(arch),
-            };
+            let asked =
+                RequiredCpus { models: one(model), flags: one(flag), architectures: one(arch) };
             cpus.lack(&asked).map(|lack| lack.to_string()).collect()
         };
 
@@ -438,10 +387,7 @@ mod tests {
             lack("", "", "aarch64"),
             ["has the CPU architecture `x86_64`, and `aarch64` is asked for"]
         );
-        let asked = RequiredCpus {
-            flags: ["vmx".to_owned()].into(),
-            ..RequiredCpus::default()
-        };
+        let asked = RequiredCpus { flags: ["vmx".to_owned()].into(), ..RequiredCpus::default() };
         let unknown = Cpus::default();
         let lack: Vec<String> = unknown.lack(&asked).map(|lack| lack.to_string()).collect();
         assert_eq!(lack, ["has no known CPU features"]);
@@ -454,24 +400,16 @@ mod tests {
             hardware: yaml_serde::from_str::<Hardware>(hardware).unwrap(),
             origin: Origin::for_file(Arc::from(camino::Utf8Path::new("hosts.yaml")), ""),
         });
-        let hardware = HostHardware {
-            boot_mac_address: Some("00-00-5E-00-53-01".to_owned()),
-            found,
-        };
+        let hardware =
+            HostHardware { boot_mac_address: Some("00-00-5E-00-53-01".to_owned()), found };
         let network = ReadNetworkData::Known(Arc::new(NetworkData::parse(network_data).unwrap()));
-        let labels = labels
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-            .collect();
+        let labels =
+            labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         MachineProperties::new(&hardware, &network, &labels, &Devices::default())
     }
 
     fn addresses(machine: &MachineProperties) -> Vec<String> {
-        machine
-            .nics
-            .iter()
-            .map(|nic| format!("{} {:?}", nic.mac, nic.addresses))
-            .collect()
+        machine.nics.iter().map(|nic| format!("{} {:?}", nic.mac, nic.addresses)).collect()
     }
 
     #[test]
@@ -504,19 +442,13 @@ mod tests {
         assert_eq!(addresses(&machine(nics, data, &[])), expected);
 
         let uninspected = machine("", data, &[]);
-        assert_eq!(
-            uninspected.address(None),
-            Some("198.51.100.1".parse().unwrap())
-        );
+        assert_eq!(uninspected.address(None), Some("198.51.100.1".parse().unwrap()));
         assert_eq!((uninspected.cpu, uninspected.memory_mib), (None, None));
     }
 
     #[test]
     fn devices_are_known_by_their_models_unless_a_label_says_otherwise() {
-        let (x710, plain) = (
-            "nics: [{model: '0x8086 0x1572'}]",
-            "nics: [{model: 0x1af4 0x0001}]",
-        );
+        let (x710, plain) = ("nics: [{model: '0x8086 0x1572'}]", "nics: [{model: 0x1af4 0x0001}]");
         let quick = "nics: [{model: 0x8086 0x37C8}]";
         let has = |hardware: &str, labels: &[(&str, &str)]| {
             let machine = machine(hardware, "", labels);
@@ -531,12 +463,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_of_a_machine_it_lacks() {
-        let asked = RequiredMachine {
-            cpu: 8,
-            memory_mib: 1024,
-            sriov: true,
-            ..RequiredMachine::default()
-        };
+        let asked =
+            RequiredMachine { cpu: 8, memory_mib: 1024, sriov: true, ..RequiredMachine::default() };
         let known = MachineProperties {
             cpu: Some(8),
             memory_mib: Some(512),
@@ -549,10 +477,7 @@ mod tests {
             lacks(&MachineProperties::default(), &asked),
             [UnmetRequirement::Unknown, UnmetRequirement::Sriov]
         );
-        assert_eq!(
-            lacks(&MachineProperties::default(), &RequiredMachine::default()),
-            []
-        );
+        assert_eq!(lacks(&MachineProperties::default(), &RequiredMachine::default()), []);
     }
 
     #[test]
@@ -560,16 +485,10 @@ mod tests {
         let mac = |text: &str| text.parse::<MacAddress>().unwrap();
         let nic = |text: &str, address: Option<&str>| NetworkCard {
             mac: mac(text),
-            addresses: address
-                .iter()
-                .map(|address| address.parse().unwrap())
-                .collect(),
+            addresses: address.iter().map(|address| address.parse().unwrap()).collect(),
         };
-        let (bare, booting, other) = (
-            "52:54:00:00:00:01",
-            "52:54:00:00:00:02",
-            "52:54:00:00:00:03",
-        );
+        let (bare, booting, other) =
+            ("52:54:00:00:00:01", "52:54:00:00:00:02", "52:54:00:00:00:03");
         let machine = MachineProperties {
             boot_mac: Some(mac(booting)),
             nics: vec![

@@ -46,17 +46,11 @@ impl MaintenanceMark {
     ) -> Result<Self, Finding> {
         if reason.trim().is_empty() {
             let message = format!("the annotation `{MAINTENANCE}` of host {host} has no reason");
-            return Err(Finding::new(Code::InvalidMark, message)
-                .at(place)
-                .help(format!(
-                    "write the reason as its value, such as `{MAINTENANCE}: \"new memory\"`"
-                )));
+            return Err(Finding::new(Code::InvalidMark, message).at(place).help(format!(
+                "write the reason as its value, such as `{MAINTENANCE}: \"new memory\"`"
+            )));
         }
-        Ok(Self {
-            reason: reason.trim().into(),
-            until: None,
-            place,
-        })
+        Ok(Self { reason: reason.trim().into(), until: None, place })
     }
 }
 
@@ -89,11 +83,7 @@ pub(super) fn idle_marks(
         let route = |field: &'static str| vec!["maintenance".into(), index.into(), field.into()];
         let is_idle = !labels.iter().any(|labels| mark.selects(labels));
         if !mark.labels.is_empty() && is_idle {
-            report(
-                index + 1,
-                "has labels that no host has".to_owned(),
-                route("labels"),
-            );
+            report(index + 1, "has labels that no host has".to_owned(), route("labels"));
         }
         let unknown = mark.hosts.iter().enumerate();
         for (at, host) in unknown.filter(|(_, host)| !is_known(host)) {

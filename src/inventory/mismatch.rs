@@ -49,16 +49,9 @@ impl Mismatch {
     pub fn point(&self, mut finding: Finding, selector: &DocumentField) -> Finding {
         for (index, unmet) in self.unmet.iter().enumerate() {
             let field = selector.below(unmet.route.iter().cloned());
-            let place = if unmet.by_key {
-                field.origin.key(field.route)
-            } else {
-                field.place()
-            };
-            finding = if index == 0 {
-                finding.at(place)
-            } else {
-                finding.see(place, unmet.what.clone())
-            };
+            let place = if unmet.by_key { field.origin.key(field.route) } else { field.place() };
+            finding =
+                if index == 0 { finding.at(place) } else { finding.see(place, unmet.what.clone()) };
         }
         finding
     }
@@ -103,13 +96,8 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
     // Every requirement is met by some host. The one that most often fails alone is the likely
     // mistake.
     let most = only_unmet.iter().copied().max().unwrap_or_default();
-    let Some(index) = only_unmet
-        .iter()
-        .position(|count| *count == most && most > 0)
-    else {
-        return Some(Mismatch {
-            unmet: vec![none_at_once(&requirements, &met)],
-        });
+    let Some(index) = only_unmet.iter().position(|count| *count == most && most > 0) else {
+        return Some(Mismatch { unmet: vec![none_at_once(&requirements, &met)] });
     };
     let (route, requirement) = &requirements[index];
     let meets_others = |host: &&Host| {
@@ -119,10 +107,8 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
             .all(|(other, (_, others))| other == index || others.matches(&host.labels))
     };
     let others: Vec<&Host> = hosts.iter().filter(meets_others).collect();
-    let (count, verb) = (
-        counted(others.len(), "host"),
-        if others.len() == 1 { "meets" } else { "meet" },
-    );
+    let (count, verb) =
+        (counted(others.len(), "host"), if others.len() == 1 { "meets" } else { "meet" });
     Some(Mismatch {
         unmet: vec![UnmetLabel {
             route: route.clone(),
@@ -147,11 +133,7 @@ fn requirements(selector: &Selector) -> Vec<(Vec<RouteStep>, Expression)> {
             vec!["matchExpressions".into(), (expressions - 1).into()]
         }
     };
-    selector
-        .clone()
-        .into_iter()
-        .map(|expression| (route(&expression), expression))
-        .collect()
+    selector.clone().into_iter().map(|expression| (route(&expression), expression)).collect()
 }
 
 /// Explains requirements that some host meets each, while every host fails two or more.
@@ -214,10 +196,7 @@ fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
     }
     let intended = intended(&wanted, &there)
         .map_or(String::new(), |value| format!(": did you mean `{value}`?"));
-    Some(format!(
-        "hosts have `{key}` with {}{intended}",
-        listed(&there)
-    ))
+    Some(format!("hosts have `{key}` with {}{intended}", listed(&there)))
 }
 
 /// Returns the existing value that a wanted value probably misspells; `None` if one of the wanted
@@ -226,9 +205,7 @@ fn intended<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
     if wanted.iter().any(|value| there.contains(value)) {
         return None;
     }
-    wanted
-        .iter()
-        .find_map(|value| alike(value, there.iter().copied()))
+    wanted.iter().find_map(|value| alike(value, there.iter().copied()))
 }
 
 /// Returns the label that was probably meant: one with the same name under another prefix, or one
@@ -261,22 +238,11 @@ fn values<'a>(key: &str, hosts: &[&'a Host]) -> Vec<&'a str> {
 
 /// Lists values: ``the value `a` ``, ``the values `a`, `b` and 3 more``.
 fn listed(values: &[&str]) -> String {
-    let shown: Vec<String> = values
-        .iter()
-        .take(VALUES_SHOWN)
-        .map(|value| format!("`{value}`"))
-        .collect();
+    let shown: Vec<String> =
+        values.iter().take(VALUES_SHOWN).map(|value| format!("`{value}`")).collect();
     let more = values.len().saturating_sub(VALUES_SHOWN);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    format!(
-        "the value{} {}{more}",
-        if values.len() == 1 { "" } else { "s" },
-        shown.join(", ")
-    )
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("the value{} {}{more}", if values.len() == 1 { "" } else { "s" }, shown.join(", "))
 }
 
 #[cfg(test)]
@@ -302,16 +268,8 @@ mod tests {
         let selector =
             crate::request::selector::check(&yaml_serde::from_str(selector).unwrap()).unwrap();
         let found = mismatch(&site.inventory.hosts, &selector)?;
-        let routes = found
-            .unmet
-            .iter()
-            .map(|unmet| unmet.route.clone())
-            .collect();
-        Some((
-            found.what().to_owned(),
-            found.hints().map(str::to_owned).collect(),
-            routes,
-        ))
+        let routes = found.unmet.iter().map(|unmet| unmet.route.clone()).collect();
+        Some((found.what().to_owned(), found.hints().map(str::to_owned).collect(), routes))
     }
 
     const FLEET: [&str; 3] = [
@@ -322,11 +280,8 @@ mod tests {
 
     #[test]
     fn a_label_under_another_prefix_is_found() {
-        let (what, hints, routes) = said(
-            &FLEET,
-            "matchLabels: {airshipit.org/flavor: worker, rack: r1}",
-        )
-        .unwrap();
+        let (what, hints, routes) =
+            said(&FLEET, "matchLabels: {airshipit.org/flavor: worker, rack: r1}").unwrap();
 
         assert_eq!(what, "no host has the label `airshipit.org/flavor`");
         assert_eq!(
@@ -336,10 +291,7 @@ mod tests {
               mean that?"
             ]
         );
-        assert_eq!(
-            routes,
-            [vec!["matchLabels".into(), "airshipit.org/flavor".into()]]
-        );
+        assert_eq!(routes, [vec!["matchLabels".into(), "airshipit.org/flavor".into()]]);
     }
 
     #[test]
@@ -359,10 +311,7 @@ mod tests {
             {key: vino.airshipit.org/flavor, operator: In, values: [gpu, ControlPlane]}]";
         let (what, hints, routes) = said(&FLEET, selector).unwrap();
 
-        assert_eq!(
-            what,
-            "no host meets `vino.airshipit.org/flavor in (ControlPlane,gpu)`"
-        );
+        assert_eq!(what, "no host meets `vino.airshipit.org/flavor in (ControlPlane,gpu)`");
         assert_eq!(
             hints,
             [
@@ -370,10 +319,7 @@ mod tests {
               `control-plane`?"
             ]
         );
-        assert_eq!(
-            routes,
-            [vec![RouteStep::from("matchExpressions"), 1.into()]]
-        );
+        assert_eq!(routes, [vec![RouteStep::from("matchExpressions"), 1.into()]]);
     }
 
     #[test]
@@ -381,10 +327,7 @@ mod tests {
         let selector = "matchLabels: {vino.airshipit.org/flavor: control-plane, rack: r2}";
         let (what, hints, _) = said(&FLEET, selector).unwrap();
 
-        assert_eq!(
-            what,
-            "none of the 1 host that meets its other requirements has `rack: r2`"
-        );
+        assert_eq!(what, "none of the 1 host that meets its other requirements has `rack: r2`");
         assert_eq!(hints, ["hosts have `rack` with the value `r1`"]);
     }
 
@@ -394,10 +337,7 @@ mod tests {
         let (what, hints, routes) = said(&["a: x", "b: x", "b: x", "c: x"], selector).unwrap();
 
         assert_eq!(what, "no host meets all of its requirements at once");
-        assert_eq!(
-            hints,
-            ["1 host meets `a=x`, 2 hosts meet `b=x`, 1 host meets `c=x`"]
-        );
+        assert_eq!(hints, ["1 host meets `a=x`, 2 hosts meet `b=x`, 1 host meets `c=x`"]);
         assert_eq!(routes, [Vec::new()]);
     }
 

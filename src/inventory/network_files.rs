@@ -49,16 +49,8 @@ impl<'a> PlainFiles<'a> {
             let stem = file.file_stem().unwrap_or_default();
             STEMS.iter().any(|end| stem.ends_with(end)) || named.contains(stem)
         };
-        let files = files
-            .iter()
-            .map(Utf8PathBuf::as_path)
-            .filter(may_be)
-            .collect();
-        Self {
-            repo,
-            files,
-            hosts: directory_hosts,
-        }
+        let files = files.iter().map(Utf8PathBuf::as_path).filter(may_be).collect();
+        Self { repo, files, hosts: directory_hosts }
     }
 
     /// Returns the network data in a file beside a host.
@@ -123,22 +115,13 @@ pub(crate) fn generated(
     let mut wanted: HashSet<String> = HashSet::new();
     for key in hosts.iter().flat_map(|host| &host.names) {
         // The name may end in the hash that kustomize appends.
-        wanted.extend(
-            key.name
-                .as_str()
-                .rsplit_once('-')
-                .map(|(base, _)| base.to_owned()),
-        );
+        wanted.extend(key.name.as_str().rsplit_once('-').map(|(base, _)| base.to_owned()));
         wanted.insert(key.name.to_string());
     }
     let mut held = Vec::new();
     let mut read: BTreeMap<Utf8PathBuf, Option<String>> = BTreeMap::new();
     for generated in builds.generated() {
-        let Some(name) = generated
-            .generator
-            .name
-            .as_deref()
-            .filter(|name| wanted.contains(*name))
+        let Some(name) = generated.generator.name.as_deref().filter(|name| wanted.contains(*name))
         else {
             continue;
         };
@@ -150,11 +133,9 @@ pub(crate) fn generated(
         };
         let place = generated.place(list, index);
         let mut text = |file: &Utf8Path| {
-            let read = read
-                .entry(file.to_owned())
-                .or_insert_with(|| repo.plain_text(file).ok().flatten());
-            read.clone()
-                .ok_or_else(|| NetworkDataError::NoFile(file.to_owned()))
+            let read =
+                read.entry(file.to_owned()).or_insert_with(|| repo.plain_text(file).ok().flatten());
+            read.clone().ok_or_else(|| NetworkDataError::NoFile(file.to_owned()))
         };
         let data = match value {
             GeneratorValue::Literal(value) => read_value(value, false, || EncryptedValue::Rendered),
@@ -167,21 +148,14 @@ pub(crate) fn generated(
                 }),
         };
         for reach in generated.reaches {
-            let given = reach
-                .effect
-                .namespace
-                .as_ref()
-                .map(|(namespace, _)| namespace.clone());
+            let given = reach.effect.namespace.as_ref().map(|(namespace, _)| namespace.clone());
             let namespace = given
                 .or_else(|| generated.generator.namespace.clone())
                 .or_else(|| namespace(generated.origin));
             let Ok(namespace) = namespace.as_deref().unwrap_or("default").parse() else {
                 continue;
             };
-            let key = SecretKey {
-                namespace,
-                name: name.clone(),
-            };
+            let key = SecretKey { namespace, name: name.clone() };
             held.push(LocatedNetworkData::generated(
                 key,
                 place.clone(),

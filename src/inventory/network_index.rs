@@ -47,10 +47,7 @@ impl BySecret {
             }
             Entry::Occupied(entry) => entry.into_mut(),
         };
-        match alike
-            .iter_mut()
-            .find(|other| other.holder.is_like(&one.holder))
-        {
+        match alike.iter_mut().find(|other| other.holder.is_like(&one.holder)) {
             None => alike.push(one),
             Some(other) if !other.is_declared && one.is_declared => *other = one,
             Some(other) if other.is_declared && !one.is_declared => {}
@@ -110,16 +107,11 @@ impl Networks {
         decrypt: bool,
         findings: &mut Vec<Finding>,
     ) -> Self {
-        let BySecret {
-            mut held,
-            mut duplicates,
-        } = by_secret;
+        let BySecret { mut held, mut duplicates } = by_secret;
         // Generators that merge into or replace another object come first.
         for alike in held.values_mut() {
             alike.sort_by(|a, b| {
-                b.overrides
-                    .cmp(&a.overrides)
-                    .then_with(|| a.holder.cmp(&b.holder))
+                b.overrides.cmp(&a.overrides).then_with(|| a.holder.cmp(&b.holder))
             });
         }
         let plain = PlainFiles::new(repo, files, hosts);
@@ -193,10 +185,7 @@ impl Networks {
         let mut unnamed: Vec<UnnamedNetworkData> = secrets
             .clone()
             .filter(|(key, _, held)| !named.contains(key) && !held.is_live && has_networks(held))
-            .map(|(key, origin, _)| UnnamedNetworkData {
-                key: key.clone(),
-                origin: origin.clone(),
-            })
+            .map(|(key, origin, _)| UnnamedNetworkData { key: key.clone(), origin: origin.clone() })
             .collect();
         if unnamed.is_empty() {
             return unnamed;
@@ -209,9 +198,7 @@ impl Networks {
             .map(|(_, origin, _)| place(origin))
             .collect();
         unnamed.sort_by(|a, b| {
-            place(&a.origin)
-                .cmp(&place(&b.origin))
-                .then_with(|| a.key.cmp(&b.key))
+            place(&a.origin).cmp(&place(&b.origin)).then_with(|| a.key.cmp(&b.key))
         });
         unnamed.retain(|secret| seen.insert(place(&secret.origin)));
         unnamed
@@ -227,38 +214,22 @@ impl Networks {
         // A name with such an ending may also be written by hand, so a generator must have the base
         // name.
         let is_hash = hash.len() == HASH
-            && hash
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+            && hash.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
         let base: ObjectName = base.parse().ok().filter(|_| is_hash)?;
-        let base = SecretKey {
-            namespace: name.namespace.clone(),
-            name: base,
-        };
+        let base = SecretKey { namespace: name.namespace.clone(), name: base };
         let is_generated =
             |held: &LocatedNetworkData| matches!(held.holder, NetworkDataHolder::Generator(_));
-        self.held
-            .get(&base)?
-            .iter()
-            .any(is_generated)
-            .then_some(base)
+        self.held.get(&base)?.iter().any(is_generated).then_some(base)
     }
 
     /// Returns the network data that a host refers to or that is beside it, with findings about it.
     pub(crate) fn network(&self, host: &ReferringHost<'_>) -> (ReadNetworkData, Vec<Finding>) {
         let names = &host.names;
-        let keyed = names
-            .iter()
-            .find_map(|name| self.held.get(&self.key_of(name)?));
-        let all: Vec<&LocatedNetworkData> = keyed
-            .into_iter()
-            .flatten()
-            .chain(self.beside.get(host.key))
-            .collect();
+        let keyed = names.iter().find_map(|name| self.held.get(&self.key_of(name)?));
+        let all: Vec<&LocatedNetworkData> =
+            keyed.into_iter().flatten().chain(self.beside.get(host.key)).collect();
         let Some(first) = all.first() else {
-            let keyless = names
-                .iter()
-                .find_map(|name| Some((name, self.keyless.get(name)?)));
+            let keyless = names.iter().find_map(|name| Some((name, self.keyless.get(name)?)));
             let network = match (keyless, names.first()) {
                 (Some((name, keyless)), _) if keyless.keys.contains(NMSTATE) => {
                     ReadNetworkData::OtherFormat(NetworkDataHolder::Secret(name.clone()), NMSTATE)
@@ -273,12 +244,7 @@ impl Networks {
         };
         let mut findings: Vec<Finding> = unreadable(host.key, first).into_iter().collect();
         let differs = |other: &&&LocatedNetworkData| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);
-        if let Some(other) = all
-            .iter()
-            .skip(1)
-            .find(differs)
-            .filter(|_| !first.overrides)
-        {
+        if let Some(other) = all.iter().skip(1).find(differs).filter(|_| !first.overrides) {
             findings.push(
                 Finding::new(
                     Code::NetworkDataDiffers,
@@ -352,13 +318,6 @@ fn unreadable(host: &HostKey, held: &LocatedNetworkData) -> Option<Finding> {
             "add the file, or fix the path, which is relative to the kustomization".to_owned()
         }
     };
-    let message = format!(
-        "host {host} has network data in {}, which {error}",
-        held.holder
-    );
-    Some(
-        Finding::new(Code::InvalidNetworkData, message)
-            .at(held.place())
-            .help(help),
-    )
+    let message = format!("host {host} has network data in {}, which {error}", held.holder);
+    Some(Finding::new(Code::InvalidNetworkData, message).at(held.place()).help(help))
 }

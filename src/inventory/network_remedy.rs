@@ -49,17 +49,9 @@ pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
              {secret} is not in the base cluster"
         )),
         ReadNetworkData::Keyless(secret, keyless) => {
-            let shown: Vec<String> = keyless
-                .keys
-                .iter()
-                .take(KEYS_SHOWN)
-                .map(|key| format!("`{key}`"))
-                .collect();
-            let has = if shown.is_empty() {
-                "no key".to_owned()
-            } else {
-                shown.join(", ")
-            };
+            let shown: Vec<String> =
+                keyless.keys.iter().take(KEYS_SHOWN).map(|key| format!("`{key}`")).collect();
+            let has = if shown.is_empty() { "no key".to_owned() } else { shown.join(", ") };
             Some(format!(
                 "put the network data of the Secret {secret} under the key `networkData`; it has {has}"
             ))

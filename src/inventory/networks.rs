@@ -203,22 +203,18 @@ pub(crate) fn value(
     object: &NetworkDataSecret,
 ) -> Option<([&'static str; 2], &str, bool)> {
     let fields = match kind {
-        HolderKind::Secret => [
-            ("stringData", &object.string_data, false),
-            ("data", &object.data, true),
-        ],
-        HolderKind::ConfigMap => [
-            ("data", &object.data, false),
-            ("binaryData", &object.binary_data, true),
-        ],
+        HolderKind::Secret => {
+            [("stringData", &object.string_data, false), ("data", &object.data, true)]
+        }
+        HolderKind::ConfigMap => {
+            [("data", &object.data, false), ("binaryData", &object.binary_data, true)]
+        }
     };
     let mut values = fields
         .into_iter()
         .filter_map(|(field, values, encoded)| Some((field, values.as_ref()?, encoded)));
     values.find_map(|(field, values, encoded)| {
-        let mut named = SECRET_KEYS
-            .into_iter()
-            .zip([&values.network_data, &values.value]);
+        let mut named = SECRET_KEYS.into_iter().zip([&values.network_data, &values.value]);
         named.find_map(|(name, value)| Some(([field, name], value.as_deref()?, encoded)))
     })
 }
@@ -242,11 +238,7 @@ pub(crate) struct NetworkDataObject {
 impl NetworkDataObject {
     /// Extracts the network data of an object.
     pub(crate) fn new(kind: HolderKind, origin: &Origin, object: NetworkDataSecret) -> Self {
-        let sealed = || match (
-            origin.is_rendered(),
-            origin.made_for(),
-            &object.metadata.name,
-        ) {
+        let sealed = || match (origin.is_rendered(), origin.made_for(), &object.metadata.name) {
             (true, None, _) | (.., None) => EncryptedValue::Rendered,
             // A build may give it another namespace than its file does.
             (_, Some(_), Some(name)) => {
@@ -374,10 +366,7 @@ pub(crate) fn kept_secret(
 /// Returns the route of the field that names a host's network data, or should name it.
 pub(crate) fn field(spec: Option<&host::BareMetalHostSpec>) -> &'static [&'static str] {
     let named = |reference: &host::NamespacedReference| {
-        reference
-            .name
-            .as_deref()
-            .is_some_and(|name| !name.is_empty())
+        reference.name.as_deref().is_some_and(|name| !name.is_empty())
     };
     match spec {
         Some(spec)
@@ -407,27 +396,14 @@ impl<'a> ReferringHost<'a> {
         file: Option<&'a Utf8Path>,
     ) -> Self {
         let names = spec.map(|spec| names(key, spec)).unwrap_or_default();
-        Self {
-            key,
-            spec,
-            file,
-            names,
-        }
+        Self { key, spec, file, names }
     }
 
     /// Returns the Secret with network data for inspection. It counts as used even if another one
     /// gives the addresses.
     pub(super) fn for_inspection(&self) -> Option<SecretKey> {
-        let name = self
-            .spec?
-            .preprovisioning_network_data_name
-            .as_deref()?
-            .parse()
-            .ok()?;
-        Some(SecretKey {
-            namespace: self.key.namespace.clone(),
-            name,
-        })
+        let name = self.spec?.preprovisioning_network_data_name.as_deref()?.parse().ok()?;
+        Some(SecretKey { namespace: self.key.namespace.clone(), name })
     }
 }
 
@@ -442,21 +418,12 @@ fn names(key: &HostKey, spec: &host::BareMetalHostSpec) -> Vec<SecretKey> {
     let Some(Ok(name)) = name.map(str::parse) else {
         return Vec::new();
     };
-    let namespace = reference
-        .and_then(|reference| reference.namespace.as_deref())
-        .map(str::parse);
-    let own = SecretKey {
-        namespace: key.namespace.clone(),
-        name,
-    };
+    let namespace = reference.and_then(|reference| reference.namespace.as_deref()).map(str::parse);
+    let own = SecretKey { namespace: key.namespace.clone(), name };
     match namespace {
-        Some(Ok(namespace)) if namespace != own.namespace => vec![
-            SecretKey {
-                namespace,
-                ..own.clone()
-            },
-            own,
-        ],
+        Some(Ok(namespace)) if namespace != own.namespace => {
+            vec![SecretKey { namespace, ..own.clone() }, own]
+        }
         _ => vec![own],
     }
 }

@@ -59,11 +59,7 @@ fn invalid_bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
 /// Reports credentials in BMC addresses, which Metal3 and jump hosts ignore: they log in by the
 /// Secret in `credentialsName`. No part of the address is shown.
 fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
-    let has_user = |host: &&Host| {
-        host.bmc
-            .as_ref()
-            .is_some_and(|bmc| host::has_user(&bmc.address))
-    };
+    let has_user = |host: &&Host| host.bmc.as_ref().is_some_and(|bmc| host::has_user(&bmc.address));
     let hosts: Vec<&Host> = hosts.iter().filter(has_user).collect();
     let message = format!("{} credentials in the BMC address", in_number(&hosts)?);
     let finding = Finding::new(Code::UserInBmcAddress, message).help(
@@ -71,10 +67,7 @@ fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
          the Secret that spec.bmc.credentialsName names",
     );
     Some(hosts.iter().fold(finding, |finding, host| {
-        finding.see(
-            host.origin.at(["spec", "bmc", "address"]),
-            host.key.to_string(),
-        )
+        finding.see(host.origin.at(["spec", "bmc", "address"]), host.key.to_string())
     }))
 }
 

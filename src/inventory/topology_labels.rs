@@ -17,16 +17,12 @@ impl TopologyDomain {
     /// Returns its labels in 2020, in 2021 and in treasuremap.
     fn known(self) -> [&'static str; 3] {
         match self {
-            TopologyDomain::Rack => [
-                "sip.airshipit.org/rack",
-                "vino.airshipit.org/rack",
-                "airshipit.org/rack",
-            ],
-            TopologyDomain::Host => [
-                "sip.airshipit.org/server",
-                "vino.airshipit.org/host",
-                "airshipit.org/server",
-            ],
+            TopologyDomain::Rack => {
+                ["sip.airshipit.org/rack", "vino.airshipit.org/rack", "airshipit.org/rack"]
+            }
+            TopologyDomain::Host => {
+                ["sip.airshipit.org/server", "vino.airshipit.org/host", "airshipit.org/server"]
+            }
         }
     }
 
@@ -52,11 +48,8 @@ impl<'a> TopologyLabels<'a> {
         settings: &'a TopologySettings,
         hosts: impl Iterator<Item = &'h std::collections::BTreeMap<String, String>>,
     ) -> Self {
-        let mut missing: Vec<&'static str> = TopologyDomain::Rack
-            .known()
-            .into_iter()
-            .chain(TopologyDomain::Host.known())
-            .collect();
+        let mut missing: Vec<&'static str> =
+            TopologyDomain::Rack.known().into_iter().chain(TopologyDomain::Host.known()).collect();
         let mut present = BTreeSet::new();
         for labels in hosts {
             missing.retain(|label| {
@@ -80,11 +73,8 @@ impl<'a> TopologyLabels<'a> {
             return Ok(label.clone());
         }
         let noun = domain.noun();
-        let known: Vec<&str> = domain
-            .known()
-            .into_iter()
-            .filter(|label| self.present.contains(label))
-            .collect();
+        let known: Vec<&str> =
+            domain.known().into_iter().filter(|label| self.present.contains(label)).collect();
         let help = format!("name the label in {FILE}: `topology: {{{noun}: KEY}}`");
         match known.as_slice() {
             [label] => Ok((*label).to_owned()),

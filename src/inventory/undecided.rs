@@ -28,19 +28,12 @@ impl fmt::Display for VariableValue {
 impl VariableValue {
     /// Finds the first value that assignment depends on and that has a variable.
     pub(crate) fn in_document(document: &HostDocument) -> Option<Self> {
-        let labels = document
-            .host
-            .metadata
-            .labels
-            .iter()
-            .flatten()
-            .flat_map(|(key, value)| {
-                [key.as_str(), value.as_str()].map(|text| (key.as_str(), text))
-            });
+        let labels = document.host.metadata.labels.iter().flatten().flat_map(|(key, value)| {
+            [key.as_str(), value.as_str()].map(|text| (key.as_str(), text))
+        });
         let spec = document.host.spec.as_ref();
-        let address = spec
-            .and_then(|spec| spec.bmc.as_ref())
-            .map(|bmc| ("bmc.address", &*bmc.address));
+        let address =
+            spec.and_then(|spec| spec.bmc.as_ref()).map(|bmc| ("bmc.address", &*bmc.address));
         let mac = spec.and_then(|spec| spec.boot_mac_address.as_deref());
         let mac = mac.map(|mac| ("bootMACAddress", mac));
         labels.chain(address).chain(mac).find_map(|(field, value)| {

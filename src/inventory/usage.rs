@@ -37,11 +37,7 @@ pub struct HostConsumer {
 
 impl fmt::Display for HostConsumer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            kind,
-            namespace,
-            name,
-        } = self;
+        let Self { kind, namespace, name } = self;
         match name {
             Some(name) => write!(f, "{kind} {namespace}/{name}"),
             None => write!(f, "{kind} without a name in {namespace}"),
@@ -62,10 +58,9 @@ impl fmt::Display for HostUsage {
             HostUsage::NodeReuse(owner) if owner.is_empty() => {
                 write!(f, "is kept for a Machine by the label {NODE_REUSE}")
             }
-            HostUsage::NodeReuse(owner) => write!(
-                f,
-                "is kept for Machines of {owner} by the label {NODE_REUSE}"
-            ),
+            HostUsage::NodeReuse(owner) => {
+                write!(f, "is kept for Machines of {owner} by the label {NODE_REUSE}")
+            }
         }
     }
 }
@@ -74,12 +69,8 @@ impl HostUsage {
     /// Returns every usage in a host's document, the consumer first.
     pub(crate) fn all_of(document: &HostDocument) -> impl Iterator<Item = HostUsage> {
         let spec = document.host.spec.as_ref();
-        let label = document
-            .host
-            .metadata
-            .labels
-            .as_ref()
-            .and_then(|labels| labels.get(NODE_REUSE));
+        let label =
+            document.host.metadata.labels.as_ref().and_then(|labels| labels.get(NODE_REUSE));
         let spec_usage = |is: fn(&BareMetalHostSpec) -> bool, usage: HostUsage| {
             spec.is_some_and(is).then_some(usage)
         };
@@ -90,10 +81,7 @@ impl HostUsage {
                 HostUsage::ExternallyProvisioned,
             ),
             spec_usage(BareMetalHostSpec::has_image, HostUsage::Image),
-            spec_usage(
-                BareMetalHostSpec::has_custom_deploy,
-                HostUsage::CustomDeploy,
-            ),
+            spec_usage(BareMetalHostSpec::has_custom_deploy, HostUsage::CustomDeploy),
             label.map(|owner| HostUsage::NodeReuse(owner.clone())),
         ]
         .into_iter()

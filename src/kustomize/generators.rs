@@ -28,18 +28,12 @@ impl ReachedGenerator<'_> {
 
     /// Returns the place of an entry in one of the generator's lists.
     pub fn place(&self, list: &str, index: usize) -> Place {
-        self.origin.at([
-            RouteStep::from(self.list),
-            self.index.into(),
-            list.into(),
-            index.into(),
-        ])
+        self.origin.at([RouteStep::from(self.list), self.index.into(), list.into(), index.into()])
     }
 
     /// Returns the place of the generated object's name.
     pub fn place_of_name(&self) -> Place {
-        self.origin
-            .at([RouteStep::from(self.list), self.index.into(), "name".into()])
+        self.origin.at([RouteStep::from(self.list), self.index.into(), "name".into()])
     }
 
     /// Resolves a file of the generator relative to the repo's root.

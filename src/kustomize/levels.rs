@@ -53,15 +53,8 @@ impl Builds {
     ) -> HashMap<Utf8PathBuf, Vec<FileReach>> {
         let mut reached = HashMap::new();
         if let Some(node) = self.nodes.get(directory) {
-            let reach = FileReach {
-                root: usize::MAX,
-                effect: NameEffect::default(),
-            };
-            walk(
-                &self.nodes,
-                children(&self.nodes, node, components, reach),
-                &mut reached,
-            );
+            let reach = FileReach { root: usize::MAX, effect: NameEffect::default() };
+            walk(&self.nodes, children(&self.nodes, node, components, reach), &mut reached);
         }
         reached
     }
@@ -94,13 +87,10 @@ impl Builds {
         hosts: &HashSet<&Utf8Path>,
         built: impl Iterator<Item = &'a Utf8Path>,
     ) -> Option<(&'a Arc<Utf8Path>, Place, &'static str)> {
-        let built: BTreeSet<&Utf8Path> = built
-            .flat_map(|directory| self.made_of(directory))
-            .collect();
+        let built: BTreeSet<&Utf8Path> =
+            built.flat_map(|directory| self.made_of(directory)).collect();
         let reaches_hosts = |directory: &Utf8Path| {
-            self.below(directory)
-                .keys()
-                .any(|file| hosts.contains(file.as_path()))
+            self.below(directory).keys().any(|file| hosts.contains(file.as_path()))
         };
         self.nodes.iter().find_map(|(directory, node)| {
             let text = |path: &str| repo.text(&join(directory, path)?);
@@ -124,29 +114,20 @@ impl Builds {
         let mut seen: BTreeSet<Utf8PathBuf> = BTreeSet::new();
         // The set ends the descent in a cycle.
         while seen.insert(lowest.clone()) {
-            let resources = self
-                .nodes
-                .get(&lowest)
-                .map(|node| node.resources.as_slice())
-                .unwrap_or_default();
+            let resources =
+                self.nodes.get(&lowest).map(|node| node.resources.as_slice()).unwrap_or_default();
             let reaches_all = |directory: &&Utf8PathBuf| {
-                self.nodes
-                    .get(*directory)
-                    .is_some_and(|node| !node.is_component())
-                    && {
-                        let reached = self.below(directory);
-                        files.iter().all(|file| reached.contains_key(*file))
-                    }
+                self.nodes.get(*directory).is_some_and(|node| !node.is_component()) && {
+                    let reached = self.below(directory);
+                    files.iter().all(|file| reached.contains_key(*file))
+                }
             };
             let Some(lower) = resources.iter().find(reaches_all) else {
                 break;
             };
             lowest = lower.clone();
         }
-        let components = self
-            .nodes
-            .get(&lowest)
-            .map_or(0, |node| node.components.len());
+        let components = self.nodes.get(&lowest).map_or(0, |node| node.components.len());
         (lowest, components)
     }
 
@@ -192,11 +173,7 @@ impl Builds {
                 components += usize::from(entry.list == "components");
                 if path.starts_with(top) {
                     let (directory, place) = (directory.as_path(), entry.place);
-                    let listing = Listing {
-                        directory,
-                        place,
-                        among,
-                    };
+                    let listing = Listing { directory, place, among };
                     found.push((path, listing));
                 }
             }

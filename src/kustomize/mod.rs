@@ -90,13 +90,8 @@ struct KustomizationNode {
 impl NameEffect {
     /// Returns the effect of a kustomization's own fields.
     fn from_kustomization(kustomization: &Kustomization, file: &Arc<Utf8Path>) -> Self {
-        let namespace = kustomization
-            .namespace
-            .clone()
-            .filter(|namespace| !namespace.is_empty());
-        NameEffect {
-            namespace: namespace.map(|namespace| (namespace, file.clone())),
-        }
+        let namespace = kustomization.namespace.clone().filter(|namespace| !namespace.is_empty());
+        NameEffect { namespace: namespace.map(|namespace| (namespace, file.clone())) }
     }
 
     /// Returns the namespace that a build sets.
@@ -146,21 +141,13 @@ fn join_effects(nodes: &mut BTreeMap<Utf8PathBuf, KustomizationNode>) {
             };
             if leave {
                 let mut effect = node.own.clone();
-                let components = node
-                    .components
-                    .iter()
-                    .rev()
-                    .filter_map(|component| nodes.get(component));
+                let components =
+                    node.components.iter().rev().filter_map(|component| nodes.get(component));
                 components.for_each(|component| effect.after(&component.as_component));
-                nodes
-                    .entry(directory)
-                    .and_modify(|node| node.as_component = effect);
+                nodes.entry(directory).and_modify(|node| node.as_component = effect);
             } else if entered.insert(directory.clone()) {
-                let components: Vec<(Utf8PathBuf, bool)> = node
-                    .components
-                    .iter()
-                    .map(|component| (component.clone(), false))
-                    .collect();
+                let components: Vec<(Utf8PathBuf, bool)> =
+                    node.components.iter().map(|component| (component.clone(), false)).collect();
                 pending.push((directory, true));
                 pending.extend(components);
             }
@@ -182,25 +169,16 @@ impl Builds {
             };
             let resources = paths(&[&kustomization.resources, &kustomization.bases]);
             let components = paths(&[&kustomization.components]);
-            let patch_paths = kustomization
-                .patches
-                .iter()
-                .flatten()
-                .filter_map(Patch::path);
+            let patch_paths = kustomization.patches.iter().flatten().filter_map(Patch::path);
             let merge_paths = kustomization.patches_strategic_merge.iter().flatten();
-            patches.extend(
-                patch_paths
-                    .chain(merge_paths)
-                    .filter_map(|path| join(&directory, path)),
-            );
+            patches
+                .extend(patch_paths.chain(merge_paths).filter_map(|path| join(&directory, path)));
             let generates = kustomization.secret_generator.is_some()
                 || kustomization.config_map_generator.is_some();
             let generates = generates.then(|| origin.file.to_path_buf());
             let file = origin.file.clone();
-            let (own, as_component) = (
-                NameEffect::from_kustomization(&kustomization, &file),
-                NameEffect::default(),
-            );
+            let (own, as_component) =
+                (NameEffect::from_kustomization(&kustomization, &file), NameEffect::default());
             let origin_of = origin.clone();
             let node = KustomizationNode {
                 origin: origin_of,
@@ -232,37 +210,21 @@ impl Builds {
             .flat_map(KustomizationNode::listed)
             .filter(|path| nodes.contains_key(*path))
             .collect();
-        let mut builds = Builds {
-            patches,
-            ..Builds::default()
-        };
+        let mut builds = Builds { patches, ..Builds::default() };
         for (directory, node) in &nodes {
             if inner.contains(directory) || node.is_component() {
                 continue;
             }
             let root = builds.roots.len();
-            builds.roots.push(BuildRoot {
-                directory: directory.clone(),
-                file: node.file.clone(),
-            });
-            let reach = FileReach {
-                root,
-                effect: node.own.clone(),
-            };
-            walk(
-                &nodes,
-                children(&nodes, node, usize::MAX, reach),
-                &mut builds.reached,
-            );
+            builds.roots.push(BuildRoot { directory: directory.clone(), file: node.file.clone() });
+            let reach = FileReach { root, effect: node.own.clone() };
+            walk(&nodes, children(&nodes, node, usize::MAX, reach), &mut builds.reached);
         }
         findings.extend(cycles(&nodes).into_iter().map(|(node, next)| {
             let listed = node.place_of_listed(next.file.parent().unwrap_or(Utf8Path::new("")));
             Finding::new(
                 Code::BuildRefused,
-                format!(
-                    "`{}` lists itself, directly or through other kustomizations",
-                    node.file
-                ),
+                format!("`{}` lists itself, directly or through other kustomizations", node.file),
             )
             .at(listed.unwrap_or_else(|| Place::File(node.file.clone())))
             .help("remove one of the references; kustomize cannot build a cycle")
@@ -302,17 +264,14 @@ impl Builds {
         match origin.delivered() {
             None => Cow::Borrowed(all),
             Some(delivered) if delivered.is_evaluated => {
-                let reaches = delivered.roots.iter().map(|root| FileReach {
-                    root: *root,
-                    effect: NameEffect::default(),
-                });
+                let reaches = delivered
+                    .roots
+                    .iter()
+                    .map(|root| FileReach { root: *root, effect: NameEffect::default() });
                 Cow::Owned(reaches.collect())
             }
             Some(delivered) => Cow::Owned(
-                all.iter()
-                    .filter(|reach| delivered.roots.contains(&reach.root))
-                    .cloned()
-                    .collect(),
+                all.iter().filter(|reach| delivered.roots.contains(&reach.root)).cloned().collect(),
             ),
         }
     }
@@ -321,20 +280,12 @@ impl Builds {
     pub fn roots_of(&self, directory: &Utf8Path) -> Vec<usize> {
         let has =
             |(_, root): &(usize, &BuildRoot)| self.made_of(&root.directory).contains(directory);
-        self.roots
-            .iter()
-            .enumerate()
-            .filter(has)
-            .map(|(index, _)| index)
-            .collect()
+        self.roots.iter().enumerate().filter(has).map(|(index, _)| index).collect()
     }
 
     /// Returns the outermost kustomizations whose builds list a path below `top`, each by its index.
     pub(crate) fn roots_listing(&self, top: &Utf8Path) -> BTreeSet<usize> {
-        let listed = self
-            .reached
-            .iter()
-            .filter(|(path, _)| path.starts_with(top));
+        let listed = self.reached.iter().filter(|(path, _)| path.starts_with(top));
         let reaches = listed.flat_map(|(_, reaches)| reaches);
         reaches.map(|reach| reach.root).collect()
     }
@@ -346,10 +297,8 @@ impl Builds {
 
     /// Returns the place of `namespace` in a kustomization file.
     pub fn place_of_namespace(&self, file: &Arc<Utf8Path>) -> Place {
-        self.node_of(file).map_or_else(
-            || Place::File(file.clone()),
-            |node| node.origin.at(["namespace"]),
-        )
+        self.node_of(file)
+            .map_or_else(|| Place::File(file.clone()), |node| node.origin.at(["namespace"]))
     }
 
     fn node_of(&self, file: &Utf8Path) -> Option<&KustomizationNode> {
@@ -382,16 +331,10 @@ fn children<'a>(
     // Backwards: a component is changed by itself and by later ones only.
     for component in node.components.iter().take(components).rev() {
         children.push((component, reach.clone()));
-        nodes
-            .get(component)
-            .into_iter()
-            .for_each(|node| reach.effect.after(&node.as_component));
+        nodes.get(component).into_iter().for_each(|node| reach.effect.after(&node.as_component));
     }
     children.extend(
-        node.resources
-            .iter()
-            .chain(&node.generates)
-            .map(|resource| (resource, reach.clone())),
+        node.resources.iter().chain(&node.generates).map(|resource| (resource, reach.clone())),
     );
     children
 }
@@ -486,13 +429,7 @@ mod tests {
         let reach = builds.reach(Utf8Path::new(file));
         reach
             .iter()
-            .map(|reach| {
-                reach
-                    .effect
-                    .namespace
-                    .as_ref()
-                    .map(|(namespace, _)| namespace.clone())
-            })
+            .map(|reach| reach.effect.namespace.as_ref().map(|(namespace, _)| namespace.clone()))
             .collect()
     }
 
@@ -500,19 +437,12 @@ mod tests {
     fn the_outermost_namespace_wins() {
         let (builds, findings) = builds(&[
             ("site", "namespace: outer\nresources: [a.yaml, inner]"),
-            (
-                "site/inner",
-                "namespace: inner\nresources: [b.yaml, ../../shared]",
-            ),
+            ("site/inner", "namespace: inner\nresources: [b.yaml, ../../shared]"),
             ("shared", "resources: [c.yaml]"),
         ]);
         assert!(findings.is_empty());
         for file in ["site/a.yaml", "site/inner/b.yaml", "shared/c.yaml"] {
-            assert_eq!(
-                namespace(&builds, file),
-                [Some("outer".to_owned())],
-                "{file}"
-            );
+            assert_eq!(namespace(&builds, file), [Some("outer".to_owned())], "{file}");
         }
         assert_eq!(builds.roots.len(), 1);
         assert_eq!(builds.root(0).directory, "site");
@@ -533,10 +463,8 @@ mod tests {
 
     #[test]
     fn an_unreached_file_is_in_no_build_and_a_patch_is_no_resource() {
-        let (builds, _) = builds(&[(
-            ".",
-            "resources: [a.yaml]\npatches: [{path: p.yaml}, {patch: x}]",
-        )]);
+        let (builds, _) =
+            builds(&[(".", "resources: [a.yaml]\npatches: [{path: p.yaml}, {patch: x}]")]);
         assert!(builds.reach(Utf8Path::new("b.yaml")).is_empty());
         assert!(builds.is_patch(Utf8Path::new("p.yaml")));
         assert!(!builds.is_patch(Utf8Path::new("a.yaml")));

@@ -49,9 +49,8 @@ impl DecodedType {
 pub(crate) fn refusal(document: &Document<'_>, written: &Value) -> Option<KustomizationRefusal> {
     let plain = PlainScalars::new(document);
     let reader = KustomizationReader { plain: &plain };
-    let refused = reader
-        .check(written, KUSTOMIZATION, &mut Vec::new())
-        .or_else(|| enforced(written));
+    let refused =
+        reader.check(written, KUSTOMIZATION, &mut Vec::new()).or_else(|| enforced(written));
     refused.map(|(why, route, is_key)| {
         let origin = &document.origin;
         let place = if route.is_empty() {
@@ -99,19 +98,13 @@ impl KustomizationReader<'_> {
                 Type::List(_) => "a list",
                 Type::Texts | Type::Labels | Type::Mapping | Type::Object(_) => "a mapping",
             };
-            let why = format!(
-                "`{}` must be {should_be}, found {}",
-                shown(route),
-                found.words()
-            );
+            let why = format!("`{}` must be {should_be}, found {}", shown(route), found.words());
             return Some((why, route.clone(), false));
         }
         match (value, wanted) {
             (Value::Sequence(items), Type::List(wanted)) => {
                 items.iter().enumerate().find_map(|(index, item)| {
-                    within(route, RouteStep::from(index), |route| {
-                        self.check(item, *wanted, route)
-                    })
+                    within(route, RouteStep::from(index), |route| self.check(item, *wanted, route))
                 })
             }
             (Value::Mapping(fields), Type::Object(_) | Type::Texts | Type::Labels) => {
@@ -142,11 +135,7 @@ impl KustomizationReader<'_> {
         match wanted {
             Type::Object(_) => match wanted.field(key).filter(|_| !self.is_switch(key, route)) {
                 Some((_, field_type)) => self.check(value, *field_type, route),
-                None => Some((
-                    format!("unknown field `{}`", shown(route)),
-                    route.clone(),
-                    true,
-                )),
+                None => Some((format!("unknown field `{}`", shown(route)), route.clone(), true)),
             },
             // kustomize writes such a key without quotes and cannot read it back.
             Type::Labels
@@ -207,9 +196,7 @@ fn within<T>(
 fn enforced(written: &Value) -> Option<RefusedValue> {
     let fields = written.as_mapping()?;
     let text = |wanted: &str| {
-        let found = fields
-            .iter()
-            .filter_map(|(key, value)| Some((key.as_str()?, value.as_str()?)));
+        let found = fields.iter().filter_map(|(key, value)| Some((key.as_str()?, value.as_str()?)));
         found
             .filter(|(key, _)| key.eq_ignore_ascii_case(wanted))
             // `encoding/json` uses the last of several keys that differ only in case.
@@ -222,11 +209,7 @@ fn enforced(written: &Value) -> Option<RefusedValue> {
         return Some((why, vec![RouteStep::from(kind_key)], false));
     }
     let (version_key, version) = text("apiVersion");
-    let wanted = if kind == COMPONENT {
-        COMPONENT_API_VERSION
-    } else {
-        API_VERSION
-    };
+    let wanted = if kind == COMPONENT { COMPONENT_API_VERSION } else { API_VERSION };
     if !["", wanted].contains(&version) {
         let why = format!("`apiVersion` must be `{wanted}`, found `{version}`");
         return Some((why, vec![RouteStep::from(version_key)], false));
@@ -250,9 +233,5 @@ fn shown(route: &[RouteStep]) -> String {
             RouteStep::Key(key) => shown.push_str(&format!(".{key}")),
         }
     }
-    if shown.is_empty() {
-        "the kustomization".to_owned()
-    } else {
-        shown
-    }
+    if shown.is_empty() { "the kustomization".to_owned() } else { shown }
 }

@@ -31,11 +31,7 @@ impl Builds {
         directory: &Utf8Path,
     ) -> (Vec<BuildEntry>, BTreeMap<Utf8PathBuf, BuildEntry>) {
         let (mut elsewhere, mut files) = (Vec::new(), BTreeMap::new());
-        for node in self
-            .made_of(directory)
-            .into_iter()
-            .filter_map(|inner| self.nodes.get(inner))
-        {
+        for node in self.made_of(directory).into_iter().filter_map(|inner| self.nodes.get(inner)) {
             for part in node.entries() {
                 match &part.path {
                     None => elsewhere.push(part),
@@ -68,10 +64,7 @@ impl Builds {
         let lists = move |(_, node): &(&Utf8PathBuf, &KustomizationNode)| {
             node.listed().any(|listed| listed == path)
         };
-        self.nodes
-            .iter()
-            .filter(lists)
-            .map(|(directory, _)| directory.as_path())
+        self.nodes.iter().filter(lists).map(|(directory, _)| directory.as_path())
     }
 }
 
@@ -85,19 +78,13 @@ impl KustomizationNode {
             ("components", &self.kustomization.components),
         ];
         lists.into_iter().flat_map(move |(list, entries)| {
-            entries
-                .iter()
-                .flatten()
-                .enumerate()
-                .map(move |(index, entry)| BuildEntry {
-                    place: self
-                        .origin
-                        .at([RouteStep::from(list), RouteStep::from(index)]),
-                    name: entry.clone(),
-                    path: join(own, entry),
-                    by: self.file.to_path_buf(),
-                    list,
-                })
+            entries.iter().flatten().enumerate().map(move |(index, entry)| BuildEntry {
+                place: self.origin.at([RouteStep::from(list), RouteStep::from(index)]),
+                name: entry.clone(),
+                path: join(own, entry),
+                by: self.file.to_path_buf(),
+                list,
+            })
         })
     }
 
@@ -108,9 +95,7 @@ impl KustomizationNode {
         patches.filter_map(move |(index, patch)| {
             let name = patch.path()?.clone();
             Some(BuildEntry {
-                place: self
-                    .origin
-                    .at([RouteStep::from("patches"), RouteStep::from(index)]),
+                place: self.origin.at([RouteStep::from("patches"), RouteStep::from(index)]),
                 path: join(own, &name),
                 name,
                 by: self.file.to_path_buf(),
@@ -125,10 +110,7 @@ impl KustomizationNode {
         let fields = [
             ("generators", has(&kustomization.generators)),
             ("helmCharts", has(&kustomization.helm_charts)),
-            (
-                "helmChartInflationGenerator",
-                has(&kustomization.helm_chart_inflation_generator),
-            ),
+            ("helmChartInflationGenerator", has(&kustomization.helm_chart_inflation_generator)),
         ];
         let present = fields.into_iter().filter(|(_, is_present)| *is_present);
         present.map(|(field, _)| BuildEntry {

@@ -13,10 +13,7 @@ pub(super) fn foreign(site: &Site, plan: &Plan) -> Vec<Finding> {
     if site.clusters.is_empty() {
         return Vec::new();
     }
-    let placements = plan
-        .clusters
-        .values()
-        .flat_map(|placement| placement.values());
+    let placements = plan.clusters.values().flat_map(|placement| placement.values());
     let assigned: HashSet<usize> = placements.flatten().map(|it| it.host).collect();
     let finding = |claimant: &Claimant| {
         let is_assigned = |index: usize| assigned.contains(&index);

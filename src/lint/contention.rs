@@ -26,16 +26,12 @@ pub(super) fn contended(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     // A pool is contained only in pools that have its first kind.
     let mut with_kind: HashMap<usize, Vec<&[usize]>> = HashMap::new();
     for pool in by_pool.keys() {
-        pool.iter()
-            .for_each(|kind| with_kind.entry(*kind).or_default().push(pool));
+        pool.iter().for_each(|kind| with_kind.entry(*kind).or_default().push(pool));
     }
     let mut within: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
     for (pool, sets) in &by_pool {
-        for around in with_kind
-            .get(&pool[0])
-            .into_iter()
-            .flatten()
-            .filter(|around| is_subset(pool, around))
+        for around in
+            with_kind.get(&pool[0]).into_iter().flatten().filter(|around| is_subset(pool, around))
         {
             within.entry(around).or_default().extend(sets);
         }
@@ -64,17 +60,9 @@ fn describe(
     node_sets: &NodeSets<'_>,
     told: &mut BTreeSet<usize>,
 ) -> Option<Finding> {
-    let largest = rivals
-        .iter()
-        .copied()
-        .max_by_key(|set| node_sets.count(set))?;
-    let (hosts, wanted) = (
-        node_sets.count(largest),
-        rivals
-            .iter()
-            .map(|set| set.node_set.wanted())
-            .sum::<usize>(),
-    );
+    let largest = rivals.iter().copied().max_by_key(|set| node_sets.count(set))?;
+    let (hosts, wanted) =
+        (node_sets.count(largest), rivals.iter().map(|set| set.node_set.wanted()).sum::<usize>());
     // A finding about one of the node sets explains the rest.
     let is_told = |set: &&RequestedNodeSet<'_>| {
         set.is_short || exceeds(set, node_sets) || told.contains(&set.pool)
@@ -93,17 +81,9 @@ fn describe(
     .help("request fewer hosts, or select other hosts for one of them");
     for (index, set) in rivals.iter().enumerate() {
         let place = set.node_set.count_at.place();
-        let what = format!(
-            "{} of {} requests {}",
-            set.role,
-            set.cluster.key,
-            set.node_set.wanted()
-        );
-        finding = if index == 0 {
-            finding.at(place)
-        } else {
-            finding.see(place, what)
-        };
+        let what =
+            format!("{} of {} requests {}", set.role, set.cluster.key, set.node_set.wanted());
+        finding = if index == 0 { finding.at(place) } else { finding.see(place, what) };
         if !finding.clusters.contains(&set.cluster.key) {
             finding = finding.for_cluster(&set.cluster.key);
         }

@@ -12,9 +12,7 @@ use crate::text::counted;
 
 /// Finds node sets that request more hosts than match, or more than those hosts have domains.
 pub(super) fn beyond_reach(node_sets: &NodeSets<'_>) -> Vec<Finding> {
-    let open = node_sets
-        .wanting()
-        .filter(|set| !set.is_short && !node_sets.pool(set).is_empty());
+    let open = node_sets.wanting().filter(|set| !set.is_short && !node_sets.pool(set).is_empty());
     open.filter_map(|set| too_few_hosts(set, node_sets).or_else(|| too_few_domains(set, node_sets)))
         .collect()
 }
@@ -33,10 +31,7 @@ fn too_few_hosts(set: &RequestedNodeSet<'_>, node_sets: &NodeSets<'_>) -> Option
         format!("the site has {matching}")
     } else {
         let verb = if matching == 1 { "matches" } else { "match" };
-        format!(
-            "{matching} of the site's {} {verb} its selector",
-            counted(all, "host")
-        )
+        format!("{matching} of the site's {} {verb} its selector", counted(all, "host"))
     };
     Some(describe(set, matching, &why))
 }
@@ -57,10 +52,8 @@ fn too_few_domains(set: &RequestedNodeSet<'_>, node_sets: &NodeSets<'_>) -> Opti
                 return None;
             }
         }
-        let why = format!(
-            "the matching hosts are in {} of `{key}`",
-            counted(domains.len(), "domain")
-        );
+        let why =
+            format!("the matching hosts are in {} of `{key}`", counted(domains.len(), "domain"));
         Some(describe(set, domains.len() + unknown, &why))
     })
 }

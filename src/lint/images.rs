@@ -82,14 +82,9 @@ impl<'a> ImageReference<'a> {
             .map_or((reference, None), |(tagged, digest)| (tagged, Some(digest)));
         // A colon before the last slash separates a registry's port.
         let last = tagged.rsplit('/').next().unwrap_or_default();
-        let (name, tag) = last
-            .split_once(':')
-            .map_or((last, None), |(name, tag)| (name, Some(tag)));
-        Self {
-            name,
-            tag,
-            has_digest: digest.is_some(),
-        }
+        let (name, tag) =
+            last.split_once(':').map_or((last, None), |(name, tag)| (name, Some(tag)));
+        Self { name, tag, has_digest: digest.is_some() }
     }
 }
 
@@ -109,12 +104,7 @@ mod tests {
             ("haproxy", "haproxy", None, false),
             ("haproxy:2.3.2", "haproxy", Some("2.3.2"), false),
             ("reg:5000/haproxy", "haproxy", None, false),
-            (
-                "reg:5000/a/haproxy:3.0@sha256:00",
-                "haproxy",
-                Some("3.0"),
-                true,
-            ),
+            ("reg:5000/a/haproxy:3.0@sha256:00", "haproxy", Some("3.0"), true),
         ] {
             let image = ImageReference::parse(reference);
             assert_eq!(

@@ -11,9 +11,8 @@ use crate::site::Site;
 
 /// Checks the installations of Provisionings.
 pub(super) fn failing(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
-    let installed = clusters
-        .iter()
-        .filter_map(|cluster| Some((*cluster, cluster.installation.as_ref()?)));
+    let installed =
+        clusters.iter().filter_map(|cluster| Some((*cluster, cluster.installation.as_ref()?)));
     let mut findings = Vec::new();
     for (cluster, installation) in installed {
         findings.extend(even_etcd(cluster, installation));
@@ -57,19 +56,13 @@ fn unfit_names(cluster: &Cluster) -> Option<Finding> {
         .node_sets
         .iter()
         .filter_map(|(part, node_set)| Some((part.node.as_ref()?, node_set)));
-    let unfit: Vec<_> = named
-        .filter(|(name, _)| name.as_str().parse::<ObjectName>().is_err())
-        .collect();
+    let unfit: Vec<_> =
+        named.filter(|(name, _)| name.as_str().parse::<ObjectName>().is_err()).collect();
     let (first, _) = unfit.first()?;
-    let others = if unfit.len() == 1 {
-        String::new()
-    } else {
-        format!(", and {} more", unfit.len() - 1)
-    };
+    let others =
+        if unfit.len() == 1 { String::new() } else { format!(", and {} more", unfit.len() - 1) };
     let message = format!("invalid node name: `{first}` is not a DNS-1123 subdomain{others}");
-    let places = unfit
-        .iter()
-        .map(|(_, node_set)| cluster.origin.key(node_set.at.route.clone()));
+    let places = unfit.iter().map(|(_, node_set)| cluster.origin.key(node_set.at.route.clone()));
     Some(
         places
             .fold(Finding::new(Code::UnfitNodeName, message), Finding::at)

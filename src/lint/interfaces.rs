@@ -39,10 +39,7 @@ pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
             let hosts = misspelt.hosts(set, interface, node_sets);
             if !hosts.is_empty() {
                 let (clusters, all) = elsewhere.entry(interface).or_default();
-                if clusters
-                    .last()
-                    .is_none_or(|cluster| cluster.key != set.cluster.key)
-                {
+                if clusters.last().is_none_or(|cluster| cluster.key != set.cluster.key) {
                     clusters.push(set.cluster);
                 }
                 all.extend(hosts);
@@ -54,10 +51,8 @@ pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         .map(|((cluster, interface), sets)| on_no_host(cluster, interface, &sets, node_sets))
         .collect();
     for (interface, (clusters, hosts)) in elsewhere {
-        let hosts: Vec<&Host> = hosts
-            .into_iter()
-            .map(|host| &node_sets.site.inventory.hosts[host])
-            .collect();
+        let hosts: Vec<&Host> =
+            hosts.into_iter().map(|host| &node_sets.site.inventory.hosts[host]).collect();
         findings.extend(spelled_otherwise(interface, &clusters, &hosts));
     }
     findings
@@ -70,10 +65,10 @@ fn has_networks(host: &Host) -> bool {
 /// Reports whether a node set's hosts have network data, but none has an address in this network.
 fn is_nowhere(set: &RequestedNodeSet<'_>, interface: &str, node_sets: &NodeSets<'_>) -> bool {
     // The hosts of a kind either all have an address there or none has.
-    !node_sets.kinds_of(set).any(|kind| {
-        kind.first()
-            .is_some_and(|host| host.address(interface).is_ok())
-    }) && node_sets.hosts(set).any(has_networks)
+    !node_sets
+        .kinds_of(set)
+        .any(|kind| kind.first().is_some_and(|host| host.address(interface).is_ok()))
+        && node_sets.hosts(set).any(has_networks)
 }
 
 /// Lists the positions in a cluster where services that use a role name a network.
@@ -82,28 +77,15 @@ fn places(cluster: &Cluster, interface: &str, roles: &[Role]) -> Vec<Place> {
         service.interface.as_deref() == Some(interface)
             && roles.iter().any(|role| service.uses(*role))
     };
-    let route = |service: &ClusterService| {
-        service
-            .route()
-            .into_iter()
-            .chain(["nodeInterfaceId".into()])
-    };
-    cluster
-        .services
-        .iter()
-        .filter(uses)
-        .map(|service| cluster.origin.at(route(service)))
-        .collect()
+    let route =
+        |service: &ClusterService| service.route().into_iter().chain(["nodeInterfaceId".into()]);
+    cluster.services.iter().filter(uses).map(|service| cluster.origin.at(route(service))).collect()
 }
 
 /// Adds positions to a finding; the first one is the main one.
 fn at_all(finding: Finding, places: Vec<Place>) -> Finding {
     places.into_iter().fold(finding, |finding, place| {
-        if finding.places.is_empty() {
-            finding.at(place)
-        } else {
-            finding.see(place, "the same")
-        }
+        if finding.places.is_empty() { finding.at(place) } else { finding.see(place, "the same") }
     })
 }
 
@@ -115,27 +97,19 @@ fn on_no_host(
 ) -> Finding {
     let roles: Vec<Role> = sets.iter().map(|set| set.role).collect();
     let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
-    let hosts = sets
-        .iter()
-        .flat_map(|set| node_sets.hosts(set))
-        .take(MAX_HOSTS);
+    let hosts = sets.iter().flat_map(|set| node_sets.hosts(set)).take(MAX_HOSTS);
     let known: Vec<_> = hosts
         .filter_map(|host| match &host.network.data {
             ReadNetworkData::Known(data) => Some(data),
             _ => None,
         })
         .collect();
-    let (what, help) = if known
-        .iter()
-        .any(|data| data.ids().any(|id| id == interface))
-    {
+    let (what, help) = if known.iter().any(|data| data.ids().any(|id| id == interface)) {
         let help = "a service requires a static `ip_address`, which DHCP networks lack: add one to the network \
                     data, or choose another network";
         ("has an address in the network", help.to_owned())
     } else {
-        let has_hidden = known
-            .iter()
-            .any(|data| data.ids().count() > data.shown_ids().count());
+        let has_hidden = known.iter().any(|data| data.ids().count() > data.shown_ids().count());
         let shown = known.iter().flat_map(|data| data.shown_ids()).collect();
         ("has the network", networks(interface, shown, has_hidden))
     };
@@ -147,9 +121,7 @@ fn on_no_host(
             cluster.key
         ),
     );
-    at_all(finding, places(cluster, interface, &roles))
-        .help(help)
-        .for_cluster(&cluster.key)
+    at_all(finding, places(cluster, interface, &roles)).help(help).for_cluster(&cluster.key)
 }
 
 /// Suggests a network that hosts have, among those that may be shown.
@@ -163,16 +135,9 @@ fn networks(interface: &str, networks: BTreeSet<&str>, has_hidden: bool) -> Stri
     if networks.is_empty() {
         return "add a network with an address to their network data, and set its id".to_owned();
     }
-    let shown: Vec<String> = networks
-        .iter()
-        .take(NETWORKS_SHOWN)
-        .map(|id| format!("`{id}`"))
-        .collect();
-    let more = if networks.len() > NETWORKS_SHOWN {
-        ", …"
-    } else {
-        ""
-    };
+    let shown: Vec<String> =
+        networks.iter().take(NETWORKS_SHOWN).map(|id| format!("`{id}`")).collect();
+    let more = if networks.len() > NETWORKS_SHOWN { ", …" } else { "" };
     let meant = match alike(interface, networks.iter().copied()) {
         Some(id) => format!(": did you mean `{id}`?"),
         None => ": set one of these ids".to_owned(),
@@ -189,10 +154,7 @@ impl<'a> MisspeltNetworks<'a> {
         let mut sought: HashMap<String, BTreeSet<&'a str>> = HashMap::new();
         for set in &node_sets.all {
             for interface in set.cluster.interfaces(set.role) {
-                sought
-                    .entry(letters(interface).collect())
-                    .or_default()
-                    .insert(interface);
+                sought.entry(letters(interface).collect()).or_default().insert(interface);
             }
         }
         let mut found: HashMap<&'a str, Vec<usize>> = HashMap::new();
@@ -243,11 +205,7 @@ fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) ->
         Some(id) => format!("a network `{id}`"),
         None => "a differently spelled network".to_owned(),
     };
-    let (verb, them) = if hosts.len() == 1 {
-        ("has", "it")
-    } else {
-        ("have", "them")
-    };
+    let (verb, them) = if hosts.len() == 1 { ("has", "it") } else { ("have", "them") };
     let finding = Finding::new(
         Code::UnknownInterface,
         format!(
@@ -255,19 +213,14 @@ fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) ->
             counted(hosts.len(), "host")
         ),
     );
-    let places = clusters
-        .iter()
-        .flat_map(|cluster| places(cluster, interface, &Role::ALL));
+    let places = clusters.iter().flat_map(|cluster| places(cluster, interface, &Role::ALL));
     let finding = at_all(finding, places.take(1).collect());
     let finding = hosts.iter().fold(finding, |finding, host| {
-        finding.see(
-            host.origin.at(host.network.field.iter().copied()),
-            format!("host {}", host.key),
-        )
+        finding
+            .see(host.origin.at(host.network.field.iter().copied()), format!("host {}", host.key))
     });
-    let finding = clusters.iter().fold(finding, |finding, cluster| {
-        finding.for_cluster(&cluster.key)
-    });
+    let finding =
+        clusters.iter().fold(finding, |finding, cluster| finding.for_cluster(&cluster.key));
     Some(finding.help(format!(
         "rename the network to `{interface}` in their network data, as on the other hosts"
     )))

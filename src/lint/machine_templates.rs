@@ -14,10 +14,7 @@ pub(super) fn unpinned(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
     let held = site.state.held.values().flatten();
     let with_hosts: BTreeSet<&ClusterKey> = held.map(|held| &held.cluster).collect();
     let mut findings = Vec::new();
-    for cluster in clusters
-        .iter()
-        .filter(|cluster| with_hosts.contains(&cluster.key))
-    {
+    for cluster in clusters.iter().filter(|cluster| with_hosts.contains(&cluster.key)) {
         let templates = cluster.machine_templates.iter();
         let unpinned = templates.filter(|template| !template.is_pinned);
         findings.extend(unpinned.map(|template| describe(site, cluster, template)));

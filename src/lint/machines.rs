@@ -33,10 +33,7 @@ pub(super) fn beyond_reach(
     for cluster in clusters {
         let mut beyond: BTreeMap<MachineRequirements, Vec<(&Part, &NodeSet)>> = BTreeMap::new();
         for (part, set) in &cluster.node_sets {
-            let any = set
-                .machine
-                .as_ref()
-                .filter(|machine| machine.named.is_none());
+            let any = set.machine.as_ref().filter(|machine| machine.named.is_none());
             let Some((machine, asked)) = any.zip(MachineRequirements::for_node_set(set)) else {
                 continue;
             };
@@ -51,9 +48,7 @@ pub(super) fn beyond_reach(
             }
         }
         findings.extend(
-            beyond
-                .into_iter()
-                .map(|(asked, machines)| describe(site, cluster, &asked, machines)),
+            beyond.into_iter().map(|(asked, machines)| describe(site, cluster, &asked, machines)),
         );
     }
     findings
@@ -73,11 +68,7 @@ fn describe(
     let names: Vec<String> = machines.iter().map(|(part, _)| part.to_string()).collect();
     let who = match names.as_slice() {
         [first, others @ ..] if !others.is_empty() => {
-            format!(
-                "{first} and {} of {}",
-                counted(others.len(), "more machine"),
-                cluster.key
-            )
+            format!("{first} and {} of {}", counted(others.len(), "more machine"), cluster.key)
         }
         only => format!("{} of {}", only.concat(), cluster.key),
     };

@@ -18,10 +18,8 @@ pub(super) fn unnamed(site: &Site) -> Vec<Finding> {
     if site.inventory.hosts.is_empty() {
         return Vec::new();
     }
-    let by_file = site
-        .inventory
-        .unnamed_network_data
-        .chunk_by(|a, b| a.origin.file == b.origin.file);
+    let by_file =
+        site.inventory.unnamed_network_data.chunk_by(|a, b| a.origin.file == b.origin.file);
     by_file.filter_map(describe_unnamed).collect()
 }
 
@@ -39,10 +37,7 @@ fn describe_unnamed(secrets: &[UnnamedNetworkData]) -> Option<Finding> {
     let finding =
         Finding::new(Code::UnnamedNetworkData, message).at(first.origin.at(["metadata", "name"]));
     let finding = others.iter().fold(finding, |finding, secret| {
-        finding.see(
-            secret.origin.at(["metadata", "name"]),
-            secret.key.to_string(),
-        )
+        finding.see(secret.origin.at(["metadata", "name"]), secret.key.to_string())
     });
     Some(
         finding.help("name it in `spec.networkData` of a host in the same namespace, or remove it"),
@@ -53,10 +48,7 @@ fn describe_unnamed(secrets: &[UnnamedNetworkData]) -> Option<Finding> {
 pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let mut seen: BTreeSet<usize> = BTreeSet::new();
     let mut hosts: BTreeSet<usize> = BTreeSet::new();
-    for set in node_sets
-        .wanting()
-        .filter(|set| !set.cluster.interfaces(set.role).is_empty())
-    {
+    for set in node_sets.wanting().filter(|set| !set.cluster.interfaces(set.role).is_empty()) {
         if !seen.insert(set.pool) {
             continue;
         }
@@ -78,10 +70,8 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         let lost = node_sets.hosts(set).filter(is_lost);
         hosts.extend(lost.filter_map(|host| node_sets.site.inventory.index(&host.key)));
     }
-    let hosts: Vec<&Host> = hosts
-        .into_iter()
-        .map(|host| &node_sets.site.inventory.hosts[host])
-        .collect();
+    let hosts: Vec<&Host> =
+        hosts.into_iter().map(|host| &node_sets.site.inventory.hosts[host]).collect();
     let missing = describe_missing(&hosts, node_sets.site);
     let other_format = describe_other_format(&hosts, node_sets.site);
     missing.into_iter().chain(other_format).collect()
@@ -109,17 +99,10 @@ fn describe_other_format(hosts: &[&Host], site: &Site) -> Option<Finding> {
         .help(format!(
             "services require the addresses of hosts, so no cluster can claim them: {remedy}"
         ));
-    Some(
-        others
-            .iter()
-            .fold(finding, |finding, (host, holder, format)| {
-                let place = host.origin.at(host.network.field.iter().copied());
-                finding.see(
-                    place,
-                    format!("host {}: {holder} has the format of {format}", host.key),
-                )
-            }),
-    )
+    Some(others.iter().fold(finding, |finding, (host, holder, format)| {
+        let place = host.origin.at(host.network.field.iter().copied());
+        finding.see(place, format!("host {}: {holder} has the format of {format}", host.key))
+    }))
 }
 
 fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
@@ -130,21 +113,11 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
     });
     let named: Vec<_> = named.collect();
     let ((first, secret, keyless), others) = named.split_first()?;
-    let lacks = if keyless.is_some() {
-        "has no key `networkData`"
-    } else {
-        "is not in the repo"
-    };
+    let lacks = if keyless.is_some() { "has no key `networkData`" } else { "is not in the repo" };
     let message = if others.is_empty() {
-        format!(
-            "host `{}` names network data in Secret `{secret}`, which {lacks}",
-            first.key
-        )
+        format!("host `{}` names network data in Secret `{secret}`, which {lacks}", first.key)
     } else if named.iter().any(|(.., keyless)| keyless.is_some()) {
-        format!(
-            "{} name network data in Secrets that lack it",
-            counted(hosts.len(), "host")
-        )
+        format!("{} name network data in Secrets that lack it", counted(hosts.len(), "host"))
     } else {
         format!(
             "{} name network data in Secrets that are not in the repo",
@@ -161,15 +134,9 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
             .map(|other| &other.key)
             .or_else(|| {
                 let name = alike(secret.name.as_str(), names)?;
-                unnamed
-                    .iter()
-                    .find(|other| other.key.name.as_str() == name)
-                    .map(|other| &other.key)
+                unnamed.iter().find(|other| other.key.name.as_str() == name).map(|other| &other.key)
             })?;
-        Some(format!(
-            "; did you mean the unused Secret `{meant}` for host `{}`?",
-            host.key
-        ))
+        Some(format!("; did you mean the unused Secret `{meant}` for host `{}`?", host.key))
     });
     let add = if keyless.is_none() {
         Some("add the Secrets to the repo".to_owned())
@@ -184,9 +151,9 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
         .at(first.origin.at(first.network.field.iter().copied()))
         .help(format!("{help}{}", meant.unwrap_or_default()));
     for (_, _, keyless) in &named {
-        finding = keyless.iter().fold(finding, |finding, keyless| {
-            finding.see(keyless.origin.name(), "the Secret")
-        });
+        finding = keyless
+            .iter()
+            .fold(finding, |finding, keyless| finding.see(keyless.origin.name(), "the Secret"));
     }
     for (host, secret, _) in others {
         finding = finding.see(

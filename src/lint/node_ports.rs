@@ -27,11 +27,7 @@ pub(super) fn repo_node_ports(site: &Site, clusters: &[&Cluster]) -> Vec<Finding
             let mut shared: BTreeMap<usize, (Vec<NodePort>, usize)> = BTreeMap::new();
             for port in service.node_ports() {
                 for (index, at) in taken.get(port).into_iter().flatten() {
-                    shared
-                        .entry(*index)
-                        .or_insert_with(|| (Vec::new(), *at))
-                        .0
-                        .push(*port);
+                    shared.entry(*index).or_insert_with(|| (Vec::new(), *at)).0.push(*port);
                 }
             }
             let others = shared
@@ -50,10 +46,7 @@ pub(super) fn repo_node_ports(site: &Site, clusters: &[&Cluster]) -> Vec<Finding
 /// same name.
 fn is_same(other: &ServiceWithPorts, cluster: &Cluster, service: &ClusterService) -> bool {
     other.name == service.object_name(&cluster.key)
-        && other
-            .namespaces
-            .iter()
-            .any(|namespace| namespace == cluster.key.namespace.as_str())
+        && other.namespaces.iter().any(|namespace| namespace == cluster.key.namespace.as_str())
 }
 
 fn describe(

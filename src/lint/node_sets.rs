@@ -49,27 +49,18 @@ impl<'a> NodeSets<'a> {
             .filter_map(|request| request.cluster.as_ref())
             .filter(|cluster| !except.clusters.contains(&cluster.key))
             .collect();
-        let node_sets = clusters
-            .iter()
-            .flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
+        let node_sets =
+            clusters.iter().flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
         let mut needs: Vec<Needs<'a>> = Vec::new();
         let mut all: Vec<RequestedNodeSet<'a>> = Vec::new();
         let mut known = HashMap::new();
         for (cluster, (part, node_set)) in node_sets.filter(|(_, (part, _))| part.node.is_none()) {
-            let pool = *known
-                .entry(Needs::without_services(node_set).key())
-                .or_insert_with(|| {
-                    needs.push(Needs::without_services(node_set));
-                    needs.len() - 1
-                });
-            let is_short = except.short.contains(&(cluster.key.clone(), part.clone()));
-            all.push(RequestedNodeSet {
-                cluster,
-                role: part.role,
-                node_set,
-                is_short,
-                pool,
+            let pool = *known.entry(Needs::without_services(node_set).key()).or_insert_with(|| {
+                needs.push(Needs::without_services(node_set));
+                needs.len() - 1
             });
+            let is_short = except.short.contains(&(cluster.key.clone(), part.clone()));
+            all.push(RequestedNodeSet { cluster, role: part.role, node_set, is_short, pool });
         }
         let networks = all.iter().map(|set| Needs {
             interfaces: set.cluster.interfaces(set.role),
@@ -77,29 +68,16 @@ impl<'a> NodeSets<'a> {
         });
         let networks: Vec<Needs<'_>> = networks.collect();
         let hosts = &site.inventory.hosts;
-        let kinds_of_hosts = HostKinds::new(
-            hosts,
-            &networks.iter().collect::<Vec<_>>(),
-            &[],
-            CountedHosts::All,
-        );
+        let kinds_of_hosts =
+            HostKinds::new(hosts, &networks.iter().collect::<Vec<_>>(), &[], CountedHosts::All);
         let mut kinds: Vec<Vec<&Host>> = vec![Vec::new(); kinds_of_hosts.count()];
         for (index, host) in hosts.iter().enumerate() {
             if let Some(kind) = kinds_of_hosts.kind_of(index) {
                 kinds[kind].push(host);
             }
         }
-        let pools = needs
-            .iter()
-            .map(|needs| kinds_of_hosts.matching(hosts, needs))
-            .collect();
-        Self {
-            site,
-            clusters,
-            all,
-            pools,
-            kinds,
-        }
+        let pools = needs.iter().map(|needs| kinds_of_hosts.matching(hosts, needs)).collect();
+        Self { site, clusters, all, pools, kinds }
     }
 
     /// Returns the node sets that request hosts.

@@ -10,17 +10,14 @@ use crate::inventory::mismatch::{Mismatch, mismatch};
 /// Finds node sets whose labelSelector matches no host and that no error reports. Empty node sets
 /// are included, because they will grow.
 pub(super) fn unmatched(node_sets: &NodeSets<'_>) -> Vec<Finding> {
-    let unmatched = node_sets
-        .all
-        .iter()
-        .filter(|set| !set.is_short && node_sets.pool(set).is_empty());
+    let unmatched =
+        node_sets.all.iter().filter(|set| !set.is_short && node_sets.pool(set).is_empty());
     let mut known: HashMap<usize, Option<Mismatch>> = HashMap::new();
     let mut findings = Vec::new();
     for set in unmatched {
         let all = &node_sets.site.inventory.hosts;
-        let mismatch = known
-            .entry(set.pool)
-            .or_insert_with(|| mismatch(all, &set.node_set.selector));
+        let mismatch =
+            known.entry(set.pool).or_insert_with(|| mismatch(all, &set.node_set.selector));
         findings.extend(mismatch.as_ref().map(|mismatch| describe(set, mismatch)));
     }
     findings
@@ -30,10 +27,7 @@ fn describe(set: &RequestedNodeSet<'_>, mismatch: &Mismatch) -> Finding {
     let (role, cluster) = (set.role, &set.cluster.key);
     let finding = Finding::new(
         Code::UnmatchedSelector,
-        format!(
-            "labelSelector of {role} of `{cluster}` matches no host: {}",
-            mismatch.what()
-        ),
+        format!("labelSelector of {role} of `{cluster}` matches no host: {}", mismatch.what()),
     );
     let finding = mismatch.point(finding, &set.node_set.selector_at);
     let hints: Vec<&str> = mismatch.hints().collect();

@@ -9,11 +9,7 @@ use crate::site::Site;
 
 /// Warns about a directory of templates without files. `directory` is the path in the settings.
 pub(crate) fn no_templates(settings: &Settings, directory: &Utf8Path, exists: bool) -> Finding {
-    let what = if exists {
-        "has no files"
-    } else {
-        "does not exist"
-    };
+    let what = if exists { "has no files" } else { "does not exist" };
     Finding::new(
         Code::TemplateUnused,
         format!("template directory `{directory}` {what}, so the built-in templates are used"),

@@ -15,16 +15,8 @@ const MAX_HOSTS: usize = 100;
 pub(super) fn without_label(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut known: HashMap<(usize, &str), bool> = HashMap::new();
-    for set in node_sets
-        .wanting()
-        .filter(|set| !node_sets.pool(set).is_empty())
-    {
-        for (key, at) in set
-            .node_set
-            .topology_keys
-            .iter()
-            .zip(&set.node_set.topology_at)
-        {
+    for set in node_sets.wanting().filter(|set| !node_sets.pool(set).is_empty()) {
+        for (key, at) in set.node_set.topology_keys.iter().zip(&set.node_set.topology_at) {
             let is_present = known
                 .entry((set.pool, key))
                 .or_insert_with(|| node_sets.hosts(set).any(|host| domain(host, key).is_some()));

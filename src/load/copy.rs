@@ -35,9 +35,7 @@ impl TemporaryCopy {
         let put = |path: &Utf8Path, write: &dyn Fn(&Utf8Path) -> io::Result<()>| {
             let to = root.join(path);
             let above = to.parent().map_or(Ok(()), fs::create_dir_all);
-            above
-                .and_then(|()| write(&to))
-                .map_err(|error| ReadError::new(path, error))
+            above.and_then(|()| write(&to)).map_err(|error| ReadError::new(path, error))
         };
         for path in everything(repo)? {
             let from = repo.root().join(&path);
@@ -53,10 +51,7 @@ impl TemporaryCopy {
                 None => put(path, &|to| fs::remove_file(to))?,
             }
         }
-        Ok(Self {
-            _directory: directory,
-            files: Files::on_disk(root),
-        })
+        Ok(Self { _directory: directory, files: Files::on_disk(root) })
     }
 
     /// Returns the copied files.
@@ -72,16 +67,8 @@ fn everything(repo: &Files) -> Result<Vec<Utf8PathBuf>, ReadError> {
     let worktree = repo.complete_worktree(may_hold_resources)?;
     let mut paths = worktree.tracked.clone();
     repo.walk(nowhere, &worktree, |entry| {
-        let relative = entry
-            .path()
-            .strip_prefix(repo.root())
-            .ok()
-            .and_then(Utf8Path::from_path);
-        paths.extend(
-            relative
-                .filter(|path| !path.as_str().is_empty())
-                .map(Utf8Path::to_owned),
-        );
+        let relative = entry.path().strip_prefix(repo.root()).ok().and_then(Utf8Path::from_path);
+        paths.extend(relative.filter(|path| !path.as_str().is_empty()).map(Utf8Path::to_owned));
     })?;
     paths.sort();
     paths.dedup();

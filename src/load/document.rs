@@ -49,11 +49,7 @@ impl<'a> Document<'a> {
     /// Returns the document that a build made of a document with this text.
     pub(crate) fn from_value(origin: Origin, value: Value, text: &'a str) -> Self {
         let kind = value.get("kind").and_then(Value::as_str).map(str::to_owned);
-        Document {
-            origin,
-            kind,
-            content: DocumentContent::Value(Box::new(value), text),
-        }
+        Document { origin, kind, content: DocumentContent::Value(Box::new(value), text) }
     }
 }
 
@@ -72,9 +68,7 @@ impl Document<'_> {
         }
         self.kind.is_some()
             || self.broken().is_none()
-                && self
-                    .parse::<VersionProbe>()
-                    .is_ok_and(|head| head.api_version.is_some())
+                && self.parse::<VersionProbe>().is_ok_and(|head| head.api_version.is_some())
     }
 
     /// Parses the whole document, and marks it as broken if that fails. A document above a size
@@ -112,9 +106,8 @@ impl Document<'_> {
         let is_quote_or_space = |c: char| matches!(c, '"' | '\'') || c.is_whitespace();
         let names = |kind: &&str| {
             self.text().match_indices(kind).any(|(at, _)| {
-                let before = self.text()[..at]
-                    .trim_end_matches(is_quote_or_space)
-                    .strip_suffix(':');
+                let before =
+                    self.text()[..at].trim_end_matches(is_quote_or_space).strip_suffix(':');
                 before.is_some_and(|before| {
                     before.trim_end_matches(is_quote_or_space).ends_with("kind")
                 })
@@ -127,21 +120,14 @@ impl Document<'_> {
     /// does not parse.
     pub fn scalar_of(&self, key: &str) -> Option<&str> {
         let is_quote = |c: char| matches!(c, '"' | '\'');
-        let lines = self
-            .text()
-            .lines()
-            .filter(|line| !line.trim_start().starts_with('#'));
-        let values = lines.flat_map(|line| {
-            line.match_indices(key)
-                .map(move |(at, _)| line.split_at(at))
-        });
+        let lines = self.text().lines().filter(|line| !line.trim_start().starts_with('#'));
+        let values =
+            lines.flat_map(|line| line.match_indices(key).map(move |(at, _)| line.split_at(at)));
         let mut values = values.filter_map(|(before, found)| {
             // The match must not be the end of a longer key.
             let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
-            let value = found[key.len()..]
-                .trim_start_matches(is_quote)
-                .trim_start()
-                .strip_prefix(':')?;
+            let value =
+                found[key.len()..].trim_start_matches(is_quote).trim_start().strip_prefix(':')?;
             let value = value.trim_start().trim_start_matches(is_quote);
             let end =
                 value.find(|c: char| c.is_whitespace() || is_quote(c) || matches!(c, ',' | '}'));
@@ -154,10 +140,8 @@ impl Document<'_> {
     /// Returns whether the text contains one of some words, or a build has changed it and may have
     /// added one.
     pub fn mentions(&self, words: &[&str]) -> bool {
-        let is_changed = self
-            .origin
-            .delivered()
-            .is_some_and(|delivered| !delivered.given.is_empty());
+        let is_changed =
+            self.origin.delivered().is_some_and(|delivered| !delivered.given.is_empty());
         is_changed
             || words
                 .iter()
@@ -179,9 +163,7 @@ impl Document<'_> {
         let mut lines = behind.lines().skip(1).map(str::trim);
         // An object from a remote base has a line `repo:`, and no file in this repo.
         let line = lines.next()?;
-        let named = line
-            .strip_prefix("path: ")
-            .or_else(|| line.strip_prefix("configuredIn: "))?;
+        let named = line.strip_prefix("path: ").or_else(|| line.strip_prefix("configuredIn: "))?;
         (!lines.next().is_some_and(|line| line.starts_with("repo: "))).then_some(named)
     }
 
@@ -258,10 +240,7 @@ impl Document<'_> {
     }
 
     fn in_file(&self, error: ParseError) -> ParseError {
-        ParseError {
-            line: error.line.map(|line| line + self.origin.first_line - 1),
-            ..error
-        }
+        ParseError { line: error.line.map(|line| line + self.origin.first_line - 1), ..error }
     }
 }
 
@@ -288,28 +267,17 @@ pub(super) fn in_batches<'a>(
     let mut found = Vec::new();
     // One pass over the lines of the whole file. Counting from the start for each document would be
     // quadratic.
-    let mut lines = LineCounter {
-        text,
-        at: 0,
-        line: 1,
-    };
+    let mut lines = LineCounter { text, at: 0, line: 1 };
     let has_lines = !split::has_other_line_breaks(text);
     for range in split::documents(text) {
         if found.len() >= BATCH {
             take(std::mem::take(&mut found));
         }
         let first_line = lines.line_at(range.start);
-        let origin = Origin::in_file(
-            file.clone(),
-            first_line,
-            range.clone(),
-            DocumentShape::Document,
-        );
+        let origin =
+            Origin::in_file(file.clone(), first_line, range.clone(), DocumentShape::Document);
         let document = &text[range];
-        let body = document
-            .strip_prefix("---")
-            .unwrap_or(document)
-            .trim_start();
+        let body = document.strip_prefix("---").unwrap_or(document).trim_start();
         // YAML's flow style may look like JSON. `json_objects` then adds nothing.
         if body.starts_with('{') && json_objects(&origin, document, 0, &mut found) {
             continue;
@@ -371,14 +339,8 @@ pub(crate) fn documents(
 /// each other by aliases or merge keys.
 fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Vec<Document<'a>>) {
     let parsed = parse_yaml::<Value>(text, 0).and_then(|mut value| {
-        let invalid = |message: String| ParseError {
-            message,
-            line: None,
-            column: None,
-        };
-        value
-            .apply_merge()
-            .map_err(|error| invalid(error.to_string()))?;
+        let invalid = |message: String| ParseError { message, line: None, column: None };
+        value.apply_merge().map_err(|error| invalid(error.to_string()))?;
         let has_tagged_keys =
             untag_keys(&mut value).map_err(|message| invalid(message.to_owned()))?;
         Ok((value, has_tagged_keys))
@@ -402,11 +364,7 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
         } else {
             DocumentContent::Yaml(text)
         };
-        found.push(Document {
-            origin,
-            kind,
-            content,
-        });
+        found.push(Document { origin, kind, content });
     } else {
         nested(origin, value, text, found);
     }
@@ -433,30 +391,13 @@ fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<D
             } else {
                 origin.shape
             };
-            nested(
-                Origin {
-                    shape,
-                    ..origin.clone()
-                },
-                item,
-                text,
-                found,
-            );
+            nested(Origin { shape, ..origin.clone() }, item, text, found);
         }
     // kubectl prints `kind: List` after the items, so a truncated file lacks it.
     } else if kind.is_none() && value.get("items").is_some_and(Value::is_sequence) {
         let message =
             "it has `items`, but no `kind: List`: was the end of the file cut off?".to_owned();
-        broken(
-            origin,
-            ParseError {
-                message,
-                line: None,
-                column: None,
-            },
-            text,
-            found,
-        );
+        broken(origin, ParseError { message, line: None, column: None }, text, found);
     } else {
         labels_as_texts(&mut value);
         found.push(Document {
@@ -495,11 +436,7 @@ fn json_objects<'a>(
     };
     match (envelope.kind, envelope.items) {
         (Some(kind), Some(items)) if kind.ends_with("List") => {
-            let mut lines = LineCounter {
-                text: document,
-                at: 0,
-                line: origin.first_line,
-            };
+            let mut lines = LineCounter { text: document, at: 0, line: origin.first_line };
             for item in items {
                 let item = item.get();
                 // `RawValue` borrows from the document, so its address gives its position.
@@ -535,20 +472,14 @@ fn parse_yaml<T: DeserializeOwned>(text: &str, line_offset: usize) -> Result<T, 
         let location = error.location();
         ParseError {
             message: in_plain_words(&error.to_string()),
-            line: location
-                .as_ref()
-                .map(|location| location.line() + line_offset),
+            line: location.as_ref().map(|location| location.line() + line_offset),
             column: location.as_ref().map(|location| location.column()),
         }
     })
 }
 
 fn too_much(error: TextLimitExceeded) -> ParseError {
-    ParseError {
-        message: error.to_string(),
-        line: None,
-        column: None,
-    }
+    ParseError { message: error.to_string(), line: None, column: None }
 }
 
 /// Removes positions and quoted values from a parser's message. The positions refer to a part of
@@ -574,11 +505,7 @@ pub(crate) fn in_plain_words(message: &str) -> String {
         let Some(end) = words.rfind(", expected ").filter(|end| *end > start) else {
             continue;
         };
-        let kind = words[start..end]
-            .split(['"', '`', '\''])
-            .next()
-            .unwrap_or_default()
-            .trim_end();
+        let kind = words[start..end].split(['"', '`', '\'']).next().unwrap_or_default().trim_end();
         words = format!("{}{kind}{}", &words[..start], &words[end..]);
     }
     words
@@ -636,10 +563,7 @@ mod tests {
             "kind: List\nitems:\n- &x\n  kind: A\n  metadata: {name: a}\n- <<: *x\n  kind: B\n  metadata: {name: b}\n",
             "kind: A\nmetadata: {name: a}\n---\nkind: B\nmetadata: {name: b}\n",
         ] {
-            let kinds: Vec<_> = read(text)
-                .into_iter()
-                .map(|(kind, ..)| kind.unwrap())
-                .collect();
+            let kinds: Vec<_> = read(text).into_iter().map(|(kind, ..)| kind.unwrap()).collect();
             assert_eq!(kinds, ["A", "B"], "{text}");
             assert_eq!(names(text), ["a", "b"], "{text}");
         }
@@ -684,10 +608,8 @@ mod tests {
 
     #[test]
     fn text_that_is_no_yaml_is_one_broken_document() {
-        let documents = objects(
-            &Arc::from(Utf8Path::new("f.yaml")),
-            "a: {{ .Values.x }}: b\n  - c",
-        );
+        let documents =
+            objects(&Arc::from(Utf8Path::new("f.yaml")), "a: {{ .Values.x }}: b\n  - c");
         assert_eq!(documents.len(), 1);
         assert!(documents[0].broken().is_some());
     }

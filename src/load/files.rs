@@ -68,10 +68,7 @@ pub struct ReadError {
 
 impl ReadError {
     pub(crate) fn new(path: &Utf8Path, source: io::Error) -> Self {
-        Self {
-            path: path.to_owned(),
-            source,
-        }
+        Self { path: path.to_owned(), source }
     }
 }
 
@@ -136,10 +133,7 @@ impl Files {
         theirs: &str,
     ) -> Result<MergeResult<Self>, GitError> {
         let MergeResult { files, conflicts } = merge::merge(root, ours, theirs)?;
-        Ok(MergeResult {
-            files: Self::new(root.to_owned(), FileSource::InGit(files)),
-            conflicts,
-        })
+        Ok(MergeResult { files: Self::new(root.to_owned(), FileSource::InGit(files)), conflicts })
     }
 
     /// Replaces the SIPClusters, hosts and Secrets in files by those in streams.
@@ -175,10 +169,7 @@ impl Files {
                 files.map(|(path, text)| (directory.join(path), text.into_bytes())),
             ),
         };
-        Self {
-            cover: Some(Arc::new(cover)),
-            ..self
-        }
+        Self { cover: Some(Arc::new(cover)), ..self }
     }
 
     /// Returns the files that hide those on the disk, if a path is below their directory.
@@ -205,9 +196,7 @@ impl Files {
     fn worktree(&self) -> Result<Arc<Worktree>, ReadError> {
         match &self.worktree {
             Some(worktree) => Ok(worktree.clone()),
-            None => Worktree::around(&self.root)
-                .map(Arc::new)
-                .map_err(|error| self.refused(error)),
+            None => Worktree::around(&self.root).map(Arc::new).map_err(|error| self.refused(error)),
         }
     }
 
@@ -253,10 +242,7 @@ impl Files {
     /// # Ok::<(), sipgen::Error>(())
     /// ```
     pub fn in_memory(files: impl IntoIterator<Item = (Utf8PathBuf, Vec<u8>)>) -> Self {
-        Self::new(
-            Utf8PathBuf::from("."),
-            FileSource::InMemory(files.into_iter().collect()),
-        )
+        Self::new(Utf8PathBuf::from("."), FileSource::InMemory(files.into_iter().collect()))
     }
 
     fn new(root: Utf8PathBuf, kept: FileSource) -> Self {
@@ -324,8 +310,7 @@ impl Files {
     ///
     /// If it cannot be read.
     pub fn read(&self, file: &Utf8Path) -> Result<Vec<u8>, ReadError> {
-        self.content(file)
-            .map_err(|source| ReadError::new(&self.root.join(file), source))
+        self.content(file).map_err(|source| ReadError::new(&self.root.join(file), source))
     }
 
     fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
@@ -365,12 +350,7 @@ impl Files {
         match &*self.kept {
             FileSource::OnDisk => {
                 let found = self.root.join(path).canonicalize_utf8().ok()?;
-                Some(
-                    found
-                        .strip_prefix(self.root.canonicalize_utf8().ok()?)
-                        .ok()?
-                        .to_owned(),
-                )
+                Some(found.strip_prefix(self.root.canonicalize_utf8().ok()?).ok()?.to_owned())
             }
             FileSource::InGit(files) => links::resolve(path, |path| files.target(path))
                 .filter(|path| files.kind(path).is_some()),
@@ -393,9 +373,7 @@ impl Files {
 
     /// Returns whether a path, or a directory above it, is a symbolic link.
     pub(crate) fn has_link(&self, path: &Utf8Path) -> bool {
-        let mut around = path
-            .ancestors()
-            .filter(|around| !around.as_str().is_empty());
+        let mut around = path.ancestors().filter(|around| !around.as_str().is_empty());
         around.any(|around| self.kind(around) == Some(EntryKind::Link))
     }
 
@@ -410,10 +388,9 @@ impl Files {
                 .map(|found| EntryKind::new(found.file_type())),
             FileSource::InGit(files) => files.kind(path),
             FileSource::InMemory(files) if files.contains_key(path) => Some(EntryKind::File),
-            FileSource::InMemory(files) => files
-                .keys()
-                .any(|file| file.starts_with(path))
-                .then_some(EntryKind::Directory),
+            FileSource::InMemory(files) => {
+                files.keys().any(|file| file.starts_with(path)).then_some(EntryKind::Directory)
+            }
         }
     }
 
@@ -453,22 +430,15 @@ impl Files {
         let wanted = |file: &Utf8Path| may_hold_resources(file) && !file.starts_with(skip);
         if let Some(part) = &self.part {
             return Ok((
-                part.files
-                    .iter()
-                    .filter(|file| wanted(file))
-                    .cloned()
-                    .collect(),
+                part.files.iter().filter(|file| wanted(file)).cloned().collect(),
                 part.closed.clone(),
             ));
         }
         match &*self.kept {
             FileSource::OnDisk => {}
             FileSource::InGit(files) => {
-                let wanted = files
-                    .plain()
-                    .filter(|file| wanted(file))
-                    .map(Utf8Path::to_owned)
-                    .collect();
+                let wanted =
+                    files.plain().filter(|file| wanted(file)).map(Utf8Path::to_owned).collect();
                 return Ok((wanted, files.missing().to_vec()));
             }
             FileSource::InMemory(files) => {
@@ -527,10 +497,7 @@ impl Files {
             FileSource::OnDisk => {
                 // [`Files::files`] reports files that a sparse checkout omits.
                 let closed = self.walk(skip, &self.worktree()?, |entry| {
-                    let relative = entry
-                        .path()
-                        .strip_prefix(&self.root)
-                        .unwrap_or(entry.path());
+                    let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
                     let kind = entry.file_type().map_or(EntryKind::Other, EntryKind::new);
                     match Utf8Path::from_path(relative) {
                         Some(path) => unread.extend(self.why_unread(path, kind)),
@@ -541,9 +508,7 @@ impl Files {
                     }
                 })?;
                 unread.extend(
-                    closed
-                        .into_iter()
-                        .map(|(directory, _)| (directory, "it cannot be read")),
+                    closed.into_iter().map(|(directory, _)| (directory, "it cannot be read")),
                 );
             }
             FileSource::InGit(files) => {
@@ -678,9 +643,8 @@ impl Files {
             FileSource::OnDisk => {}
             FileSource::InGit(files) => return Ok(files.below(directory)),
             FileSource::InMemory(files) => {
-                let below = files
-                    .keys()
-                    .filter(|file| file.starts_with(directory) && *file != directory);
+                let below =
+                    files.keys().filter(|file| file.starts_with(directory) && *file != directory);
                 return Ok(below.map(|file| (file.clone(), EntryKind::File)).collect());
             }
         }
@@ -713,22 +677,14 @@ fn read_bounded(path: &Utf8Path) -> io::Result<Vec<u8>> {
     // One byte more proves that the file has grown beyond the limit.
     file.take(LARGEST + 1).read_to_end(&mut content)?;
     let read = content.len() as u64;
-    if read > LARGEST {
-        Err(too_large(read))
-    } else {
-        Ok(content)
-    }
+    if read > LARGEST { Err(too_large(read)) } else { Ok(content) }
 }
 
 /// Returns whether a file contains one of some words, or is UTF-16 and may contain one. Reads 1 MiB
 /// at a time.
 fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
     let mentions = mentions(words);
-    let overlap = words
-        .iter()
-        .map(|word| word.len())
-        .max()
-        .unwrap_or_default();
+    let overlap = words.iter().map(|word| word.len()).max().unwrap_or_default();
     let mut file = fs::File::open(path)?;
     let mut window = Vec::new();
     let mut is_first = true;
@@ -756,11 +712,8 @@ fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
 /// Returns whether a file can hold resources, judged by its name. Case does not matter, because
 /// kustomize reads any file that it lists.
 pub(crate) fn may_hold_resources(path: &Utf8Path) -> bool {
-    let is_known = |extension: &str| {
-        EXTENSIONS
-            .iter()
-            .any(|known| extension.eq_ignore_ascii_case(known))
-    };
+    let is_known =
+        |extension: &str| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known));
     (path.extension().is_some_and(is_known) || path.file_name() == Some("Kustomization"))
         && !layout::is_leftover(path)
 }
@@ -784,10 +737,7 @@ mod tests {
             let mut content = vec![b'x'; 3 << 20];
             content[at..at + 10].copy_from_slice(b"SIPCluster");
             fs::write(path, &content).unwrap();
-            assert!(
-                has_any(path, &["BareMetalHost", "SIPCluster"]).unwrap(),
-                "{at}"
-            );
+            assert!(has_any(path, &["BareMetalHost", "SIPCluster"]).unwrap(), "{at}");
             assert!(!has_any(path, &["BareMetalHost"]).unwrap(), "{at}");
         }
     }

@@ -41,9 +41,7 @@ struct GitEntry {
 
 impl fmt::Debug for GitFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GitFiles")
-            .field("entries", &self.entries.len())
-            .finish_non_exhaustive()
+        f.debug_struct("GitFiles").field("entries", &self.entries.len()).finish_non_exhaustive()
     }
 }
 
@@ -68,10 +66,8 @@ impl GitFiles {
         let is_staged = |entry: &IndexEntry| {
             !IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_intent_to_add()
         };
-        let entries = index
-            .iter()
-            .filter(is_staged)
-            .map(|entry| (entry.path, entry.mode, entry.id));
+        let entries =
+            index.iter().filter(is_staged).map(|entry| (entry.path, entry.mode, entry.id));
         Self::gather(&opened, entries.collect())
     }
 
@@ -80,10 +76,7 @@ impl GitFiles {
         let opened = open::expect(root)?;
         let commit = commit(&opened.repo, revision)?;
         let files = Self::gather(&opened, blobs(&commit.tree()?)?)?;
-        Ok(Self {
-            commit: Some(commit.id()),
-            ..files
-        })
+        Ok(Self { commit: Some(commit.id()), ..files })
     }
 
     /// Returns a tree whose blobs in `made` are not in the repo.
@@ -123,17 +116,13 @@ impl GitFiles {
     ) -> Result<(), GitError> {
         // `.gitmodules` is in the root of each repo, even if that is outside of the requested
         // directory.
-        let names = entries
-            .iter()
-            .find(|(path, ..)| path == NAMES.as_bytes())
-            .map(|(.., id)| *id);
+        let names = entries.iter().find(|(path, ..)| path == NAMES.as_bytes()).map(|(.., id)| *id);
         let mut links = Vec::new();
         for (path, mode, id) in entries {
             let path = match String::from_utf8(path) {
                 Ok(path) => Utf8PathBuf::from(path),
                 Err(error) => {
-                    self.not_utf8
-                        .push(String::from_utf8_lossy(error.as_bytes()).into_owned());
+                    self.not_utf8.push(String::from_utf8_lossy(error.as_bytes()).into_owned());
                     continue;
                 }
             };
@@ -150,21 +139,10 @@ impl GitFiles {
                 }
                 _ => EntryKind::Other,
             };
-            self.entries.insert(
-                below.to_owned(),
-                GitEntry {
-                    kind,
-                    id,
-                    repo: self.repos.len(),
-                },
-            );
+            self.entries.insert(below.to_owned(), GitEntry { kind, id, repo: self.repos.len() });
         }
         self.repos.push(GitContents::from_repo(opened));
-        if links.is_empty() {
-            Ok(())
-        } else {
-            self.add_submodules(opened, at, names, links)
-        }
+        if links.is_empty() { Ok(()) } else { self.add_submodules(opened, at, names, links) }
     }
 
     /// Adds the files of submodules, each at its recorded commit.
@@ -191,8 +169,7 @@ impl GitFiles {
             let entries = match submodule.find_commit(recorded) {
                 Ok(commit) => blobs(&commit.tree()?)?,
                 Err(_) => {
-                    self.missing
-                        .push((below, not_fetched(&full, recorded).to_string()));
+                    self.missing.push((below, not_fetched(&full, recorded).to_string()));
                     continue;
                 }
             };
@@ -233,17 +210,10 @@ impl GitFiles {
     /// Returns the target of the symbolic link at a path; `None` if there is no link, or its target
     /// is not UTF-8.
     pub(super) fn target(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
-        let GitEntry {
-            kind: EntryKind::Link,
-            id,
-            repo,
-        } = self.entries.get(path)?
-        else {
+        let GitEntry { kind: EntryKind::Link, id, repo } = self.entries.get(path)? else {
             return None;
         };
-        String::from_utf8(self.repos[*repo].content(*id).ok()?)
-            .ok()
-            .map(Utf8PathBuf::from)
+        String::from_utf8(self.repos[*repo].content(*id).ok()?).ok().map(Utf8PathBuf::from)
     }
 
     /// Returns the directories of submodules whose files are not available, with the reason.
@@ -281,9 +251,7 @@ impl GitFiles {
         let below = from
             .take_while(|(path, _)| path.starts_with(directory))
             .filter(|(path, _)| *path != directory);
-        below
-            .map(|(path, entry)| (path.clone(), entry.kind))
-            .collect()
+        below.map(|(path, entry)| (path.clone(), entry.kind)).collect()
     }
 }
 
@@ -297,13 +265,7 @@ struct GitContents {
 }
 
 impl GitContents {
-    fn from_repo(
-        OpenedRepo {
-            repo,
-            is_from_environment,
-            ..
-        }: &OpenedRepo,
-    ) -> Self {
+    fn from_repo(OpenedRepo { repo, is_from_environment, .. }: &OpenedRepo) -> Self {
         Self {
             git_dir: repo.path().to_owned(),
             is_from_environment: *is_from_environment,
@@ -317,15 +279,15 @@ impl GitContents {
             return Ok(made.clone());
         }
         self.with_repo(|repo| {
-            repo.find_blob(id)
-                .map(|blob| blob.content().to_vec())
-                .map_err(|error| match error.code() {
+            repo.find_blob(id).map(|blob| blob.content().to_vec()).map_err(|error| {
+                match error.code() {
                     ErrorCode::NotFound if is_partial(repo) => GitError::new(
                         "this is a partial clone, and the file's content has not been fetched; say \
                      `git fetch --refetch --no-filter`",
                     ),
                     _ => error.into(),
-                })
+                }
+            })
         })
     }
 
@@ -352,12 +314,8 @@ impl GitContents {
 
 /// Returns whether the repo is a partial clone: a remote is configured to supply missing objects.
 fn is_partial(repo: &Repository) -> bool {
-    let has_any = |config: Config| {
-        Ok(config
-            .entries(Some(r"^remote\..*\.promisor$"))?
-            .next()
-            .is_some())
-    };
+    let has_any =
+        |config: Config| Ok(config.entries(Some(r"^remote\..*\.promisor$"))?.next().is_some());
     repo.config().and_then(has_any).unwrap_or_default()
 }
 
@@ -388,9 +346,7 @@ pub(super) fn commit<'a>(repo: &'a Repository, revision: &str) -> Result<Commit<
     }
     let found = repo.revparse_single(revision);
     let found = found.map_err(|error| no_such_revision(repo, revision, &error))?;
-    found
-        .peel_to_commit()
-        .map_err(|_| no_commit(revision, found.kind()))
+    found.peel_to_commit().map_err(|_| no_commit(revision, found.kind()))
 }
 
 /// Returns the error for an unknown revision, with advice.
@@ -403,10 +359,7 @@ fn no_such_revision(repo: &Repository, revision: &str, error: &git2::Error) -> G
     } else {
         "`git branch --all` lists the branches there are; `git fetch` gets those of others"
     };
-    GitError::new(format!(
-        "there is no revision `{revision}` here ({}): {help}",
-        error.message()
-    ))
+    GitError::new(format!("there is no revision `{revision}` here ({}): {help}", error.message()))
 }
 
 fn no_commit(revision: &str, kind: Option<ObjectType>) -> GitError {

@@ -34,8 +34,7 @@ impl Files {
         if files.is_empty() {
             return EarlierTexts::default();
         }
-        self.texts_in_history(files, is_wanted)
-            .unwrap_or_else(|_| EarlierTexts::all_unknown(files))
+        self.texts_in_history(files, is_wanted).unwrap_or_else(|_| EarlierTexts::all_unknown(files))
     }
 
     fn texts_in_history(
@@ -69,9 +68,7 @@ impl Files {
                 };
                 let is_it = is_wanted(blob.content());
                 if is_it {
-                    earlier
-                        .texts
-                        .insert((*file).clone(), lossy(blob.content().to_vec()));
+                    earlier.texts.insert((*file).clone(), lossy(blob.content().to_vec()));
                 }
                 !is_it
             });
@@ -92,10 +89,7 @@ impl Files {
 
 impl EarlierTexts {
     fn all_unknown(files: &BTreeSet<Utf8PathBuf>) -> Self {
-        EarlierTexts {
-            unknown: files.clone(),
-            ..Self::default()
-        }
+        EarlierTexts { unknown: files.clone(), ..Self::default() }
     }
 }
 

@@ -126,17 +126,12 @@ pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<BuildOutput, Buil
     let asked_in = place.join("build");
     fs::create_dir(&asked_in)?;
     let way = relative(&asked_in, &root.join(build.directory));
-    let around = format!(
-        "resources:\n- {}\nbuildMetadata: [originAnnotations]\n",
-        listed(way.as_str())
-    );
+    let around =
+        format!("resources:\n- {}\nbuildMetadata: [originAnnotations]\n", listed(way.as_str()));
     fs::write(asked_in.join("kustomization.yaml"), around)?;
 
     let mut command = Command::new(program);
-    command
-        .args(first)
-        .arg(&asked_in)
-        .args(["--load-restrictor", "LoadRestrictionsRootOnly"]);
+    command.args(first).arg(&asked_in).args(["--load-restrictor", "LoadRestrictionsRootOnly"]);
     if build.helm {
         command.arg("--enable-helm");
     } else {
@@ -145,17 +140,11 @@ pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<BuildOutput, Buil
     // Paths of this run would differ in the next run's message.
     let shown = |said: &str| {
         let said = said.replace(way.as_str(), build.directory.as_str());
-        let said = said
-            .replace(&format!("{root}/"), "")
-            .replace(root.as_str(), ".");
+        let said = said.replace(&format!("{root}/"), "").replace(root.as_str(), ".");
         said.replace(asked_in.as_str(), build.directory.as_str())
     };
     let text = output(&mut command, build.longest, shown)?;
-    Ok(BuildOutput {
-        text,
-        root,
-        asked_in,
-    })
+    Ok(BuildOutput { text, root, asked_in })
 }
 
 /// Builds a directory of the working tree as it is, the output included. Files outside of a
@@ -169,11 +158,8 @@ pub(crate) fn build_in_place(
     needed_paths(repo, directory, None)?;
     let (program, first) = program().ok_or(BuildError::NoProgram)?;
     let root = utf8(repo.root().canonicalize()?)?;
-    let restrictor = if is_restricted {
-        "LoadRestrictionsRootOnly"
-    } else {
-        "LoadRestrictionsNone"
-    };
+    let restrictor =
+        if is_restricted { "LoadRestrictionsRootOnly" } else { "LoadRestrictionsNone" };
     let mut command = Command::new(program);
     command
         .args(first)
@@ -181,8 +167,7 @@ pub(crate) fn build_in_place(
         .args(["--load-restrictor", restrictor])
         .envs(NO_NETWORK);
     output(&mut command, longest, |said| {
-        said.replace(&format!("{root}/"), "")
-            .replace(root.as_str(), ".")
+        said.replace(&format!("{root}/"), "").replace(root.as_str(), ".")
     })
 }
 
@@ -215,9 +200,7 @@ pub(super) fn program() -> Option<(PathBuf, [&'static str; 1])> {
         return Some((named, if is_kubectl { OF_KUBECTL } else { ["build"] }));
     }
     let kubectl = || program::find("kubectl").map(|found| (found, OF_KUBECTL));
-    program::find("kustomize")
-        .map(|found| (found, ["build"]))
-        .or_else(kubectl)
+    program::find("kustomize").map(|found| (found, ["build"])).or_else(kubectl)
 }
 
 /// Lists of a kustomization with entries that are paths or inline texts.
@@ -270,24 +253,15 @@ pub(crate) fn needed_paths(
             let path = join(&directory, entry);
             let is_output = |path: &&Utf8PathBuf| output.is_some_and(|top| path.starts_with(top));
             if let Some(path) = path.as_ref().filter(is_output) {
-                return Err(BuildError::Output {
-                    file,
-                    path: path.clone(),
-                });
+                return Err(BuildError::Output { file, path: path.clone() });
             }
-            match path
-                .as_ref()
-                .and_then(|path| Some((path, kind(repo, path)?)))
-            {
+            match path.as_ref().and_then(|path| Some((path, kind(repo, path)?))) {
                 Some((path, EntryKind::Directory)) => pending.push(path.clone()),
                 Some((path, EntryKind::File)) => {
                     needed.insert(path.clone());
                 }
                 _ => {
-                    return Err(BuildError::Elsewhere {
-                        file,
-                        entry: entry.to_owned(),
-                    });
+                    return Err(BuildError::Elsewhere { file, entry: entry.to_owned() });
                 }
             }
         }
@@ -301,57 +275,27 @@ fn kind(repo: &Files, path: &Utf8Path) -> Option<EntryKind> {
     if path.as_str().is_empty() {
         return Some(EntryKind::Directory);
     }
-    let mut around = path
-        .ancestors()
-        .skip(1)
-        .filter(|around| !around.as_str().is_empty());
+    let mut around = path.ancestors().skip(1).filter(|around| !around.as_str().is_empty());
     let is_behind_link = around.any(|around| repo.kind(around) == Some(EntryKind::Link));
     repo.kind(path).filter(|_| !is_behind_link)
 }
 
 /// Returns all paths in a kustomization.
 fn entries(kustomization: &Value) -> Vec<&str> {
-    let list = |name: &str| {
-        kustomization
-            .get(name)
-            .and_then(Value::as_sequence)
-            .into_iter()
-            .flatten()
-    };
-    let mut entries: Vec<&str> = LISTS
-        .into_iter()
-        .flat_map(list)
-        .filter_map(Value::as_str)
-        .collect();
+    let list =
+        |name: &str| kustomization.get(name).and_then(Value::as_sequence).into_iter().flatten();
+    let mut entries: Vec<&str> =
+        LISTS.into_iter().flat_map(list).filter_map(Value::as_str).collect();
     entries.extend(
-        WITH_PATHS
-            .into_iter()
-            .flat_map(list)
-            .filter_map(|entry| entry.get("path")?.as_str()),
+        WITH_PATHS.into_iter().flat_map(list).filter_map(|entry| entry.get("path")?.as_str()),
     );
-    entries.extend(
-        kustomization
-            .get("openapi")
-            .and_then(|openapi| openapi.get("path")?.as_str()),
-    );
-    for generator in ["configMapGenerator", "secretGenerator"]
-        .into_iter()
-        .flat_map(list)
-    {
-        let names = |field: &str| {
-            generator
-                .get(field)
-                .and_then(Value::as_sequence)
-                .into_iter()
-                .flatten()
-        };
+    entries.extend(kustomization.get("openapi").and_then(|openapi| openapi.get("path")?.as_str()));
+    for generator in ["configMapGenerator", "secretGenerator"].into_iter().flat_map(list) {
+        let names =
+            |field: &str| generator.get(field).and_then(Value::as_sequence).into_iter().flatten();
         let files = names("files").filter_map(Value::as_str);
         entries.extend(files.map(|file| file.split_once('=').map_or(file, |(_, path)| path)));
-        entries.extend(
-            names("envs")
-                .chain(generator.get("env"))
-                .filter_map(Value::as_str),
-        );
+        entries.extend(names("envs").chain(generator.get("env")).filter_map(Value::as_str));
     }
     // These lists may contain inline YAML instead of a path.
     let is_inline = |entry: &&str| entry.contains('\n') || entry.trim_start().starts_with('{');
@@ -380,11 +324,7 @@ fn export(repo: &Files, needed: &BTreeSet<Utf8PathBuf>, to: &Utf8Path) -> io::Re
         let below = repo.files_below(path).map_err(io::Error::other)?;
         // `files_below` returns nothing for a file.
         let own = (kind(repo, path) == Some(EntryKind::File)).then(|| path.clone());
-        for file in below
-            .into_iter()
-            .chain(own)
-            .filter(|file| !file.starts_with(".git"))
-        {
+        for file in below.into_iter().chain(own).filter(|file| !file.starts_with(".git")) {
             if written.insert(file.clone()) {
                 let target = to.join(&file);
                 target.parent().map(fs::create_dir_all).transpose()?;
@@ -411,16 +351,8 @@ fn plain(path: &Utf8Path) -> Option<Utf8PathBuf> {
 /// Returns the relative path from one directory to another. Both must be absolute, or relative to
 /// the same directory.
 pub(crate) fn relative(from: &Utf8Path, to: &Utf8Path) -> Utf8PathBuf {
-    let shared = from
-        .iter()
-        .zip(to.iter())
-        .take_while(|(a, b)| a == b)
-        .count();
-    from.iter()
-        .skip(shared)
-        .map(|_| "..")
-        .chain(to.iter().skip(shared))
-        .collect()
+    let shared = from.iter().zip(to.iter()).take_while(|(a, b)| a == b).count();
+    from.iter().skip(shared).map(|_| "..").chain(to.iter().skip(shared)).collect()
 }
 
 fn utf8(path: PathBuf) -> io::Result<Utf8PathBuf> {

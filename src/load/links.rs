@@ -15,10 +15,7 @@ const MOST: usize = 40;
 /// If a symbolic link leads out of it.
 pub(super) fn stay_inside(root: &Utf8Path, path: &Utf8Path) -> io::Result<()> {
     let (root, found) = (root.canonicalize_utf8()?, path.canonicalize_utf8()?);
-    let top = root
-        .ancestors()
-        .find(|around| around.join(".git").exists())
-        .unwrap_or(&root);
+    let top = root.ancestors().find(|around| around.join(".git").exists()).unwrap_or(&root);
     if found.starts_with(top) {
         return Ok(());
     }
@@ -55,10 +52,7 @@ pub(super) fn resolve(
 
 /// Returns the components of a path in reverse order.
 fn parts(path: &Utf8Path) -> Vec<String> {
-    let parts = path
-        .components()
-        .rev()
-        .filter(|part| *part != Utf8Component::CurDir);
+    let parts = path.components().rev().filter(|part| *part != Utf8Component::CurDir);
     parts.map(|part| part.as_str().to_owned()).collect()
 }
 

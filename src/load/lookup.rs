@@ -22,11 +22,7 @@ const LARGEST: usize = 4 << 20;
 
 /// Parses a document's nodes; returns `None` if it is too large, nested too deep, or invalid.
 pub(super) fn nodes(text: &str) -> Option<DocumentNodes> {
-    if text.len() > LARGEST {
-        None
-    } else {
-        DocumentNodes::parse(text)
-    }
+    if text.len() > LARGEST { None } else { DocumentNodes::parse(text) }
 }
 
 /// Finds a route, or the longest existing part of it: a missing field is reported at its parent.
@@ -37,9 +33,7 @@ pub(super) fn find(
     shape: DocumentShape,
     route: &[RouteStep],
 ) -> Option<NodeRange> {
-    (1..=route.len())
-        .rev()
-        .find_map(|depth| exactly(nodes, text, shape, &route[..depth]))
+    (1..=route.len()).rev().find_map(|depth| exactly(nodes, text, shape, &route[..depth]))
 }
 
 /// Finds exactly this route. `text` is the document's text.
@@ -50,11 +44,7 @@ pub(super) fn exactly(
     route: &[RouteStep],
 ) -> Option<NodeRange> {
     let EntryRange { key, value } = nodes.find(text, shape.steps_into().iter().chain(route))?;
-    Some(NodeRange {
-        key,
-        value,
-        depth: route.len(),
-    })
+    Some(NodeRange { key, value, depth: route.len() })
 }
 
 /// Returns whether a node's text is a scalar on one line. Mappings, sequences and block scalars are
@@ -79,9 +69,7 @@ mod tests {
     fn found(text: &str, route: &[RouteStep]) -> Option<(String, String, usize)> {
         let nodes = DocumentNodes::parse(text).unwrap();
         let cut = |range: Option<Range<usize>>| {
-            range
-                .map(|range| text[range].to_owned())
-                .unwrap_or_default()
+            range.map(|range| text[range].to_owned()).unwrap_or_default()
         };
         find(&nodes, text, DocumentShape::Document, route)
             .map(|found| (cut(found.key), cut(found.value), found.depth))
@@ -100,22 +88,14 @@ mod tests {
             at(vec!["spec".into(), "list".into(), 1.into()]),
             (String::new(), "b".into(), 3)
         );
-        assert_eq!(
-            at(vec!["spec".into(), "empty".into()]),
-            ("empty".into(), String::new(), 2)
-        );
+        assert_eq!(at(vec!["spec".into(), "empty".into()]), ("empty".into(), String::new(), 2));
     }
 
     #[test]
     fn what_is_missing_is_found_at_its_parent() {
         let at = |route: Vec<RouteStep>| found("spec:\n  count: 3\n", &route);
 
-        assert_eq!(
-            at(vec!["spec".into(), "nodes".into(), "x".into()])
-                .unwrap()
-                .2,
-            1
-        );
+        assert_eq!(at(vec!["spec".into(), "nodes".into(), "x".into()]).unwrap().2, 1);
         assert_eq!(at(vec!["metadata".into()]), None);
     }
 
@@ -124,9 +104,7 @@ mod tests {
         for text in ["3", "\"a: b\"", "http://x", "-1", "a b"] {
             assert!(is_plain(text), "{text}");
         }
-        for text in [
-            "", "a: 1", "a:\n  b", "- 1", "{}", "[1]", "|\n  x", "*a", "a\n  b",
-        ] {
+        for text in ["", "a: 1", "a:\n  b", "- 1", "{}", "[1]", "|\n  x", "*a", "a\n  b"] {
             assert!(!is_plain(text), "{text}");
         }
     }

@@ -5,10 +5,7 @@ use memchr::memmem;
 /// Returns a function that tells whether a file's content may contain one of some words, such as
 /// kinds. It also accepts content that could spell a word in another way.
 pub fn mentions(words: &[&str]) -> impl Fn(&[u8]) -> bool + Sync + use<> {
-    let finders: Vec<_> = words
-        .iter()
-        .map(|word| memmem::Finder::new(word).into_owned())
-        .collect();
+    let finders: Vec<_> = words.iter().map(|word| memmem::Finder::new(word).into_owned()).collect();
     move |content| {
         finders.iter().any(|finder| finder.find(content).is_some()) || may_spell_otherwise(content)
     }

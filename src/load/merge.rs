@@ -91,20 +91,14 @@ pub(super) fn merge(
     conflicts.sort();
     conflicts.dedup();
     let is_merged = |entry: &IndexEntry| entry.flags & STAGE == 0;
-    let entries: Vec<_> = index
-        .iter()
-        .filter(is_merged)
-        .map(|entry| (entry.path, entry.mode, entry.id))
-        .collect();
+    let entries: Vec<_> =
+        index.iter().filter(is_merged).map(|entry| (entry.path, entry.mode, entry.id)).collect();
     let ids = entries
         .iter()
         .filter(|(_, mode, _)| WITH_CONTENT.contains(&(mode & KIND)))
         .map(|(.., id)| *id);
     let made = made(&opened, ids)?;
-    Ok(MergeResult {
-        files: GitFiles::in_memory(&opened, entries, made)?,
-        conflicts,
-    })
+    Ok(MergeResult { files: GitFiles::in_memory(&opened, entries, made)?, conflicts })
 }
 
 /// Bits of an index entry's flags that are set on the sides of a conflict.

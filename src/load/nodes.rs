@@ -78,13 +78,8 @@ impl DocumentNodes {
             spelled: HashMap::new(),
             comments: Vec::new(),
         };
-        let mut builder = Builder {
-            text,
-            nodes,
-            open: Vec::new(),
-            anchors: HashMap::new(),
-            read: 0,
-        };
+        let mut builder =
+            Builder { text, nodes, open: Vec::new(), anchors: HashMap::new(), read: 0 };
         for event in Parser::new_from_str_with_options(text, options) {
             let (event, span) = event.ok()?;
             if matches!(event, Event::DocumentEnd) {
@@ -114,9 +109,8 @@ impl DocumentNodes {
                     let (entries, _) = children.as_chunks::<2>();
                     let at = entries
                         .partition_point(|[key, _]| self.text_of(*key, text) < name.as_str());
-                    let [key, value] = *entries
-                        .get(at)
-                        .filter(|[key, _]| self.text_of(*key, text) == name)?;
+                    let [key, value] =
+                        *entries.get(at).filter(|[key, _]| self.text_of(*key, text) == name)?;
                     (Some(key), value)
                 }
                 (RouteStep::Index(index), NodeKind::Sequence) => (None, *children.get(*index)?),
@@ -137,37 +131,24 @@ impl DocumentNodes {
     /// Returns whether an offset is within a comment.
     pub(crate) fn is_in_comment(&self, at: usize) -> bool {
         let behind = self.comments.partition_point(|comment| comment.end <= at);
-        self.comments
-            .get(behind)
-            .is_some_and(|comment| comment.contains(&at))
+        self.comments.get(behind).is_some_and(|comment| comment.contains(&at))
     }
 
     fn kind(&self, node: u32) -> NodeKind {
-        self.nodes
-            .get(node as usize)
-            .map_or(NodeKind::Absent, |node| node.kind)
+        self.nodes.get(node as usize).map_or(NodeKind::Absent, |node| node.kind)
     }
 
     fn range(&self, node: u32) -> Range<usize> {
-        self.nodes
-            .get(node as usize)
-            .map_or(0..0, |node| node.start as usize..node.end as usize)
+        self.nodes.get(node as usize).map_or(0..0, |node| node.start as usize..node.end as usize)
     }
 
     fn whole(&self, node: u32) -> Range<usize> {
-        self.nodes
-            .get(node as usize)
-            .map_or(0..0, |node| node.whole as usize..node.end as usize)
+        self.nodes.get(node as usize).map_or(0..0, |node| node.whole as usize..node.end as usize)
     }
 
     fn children_of(&self, node: u32) -> &[u32] {
-        let children = self
-            .nodes
-            .get(node as usize)
-            .map_or(0..0, |node| node.children.clone());
-        self.children
-            .get(children.start as usize..children.end as usize)
-            .unwrap_or_default()
+        let children = self.nodes.get(node as usize).map_or(0..0, |node| node.children.clone());
+        self.children.get(children.start as usize..children.end as usize).unwrap_or_default()
     }
 
     /// Returns the node that an alias refers to; any other node itself.
@@ -269,13 +250,7 @@ impl Builder<'_> {
     fn add(&mut self, kind: NodeKind, range: Range<usize>, anchor: usize) -> Option<u32> {
         let number = u32::try_from(self.nodes.nodes.len()).ok()?;
         let (start, end) = (small(range.start), small(range.end));
-        self.nodes.nodes.push(DocumentNode {
-            kind,
-            whole: start,
-            start,
-            end,
-            children: 0..0,
-        });
+        self.nodes.nodes.push(DocumentNode { kind, whole: start, start, end, children: 0..0 });
         if anchor != 0 {
             self.anchors.insert(anchor, number);
         }
@@ -301,22 +276,13 @@ impl Builder<'_> {
     /// Closes a collection. In flow style it ends with its bracket, otherwise with its last child.
     fn end(&mut self, bracket: &Range<usize>) -> Option<()> {
         let (number, mut children) = self.open.pop()?;
-        let last = children
-            .last()
-            .map_or(0..0, |last| self.nodes.whole(*last))
-            .end;
-        let end = if bracket.is_empty() {
-            last
-        } else {
-            last.max(bracket.end)
-        };
+        let last = children.last().map_or(0..0, |last| self.nodes.whole(*last)).end;
+        let end = if bracket.is_empty() { last } else { last.max(bracket.end) };
         if self.nodes.kind(number) == NodeKind::Mapping {
             let (entries, _) = children.as_chunks_mut::<2>();
             // The sort is stable, so the first of several equal keys stays first.
             entries.sort_by(|[a, _], [b, _]| {
-                self.nodes
-                    .text_of(*a, self.text)
-                    .cmp(self.nodes.text_of(*b, self.text))
+                self.nodes.text_of(*a, self.text).cmp(self.nodes.text_of(*b, self.text))
             });
         }
         let first = u32::try_from(self.nodes.children.len()).ok()?;
@@ -357,53 +323,34 @@ impl Builder<'_> {
             }
         }
         let start = self.read + at.saturating_sub(1);
-        let text = self
-            .text
-            .get(start..range.end)
-            .unwrap_or_default()
-            .trim_end();
+        let text = self.text.get(start..range.end).unwrap_or_default().trim_end();
         start..start + text.len()
     }
 
     /// Moves the range of an empty value to the position after its key's colon.
     fn behind_colon(&self, range: Range<usize>) -> Range<usize> {
-        let key = self
-            .open
-            .last()
-            .filter(|(node, _)| self.nodes.kind(*node) == NodeKind::Mapping);
-        let Some(end) = key
-            .and_then(|(_, children)| children.last())
-            .map(|key| self.nodes.range(*key).end)
+        let key = self.open.last().filter(|(node, _)| self.nodes.kind(*node) == NodeKind::Mapping);
+        let Some(end) =
+            key.and_then(|(_, children)| children.last()).map(|key| self.nodes.range(*key).end)
         else {
             return range;
         };
         let rest = self.text.get(end..).unwrap_or_default();
         let body = rest.trim_start_matches([' ', '\t']);
         let at = end + rest.len() - body.len() + usize::from(body.starts_with(':'));
-        if body.starts_with(':') {
-            at..at
-        } else {
-            end..end
-        }
+        if body.starts_with(':') { at..at } else { end..end }
     }
 
     /// Extends the range of a block sequence to its first dash. The parser's range starts at the
     /// first item if the sequence has the indentation of its key.
     fn at_dash(&self, range: Range<usize>) -> Range<usize> {
-        let is_value = self
-            .open
-            .last()
-            .is_some_and(|(node, _)| self.nodes.kind(*node) == NodeKind::Mapping);
+        let is_value =
+            self.open.last().is_some_and(|(node, _)| self.nodes.kind(*node) == NodeKind::Mapping);
         let line = memchr::memrchr(b'\n', &self.text.as_bytes()[..range.start])
             .map_or(0, |newline| newline + 1);
         let before = self.text.get(line..range.start).unwrap_or_default();
         let dash = line + before.len() - before.trim_start_matches(' ').len();
-        if is_value
-            && self
-                .text
-                .get(dash..)
-                .is_some_and(|rest| rest.starts_with('-'))
-        {
+        if is_value && self.text.get(dash..).is_some_and(|rest| rest.starts_with('-')) {
             return dash..range.end.max(dash);
         }
         range

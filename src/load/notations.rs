@@ -49,22 +49,15 @@ pub(super) fn kind_of(object: &Value, text: &str) -> Option<String> {
     let decoded = || String::from_utf8(BASE64_STANDARD.decode(kind).ok()?).ok();
     // Only a word can be a kind. Other text was not base64.
     let is_word = |text: &String| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    Some(
-        may_be_binary
-            .then(decoded)
-            .flatten()
-            .filter(is_word)
-            .unwrap_or_else(|| kind.to_owned()),
-    )
+    Some(may_be_binary.then(decoded).flatten().filter(is_word).unwrap_or_else(|| kind.to_owned()))
 }
 
 /// Converts labels and annotations to texts: unquoted values such as `8` or `true` have already
 /// become numbers and booleans here. Parsing from text keeps them as texts.
 pub(super) fn labels_as_texts(value: &mut Value) {
     for field in ["labels", "annotations"] {
-        let Some(Value::Mapping(map)) = value
-            .get_mut("metadata")
-            .and_then(|metadata| metadata.get_mut(field))
+        let Some(Value::Mapping(map)) =
+            value.get_mut("metadata").and_then(|metadata| metadata.get_mut(field))
         else {
             continue;
         };

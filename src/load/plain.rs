@@ -45,16 +45,11 @@ pub(crate) fn read_by_others(text: &str) -> Option<OtherReading> {
 fn is_number(text: &str) -> bool {
     let compact = text.replace('_', "");
     let unsigned = compact.strip_prefix(['+', '-']).unwrap_or(&compact);
-    if matches!(
-        unsigned,
-        ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN"
-    ) {
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN") {
         return true;
     }
     let based = |prefixes: [&str; 2], base: u32| {
-        let digits = prefixes
-            .iter()
-            .find_map(|prefix| unsigned.strip_prefix(prefix));
+        let digits = prefixes.iter().find_map(|prefix| unsigned.strip_prefix(prefix));
         digits.is_some_and(|digits| {
             // `from_str_radix` accepts a sign.
             u64::from_str_radix(digits, base).is_ok() && !digits.starts_with('+')
@@ -76,9 +71,7 @@ fn is_date(text: &str) -> bool {
         parts.next().is_some_and(|part| {
             lengths.contains(&part.len())
                 && part.bytes().all(|byte| byte.is_ascii_digit())
-                && part
-                    .parse::<u32>()
-                    .is_ok_and(|number| (1..=most).contains(&number))
+                && part.parse::<u32>().is_ok_and(|number| (1..=most).contains(&number))
         })
     };
     is_part([4, 4], 9999) && is_part([1, 2], 12) && is_part([1, 2], 31) && parts.next().is_none()
@@ -117,19 +110,12 @@ pub(crate) struct PlainEntries<'p> {
 impl<'d> PlainScalars<'d> {
     /// Returns the unquoted scalars of a document.
     pub(crate) fn new(document: &'d Document<'d>) -> Self {
-        Self {
-            document,
-            nodes: OnceCell::new(),
-        }
+        Self { document, nodes: OnceCell::new() }
     }
 
     /// Returns the mapping at a route of two keys.
     pub(crate) fn entries(&self, route: [&'static str; 2]) -> PlainEntries<'_> {
-        PlainEntries {
-            plain: self,
-            route,
-            lines: OnceCell::new(),
-        }
+        PlainEntries { plain: self, route, lines: OnceCell::new() }
     }
 
     /// Returns whether the scalar at a route of keys is this text without quotes.
@@ -140,17 +126,13 @@ impl<'d> PlainScalars<'d> {
 
     /// Returns whether the scalar at a route is this text without quotes.
     pub(crate) fn has_at(&self, route: &[RouteStep], text: &str) -> bool {
-        let value = self
-            .find(route)
-            .and_then(|found| self.document.text().get(found.value?));
+        let value = self.find(route).and_then(|found| self.document.text().get(found.value?));
         value.is_some_and(|value| value.trim_end() == text)
     }
 
     /// Returns whether the key at the end of a route is unquoted.
     pub(crate) fn has_key(&self, route: &[RouteStep]) -> bool {
-        let key = self
-            .find(route)
-            .and_then(|found| self.document.text().get(found.key?));
+        let key = self.find(route).and_then(|found| self.document.text().get(found.key?));
         key.is_some_and(|key| !key.starts_with(['"', '\'']))
     }
 
@@ -200,19 +182,15 @@ fn without_quote(line: &str) -> &str {
 /// quotes.
 fn has_plain_line(lines: &[&str], key: &str, text: &str) -> bool {
     let first = lines.partition_point(|line| *line < key);
-    lines[first..]
-        .iter()
-        .take_while(|line| line.starts_with(key))
-        .any(|line| {
-            let value = line
-                .strip_prefix(key)
-                .and_then(|rest| rest.trim_start_matches(['"', '\'', ' ']).strip_prefix(':'));
-            let rest = value.and_then(|value| value.trim_start().strip_prefix(text));
-            rest.is_some_and(|rest| {
-                rest.trim().is_empty()
-                    || rest.starts_with([' ', '\t']) && rest.trim().starts_with('#')
-            })
+    lines[first..].iter().take_while(|line| line.starts_with(key)).any(|line| {
+        let value = line
+            .strip_prefix(key)
+            .and_then(|rest| rest.trim_start_matches(['"', '\'', ' ']).strip_prefix(':'));
+        let rest = value.and_then(|value| value.trim_start().strip_prefix(text));
+        rest.is_some_and(|rest| {
+            rest.trim().is_empty() || rest.starts_with([' ', '\t']) && rest.trim().starts_with('#')
         })
+    })
 }
 
 #[cfg(test)]
@@ -283,37 +261,19 @@ mod tests {
     fn quotes_are_seen_however_the_document_is_written() {
         for (text, expected) in [
             ("kind: A\nmetadata:\n  labels:\n    rack: 008\n", true),
-            (
-                "kind: A\nmetadata:\n  labels:\n    \"rack\": 008 # of old\r\n",
-                true,
-            ),
+            ("kind: A\nmetadata:\n  labels:\n    \"rack\": 008 # of old\r\n", true),
             ("kind: A\nmetadata:\n  labels: {rack: 008}\n", true),
-            (
-                "metadata:\n  labels: &l\n    rack: 008\nkind: A\nx: *l\n",
-                true,
-            ),
-            (
-                "kind: List\nitems:\n- kind: A\n  metadata:\n    labels:\n      rack: 008\n",
-                true,
-            ),
-            (
-                "kind: List\nitems: [{kind: A, metadata: {labels: {rack: 008}}}]\n",
-                true,
-            ),
+            ("metadata:\n  labels: &l\n    rack: 008\nkind: A\nx: *l\n", true),
+            ("kind: List\nitems:\n- kind: A\n  metadata:\n    labels:\n      rack: 008\n", true),
+            ("kind: List\nitems: [{kind: A, metadata: {labels: {rack: 008}}}]\n", true),
             ("kind: A\nmetadata:\n  labels:\n    rack: \"008\"\n", false),
-            (
-                "kind: A\nmetadata:\n  labels:\n    rack: '008'\n    other: 008\n",
-                false,
-            ),
+            ("kind: A\nmetadata:\n  labels:\n    rack: '008'\n    other: 008\n", false),
             (
                 "kind: A\nmetadata:\n  annotations:\n    rack: 008\n  labels:\n    rack: \"008\"\n",
                 false,
             ),
             ("kind: A\nmetadata:\n  labels: {rack: \"008\"}\n", false),
-            (
-                "{\"kind\": \"A\", \"metadata\": {\"labels\": {\"rack\": \"008\"}}}",
-                false,
-            ),
+            ("{\"kind\": \"A\", \"metadata\": {\"labels\": {\"rack\": \"008\"}}}", false),
             ("kind: A\nmetadata:\n  labels:\n    rack: 0080\n", false),
         ] {
             let documents = objects(&Arc::from(Utf8Path::new("f.yaml")), text);

@@ -66,11 +66,8 @@ pub(super) fn run(
     longest: Duration,
 ) -> Result<ProgramOutput, NotRun> {
     let deadline = Instant::now() + longest;
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         // Write errors are ignored: a program that stops reading reports the reason itself. The
         // thread ends with the program.
@@ -82,11 +79,7 @@ pub(super) fn run(
         // The pipes close when the program ends, so that `wait` is short.
         let stdout = heard(&stdout, deadline)?;
         let stderr = String::from_utf8_lossy(&heard(&stderr, deadline)?).into_owned();
-        Ok(ProgramOutput {
-            status: wait(&mut child, deadline)?,
-            stdout,
-            stderr,
-        })
+        Ok(ProgramOutput { status: wait(&mut child, deadline)?, stdout, stderr })
     })();
     if ended.is_err() {
         // Fails if the program has ended in the meantime.
@@ -127,12 +120,8 @@ fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus, NotRun> {
 
 /// Returns the first lines of an error message, without values from files.
 pub(super) fn first_lines(said: &str) -> String {
-    let lines: Vec<String> = said
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .map(without_values)
-        .collect();
+    let lines: Vec<String> =
+        said.lines().map(str::trim).filter(|line| !line.is_empty()).map(without_values).collect();
     match lines.as_slice() {
         [] => "it says nothing".to_owned(),
         lines => lines[..lines.len().min(LINES_SHOWN)].join("\n"),
@@ -147,9 +136,8 @@ fn without_values(line: &str) -> String {
     }
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
-    while let Some((before, quote, behind)) = rest
-        .find(['"', '`'])
-        .map(|at| (&rest[..at], &rest[at..=at], &rest[at + 1..]))
+    while let Some((before, quote, behind)) =
+        rest.find(['"', '`']).map(|at| (&rest[..at], &rest[at..=at], &rest[at + 1..]))
     {
         // Go quotes strings with backslashes.
         let mut is_escaped = false;
@@ -171,13 +159,7 @@ fn without_values(line: &str) -> String {
         rest = after;
     }
     out.push_str(rest);
-    let words = out.split(' ').map(|word| {
-        if credentials::is_random(word) {
-            "…"
-        } else {
-            word
-        }
-    });
+    let words = out.split(' ').map(|word| if credentials::is_random(word) { "…" } else { word });
     let words: Vec<&str> = words.collect();
     credentials::masked_value(&words.join(" ")).into_owned()
 }
@@ -198,12 +180,8 @@ mod tests {
     #[test]
     fn a_program_reads_all_of_its_input_while_it_writes() {
         let input = vec![b'x'; 1 << 20];
-        let ended = run(
-            &mut shell("cat; echo done >&2"),
-            input.clone(),
-            Duration::from_secs(60),
-        )
-        .unwrap();
+        let ended =
+            run(&mut shell("cat; echo done >&2"), input.clone(), Duration::from_secs(60)).unwrap();
         assert!(ended.status.success());
         assert!(ended.stdout == input && ended.stderr == "done\n");
     }
@@ -215,19 +193,10 @@ mod tests {
                 r#"Error: trouble with config: "patch: |-\n  password: \"a b\"\n" in file "x.yaml""#,
                 r#"Error: trouble with config: "…" in file "x.yaml""#,
             ),
-            (
-                "Error: cannot parse `{a: b, c}`: no",
-                "Error: cannot parse `…`: no",
-            ),
+            ("Error: cannot parse `{a: b, c}`: no", "Error: cannot parse `…`: no"),
             ("Error: password: hunter2", "Error: password: …"),
-            (
-                "Error: got Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5 here",
-                "Error: got … here",
-            ),
-            (
-                "Error: https://me:x@git.example/a failed",
-                "Error: https://…@git.example/a failed",
-            ),
+            ("Error: got Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5 here", "Error: got … here"),
+            ("Error: https://me:x@git.example/a failed", "Error: https://…@git.example/a failed"),
             ("Error: open \"a", "Error: open \"a"),
             (
                 "Error: literal sources [hunter2]: invalid literal source hunter2",
@@ -241,11 +210,7 @@ mod tests {
     #[test]
     fn one_that_takes_too_long_is_ended_even_when_its_children_keep_its_pipes() {
         let start = Instant::now();
-        let ended = run(
-            &mut shell("sleep 60 & sleep 60"),
-            Vec::new(),
-            Duration::from_millis(200),
-        );
+        let ended = run(&mut shell("sleep 60 & sleep 60"), Vec::new(), Duration::from_millis(200));
         assert!(matches!(ended, Err(NotRun::TimedOut)));
         assert!(start.elapsed() < Duration::from_secs(30));
     }

@@ -43,9 +43,7 @@ const MISSPELT: usize = 4;
 
 /// Returns whether a route passes a key below which any value may be a secret.
 pub(super) fn is_guarded(route: &[RouteStep]) -> bool {
-    route
-        .iter()
-        .any(|step| matches!(step, RouteStep::Key(key) if GUARDED.contains(&key.as_str())))
+    route.iter().any(|step| matches!(step, RouteStep::Key(key) if GUARDED.contains(&key.as_str())))
 }
 
 /// Returns whether an unparsable text contains a key below which any value may be a secret.
@@ -133,10 +131,7 @@ fn is_secret_manifest(document: &str) -> bool {
     let mut kinds = document
         .match_indices("kind")
         .map(|(at, _)| document[at + "kind".len()..].lines().next())
-        .map(|rest| {
-            rest.unwrap_or_default()
-                .trim_start_matches(['"', '\'', ' '])
-        });
+        .map(|rest| rest.unwrap_or_default().trim_start_matches(['"', '\'', ' ']));
     kinds.any(|rest| {
         rest.starts_with(':') && rest.chars().take(80).collect::<String>().contains("Secret")
     })
@@ -183,10 +178,7 @@ pub(super) fn is_shown(line: &str) -> bool {
 
 /// Joins the lines of a scalar.
 fn unwrapped(lines: &str) -> String {
-    lines
-        .lines()
-        .map(|line| line.trim().trim_end_matches('\\'))
-        .collect()
+    lines.lines().map(|line| line.trim().trim_end_matches('\\')).collect()
 }
 
 /// The numbers of lines before and after a line that may belong to the same scalar, and of bytes to
@@ -198,25 +190,13 @@ const WRAPPED_BYTES: usize = 400;
 /// is its range in the text.
 pub(super) fn is_part_of_credential(text: &str, line: Range<usize>) -> bool {
     let first_bytes = |line: &str| line[..line.floor_char_boundary(WRAPPED_BYTES)].to_owned();
-    let mut before: Vec<String> = text[..line.start]
-        .lines()
-        .rev()
-        .take(WRAPPED)
-        .map(first_bytes)
-        .collect();
+    let mut before: Vec<String> =
+        text[..line.start].lines().rev().take(WRAPPED).map(first_bytes).collect();
     before.reverse();
-    let behind = text
-        .get(line.end..)
-        .unwrap_or_default()
-        .lines()
-        .skip(1)
-        .take(WRAPPED)
-        .map(first_bytes);
-    let lines: Vec<String> = before
-        .into_iter()
-        .chain([first_bytes(&text[line])])
-        .chain(behind)
-        .collect();
+    let behind =
+        text.get(line.end..).unwrap_or_default().lines().skip(1).take(WRAPPED).map(first_bytes);
+    let lines: Vec<String> =
+        before.into_iter().chain([first_bytes(&text[line])]).chain(behind).collect();
     // A cheap check first: every URL, query and login contains one of these.
     let opens = |line: &String| {
         line.contains("//") || memchr::memchr2(b'?', b'@', line.as_bytes()).is_some()
@@ -275,11 +255,7 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
         return false;
     }
     // Flow style has no indentation that shows the parents of a line.
-    if text[document.clone()]
-        .trim_start_matches("---")
-        .trim_start()
-        .starts_with(['{', '['])
-    {
+    if text[document.clone()].trim_start_matches("---").trim_start().starts_with(['{', '[']) {
         return !guards(&text[document.clone()]) && text[document].lines().all(is_harmless);
     }
     let (mut indent, mut is_item) = (indent_of(shown), is_item_of_list(shown));
@@ -315,24 +291,16 @@ pub(crate) fn is_of_secret(text: &str, line: Range<usize>) -> bool {
         before[begin..].contains("PRIVATE KEY") && !before[begin..].contains("-----END ")
     });
     let (key, value) = own.split_once(':').unwrap_or((own, ""));
-    let last = words(key.trim_end_matches(['"', '\'']))
-        .last()
-        .unwrap_or_default();
-    let is_password = matches!(
-        last.as_str(),
-        "password" | "passwd" | "pwd" | "token" | "passphrase"
-    );
+    let last = words(key.trim_end_matches(['"', '\''])).last().unwrap_or_default();
+    let is_password =
+        matches!(last.as_str(), "password" | "passwd" | "pwd" | "token" | "passphrase");
     is_in_key || is_password && !value.trim().is_empty() || is_secret_manifest(&text[document])
 }
 
 /// Returns the range of the document around a line. A text may have thousands of documents.
 fn document_around(text: &str, line: &Range<usize>) -> Range<usize> {
-    let start = text[..line.start]
-        .rfind("\n---")
-        .map_or(0, |before| before + 1);
-    let end = text[line.end..]
-        .find("\n---")
-        .map_or(text.len(), |end| line.end + end);
+    let start = text[..line.start].rfind("\n---").map_or(0, |before| before + 1);
+    let end = text[line.end..].find("\n---").map_or(text.len(), |end| line.end + end);
     start..end
 }
 
@@ -350,9 +318,7 @@ fn has_key(line: &str) -> bool {
     let end = body.find(':').unwrap_or(0);
     let key = body[..end].trim_matches(['"', '\'']);
     !key.is_empty()
-        && key
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'))
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'))
 }
 
 #[cfg(test)]
@@ -375,11 +341,9 @@ mod tests {
         ] {
             assert!(!is_harmless(login), "{login}");
         }
-        for other in [
-            "reg:5000/x:1@sha256:0123456789abcdef",
-            "mail: a@b.example",
-            "git@example.com:a/b",
-        ] {
+        for other in
+            ["reg:5000/x:1@sha256:0123456789abcdef", "mail: a@b.example", "git@example.com:a/b"]
+        {
             assert!(is_harmless(other), "{other}");
         }
     }
@@ -408,26 +372,12 @@ mod tests {
 
     #[test]
     fn a_key_tells_with_a_slip_of_the_finger() {
-        for key in [
-            "secert",
-            "clientSecert",
-            "pasword",
-            "tokn",
-            "pw",
-            "rootPw",
-            "db_pwd",
-            "private-key",
-        ] {
+        for key in
+            ["secert", "clientSecert", "pasword", "tokn", "pw", "rootPw", "db_pwd", "private-key"]
+        {
             assert!(has_secret_word(key), "{key}");
         }
-        for key in [
-            "topologyKey",
-            "nodePort",
-            "power",
-            "selector",
-            "compass",
-            "network",
-        ] {
+        for key in ["topologyKey", "nodePort", "power", "selector", "compass", "network"] {
             assert!(!has_secret_word(key), "{key}");
         }
     }
@@ -495,10 +445,7 @@ mod tests {
         let text = "a: 1\nurl: https://\n  me:hunter2\n  @git.example\nb: 2\n";
         for line in ["url: https://", "  me:hunter2", "  @git.example"] {
             let start = text.find(line).unwrap();
-            assert!(
-                is_part_of_credential(text, start..start + line.len()),
-                "{line}"
-            );
+            assert!(is_part_of_credential(text, start..start + line.len()), "{line}");
         }
         let text = "mail: a@b.example\nurl: https://git.example\nimage: reg:5000/x\n";
         assert!(!is_part_of_credential(text, 0..17));

@@ -53,15 +53,10 @@ impl Files {
             });
             Ok(found)
         };
-        let found = files
-            .par_iter()
-            .map(read)
-            .collect::<Result<Vec<Vec<T>>, _>>()?;
+        let found = files.par_iter().map(read).collect::<Result<Vec<Vec<T>>, _>>()?;
         // Files are dropped as their results move, so these are never in memory twice.
         let mut all = Vec::with_capacity(found.iter().map(Vec::len).sum());
-        found
-            .into_iter()
-            .for_each(|file_results| all.extend(file_results));
+        found.into_iter().for_each(|file_results| all.extend(file_results));
         Ok(all)
     }
 }
@@ -74,10 +69,7 @@ pub(crate) fn scan_stream<T: Send>(
 ) -> (usize, Vec<T>) {
     let text = lossy(stream.content.clone());
     let mut documents = document::objects(&stream.name, &text);
-    let count = documents
-        .iter()
-        .filter(|document| document.is_object())
-        .count();
+    let count = documents.iter().filter(|document| document.is_object()).count();
     if let Some(last) = documents
         .last_mut()
         // A template may fail to parse although it is complete.

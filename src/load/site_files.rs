@@ -16,16 +16,12 @@ impl Files {
 
     /// Returns the site's directory; the repo's root if the repo is one site.
     pub fn site_directory(&self) -> &Utf8Path {
-        self.part
-            .as_ref()
-            .map_or(Utf8Path::new(""), |part| &part.directory)
+        self.part.as_ref().map_or(Utf8Path::new(""), |part| &part.directory)
     }
 
     /// Returns whether a file is read only for the agents' objects in it.
     pub(crate) fn is_for_agents(&self, file: &Utf8Path) -> bool {
-        self.part
-            .as_ref()
-            .is_some_and(|part| part.for_agents.contains(file))
+        self.part.as_ref().is_some_and(|part| part.for_agents.contains(file))
     }
 
     /// Returns whether the site reads a file for more than agents' objects.
@@ -37,8 +33,6 @@ impl Files {
 
     /// Returns whether a file is outside the site's directory, and no build of the site reaches it.
     pub(crate) fn is_out_of_reach(&self, file: &Utf8Path) -> bool {
-        self.part
-            .as_ref()
-            .is_some_and(|part| !part.owns(file) && !part.files.contains(file))
+        self.part.as_ref().is_some_and(|part| !part.owns(file) && !part.files.contains(file))
     }
 }

@@ -81,9 +81,7 @@ pub(crate) fn form(text: &str) -> Option<SopsFormat> {
             SopsFormat::Json
         });
     }
-    text.lines()
-        .any(|line| line.starts_with("sops:"))
-        .then_some(SopsFormat::Yaml)
+    text.lines().any(|line| line.starts_with("sops:")).then_some(SopsFormat::Yaml)
 }
 
 /// Decrypts a text by sops.
@@ -95,14 +93,7 @@ pub(crate) fn decrypt(text: &str, form: SopsFormat) -> Result<String, SopsError>
         SopsFormat::Binary => "binary",
     };
     let mut command = Command::new(program().ok_or(SopsError::NoProgram)?);
-    command.args([
-        "--decrypt",
-        "--input-type",
-        kind,
-        "--output-type",
-        kind,
-        "/dev/stdin",
-    ]);
+    command.args(["--decrypt", "--input-type", kind, "--output-type", kind, "/dev/stdin"]);
     let ended =
         program::run(&mut command, text.as_bytes().to_vec(), LONGEST).map_err(
             |error| match error {
@@ -111,9 +102,7 @@ pub(crate) fn decrypt(text: &str, form: SopsFormat) -> Result<String, SopsError>
             },
         )?;
     if !ended.status.success() {
-        return Err(SopsError::Failed(program::first_lines(&without_values(
-            &ended.stderr,
-        ))));
+        return Err(SopsError::Failed(program::first_lines(&without_values(&ended.stderr))));
     }
     String::from_utf8(ended.stdout)
         .map_err(|_| SopsError::Io(io::Error::other("what it prints is no text").to_string()))
@@ -144,22 +133,10 @@ mod tests {
     #[test]
     fn an_encrypted_file_is_told_by_what_sops_adds() {
         for (text, expected) in [
-            (
-                "a: ENC[x]\nsops:\n    mac: ENC[y]\n",
-                Some(SopsFormat::Yaml),
-            ),
-            (
-                r#"{"data": "ENC[x]", "sops": {"mac": "ENC[y]"}}"#,
-                Some(SopsFormat::Binary),
-            ),
-            (
-                r#"{"networks": ["ENC[x]"], "sops": {"mac": "ENC[y]"}}"#,
-                Some(SopsFormat::Json),
-            ),
-            (
-                "networkData=ENC[x]\nsops_mac=ENC[y]\n",
-                Some(SopsFormat::Dotenv),
-            ),
+            ("a: ENC[x]\nsops:\n    mac: ENC[y]\n", Some(SopsFormat::Yaml)),
+            (r#"{"data": "ENC[x]", "sops": {"mac": "ENC[y]"}}"#, Some(SopsFormat::Binary)),
+            (r#"{"networks": ["ENC[x]"], "sops": {"mac": "ENC[y]"}}"#, Some(SopsFormat::Json)),
+            ("networkData=ENC[x]\nsops_mac=ENC[y]\n", Some(SopsFormat::Dotenv)),
             ("a: b # sops: ENC[x]\n", None),
             (r#"{"networks": []}"#, None),
         ] {
@@ -173,9 +150,6 @@ mod tests {
             without_values("cannot read ENC[AES256_GCM,data:abc] here"),
             "cannot read ENC[…] here"
         );
-        assert_eq!(
-            without_values("cannot read ENC[AES256_GCM,data:abc"),
-            "cannot read ENC[…]"
-        );
+        assert_eq!(without_values("cannot read ENC[AES256_GCM,data:abc"), "cannot read ENC[…]");
     }
 }

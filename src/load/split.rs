@@ -128,11 +128,7 @@ impl<'a> OutlineReader<'a> {
             self.outline.items = Some(start..line.start);
         }
         let is_open = is_blank_or_comment(value);
-        self.last = Some(if is_open {
-            OutlineLine::OpenKey
-        } else {
-            OutlineLine::Key
-        });
+        self.last = Some(if is_open { OutlineLine::OpenKey } else { OutlineLine::Key });
         if key == "kind" {
             // A second `kind` proves nothing.
             let kind = plain_word(value).filter(|_| self.outline.kind.is_none())?;
@@ -199,9 +195,7 @@ fn begins_node(bytes: &[u8], at: usize) -> bool {
 pub(super) fn has_ties(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_name = |at: usize| {
-        bytes
-            .get(at)
-            .is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte))
+        bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte))
     };
     let has = |sign: u8| {
         memchr::memchr_iter(sign, bytes).any(|at| begins_node(bytes, at) && is_name(at + 1))
@@ -359,8 +353,7 @@ fn is_filler(line: &str) -> bool {
 }
 
 fn is_marker(line: &str, marker: &str) -> bool {
-    line.strip_prefix(marker)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+    line.strip_prefix(marker).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
 }
 
 /// Returns whether a text has content other than comments, directives and a bare marker.
@@ -389,8 +382,7 @@ fn plain_key(line: &str) -> Option<(&str, &str)> {
     let value = value
         .strip_prefix(':')
         .filter(|value| value.is_empty() || value.starts_with([' ', '\t']))?;
-    key.starts_with(|c: char| c.is_ascii_alphanumeric())
-        .then_some((key, value))
+    key.starts_with(|c: char| c.is_ascii_alphanumeric()).then_some((key, value))
 }
 
 /// Returns a value that is a single word, quoted or not, possibly before a comment.
@@ -398,15 +390,9 @@ fn plain_word(value: &str) -> Option<&str> {
     let value = value.trim_ascii();
     let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
     let value = value.strip_prefix(|c| Some(c) == quote).unwrap_or(value);
-    let word = &value[..value
-        .find(|c: char| !c.is_ascii_alphanumeric())
-        .unwrap_or(value.len())];
+    let word = &value[..value.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(value.len())];
     let rest = value[word.len()..].strip_prefix(|c| Some(c) == quote);
-    let rest = if quote.is_some() {
-        rest?
-    } else {
-        &value[word.len()..]
-    };
+    let rest = if quote.is_some() { rest? } else { &value[word.len()..] };
     (!word.is_empty() && is_blank_or_comment(rest)).then_some(word)
 }
 
@@ -441,14 +427,8 @@ mod tests {
         assert_eq!(outline.kind, Some("List"));
         let items = outline.items(text).unwrap();
         assert_eq!(
-            items
-                .iter()
-                .map(|item| &text[item.range.clone()])
-                .collect::<Vec<_>>(),
-            [
-                "- apiVersion: v1\n  kind: Secret\n  data:\n    - x\n",
-                "- kind: Pod\n"
-            ]
+            items.iter().map(|item| &text[item.range.clone()]).collect::<Vec<_>>(),
+            ["- apiVersion: v1\n  kind: Secret\n  data:\n    - x\n", "- kind: Pod\n"]
         );
         assert_eq!(items[0].kind, Some("Secret"));
     }
@@ -472,20 +452,11 @@ mod tests {
         };
         let some = |kind: &str| Some(kind.to_owned());
         assert_eq!(kinds("- kind: A\n  a:\n    kind: B\n"), [some("A")]);
-        assert_eq!(
-            kinds("- kind: A\n  kind: B\n- kind: C\n"),
-            [None, some("C")]
-        );
+        assert_eq!(kinds("- kind: A\n  kind: B\n- kind: C\n"), [None, some("C")]);
         assert_eq!(kinds("-\n  kind: A\n- kind: B\n"), [None, None]);
-        assert_eq!(
-            kinds("- kind: A\n-   kind: B\n    a: b\n"),
-            [some("A"), None]
-        );
+        assert_eq!(kinds("- kind: A\n-   kind: B\n    a: b\n"), [some("A"), None]);
         assert_eq!(kinds("-   kind: A\n- kind: B\n   a\n"), [some("A"), None]);
-        assert_eq!(
-            kinds("- kind: A\n    b\n- x: |\n   kind: B\n  kind: C\n"),
-            [None, some("C")]
-        );
+        assert_eq!(kinds("- kind: A\n    b\n- x: |\n   kind: B\n  kind: C\n"), [None, some("C")]);
         assert_eq!(kinds("- - kind: A\n"), [None]);
     }
 
@@ -502,10 +473,7 @@ mod tests {
                 "  s:\n    x: 1\n    h:\n      n: 1\n# c\n\n      m: 2\n    z: 3\n",
                 "      n: 1\n# c\n\n      m: 2\n",
             ),
-            (
-                "  s:\n    h:\n    - 1\n    - 2\n  t: 1\n",
-                "    - 1\n    - 2\n",
-            ),
+            ("  s:\n    h:\n    - 1\n    - 2\n  t: 1\n", "    - 1\n    - 2\n"),
             ("- t: 1\n  s:\n    h:\n      n: 1\n", "      n: 1\n"),
         ] {
             assert_eq!(
@@ -557,10 +525,7 @@ mod tests {
             "x: 1\n- kind\nkind: Secret\n",
             "kind : Secret\n",
         ] {
-            assert!(
-                outline(text).is_none_or(|outline| outline.kind.is_none()),
-                "{text:?}"
-            );
+            assert!(outline(text).is_none_or(|outline| outline.kind.is_none()), "{text:?}");
         }
     }
 

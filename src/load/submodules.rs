@@ -33,8 +33,7 @@ impl Submodules {
             |error: &dyn std::fmt::Display| GitError::new(format!("cannot read {NAMES}: {error}"));
         // libgit2 parses configuration from files only.
         let mut file = tempfile::NamedTempFile::new().map_err(|error| unreadable(&error))?;
-        file.write_all(content)
-            .map_err(|error| unreadable(&error))?;
+        file.write_all(content).map_err(|error| unreadable(&error))?;
         let config = Config::open(file.path()).map_err(|error| unreadable(&error.message()))?;
         let mut submodules = Vec::new();
         config
@@ -45,16 +44,11 @@ impl Submodules {
                     let (Ok(key), Ok(path)) = (entry.name(), entry.value()) else {
                         continue;
                     };
-                    let name = key
-                        .strip_prefix("submodule.")
-                        .and_then(|key| key.strip_suffix(".path"));
+                    let name =
+                        key.strip_prefix("submodule.").and_then(|key| key.strip_suffix(".path"));
                     let Some(name) = name else { continue };
                     let update = config.get_string(&update_of(name)).ok();
-                    submodules.push(Submodule {
-                        name: name.to_owned(),
-                        path: path.into(),
-                        update,
-                    });
+                    submodules.push(Submodule { name: name.to_owned(), path: path.into(), update });
                 }
                 Ok(())
             })
@@ -68,9 +62,8 @@ impl Submodules {
         let Some(submodule) = self.0.iter().find(|submodule| submodule.path == path) else {
             return true;
         };
-        let configured = repo
-            .config()
-            .and_then(|config| config.get_string(&update_of(&submodule.name)));
+        let configured =
+            repo.config().and_then(|config| config.get_string(&update_of(&submodule.name)));
         configured.ok().or(submodule.update.clone()).as_deref() != Some("none")
     }
 
@@ -79,23 +72,17 @@ impl Submodules {
     pub(super) fn open(&self, repo: &Repository, path: &Utf8Path) -> Option<Repository> {
         let same_path = self.0.iter().filter(|submodule| submodule.path == path);
         // git rejects a name that leads elsewhere as well.
-        let is_safe = |name: &Path| {
-            name.components()
-                .all(|part| matches!(part, Component::Normal(_)))
-        };
-        let names = same_path
-            .map(|submodule| Path::new(&submodule.name))
-            .filter(|name| is_safe(name));
+        let is_safe =
+            |name: &Path| name.components().all(|part| matches!(part, Component::Normal(_)));
+        let names =
+            same_path.map(|submodule| Path::new(&submodule.name)).filter(|name| is_safe(name));
         let kept = names.flat_map(|name| {
             // A linked worktree has a directory of its own beside the common one.
             [repo.path(), repo.commondir()].map(|top| top.join("modules").join(name))
         });
-        let checked_out = repo
-            .workdir()
-            .filter(|_| is_safe(path.as_std_path()))
-            .map(|top| top.join(path));
-        kept.chain(checked_out)
-            .find_map(|place| Repository::open(place).ok())
+        let checked_out =
+            repo.workdir().filter(|_| is_safe(path.as_std_path())).map(|top| top.join(path));
+        kept.chain(checked_out).find_map(|place| Repository::open(place).ok())
     }
 }
 

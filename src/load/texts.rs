@@ -57,10 +57,7 @@ struct TextSpot {
 impl<'a> Texts<'a> {
     /// Returns an empty cache for some files.
     pub fn new(files: &'a Files) -> Self {
-        Self {
-            files,
-            texts: HashMap::new(),
-        }
+        Self { files, texts: HashMap::new() }
     }
 
     /// Converts a place to a position. If it cannot be found, the position is as exact as known.
@@ -68,21 +65,11 @@ impl<'a> Texts<'a> {
         let file = place.file().clone();
         let (line, column) = match place {
             Place::File(_) => {
-                return Position {
-                    file,
-                    line: None,
-                    column: None,
-                    end_column: None,
-                };
+                return Position { file, line: None, column: None, end_column: None };
             }
             // The output of a build has no text in the repo.
             Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_some() => {
-                return Position {
-                    file,
-                    line: None,
-                    column: None,
-                    end_column: None,
-                };
+                return Position { file, line: None, column: None, end_column: None };
             }
             Place::Spot(_, line, column) => (*line, *column),
             Place::Node(origin, _) | Place::Key(origin, _) => (origin.first_line, None),
@@ -93,19 +80,9 @@ impl<'a> Texts<'a> {
         });
         match found {
             Some((line, start, end)) if column.is_some() || !matches!(place, Place::Spot(..)) => {
-                Position {
-                    file,
-                    line: Some(line),
-                    column: Some(start),
-                    end_column: Some(end),
-                }
+                Position { file, line: Some(line), column: Some(start), end_column: Some(end) }
             }
-            _ => Position {
-                file,
-                line: Some(line),
-                column,
-                end_column: None,
-            },
+            _ => Position { file, line: Some(line), column, end_column: None },
         }
     }
 
@@ -114,14 +91,9 @@ impl<'a> Texts<'a> {
     pub fn excerpt(&mut self, place: &Place, values: bool) -> Option<Excerpt> {
         // A key may contain a secret by mistake.
         let is_shown = |excerpt: &Excerpt| {
-            quoting::is_shown(&format!(
-                "{}{}{}",
-                excerpt.before, excerpt.marked, excerpt.after
-            ))
+            quoting::is_shown(&format!("{}{}{}", excerpt.before, excerpt.marked, excerpt.after))
         };
-        self.get(place.file())?
-            .excerpt(place, values)
-            .filter(is_shown)
+        self.get(place.file())?.excerpt(place, values).filter(is_shown)
     }
 
     fn get(&mut self, file: &Arc<Utf8Path>) -> Option<&mut FileText> {
@@ -137,21 +109,16 @@ impl FileText {
             Some(*before)
         });
         let lines = std::iter::once(0).chain(blocks).collect();
-        Self {
-            text,
-            lines,
-            parsed: HashMap::new(),
-        }
+        Self { text, lines, parsed: HashMap::new() }
     }
 
     fn spot_of(&mut self, place: &Place) -> Option<TextSpot> {
         match place {
             Place::File(_) => None,
             Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_some() => None,
-            Place::Spot(_, line, column) => Some(TextSpot {
-                marked: self.word_at(*line, *column)?,
-                found: None,
-            }),
+            Place::Spot(_, line, column) => {
+                Some(TextSpot { marked: self.word_at(*line, *column)?, found: None })
+            }
             Place::Node(origin, route) => self.node(origin, route, false),
             Place::Key(origin, route) => self.node(origin, route, true),
         }
@@ -162,27 +129,18 @@ impl FileText {
     fn node(&mut self, origin: &Origin, route: &[RouteStep], by_key: bool) -> Option<TextSpot> {
         let found = self.find(origin, route).or_else(|| self.name(origin));
         let Some(found) = found else {
-            return Some(TextSpot {
-                marked: self.first_line(origin)?,
-                found: None,
-            });
+            return Some(TextSpot { marked: self.first_line(origin)?, found: None });
         };
         // Depth 0 is the document itself, which its object's name represents.
         let is_there = found.depth == 0 || found.depth == route.len();
-        let value = found
-            .value
-            .clone()
-            .filter(|value| lookup::is_plain(&self.text[value.clone()]));
+        let value = found.value.clone().filter(|value| lookup::is_plain(&self.text[value.clone()]));
         let marked = match (&found.key, value) {
             (Some(key), None) => key.clone(),
             (Some(key), Some(_)) if by_key || !is_there => key.clone(),
             (_, Some(value)) => value,
             (None, None) => found.value.clone()?,
         };
-        Some(TextSpot {
-            marked: self.on_one_line(marked),
-            found: Some(found),
-        })
+        Some(TextSpot { marked: self.on_one_line(marked), found: Some(found) })
     }
 
     /// Returns the name of a document's object, which is marked for the document as a whole.
@@ -197,14 +155,7 @@ impl FileText {
         let range = origin.range.clone();
         let document = self.text.get(range.clone())?;
         if !self.parsed.contains_key(&range) {
-            if self
-                .parsed
-                .values()
-                .flatten()
-                .map(DocumentNodes::count)
-                .sum::<usize>()
-                > KEPT
-            {
+            if self.parsed.values().flatten().map(DocumentNodes::count).sum::<usize>() > KEPT {
                 // Simpler than evicting single documents, and rare.
                 self.parsed.clear();
             }
@@ -242,24 +193,16 @@ impl FileText {
             let start = text.len() - text.trim_start().len();
             return Some(range.start + start..range.start + text.trim_end().len().max(start));
         };
-        let start = text
-            .char_indices()
-            .nth(column.saturating_sub(1))
-            .map_or(text.len(), |(at, _)| at);
-        let word = text[start..]
-            .find(char::is_whitespace)
-            .unwrap_or(text.len() - start);
+        let start =
+            text.char_indices().nth(column.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
+        let word = text[start..].find(char::is_whitespace).unwrap_or(text.len() - start);
         Some(range.start + start..range.start + start + word)
     }
 
     /// Returns the range of a line, counted from 1, without its line break.
     fn line(&self, line: usize) -> Option<Range<usize>> {
         let before = line.checked_sub(1)?;
-        let start = if before == 0 {
-            0
-        } else {
-            self.end_of_line(before)? + 1
-        };
+        let start = if before == 0 { 0 } else { self.end_of_line(before)? + 1 };
         let rest = &self.text.as_bytes()[start..];
         let end = memchr::memchr(b'\n', rest).map_or(self.text.len(), |length| start + length);
         Some(start..start + self.text[start..end].trim_end_matches('\r').len())
@@ -267,10 +210,7 @@ impl FileText {
 
     /// Returns the offset of a line's line feed. Lines count from 1.
     fn end_of_line(&self, line: usize) -> Option<usize> {
-        let block = self
-            .lines
-            .partition_point(|before| *before < line)
-            .checked_sub(1)?;
+        let block = self.lines.partition_point(|before| *before < line).checked_sub(1)?;
         let start = block * BLOCK;
         let mut feeds = memchr::memchr_iter(b'\n', self.text.as_bytes().get(start..)?);
         Some(start + feeds.nth(line - self.lines[block] - 1)?)
@@ -289,9 +229,7 @@ impl FileText {
     }
 
     fn rest_of_line(&self, offset: usize) -> Range<usize> {
-        let end = self
-            .line(self.line_number(offset))
-            .map_or(offset, |line| line.end);
+        let end = self.line(self.line_number(offset)).map_or(offset, |line| line.end);
         offset..offset + self.text[offset..end.max(offset)].trim_end().len()
     }
 
@@ -370,13 +308,8 @@ impl FileText {
         let telling = is_secret && found.depth > 0 && !quoting::is_name(route)
             || quoting::is_secret_route(route)
             || is_guarded && !(is_own && lookup::is_plain(&self.text[marked.clone()]));
-        let is_harmless = found
-            .value
-            .as_ref()
-            .is_none_or(|value| self.is_harmless(value, &line));
-        let shows_value = value
-            .as_ref()
-            .is_none_or(|_| values && !telling && is_harmless);
+        let is_harmless = found.value.as_ref().is_none_or(|value| self.is_harmless(value, &line));
+        let shows_value = value.as_ref().is_none_or(|_| values && !telling && is_harmless);
         // The rest of the line may belong to a credential although the value does not.
         let is_whole = !quoting::is_part_of_credential(&self.text, line.clone());
         if shows_value
@@ -385,10 +318,7 @@ impl FileText {
             && !is_guarded
             && quoting::opens(&self.text[line.start..start])
         {
-            let known = value
-                .as_ref()
-                .or(key.as_ref())
-                .map_or(start, |known| known.end);
+            let known = value.as_ref().or(key.as_ref()).map_or(start, |known| known.end);
             let shown = line.start..self.said(line.start, known).end.max(marked.end);
             if values && !telling && quoting::is_harmless(&self.text[shown.clone()]) {
                 return Some(self.cut(number, line, marked, shown));
@@ -407,16 +337,8 @@ impl FileText {
             return Some(excerpt);
         }
         // Marks the value's position and hides the value.
-        let excerpt = self.cut(
-            number,
-            line,
-            marked.start..marked.start,
-            start..marked.start,
-        );
-        Some(Excerpt {
-            marked: "…".to_owned(),
-            ..excerpt
-        })
+        let excerpt = self.cut(number, line, marked.start..marked.start, start..marked.start);
+        Some(Excerpt { marked: "…".to_owned(), ..excerpt })
     }
 
     /// Returns the shown part of a line, and the part of the mark that is within. Text before it is
@@ -462,14 +384,10 @@ impl FileText {
     /// Returns whether the object is a Secret of some kind or may be one: a kind may be an alias or
     /// contain escapes.
     fn is_secret(&mut self, origin: &Origin) -> bool {
-        let kind = self
-            .find(origin, &["kind".into()])
-            .and_then(|found| found.value);
+        let kind = self.find(origin, &["kind".into()]).and_then(|found| found.value);
         // An alias, an escape or a tag may stand for `Secret`.
-        let is_word = |kind: &str| {
-            kind.chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '"' | '\''))
-        };
+        let is_word =
+            |kind: &str| kind.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '"' | '\''));
         kind.is_some_and(|kind| {
             self.text[kind.clone()].contains("Secret") || !is_word(self.text[kind].trim())
         })

@@ -36,10 +36,7 @@ impl Worktree {
             return Ok(Self::default());
         };
         let workdir = workdir.to_owned();
-        let mut worktree = Self {
-            has_repo: true,
-            ..Self::default()
-        };
+        let mut worktree = Self { has_repo: true, ..Self::default() };
         worktree.add(
             &opened.prefix,
             &opened.repo,
@@ -114,17 +111,10 @@ impl Worktree {
             let directory = workdir.join(&path);
             if !submodules::is_checked_out(&directory) {
                 if names.wants(repo, &path) {
-                    self.missing
-                        .push((below.clone(), submodules::missing(&below).to_string()));
+                    self.missing.push((below.clone(), submodules::missing(&below).to_string()));
                 }
             } else if let Ok(submodule) = Repository::open(&directory) {
-                self.add(
-                    prefix,
-                    &submodule,
-                    &submodule.index()?,
-                    &directory,
-                    &at.join(&path),
-                )?;
+                self.add(prefix, &submodule, &submodule.index()?, &directory, &at.join(&path))?;
             }
             self.submodules.insert(below);
         }
@@ -133,11 +123,8 @@ impl Worktree {
 }
 
 fn left_out(first: &Utf8Path, count: usize) -> GitError {
-    let others = if count == 1 {
-        String::new()
-    } else {
-        format!(" and {} more files are", count - 1)
-    };
+    let others =
+        if count == 1 { String::new() } else { format!(" and {} more files are", count - 1) };
     let is = if count == 1 { " is" } else { "" };
     GitError::new(format!(
         "{first}{others}{is} left out of this sparse checkout, so their content is unknown: run \

@@ -19,23 +19,16 @@ pub(super) enum CollectionStyle {
 pub(super) fn text(text: &str) -> String {
     let is_word = text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.ends_with(|c: char| c.is_ascii_alphanumeric())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
     // YAML 1.1, and so kubectl's parser, reads these as booleans.
-    let is_flag = ["y", "n", "yes", "no", "on", "off"]
-        .iter()
-        .any(|flag| text.eq_ignore_ascii_case(flag));
+    let is_flag =
+        ["y", "n", "yes", "no", "on", "off"].iter().any(|flag| text.eq_ignore_ascii_case(flag));
     let stays =
         || yaml_serde::from_str::<Value>(text).is_ok_and(|value| value.as_str() == Some(text));
     // YAML 1.1 may read plain digits as a base 60 number or a date.
     let is_plain =
         text.chars().any(|c| c.is_ascii_alphabetic()) || text.parse::<Ipv4Addr>().is_ok();
-    if is_word && !is_flag && is_plain && stays() {
-        text.to_owned()
-    } else {
-        quoted(text)
-    }
+    if is_word && !is_flag && is_plain && stays() { text.to_owned() } else { quoted(text) }
 }
 
 fn quoted(text: &str) -> String {
@@ -78,14 +71,8 @@ pub(super) fn flow(value: &Value, style: CollectionStyle) -> String {
         if items.is_empty() {
             return format!("{open}{close}");
         }
-        let ((first, last), between) = (
-            &line,
-            if space.is_empty() {
-                format!(",{}", line.0)
-            } else {
-                ", ".to_owned()
-            },
-        );
+        let ((first, last), between) =
+            (&line, if space.is_empty() { format!(",{}", line.0) } else { ", ".to_owned() });
         format!("{open}{first}{}{last}{close}", items.join(&between))
     };
     match (value, style) {
@@ -95,11 +82,9 @@ pub(super) fn flow(value: &Value, style: CollectionStyle) -> String {
             };
             wrapped('{', map.iter().map(entry).collect(), '}')
         }
-        (Value::Sequence(items), _) => wrapped(
-            '[',
-            items.iter().map(|item| flow(item, inner)).collect(),
-            ']',
-        ),
+        (Value::Sequence(items), _) => {
+            wrapped('[', items.iter().map(|item| flow(item, inner)).collect(), ']')
+        }
         (Value::String(text), CollectionStyle::JsonLine | CollectionStyle::JsonLines(..)) => {
             quoted(text)
         }
@@ -143,47 +128,25 @@ mod tests {
             "worker", "8", "on", "NO", "1e3", "0x1f", "12:30:45", "a: b", "#x", "", " x", "a/b.c",
             "null", "é",
         ];
-        let list: Value = texts
-            .iter()
-            .copied()
-            .map(Value::from)
-            .collect::<Vec<_>>()
-            .into();
+        let list: Value = texts.iter().copied().map(Value::from).collect::<Vec<_>>().into();
         let map = Value::Mapping(
-            texts
-                .iter()
-                .map(|text| (Value::from(*text), Value::from(*text)))
-                .collect(),
+            texts.iter().map(|text| (Value::from(*text), Value::from(*text))).collect(),
         );
         let whole = Value::Mapping(
-            [
-                ("list".into(), list),
-                ("map".into(), map),
-                ("n".into(), 3.into()),
-            ]
-            .into_iter()
-            .collect(),
+            [("list".into(), list), ("map".into(), map), ("n".into(), 3.into())]
+                .into_iter()
+                .collect(),
         );
-        for style in [
-            CollectionStyle::Yaml,
-            CollectionStyle::JsonLine,
-            CollectionStyle::JsonLines(0, 2),
-        ] {
+        for style in
+            [CollectionStyle::Yaml, CollectionStyle::JsonLine, CollectionStyle::JsonLines(0, 2)]
+        {
             let text = flow(&whole, style);
-            assert_eq!(
-                yaml_serde::from_str::<Value>(&text).unwrap(),
-                whole,
-                "{text}"
-            );
+            assert_eq!(yaml_serde::from_str::<Value>(&text).unwrap(), whole, "{text}");
         }
         serde_json::from_str::<serde_json::Value>(&flow(&whole, CollectionStyle::JsonLines(4, 4)))
             .unwrap();
         let text = format!("   {}", block("whole", &whole, 3));
-        assert_eq!(
-            yaml_serde::from_str::<Value>(&text).unwrap()["whole"],
-            whole,
-            "{text}"
-        );
+        assert_eq!(yaml_serde::from_str::<Value>(&text).unwrap()["whole"], whole, "{text}");
     }
 
     #[test]

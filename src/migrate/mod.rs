@@ -53,24 +53,13 @@ pub fn migrate_sites(
     sites: &Sites,
     only: Option<&BTreeSet<Utf8PathBuf>>,
 ) -> Result<Migration, ReadError> {
-    let mut all = Migration {
-        findings: sites.findings.clone(),
-        ..Migration::default()
-    };
+    let mut all = Migration { findings: sites.findings.clone(), ..Migration::default() };
     for site in &sites.all {
-        let Migration {
-            changes,
-            clusters,
-            findings,
-        } = migrate(&site.files, only)?;
+        let Migration { changes, clusters, findings } = migrate(&site.files, only)?;
         all.clusters.extend(clusters);
         all.findings.extend(findings);
         for (file, change) in changes.files {
-            let other = all
-                .changes
-                .files
-                .get(&file)
-                .filter(|other| **other != change);
+            let other = all.changes.files.get(&file).filter(|other| **other != change);
             if other.is_some() {
                 all.findings.push(
                     Finding::new(
@@ -94,19 +83,13 @@ pub fn migrate_sites(
         .filter(|finding| finding.code == Code::NotMigrated)
         .flat_map(files_of)
         .collect();
-    all.changes
-        .files
-        .retain(|file, _| !refused.contains(file.as_path()));
+    all.changes.files.retain(|file, _| !refused.contains(file.as_path()));
     all.findings = finding::merge(all.findings);
     Ok(all)
 }
 
 fn files_of(finding: &Finding) -> impl Iterator<Item = &Utf8Path> {
-    finding
-        .places
-        .iter()
-        .take(1)
-        .map(|(place, _)| &**place.file())
+    finding.places.iter().take(1).map(|(place, _)| &**place.file())
 }
 
 /// Computes the changes of all or some files of a repo. Writes nothing.
@@ -118,48 +101,30 @@ pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Mig
     let settings = match Settings::load(repo) {
         Ok(settings) => settings,
         Err(findings) => {
-            return Ok(Migration {
-                findings,
-                ..Migration::default()
-            });
+            return Ok(Migration { findings, ..Migration::default() });
         }
     };
     let (site, findings) = Site::read(repo, settings)?;
     let is_wanted = |file: &Utf8Path| only.is_none_or(|only| only.contains(file));
     let mut by_file: BTreeMap<Arc<Utf8Path>, Vec<LegacySipcluster<'_>>> = BTreeMap::new();
-    for (cluster, request) in site
-        .clusters
-        .iter()
-        .filter(|(_, request)| is_wanted(&request.origin.file))
+    for (cluster, request) in
+        site.clusters.iter().filter(|(_, request)| is_wanted(&request.origin.file))
     {
-        if let Request {
-            origin,
-            older: Some(conversion),
-            ..
-        } = request
-        {
-            by_file
-                .entry(origin.file.clone())
-                .or_default()
-                .push(LegacySipcluster {
-                    cluster,
-                    origin,
-                    conversion,
-                });
+        if let Request { origin, older: Some(conversion), .. } = request {
+            by_file.entry(origin.file.clone()).or_default().push(LegacySipcluster {
+                cluster,
+                origin,
+                conversion,
+            });
         }
     }
     let mut migration = Migration::default();
     let matters = |finding: &&Finding| {
         finding.is_error()
             && HIDING.contains(&finding.code)
-            && finding
-                .places
-                .first()
-                .is_none_or(|(place, _)| is_wanted(place.file()))
+            && finding.places.first().is_none_or(|(place, _)| is_wanted(place.file()))
     };
-    migration
-        .findings
-        .extend(findings.iter().filter(matters).cloned());
+    migration.findings.extend(findings.iter().filter(matters).cloned());
     for (file, older) in by_file {
         let failed: Vec<Finding> = older.iter().flat_map(|older| older.errors()).collect();
         if !failed.is_empty() {
@@ -216,10 +181,7 @@ struct LegacySipcluster<'a> {
 
 impl LegacySipcluster<'_> {
     fn errors(&self) -> impl Iterator<Item = Finding> {
-        self.conversion
-            .errors
-            .iter()
-            .map(|error| error.clone().for_cluster(self.cluster))
+        self.conversion.errors.iter().map(|error| error.clone().for_cluster(self.cluster))
     }
 
     /// Returns the document that the rewritten text must parse to.
@@ -232,9 +194,8 @@ impl LegacySipcluster<'_> {
         if let Some(former) = &self.conversion.former_name
             && let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_mapping_mut)
         {
-            let annotations = metadata
-                .entry("annotations".into())
-                .or_insert_with(|| Mapping::new().into());
+            let annotations =
+                metadata.entry("annotations".into()).or_insert_with(|| Mapping::new().into());
             if let Some(annotations) = annotations.as_mapping_mut() {
                 annotations.insert(FORMER_NAME.into(), former.as_str().into());
             }
@@ -244,9 +205,7 @@ impl LegacySipcluster<'_> {
 
     /// Applies the edits. An error has the route of the edit.
     fn rewrite(&self, text: String) -> Result<String, (Vec<RouteStep>, RewriteError)> {
-        let Conversion {
-            edits, moved, spec, ..
-        } = self.conversion;
+        let Conversion { edits, moved, spec, .. } = self.conversion;
         let mut text = EditedText::new(text, self.origin.steps_into());
         // Flow collections are rewritten as a whole, before anything is renamed.
         let (mut in_braces, mut left) = (Vec::new(), Vec::new());
@@ -290,8 +249,7 @@ impl LegacySipcluster<'_> {
             .map_err(|why| (edit.route().to_vec(), why))?;
         }
         if let Some(former) = &self.conversion.former_name {
-            text.annotate(FORMER_NAME, former)
-                .map_err(|why| (vec!["metadata".into()], why))?;
+            text.annotate(FORMER_NAME, former).map_err(|why| (vec!["metadata".into()], why))?;
         }
         Ok(text.into_text())
     }
@@ -318,11 +276,7 @@ fn flow_around(
 ) -> Result<Option<Vec<RouteStep>>, RewriteError> {
     let route = edit.route();
     let takes_apart = matches!(edit, DocumentEdit::Wrap(..) | DocumentEdit::Group(..));
-    let deepest = if takes_apart {
-        route.len()
-    } else {
-        route.len() - 1
-    };
+    let deepest = if takes_apart { route.len() } else { route.len() - 1 };
     for length in 1..=deepest {
         if text.is_flow(&route[..length])? {
             return Ok(Some(route[..length].to_vec()));
@@ -342,12 +296,8 @@ fn rewritten(
     let at =
         |older: &LegacySipcluster<'_>, route: Vec<RouteStep>| older.origin.as_written().at(route);
     let nowhere = || Place::File(file.clone());
-    let before = String::from_utf8(bytes).map_err(|_| {
-        (
-            nowhere(),
-            RewriteError("the file is not valid UTF-8".into()),
-        )
-    })?;
+    let before = String::from_utf8(bytes)
+        .map_err(|_| (nowhere(), RewriteError("the file is not valid UTF-8".into())))?;
     let (mark, text) = match before.strip_prefix(BYTE_ORDER_MARK) {
         Some(text) => (BYTE_ORDER_MARK, text),
         None => ("", before.as_str()),
@@ -373,11 +323,7 @@ fn rewritten(
         let rewritten = one
             .rewrite(after[range.clone()].replace("\r\n", "\n"))
             .map_err(|(route, why)| (at(one, route), why))?;
-        let rewritten = if has_crlf {
-            rewritten.replace('\n', "\r\n")
-        } else {
-            rewritten
-        };
+        let rewritten = if has_crlf { rewritten.replace('\n', "\r\n") } else { rewritten };
         grown = Some((range.start, range.start + rewritten.len()));
         after.replace_range(range, &rewritten);
     }

@@ -40,11 +40,7 @@ impl EditedText {
         let body = text.trim_start().trim_start_matches("---").trim_start();
         let is_json =
             body.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok();
-        Self {
-            text,
-            into,
-            is_json,
-        }
+        Self { text, into, is_json }
     }
 
     /// Returns the changed text.
@@ -90,9 +86,7 @@ impl EditedText {
 
     /// Reports whether the value at a route is in flow style.
     pub(super) fn is_flow(&self, route: &[RouteStep]) -> Result<bool, RewriteError> {
-        Ok(self
-            .value(route)?
-            .is_some_and(|value| self.text[value].starts_with(['{', '['])))
+        Ok(self.value(route)?.is_some_and(|value| self.text[value].starts_with(['{', '['])))
     }
 
     fn line_start(&self, at: usize) -> usize {
@@ -101,9 +95,7 @@ impl EditedText {
 
     /// Returns the start of the next line.
     fn line_end(&self, at: usize) -> usize {
-        self.text[at..]
-            .find('\n')
-            .map_or(self.text.len(), |newline| at + newline + 1)
+        self.text[at..].find('\n').map_or(self.text.len(), |newline| at + newline + 1)
     }
 
     fn column(&self, at: usize) -> usize {
@@ -128,14 +120,8 @@ impl EditedText {
     /// Inserts comments as lines of their own above a position.
     fn comment_above(&mut self, at: usize, comments: &[String]) {
         let start = self.line_start(at);
-        let indent: String = self.text[start..]
-            .chars()
-            .take_while(|c| *c == ' ')
-            .collect();
-        let lines: String = comments
-            .iter()
-            .map(|comment| format!("{indent}{comment}\n"))
-            .collect();
+        let indent: String = self.text[start..].chars().take_while(|c| *c == ' ').collect();
+        let lines: String = comments.iter().map(|comment| format!("{indent}{comment}\n")).collect();
         self.text.insert_str(start, &lines);
     }
 
@@ -193,9 +179,7 @@ impl EditedText {
 
     /// Returns the position after a key's colon.
     fn colon(&self, key_end: usize) -> usize {
-        self.text[key_end..]
-            .find(':')
-            .map_or(key_end, |colon| key_end + colon + 1)
+        self.text[key_end..].find(':').map_or(key_end, |colon| key_end + colon + 1)
     }
 
     /// Turns a string into a list, keeping its spelling.
@@ -224,15 +208,10 @@ impl EditedText {
         let end = self.line_end(value.map_or(key.end, |value| value.end));
         let start = self.line_start(key.start);
         let comments = self.comments(&(key.start..end))?;
-        if self.text[start..key.start]
-            .trim_start_matches(' ')
-            .is_empty()
-        {
+        if self.text[start..key.start].trim_start_matches(' ').is_empty() {
             let indent = self.text[start..key.start].to_owned();
-            let lines: String = comments
-                .iter()
-                .map(|comment| format!("{indent}{comment}\n"))
-                .collect();
+            let lines: String =
+                comments.iter().map(|comment| format!("{indent}{comment}\n")).collect();
             self.text.replace_range(start..end, &lines);
             return Ok(());
         }
@@ -269,12 +248,8 @@ impl EditedText {
                 |(name, value): (&Value, &Value)| Some((name.as_str()?.to_owned(), value.clone()));
             let entries: Vec<(String, Value)> = entries.iter().filter_map(named).collect();
             return self.put(route, |column| {
-                let lines = entries
-                    .iter()
-                    .map(|(name, value)| emit::block(name, value, column));
-                lines
-                    .collect::<Vec<_>>()
-                    .join(&format!("\n{}", " ".repeat(column)))
+                let lines = entries.iter().map(|(name, value)| emit::block(name, value, column));
+                lines.collect::<Vec<_>>().join(&format!("\n{}", " ".repeat(column)))
             });
         }
         let less = self
@@ -306,10 +281,7 @@ impl EditedText {
             return Err(refused(LAYOUT));
         };
         let start = self.line_start(value.start);
-        if !self.text[start..value.start]
-            .trim_start_matches(' ')
-            .is_empty()
-        {
+        if !self.text[start..value.start].trim_start_matches(' ').is_empty() {
             return Err(refused(LAYOUT));
         }
         let column = value.start - start;
@@ -343,9 +315,7 @@ impl EditedText {
                 .checked_sub(1)
                 .filter(|_| before.ends_with('-') && before.len() > from)
                 .ok_or_else(|| refused(LAYOUT))?;
-            if !self.text[self.line_start(dash)..dash]
-                .trim_start_matches(' ')
-                .is_empty()
+            if !self.text[self.line_start(dash)..dash].trim_start_matches(' ').is_empty()
                 || *dash_column.get_or_insert(self.column(dash)) != self.column(dash)
             {
                 return Err(refused(LAYOUT));
@@ -387,12 +357,8 @@ impl EditedText {
 
     /// Adds an annotation to the document.
     pub(super) fn annotate(&mut self, name: &str, value: &str) -> EditResult {
-        let route = |steps: &[&str]| {
-            steps
-                .iter()
-                .map(|step| RouteStep::from(*step))
-                .collect::<Vec<_>>()
-        };
+        let route =
+            |steps: &[&str]| steps.iter().map(|step| RouteStep::from(*step)).collect::<Vec<_>>();
         let there = route(&["metadata", "annotations"]);
         let line = emit::block(name, &value.into(), 0);
         let in_json = |text: &str| serde_json::Value::from(text).to_string();
@@ -415,16 +381,12 @@ impl EditedText {
     /// Inserts an entry as the first one of a mapping.
     fn insert(&mut self, mapping: &Range<usize>, in_flow: &str, as_lines: &str) -> EditResult {
         if self.text[mapping.clone()].starts_with('{') {
-            let is_empty = self.text[mapping.start + 1..mapping.end]
-                .trim_start()
-                .starts_with('}');
+            let is_empty = self.text[mapping.start + 1..mapping.end].trim_start().starts_with('}');
             let comma = if is_empty { "" } else { ", " };
-            self.text
-                .insert_str(mapping.start + 1, &format!("{in_flow}{comma}"));
+            self.text.insert_str(mapping.start + 1, &format!("{in_flow}{comma}"));
         } else {
             let indent = " ".repeat(self.column(mapping.start));
-            self.text
-                .insert_str(mapping.start, &format!("{as_lines}{indent}"));
+            self.text.insert_str(mapping.start, &format!("{as_lines}{indent}"));
         }
         Ok(())
     }
@@ -434,11 +396,7 @@ impl EditedText {
 fn shifted(text: &str, more: usize) -> String {
     let indent = " ".repeat(more);
     let shift = |line: &str| {
-        if line.trim().is_empty() {
-            line.to_owned()
-        } else {
-            format!("{indent}{line}")
-        }
+        if line.trim().is_empty() { line.to_owned() } else { format!("{indent}{line}") }
     };
     text.split_inclusive('\n').map(shift).collect()
 }

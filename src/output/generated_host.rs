@@ -66,10 +66,8 @@ struct GeneratedMetadata {
 impl GeneratedHost {
     pub(crate) fn read(document: &Document<'_>) -> Result<Self, GeneratedHostError> {
         let origin = &document.origin;
-        let unreadable = |reason: &str, place: Place| GeneratedHostError {
-            reason: reason.to_owned(),
-            place,
-        };
+        let unreadable =
+            |reason: &str, place: Place| GeneratedHostError { reason: reason.to_owned(), place };
         let GeneratedManifest { metadata } = document.parse().map_err(|error| {
             let place = error.line.map_or(origin.start(), |line| {
                 Place::Spot(origin.file.clone(), line, error.column)
@@ -85,10 +83,7 @@ impl GeneratedHost {
         let named = document.comments().find_map(layout::host_of_comment);
         let own = || {
             let namespace = metadata.namespace.as_ref()?.parse().ok()?;
-            Some(HostKey {
-                namespace,
-                name: metadata.name.parse().ok()?,
-            })
+            Some(HostKey { namespace, name: metadata.name.parse().ok()? })
         };
         let is_of_patch = |host: &HostKey| {
             let name = metadata.name.as_str();
@@ -98,17 +93,12 @@ impl GeneratedHost {
             .filter(is_of_patch)
             .or_else(own)
             .ok_or_else(|| unreadable("its host has no valid name", origin.at(["metadata"])))?;
-        let labels = metadata
-            .labels
-            .into_iter()
-            .filter_map(|(key, value)| Some((key, value?)))
-            .collect();
+        let labels =
+            metadata.labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
         let recorded = document.comments().find_map(layout::assignment_of_comment);
         let says = if let Some(given_back) = metadata.annotations.get(assignment::GIVEN_BACK) {
-            let by = metadata
-                .annotations
-                .get(assignment::GIVEN_BACK_BY)
-                .and_then(|by| by.parse().ok());
+            let by =
+                metadata.annotations.get(assignment::GIVEN_BACK_BY).and_then(|by| by.parse().ok());
             GeneratedHostState::Released(PendingRelease {
                 given_back: ReleaseProgress::from_value(given_back),
                 by,
@@ -136,11 +126,6 @@ impl GeneratedHost {
                 }
             }
         };
-        Ok(Self {
-            key,
-            namespace: metadata.namespace,
-            says,
-            labels,
-        })
+        Ok(Self { key, namespace: metadata.namespace, says, labels })
     }
 }

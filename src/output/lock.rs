@@ -69,26 +69,19 @@ fn acquire(
     lock: impl Fn(&File) -> Result<(), TryLockError>,
 ) -> Result<Lock, LockError> {
     let name = || directory.as_str().to_owned();
-    let file = File::open(directory).map_err(|source| LockError::Unreadable {
-        directory: name(),
-        source,
-    })?;
+    let file = File::open(directory)
+        .map_err(|source| LockError::Unreadable { directory: name(), source })?;
     for _ in 0..TRIES {
         match lock(&file) {
             Ok(()) => {
-                return Ok(Lock {
-                    _directory: Some(file),
-                });
+                return Ok(Lock { _directory: Some(file) });
             }
             // The file system does not support locks.
             Err(TryLockError::Error(_)) => return Ok(Lock { _directory: None }),
             Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
         }
     }
-    Err(LockError::Held {
-        directory: name(),
-        holder: holder(&file),
-    })
+    Err(LockError::Held { directory: name(), holder: holder(&file) })
 }
 
 /// Returns the process that holds a lock on a file, according to `/proc/locks`.
@@ -117,10 +110,7 @@ fn holder_in(table: &str, inode: u64) -> Option<u32> {
         let [_, "FLOCK", _, _, process, place, ..] = fields.as_slice() else {
             return None;
         };
-        let is_it = place
-            .rsplit(':')
-            .next()
-            .is_some_and(|number| number.parse() == Ok(inode));
+        let is_it = place.rsplit(':').next().is_some_and(|number| number.parse() == Ok(inode));
         process.parse().ok().filter(|_| is_it)
     })
 }

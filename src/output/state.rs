@@ -143,9 +143,8 @@ impl PreviousOutput {
                 read: has_hosts && layout::is_ours(content),
             }
         };
-        let facts = repo.scan(&files, look, |document| {
-            Some(read_entry(&document, &settings.assignment))
-        })?;
+        let facts =
+            repo.scan(&files, look, |document| Some(read_entry(&document, &settings.assignment)))?;
         let below = |(path, kind): (Utf8PathBuf, EntryKind)| {
             Some((path.strip_prefix(output).ok()?.to_owned(), kind))
         };
@@ -173,11 +172,7 @@ impl PreviousOutput {
         // Many hosts have the same cluster: to hash is cheaper than to compare.
         let host_clusters: HashSet<&ClusterKey> =
             held.values().flatten().map(|held| &held.cluster).collect();
-        state.clusters = host_clusters
-            .into_iter()
-            .chain(state.files.keys())
-            .cloned()
-            .collect();
+        state.clusters = host_clusters.into_iter().chain(state.files.keys()).cloned().collect();
         state.held = held;
         Ok((state, findings))
     }
@@ -197,33 +192,24 @@ impl PreviousOutput {
             for file in files {
                 let service = file.path.parent().unwrap_or(&file.path);
                 let ports = file.node_ports.into_iter();
-                self.node_ports
-                    .extend(ports.map(|port| (port, service.to_owned())));
+                self.node_ports.extend(ports.map(|port| (port, service.to_owned())));
                 if let (Some(cluster), Some(installed)) = (&cluster, file.installed) {
                     self.installed.insert(cluster.clone(), installed);
                 }
                 made_from.extend(file.made_from);
                 shared.extend(file.shared);
-                self.fingerprints
-                    .insert(file.path.to_string(), file.fingerprint);
+                self.fingerprints.insert(file.path.to_string(), file.fingerprint);
                 paths.push(file.path);
             }
             let Some(cluster) = cluster else {
                 let shared = paths.into_iter();
-                self.shared_files
-                    .extend(shared.filter(|path| path.starts_with(layout::SHARED)));
+                self.shared_files.extend(shared.filter(|path| path.starts_with(layout::SHARED)));
                 continue;
             };
             if !shared.is_empty() {
-                self.shared
-                    .entry(cluster.clone())
-                    .or_default()
-                    .extend(shared);
+                self.shared.entry(cluster.clone()).or_default().extend(shared);
             }
-            self.made_from
-                .entry(cluster.clone())
-                .or_default()
-                .extend(made_from);
+            self.made_from.entry(cluster.clone()).or_default().extend(made_from);
             self.files.entry(cluster).or_default().extend(paths);
         }
     }
@@ -263,10 +249,7 @@ impl PreviousOutput {
     pub fn has_overlay_of(&self, root: &Utf8Path) -> bool {
         let directory = layout::declared_directory(root);
         let mut names = [layout::KUSTOMIZATION, layout::HOST_COMPONENT].into_iter();
-        names.any(|name| {
-            self.fingerprints
-                .contains_key(directory.join(name).as_str())
-        })
+        names.any(|name| self.fingerprints.contains_key(directory.join(name).as_str()))
     }
 
     /// Returns the first file with hosts that was added, changed or removed since the state was
@@ -283,10 +266,7 @@ impl PreviousOutput {
         let mut files = repo.files_below(&output.join(layout::HOSTS))?;
         files.retain(|file| !layout::is_leftover(file));
         let look = |file: &Utf8Path, content: &[u8]| ScanResult {
-            says: Some((
-                file.to_owned(),
-                fingerprint(&layout::with_line_feeds(content)),
-            )),
+            says: Some((file.to_owned(), fingerprint(&layout::with_line_feeds(content)))),
             read: false,
         };
         let now: HashMap<Utf8PathBuf, u64> =
@@ -298,10 +278,7 @@ impl PreviousOutput {
             .map(|(path, print)| (output.join(path), *print))
             .collect();
         let all: BTreeSet<&Utf8PathBuf> = now.keys().chain(known.keys()).collect();
-        Ok(all
-            .into_iter()
-            .find(|path| now.get(*path) != known.get(*path))
-            .cloned())
+        Ok(all.into_iter().find(|path| now.get(*path) != known.get(*path)).cloned())
     }
 
     /// Returns whether a file, by path relative to the output directory, already has this text.
@@ -323,19 +300,11 @@ pub(crate) fn hosts_in_generated(file: &Arc<Utf8Path>, text: &str) -> BTreeSet<H
 /// Returns the NodePorts in a Service manifest. Lines are scanned without a parser, because sites
 /// have thousands of Services.
 pub(crate) fn node_ports(content: &[u8]) -> Vec<NodePort> {
-    let lines = content
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| std::str::from_utf8(line).ok());
-    let numbers = lines.filter_map(|line| {
-        line.trim()
-            .strip_prefix("nodePort:")?
-            .trim()
-            .parse::<i64>()
-            .ok()
-    });
-    numbers
-        .filter_map(|number| NodePort::try_from(number).ok())
-        .collect()
+    let lines =
+        content.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
+    let numbers =
+        lines.filter_map(|line| line.trim().strip_prefix("nodePort:")?.trim().parse::<i64>().ok());
+    numbers.filter_map(|number| NodePort::try_from(number).ok()).collect()
 }
 
 /// Hashes a text. Hashes are kept instead of texts, because sites have thousands of files.
@@ -363,16 +332,12 @@ fn read_entry(document: &Document<'_>, assignment: &AssignmentSettings) -> Recor
                 origin: origin.clone(),
             },
         ),
-        Ok(GeneratedHost {
-            key,
-            says: GeneratedHostState::Released(release),
-            ..
-        }) => RecordedEntry::Released(key, release),
-        Ok(GeneratedHost {
-            key,
-            says: GeneratedHostState::Unlabelled,
-            ..
-        }) => RecordedEntry::Unlabelled(key),
+        Ok(GeneratedHost { key, says: GeneratedHostState::Released(release), .. }) => {
+            RecordedEntry::Released(key, release)
+        }
+        Ok(GeneratedHost { key, says: GeneratedHostState::Unlabelled, .. }) => {
+            RecordedEntry::Unlabelled(key)
+        }
         Err(GeneratedHostError { reason, place }) => {
             RecordedEntry::Unreadable(unreadable(&reason, &origin.file, place))
         }
@@ -420,9 +385,7 @@ fn written_by_newer(files: &[File], output: &Utf8Path) -> Option<Finding> {
     Some(
         Finding::new(Code::NewerOutput, message)
             .at(Place::File(Arc::from(first.as_path())))
-            .help(format!(
-                "update sipgen {release} to the version that wrote the output"
-            )),
+            .help(format!("update sipgen {release} to the version that wrote the output")),
     )
 }
 

@@ -73,8 +73,7 @@ pub(crate) fn files_below<'a>(
 ) -> impl Iterator<Item = (&'a TreePath, &'a String)> {
     let start = format!("{directory}/");
     let from = (Bound::Included(start.as_str()), Bound::Unbounded);
-    tree.range::<str, _>(from)
-        .take_while(move |(file, _)| file.0.starts_with(&start))
+    tree.range::<str, _>(from).take_while(move |(file, _)| file.0.starts_with(&start))
 }
 
 #[cfg(test)]

@@ -94,9 +94,7 @@ pub struct ServiceEndpoint {
 impl NodeSetOverview {
     /// Returns the number of requested hosts that are missing.
     pub fn missing(&self) -> usize {
-        self.wanted.map_or(0, |wanted| {
-            (wanted.active + wanted.standby).saturating_sub(self.have)
-        })
+        self.wanted.map_or(0, |wanted| (wanted.active + wanted.standby).saturating_sub(self.have))
     }
 }
 
@@ -121,11 +119,8 @@ pub(super) fn overviews(
     let mut have: BTreeMap<&ClusterKey, BTreeMap<&Part, (usize, usize)>> = BTreeMap::new();
     for host in hosts {
         if let Some(assigned) = &host.assigned {
-            let (count, added) = have
-                .entry(&assigned.cluster)
-                .or_default()
-                .entry(&assigned.part)
-                .or_default();
+            let (count, added) =
+                have.entry(&assigned.cluster).or_default().entry(&assigned.part).or_default();
             *count += 1;
             *added += usize::from(host.is_new());
         }
@@ -139,38 +134,23 @@ pub(super) fn overviews(
     }
 
     // Removed clusters are known by the previous output, or by the hosts that this plan releases.
-    let gone: BTreeSet<&ClusterKey> = site
-        .state
-        .clusters
-        .iter()
-        .chain(plan.given_back.keys())
-        .collect();
-    let gone = gone
-        .into_iter()
-        .filter(|key| !site.clusters.contains_key(key));
+    let gone: BTreeSet<&ClusterKey> =
+        site.state.clusters.iter().chain(plan.given_back.keys()).collect();
+    let gone = gone.into_iter().filter(|key| !site.clusters.contains_key(key));
     let keys = site.clusters.keys().chain(gone);
     let overview = |key: &ClusterKey| {
         let request = site.clusters.get(key);
         let cluster = request.and_then(|request| request.cluster.as_ref());
         let have = have.get(key);
-        let asked = cluster
-            .into_iter()
-            .flat_map(|cluster| cluster.node_sets.keys());
-        let parts: BTreeSet<&Part> = asked
-            .chain(have.into_iter().flat_map(|have| have.keys().copied()))
-            .collect();
+        let asked = cluster.into_iter().flat_map(|cluster| cluster.node_sets.keys());
+        let parts: BTreeSet<&Part> =
+            asked.chain(have.into_iter().flat_map(|have| have.keys().copied())).collect();
         let node_set = |part: &Part| {
             let node_set = cluster.and_then(|cluster| cluster.node_set(part));
-            let (have, added) = have
-                .and_then(|have| have.get(part))
-                .copied()
-                .unwrap_or_default();
+            let (have, added) = have.and_then(|have| have.get(part)).copied().unwrap_or_default();
             let shortage = plan.shortages.get(&(key.clone(), part.clone()));
             let worker_too = cluster.is_some_and(|cluster| cluster.is_worker_too(part));
-            NodeSetOverview {
-                worker_too,
-                ..overview_of(part, node_set, have, added, shortage)
-            }
+            NodeSetOverview { worker_too, ..overview_of(part, node_set, have, added, shortage) }
         };
         ClusterOverview {
             key: key.clone(),
@@ -201,17 +181,12 @@ fn overview_of(
     NodeSetOverview {
         part: part.clone(),
         worker_too: false,
-        wanted: node_set.map(|set| RequestedHosts {
-            active: set.active,
-            standby: set.standby,
-        }),
+        wanted: node_set.map(|set| RequestedHosts { active: set.active, standby: set.standby }),
         have,
         added,
         asked: node_set.and_then(MachineRequirements::for_node_set),
         selector: node_set.map(|set| set.selector.to_string()),
-        topology_keys: node_set
-            .map(|set| set.topology_keys.clone())
-            .unwrap_or_default(),
+        topology_keys: node_set.map(|set| set.topology_keys.clone()).unwrap_or_default(),
         short_of: shortage.map_or(0, Shortage::short_of),
         shortage: shortage.map(Shortage::proof).unwrap_or_default(),
     }
@@ -227,11 +202,7 @@ fn endpoint(service: &ClusterService) -> ServiceEndpoint {
         }
     }
     let text = |(first, last): (u16, u16)| {
-        if first == last {
-            first.to_string()
-        } else {
-            format!("{first}-{last}")
-        }
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
     };
     ServiceEndpoint {
         service: service.directory(),
@@ -247,19 +218,13 @@ mod tests {
 
     #[test]
     fn a_cluster_lacks_what_active_and_standby_ask_for_together() {
-        let wanted = Some(RequestedHosts {
-            active: 3,
-            standby: 1,
-        });
+        let wanted = Some(RequestedHosts { active: 3, standby: 1 });
         let set = |have| NodeSetOverview {
             wanted,
             have,
             ..overview_of(&Role::Worker.into(), None, 0, 0, None)
         };
 
-        assert_eq!(
-            [set(2).missing(), set(4).missing(), set(5).missing()],
-            [2, 0, 0]
-        );
+        assert_eq!([set(2).missing(), set(4).missing(), set(5).missing()], [2, 0, 0]);
     }
 }

@@ -61,9 +61,7 @@ impl HostOverview {
 
     /// Returns whether this run assigns it.
     pub fn is_new(&self) -> bool {
-        self.assigned
-            .as_ref()
-            .is_some_and(|assigned| is_new(assigned.how))
+        self.assigned.as_ref().is_some_and(|assigned| is_new(assigned.how))
     }
 }
 
@@ -79,16 +77,12 @@ pub(super) fn overviews(
         .values()
         .flat_map(|request| &request.cluster)
         .flat_map(|c| c.node_sets.values());
-    let keys: BTreeSet<&str> = node_sets
-        .flat_map(|set| &set.topology_keys)
-        .map(String::as_str)
-        .collect();
+    let keys: BTreeSet<&str> =
+        node_sets.flat_map(|set| &set.topology_keys).map(String::as_str).collect();
     let overview = |(host, standing): (&Host, &HostStanding)| {
         let assigned = standing.assigned.clone();
         let changes = standing.given_back_now
-            || assigned
-                .as_ref()
-                .is_some_and(|assigned| is_new(assigned.how));
+            || assigned.as_ref().is_some_and(|assigned| is_new(assigned.how));
         HostOverview {
             key: host.key.clone(),
             state: standing.state,
@@ -108,20 +102,12 @@ pub(super) fn overviews(
             place: host.origin.shown(),
         }
     };
-    site.inventory
-        .hosts
-        .iter()
-        .zip(standings)
-        .map(overview)
-        .collect()
+    site.inventory.hosts.iter().zip(standings).map(overview).collect()
 }
 
 /// Returns whether the assignment is new in this run.
 fn is_new(how: Option<AssignmentMethod>) -> bool {
-    matches!(
-        how,
-        Some(AssignmentMethod::Added | AssignmentMethod::Adopted)
-    )
+    matches!(how, Some(AssignmentMethod::Added | AssignmentMethod::Adopted))
 }
 
 // serde's `skip_serializing_if` passes a reference.
@@ -133,8 +119,5 @@ fn is_false(value: &bool) -> bool {
 /// Returns a host's value of a label. An empty value counts as missing, because ViNO copies labels
 /// that a node lacks as `""`.
 pub(super) fn value<'a>(host: &'a Host, label: &str) -> Option<&'a str> {
-    host.labels
-        .get(label)
-        .map(String::as_str)
-        .filter(|value| !value.is_empty())
+    host.labels.get(label).map(String::as_str).filter(|value| !value.is_empty())
 }

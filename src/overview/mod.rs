@@ -69,18 +69,9 @@ impl Overview {
     }
 
     fn by_racks(generated: &GeneratedSite, by: Option<String>) -> Self {
-        let GeneratedSite {
-            site,
-            plan,
-            findings,
-            ..
-        } = generated;
-        let hosts = hosts::overviews(
-            site,
-            plan,
-            &host_state::host_standings(site, plan),
-            by.as_deref(),
-        );
+        let GeneratedSite { site, plan, findings, .. } = generated;
+        let hosts =
+            hosts::overviews(site, plan, &host_state::host_standings(site, plan), by.as_deref());
         Self {
             version: VERSION,
             clusters: clusters::overviews(site, plan, &hosts, findings),

@@ -46,16 +46,9 @@ pub struct SpareHosts {
 
 /// Returns the counts for each selector and machine, in the order of clusters.
 pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<SpareHosts> {
-    let clusters = site
-        .clusters
-        .values()
-        .filter_map(|request| request.cluster.as_ref());
-    let node_sets = clusters.flat_map(|cluster| {
-        cluster
-            .node_sets
-            .iter()
-            .map(move |(part, set)| (cluster, part, set))
-    });
+    let clusters = site.clusters.values().filter_map(|request| request.cluster.as_ref());
+    let node_sets = clusters
+        .flat_map(|cluster| cluster.node_sets.iter().map(move |(part, set)| (cluster, part, set)));
     let mut found: Vec<(Needs<'_>, SpareHosts)> = Vec::new();
     let mut known = HashMap::new();
     for (cluster, part, node_set) in node_sets {
@@ -84,9 +77,7 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<SpareH
         let spare = &mut found[at].1;
         match &part.node {
             None => spare.node_sets.push((cluster.key.clone(), part.role)),
-            Some(node) => spare
-                .machines
-                .push((cluster.key.clone(), part.role, node.clone())),
+            Some(node) => spare.machines.push((cluster.key.clone(), part.role, node.clone())),
         }
     }
 
@@ -105,11 +96,8 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<SpareH
             let state = hosts[*index].state;
             spare.matching += 1;
             spare.assigned += usize::from(state == HostState::Assigned);
-            let free = if needs.system().is_required() {
-                HostState::Installed
-            } else {
-                HostState::Free
-            };
+            let free =
+                if needs.system().is_required() { HostState::Installed } else { HostState::Free };
             let mut interfaces = spare.interfaces.iter();
             let is_addressed = interfaces.all(|name| inventory[*index].address(name).is_ok());
             spare.free += usize::from(state == free && is_addressed);

@@ -82,11 +82,7 @@ pub(super) fn current_assignments<'a>(
     };
     for (key, entries) in &site.state.held {
         let Some(host) = site.inventory.index(key) else {
-            findings.extend(
-                entries
-                    .iter()
-                    .filter_map(|held| vanished(key, held, site, frozen)),
-            );
+            findings.extend(entries.iter().filter_map(|held| vanished(key, held, site, frozen)));
             continue;
         };
         let host_there = &site.inventory.hosts[host];
@@ -127,9 +123,7 @@ pub(super) fn current_assignments<'a>(
             {
                 cluster_assignments.push(assignment);
             } else {
-                assignments
-                    .released
-                    .push((&held.cluster, host, AssignmentMethod::Stays));
+                assignments.released.push((&held.cluster, host, AssignmentMethod::Stays));
             }
         }
     }
@@ -150,17 +144,9 @@ pub(super) fn current_assignments<'a>(
             AdoptingCluster::Cluster(cluster, part, origin) if !frozen.contains(cluster) => {
                 findings.extend(ownership_change::applied_in_full(host, cluster, origin));
                 findings.extend(adopted_by_legacy_labels(host, cluster, part, origin));
-                let assignment = CurrentAssignment {
-                    host: index,
-                    part,
-                    how: AssignmentMethod::Adopted,
-                    origin,
-                };
-                assignments
-                    .by_cluster
-                    .entry(cluster)
-                    .or_default()
-                    .push(assignment);
+                let assignment =
+                    CurrentAssignment { host: index, part, how: AssignmentMethod::Adopted, origin };
+                assignments.by_cluster.entry(cluster).or_default().push(assignment);
             }
             // A frozen cluster adopts nothing, because its files stay unchanged.
             AdoptingCluster::Cluster(..) => {}
@@ -212,10 +198,7 @@ impl<'a> SortedAssignments<'a> {
             let own = by_retention(own, node_set, site, is_used_by_another);
             PartHosts { part, own, others }
         };
-        Self {
-            is_renamed,
-            parts: assignments.into_iter().map(sort).collect(),
-        }
+        Self { is_renamed, parts: assignments.into_iter().map(sort).collect() }
     }
 }
 
@@ -254,12 +237,7 @@ impl<'a> Assignments<'a> {
         let mut placement = Placement::new();
         let mut findings = Vec::new();
         self.renamed |= sorted.is_renamed;
-        for PartHosts {
-            part,
-            mut own,
-            others,
-        } in sorted.parts
-        {
+        for PartHosts { part, mut own, others } in sorted.parts {
             let wanted = cluster.node_set(part).map_or(0, NodeSet::wanted);
             let wanted = wanted.saturating_sub(self.machines_elsewhere(&cluster.key, part));
             // The hosts to keep come first, so the surplus is at the end.
@@ -277,9 +255,7 @@ impl<'a> Assignments<'a> {
                         && !self.is_used_by_another(assignment.host, &cluster.key, part, site)
                 });
             surplus = free;
-            let hosts = held
-                .iter()
-                .map(|(_, held)| &site.inventory.hosts[held.host]);
+            let hosts = held.iter().map(|(_, held)| &site.inventory.hosts[held.host]);
             findings.extend(hosts.map(|host| held_by_machine(host, part, cluster)));
             // `held_by_machine` has reported the mark's effect.
             own.extend(held.into_iter().map(|(violation, assignment)| {
@@ -288,29 +264,22 @@ impl<'a> Assignments<'a> {
             }));
             let surplus = surplus.into_iter().map(|(_, assignment)| assignment);
             for (violation, assignment) in own {
-                let assigned = PlacedHost {
-                    host: assignment.host,
-                    how: assignment.how,
-                };
+                let assigned = PlacedHost { host: assignment.host, how: assignment.how };
                 placement.entry(part.clone()).or_default().push(assigned);
                 self.retained.entry(assignment.host).or_default().push((
                     &cluster.key,
                     part,
                     assignment.origin,
                 ));
-                self.violations
-                    .extend(violation.map(|violation| (assignment.host, violation)));
+                self.violations.extend(violation.map(|violation| (assignment.host, violation)));
             }
             for assignment in surplus.chain(others) {
-                self.released
-                    .push((&cluster.key, assignment.host, assignment.how));
+                self.released.push((&cluster.key, assignment.host, assignment.how));
                 let host = &site.inventory.hosts[assignment.host];
                 let is_used_by_another =
                     self.is_used_by_another(assignment.host, &cluster.key, part, site);
                 findings.extend(
-                    (!is_used_by_another)
-                        .then(|| released_in_use(host, part, cluster))
-                        .flatten(),
+                    (!is_used_by_another).then(|| released_in_use(host, part, cluster)).flatten(),
                 );
             }
         }
@@ -343,13 +312,9 @@ impl<'a> Assignments<'a> {
             let key = &site.inventory.hosts[*host].key;
             let finding = Finding::new(Code::AssignedTwice, format!("host {key} is assigned {} times", owners.len()))
                 .help("remove all entries but one from the generated files: a host has one role in one cluster");
-            owners
-                .iter()
-                .fold(finding, |finding, (cluster, part, origin)| {
-                    finding
-                        .see(origin.name(), format!("as {part} of {cluster}"))
-                        .for_cluster(cluster)
-                })
+            owners.iter().fold(finding, |finding, (cluster, part, origin)| {
+                finding.see(origin.name(), format!("as {part} of {cluster}")).for_cluster(cluster)
+            })
         };
         contested.map(describe).collect()
     }
@@ -363,25 +328,15 @@ fn by_part<'a>(
     assignments: Vec<CurrentAssignment<'a>>,
     cluster: &'a Cluster,
 ) -> BTreeMap<&'a Part, Vec<CurrentAssignment<'a>>> {
-    let machine_parts = || {
-        cluster
-            .node_sets
-            .iter()
-            .filter(|(part, _)| part.node.is_some())
-    };
+    let machine_parts = || cluster.node_sets.iter().filter(|(part, _)| part.node.is_some());
     let named: BTreeMap<usize, &Part> = machine_parts()
         .filter_map(|(part, set)| Some((set.machine.as_ref()?.named?.1, part)))
         .collect();
-    let by_name: BTreeMap<&NodeName, &Part> = machine_parts()
-        .filter_map(|(part, _)| Some((part.node.as_ref()?, part)))
-        .collect();
+    let by_name: BTreeMap<&NodeName, &Part> =
+        machine_parts().filter_map(|(part, _)| Some((part.node.as_ref()?, part))).collect();
     let mut by_part: BTreeMap<&Part, Vec<CurrentAssignment<'_>>> = BTreeMap::new();
     for assignment in assignments {
-        let same_name = assignment
-            .part
-            .node
-            .as_ref()
-            .and_then(|node| by_name.get(node));
+        let same_name = assignment.part.node.as_ref().and_then(|node| by_name.get(node));
         let part = named
             .get(&assignment.host)
             .or(same_name)
@@ -405,10 +360,7 @@ fn successor<'a>(part: &Part, cluster: &'a Cluster) -> Option<&'a Part> {
     if part.node.is_some() || cluster.node_sets.contains_key(part) {
         return None;
     }
-    let mut role_parts = cluster
-        .node_sets
-        .keys()
-        .filter(|other| other.role == part.role);
+    let mut role_parts = cluster.node_sets.keys().filter(|other| other.role == part.role);
     let only = role_parts.next().filter(|other| other.node.is_none())?;
     role_parts.next().is_none().then_some(only)
 }
@@ -433,10 +385,7 @@ fn released_in_use(host: &Host, part: &Part, cluster: &Cluster) -> Option<Findin
     Some(
         Finding::new(
             Code::InUseGivenBack,
-            format!(
-                "{} releases host {}{machine}, which {what}",
-                cluster.key, host.key
-            ),
+            format!("{} releases host {}{machine}, which {what}", cluster.key, host.key),
         )
         .at(wanted_at(cluster, part))
         .see(host.live_place(usage.route()), "in use here")
@@ -471,16 +420,11 @@ pub(super) fn held_by_machine(host: &Host, part: &Part, cluster: &Cluster) -> Fi
     };
     Finding::new(
         Code::HeldByMachine,
-        format!(
-            "{} needs fewer {part} hosts, and {consumer} still uses {}",
-            cluster.key, host.key
-        ),
+        format!("{} needs fewer {part} hosts, and {consumer} still uses {}", cluster.key, host.key),
     )
     .at(wanted_at(cluster, part))
     .see(host.live_place(["spec", "consumerRef"]), "in use here")
-    .help(format!(
-        "the host keeps its labels until a snapshot shows it unused{command}"
-    ))
+    .help(format!("the host keeps its labels until a snapshot shows it unused{command}"))
     .for_cluster(&cluster.key)
 }
 
@@ -504,7 +448,5 @@ fn wanted_at(cluster: &Cluster, part: &Part) -> Place {
 /// Removes equal entries of a host that a killed run left in two files.
 fn unique(entries: &[RecordedAssignment]) -> impl Iterator<Item = &RecordedAssignment> {
     let mut seen = BTreeSet::new();
-    entries
-        .iter()
-        .filter(move |held| seen.insert((&held.cluster, &held.part)))
+    entries.iter().filter(move |held| seen.insert((&held.cluster, &held.part)))
 }

@@ -67,11 +67,7 @@ pub(super) fn choose(
                 next.entry(pick.class).or_insert_with(hosts).next()
             })
             .collect();
-        takers.extend(
-            added
-                .iter()
-                .map(|host| (*host, demands[open[index]].cluster)),
-        );
+        takers.extend(added.iter().map(|host| (*host, demands[open[index]].cluster)));
         results[open[index]] = Ok(ChosenHosts { added, replaced });
     }
     let preferred = supply.preferred_clusters();
@@ -180,12 +176,7 @@ fn search(
     let mut served = serve(instance, others.into_iter(), |index| {
         let replaceable = demands[open[index]].replaceable.iter();
         replaceable
-            .map(|host| {
-                (
-                    *host,
-                    instance.left_by(&hosts[*host], index, &demands[open[index]]),
-                )
-            })
+            .map(|host| (*host, instance.left_by(&hosts[*host], index, &demands[open[index]])))
             .collect()
     });
     if !crossing.is_empty() {
@@ -195,12 +186,7 @@ fn search(
             .flatten()
             .map(|index| (*index, &demands[open[*index]]))
             .collect();
-        served.join(crossing::serve(
-            instance,
-            hosts,
-            &crossing_demands,
-            crossing.into_iter(),
-        ));
+        served.join(crossing::serve(instance, hosts, &crossing_demands, crossing.into_iter()));
     }
     served
 }
@@ -228,15 +214,9 @@ fn crossing_clusters(instance: &Instance<'_>) -> Vec<bool> {
     for demand in &problem.demands {
         join(&mut parts, demand.pool, pools + classes + demand.group);
     }
-    let crossing: BTreeSet<usize> = crossing
-        .into_iter()
-        .map(|pool| root(&mut parts, pool))
-        .collect();
-    problem
-        .demands
-        .iter()
-        .map(|demand| crossing.contains(&root(&mut parts, demand.pool)))
-        .collect()
+    let crossing: BTreeSet<usize> =
+        crossing.into_iter().map(|pool| root(&mut parts, pool)).collect();
+    problem.demands.iter().map(|demand| crossing.contains(&root(&mut parts, demand.pool))).collect()
 }
 
 fn join(parts: &mut [usize], one: usize, other: usize) {
@@ -297,26 +277,16 @@ fn serve<'i>(
     }
     let mut replaced = vec![Vec::new(); problem.demands.len()];
     for index in accepted {
-        replaced[index] = replace_each(replaceable(index), |left| {
-            matching.accept_one_more(index, left)
-        });
+        replaced[index] =
+            replace_each(replaceable(index), |left| matching.accept_one_more(index, left));
     }
     matching.settle();
-    SearchResult {
-        picks: matching.picks,
-        replaced,
-        unserved,
-    }
+    SearchResult { picks: matching.picks, replaced, unserved }
 }
 
 /// The part of a demand that decides whether a flow can serve it: its pool, missing hosts, and the
 /// domains and values of its retained hosts.
-type FlowRequest<'p> = (
-    usize,
-    usize,
-    &'p BTreeMap<usize, usize>,
-    &'p BTreeMap<usize, usize>,
-);
+type FlowRequest<'p> = (usize, usize, &'p BTreeMap<usize, usize>, &'p BTreeMap<usize, usize>);
 
 /// Returns what a cluster wants; `None` if hosts are reserved for it, because they distinguish it from
 /// clusters with otherwise equal demands.
@@ -339,15 +309,11 @@ fn refusals(
     demand: &NodeSetDemand<'_>,
     takers: &HashMap<usize, &Cluster>,
 ) -> Vec<(usize, Option<Refusal>)> {
-    let others = supply
-        .existing()
-        .filter(|(index, _)| !demand.kept.contains(index));
+    let others = supply.existing().filter(|(index, _)| !demand.kept.contains(index));
     others
         .map(|(index, host)| {
-            let asker = demand.asker(
-                &supply.availability[index],
-                takers.get(&index).map(|cluster| &cluster.key),
-            );
+            let asker = demand
+                .asker(&supply.availability[index], takers.get(&index).map(|cluster| &cluster.key));
             (index, eligibility::refusal(index, host, &asker))
         })
         .collect()

@@ -33,11 +33,7 @@ pub(super) fn foreign_claims<'a>(
     site: &'a Site,
     host: &'a Host,
 ) -> impl Iterator<Item = &'a Claim> {
-    let held = site
-        .state
-        .held
-        .get(&host.key)
-        .filter(|_| host.is_declared());
+    let held = site.state.held.get(&host.key).filter(|_| host.is_declared());
     let is_of_agent = has_agent_labels(site, host);
     let is_own = move |claim: &Claim, origin: &Origin| {
         let was_held = |cluster: &ClusterKey| {
@@ -52,22 +48,15 @@ pub(super) fn foreign_claims<'a>(
         // run's.
         origin != &host.origin && (is_of_agent || is_of_earlier_run)
     };
-    let claims = host
-        .assignment
-        .claims
-        .iter()
-        .filter(move |(claim, origin)| !is_own(claim, origin));
+    let claims =
+        host.assignment.claims.iter().filter(move |(claim, origin)| !is_own(claim, origin));
     claims.map(|(claim, _)| claim)
 }
 
 /// Returns the position of the label that names the cluster.
 pub(super) fn label_place(site: &Site, origin: &Origin) -> Place {
     let key = site.settings.assignment.labels.naming_key();
-    origin.at([
-        "metadata",
-        "labels",
-        key.unwrap_or(assignment::CLUSTER_NAME),
-    ])
+    origin.at(["metadata", "labels", key.unwrap_or(assignment::CLUSTER_NAME)])
 }
 
 /// The cluster of this repo that may adopt a host by its labels.
@@ -107,10 +96,7 @@ pub(super) fn adopter<'a>(
     if let Some((other, _, other_origin)) = named.iter().find(|(other, ..)| *other != cluster) {
         let finding = Finding::new(
             Code::SeveralClaims,
-            format!(
-                "host {} has the labels of {other} and of {cluster}",
-                host.key
-            ),
+            format!("host {} has the labels of {other} and of {cluster}", host.key),
         )
         .at(label_place(site, other_origin))
         .see(label_place(site, origin), format!("those of {cluster}"))
@@ -155,19 +141,16 @@ pub(super) fn conflict(
         is_free && is_ours && *origin != host.origin
     };
     let (other, origin) =
-        host.assignment
-            .claims
-            .iter()
-            .find_map(|(claim, origin)| match claim {
-                Claim::Cluster(cluster, _)
-                    if *cluster != held.cluster
-                        && !is_user(cluster)
-                        && !is_of_earlier_run(cluster, origin) =>
-                {
-                    Some((cluster, origin))
-                }
-                _ => None,
-            })?;
+        host.assignment.claims.iter().find_map(|(claim, origin)| match claim {
+            Claim::Cluster(cluster, _)
+                if *cluster != held.cluster
+                    && !is_user(cluster)
+                    && !is_of_earlier_run(cluster, origin) =>
+            {
+                Some((cluster, origin))
+            }
+            _ => None,
+        })?;
     let finding = Finding::new(
         Code::LabelsDisagree,
         format!("host {} is assigned to {}, but has the labels of {other}", host.key, held.cluster),
@@ -203,10 +186,8 @@ pub(super) fn adopted_by_legacy_labels(
     origin: &Origin,
 ) -> Option<Finding> {
     let label = host.assignment.legacy_key?;
-    let message = format!(
-        "{cluster} adopts host {} ({part}) by labels of an older generation",
-        host.key
-    );
+    let message =
+        format!("{cluster} adopts host {} ({part}) by labels of an older generation", host.key);
     let help = match legacy_label_removal(host) {
         Some(command) => {
             format!(
@@ -217,10 +198,7 @@ pub(super) fn adopted_by_legacy_labels(
     };
     let place = origin.at(["metadata", "labels", label]);
     Some(
-        Finding::new(Code::AdoptedByOlderLabels, message)
-            .at(place)
-            .help(help)
-            .for_cluster(cluster),
+        Finding::new(Code::AdoptedByOlderLabels, message).at(place).help(help).for_cluster(cluster),
     )
 }
 

@@ -51,11 +51,7 @@ impl<'a> NodeSetDemand<'a> {
             .collect();
         let wanted = node_set.wanted();
         let kept: BTreeSet<usize> = kept.iter().map(|assigned| assigned.host).collect();
-        let replaceable = kept
-            .iter()
-            .copied()
-            .filter(|host| is_replaceable(*host))
-            .collect();
+        let replaceable = kept.iter().copied().filter(|host| is_replaceable(*host)).collect();
         Self {
             cluster,
             part,
@@ -127,13 +123,9 @@ impl<'a> NodeSetDemand<'a> {
 
 /// Returns the clusters to plan in serving order: by priority, namespace and name.
 pub(super) fn by_priority<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> Vec<&'a Cluster> {
-    let valid = site
-        .clusters
-        .values()
-        .filter_map(|request| request.cluster.as_ref());
-    let mut clusters: Vec<&Cluster> = valid
-        .filter(|cluster| !frozen.contains(&cluster.key))
-        .collect();
+    let valid = site.clusters.values().filter_map(|request| request.cluster.as_ref());
+    let mut clusters: Vec<&Cluster> =
+        valid.filter(|cluster| !frozen.contains(&cluster.key)).collect();
     clusters.sort_by_key(|cluster| serving_order(cluster));
     clusters
 }

@@ -14,14 +14,10 @@ use crate::text::counted;
 /// Reports encrypted network data that services need: of hosts that a node set may take and whose
 /// addresses its services use. Other network data may stay encrypted.
 pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
-    let encrypted = site
-        .inventory
-        .hosts
-        .iter()
-        .filter_map(|host| match &host.network.data {
-            ReadNetworkData::Encrypted(holder, place) => Some((host, holder, &**place)),
-            _ => None,
-        });
+    let encrypted = site.inventory.hosts.iter().filter_map(|host| match &host.network.data {
+        ReadNetworkData::Encrypted(holder, place) => Some((host, holder, &**place)),
+        _ => None,
+    });
     let mut needed: BTreeMap<&HostKey, (&NetworkDataHolder, &Place)> = BTreeMap::new();
     let mut concerned: Vec<&Cluster> = Vec::new();
     for (host, holder, place) in encrypted {
@@ -63,20 +59,12 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
         let stream = needed.values().any(|(_, place)| is_of_stream(place));
         format!(
             "{own}; or {clear}{}",
-            if stream {
-                format!("; of what is rendered, {stream_help}")
-            } else {
-                String::new()
-            }
+            if stream { format!("; of what is rendered, {stream_help}") } else { String::new() }
         )
     };
     let finding = Finding::new(Code::EncryptedNetworkData, message).help(help);
-    let finding = needed
-        .into_iter()
-        .fold(finding, |finding, (host, (_, place))| {
-            finding.see(place.clone(), format!("the network data of {host}"))
-        });
-    Some(concerned.into_iter().fold(finding, |finding, cluster| {
-        finding.for_cluster(&cluster.key)
-    }))
+    let finding = needed.into_iter().fold(finding, |finding, (host, (_, place))| {
+        finding.see(place.clone(), format!("the network data of {host}"))
+    });
+    Some(concerned.into_iter().fold(finding, |finding, cluster| finding.for_cluster(&cluster.key)))
 }

@@ -119,11 +119,8 @@ impl<'h> HostKinds<'h> {
         counted: CountedHosts<'_>,
     ) -> Self {
         let asked = asked(needs, topology);
-        let interfaces: BTreeSet<&str> = needs
-            .iter()
-            .flat_map(|needs| &needs.interfaces)
-            .copied()
-            .collect();
+        let interfaces: BTreeSet<&str> =
+            needs.iter().flat_map(|needs| &needs.interfaces).copied().collect();
         let mut kinds = Self {
             kind_by_host: vec![None; hosts.len()],
             domains: vec![0; hosts.len() * topology.len()],
@@ -137,13 +134,10 @@ impl<'h> HostKinds<'h> {
             needs.iter().filter_map(|needs| needs.namespace).collect();
         let all_named: HashSet<usize> = needs.iter().filter_map(|needs| needs.named()).collect();
         let requires = |system| needs.iter().any(|needs| needs.system() == system);
-        let (requires_none, requires_installed) = (
-            requires(RequiredSystem::NoSystem),
-            requires(RequiredSystem::Installed),
-        );
-        let asks_for_machines = needs
-            .iter()
-            .any(|needs| needs.machine.is_some() && needs.named().is_none());
+        let (requires_none, requires_installed) =
+            (requires(RequiredSystem::NoSystem), requires(RequiredSystem::Installed));
+        let asks_for_machines =
+            needs.iter().any(|needs| needs.machine.is_some() && needs.named().is_none());
         let cpus: BTreeSet<&RequiredCpus> = needs
             .iter()
             .filter_map(|needs| Some(&needs.machine?.cpus))
@@ -182,9 +176,7 @@ impl<'h> HostKinds<'h> {
             alike.labels.clear();
             for (number, asked, value) in asked_labels(&asked, &host.labels) {
                 if let Some(values) = &asked.values {
-                    alike
-                        .labels
-                        .push((number, values.binary_search(value).ok()));
+                    alike.labels.push((number, values.binary_search(value).ok()));
                 }
                 // An empty value counts as missing, as in `topology::domain`.
                 if let Some(at) = asked.topology.filter(|_| !value.is_empty()) {
@@ -193,18 +185,10 @@ impl<'h> HostKinds<'h> {
                 }
             }
             alike.addressed.clear();
-            let addressed = interfaces
-                .iter()
-                .map(|interface| host.address(interface).is_ok());
+            let addressed = interfaces.iter().map(|interface| host.address(interface).is_ok());
             alike.addressed.extend(addressed);
             alike.machine = asks_for_machines.then(|| {
-                let MachineProperties {
-                    cpu,
-                    memory_mib,
-                    sriov,
-                    qat,
-                    ..
-                } = *host.machine;
+                let MachineProperties { cpu, memory_mib, sriov, qat, .. } = *host.machine;
                 MachineCapacity {
                     cpu,
                     memory_mib,
@@ -234,11 +218,7 @@ impl<'h> HostKinds<'h> {
                 for (key, value) in &host.labels {
                     let values = asked.get(key.as_str()).and_then(|of| of.values.as_ref());
                     if values.is_some_and(|values| values.binary_search(value).is_ok()) {
-                        kinds
-                            .by_label
-                            .entry((key.clone(), value.clone()))
-                            .or_default()
-                            .push(kind);
+                        kinds.by_label.entry((key.clone(), value.clone())).or_default().push(kind);
                     }
                 }
                 kind
@@ -268,9 +248,7 @@ impl<'h> HostKinds<'h> {
     /// label has none.
     pub(crate) fn names(&self, domains: &[usize]) -> Vec<Option<&'h str>> {
         let domains = self.values.iter().zip(domains);
-        domains
-            .map(|(values, number)| values.name(*number))
-            .collect()
+        domains.map(|(values, number)| values.name(*number)).collect()
     }
 
     /// Returns the kinds that meet requirements, in ascending order.
@@ -292,14 +270,10 @@ impl<'h> HostKinds<'h> {
                 Expression::In(key, values) => (key, values),
                 _ => continue,
             };
-            let with = values
-                .into_iter()
-                .filter_map(|value| self.by_label.get(&(key.clone(), value)));
+            let with =
+                values.into_iter().filter_map(|value| self.by_label.get(&(key.clone(), value)));
             let with: Vec<usize> = with.flatten().copied().collect();
-            if candidates
-                .as_ref()
-                .is_none_or(|candidates| with.len() < candidates.len())
-            {
+            if candidates.as_ref().is_none_or(|candidates| with.len() < candidates.len()) {
                 candidates = Some(with);
             }
         }
@@ -349,10 +323,7 @@ fn asked_labels<'q, 'h>(
 ) -> impl Iterator<Item = (usize, &'q SelectedLabel, &'h String)> {
     let mut rest = asked.iter().enumerate().peekable();
     labels.iter().filter_map(move |(key, value)| {
-        while rest
-            .next_if(|(_, (other, _))| **other < key.as_str())
-            .is_some()
-        {}
+        while rest.next_if(|(_, (other, _))| **other < key.as_str()).is_some() {}
         let (number, (_, asked)) = rest.next_if(|(_, (other, _))| **other == key.as_str())?;
         Some((number, asked, value))
     })

@@ -117,16 +117,10 @@ pub struct NodeSetRefusal {
 pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExplanation> {
     let request = site.clusters.get(key)?;
     let held = || {
-        site.state
-            .held
-            .iter()
-            .flat_map(|(host, held)| held.iter().map(move |held| (host, held)))
+        site.state.held.iter().flat_map(|(host, held)| held.iter().map(move |held| (host, held)))
     };
     let mut node_sets = Vec::new();
-    let asked = request
-        .cluster
-        .iter()
-        .flat_map(|cluster| cluster.node_sets.keys());
+    let asked = request.cluster.iter().flat_map(|cluster| cluster.node_sets.keys());
     let placement = plan.clusters.get(key);
     // Without a placement, the cluster is frozen and keeps the hosts of the previous output.
     let own = held()
@@ -135,20 +129,12 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
     let placed = placement.into_iter().flat_map(|placement| placement.keys());
     let parts: BTreeSet<&Part> = asked.chain(placed).chain(own).collect();
     for part in in_order(parts) {
-        let node_set = request
-            .cluster
-            .as_ref()
-            .and_then(|cluster| cluster.node_set(part));
+        let node_set = request.cluster.as_ref().and_then(|cluster| cluster.node_set(part));
         let hosts: Vec<AssignedHost> = match placement {
             Some(placement) => {
                 let assigned = placement.get(part).into_iter().flatten();
                 let describe = |assigned: &PlacedHost| {
-                    described(
-                        &site.inventory.hosts[assigned.host],
-                        assigned.how,
-                        part,
-                        node_set,
-                    )
+                    described(&site.inventory.hosts[assigned.host], assigned.how, part, node_set)
                 };
                 assigned.map(describe).collect()
             }
@@ -161,20 +147,15 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
                         how: AssignmentMethod::Stays,
                         domains: BTreeMap::new(),
                         machine: None,
-                        why: part
-                            .node
-                            .as_ref()
-                            .map(|_| "is no longer in the inventory".to_owned()),
+                        why: part.node.as_ref().map(|_| "is no longer in the inventory".to_owned()),
                     },
                 };
                 own.map(|(host, _)| describe(host)).collect()
             }
         };
         let shortage = plan.shortages.get(&(key.clone(), part.clone())).cloned();
-        let worker_too = request
-            .cluster
-            .as_ref()
-            .is_some_and(|cluster| cluster.is_worker_too(part));
+        let worker_too =
+            request.cluster.as_ref().is_some_and(|cluster| cluster.is_worker_too(part));
         let wanted = node_set.map_or(0, |node_set| node_set.wanted());
         let asked = node_set.and_then(MachineRequirements::for_node_set);
         node_sets.push(NodeSetExplanation {
@@ -194,10 +175,7 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
             .as_ref()
             .and_then(|cluster| Some(cluster.installation.as_ref()?.provisioning.clone())),
         place: request.origin.shown(),
-        priority: request
-            .cluster
-            .as_ref()
-            .map_or(0, |cluster| cluster.priority),
+        priority: request.cluster.as_ref().map_or(0, |cluster| cluster.priority),
         left_as_it_is: !plan.clusters.contains_key(key),
         node_sets,
         gives_back: plan.given_back.get(key).cloned().unwrap_or_default(),
@@ -210,19 +188,14 @@ fn described(
     part: &Part,
     node_set: Option<&NodeSet>,
 ) -> AssignedHost {
-    let keys: Vec<&str> = node_set
-        .iter()
-        .flat_map(|set| &set.topology_keys)
-        .map(String::as_str)
-        .collect();
+    let keys: Vec<&str> =
+        node_set.iter().flat_map(|set| &set.topology_keys).map(String::as_str).collect();
     let domains = topology::domains(host, &keys).into_iter();
     let is_machine = part.node.is_some();
     AssignedHost {
         host: host.key.clone(),
         how,
-        domains: domains
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .collect(),
+        domains: domains.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
         machine: is_machine.then(|| HostFacts::for_host(host, node_set)),
         why: is_machine.then(|| machines::why(host, how, node_set)),
     }
@@ -248,10 +221,7 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
             if assigned.as_ref().is_some_and(own) {
                 continue;
             }
-            let kept = plan
-                .clusters
-                .get(&cluster.key)
-                .and_then(|placement| placement.get(part));
+            let kept = plan.clusters.get(&cluster.key).and_then(|placement| placement.get(part));
             let demand = NodeSetDemand::new(
                 site,
                 cluster,
@@ -298,17 +268,8 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
         }
         .to_owned(),
     );
-    facts.extend(
-        host.applied_in_full_by
-            .as_ref()
-            .map(|by| format!("is applied in full by {by}")),
-    );
-    facts.extend(
-        host.live
-            .provisioning
-            .as_ref()
-            .map(|state| format!("is in the state `{state}`")),
-    );
+    facts.extend(host.applied_in_full_by.as_ref().map(|by| format!("is applied in full by {by}")));
+    facts.extend(host.live.provisioning.as_ref().map(|state| format!("is in the state `{state}`")));
     facts.extend(
         (!host.is_use_known()).then(|| "has no known state: no snapshot shows it".to_owned()),
     );
@@ -317,21 +278,9 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
         other => other.to_string(),
     }));
     facts.extend(host.live.deleting.then(|| "is being deleted".to_owned()));
-    facts.extend(
-        host.live
-            .error
-            .as_ref()
-            .map(|error| format!("is in an error: {error}")),
-    );
-    facts.extend(
-        host.maintenance
-            .as_ref()
-            .map(|mark| format!("is in maintenance: {mark}")),
-    );
-    facts.extend(
-        host.reserved_by
-            .map(|annotation| format!("has the annotation {annotation}")),
-    );
+    facts.extend(host.live.error.as_ref().map(|error| format!("is in an error: {error}")));
+    facts.extend(host.maintenance.as_ref().map(|mark| format!("is in maintenance: {mark}")));
+    facts.extend(host.reserved_by.map(|annotation| format!("has the annotation {annotation}")));
     for (interface, known) in &host.network.addresses {
         facts.push(format!(
             "has the address {} on `{interface}` by {}",
@@ -346,13 +295,8 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
     }
     facts.extend(machines::fact(host));
     if let Some(release) = plan.released.get(&host.key) {
-        let by = release
-            .by
-            .as_ref()
-            .map_or("a cluster".to_owned(), ToString::to_string);
-        facts.push(format!(
-            "is being released by {by}, and not yet seen free in the snapshot"
-        ));
+        let by = release.by.as_ref().map_or("a cluster".to_owned(), ToString::to_string);
+        facts.push(format!("is being released by {by}, and not yet seen free in the snapshot"));
     }
     facts
 }

@@ -97,10 +97,8 @@ impl<'a> Instance<'a> {
             let values = values.filter_map(|(key, value)| taken.get(&(*key, (*value)?)).copied());
             values.collect()
         };
-        let mut capacities: Vec<usize> = all
-            .clone()
-            .map(|class| classes.classes[class].hosts.len())
-            .collect();
+        let mut capacities: Vec<usize> =
+            all.clone().map(|class| classes.classes[class].hosts.len()).collect();
         for class in gone.iter().filter_map(|host| classes.class_of(*host)) {
             capacities[class] -= 1;
         }
@@ -111,10 +109,7 @@ impl<'a> Instance<'a> {
                 .classes
                 .iter()
                 .map(|class| {
-                    class
-                        .only
-                        .as_ref()
-                        .map(|only| groups.get(only).copied().unwrap_or(usize::MAX))
+                    class.only.as_ref().map(|only| groups.get(only).copied().unwrap_or(usize::MAX))
                 })
                 .collect(),
             values: if taken.is_empty() {
@@ -196,9 +191,7 @@ fn numbers_of<'h>(
 ) -> impl Iterator<Item = usize> {
     let keys = needs.topology_keys.as_slice();
     let values = topology::domains(host, if keys.len() > 1 { keys } else { &[] });
-    values
-        .into_iter()
-        .filter_map(|value| taken.get(&value).copied())
+    values.into_iter().filter_map(|value| taken.get(&value).copied())
 }
 
 /// Returns the number of a host's domain.
@@ -209,9 +202,7 @@ fn domain(host: &Host, key: Option<&str>, numbers: &HashMap<Option<&str>, usize>
 /// Numbers the domains in which demands with several topology keys retain hosts.
 fn taken_values<'a>(demands: &[&NodeSetDemand<'a>]) -> RetainedDomains<'a> {
     let mut taken = HashMap::new();
-    let several = demands
-        .iter()
-        .filter(|demand| demand.needs.topology_keys.len() > 1);
+    let several = demands.iter().filter(|demand| demand.needs.topology_keys.len() > 1);
     for domain in several.flat_map(|demand| &demand.domains) {
         let next = taken.len();
         taken.entry(*domain).or_insert(next);

@@ -72,14 +72,8 @@ pub(super) struct NodeSetPool<'a> {
 /// The shared properties of the hosts of a class: kind, exclusive cluster, numbers of domains, labels of
 /// quotas, and traits. With several topology keys, a host that lacks one is a class by itself, given by
 /// the last field.
-type ClassKey<'k, 'a> = (
-    usize,
-    Option<&'a ClusterKey>,
-    &'k [usize],
-    Vec<usize>,
-    HostTraits<'a>,
-    Option<usize>,
-);
+type ClassKey<'k, 'a> =
+    (usize, Option<&'a ClusterKey>, &'k [usize], Vec<usize>, HostTraits<'a>, Option<usize>);
 
 impl<'a> HostClasses<'a> {
     /// Groups hosts for demands, whose competition decides which hosts they prefer.
@@ -129,15 +123,9 @@ impl<'a> HostClasses<'a> {
         quota_labels: impl Iterator<Item = &'a QuotaLabels>,
     ) -> Self {
         let mut known = HashSet::new();
-        let needs: Vec<Needs<'a>> = all_needs
-            .filter(|needs| known.insert(needs.key()))
-            .collect();
+        let needs: Vec<Needs<'a>> = all_needs.filter(|needs| known.insert(needs.key())).collect();
         let needs: Vec<PoolNeeds<'_, 'a>> = needs.iter().map(|needs| (needs, None)).collect();
-        let supply = HostSupply {
-            hosts,
-            availability,
-            gone,
-        };
+        let supply = HostSupply { hosts, availability, gone };
         let candidates = supply.candidates();
         let none = |_: &[Vec<usize>], classes: &[Class<'a>]| vec![0; classes.len()];
         Self::new(
@@ -166,27 +154,16 @@ impl<'a> HostClasses<'a> {
             .collect();
         let topology: Vec<&str> = topology.into_iter().collect();
         let all_needs: Vec<&Needs<'_>> = needs.iter().map(|(needs, _)| *needs).collect();
-        let kinds = HostKinds::new(
-            hosts,
-            &all_needs,
-            &topology,
-            CountedHosts::Usable(candidates),
-        );
+        let kinds = HostKinds::new(hosts, &all_needs, &topology, CountedHosts::Usable(candidates));
         let quota_labels: BTreeSet<&QuotaLabels> = quota_labels.collect();
         let quota_labels: Vec<&QuotaLabels> = quota_labels.into_iter().collect();
-        let (classes, classes_by_kind) = classify(
-            (hosts, availability, candidates),
-            &kinds,
-            &homes,
-            &quota_labels,
-        );
+        let (classes, classes_by_kind) =
+            classify((hosts, availability, candidates), &kinds, &homes, &quota_labels);
         let members = needs.iter().map(|(needs, home)| {
             let rank = |class: usize| rank(hosts, &classes[class], needs, *home);
             let kinds = kinds.matching(hosts, needs).into_iter();
-            let mut members: Vec<usize> = kinds
-                .flat_map(|kind| &classes_by_kind[kind])
-                .copied()
-                .collect();
+            let mut members: Vec<usize> =
+                kinds.flat_map(|kind| &classes_by_kind[kind]).copied().collect();
             // The first host makes the order unique.
             members.sort_by_cached_key(|class| (rank(*class), classes[*class].hosts.first()));
             members
@@ -199,9 +176,7 @@ impl<'a> HostClasses<'a> {
             let own: Vec<usize> = own.filter_map(|key| place(key)).collect();
             // A single key is a flow. If one key implies the others, it suffices.
             let binding = binding(&own, members, &classes);
-            let at = binding
-                .or(own.first().copied())
-                .or(spread_by.and_then(place));
+            let at = binding.or(own.first().copied()).or(spread_by.and_then(place));
             let rank = |class: usize| rank(hosts, &classes[class], needs, *home);
             let (mut pool, domains) =
                 pool(members, &classes, at, !own.is_empty(), &contention, rank);
@@ -211,11 +186,7 @@ impl<'a> HostClasses<'a> {
                 pool: Arc::new(pool),
                 key: at.map(|at| topology[at]),
                 domains: Arc::new(domains),
-                crossing: if binding.is_none() {
-                    own.clone()
-                } else {
-                    Vec::new()
-                },
+                crossing: if binding.is_none() { own.clone() } else { Vec::new() },
                 limiting: own,
                 capacity: capacity.sum(),
             }
@@ -230,9 +201,7 @@ impl<'a> HostClasses<'a> {
             hosts,
             pools,
             class_of: class_of.collect(),
-            pool_of: pool_of
-                .map(|(at, (needs, home))| ((needs.key(), *home), at))
-                .collect(),
+            pool_of: pool_of.map(|(at, (needs, home))| ((needs.key(), *home), at)).collect(),
             topology,
             classes,
             homes,
@@ -322,9 +291,8 @@ fn classify<'a>(
         let host = &hosts[index];
         let domains = kinds.domains(index);
         let has = |(key, value): (&String, &String)| host.labels.get(key) == Some(value);
-        let counted: Vec<usize> = (0..quota_labels.len())
-            .filter(|at| quota_labels[*at].iter().all(has))
-            .collect();
+        let counted: Vec<usize> =
+            (0..quota_labels.len()).filter(|at| quota_labels[*at].iter().all(has)).collect();
         let by_itself = (domains.len() > 1 && domains.contains(&0)).then_some(index);
         let traits = homes.traits(host);
         let class = *known
@@ -355,24 +323,15 @@ fn contention(
 ) -> Vec<usize> {
     let mut pool_demands = vec![0; members.len()];
     let mut cluster_demands: HashMap<(usize, &ClusterKey), usize> = HashMap::new();
-    for (demand, pool) in demands
-        .iter()
-        .zip(pool_of)
-        .filter(|(demand, _)| demand.missing > 0)
-    {
+    for (demand, pool) in demands.iter().zip(pool_of).filter(|(demand, _)| demand.missing > 0) {
         pool_demands[*pool] += 1;
-        *cluster_demands
-            .entry((*pool, &demand.cluster.key))
-            .or_default() += 1;
+        *cluster_demands.entry((*pool, &demand.cluster.key)).or_default() += 1;
     }
     let mut contention = vec![0; classes.len()];
     for (pool, members) in members.iter().enumerate() {
         for class in members {
             contention[*class] += match &classes[*class].only {
-                Some(only) => cluster_demands
-                    .get(&(pool, only))
-                    .copied()
-                    .unwrap_or_default(),
+                Some(only) => cluster_demands.get(&(pool, only)).copied().unwrap_or_default(),
                 None => pool_demands[pool],
             };
         }
@@ -383,18 +342,11 @@ fn contention(
 /// Returns the most common topology key. Node sets without a key are spread by it.
 fn commonest_key<'a>(demands: &[NodeSetDemand<'a>]) -> Option<&'a str> {
     let mut count: BTreeMap<&str, usize> = BTreeMap::new();
-    for key in demands
-        .iter()
-        .flat_map(|demand| &demand.needs.topology_keys)
-        .copied()
-    {
+    for key in demands.iter().flat_map(|demand| &demand.needs.topology_keys).copied() {
         *count.entry(key).or_default() += 1;
     }
     let most = count.values().copied().max()?;
-    count
-        .into_iter()
-        .find(|(_, count)| *count == most)
-        .map(|(key, _)| key)
+    count.into_iter().find(|(_, count)| *count == most).map(|(key, _)| key)
 }
 
 /// Builds a pool: classes by topology domain and by preference.
@@ -419,48 +371,25 @@ fn pool<'a>(
         let number = key.map_or(0, |key| classes[class].numbers[key]);
         let domain = *numbers.entry(number).or_insert_with(|| {
             names.insert(name, domains.len());
-            domains.push(FlowDomain {
-                limited: limited && name.is_some(),
-                classes: Vec::new(),
-            });
+            domains.push(FlowDomain { limited: limited && name.is_some(), classes: Vec::new() });
             domains.len() - 1
         });
         domains[domain].classes.push(class);
         let tier = (limited && name.is_none(), rank(class), contention[class]);
         let choices = tiers.entry(tier).or_default();
         let choice = *choice_of.entry((tier, domain)).or_insert_with(|| {
-            choices.push(EqualClasses {
-                domain,
-                classes: Vec::new(),
-            });
+            choices.push(EqualClasses { domain, classes: Vec::new() });
             choices.len() - 1
         });
         choices[choice].classes.push(class);
     }
-    (
-        HostPool {
-            by_size: false,
-            domains,
-            tiers: tiers.into_values().collect(),
-        },
-        names,
-    )
+    (HostPool { by_size: false, domains, tiers: tiers.into_values().collect() }, names)
 }
 
 /// Sort key: smallest sufficient host first. Devices that the machine did not ask for count most,
 /// then CPUs, then memory.
 fn machine_size(host: &Host, asked: &RequiredMachine) -> (usize, u64, u64) {
-    let MachineProperties {
-        cpu,
-        memory_mib,
-        sriov,
-        qat,
-        ..
-    } = &*host.machine;
+    let MachineProperties { cpu, memory_mib, sriov, qat, .. } = &*host.machine;
     let unasked = usize::from(*sriov && !asked.sriov) + usize::from(*qat && !asked.qat);
-    (
-        unasked,
-        cpu.unwrap_or_default(),
-        memory_mib.unwrap_or_default(),
-    )
+    (unasked, cpu.unwrap_or_default(), memory_mib.unwrap_or_default())
 }

@@ -112,12 +112,7 @@ pub fn host_standings(site: &Site, plan: &Plan) -> Vec<HostStanding> {
             why_not_free,
         }
     };
-    site.inventory
-        .hosts
-        .iter()
-        .enumerate()
-        .map(standing)
-        .collect()
+    site.inventory.hosts.iter().enumerate().map(standing).collect()
 }
 
 /// Returns whether a Provisioning could take an unassigned host: it has an operating system.
@@ -129,31 +124,17 @@ pub(crate) fn is_free_machine(site: &Site, host: &Host) -> bool {
 /// Returns the owner of every assigned host by index, including hosts of frozen clusters.
 pub(super) fn assignments(site: &Site, plan: &Plan) -> HashMap<usize, HostOwner> {
     let held = site.state.held.iter().filter_map(|(host, held)| {
-        let held = held
-            .iter()
-            .find(|held| plan.frozen.contains(&held.cluster))?;
+        let held = held.iter().find(|held| plan.frozen.contains(&held.cluster))?;
         Some((
             site.inventory.index(host)?,
-            HostOwner {
-                cluster: held.cluster.clone(),
-                part: held.part.clone(),
-                how: None,
-            },
+            HostOwner { cluster: held.cluster.clone(), part: held.part.clone(), how: None },
         ))
     });
     let planned = plan.clusters.iter().flat_map(|(cluster, placement)| {
-        let hosts = placement
-            .iter()
-            .flat_map(|(part, hosts)| hosts.iter().map(move |host| (part, host)));
+        let hosts =
+            placement.iter().flat_map(|(part, hosts)| hosts.iter().map(move |host| (part, host)));
         hosts.map(move |(part, PlacedHost { host, how })| {
-            (
-                *host,
-                HostOwner {
-                    cluster: cluster.clone(),
-                    part: part.clone(),
-                    how: Some(*how),
-                },
-            )
+            (*host, HostOwner { cluster: cluster.clone(), part: part.clone(), how: Some(*how) })
         })
     });
     held.chain(planned).collect()

@@ -18,20 +18,13 @@ impl<'a> Assignments<'a> {
         (cluster, part): (&'a ClusterKey, &'a Part),
     ) {
         let host = assignment.host;
-        let how = if from.0 == cluster {
-            AssignmentMethod::Stays
-        } else {
-            AssignmentMethod::Adopted
-        };
+        let how =
+            if from.0 == cluster { AssignmentMethod::Stays } else { AssignmentMethod::Adopted };
         if from.0 != cluster {
             self.released.push((from.0, host, AssignmentMethod::Stays));
         }
         if self.followed.insert(host, from).is_none() {
-            let assignment = CurrentAssignment {
-                part,
-                how,
-                ..assignment
-            };
+            let assignment = CurrentAssignment { part, how, ..assignment };
             self.by_cluster.entry(cluster).or_default().push(assignment);
         }
     }

@@ -27,10 +27,7 @@ const REUSED_DEPLOYMENT: &str = "md-";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MachineUser<'a> {
     /// A Machine of a requested node set.
-    NodeSet {
-        cluster: &'a ClusterKey,
-        part: &'a Part,
-    },
+    NodeSet { cluster: &'a ClusterKey, part: &'a Part },
     /// A Machine of a requested Cluster, of an unknown node set.
     Cluster(&'a ClusterKey),
     /// A Machine that no request asks hosts for, described by its owner.
@@ -54,10 +51,9 @@ impl MachineUser<'_> {
         let request = site.clusters.get(cluster);
         let is_request = |kind| request.is_some_and(|request| request.kind == kind);
         match self {
-            MachineUser::NodeSet {
-                cluster: own,
-                part: own_part,
-            } => (*own, *own_part) != (cluster, part),
+            MachineUser::NodeSet { cluster: own, part: own_part } => {
+                (*own, *own_part) != (cluster, part)
+            }
             MachineUser::Cluster(own) => *own != cluster && is_request(ClusterKind::ClusterApi),
             MachineUser::Other(_) => is_request(ClusterKind::ClusterApi),
         }
@@ -74,15 +70,9 @@ pub(crate) struct MachineUsers<'a> {
 impl<'a> MachineUsers<'a> {
     pub(crate) fn new(site: &'a Site) -> Self {
         let mut clusters: HashMap<&Namespace, Vec<&Cluster>> = HashMap::new();
-        let valid = site
-            .clusters
-            .values()
-            .filter_map(|request| request.cluster.as_ref());
+        let valid = site.clusters.values().filter_map(|request| request.cluster.as_ref());
         for cluster in valid.filter(|cluster| cluster.kind == ClusterKind::ClusterApi) {
-            clusters
-                .entry(&cluster.key.namespace)
-                .or_default()
-                .push(cluster);
+            clusters.entry(&cluster.key.namespace).or_default().push(cluster);
         }
         let mut others: HashMap<&Namespace, Vec<&MachineMaker>> = HashMap::new();
         for maker in &site.machine_objects.makers {
@@ -96,11 +86,7 @@ impl<'a> MachineUsers<'a> {
                 others.entry(&maker.namespace).or_default().push(maker);
             }
         }
-        Self {
-            site,
-            clusters,
-            others,
-        }
+        Self { site, clusters, others }
     }
 
     /// Returns the user of each host of the site.
@@ -115,28 +101,15 @@ impl<'a> MachineUsers<'a> {
         let usage = host.live.usage.as_ref();
         let own = |(other, name)| (other == namespace.as_str()).then_some(name);
         let machine = usage.and_then(|usage| usage.metal3_machine()).and_then(own);
-        let waiting = usage
-            .and_then(|usage| usage.waiting_cluster())
-            .and_then(own);
-        let reused = host
-            .live
-            .node_reuse
-            .as_deref()
-            .filter(|_| machine.is_none());
+        let waiting = usage.and_then(|usage| usage.waiting_cluster()).and_then(own);
+        let reused = host.live.node_reuse.as_deref().filter(|_| machine.is_none());
         if machine.is_none() && reused.is_none() {
             return None;
         }
         let facts = machine.and_then(|machine| self.site.machine_objects.facts(namespace, machine));
         let cluster_of_machine = facts.and_then(|facts| facts.cluster.as_deref());
-        let names = UserEvidence {
-            machine,
-            facts,
-            reused,
-        };
-        match cluster_of_machine
-            .or(waiting)
-            .or(host.live.machine_cluster.as_deref())
-        {
+        let names = UserEvidence { machine, facts, reused };
+        match cluster_of_machine.or(waiting).or(host.live.machine_cluster.as_deref()) {
             Some(cluster) => self.machine_of_cluster(namespace, cluster, &names),
             None => self.machine_by_name(namespace, &names),
         }
@@ -150,18 +123,12 @@ impl<'a> MachineUsers<'a> {
     ) -> Option<MachineUser<'a>> {
         let mut own = self.clusters.get(namespace).into_iter().flatten();
         let Some(cluster) = own.find(|cluster| cluster.key.name.as_str() == name) else {
-            let key = ClusterKey {
-                namespace: namespace.clone(),
-                name: name.parse().ok()?,
-            };
+            let key = ClusterKey { namespace: namespace.clone(), name: name.parse().ok()? };
             // A SIPCluster or an invalid request may be the Cluster's.
             return (!self.site.clusters.contains_key(&key))
                 .then(|| MachineUser::Other(format!("the Cluster {key}")));
         };
-        let node_set = |part| MachineUser::NodeSet {
-            cluster: &cluster.key,
-            part,
-        };
+        let node_set = |part| MachineUser::NodeSet { cluster: &cluster.key, part };
         let part = evidence.node_set(cluster).map(node_set);
         let other = || {
             let mut others = self.other_makers(namespace, evidence);
@@ -192,14 +159,9 @@ impl<'a> MachineUsers<'a> {
     /// Returns the only node set of a Cluster whose Machines may have any name.
     fn only_node_set(&self, cluster: &'a Cluster, evidence: &UserEvidence<'_>) -> Option<&'a Part> {
         let mut node_sets = cluster.node_sets.keys();
-        let only = node_sets
-            .next()
-            .filter(|_| evidence.facts.is_none() && evidence.reused.is_none())?;
-        let mut others = self
-            .others
-            .get(&cluster.key.namespace)
-            .into_iter()
-            .flatten();
+        let only =
+            node_sets.next().filter(|_| evidence.facts.is_none() && evidence.reused.is_none())?;
+        let mut others = self.others.get(&cluster.key.namespace).into_iter().flatten();
         let is_of_other = others.any(|maker| maker.cluster.as_ref() == Some(&cluster.key));
         (node_sets.next().is_none() && !is_of_other).then_some(only)
     }
@@ -240,9 +202,8 @@ impl UserEvidence<'_> {
     /// Returns the only node set of a Cluster that may be the user's.
     fn node_set<'a>(&self, cluster: &'a Cluster) -> Option<&'a Part> {
         let fits = cluster.node_sets.iter();
-        let fits: Vec<(NameFit, &Part)> = fits
-            .filter_map(|(part, node_set)| Some((self.fit(part, node_set)?, part)))
-            .collect();
+        let fits: Vec<(NameFit, &Part)> =
+            fits.filter_map(|(part, node_set)| Some((self.fit(part, node_set)?, part))).collect();
         let best = fits.iter().map(|(fit, _)| *fit).max()?;
         let mut best = fits.into_iter().filter(|(fit, _)| *fit == best);
         let (_, part) = best.next()?;

@@ -65,22 +65,15 @@ impl MachineRequirements {
 impl fmt::Display for MachineRequirements {
     /// Formats the requirements as `8 CPUs, 16 GiB, SR-IOV, example.com/rack=a`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts: Vec<String> = self
-            .mac_address
-            .iter()
-            .map(|mac| format!("MAC {mac}"))
-            .collect();
+        let mut parts: Vec<String> =
+            self.mac_address.iter().map(|mac| format!("MAC {mac}")).collect();
         parts.extend((self.cpu > 0).then(|| cpus(self.cpu)));
         parts.extend((self.memory_mib > 0).then(|| memory(self.memory_mib)));
         parts.extend(devices(self.sriov, self.qat).map(str::to_owned));
         let cpus = [&self.cpu_arch, &self.cpu_model, &self.cpu_flags];
         parts.extend(cpus.into_iter().flatten().cloned());
         parts.extend(Some(self.selector.clone()).filter(|selector| !selector.is_empty()));
-        f.write_str(&if parts.is_empty() {
-            "any host".to_owned()
-        } else {
-            parts.join(", ")
-        })
+        f.write_str(&if parts.is_empty() { "any host".to_owned() } else { parts.join(", ") })
     }
 }
 
@@ -103,23 +96,9 @@ pub struct HostFacts {
 impl HostFacts {
     /// Returns the capacity of a host as the machine of a node set; without one, as any machine.
     pub(super) fn for_host(host: &Host, node_set: Option<&NodeSet>) -> Self {
-        let MachineProperties {
-            cpu,
-            memory_mib,
-            sriov,
-            qat,
-            ..
-        } = *host.machine;
-        let mac = node_set
-            .and_then(|set| set.machine.as_ref()?.named)
-            .map(|(mac, _)| mac);
-        Self {
-            cpu,
-            memory_mib,
-            sriov,
-            qat,
-            address: host.machine.address(mac),
-        }
+        let MachineProperties { cpu, memory_mib, sriov, qat, .. } = *host.machine;
+        let mac = node_set.and_then(|set| set.machine.as_ref()?.named).map(|(mac, _)| mac);
+        Self { cpu, memory_mib, sriov, qat, address: host.machine.address(mac) }
     }
 }
 
@@ -179,9 +158,7 @@ pub(super) fn fact(host: &Host) -> Option<String> {
         || "no address by which an installer could reach it".to_owned(),
         |address| format!("the address {address}"),
     );
-    Some(format!(
-        "has, as a machine of Provisionings, {facts} and {reached}"
-    ))
+    Some(format!("has, as a machine of Provisionings, {facts} and {reached}"))
 }
 
 /// Sorts parts with [`by_role_and_name`].
@@ -216,33 +193,17 @@ mod tests {
         assert_eq!(asked.to_string(), "8 CPUs, 16 GiB, QuickAssist, rack=a");
         assert_eq!(MachineRequirements::default().to_string(), "any host");
         assert_eq!(
-            MachineRequirements {
-                cpu: 1,
-                ..MachineRequirements::default()
-            }
-            .to_string(),
+            MachineRequirements { cpu: 1, ..MachineRequirements::default() }.to_string(),
             "1 CPU"
         );
     }
 
     #[test]
     fn a_host_that_nobody_inspected_has_no_size() {
-        let facts = HostFacts {
-            cpu: None,
-            memory_mib: None,
-            sriov: true,
-            qat: false,
-            address: None,
-        };
+        let facts =
+            HostFacts { cpu: None, memory_mib: None, sriov: true, qat: false, address: None };
 
         assert_eq!(facts.to_string(), "size unknown, SR-IOV");
-        assert_eq!(
-            HostFacts {
-                memory_mib: Some(1000),
-                ..facts
-            }
-            .to_string(),
-            "1000 MiB, SR-IOV"
-        );
+        assert_eq!(HostFacts { memory_mib: Some(1000), ..facts }.to_string(), "1000 MiB, SR-IOV");
     }
 }

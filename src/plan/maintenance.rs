@@ -22,10 +22,7 @@ pub(super) fn retained(site: &Site, assignments: &Assignments<'_>) -> Vec<Findin
     let violations = assignments.violations.iter();
     for (index, _) in violations.filter(|(_, violation)| **violation == Violation::InMaintenance) {
         let host = &site.inventory.hosts[*index];
-        let owner = assignments
-            .retained
-            .get(index)
-            .and_then(|owners| owners.first());
+        let owner = assignments.retained.get(index).and_then(|owners| owners.first());
         if let (Some((cluster, ..)), Some(mark)) = (owner, host.maintenance.as_deref()) {
             let entry = by_mark.entry((cluster, mark.to_string()));
             entry.or_insert_with(|| (mark, Vec::new())).1.push(host);
@@ -35,11 +32,8 @@ pub(super) fn retained(site: &Site, assignments: &Assignments<'_>) -> Vec<Findin
         (&ClusterKey, String),
         (&MaintenanceMark, Vec<&Host>),
     )| {
-        let mut names: Vec<String> = hosts
-            .iter()
-            .take(LISTED)
-            .map(|host| host.key.to_string())
-            .collect();
+        let mut names: Vec<String> =
+            hosts.iter().take(LISTED).map(|host| host.key.to_string()).collect();
         if hosts.len() > LISTED {
             names.push(format!("{} more", hosts.len() - LISTED));
         }

@@ -135,10 +135,7 @@ pub(super) struct Matching<'a> {
 
 fn all_choices(problem: &MatchingProblem) -> Vec<Vec<VecDeque<usize>>> {
     let choice_indices = |pool: &Arc<HostPool>| {
-        pool.tiers
-            .iter()
-            .map(|choices| (0..choices.len()).collect())
-            .collect()
+        pool.tiers.iter().map(|choices| (0..choices.len()).collect()).collect()
     };
     problem.pools.iter().map(choice_indices).collect()
 }
@@ -160,21 +157,9 @@ impl<'a> Matching<'a> {
             free: problem.capacities.clone(),
             users: vec![Vec::new(); problem.capacities.len()],
             picks: vec![Vec::new(); problem.demands.len()],
-            wanted: problem
-                .demands
-                .iter()
-                .map(|demand| demand.missing)
-                .collect(),
-            load: problem
-                .demands
-                .iter()
-                .map(|demand| demand.load.clone())
-                .collect(),
-            taken: problem
-                .demands
-                .iter()
-                .map(|demand| demand.taken.clone())
-                .collect(),
+            wanted: problem.demands.iter().map(|demand| demand.missing).collect(),
+            load: problem.demands.iter().map(|demand| demand.load.clone()).collect(),
+            taken: problem.demands.iter().map(|demand| demand.taken.clone()).collect(),
             live: all_choices(problem),
             reroutes: 0,
             freed: 0,
@@ -227,14 +212,8 @@ impl<'a> Matching<'a> {
 
     /// Replaces one host of an accepted demand by a spare one. Returns whether there is one.
     pub(super) fn accept_one_more(&mut self, demand: usize, in_place_of: &VacatedPlace) -> bool {
-        in_place_of
-            .domain
-            .into_iter()
-            .for_each(|domain| take_one(&mut self.load[demand], domain));
-        in_place_of
-            .values
-            .iter()
-            .for_each(|value| take_one(&mut self.taken[demand], *value));
+        in_place_of.domain.into_iter().for_each(|domain| take_one(&mut self.load[demand], domain));
+        in_place_of.values.iter().for_each(|value| take_one(&mut self.taken[demand], *value));
         self.wanted[demand] += 1;
         let found = self.fill(demand).is_ok();
         if !found {
@@ -299,13 +278,7 @@ impl<'a> Matching<'a> {
                     self.free[pick.class] += 1;
                     self.freed += 1;
                     self.free[class] -= 1;
-                    self.put(
-                        demand,
-                        FlowUnit {
-                            domain: choice.domain,
-                            class,
-                        },
-                    );
+                    self.put(demand, FlowUnit { domain: choice.domain, class });
                     return true;
                 }
             }
@@ -359,9 +332,7 @@ impl<'a> Matching<'a> {
     fn may_use(&self, demand: usize, class: usize) -> bool {
         let taken = &self.taken[demand];
         self.may_have(demand, class)
-            && !self.problem.values[class]
-                .iter()
-                .any(|value| taken.contains_key(value))
+            && !self.problem.values[class].iter().any(|value| taken.contains_key(value))
     }
 
     /// Returns the first class of a domain with a free host that a demand may use.
@@ -416,20 +387,12 @@ impl<'a> Matching<'a> {
                     if !self.is_open(demand, choice.domain) {
                         continue;
                     }
-                    let mut in_domain = self.load[demand]
-                        .get(&choice.domain)
-                        .copied()
-                        .unwrap_or_default();
+                    let mut in_domain =
+                        self.load[demand].get(&choice.domain).copied().unwrap_or_default();
                     if in_domain <= level {
                         in_domain += 1;
                         self.free[class] -= 1;
-                        self.put(
-                            demand,
-                            FlowUnit {
-                                domain: choice.domain,
-                                class,
-                            },
-                        );
+                        self.put(demand, FlowUnit { domain: choice.domain, class });
                     }
                     more = Some(more.map_or(in_domain, |more: usize| more.min(in_domain)));
                 }
@@ -565,10 +528,7 @@ impl<'a, 'm> PathSearch<'a, 'm> {
 
     /// Searches as if topology did not limit the demand that starts.
     fn without_limits(matching: &'m Matching<'a>, start: usize) -> Self {
-        Self {
-            unlimited: Some(start),
-            ..Self::new(matching, start)
-        }
+        Self { unlimited: Some(start), ..Self::new(matching, start) }
     }
 
     /// Returns whether a demand may have another host in a domain.
@@ -619,10 +579,7 @@ impl<'a, 'm> PathSearch<'a, 'm> {
         if let Some(class) = self.matching.first_free(user, pool, pick.domain) {
             return self.reach(user, pick.domain, class, instead_of);
         }
-        domain
-            .classes
-            .iter()
-            .find_map(|class| self.reach(user, pick.domain, *class, instead_of))
+        domain.classes.iter().find_map(|class| self.reach(user, pick.domain, *class, instead_of))
     }
 
     /// Reaches the classes in all open domains of a demand.
@@ -633,10 +590,7 @@ impl<'a, 'm> PathSearch<'a, 'm> {
         let problem = self.matching.problem;
         let pool = problem.demands[demand].pool;
         let domains = &problem.pools[pool].domains;
-        let untried = self
-            .untried
-            .remove(&pool)
-            .unwrap_or_else(|| (0..domains.len()).collect());
+        let untried = self.untried.remove(&pool).unwrap_or_else(|| (0..domains.len()).collect());
         let mut kept = Vec::new();
         let mut found = None;
         for domain in untried {
@@ -677,15 +631,8 @@ impl<'a, 'm> PathSearch<'a, 'm> {
             return None;
         }
         let (from, instead_of) = left.unzip();
-        self.reached.insert(
-            class,
-            PathStep {
-                demand,
-                pick: FlowUnit { domain, class },
-                instead_of,
-                from,
-            },
-        );
+        self.reached
+            .insert(class, PathStep { demand, pick: FlowUnit { domain, class }, instead_of, from });
         self.queue.push_back(class);
         (self.matching.free[class] > 0).then_some(class)
     }

@@ -117,9 +117,7 @@ impl Plan {
     /// Returns the hosts that the previous output assigns to frozen clusters, with their clusters.
     fn frozen_hosts<'a>(&'a self, site: &'a Site) -> impl Iterator<Item = (usize, &'a ClusterKey)> {
         site.state.held.iter().flat_map(move |(host, held)| {
-            let frozen = held
-                .iter()
-                .filter(|held| self.frozen.contains(&held.cluster));
+            let frozen = held.iter().filter(|held| self.frozen.contains(&held.cluster));
             frozen.filter_map(move |held| Some((site.inventory.index(host)?, &held.cluster)))
         })
     }
@@ -150,10 +148,7 @@ pub fn plan(
     let users = MachineUsers::new(site).by_host();
     let plan =
         |attempt: &PlanAttempt| with_choices(site, &users, frozen, left_out, changes, attempt);
-    let mut attempt = PlanAttempt {
-        inherits: true,
-        unfollowed: BTreeSet::new(),
-    };
+    let mut attempt = PlanAttempt { inherits: true, unfollowed: BTreeSet::new() };
     let mut planned = plan(&attempt);
     // Hosts that their node sets do not need without the Machines that use others.
     let mut unneeded: BTreeSet<usize> = BTreeSet::new();
@@ -240,9 +235,7 @@ impl AttemptedPlan<'_> {
             left.clone().map(hosts).collect::<Vec<usize>>(),
         ]
         .into_iter();
-        candidates
-            .find(|hosts| !hosts.is_empty())
-            .unwrap_or_default()
+        candidates.find(|hosts| !hosts.is_empty()).unwrap_or_default()
     }
 }
 
@@ -280,11 +273,8 @@ fn with_choices<'a>(
     let owned = owners.iter().map(|(host, cluster)| (*host, *cluster));
     let quotas = QuotaUses::new(site, owned).binding(&demands, iter::empty());
     let mut shortages = BTreeMap::new();
-    let supply = HostSupply {
-        hosts: &site.inventory.hosts,
-        availability: &availability,
-        gone: &none,
-    };
+    let supply =
+        HostSupply { hosts: &site.inventory.hosts, availability: &availability, gone: &none };
     let all_chosen = choose(site, supply, &demands, &quotas);
     for (demand, chosen) in demands.iter().zip(all_chosen) {
         let key = &demand.cluster.key;
@@ -308,14 +298,9 @@ fn with_choices<'a>(
     }
     let unnamed_demands = demands.iter().filter_map(|demand| {
         let shortage = shortages.get(&(demand.cluster.key.clone(), demand.part.clone()))?;
-        shortage
-            .is_of_any_host(demand)
-            .then_some((demand, shortage))
+        shortage.is_of_any_host(demand).then_some((demand, shortage))
     });
-    findings.extend(shortage::machine_shortages(
-        site,
-        &unnamed_demands.collect::<Vec<_>>(),
-    ));
+    findings.extend(shortage::machine_shortages(site, &unnamed_demands.collect::<Vec<_>>()));
     findings.extend(assignments.machine_findings(site, frozen));
     findings.extend(assignments.violation_findings(site, rebalance));
     findings.extend(maintenance::retained(site, &assignments));
@@ -324,16 +309,12 @@ fn with_choices<'a>(
     // Replacements have released more hosts.
     released.extend(release::newly_released(site, &assignments));
     released.retain(|host, _| {
-        site.inventory
-            .index(host)
-            .is_some_and(|index| !assigned.contains_key(&index))
+        site.inventory.index(host).is_some_and(|index| !assigned.contains_key(&index))
     });
     findings.extend(release::stuck(site, &released));
     findings.extend(release::surplus(site, &assignments));
     let given_up = assignments.released.iter().map(|(_, host, _)| *host);
-    let given_up: BTreeSet<usize> = given_up
-        .filter(|host| !assigned.contains_key(host))
-        .collect();
+    let given_up: BTreeSet<usize> = given_up.filter(|host| !assigned.contains_key(host)).collect();
     let unlabelled = release::unlabelled(site, &assignments, &assigned);
     let given_back = release::by_cluster(site, &assignments, &assigned);
     placements
@@ -393,9 +374,7 @@ fn demands<'a>(
     });
     let node_sets: Vec<_> = node_sets.collect();
     let demand = |(cluster, part, node_set): (&'a Cluster, &'a Part, &'a _)| {
-        let kept = placements
-            .get(&cluster.key)
-            .and_then(|placement| placement.get(part));
+        let kept = placements.get(&cluster.key).and_then(|placement| placement.get(part));
         let mut demand = NodeSetDemand::new(
             site,
             cluster,
@@ -425,10 +404,9 @@ fn replace<'a>(
             assignments.release(cluster, assigned.host, assigned.how);
         }
     }
-    placement.extend(chosen.added.iter().map(|host| PlacedHost {
-        host: *host,
-        how: AssignmentMethod::Added,
-    }));
+    placement.extend(
+        chosen.added.iter().map(|host| PlacedHost { host: *host, how: AssignmentMethod::Added }),
+    );
     placement.sort();
 }
 
@@ -438,10 +416,7 @@ fn assigned<'a>(
     assignments: &Assignments<'a>,
 ) -> BTreeMap<usize, &'a ClusterKey> {
     let planned = placements.iter().flat_map(|(cluster, placement)| {
-        placement
-            .values()
-            .flatten()
-            .map(move |assigned| (assigned.host, cluster))
+        placement.values().flatten().map(move |assigned| (assigned.host, cluster))
     });
     assignments.owners().into_iter().chain(planned).collect()
 }

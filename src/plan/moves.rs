@@ -30,13 +30,7 @@ pub(super) fn make<'a>(
     assignments: &mut Assignments<'a>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for HostReplacement {
-        cluster,
-        part,
-        from,
-        to,
-    } in moves
-    {
+    for HostReplacement { cluster, part, from, to } in moves {
         let request = site.clusters.get(cluster);
         let cluster = request.and_then(|request| request.cluster.as_ref());
         let node_set = cluster.and_then(|it| Some((it, it.node_sets.get_key_value(part)?.0)));
@@ -58,10 +52,7 @@ pub(super) fn make<'a>(
             let left = placement.remove(at);
             assignments.release(&cluster.key, left.host, left.how);
         }
-        placement.push(PlacedHost {
-            host: to,
-            how: AssignmentMethod::Added,
-        });
+        placement.push(PlacedHost { host: to, how: AssignmentMethod::Added });
         placement.sort();
         let owner = (&cluster.key, part, &cluster.origin);
         assignments.retained.entry(to).or_default().push(owner);

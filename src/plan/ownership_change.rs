@@ -152,10 +152,7 @@ fn no_longer_live(host: &Host, held: &RecordedAssignment) -> Finding {
 /// Reports a host that is now declared while a frozen cluster still has it as an observed host.
 /// Both objects would be applied.
 fn left_as_observed(host: &Host, held: &RecordedAssignment, site: &Site) -> Option<Finding> {
-    let observed = site
-        .settings
-        .output
-        .join(layout::observed_directory(&held.cluster));
+    let observed = site.settings.output.join(layout::observed_directory(&held.cluster));
     held.origin.file.starts_with(observed).then(|| {
         Finding::new(
             Code::StillObserved,

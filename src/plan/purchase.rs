@@ -113,11 +113,7 @@ pub fn purchase(
         unwanted(labels) || marks.any(|mark| mark.selects(labels))
     };
     let unwanted: &dyn Fn(&Labels) -> bool = &unwanted;
-    let none = Purchase {
-        hosts: None,
-        is_minimal: false,
-        kinds: Vec::new(),
-    };
+    let none = Purchase { hosts: None, is_minimal: false, kinds: Vec::new() };
     let (demands, short) = planned.short_demands(hypothesis);
     let site = planned.site();
     let Some(mut kinds) = kinds(site, &demands, &short, unwanted) else {
@@ -166,9 +162,7 @@ impl PurchaseSearch<'_, '_> {
             let hosts_of_kind = self.in_known_domains(kind, *count, &mut bought);
             let value = |key: &String, host: usize| {
                 let is_known = kind.known.contains(&host);
-                is_known
-                    .then(|| hosts[host].labels.get(key).cloned())
-                    .flatten()
+                is_known.then(|| hosts[host].labels.get(key).cloned()).flatten()
             };
             let keys = kind.open_keys.iter();
             let domains = keys.map(|key| {
@@ -277,10 +271,7 @@ impl PurchasableKind {
             name: self.buyers[0].cluster.name.clone(),
         };
         let interfaces = self.interfaces.iter().map(String::as_str);
-        Host {
-            reservations,
-            ..available_host(key, labels, interfaces)
-        }
+        Host { reservations, ..available_host(key, labels, interfaces) }
     }
 }
 
@@ -325,10 +316,7 @@ fn kinds(
             let is_alike = |kind: &&mut PurchasableKind| {
                 kind.namespace == namespace && kind.labels == labels && kind.open_keys == open_keys
             };
-            let buyer = Buyer {
-                cluster: demand.cluster.key.clone(),
-                part: demand.part.clone(),
-            };
+            let buyer = Buyer { cluster: demand.cluster.key.clone(), part: demand.part.clone() };
             match kinds.iter_mut().find(is_alike) {
                 Some(kind) => {
                     kind.missing += demand.missing;

@@ -39,11 +39,7 @@ impl QuotaUse {
 impl fmt::Display for QuotaUse {
     /// Writes the quota and its users: `3 hosts with size=big for tenant-a (tenant-a/edge has 2)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Quota {
-            namespace,
-            labels,
-            hosts,
-        } = &self.quota;
+        let Quota { namespace, labels, hosts } = &self.quota;
         f.write_str(&counted(*hosts, "host"))?;
         let mut before = " with ";
         for (key, value) in labels {
@@ -91,17 +87,10 @@ impl<'a> QuotaUses<'a> {
         let quotas = site.settings.quotas.iter().zip(used_by).map(
             |(quota, used_by): (_, BTreeMap<&ClusterKey, usize>)| QuotaUse {
                 quota: quota.clone(),
-                used_by: used_by
-                    .into_iter()
-                    .map(|(key, hosts)| (key.clone(), hosts))
-                    .collect(),
+                used_by: used_by.into_iter().map(|(key, hosts)| (key.clone(), hosts)).collect(),
             },
         );
-        Self {
-            site,
-            all: quotas.collect(),
-            by_namespace,
-        }
+        Self { site, all: quotas.collect(), by_namespace }
     }
 
     /// Returns the quotas that the demands could exceed. Without any, no search has to count. Of the
@@ -131,16 +120,11 @@ impl<'a> QuotaUses<'a> {
             for (host, cluster) in gone.clone() {
                 let is_counted = cluster.namespace == quota.quota.namespace
                     && quota.quota.counts(&self.site.inventory.hosts[host].labels);
-                let user = used_by
-                    .iter_mut()
-                    .find(|(key, _)| is_counted && key == cluster);
+                let user = used_by.iter_mut().find(|(key, _)| is_counted && key == cluster);
                 user.into_iter().for_each(|(_, hosts)| *hosts -= 1);
             }
             used_by.retain(|(_, hosts)| *hosts > 0);
-            let quota = QuotaUse {
-                quota: quota.quota.clone(),
-                used_by,
-            };
+            let quota = QuotaUse { quota: quota.quota.clone(), used_by };
             (wanted > quota.left()).then_some(quota)
         });
         binding.collect()

@@ -52,21 +52,13 @@ pub(super) fn newly_released(
         let host = &site.inventory.hosts[*index];
         if host.evidence == Evidence::Live && !assignments.retained.contains_key(index) {
             // The round distinguishes the annotation of this release from that of an earlier one.
-            let round = host
-                .assignment
-                .released
-                .map_or(0, |given_back| given_back.round)
-                .saturating_add(1);
-            let given_back = ReleaseProgress {
-                labels_seen: !host.assignment.claims.is_empty(),
-                round,
-            };
+            let round =
+                host.assignment.released.map_or(0, |given_back| given_back.round).saturating_add(1);
+            let given_back =
+                ReleaseProgress { labels_seen: !host.assignment.claims.is_empty(), round };
             released.insert(
                 host.key.clone(),
-                PendingRelease {
-                    given_back,
-                    by: Some((*cluster).clone()),
-                },
+                PendingRelease { given_back, by: Some((*cluster).clone()) },
             );
         }
     }
@@ -75,9 +67,7 @@ pub(super) fn newly_released(
 
 /// Returns whether the snapshot shows that the release has been applied.
 fn annotation_seen(host: &Host, release: &PendingRelease) -> bool {
-    host.assignment
-        .released
-        .is_some_and(|seen| seen.round == release.given_back.round)
+    host.assignment.released.is_some_and(|seen| seen.round == release.given_back.round)
 }
 
 /// Reports released hosts that keep their labels although the release was applied. Another field
@@ -90,17 +80,11 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, PendingRelease>) -
     let describe = |host: &Host| {
         Finding::new(
             Code::LabelsStay,
-            format!(
-                "host {} was released, but labels of another owner stay on it",
-                host.key
-            ),
+            format!("host {} was released, but labels of another owner stay on it", host.key),
         )
         .at(label_place(
             site,
-            host.assignment
-                .claims
-                .last()
-                .map_or(&host.origin, |(_, origin)| origin),
+            host.assignment.claims.last().map_or(&host.origin, |(_, origin)| origin),
         ))
         .help(format!(
             "{}: remove them, then take a new snapshot\n{}",
@@ -124,10 +108,7 @@ pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding
         let host = &site.inventory.hosts[*index];
         let place = label_place(
             site,
-            host.assignment
-                .claims
-                .last()
-                .map_or(&host.origin, |(_, origin)| origin),
+            host.assignment.claims.last().map_or(&host.origin, |(_, origin)| origin),
         );
         Finding::new(
             Code::Surplus,
@@ -160,15 +141,13 @@ fn label_owner(site: &Site, host: &Host) -> String {
         .owners
         .iter()
         .filter(|owner| site.settings.gitops.is_some_and(|used| used != **owner));
-    owners
-        .next()
-        .map_or("another tool set them".to_owned(), |owner| {
-            format!(
-                "{} applied them before, and its manager `{}` still owns them",
-                owner.title(),
-                owner.manager()
-            )
-        })
+    owners.next().map_or("another tool set them".to_owned(), |owner| {
+        format!(
+            "{} applied them before, and its manager `{}` still owns them",
+            owner.title(),
+            owner.manager()
+        )
+    })
 }
 
 /// Returns the declared hosts without a cluster whose manifests have assignment labels. Hosts of
@@ -179,11 +158,7 @@ pub(super) fn unlabelled(
     assigned: &BTreeMap<usize, &ClusterKey>,
 ) -> BTreeSet<HostKey> {
     let given_back = assignments.released.iter().map(|(_, index, _)| *index);
-    let before = site
-        .state
-        .unlabelled
-        .iter()
-        .filter_map(|key| site.inventory.index(key));
+    let before = site.state.unlabelled.iter().filter_map(|key| site.inventory.index(key));
     before
         .chain(given_back)
         .filter(|index| !assigned.contains_key(index))
@@ -204,10 +179,7 @@ pub(super) fn by_cluster(
     for (cluster, index, how) in &assignments.released {
         let host = &site.inventory.hosts[*index];
         if can_remove_labels(host, *how) && assigned.get(index) != Some(cluster) {
-            given_back
-                .entry((*cluster).clone())
-                .or_default()
-                .push(host.key.clone());
+            given_back.entry((*cluster).clone()).or_default().push(host.key.clone());
         }
     }
     given_back

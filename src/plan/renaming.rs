@@ -31,10 +31,7 @@ pub(super) fn inherit<'a>(
         .node_sets
         .iter()
         .filter(|(part, set)| {
-            let is_any_host = set
-                .machine
-                .as_ref()
-                .is_some_and(|machine| machine.named.is_none());
+            let is_any_host = set.machine.as_ref().is_some_and(|machine| machine.named.is_none());
             is_any_host && !assignments.contains_key(part)
         })
         .collect();
@@ -51,9 +48,7 @@ pub(super) fn inherit<'a>(
     let mut gone: Vec<(&Part, CurrentAssignment<'_>)> = assignments
         .iter()
         .flat_map(|(part, part_assignments)| {
-            part_assignments
-                .iter()
-                .map(|assignment| (*part, *assignment))
+            part_assignments.iter().map(|assignment| (*part, *assignment))
         })
         .filter(|(part, assignment)| is_gone(part, assignment))
         .collect();
@@ -62,10 +57,8 @@ pub(super) fn inherit<'a>(
     }
     heirs.sort_by(|a, b| by_role_and_name(a.0, b.0));
     gone.sort_by(|a, b| by_role_and_name(a.0, b.0).then(a.1.host.cmp(&b.1.host)));
-    let needs: Vec<Needs<'_>> = heirs
-        .iter()
-        .map(|(_, node_set)| Needs::without_services(node_set))
-        .collect();
+    let needs: Vec<Needs<'_>> =
+        heirs.iter().map(|(_, node_set)| Needs::without_services(node_set)).collect();
     let fits = |heir: usize, gone_one: usize| {
         let host = gone[gone_one].1.host;
         // A machine keeps a host that has no operating system yet under its new name too.
@@ -73,11 +66,8 @@ pub(super) fn inherit<'a>(
             .is_none_or(|violation| violation == Violation::NotInstalled)
     };
     let has_same_role = |heir: usize, gone_one: usize| heirs[heir].0.role == gone[gone_one].0.role;
-    let mut pairs = BipartiteMatching {
-        fits,
-        is_preferred: has_same_role,
-        heirs: vec![None; gone.len()],
-    };
+    let mut pairs =
+        BipartiteMatching { fits, is_preferred: has_same_role, heirs: vec![None; gone.len()] };
     pairs.find_all(heirs.len());
 
     let inherited: Vec<(usize, usize)> = pairs
@@ -91,10 +81,7 @@ pub(super) fn inherit<'a>(
         if let Some(part_assignments) = assignments.get_mut(part) {
             part_assignments.retain(|other| other.host != assignment.host);
         }
-        assignments
-            .entry(heirs[*heir].0)
-            .or_default()
-            .push(assignment);
+        assignments.entry(heirs[*heir].0).or_default().push(assignment);
     }
     !inherited.is_empty()
 }
@@ -150,11 +137,8 @@ mod tests {
 
     /// Returns the heir of each of three things.
     fn paired(heirs: usize, fits: impl Fn(usize, usize) -> bool) -> Vec<Option<usize>> {
-        let mut pairs = BipartiteMatching {
-            fits,
-            is_preferred: |_, _| false,
-            heirs: vec![None; 3],
-        };
+        let mut pairs =
+            BipartiteMatching { fits, is_preferred: |_, _| false, heirs: vec![None; 3] };
         pairs.find_all(heirs);
         pairs.heirs
     }
@@ -167,10 +151,7 @@ mod tests {
 
     #[test]
     fn an_heir_leaves_a_thing_to_one_that_can_have_no_other() {
-        assert_eq!(
-            paired(3, |heir, thing| thing <= 2 - heir),
-            [Some(2), Some(1), Some(0)]
-        );
+        assert_eq!(paired(3, |heir, thing| thing <= 2 - heir), [Some(2), Some(1), Some(0)]);
     }
 
     #[test]

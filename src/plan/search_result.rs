@@ -99,31 +99,21 @@ impl ShortDemand {
     /// Translates the result of one cluster to another cluster with equal demands.
     pub(super) fn translated(&self, from: &[usize], to: &[usize]) -> ShortDemand {
         let translated = |demand: usize| {
-            from.iter()
-                .position(|other| *other == demand)
-                .map_or(demand, |at| to[at])
+            from.iter().position(|other| *other == demand).map_or(demand, |at| to[at])
         };
         let mut why = self.why.clone();
         match &mut why {
-            ShortageProof::Crossing(conflict) => conflict
-                .demands
-                .iter_mut()
-                .for_each(|demand| *demand = translated(*demand)),
+            ShortageProof::Crossing(conflict) => {
+                conflict.demands.iter_mut().for_each(|demand| *demand = translated(*demand))
+            }
             ShortageProof::Counted(count) => {
-                count
-                    .demands
-                    .iter_mut()
-                    .for_each(|demand| *demand = translated(*demand));
+                count.demands.iter_mut().for_each(|demand| *demand = translated(*demand));
                 // Demands are listed in the order in which they choose.
                 count.demands.sort_unstable();
             }
             ShortageProof::Undecided => {}
         }
-        ShortDemand {
-            index: translated(self.index),
-            found: self.found,
-            why,
-        }
+        ShortDemand { index: translated(self.index), found: self.found, why }
     }
 }
 

@@ -114,10 +114,7 @@ impl ShortageReason {
         rivals: impl Iterator<Item = &'a NodeSetDemand<'a>>,
         can_be_had: usize,
     ) -> Self {
-        ShortageReason::Counted {
-            rivals: rivals.map(CompetingNodeSet::new).collect(),
-            can_be_had,
-        }
+        ShortageReason::Counted { rivals: rivals.map(CompetingNodeSet::new).collect(), can_be_had }
     }
 
     pub(super) fn crossing<'a>(
@@ -127,10 +124,7 @@ impl ShortageReason {
     ) -> Self {
         let mut domains: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (key, value) in &conflict.domains {
-            domains
-                .entry(key.clone())
-                .or_default()
-                .insert(value.clone());
+            domains.entry(key.clone()).or_default().insert(value.clone());
         }
         ShortageReason::Crossing {
             node_sets: node_sets.map(CompetingNodeSet::new).collect(),
@@ -229,14 +223,7 @@ impl LabelExclusion {
         };
         // A machine may lack a host because of its other requirements.
         let by_labels = needs.machine.is_none() || mismatch.is_some();
-        Self {
-            unknown_label: if by_labels {
-                unknown_label(hosts, needs)
-            } else {
-                None
-            },
-            mismatch,
-        }
+        Self { unknown_label: if by_labels { unknown_label(hosts, needs) } else { None }, mismatch }
     }
 }
 
@@ -314,13 +301,11 @@ impl Shortage {
     ) -> Self {
         let hosts = &site.inventory.hosts;
         let keys = demand.needs.topology_keys.iter();
-        let topology = keys
-            .zip(&explanation.topology)
-            .map(|(key, domains)| MatchedTopology {
-                key: (*key).to_owned(),
-                domains: domains.clone(),
-                used: domains_of(demand.kept.iter().map(|host| &hosts[*host]), key),
-            });
+        let topology = keys.zip(&explanation.topology).map(|(key, domains)| MatchedTopology {
+            key: (*key).to_owned(),
+            domains: domains.clone(),
+            used: domains_of(demand.kept.iter().map(|host| &hosts[*host]), key),
+        });
         let named = demand.needs.named();
         Self {
             wanted: demand.wanted,
@@ -403,10 +388,7 @@ impl Shortage {
     /// Reports that a machine cannot have the host that it names.
     fn named_host_finding(&self, site: &Site, host: &Host, demand: &NodeSetDemand<'_>) -> Finding {
         let NodeSetDemand { cluster, part, .. } = demand;
-        let refusal = self
-            .named
-            .as_ref()
-            .and_then(|(_, refusal)| refusal.as_ref());
+        let refusal = self.named.as_ref().and_then(|(_, refusal)| refusal.as_ref());
         // A host that this plan releases belongs to its cluster until that is written, applied and
         // seen.
         let has_it_still = match refusal.map(Refusal::obstacle) {
@@ -446,9 +428,7 @@ impl Shortage {
         let finding = owner
             .map(|owner| owner.origin.name())
             .into_iter()
-            .fold(finding, |finding, place| {
-                finding.see(place, "its current cluster")
-            });
+            .fold(finding, |finding, place| finding.see(place, "its current cluster"));
         finding.help(help).for_cluster(&cluster.key)
     }
 
@@ -462,11 +442,7 @@ impl Shortage {
             return "none meets the requirements".to_owned();
         }
         if self.matching == 0 && hosts > self.kept {
-            let besides = if self.kept == 0 {
-                ""
-            } else {
-                " besides the assigned ones"
-            };
+            let besides = if self.kept == 0 { "" } else { " besides the assigned ones" };
             let hint = match &self.unknown_label {
                 Some((wanted, Some(alike))) => {
                     format!(" (none has a label {wanted}; did you mean {alike}?)")
@@ -512,9 +488,7 @@ impl Shortage {
 
     /// Describes constraints that are proven by counting.
     fn count(&self, hosts: usize, rivals: &[CompetingNodeSet], can_be_had: usize) -> String {
-        let ShortageCauses {
-            refused, topology, ..
-        } = &self.causes;
+        let ShortageCauses { refused, topology, .. } = &self.causes;
         let selected = self.matching + self.kept;
         let is_too_few = selected < self.wanted && !self.is_machine;
         let matching = || match (self.is_machine, is_too_few) {
@@ -580,21 +554,15 @@ impl Shortage {
         };
         let mut lines = Vec::new();
         if !self.is_machine {
-            lines.push(format!(
-                "the node set has {} of {}, and {free}",
-                self.kept, self.wanted
-            ));
+            lines.push(format!("the node set has {} of {}, and {free}", self.kept, self.wanted));
         }
-        for MatchedTopology {
-            key, domains, used, ..
-        } in self.topology.iter().filter(|_| self.matching > 0)
+        for MatchedTopology { key, domains, used, .. } in
+            self.topology.iter().filter(|_| self.matching > 0)
         {
             let used = domains.intersection(used).count();
             let first = first_by_natural_order(domains, DOMAINS_SHOWN + 1);
-            let (named, key_domains) = (
-                some_of(first.iter(), DOMAINS_SHOWN),
-                counted(domains.len(), "domain"),
-            );
+            let (named, key_domains) =
+                (some_of(first.iter(), DOMAINS_SHOWN), counted(domains.len(), "domain"));
             let used = if used == 0 {
                 String::new()
             } else {
@@ -604,15 +572,11 @@ impl Shortage {
                 1 => "1 other host matches".to_owned(),
                 count => format!("{count} other hosts match"),
             };
-            lines.push(format!(
-                "{matching}, in {key_domains} of {key} ({named}){used}"
-            ));
+            lines.push(format!("{matching}, in {key_domains} of {key} ({named}){used}"));
         }
         if self.reason.rivals().len() > 1 {
             let rivals = some_of(self.reason.rivals().iter(), RIVALS_SHOWN);
-            lines.push(format!(
-                "competing node sets, with the hosts that they miss: {rivals}"
-            ));
+            lines.push(format!("competing node sets, with the hosts that they miss: {rivals}"));
         }
         if let ShortageReason::Crossing {
             node_sets,
@@ -624,21 +588,11 @@ impl Shortage {
             ..
         } = &self.reason
         {
-            lines.extend(conflict(
-                node_sets,
-                (domains, quotas),
-                *usable,
-                *outside,
-                *is_minimal,
-            ));
+            lines.extend(conflict(node_sets, (domains, quotas), *usable, *outside, *is_minimal));
         }
         let total: usize = self.refused.iter().map(|refused| refused.hosts.len()).sum();
         if total > 0 {
-            let noun = if self.is_machine {
-                "host"
-            } else {
-                "other host"
-            };
+            let noun = if self.is_machine { "host" } else { "other host" };
             lines.push(format!("{} cannot serve it:", counted(total, noun)));
         }
         for HostsRefusedByRule { rule, hosts } in self.refused.iter().take(RULES_SHOWN) {
@@ -649,10 +603,8 @@ impl Shortage {
             ));
         }
         if self.refused.len() > RULES_SHOWN {
-            let others: usize = self.refused[RULES_SHOWN..]
-                .iter()
-                .map(|refused| refused.hosts.len())
-                .sum();
+            let others: usize =
+                self.refused[RULES_SHOWN..].iter().map(|refused| refused.hosts.len()).sum();
             lines.push(format!("{others:>5} for other reasons"));
         }
         lines.extend(self.remedy.clone());
@@ -685,16 +637,9 @@ fn conflict(
         let mut sorted: Vec<&String> = domains.iter().collect();
         sorted.sort_by(|a, b| natural(a, b));
         let named = some_of(sorted.iter(), sorted.len());
-        lines.push(format!(
-            "over {} of {key} ({named})",
-            counted(domains.len(), "domain")
-        ));
+        lines.push(format!("over {} of {key} ({named})", counted(domains.len(), "domain")));
     }
-    lines.extend(
-        quotas
-            .iter()
-            .map(|quota| format!("over the quota of {quota}")),
-    );
+    lines.extend(quotas.iter().map(|quota| format!("over the quota of {quota}")));
     let usable = counted(usable, "host");
     lines.push(if domains.is_empty() {
         format!("{usable} can serve {these}")
@@ -737,10 +682,7 @@ pub(super) fn machine_shortages<'a>(
     let mut groups: Vec<SimilarShortages<'a>> = Vec::new();
     for (demand, shortage) in short {
         let (constraint, mismatch) = (shortage.constraint(hosts), shortage.mismatch.as_ref());
-        let hints = mismatch
-            .into_iter()
-            .flat_map(Mismatch::hints)
-            .map(str::to_owned);
+        let hints = mismatch.into_iter().flat_map(Mismatch::hints).map(str::to_owned);
         let proof: Vec<String> = hints.chain(shortage.proof()).collect();
         let is_alike = |group: &&mut SimilarShortages<'_>| {
             let has_same_role = group.demands.iter().take(1).all(|other| {
@@ -753,31 +695,19 @@ pub(super) fn machine_shortages<'a>(
         };
         match groups.iter_mut().find(is_alike) {
             Some(group) => group.demands.push(demand),
-            None => groups.push(SimilarShortages {
-                constraint,
-                proof,
-                mismatch,
-                demands: vec![demand],
-            }),
+            None => {
+                groups.push(SimilarShortages { constraint, proof, mismatch, demands: vec![demand] })
+            }
         }
     }
-    groups
-        .into_iter()
-        .filter_map(SimilarShortages::finding)
-        .collect()
+    groups.into_iter().filter_map(SimilarShortages::finding).collect()
 }
 
 impl SimilarShortages<'_> {
     fn finding(mut self) -> Option<Finding> {
-        self.demands
-            .sort_by(|a, b| by_role_and_name(a.part, b.part));
+        self.demands.sort_by(|a, b| by_role_and_name(a.part, b.part));
         let (first, others) = self.demands.split_first()?;
-        let NodeSetDemand {
-            cluster,
-            part,
-            node_set,
-            ..
-        } = first;
+        let NodeSetDemand { cluster, part, node_set, .. } = first;
         let who = if others.is_empty() {
             part.to_string()
         } else {
@@ -794,10 +724,8 @@ impl SimilarShortages<'_> {
                 some_of(names.iter(), MACHINES_SHOWN)
             )
         };
-        let message = format!(
-            "no host can be found for {who} of {}: {}",
-            cluster.key, self.constraint
-        );
+        let message =
+            format!("no host can be found for {who} of {}: {}", cluster.key, self.constraint);
         let place = |demand: &NodeSetDemand<'_>| demand.node_set.at.place();
         let finding = Finding::new(Code::Shortage, message).help(self.proof.join("\n"));
         let finding = match self.mismatch {
@@ -805,13 +733,9 @@ impl SimilarShortages<'_> {
             Some(mismatch) => mismatch.point(finding, &node_set.selector_at),
             None => finding.at(place(first)),
         };
-        Some(
-            others
-                .iter()
-                .fold(finding.for_cluster(&cluster.key), |finding, demand| {
-                    finding.see(place(demand), "and this one")
-                }),
-        )
+        Some(others.iter().fold(finding.for_cluster(&cluster.key), |finding, demand| {
+            finding.see(place(demand), "and this one")
+        }))
     }
 }
 
@@ -836,9 +760,7 @@ fn first_by_natural_order(values: &BTreeSet<String>, count: usize) -> Vec<&Strin
 
 /// Returns the known domains of hosts for a topology key.
 fn domains_of<'h>(hosts: impl Iterator<Item = &'h Host>, key: &str) -> BTreeSet<String> {
-    let domains: BTreeSet<&str> = hosts
-        .filter_map(|host| topology::domain(host, key))
-        .collect();
+    let domains: BTreeSet<&str> = hosts.filter_map(|host| topology::domain(host, key)).collect();
     domains.into_iter().map(str::to_owned).collect()
 }
 
@@ -858,27 +780,19 @@ fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<HostsRefus
     }
     let mut rules: Vec<HostsRefusedByRule> = by_rule
         .into_iter()
-        .map(|(rule, hosts)| HostsRefusedByRule {
-            rule,
-            hosts: hosts.into(),
-        })
+        .map(|(rule, hosts)| HostsRefusedByRule { rule, hosts: hosts.into() })
         .collect();
     rules.sort_by_key(|refused| std::cmp::Reverse(refused.hosts.len()));
     rules
 }
 
 fn unknown_label(hosts: &[Host], needs: &Needs<'_>) -> Option<(String, Option<String>)> {
-    let wanted = needs
-        .selector
-        .clone()
-        .into_iter()
-        .find_map(|expression| match expression {
-            Expression::In(key, _) | Expression::Equal(key, _) | Expression::Exists(key) => hosts
-                .iter()
-                .all(|host| !host.labels.contains_key(&key))
-                .then_some(key),
-            _ => None,
-        })?;
+    let wanted = needs.selector.clone().into_iter().find_map(|expression| match expression {
+        Expression::In(key, _) | Expression::Equal(key, _) | Expression::Exists(key) => {
+            hosts.iter().all(|host| !host.labels.contains_key(&key)).then_some(key)
+        }
+        _ => None,
+    })?;
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
     let alike = hosts
         .iter()

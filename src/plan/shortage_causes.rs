@@ -53,11 +53,7 @@ impl DemandLimits {
             key: key.map(str::to_owned),
             values: closed.into_iter().map(str::to_owned).collect(),
         };
-        Self {
-            is_limited,
-            closed,
-            full_quotas: full_quotas(instance, picks, demand),
-        }
+        Self { is_limited, closed, full_quotas: full_quotas(instance, picks, demand) }
     }
 }
 
@@ -195,17 +191,15 @@ impl<'h> MatchingHosts<'h> {
                 all.usable_domains.extend(numbered(&domains));
                 continue;
             }
-            let at = *known
-                .entry((only.cloned(), rules.clone()))
-                .or_insert_with(|| {
-                    all.refused.push(RefusedHosts {
-                        only: only.cloned(),
-                        only_rule,
-                        rules,
-                        by_domains: HashMap::new(),
-                    });
-                    all.refused.len() - 1
+            let at = *known.entry((only.cloned(), rules.clone())).or_insert_with(|| {
+                all.refused.push(RefusedHosts {
+                    only: only.cloned(),
+                    only_rule,
+                    rules,
+                    by_domains: HashMap::new(),
                 });
+                all.refused.len() - 1
+            });
             let by_domains = &mut all.refused[at].by_domains;
             *by_domains.entry(domains.clone()).or_default() += 1;
             all.refused_by.insert(index, (at, domains));
@@ -325,10 +319,7 @@ impl<'h> MatchingHosts<'h> {
             counts.sort_by_key(|(hosts, _)| std::cmp::Reverse(*hosts));
             counts
         };
-        RefusedCounts {
-            by_one: sorted(by_one),
-            by_several: sorted(by_several),
-        }
+        RefusedCounts { by_one: sorted(by_one), by_several: sorted(by_several) }
     }
 }
 
@@ -337,11 +328,8 @@ pub(super) fn listed_refusals(hosts: usize, refused: &[(usize, String)]) -> Stri
     if let ([(_, rule)], 1) = (refused, hosts) {
         return format!(", {rule}");
     }
-    let named: Vec<String> = refused
-        .iter()
-        .take(RULES_SHOWN)
-        .map(|(hosts, rule)| format!("{hosts} {rule}"))
-        .collect();
+    let named: Vec<String> =
+        refused.iter().take(RULES_SHOWN).map(|(hosts, rule)| format!("{hosts} {rule}")).collect();
     let others = refused.iter().skip(RULES_SHOWN);
     let others: usize = others.map(|(hosts, _)| hosts).sum();
     let others = match others {

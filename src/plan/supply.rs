@@ -35,9 +35,8 @@ impl<'a> HostSupply<'a> {
     /// Returns the hosts that some cluster may take, in inventory order.
     pub(super) fn candidates(self) -> Vec<usize> {
         let all = self.availability.iter().enumerate();
-        let open = all
-            .filter(|(_, of)| !matches!(of, Availability::Refused(_)))
-            .map(|(index, _)| index);
+        let open =
+            all.filter(|(_, of)| !matches!(of, Availability::Refused(_))).map(|(index, _)| index);
         open.filter(|index| !self.gone.contains(index)).collect()
     }
 }

@@ -33,9 +33,7 @@ pub(super) fn vanished(
             .for_cluster(&held.cluster)
     };
     let finding = || {
-        site.left_out
-            .get(host)
-            .map_or_else(gone, |left_out| still_declared(host, held, left_out))
+        site.left_out.get(host).map_or_else(gone, |left_out| still_declared(host, held, left_out))
     };
     site.clusters.contains_key(&held.cluster).then(finding)
 }

@@ -74,43 +74,26 @@ impl Assignments<'_> {
                 Violation::Insufficient | Violation::ReservedForOthers => {
                     (Code::Flawed, host.origin.name(), Some(""))
                 }
-                Violation::NotInstalled => (
-                    Code::NotInstalled,
-                    host.live_place(["status", "provisioning", "state"]),
-                    None,
-                ),
+                Violation::NotInstalled => {
+                    (Code::NotInstalled, host.live_place(["status", "provisioning", "state"]), None)
+                }
                 Violation::InMaintenance | Violation::UsedByAnother => return None,
-                Violation::Reserved(annotation) => (
-                    Code::Flawed,
-                    host.live_place(["metadata", "annotations", annotation]),
-                    None,
-                ),
-                Violation::Unhealthy => (
-                    Code::Failing,
-                    host.live_place(["metadata", "annotations"]),
-                    None,
-                ),
-                Violation::Failed => (
-                    Code::Failing,
-                    host.live_place(["status", "errorMessage"]),
-                    None,
-                ),
-                Violation::Deleting => (
-                    Code::Failing,
-                    host.live_place(["metadata", "deletionTimestamp"]),
-                    None,
-                ),
+                Violation::Reserved(annotation) => {
+                    (Code::Flawed, host.live_place(["metadata", "annotations", annotation]), None)
+                }
+                Violation::Unhealthy => {
+                    (Code::Failing, host.live_place(["metadata", "annotations"]), None)
+                }
+                Violation::Failed => {
+                    (Code::Failing, host.live_place(["status", "errorMessage"]), None)
+                }
+                Violation::Deleting => {
+                    (Code::Failing, host.live_place(["metadata", "deletionTimestamp"]), None)
+                }
             };
-            let message = format!(
-                "host {} ({part} of {cluster}) {}",
-                host.key,
-                violation.words()
-            );
+            let message = format!("host {} ({part} of {cluster}) {}", host.key, violation.words());
             let mut finding = Finding::new(code, message).at(place);
-            let request = site
-                .clusters
-                .get(cluster)
-                .and_then(|request| request.cluster.as_ref());
+            let request = site.clusters.get(cluster).and_then(|request| request.cluster.as_ref());
             if let (Some(field), Some(request)) = (asked_for, request) {
                 let set = request.node_set(part);
                 let place = match (set, field) {

@@ -62,11 +62,7 @@ pub(super) fn check(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str>
             kept,
         };
         let planned = planned.remove(index).unwrap_or_default();
-        let BuildDifference {
-            why,
-            host,
-            is_changed,
-        } = files.difference(*index, root, &planned)?;
+        let BuildDifference { why, host, is_changed } = files.difference(*index, root, &planned)?;
         let overlay = files.overlay;
         let place = host.map_or(Place::File(overlay.into()), |host| host.origin.name());
         Some(
@@ -94,11 +90,7 @@ fn leads_to(directory: &Utf8Path, path: &str, target: &Utf8Path) -> bool {
 
 impl<'a> BuildDifference<'a> {
     fn new(why: String, host: Option<&'a Host>) -> Self {
-        BuildDifference {
-            why,
-            host,
-            is_changed: false,
-        }
+        BuildDifference { why, host, is_changed: false }
     }
 }
 
@@ -120,9 +112,7 @@ impl RenderedPatches<'_> {
         root: &BuildRoot,
         planned: &[PlannedHost<'h>],
     ) -> Option<BuildDifference<'h>> {
-        let file = self
-            .directory
-            .join(self.site.settings.hosts.form.file_name());
+        let file = self.directory.join(self.site.settings.hosts.form.file_name());
         let text = self.tree.get(file.as_str())?;
         let only = |why: &str| Some(BuildDifference::new(why.to_owned(), None));
         let Ok(kustomization) = yaml::from_str::<OverlayKustomization>(text) else {
@@ -144,9 +134,7 @@ impl RenderedPatches<'_> {
         if bases.is_empty() {
             // Kustomizations outside of the inputs are not evaluated, and a component may not be
             // listed yet.
-            let hosts = planned
-                .iter()
-                .map(|planned| (planned.host.origin.clone(), planned.id()));
+            let hosts = planned.iter().map(|planned| (planned.host.origin.clone(), planned.id()));
             return check(&OverlayBase::with_ids(hosts));
         }
         bases.into_iter().find_map(check)

@@ -37,20 +37,13 @@ pub(super) fn render(
     for service in &cluster.services {
         services::render(&mut renderer, service);
     }
-    let mut listed: Vec<String> = cluster
-        .services
-        .iter()
-        .map(ClusterService::directory)
-        .collect();
+    let mut listed: Vec<String> = cluster.services.iter().map(ClusterService::directory).collect();
     if let Some(installation) = &cluster.installation {
         installation::render(&mut renderer, installation);
         // An installer is rendered only if every machine has a host.
         let rendered = layout::installer_directory(&cluster.key).join(layout::KUSTOMIZATION);
         listed.extend(
-            renderer
-                .tree
-                .contains_key(rendered.as_str())
-                .then(|| layout::INSTALLER.to_owned()),
+            renderer.tree.contains_key(rendered.as_str()).then(|| layout::INSTALLER.to_owned()),
         );
     }
     if !listed.is_empty() {
@@ -62,11 +55,8 @@ pub(super) fn render(
     if cluster.installation.is_none() {
         tenant::render(&mut renderer);
     }
-    let findings = renderer
-        .findings
-        .into_iter()
-        .map(|finding| finding.for_cluster(&cluster.key))
-        .collect();
+    let findings =
+        renderer.findings.into_iter().map(|finding| finding.for_cluster(&cluster.key)).collect();
     let mut tree = renderer.tree;
     hosts::render(site, cluster, placement, &mut tree);
     let is_up_to_date =

@@ -22,8 +22,5 @@ pub(super) struct ClusterKustomizationValues<'a> {
 
 /// Returns the values of a kustomization that lists `services`.
 pub(super) fn context(cluster: &Cluster, services: Vec<String>) -> Value {
-    Value::from(Serde(ClusterKustomizationValues {
-        cluster: &cluster.key,
-        services,
-    }))
+    Value::from(Serde(ClusterKustomizationValues { cluster: &cluster.key, services }))
 }

@@ -73,9 +73,7 @@ fn check(schema: &Map<String, Value>, value: &Value, at: &str) -> Result<(), Str
     }
     if is_on("x-kubernetes-int-or-string") {
         let fits = value.is_string() || is_integer(value);
-        return fits
-            .then_some(())
-            .ok_or_else(|| format!("{at} must be a text or an integer"));
+        return fits.then_some(()).ok_or_else(|| format!("{at} must be a text or an integer"));
     }
     let Some(expected) = schema.get("type").and_then(Value::as_str) else {
         return Ok(());
@@ -118,11 +116,7 @@ fn check_fields(
     at: &str,
 ) -> Result<(), String> {
     let path = |field: &str| {
-        if at.is_empty() {
-            field.to_owned()
-        } else {
-            format!("{at}.{field}")
-        }
+        if at.is_empty() { field.to_owned() } else { format!("{at}.{field}") }
     };
     let known = schema.get("properties").and_then(Value::as_object);
     let keeps_others =
@@ -151,11 +145,7 @@ fn check_limits(
     length: usize,
     at: &str,
 ) -> Result<(), String> {
-    let limit = |keyword: &str| {
-        schema
-            .get(&format!("{keyword}{what}"))
-            .and_then(Value::as_u64)
-    };
+    let limit = |keyword: &str| schema.get(&format!("{keyword}{what}")).and_then(Value::as_u64);
     let length = u64::try_from(length).unwrap_or(u64::MAX);
     if limit("min").is_some_and(|least| length < least) {
         return Err(format!("{at} is too short"));
@@ -189,19 +179,11 @@ mod tests {
 
     #[test]
     fn all_rendered_kinds_have_a_schema() {
-        let kinds: Vec<&str> = DEFINITIONS
-            .iter()
-            .map(|definition| definition.kind.as_str())
-            .collect();
+        let kinds: Vec<&str> =
+            DEFINITIONS.iter().map(|definition| definition.kind.as_str()).collect();
         assert_eq!(
             kinds,
-            [
-                "Application",
-                "Certificate",
-                "ExternalSecret",
-                "Issuer",
-                "Kustomization"
-            ]
+            ["Application", "Certificate", "ExternalSecret", "Issuer", "Kustomization"]
         );
     }
 
@@ -256,9 +238,6 @@ mod tests {
         ] {
             assert_eq!(with(field, value).as_deref(), Some(problem), "{field}");
         }
-        assert_eq!(
-            check(schema, &json!({}), "").err().as_deref(),
-            Some("name is missing")
-        );
+        assert_eq!(check(schema, &json!({}), "").err().as_deref(), Some("name is missing"));
     }
 }

@@ -46,11 +46,8 @@ const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
 /// Options that make Argo CD merge a partial object: server-side, without validation of missing
 /// fields, and without its own migration of fields that `kubectl apply` set. kubectl's code, which
 /// Argo CD uses, has another migration: see [`host::LAST_APPLIED`].
-const MERGE: [&str; 3] = [
-    "ServerSideApply=true",
-    "Validate=false",
-    "ClientSideApplyMigration=false",
-];
+const MERGE: [&str; 3] =
+    ["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"];
 
 /// Source named in the header of files for released hosts.
 const GIVEN_BACK: &str = "the hosts that clusters gave back";
@@ -77,9 +74,7 @@ fn assigned<'a>(
 ) -> impl Iterator<Item = (&'a Host, &'a Part)> {
     let host = |index: usize| &site.inventory.hosts[index];
     placement.iter().flat_map(move |(part, assigned)| {
-        assigned
-            .iter()
-            .map(move |assigned| (host(assigned.host), part))
+        assigned.iter().map(move |assigned| (host(assigned.host), part))
     })
 }
 
@@ -111,10 +106,7 @@ impl PartLabels {
     fn new(site: &Site, cluster: &Cluster, part: &Part) -> Self {
         let labels = site.settings.assignment.labels_of(&cluster.key, part);
         Self {
-            labels: labels
-                .into_iter()
-                .map(|(key, value)| (key, Some(value)))
-                .collect(),
+            labels: labels.into_iter().map(|(key, value)| (key, Some(value))).collect(),
             record: record(site, &cluster.key, part),
         }
     }
@@ -185,10 +177,7 @@ fn render_declared(
     for (root, mut text) in by_root {
         let directory = layout::declared_directory(&site.inventory.roots[&root].directory);
         text.shrink_to_fit();
-        tree.insert(
-            directory.join(layout::patch_file(&cluster.key)).into(),
-            text,
-        );
+        tree.insert(directory.join(layout::patch_file(&cluster.key)).into(), text);
     }
 }
 
@@ -217,12 +206,7 @@ fn render_observed(
         any = true;
     }
     if any {
-        insert_observed(
-            layout::observed_directory(&cluster.key),
-            made_from,
-            text,
-            tree,
-        );
+        insert_observed(layout::observed_directory(&cluster.key), made_from, text, tree);
     }
 }
 
@@ -235,11 +219,7 @@ pub(super) fn released_labels(host: &Host) -> Labels {
 /// Renders patches that remove the labels in manifests of unassigned declared hosts, by root.
 fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
     let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
-    for host in plan
-        .unlabelled
-        .iter()
-        .filter_map(|key| site.inventory.host(key))
-    {
+    for host in plan.unlabelled.iter().filter_map(|key| site.inventory.host(key)) {
         if let Evidence::Applied { root } = host.evidence {
             let text = by_root.entry(root).or_insert_with(|| header(GIVEN_BACK));
             write_host(
@@ -275,12 +255,7 @@ fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
         any = true;
     }
     if any {
-        insert_observed(
-            layout::released_directory(),
-            &header(GIVEN_BACK),
-            text,
-            tree,
-        );
+        insert_observed(layout::released_directory(), &header(GIVEN_BACK), text, tree);
     }
 }
 
@@ -290,9 +265,7 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree, kept: &BTreeSet<&str>
     for (index, root) in &site.inventory.roots {
         let directory = layout::declared_directory(&root.directory);
         let clusters = plan.clusters.keys().chain(&plan.frozen);
-        let files = clusters
-            .map(layout::patch_file)
-            .chain([layout::UNLABELLED.to_owned()]);
+        let files = clusters.map(layout::patch_file).chain([layout::UNLABELLED.to_owned()]);
         let patches: BTreeSet<String> = files
             .filter(|file| {
                 let path = directory.join(file);
@@ -303,13 +276,8 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree, kept: &BTreeSet<&str>
         match site.settings.hosts.form {
             HostsForm::Overlay => {
                 // From the overlay's directory back to the repo's root.
-                let up: Utf8PathBuf = site
-                    .settings
-                    .output
-                    .join(&directory)
-                    .iter()
-                    .map(|_| "..")
-                    .collect();
+                let up: Utf8PathBuf =
+                    site.settings.output.join(&directory).iter().map(|_| "..").collect();
                 text.push_str(KUSTOMIZATION_HEAD);
                 text.push_str("resources:\n");
                 write_item(&mut text, "", up.join(&root.directory).as_str());
@@ -319,9 +287,7 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree, kept: &BTreeSet<&str>
         let secrets = secrets_in_use(site, plan, *index, &directory);
         if !patches.is_empty() {
             text.push_str("patches:\n");
-            patches
-                .iter()
-                .for_each(|file| write_item(&mut text, "path: ", file));
+            patches.iter().for_each(|file| write_item(&mut text, "path: ", file));
             secrets
                 .iter()
                 .for_each(|(namespace, names)| write_guard(&mut text, site, *namespace, names));
@@ -354,17 +320,11 @@ fn secrets_in_use<'a>(
     let is_frozen = |held: &&RecordedAssignment| {
         plan.frozen.contains(&held.cluster) && held.origin.file.parent() == Some(&directory)
     };
-    let frozen = site
-        .state
-        .held
-        .iter()
-        .filter_map(|(key, held)| Some((key, held.iter().find(is_frozen)?)));
+    let frozen =
+        site.state.held.iter().filter_map(|(key, held)| Some((key, held.iter().find(is_frozen)?)));
     let mut secrets: BTreeMap<Option<&str>, BTreeSet<&str>> = BTreeMap::new();
     for host in planned {
-        secrets
-            .entry(written_namespace(site, host))
-            .or_default()
-            .extend(secrets_of(host));
+        secrets.entry(written_namespace(site, host)).or_default().extend(secrets_of(host));
     }
     for (key, held) in frozen {
         // The repo may still declare a host that the inputs omit.
@@ -374,10 +334,8 @@ fn secrets_in_use<'a>(
                 (held.namespace.as_deref(), names.collect())
             })
         };
-        let host = site
-            .inventory
-            .host(key)
-            .map(|host| (written_namespace(site, host), secrets_of(host)));
+        let host =
+            site.inventory.host(key).map(|host| (written_namespace(site, host), secrets_of(host)));
         if let Some((namespace, names)) = host.or_else(left_out) {
             secrets.entry(namespace).or_default().extend(names);
         }
@@ -418,11 +376,7 @@ fn write_guard(text: &mut String, site: &Site, namespace: Option<&str>, names: &
     // A regular expression with one name per line. YAML folds each line break into a space, and `
     // ?` makes that space optional.
     let names: Vec<String> = names.iter().map(|name| pattern(name)).collect();
-    let _ = writeln!(
-        text,
-        "      name: >-\n        {}",
-        names.join("\n        ?|")
-    );
+    let _ = writeln!(text, "      name: >-\n        {}", names.join("\n        ?|"));
     text.push_str("    patch: |\n      apiVersion: v1\n      kind: Secret\n      metadata:\n        name: any\n        annotations:\n");
     for (key, value) in guards(site, None) {
         let _ = writeln!(text, "          {key}: {}", quoted(&value));
@@ -458,10 +412,7 @@ pub(super) fn declared_annotations(site: &Site, host: &Host) -> BTreeMap<&'stati
 pub(super) fn guards(site: &Site, sync_options: Option<&str>) -> BTreeMap<&'static str, String> {
     let mut annotations = BTreeMap::new();
     if guards_for(site, GitopsAgent::Argocd) {
-        let own = sync_options
-            .iter()
-            .flat_map(|options| options.split(','))
-            .map(str::trim);
+        let own = sync_options.iter().flat_map(|options| options.split(',')).map(str::trim);
         let kept = own.filter(|option| {
             !option.is_empty() && !GUARDS.iter().any(|guard| same_option(guard, option))
         });
@@ -506,15 +457,10 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
             .held
             .iter()
             .flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
-        let lost = held
-            .filter(|(_, held)| held.cluster == *cluster)
-            .find(|(key, held)| {
-                let host = site
-                    .inventory
-                    .host(key)
-                    .filter(|host| host.evidence != Evidence::Live);
-                host.is_some_and(|host| written_namespace(site, host) != held.namespace.as_deref())
-            });
+        let lost = held.filter(|(_, held)| held.cluster == *cluster).find(|(key, held)| {
+            let host = site.inventory.host(key).filter(|host| host.evidence != Evidence::Live);
+            host.is_some_and(|host| written_namespace(site, host) != held.namespace.as_deref())
+        });
         findings.extend(lost.map(|(host, held)| {
             Finding::new(Code::PatchMisses, format!(
                 "the patch of {cluster}, which stays unchanged, would no longer match {host}: its namespace in the build \
@@ -554,16 +500,8 @@ fn write_host(
     if let (Evidence::Live, Some(uid)) = (host.evidence, &host.live.uid) {
         write_entry(text, "  uid", Some(uid));
     }
-    let annotations = annotations
-        .iter()
-        .map(|(key, value)| (*key, Some(value.as_str())));
-    write_map(
-        text,
-        "labels",
-        labels
-            .iter()
-            .map(|(key, value)| (key.as_str(), value.as_deref())),
-    );
+    let annotations = annotations.iter().map(|(key, value)| (*key, Some(value.as_str())));
+    write_map(text, "labels", labels.iter().map(|(key, value)| (key.as_str(), value.as_deref())));
     write_map(text, "annotations", annotations);
 }
 

@@ -155,10 +155,7 @@ fn misfits(
         }
     }
     match layout::cluster_of(path) {
-        Some(key) => found
-            .into_iter()
-            .map(|finding| finding.for_cluster(&key))
-            .collect(),
+        Some(key) => found.into_iter().map(|finding| finding.for_cluster(&key)).collect(),
         None => found,
     }
 }
@@ -170,10 +167,8 @@ fn shared_bytes(
     kustomization: &ServiceKustomization,
     name: &str,
 ) -> usize {
-    let shared = kustomization
-        .resources
-        .iter()
-        .filter_map(|entry| layout::shared_directory_of(path, entry));
+    let shared =
+        kustomization.resources.iter().filter_map(|entry| layout::shared_directory_of(path, entry));
     let sizes = shared.filter_map(|directory| {
         let text = tree.get(directory.join(layout::KUSTOMIZATION).as_str())?;
         let kustomization: ServiceKustomization = yaml::from_str(text).ok()?;
@@ -216,11 +211,5 @@ fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &ClusterServic
 fn service_of<'a>(site: &'a Site, path: &Utf8Path) -> Option<(&'a Cluster, &'a ClusterService)> {
     let key = layout::cluster_of(path)?;
     let cluster = site.clusters.get(&key)?.cluster.as_ref()?;
-    Some((
-        cluster,
-        cluster
-            .services
-            .iter()
-            .find(|service| path.starts_with(service.path(&key)))?,
-    ))
+    Some((cluster, cluster.services.iter().find(|service| path.starts_with(service.path(&key)))?))
 }

@@ -83,11 +83,8 @@ pub struct RenderedPlan<'a> {
 
 /// Renders a plan.
 pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> RenderedPlan<'a> {
-    let clusters: Vec<&Cluster> = plan
-        .clusters
-        .keys()
-        .filter_map(|key| site.clusters.get(key)?.cluster.as_ref())
-        .collect();
+    let clusters: Vec<&Cluster> =
+        plan.clusters.keys().filter_map(|key| site.clusters.get(key)?.cluster.as_ref()).collect();
     let shared = SharedFiles::default();
     let rendered_cluster = |cluster: &&Cluster| {
         let placement = &plan.clusters[&cluster.key];
@@ -109,9 +106,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
         findings.extend(rendered_cluster.findings);
     }
     let kept = site.state.files_of(unchanged);
-    let kept = kept
-        .chain(site.state.shared_files_of(&plan.frozen))
-        .collect();
+    let kept = kept.chain(site.state.shared_files_of(&plan.frozen)).collect();
     // To sort all is faster than to insert one by one.
     let mut tree: Tree = files.into_iter().collect();
     hosts::render_common(site, plan, &mut tree, &kept);
@@ -132,9 +127,8 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     // Files that are already on disk were checked when they were written.
     let is_new = |(path, text): &(&TreePath, &String)| !site.state.has(path, text);
     let new_files: Vec<(&TreePath, &String)> = tree.par_iter().filter(is_new).collect();
-    let unfit = new_files
-        .par_iter()
-        .flat_map_iter(|(path, text)| unfit(site, templates, path, text));
+    let unfit =
+        new_files.par_iter().flat_map_iter(|(path, text)| unfit(site, templates, path, text));
     findings.par_extend(unfit);
     // After an error, rendered files are missing anyway. So are services of hosts whose addresses
     // sops cannot decrypt, which is reported separately.
@@ -150,10 +144,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     }
     RenderedPlan {
         kept,
-        new_files: new_files
-            .into_iter()
-            .map(|(path, _)| path.clone())
-            .collect(),
+        new_files: new_files.into_iter().map(|(path, _)| path.clone()).collect(),
         tree,
         findings,
     }
@@ -184,9 +175,7 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
     let is_name = |at: &usize| {
         let line = text[..*at].rsplit('\n').next().unwrap_or_default();
         path.starts_with(layout::HOSTS)
-            && ["  name: ", "  namespace: "]
-                .iter()
-                .any(|field| line.starts_with(field))
+            && ["  name: ", "  namespace: "].iter().any(|field| line.starts_with(field))
     };
     let mut found = memchr::memmem::find_iter(text.as_bytes(), layout::VARIABLE.as_bytes());
     let at = found.find(|at| !is_name(at))?;
@@ -197,26 +186,18 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
     };
     let finding = if path.starts_with(layout::HOSTS) {
         let is_variable = |host: &&Host| {
-            host.sync_options
-                .as_ref()
-                .is_some_and(|text| text.contains(layout::VARIABLE))
+            host.sync_options.as_ref().is_some_and(|text| text.contains(layout::VARIABLE))
         };
         let hosts = site.inventory.hosts.iter().filter(is_variable);
         let places = hosts.map(|host| host.origin.at(["metadata", "annotations", SYNC_OPTIONS]));
         places
-            .fold(
-                Finding::new(Code::VariableRendered, file_message()),
-                Finding::at,
-            )
+            .fold(Finding::new(Code::VariableRendered, file_message()), Finding::at)
             .help("it comes from an annotation of a host: write it there without `${`")
     } else {
         let places = templates.own_with(layout::VARIABLE, path);
         // The message is the same for all clusters, so that the findings are merged.
         let template_message = |place: &Place| {
-            format!(
-                "the template {} renders `${{`, which Flux reads as a variable",
-                place.file()
-            )
+            format!("the template {} renders `${{`, which Flux reads as a variable", place.file())
         };
         let message = places.first().map_or_else(file_message, template_message);
         places
@@ -257,10 +238,7 @@ fn unreadable_character(
     if yaml::has_usual_characters(text) {
         return None;
     }
-    let (line, text) = text
-        .lines()
-        .enumerate()
-        .find(|(_, line)| line.contains(is_unreadable))?;
+    let (line, text) = text.lines().enumerate().find(|(_, line)| line.contains(is_unreadable))?;
     let character = text.chars().find(|c| is_unreadable(*c))?.escape_unicode();
     let message = format!(
         "{} has the character `{character}` in line {}, which other programs refuse or read as the end of the line",
@@ -268,12 +246,7 @@ fn unreadable_character(
         line + 1
     );
     let finding = Finding::new(Code::InvalidManifest, message);
-    Some(from_template(
-        finding,
-        templates,
-        path,
-        "write the text without it",
-    ))
+    Some(from_template(finding, templates, path, "write the text without it"))
 }
 
 fn would_be(site: &Site, path: &Utf8Path) -> String {

@@ -51,18 +51,10 @@ pub(crate) fn planned_hosts<'a>(
         let Some(cluster) = cluster else { continue };
         let file = layout::patch_file(key);
         for (part, host, part_labels) in assigned_by_part(site, cluster, placement) {
-            add(
-                host,
-                part_labels.declared_labels_of(cluster, part, host),
-                &file,
-            );
+            add(host, part_labels.declared_labels_of(cluster, part, host), &file);
         }
     }
-    for host in plan
-        .unlabelled
-        .iter()
-        .filter_map(|key| site.inventory.host(key))
-    {
+    for host in plan.unlabelled.iter().filter_map(|key| site.inventory.host(key)) {
         add(host, released_labels(host), layout::UNLABELLED);
     }
     planned
@@ -136,10 +128,7 @@ pub(crate) struct AllowedChanges {
 
 impl AllowedChanges {
     pub(crate) fn new(site: &Site, plan: &Plan) -> Self {
-        AllowedChanges {
-            guards: guards(site, None),
-            has_frozen: !plan.frozen.is_empty(),
-        }
+        AllowedChanges { guards: guards(site, None), has_frozen: !plan.frozen.is_empty() }
     }
 }
 
@@ -164,8 +153,7 @@ pub(crate) fn changed_field(
         _ => different_pair(before, after, "labels", none())
             .or_else(|| different_pair(before, after, "annotations", none())),
     };
-    pair.map(str::to_owned)
-        .or_else(|| different_field(before, after))
+    pair.map(str::to_owned).or_else(|| different_field(before, after))
 }
 
 /// Returns the first key of a mapping in `metadata` that differs from what it was, apart from the
@@ -186,9 +174,7 @@ fn different_pair<'a>(
         value(before, key) != value(after, key) && set.clone().all(|(other, _)| other != *key)
     };
     let all = before.into_iter().chain(after).flat_map(Mapping::keys);
-    wrong
-        .map(|(key, _)| key)
-        .or_else(|| all.filter_map(Value::as_str).find(is_changed))
+    wrong.map(|(key, _)| key).or_else(|| all.filter_map(Value::as_str).find(is_changed))
 }
 
 /// Returns the first field that differs, apart from labels and annotations.
@@ -236,10 +222,7 @@ mod tests {
             changed_field(&allowed, &read(before), &read(after))
         };
         let guarded = "{kind: Secret, metadata: {name: a, annotations: {guard: 'on'}}}";
-        assert_eq!(
-            changed("{kind: Secret, metadata: {name: a}}", guarded),
-            None
-        );
+        assert_eq!(changed("{kind: Secret, metadata: {name: a}}", guarded), None);
         for (before, after, field) in [
             (
                 "{kind: Role, metadata: {name: a}}",

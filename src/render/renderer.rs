@@ -262,10 +262,7 @@ impl<'a> Renderer<'a> {
         for (address, hosts) in by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1) {
             let finding = Finding::new(
                 Code::SharedAddress,
-                format!(
-                    "{} hosts of {name} share the address {address}",
-                    hosts.len()
-                ),
+                format!("{} hosts of {name} share the address {address}", hosts.len()),
             )
             .help("fix their network data: connections to one of them may reach another");
             let add = |finding: Finding, (host, place): (&Host, Place)| {
@@ -355,11 +352,8 @@ fn verified(
 /// Adds the ownership header; in a script, below the shebang line.
 fn with_header(text: &str, made_from: &str) -> String {
     // The kernel reads `#!` only at the start of a file.
-    let interpreter = if text.starts_with("#!") {
-        text.find('\n').map_or(text.len(), |end| end + 1)
-    } else {
-        0
-    };
+    let interpreter =
+        if text.starts_with("#!") { text.find('\n').map_or(text.len(), |end| end + 1) } else { 0 };
     let (first, rest) = text.split_at(interpreter);
     format!("{first}{}{rest}", header(made_from))
 }

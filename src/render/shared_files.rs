@@ -57,9 +57,7 @@ impl SharedFiles {
     /// Returns the files of directories.
     pub(super) fn into_files(self, directories: &BTreeSet<Utf8PathBuf>) -> Tree {
         let all = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let used = all
-            .into_iter()
-            .filter(|(_, directory)| directories.contains(&directory.path));
+        let used = all.into_iter().filter(|(_, directory)| directories.contains(&directory.path));
         let files = used.flat_map(|(texts, directory)| {
             let valid = texts
                 .into_iter()
@@ -85,11 +83,8 @@ impl SharedDirectory {
             hash.update(text);
         }
         let digest = hash.finalize();
-        let hash: String = digest
-            .iter()
-            .take(HASH_BYTES)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let hash: String =
+            digest.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect();
         let mut directory = Self {
             path: layout::shared_directory(templates, &hash),
             is_up_to_date: true,

@@ -83,10 +83,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// Returns the text of a built-in template.
 pub fn embedded(name: &str) -> Option<&'static str> {
-    EMBEDDED
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, text)| *text)
+    EMBEDDED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
 /// Names of the built-in templates by their directories.
@@ -136,10 +133,7 @@ impl Templates {
         // Errors have a column only in debug mode.
         environment.set_debug(true);
         let mut syntax = SyntaxConfig::builder();
-        syntax
-            .keep_trailing_newline(true)
-            .trim_blocks(true)
-            .lstrip_blocks(true);
+        syntax.keep_trailing_newline(true).trim_blocks(true).lstrip_blocks(true);
         let syntax = syntax.build().unwrap_or_default();
         environment.set_syntax(syntax.clone());
         // JSON is valid YAML, and quoted, so every value is read as its own type.
@@ -157,13 +151,8 @@ impl Templates {
             bounds::apply(&mut environment);
         }
         let (sources, replaced) = (BTreeMap::new(), BTreeMap::new());
-        let mut templates = Self {
-            environment,
-            syntax,
-            sources,
-            directory: directory.to_owned(),
-            replaced,
-        };
+        let mut templates =
+            Self { environment, syntax, sources, directory: directory.to_owned(), replaced };
         let mut findings = Vec::new();
         for (name, text) in EMBEDDED {
             let text = Cow::Borrowed(*text);
@@ -206,9 +195,7 @@ impl Templates {
                 );
                 continue;
             }
-            templates
-                .replaced
-                .insert(name.clone(), Arc::from(file.as_path()));
+            templates.replaced.insert(name.clone(), Arc::from(file.as_path()));
             // Compiling needs the stack, and so does dropping the replaced template.
             match bounds::on_large_stack(|| templates.add(&name, Cow::Owned(text))) {
                 Ok(found) => findings.extend(found),
@@ -227,9 +214,7 @@ impl Templates {
                 return Some(self.unfit(name, &message, at.map(|at| position(&text, at))));
             }
         };
-        let compiled = self
-            .environment
-            .add_template_owned(name.to_owned(), edited.text.clone());
+        let compiled = self.environment.add_template_owned(name.to_owned(), edited.text.clone());
         self.sources.insert(name.to_owned(), (text, edited));
         compiled.err().map(|error| self.finding(name, &error, None))
     }
@@ -267,11 +252,8 @@ impl Templates {
 
     /// Renders a template. The finding names template and line; the caller adds the cluster.
     pub(super) fn render(&self, name: &str, context: Value) -> Result<String, Box<Finding>> {
-        let render = || {
-            self.environment
-                .get_template(name)
-                .and_then(|template| template.render(&context))
-        };
+        let render =
+            || self.environment.get_template(name).and_then(|template| template.render(&context));
         if self.replaced.is_empty() {
             return render().map_err(|error| Box::new(self.finding(name, &error, Some(&context))));
         }
@@ -293,9 +275,7 @@ impl Templates {
         let makes = |name: &str| {
             if path.starts_with(layout::SHARED) {
                 let made_in = Utf8Path::new(name).parent()?;
-                let directory = made_in
-                    .parent()
-                    .filter(|_| made_in.ends_with(layout::SHARED))?;
+                let directory = made_in.parent().filter(|_| made_in.ends_with(layout::SHARED))?;
                 let hash = path.parent()?.file_name()?;
                 let made = layout::shared_directory(directory, hash).join(path.file_name()?);
                 return Some(path == made && path.file_name() == Utf8Path::new(name).file_name());
@@ -309,10 +289,7 @@ impl Templates {
                 _ => made_in.file_name()?.starts_with(directory),
             })
         };
-        self.replaced
-            .iter()
-            .find(|(name, _)| makes(name) == Some(true))
-            .map(|(_, file)| file)
+        self.replaced.iter().find(|(name, _)| makes(name) == Some(true)).map(|(_, file)| file)
     }
 
     /// Returns the places of a text in the repo's own template for a file, or else in included
@@ -327,23 +304,15 @@ impl Templates {
             })?;
             Some(Place::Spot(file.clone(), line, Some(column)))
         };
-        let (makers, partials): (Vec<_>, Vec<_>) = self
-            .replaced
-            .iter()
-            .partition(|(_, file)| maker.is_some_and(|maker| maker == *file));
-        let by_maker: Vec<Place> = makers
-            .into_iter()
-            .filter_map(|(name, file)| spot(name, file))
-            .collect();
+        let (makers, partials): (Vec<_>, Vec<_>) =
+            self.replaced.iter().partition(|(_, file)| maker.is_some_and(|maker| maker == *file));
+        let by_maker: Vec<Place> =
+            makers.into_iter().filter_map(|(name, file)| spot(name, file)).collect();
         if !by_maker.is_empty() {
             return by_maker;
         }
-        let included = partials
-            .into_iter()
-            .filter(|(name, _)| name.starts_with(PARTIALS));
-        included
-            .filter_map(|(name, file)| spot(name, file))
-            .collect()
+        let included = partials.into_iter().filter(|(name, _)| name.starts_with(PARTIALS));
+        included.filter_map(|(name, file)| spot(name, file)).collect()
     }
 
     /// Returns the column of an error, from 1, in characters.
@@ -356,9 +325,7 @@ impl Templates {
     fn finding(&self, name: &str, error: &minijinja::Error, context: Option<&Value>) -> Finding {
         let error = innermost(error);
         let name = error.name().unwrap_or(name);
-        let detail = error
-            .detail()
-            .map_or(String::new(), |detail| format!(": {detail}"));
+        let detail = error.detail().map_or(String::new(), |detail| format!(": {detail}"));
         let reason = match error.kind() {
             ErrorKind::OutOfFuel => format!("it takes more than {} steps", bounds::STEPS),
             kind => format!("{kind}{detail}"),
@@ -376,12 +343,11 @@ impl Templates {
             Some(line) => Place::Spot(file.clone(), line, self.column(name, error)),
             None => Place::File(file.clone()),
         };
-        let values = context.map_or(String::new(), |context| {
-            format!(", here:\n{}", at_hand(context))
-        });
-        finding.at(place).help(format!(
-            "run `sipgen template values {name}` for its values{values}"
-        ))
+        let values =
+            context.map_or(String::new(), |context| format!(", here:\n{}", at_hand(context)));
+        finding
+            .at(place)
+            .help(format!("run `sipgen template values {name}` for its values{values}"))
     }
 }
 
@@ -394,10 +360,7 @@ fn position(text: &str, at: usize) -> (usize, usize) {
 
 /// Returns the cause in the included template. The outer error only names the include.
 fn innermost(error: &minijinja::Error) -> &minijinja::Error {
-    error
-        .source()
-        .and_then(|source| source.downcast_ref())
-        .map_or(error, innermost)
+    error.source().and_then(|source| source.downcast_ref()).map_or(error, innermost)
 }
 
 /// Formats the values of a template, one per line, long ones shortened.
@@ -409,12 +372,7 @@ fn at_hand(context: &Value) -> String {
         let dots = if cut.len() < text.len() { "…" } else { "" };
         Some(format!("{key} = {cut}{dots}"))
     };
-    let lines: Vec<String> = context
-        .try_iter()
-        .into_iter()
-        .flatten()
-        .filter_map(line)
-        .collect();
+    let lines: Vec<String> = context.try_iter().into_iter().flatten().filter_map(line).collect();
     lines.join("\n")
 }
 
@@ -428,22 +386,11 @@ fn moved(name: &str) -> Option<Utf8PathBuf> {
 /// Returns the built-in template that shares the longest suffix and prefix with a name.
 pub fn alike(name: &str) -> &'static str {
     let common = |known: &str| {
-        let tail = name
-            .chars()
-            .rev()
-            .zip(known.chars().rev())
-            .take_while(|(a, b)| a == b)
-            .count();
-        let head = name
-            .chars()
-            .zip(known.chars())
-            .take_while(|(a, b)| a == b)
-            .count();
+        let tail = name.chars().rev().zip(known.chars().rev()).take_while(|(a, b)| a == b).count();
+        let head = name.chars().zip(known.chars()).take_while(|(a, b)| a == b).count();
         tail + head
     };
-    names()
-        .max_by_key(|known| common(known))
-        .unwrap_or_default()
+    names().max_by_key(|known| common(known)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -452,9 +399,8 @@ mod tests {
 
     /// Returns the templates of a repo that replaces all of them.
     fn all_replaced() -> Templates {
-        let own = names()
-            .map(|name| (Utf8PathBuf::from(format!("own/{name}")), String::new()))
-            .collect();
+        let own =
+            names().map(|name| (Utf8PathBuf::from(format!("own/{name}")), String::new())).collect();
         Templates::new("own".into(), own).0
     }
 
@@ -470,14 +416,8 @@ mod tests {
                 "clusters/tenant-a/edge/jumphost/kustomization.yaml",
                 "own/jumphost/kustomization.yaml",
             ),
-            (
-                "clusters/tenant-a/auth/kustomization.yaml",
-                "own/cluster/kustomization.yaml",
-            ),
-            (
-                "clusters/tenant-a/edge/installer/job.yaml",
-                "own/installer/job.yaml",
-            ),
+            ("clusters/tenant-a/auth/kustomization.yaml", "own/cluster/kustomization.yaml"),
+            ("clusters/tenant-a/edge/installer/job.yaml", "own/installer/job.yaml"),
             (
                 "clusters/tenant-a/edge/auth/kubeadm/kustomization.yaml",
                 "own/auth/kubeadm/kustomization.yaml",
@@ -496,9 +436,7 @@ mod tests {
                 "own/loadbalancer/shared/kustomization.yaml",
             ),
         ] {
-            let made_by = templates
-                .own_of(Utf8Path::new(file))
-                .map(|file| file.as_str());
+            let made_by = templates.own_of(Utf8Path::new(file)).map(|file| file.as_str());
             assert_eq!(made_by, Some(template), "{file}");
         }
         assert_eq!(

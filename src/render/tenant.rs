@@ -18,10 +18,7 @@ use crate::request::service::EndpointKind;
 use crate::request::{Cluster, ClusterKind, ClusterService};
 use crate::site::Site;
 
-const TEMPLATES: TemplateSet = TemplateSet {
-    directory: "tenant",
-    configuration: &[],
-};
+const TEMPLATES: TemplateSet = TemplateSet { directory: "tenant", configuration: &[] };
 
 /// Values of the templates in `tenant/`.
 #[derive(Serialize, JsonSchema)]
@@ -100,10 +97,7 @@ fn values<'a>(
     let role_labels = Role::ALL.map(labels_of);
     let mut host_labels = role_labels[0].clone();
     host_labels.retain(|key, value| role_labels[1].get(key) == Some(value));
-    let mut roles = Role::ALL.map(|role| RoleLabels {
-        role,
-        labels: labels_of(role),
-    });
+    let mut roles = Role::ALL.map(|role| RoleLabels { role, labels: labels_of(role) });
     for RoleLabels { labels, .. } in &mut roles {
         labels.retain(|key, _| !host_labels.contains_key(key));
     }
@@ -142,21 +136,14 @@ fn host_selectors(
         let name = key.rsplit('/').next().unwrap_or(key);
         format!("host-selector-{name}")
     };
-    let cluster_endpoints = cluster_endpoints
-        .iter()
-        .map(|(key, value)| (name(key), value.clone()));
+    let cluster_endpoints = cluster_endpoints.iter().map(|(key, value)| (name(key), value.clone()));
     let role_endpoints = |RoleLabels { role, labels }: &RoleLabels| {
-        let values = labels.iter().map(|(key, value)| {
-            (
-                format!("{}-{}", name(key), role.in_lower_case()),
-                value.clone(),
-            )
-        });
+        let values = labels
+            .iter()
+            .map(|(key, value)| (format!("{}-{}", name(key), role.in_lower_case()), value.clone()));
         values.collect::<Vec<_>>()
     };
-    cluster_endpoints
-        .chain(roles.iter().flat_map(role_endpoints))
-        .collect()
+    cluster_endpoints.chain(roles.iter().flat_map(role_endpoints)).collect()
 }
 
 /// Returns the failure domains of the control-plane hosts, in natural order.
@@ -189,8 +176,5 @@ fn control_plane_endpoint(service: &ClusterService) -> Option<EndpointAddress> {
     if endpoint.kind != EndpointKind::ControlPlane {
         return None;
     }
-    Some(EndpointAddress {
-        host: service.cluster_ip?,
-        port: *service.node_ports().first()?,
-    })
+    Some(EndpointAddress { host: service.cluster_ip?, port: *service.node_ports().first()? })
 }

@@ -39,10 +39,7 @@ impl InvalidRendering {
     pub(super) fn template_finding(&self, template: &Arc<Utf8Path>) -> Finding {
         Finding::new(
             Code::InvalidManifest,
-            format!(
-                "the template {template} renders what is not {}: {}",
-                self.what, self.reason
-            ),
+            format!("the template {template} renders what is not {}: {}", self.what, self.reason),
         )
         .at(Place::File(template.clone()))
         .help("fix the template; no files were written")
@@ -78,10 +75,7 @@ fn values(text: &str) -> Result<Vec<Value>, InvalidRendering> {
 }
 
 fn not_yaml(error: yaml_serde::Error) -> InvalidRendering {
-    InvalidRendering {
-        what: "YAML".to_owned(),
-        reason: error.to_string(),
-    }
+    InvalidRendering { what: "YAML".to_owned(), reason: error.to_string() }
 }
 
 /// Parses YAML that another program reads.
@@ -162,13 +156,8 @@ struct LabelledMetadata {
 }
 
 fn object(value: &Value) -> Result<(), InvalidRendering> {
-    let text = |field: &str| {
-        value
-            .get(field)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
+    let text =
+        |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     if !matches!(kind.as_str(), "Kustomization" | "Component") {
         // The types accept more than the API server does.
@@ -240,10 +229,7 @@ fn read_as<'de, T: Deserialize<'de>>(
 ) -> Result<(), InvalidRendering> {
     match T::deserialize(value) {
         Ok(_) => Ok(()),
-        Err(error) => Err(InvalidRendering {
-            what: what.to_owned(),
-            reason: error.to_string(),
-        }),
+        Err(error) => Err(InvalidRendering { what: what.to_owned(), reason: error.to_string() }),
     }
 }
 
@@ -290,9 +276,7 @@ mod tests {
                 "is not a host's labels",
             ),
         ] {
-            let Err(unreadable) = manifests(text) else {
-                panic!("{text}")
-            };
+            let Err(unreadable) = manifests(text) else { panic!("{text}") };
             let message = unreadable.finding(Utf8Path::new("f.yaml")).message;
             assert!(message.contains(reason), "{message}");
         }

@@ -11,10 +11,7 @@ use crate::text::visible::json_as_yaml;
 /// generated YAML.
 pub(super) fn block(value: &Value, indentation: usize) -> Result<Value, Error> {
     if value.is_undefined() {
-        return Err(Error::new(
-            ErrorKind::UndefinedError,
-            "there is no such value",
-        ));
+        return Err(Error::new(ErrorKind::UndefinedError, "there is no such value"));
     }
     let mut text = String::new();
     write(&mut text, value, indentation)?;
@@ -83,11 +80,8 @@ fn as_key(key: &Value) -> Result<String, Error> {
 
 fn json(value: &Value) -> Result<String, Error> {
     let json = serde_json::to_string(value).map_err(|error| {
-        Error::new(
-            ErrorKind::BadSerialization,
-            "a value cannot be written as YAML",
-        )
-        .with_source(error)
+        Error::new(ErrorKind::BadSerialization, "a value cannot be written as YAML")
+            .with_source(error)
     })?;
     Ok(json_as_yaml(&json).into_owned())
 }

@@ -34,20 +34,9 @@ pub fn codes() -> ReportText {
                 let _ = writeln!(out, "{}", styled(STRONG, code.area()));
             }
             let severity = format!("{:7}", word(*code));
-            let severity = styled(
-                if code.severity() == Severity::Error {
-                    ERROR
-                } else {
-                    WARNING
-                },
-                severity,
-            );
-            let _ = writeln!(
-                out,
-                "  {}  {severity}  {}",
-                styled(FAINT, code),
-                code.title()
-            );
+            let severity =
+                styled(if code.severity() == Severity::Error { ERROR } else { WARNING }, severity);
+            let _ = writeln!(out, "  {}  {severity}  {}", styled(FAINT, code), code.title());
         }
     }
     out
@@ -84,9 +73,7 @@ fn word(code: Code) -> &'static str {
 
 fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| {
-        first.to_uppercase().chain(chars).collect()
-    })
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// Converts Markdown to plain text: examples are indented, paragraphs are filled, emphasis is
@@ -113,11 +100,7 @@ fn plain(markdown: &str) -> String {
             out.push('\n');
         } else {
             let space = if paragraph.is_empty() { "" } else { " " };
-            let line = if paragraph.is_empty() {
-                line.trim_end()
-            } else {
-                line.trim()
-            };
+            let line = if paragraph.is_empty() { line.trim_end() } else { line.trim() };
             paragraph = format!("{paragraph}{space}{line}");
         }
     }
@@ -130,11 +113,7 @@ fn without_emphasis(paragraph: &str) -> String {
     let parts = paragraph.split('`').enumerate();
     let plain = parts.map(|(index, part)| {
         let is_code = index % 2 == 1;
-        if is_code {
-            part.to_owned()
-        } else {
-            part.replace("**", "")
-        }
+        if is_code { part.to_owned() } else { part.replace("**", "") }
     });
     plain.collect::<Vec<_>>().join("`")
 }
@@ -179,10 +158,7 @@ mod tests {
     fn an_explanation_is_plain_on_a_terminal() {
         let text = "One `a`\ntwo.\n\n```yaml\nspec:\n\n  a: 1\n```\n\n1. x\n   y\n- z\n";
 
-        assert_eq!(
-            plain(text),
-            "One `a` two.\n\n    spec:\n\n      a: 1\n\n1. x y\n- z\n"
-        );
+        assert_eq!(plain(text), "One `a` two.\n\n    spec:\n\n      a: 1\n\n1. x y\n- z\n");
     }
 
     #[test]
@@ -190,9 +166,6 @@ mod tests {
         let text = plain(&format!("- {}", "word ".repeat(40)));
 
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
-        assert!(
-            text.lines().skip(1).all(|line| line.starts_with("  word")),
-            "{text}"
-        );
+        assert!(text.lines().skip(1).all(|line| line.starts_with("  word")), "{text}");
     }
 }

@@ -49,10 +49,7 @@ pub(super) fn as_markdown(change: &OpenChange, name: Name<'_>) -> String {
 }
 
 fn independent(change: &OpenChange, name: Name<'_>) -> String {
-    format!(
-        "branch {} and this change are independent",
-        name(&change.branch)
-    )
+    format!("branch {} and this change are independent", name(&change.branch))
 }
 
 fn dangers<'a>(change: &'a OpenChange, name: Name<'a>) -> impl Iterator<Item = String> + 'a {
@@ -91,11 +88,7 @@ fn shared_claim(claim: &SharedClaim, branch: &str, name: Name<'_>) -> String {
 
 fn file_conflict(conflict: &MergeConflict, branch: &str, name: Name<'_>) -> String {
     let path = name(&conflict.path);
-    let generated = if conflict.generated {
-        ", a generated file"
-    } else {
-        ""
-    };
+    let generated = if conflict.generated { ", a generated file" } else { "" };
     format!("branch {branch} conflicts with this change in {path}{generated}")
 }
 
@@ -103,14 +96,8 @@ fn file_conflict(conflict: &MergeConflict, branch: &str, name: Name<'_>) -> Stri
 fn outcomes(change: &OpenChange, name: Name<'_>) -> Vec<String> {
     let branch = name(&change.branch);
     let firsts = [
-        (
-            format!("if {branch} is merged first"),
-            &change.if_merged_first,
-        ),
-        (
-            "if this change is merged first".to_owned(),
-            &change.if_merged_second,
-        ),
+        (format!("if {branch} is merged first"), &change.if_merged_first),
+        ("if this change is merged first".to_owned(), &change.if_merged_second),
     ];
     let mut lines = Vec::new();
     for (first, outcome) in firsts {

@@ -32,28 +32,16 @@ pub fn commit_message(review: &Review) -> String {
 
 /// Formats the commit message for several sites, with a part for each changed site.
 pub fn commit_message_of_sites(reviews: &[(&str, Review)]) -> String {
-    let changed: Vec<&(&str, Review)> = reviews
-        .iter()
-        .filter(|(_, review)| review.totals.files.all() > 0)
-        .collect();
-    let names = changed
-        .iter()
-        .map(|(name, _)| plain(name))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let changed: Vec<&(&str, Review)> =
+        reviews.iter().filter(|(_, review)| review.totals.files.all() > 0).collect();
+    let names = changed.iter().map(|(name, _)| plain(name)).collect::<Vec<_>>().join(", ");
     let site_subject =
         |(name, review): &&(&str, Review)| format!("{}: {}", plain(name), subject(review));
     let subjects = [
-        changed
-            .first()
-            .filter(|_| changed.len() == 1)
-            .map(site_subject),
+        changed.first().filter(|_| changed.len() == 1).map(site_subject),
         Some(format!("update {names}")),
     ];
-    let fitting = subjects
-        .into_iter()
-        .flatten()
-        .find(|subject| subject.len() <= SUBJECT);
+    let fitting = subjects.into_iter().flatten().find(|subject| subject.len() <= SUBJECT);
     let mut out = ReportText::default();
     // Writing to a `ReportText` cannot fail.
     let _ = writeln!(
@@ -74,15 +62,9 @@ fn subject(review: &Review) -> String {
     let (who, clusters): (String, Vec<&ClusterReview>) = match review.clusters.as_slice() {
         [] => return "update shared files".to_owned(),
         [only] => (only.cluster.to_string(), vec![only]),
-        several => (
-            format!("{} clusters", several.len()),
-            several.iter().collect(),
-        ),
+        several => (format!("{} clusters", several.len()), several.iter().collect()),
     };
-    let gone = clusters
-        .iter()
-        .filter(|cluster| cluster.state == FileState::Deleted)
-        .count();
+    let gone = clusters.iter().filter(|cluster| cluster.state == FileState::Deleted).count();
     let mut deeds: Vec<String> = Vec::new();
     if gone > 0 {
         deeds.push(if clusters.len() == 1 {
@@ -95,23 +77,13 @@ fn subject(review: &Review) -> String {
     let told = phrases::deeds(&clusters)
         .into_iter()
         .filter(|deed| clusters.len() > gone || !deed.what.contains("service"));
-    deeds.extend(told.map(
-        |ReportedAction {
-             imperative, what, ..
-         }| format!("{imperative} {what}"),
-    ));
+    deeds
+        .extend(told.map(|ReportedAction { imperative, what, .. }| format!("{imperative} {what}")));
     if deeds.is_empty() {
-        deeds.push(format!(
-            "update {}",
-            counted(review.totals.files.all(), "file")
-        ));
+        deeds.push(format!("update {}", counted(review.totals.files.all(), "file")));
     }
     // A name may be longer than a subject.
-    let who = if who.len() > SUBJECT / 2 + 4 {
-        counted(clusters.len(), "cluster")
-    } else {
-        who
-    };
+    let who = if who.len() > SUBJECT / 2 + 4 { counted(clusters.len(), "cluster") } else { who };
     let whole = |deeds: &[String]| format!("{who}: {}", deeds.join(", "));
     let fitting = (1..=deeds.len())
         .rev()
@@ -150,10 +122,7 @@ fn write_body(out: &mut ReportText, review: &Review) -> fmt::Result {
         write_lines(out, &shared)?;
         writeln!(out)?;
     }
-    for total in phrases::totals(&review.totals)
-        .iter()
-        .filter(|total| !total.is_empty())
-    {
+    for total in phrases::totals(&review.totals).iter().filter(|total| !total.is_empty()) {
         for line in total.split("; ") {
             writeln!(out, "- {line}")?;
         }
@@ -177,9 +146,5 @@ fn write_item(out: &mut ReportText, sign: char, text: &str) -> fmt::Result {
 }
 
 fn write_more(out: &mut ReportText, all: usize, told: usize, what: &str) -> fmt::Result {
-    if all > told {
-        writeln!(out, "  ... and {} more {what}", all - told)
-    } else {
-        Ok(())
-    }
+    if all > told { writeln!(out, "  ... and {} more {what}", all - told) } else { Ok(()) }
 }

@@ -61,11 +61,7 @@ impl DiffReport {
         lines: bool,
     ) -> Self {
         let mut texts = Texts::new(head);
-        let changes = difference
-            .known
-            .as_ref()
-            .map(|(changes, _)| changes)
-            .filter(|_| lines);
+        let changes = difference.known.as_ref().map(|(changes, _)| changes).filter(|_| lines);
         Self {
             version: VERSION,
             base: base.map(str::to_owned),
@@ -78,9 +74,7 @@ impl DiffReport {
                 .collect(),
             review: difference.known.as_ref().map(|(_, review)| review.clone()),
             brought: difference.brought.clone(),
-            stale: (difference.stale > 0).then_some(Stale {
-                files: difference.stale,
-            }),
+            stale: (difference.stale > 0).then_some(Stale { files: difference.stale }),
             open_changes: difference.open_changes.clone(),
             lines: changes.map(lines::by_file),
         }

@@ -21,9 +21,7 @@ impl ReportDocument {
     ///
     /// The value cannot be represented as JSON.
     pub fn json(value: &impl Serialize) -> serde_json::Result<Self> {
-        Ok(Self(
-            visible_json(&serde_json::to_string_pretty(&without_credentials(value)?)?) + "\n",
-        ))
+        Ok(Self(visible_json(&serde_json::to_string_pretty(&without_credentials(value)?)?) + "\n"))
     }
 
     /// Wraps sipgen's own text, such as a completion script, which contains no input.
@@ -50,9 +48,7 @@ impl fmt::Display for ReportDocument {
 
 /// Formats JSON on one line, for embedding.
 pub(super) fn json_inside(value: &impl Serialize) -> serde_json::Result<String> {
-    Ok(visible_json(&serde_json::to_string(&without_credentials(
-        value,
-    )?)?))
+    Ok(visible_json(&serde_json::to_string(&without_credentials(value)?)?))
 }
 
 fn without_credentials(value: &impl Serialize) -> serde_json::Result<Value> {

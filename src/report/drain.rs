@@ -45,9 +45,7 @@ impl DrainWords {
         let steps = drain.steps.iter();
         Self {
             verdict: verdict(drain),
-            steps: steps
-                .map(|step| step.moves.iter().map(words).collect())
-                .collect(),
+            steps: steps.map(|step| step.moves.iter().map(words).collect()).collect(),
         }
     }
 }
@@ -104,10 +102,7 @@ fn write_text(out: &mut ReportText, drain: &Drain) -> fmt::Result {
         writeln!(
             out,
             "{}",
-            styled(
-                STRONG,
-                "replaced, and waiting for a snapshot that shows them unused"
-            )
+            styled(STRONG, "replaced, and waiting for a snapshot that shows them unused")
         )?;
         for occupant in &drain.waiting {
             let host = one_line(&occupant.host.to_string());
@@ -162,17 +157,9 @@ fn write_markdown(out: &mut String, drain: &Drain) -> fmt::Result {
         write_purchase_as_markdown(out, purchase)?;
     }
     if !drain.waiting.is_empty() {
-        writeln!(
-            out,
-            "\n#### Replaced, and waiting for a snapshot that shows them unused\n"
-        )?;
+        writeln!(out, "\n#### Replaced, and waiting for a snapshot that shows them unused\n")?;
         for occupant in &drain.waiting {
-            write!(
-                out,
-                "- {} of {}",
-                code(&occupant.host),
-                code(&set(occupant))
-            )?;
+            write!(out, "- {} of {}", code(&occupant.host), code(&set(occupant)))?;
             match first(occupant) {
                 Some(first) => writeln!(out, "; first: {}", code(&first))?,
                 None => writeln!(out)?,
@@ -185,10 +172,7 @@ fn write_markdown(out: &mut String, drain: &Drain) -> fmt::Result {
             writeln!(out, "No move: wait until the hosts above are released.")?;
             continue;
         }
-        writeln!(
-            out,
-            "| node set | from | to | notes |\n| --- | --- | --- | --- |"
-        )?;
+        writeln!(out, "| node set | from | to | notes |\n| --- | --- | --- | --- |")?;
         for made in &step.moves {
             let details: Vec<String> = details(made).iter().map(|line| code(line)).collect();
             writeln!(
@@ -203,11 +187,7 @@ fn write_markdown(out: &mut String, drain: &Drain) -> fmt::Result {
     }
     if !drain.unused.is_empty() {
         let hosts: Vec<String> = drain.unused.iter().map(|host| code(host)).collect();
-        writeln!(
-            out,
-            "\nUnused, and no target of a move: {}",
-            hosts.join(", ")
-        )?;
+        writeln!(out, "\nUnused, and no target of a move: {}", hosts.join(", "))?;
     }
     if let Some(note) = note(drain) {
         writeln!(out, "\n{note}")?;
@@ -229,20 +209,14 @@ fn verdict(drain: &Drain) -> String {
                 (true, false) => "fewer moves are impossible, fewer steps may be possible",
                 (false, _) => "fewer may be possible",
             };
-            let (moves, steps) = (
-                counted(drain.moves, "move"),
-                counted(drain.steps.len(), "step"),
-            );
+            let (moves, steps) = (counted(drain.moves, "move"), counted(drain.steps.len(), "step"));
             format!("{moves} in {steps}; {proof}")
         }
         DrainVerdict::Impossible if drain.steps.is_empty() => {
             "the hosts cannot be emptied: the other hosts do not suffice".to_owned()
         }
         DrainVerdict::Impossible => {
-            format!(
-                "{} cannot be emptied; the others can",
-                counted(drain.bound.len(), "host")
-            )
+            format!("{} cannot be emptied; the others can", counted(drain.bound.len(), "host"))
         }
         DrainVerdict::NoOrder => {
             "the hosts cannot be emptied: no order of moves keeps every constraint".to_owned()

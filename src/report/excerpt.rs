@@ -36,12 +36,7 @@ pub(super) fn write(
     let marks = styled(style, mark.to_string().repeat(marked.width().max(1)));
     writeln!(out, "{:gutter$} {bar}", "")?;
     writeln!(out, "{number} {bar} {before}{marked}{after}")?;
-    writeln!(
-        out,
-        "{:gutter$} {bar} {}{marks}",
-        "",
-        " ".repeat(before.width())
-    )
+    writeln!(out, "{:gutter$} {bar} {}{marks}", "", " ".repeat(before.width()))
 }
 
 /// Prepares a text for a terminal. Tabs are expanded, because their width depends on the column.
@@ -50,16 +45,11 @@ fn shown(text: &str) -> String {
 }
 
 fn first_characters(text: &str) -> &str {
-    text.char_indices()
-        .nth(CHARACTERS_READ)
-        .map_or(text, |(end, _)| &text[..end])
+    text.char_indices().nth(CHARACTERS_READ).map_or(text, |(end, _)| &text[..end])
 }
 
 fn last_characters(text: &str) -> &str {
-    text.char_indices()
-        .rev()
-        .nth(CHARACTERS_READ)
-        .map_or(text, |(before, _)| &text[before..])
+    text.char_indices().rev().nth(CHARACTERS_READ).map_or(text, |(before, _)| &text[before..])
 }
 
 fn first_columns(text: &str, columns: usize) -> String {
@@ -93,12 +83,8 @@ mod tests {
     use super::*;
 
     fn excerpt(before: &str, marked: &str, after: &str) -> String {
-        let excerpt = Excerpt {
-            line: 7,
-            before: before.into(),
-            marked: marked.into(),
-            after: after.into(),
-        };
+        let excerpt =
+            Excerpt { line: 7, before: before.into(), marked: marked.into(), after: after.into() };
         let mut out = ReportText::default();
         write(&mut out, &excerpt, 2, '^', Style::new()).unwrap();
         out.to_string()
@@ -114,10 +100,7 @@ mod tests {
 
     #[test]
     fn wide_characters_are_marked_as_wide_as_they_are() {
-        assert_eq!(
-            excerpt("名: ", "机架", ""),
-            "   |\n 7 | 名: 机架\n   |     ^^^^\n"
-        );
+        assert_eq!(excerpt("名: ", "机架", ""), "   |\n 7 | 名: 机架\n   |     ^^^^\n");
     }
 
     #[test]
@@ -134,10 +117,7 @@ mod tests {
 
         let line = shown.lines().nth(1).unwrap();
         assert_eq!(line.width(), " 7 | ".len() + LINE_SHOWN);
-        assert!(
-            line.contains("…bbb") && line.contains("m…a") && line.ends_with("a…"),
-            "{line}"
-        );
+        assert!(line.contains("…bbb") && line.contains("m…a") && line.ends_with("a…"), "{line}");
     }
 
     #[test]

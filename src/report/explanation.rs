@@ -31,64 +31,29 @@ fn write_cluster(out: &mut ReportText, explanation: &ClusterExplanation) -> fmt:
         node_sets,
         gives_back,
     } = explanation;
-    let priority = if *priority == 0 {
-        String::new()
-    } else {
-        format!(", priority {priority}")
-    };
-    let left = if *left_as_it_is {
-        ": has errors and is left unchanged"
-    } else {
-        ""
-    };
-    writeln!(
-        out,
-        "{}{priority}{left}",
-        styled(STRONG, format_args!("cluster {cluster}"))
-    )?;
+    let priority = if *priority == 0 { String::new() } else { format!(", priority {priority}") };
+    let left = if *left_as_it_is { ": has errors and is left unchanged" } else { "" };
+    writeln!(out, "{}{priority}{left}", styled(STRONG, format_args!("cluster {cluster}")))?;
     if kind.descriptor().is_named_in_lists {
-        let name = provisioning
-            .as_ref()
-            .map_or(String::new(), |name| format!(" {}", one_line(name)));
+        let name =
+            provisioning.as_ref().map_or(String::new(), |name| format!(" {}", one_line(name)));
         writeln!(out, "  {kind}{name} in {}", one_line(place))?;
     }
     let (machines, node_sets): (Vec<_>, Vec<_>) =
         node_sets.iter().partition(|set| set.part.node.is_some());
-    for NodeSetExplanation {
-        part,
-        wanted,
-        hosts,
-        shortage,
-        ..
-    } in node_sets
-    {
+    for NodeSetExplanation { part, wanted, hosts, shortage, .. } in node_sets {
         let style = if hosts.len() < *wanted { ERROR } else { STRONG };
         writeln!(
             out,
             "  {}",
-            styled(
-                style,
-                format_args!("{part}: has {} of {wanted}", counted(hosts.len(), "host"))
-            )
+            styled(style, format_args!("{part}: has {} of {wanted}", counted(hosts.len(), "host")))
         )?;
-        let width = hosts
-            .iter()
-            .map(|host| host.host.to_string().len())
-            .max()
-            .unwrap_or_default();
-        for AssignedHost {
-            host, how, domains, ..
-        } in hosts
-        {
-            let domains: String = domains
-                .iter()
-                .map(|(key, value)| format!("  {key}={value}"))
-                .collect();
-            let line = format!(
-                "    {:width$}  {:<7}{domains}",
-                host.to_string(),
-                how_in_words(*how)
-            );
+        let width = hosts.iter().map(|host| host.host.to_string().len()).max().unwrap_or_default();
+        for AssignedHost { host, how, domains, .. } in hosts {
+            let domains: String =
+                domains.iter().map(|(key, value)| format!("  {key}={value}")).collect();
+            let line =
+                format!("    {:width$}  {:<7}{domains}", host.to_string(), how_in_words(*how));
             writeln!(out, "{}", line.trim_end())?;
         }
         for line in shortage.iter().flat_map(Shortage::proof) {
@@ -109,26 +74,17 @@ const NAMES_LENGTH: usize = 40;
 /// Writes a Provisioning's machines, one per line, and the reasons why some have no host.
 fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) -> fmt::Result {
     let all: Vec<[String; 6]> = machines.iter().flat_map(|machine| rows(machine)).collect();
-    let width = |column: usize| {
-        all.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or_default()
-    };
+    let width =
+        |column: usize| all.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     let widths: Vec<usize> = (0..6).map(width).collect();
     for role in Role::ALL {
-        let role_machines: Vec<&&NodeSetExplanation> = machines
-            .iter()
-            .filter(|machine| machine.part.role == role)
-            .collect();
+        let role_machines: Vec<&&NodeSetExplanation> =
+            machines.iter().filter(|machine| machine.part.role == role).collect();
         if role_machines.is_empty() {
             continue;
         }
         let wanted: usize = role_machines.iter().map(|machine| machine.wanted).sum();
-        let have = role_machines
-            .iter()
-            .filter(|machine| !machine.hosts.is_empty())
-            .count();
+        let have = role_machines.iter().filter(|machine| !machine.hosts.is_empty()).count();
         let style = if have < wanted { ERROR } else { STRONG };
         let head = format!("{role}: has {} of {wanted}", counted(have, "machine"));
         writeln!(out, "  {}", styled(style, head))?;
@@ -136,15 +92,8 @@ fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) -> fmt
         let mut short: Vec<(Vec<String>, Vec<String>)> = Vec::new();
         for machine in role_machines {
             for row in rows(machine) {
-                let cells = row
-                    .iter()
-                    .zip(&widths)
-                    .map(|(cell, width)| format!("{cell:width$}"));
-                writeln!(
-                    out,
-                    "    {}",
-                    cells.collect::<Vec<_>>().join("  ").trim_end()
-                )?;
+                let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+                writeln!(out, "    {}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
             }
             let proof: Vec<String> = machine.shortage.iter().flat_map(Shortage::proof).collect();
             let node = machine.part.node.as_ref().map(ToString::to_string);
@@ -157,9 +106,7 @@ fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) -> fmt
         for (proof, nodes) in short {
             let named = abbreviated(&nodes, MACHINES_NAMED);
             writeln!(out, "    no host for {named}, because")?;
-            proof
-                .iter()
-                .try_for_each(|line| writeln!(out, "      {}", one_line(line)))?;
+            proof.iter().try_for_each(|line| writeln!(out, "      {}", one_line(line)))?;
         }
     }
     Ok(())
@@ -168,17 +115,8 @@ fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) -> fmt
 /// Returns a machine's cells: name, host, address, machine, reason, request. It has several rows
 /// only while other hosts are being released.
 fn rows(machine: &NodeSetExplanation) -> Vec<[String; 6]> {
-    let too = if machine.worker_too {
-        " (also Worker)"
-    } else {
-        ""
-    };
-    let node = machine
-        .part
-        .node
-        .as_ref()
-        .map(|node| format!("{node}{too}"))
-        .unwrap_or_default();
+    let too = if machine.worker_too { " (also Worker)" } else { "" };
+    let node = machine.part.node.as_ref().map(|node| format!("{node}{too}")).unwrap_or_default();
     let asked = match &machine.asked {
         Some(asked) => format!("for {}", one_line(&asked.to_string())),
         None => "no longer requested".to_owned(),
@@ -186,25 +124,16 @@ fn rows(machine: &NodeSetExplanation) -> Vec<[String; 6]> {
     if machine.hosts.is_empty() {
         let none = String::new;
         // A machine without a shortage of its own waits for others of its cluster.
-        let what = if machine.shortage.is_some() {
-            "no host"
-        } else {
-            "not placed"
-        };
+        let what = if machine.shortage.is_some() { "no host" } else { "not placed" };
         return vec![[node, what.to_owned(), none(), none(), none(), asked]];
     }
-    let row = |AssignedHost {
-                   host, machine, why, ..
-               }: &AssignedHost| {
+    let row = |AssignedHost { host, machine, why, .. }: &AssignedHost| {
         let address = machine.as_ref().and_then(|machine| machine.address);
         [
             node.clone(),
             host.to_string(),
             address.map_or_else(|| "no address".to_owned(), |address| address.to_string()),
-            machine
-                .as_ref()
-                .map(ToString::to_string)
-                .unwrap_or_default(),
+            machine.as_ref().map(ToString::to_string).unwrap_or_default(),
             why.clone().unwrap_or_default(),
             asked.clone(),
         ]
@@ -220,13 +149,7 @@ pub fn explain_host(host: &HostExplanation) -> ReportText {
 }
 
 fn write_host(out: &mut ReportText, explanation: &HostExplanation) -> fmt::Result {
-    let HostExplanation {
-        host,
-        assigned,
-        facts,
-        refused,
-        ..
-    } = explanation;
+    let HostExplanation { host, assigned, facts, refused, .. } = explanation;
     let whose = match assigned {
         Some(HostOwner { cluster, part, how }) => {
             let how = how.map_or("stays because the cluster has errors", how_in_words);
@@ -234,21 +157,12 @@ fn write_host(out: &mut ReportText, explanation: &HostExplanation) -> fmt::Resul
         }
         None => "unassigned".to_owned(),
     };
-    writeln!(
-        out,
-        "{}: {}",
-        styled(STRONG, format_args!("host {host}")),
-        one_line(&whose)
-    )?;
+    writeln!(out, "{}: {}", styled(STRONG, format_args!("host {host}")), one_line(&whose))?;
     for fact in facts {
         writeln!(out, "  {}", one_line(fact))?;
     }
     let refused = folded(refused);
-    let width = refused
-        .iter()
-        .map(|(name, _)| name.chars().count())
-        .max()
-        .unwrap_or_default();
+    let width = refused.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     if !refused.is_empty() {
         writeln!(out, "  {}", styled(STRONG, "not assigned to"))?;
     }
@@ -287,17 +201,11 @@ fn folded(refused: &[NodeSetRefusal]) -> Vec<(String, String)> {
             return (String::new(), why);
         };
         if others.is_empty() {
-            return (
-                format!("{} {}", first.cluster, first.part),
-                first.why.clone().unwrap_or(why),
-            );
+            return (format!("{} {}", first.cluster, first.part), first.why.clone().unwrap_or(why));
         }
         let (cluster, role) = (&first.cluster, first.part.role);
-        let nodes: Vec<String> = of
-            .iter()
-            .flat_map(|one| &one.part.node)
-            .map(ToString::to_string)
-            .collect();
+        let nodes: Vec<String> =
+            of.iter().flat_map(|one| &one.part.node).map(ToString::to_string).collect();
         let nodes = Some(nodes.join(", "))
             .filter(|names| of.len() <= MACHINES_NAMED && names.len() <= NAMES_LENGTH);
         let count = || counted(of.len(), &format!("{role} machine"));

@@ -41,11 +41,7 @@ pub fn findings(findings: &[Finding], files: &Files) -> ReportText {
         let texts = shown.par_iter().map_init(|| Texts::new(files), format);
         out.extend(texts.collect::<Vec<ReportText>>());
         if same_severity.len() > shown.len() {
-            let _ = writeln!(
-                out,
-                "… and {} more findings",
-                same_severity.len() - shown.len()
-            );
+            let _ = writeln!(out, "… and {} more findings", same_severity.len() - shown.len());
             let _ = writeln!(out);
         }
     }
@@ -63,12 +59,7 @@ fn shown<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
         *count += 1;
         *count <= MAX_SIMILAR
     };
-    findings
-        .iter()
-        .filter(is_shown)
-        .take(FINDINGS_SHOWN)
-        .copied()
-        .collect()
+    findings.iter().filter(is_shown).take(FINDINGS_SHOWN).copied().collect()
 }
 
 /// Formats the number of findings on one line. `muted` counts the warnings that the settings mute.
@@ -77,11 +68,8 @@ pub fn tally(findings: &[Finding], muted: usize) -> ReportText {
     let warnings = findings.len() - errors;
     let words = counts(&[(errors, "error", ERROR), (warnings, "warning", WARNING)])
         .unwrap_or_else(|| "no findings".to_owned());
-    let muted = if muted > 0 {
-        format!(" ({} muted)", counted(muted, "warning"))
-    } else {
-        String::new()
-    };
+    let muted =
+        if muted > 0 { format!(" ({} muted)", counted(muted, "warning")) } else { String::new() };
     let worst = findings.iter().min_by_key(|finding| finding.severity);
     let more = worst.map_or(String::new(), |worst| {
         format!("; run `sipgen explain {}` for details", worst.code)
@@ -110,11 +98,7 @@ fn write_finding(out: &mut ReportText, finding: &Finding, texts: &mut Texts<'_>)
         styled(style, format!("{word}[{}]", finding.code)),
         styled(STRONG, one_line(&finding.message))
     )?;
-    let excerpts_shown = if finding.places.len() <= STORY_QUOTED {
-        STORY_QUOTED
-    } else {
-        1
-    };
+    let excerpts_shown = if finding.places.len() <= STORY_QUOTED { STORY_QUOTED } else { 1 };
     let values = !finding.code.hides_value();
     let mut excerpts: Vec<Option<Excerpt>> = Vec::new();
     for (place, _) in finding.places.iter().take(PLACES_SHOWN) {
@@ -124,30 +108,13 @@ fn write_finding(out: &mut ReportText, finding: &Finding, texts: &mut Texts<'_>)
             None
         });
     }
-    let widest = excerpts
-        .iter()
-        .flatten()
-        .map(|excerpt| excerpt.line)
-        .max()
-        .unwrap_or_default();
+    let widest = excerpts.iter().flatten().map(|excerpt| excerpt.line).max().unwrap_or_default();
     let gutter = widest.to_string().len().max(GUTTER);
     for (index, ((place, what), excerpt)) in finding.places.iter().zip(excerpts).enumerate() {
         let position = texts.position(place).to_string();
-        let what = what
-            .as_ref()
-            .map_or(String::new(), |what| format!("  ({})", one_line(what)));
-        writeln!(
-            out,
-            "{:gutter$}{} {}{what}",
-            "",
-            styled(FAINT, "-->"),
-            one_line(&position)
-        )?;
-        let (mark, style) = if index == 0 {
-            ('^', style)
-        } else {
-            ('-', FAINT)
-        };
+        let what = what.as_ref().map_or(String::new(), |what| format!("  ({})", one_line(what)));
+        writeln!(out, "{:gutter$}{} {}{what}", "", styled(FAINT, "-->"), one_line(&position))?;
+        let (mark, style) = if index == 0 { ('^', style) } else { ('-', FAINT) };
         if let Some(excerpt) = excerpt {
             excerpt::write(out, &excerpt, gutter, mark, style)?;
         }
@@ -161,20 +128,9 @@ fn write_finding(out: &mut ReportText, finding: &Finding, texts: &mut Texts<'_>)
             finding.places.len() - PLACES_SHOWN
         )?;
     }
-    for (index, line) in finding
-        .help
-        .iter()
-        .flat_map(|help| help.lines())
-        .enumerate()
-    {
+    for (index, line) in finding.help.iter().flat_map(|help| help.lines()).enumerate() {
         let word = if index == 0 { "help:" } else { "     " };
-        writeln!(
-            out,
-            "{:GUTTER$}{} {}",
-            "",
-            styled(FAINT, word),
-            one_line(line)
-        )?;
+        writeln!(out, "{:GUTTER$}{} {}", "", styled(FAINT, word), one_line(line))?;
     }
     writeln!(out)
 }

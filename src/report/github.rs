@@ -16,14 +16,10 @@ pub fn github(CiResults(results): &CiResults) -> ReportDocument {
     let mut out = String::new();
     let mut left_out = Vec::new();
     for (severity, command) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
-        let same_severity: Vec<&LocatedFinding> = results
-            .iter()
-            .filter(|result| result.severity == severity)
-            .collect();
+        let same_severity: Vec<&LocatedFinding> =
+            results.iter().filter(|result| result.severity == severity).collect();
         for result in same_severity.iter().take(ANNOTATIONS_KEPT) {
-            let RepoPosition {
-                path, line, column, ..
-            } = &result.place;
+            let RepoPosition { path, line, column, .. } = &result.place;
             let mut properties = format!("file={}", property(path));
             for (name, number) in [("line", line), ("col", column)] {
                 // Writing to a String cannot fail.
@@ -33,10 +29,8 @@ pub fn github(CiResults(results): &CiResults) -> ReportDocument {
             let _ = writeln!(out, "::{command} {properties}::{}", data(&text(result)));
         }
         if same_severity.len() > ANNOTATIONS_KEPT {
-            left_out.push(counted(
-                same_severity.len() - ANNOTATIONS_KEPT,
-                &format!("more {command}"),
-            ));
+            left_out
+                .push(counted(same_severity.len() - ANNOTATIONS_KEPT, &format!("more {command}")));
         }
     }
     if !left_out.is_empty() {
@@ -54,16 +48,11 @@ fn text(result: &LocatedFinding) -> String {
     let mut lines = vec![result.message.clone()];
     for (RepoPosition { path, line, .. }, what) in &result.story {
         let line = line.map_or(String::new(), |line| format!(":{line}"));
-        let what = what
-            .as_ref()
-            .map_or(String::new(), |what| format!(" ({what})"));
+        let what = what.as_ref().map_or(String::new(), |what| format!(" ({what})"));
         lines.push(one_line(&format!("  {path}{line}{what}")));
     }
     if result.more_places > 0 {
-        lines.push(format!(
-            "  and {}",
-            counted(result.more_places, "more place")
-        ));
+        lines.push(format!("  and {}", counted(result.more_places, "more place")));
     }
     lines.extend(result.help.iter().cloned());
     lines.join("\n")
@@ -78,9 +67,7 @@ fn data(text: &str) -> String {
 
 /// Escapes a property of a workflow command.
 fn property(text: &str) -> String {
-    data(&one_line(text))
-        .replace(':', "%3A")
-        .replace(',', "%2C")
+    data(&one_line(text)).replace(':', "%3A").replace(',', "%2C")
 }
 
 #[cfg(test)]
@@ -89,13 +76,7 @@ mod tests {
 
     #[test]
     fn no_text_can_end_the_command_that_it_stands_in() {
-        assert_eq!(
-            property("a,line=1::b\r\n%0A"),
-            "a%2Cline=1%3A%3Ab\\r\\n%250A"
-        );
-        assert_eq!(
-            data("50%\n::error::no\u{1b}[2J"),
-            "50%25%0A::error::no\\u{1b}[2J"
-        );
+        assert_eq!(property("a,line=1::b\r\n%0A"), "a%2Cline=1%3A%3Ab\\r\\n%250A");
+        assert_eq!(data("50%\n::error::no\u{1b}[2J"), "50%25%0A::error::no\\u{1b}[2J");
     }
 }

@@ -38,11 +38,7 @@ fn description(result: &LocatedFinding) -> String {
     if description.chars().count() <= DESCRIPTION_SHOWN {
         return description;
     }
-    description
-        .chars()
-        .take(DESCRIPTION_SHOWN - 1)
-        .chain(['…'])
-        .collect()
+    description.chars().take(DESCRIPTION_SHOWN - 1).chain(['…']).collect()
 }
 
 fn severity(result: &LocatedFinding) -> &'static str {

@@ -16,10 +16,7 @@ pub fn explain_hardware(known: &HostHardware) -> ReportText {
 
 fn write_hardware(
     out: &mut ReportText,
-    HostHardware {
-        boot_mac_address,
-        found,
-    }: &HostHardware,
+    HostHardware { boot_mac_address, found }: &HostHardware,
 ) -> fmt::Result {
     let mut rows: Vec<(&str, String)> = Vec::new();
     rows.extend(boot_mac_address.iter().map(|mac| ("boot MAC", mac.clone())));
@@ -29,14 +26,8 @@ fn write_hardware(
     if rows.is_empty() {
         return Ok(());
     }
-    let source = found
-        .as_ref()
-        .map_or(String::new(), |found| format!(", from {}", found.source));
-    writeln!(
-        out,
-        "  {}",
-        styled(STRONG, format_args!("hardware{source}"))
-    )?;
+    let source = found.as_ref().map_or(String::new(), |found| format!(", from {}", found.source));
+    writeln!(out, "  {}", styled(STRONG, format_args!("hardware{source}")))?;
     for (what, text) in rows {
         writeln!(out, "    {what:10}  {}", one_line(&text))?;
     }
@@ -44,47 +35,19 @@ fn write_hardware(
 }
 
 fn hardware_rows(hardware: &Hardware) -> Vec<(&'static str, String)> {
-    let Hardware {
-        cpu,
-        ram_mebibytes,
-        hostname,
-        nics,
-        storage,
-        system_vendor,
-    } = hardware;
+    let Hardware { cpu, ram_mebibytes, hostname, nics, storage, system_vendor } = hardware;
     let mut rows = Vec::new();
     let mut add = |what, parts: Vec<Option<String>>| {
-        let parts: Vec<String> = parts
-            .into_iter()
-            .flatten()
-            .filter(|part| !part.is_empty())
-            .collect();
+        let parts: Vec<String> =
+            parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
         if !parts.is_empty() {
             rows.push((what, parts.join("  ")));
         }
     };
-    add(
-        "CPU",
-        vec![
-            cpu.count.map(|count| count.to_string()),
-            cpu.arch.clone(),
-            cpu.model.clone(),
-        ],
-    );
+    add("CPU", vec![cpu.count.map(|count| count.to_string()), cpu.arch.clone(), cpu.model.clone()]);
     add("memory", vec![ram_mebibytes.map(memory)]);
-    for Nic {
-        name,
-        mac,
-        ip,
-        model,
-        vendor,
-        speed_gbps,
-        pxe,
-    } in nics
-    {
-        let speed = speed_gbps
-            .filter(|speed| *speed > 0)
-            .map(|speed| format!("{speed} Gbit/s"));
+    for Nic { name, mac, ip, model, vendor, speed_gbps, pxe } in nics {
+        let speed = speed_gbps.filter(|speed| *speed > 0).map(|speed| format!("{speed} Gbit/s"));
         let boots = pxe.then(|| "PXE".to_owned());
         add(
             "NIC",
@@ -99,30 +62,14 @@ fn hardware_rows(hardware: &Hardware) -> Vec<(&'static str, String)> {
             ],
         );
     }
-    for Storage {
-        name,
-        kind,
-        size_bytes,
-        model,
-        vendor,
-    } in storage
-    {
+    for Storage { name, kind, size_bytes, model, vendor } in storage {
         add(
             "disk",
-            vec![
-                name.clone(),
-                size_bytes.map(size),
-                kind.clone(),
-                vendor.clone(),
-                model.clone(),
-            ],
+            vec![name.clone(), size_bytes.map(size), kind.clone(), vendor.clone(), model.clone()],
         );
     }
-    let made = [
-        &system_vendor.manufacturer,
-        &system_vendor.product_name,
-        &system_vendor.serial_number,
-    ];
+    let made =
+        [&system_vendor.manufacturer, &system_vendor.product_name, &system_vendor.serial_number];
     add("system", made.into_iter().cloned().collect());
     add("hostname", vec![hostname.clone()]);
     rows

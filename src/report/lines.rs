@@ -61,10 +61,7 @@ impl DiffSink for String {
 /// Formats changes as a unified diff for `git apply`.
 pub fn diff(changes: &OutputChanges) -> ReportText {
     let mut out = ReportText::default();
-    changes
-        .files
-        .iter()
-        .for_each(|(path, change)| write_diff(&mut out, path, change.texts()));
+    changes.files.iter().for_each(|(path, change)| write_diff(&mut out, path, change.texts()));
     out
 }
 
@@ -73,10 +70,7 @@ pub(super) fn by_file(changes: &OutputChanges) -> Vec<FileLines> {
     let file = |(path, change): (&Utf8PathBuf, &Change)| {
         let mut diff = String::new();
         write_diff(&mut diff, path, change.texts());
-        FileLines {
-            file: path.to_string(),
-            diff,
-        }
+        FileLines { file: path.to_string(), diff }
     };
     changes.files.iter().map(file).collect()
 }
@@ -101,9 +95,7 @@ fn write_diff<'a>(
     };
     // Lines are cut as git cuts them: a carriage return alone ends none.
     let lines = |text: Option<&'a str>| {
-        text.unwrap_or_default()
-            .split_inclusive('\n')
-            .collect::<Vec<&str>>()
+        text.unwrap_or_default().split_inclusive('\n').collect::<Vec<&str>>()
     };
     let (old, new) = (lines(before), lines(after));
     // A file written by a user may hold a Secret next to the change.
@@ -119,12 +111,7 @@ fn write_diff<'a>(
             .is_some_and(|(text, (start, at))| is_of_secret(text, start..start + old[at].len()))
     };
     let diff = TextDiff::from_slices(&old, &new);
-    for (index, hunk) in diff
-        .unified_diff()
-        .context_radius(CONTEXT)
-        .iter_hunks()
-        .enumerate()
-    {
+    for (index, hunk) in diff.unified_diff().context_radius(CONTEXT).iter_hunks().enumerate() {
         if index == 0 {
             out.head(STRONG, &format!("--- {}", name("a", before)));
             out.head(STRONG, &format!("+++ {}", name("b", after)));
@@ -138,15 +125,7 @@ fn write_diff<'a>(
             };
             let line = change.value();
             let shown = line.strip_suffix('\n').unwrap_or(line);
-            out.line(
-                style,
-                sign,
-                if is_secret(change.old_index()) {
-                    "…"
-                } else {
-                    shown
-                },
-            );
+            out.line(style, sign, if is_secret(change.old_index()) { "…" } else { shown });
             if !line.ends_with('\n') {
                 out.head(Style::new(), "\\ No newline at end of file");
             }
@@ -156,10 +135,7 @@ fn write_diff<'a>(
 
 /// Quotes and escapes a path as git does, if it has special or hidden characters.
 fn quoted(name: &str) -> String {
-    if !name
-        .chars()
-        .any(|c| is_hidden(c) || matches!(c, '"' | '\\'))
-    {
+    if !name.chars().any(|c| is_hidden(c) || matches!(c, '"' | '\\')) {
         return name.to_owned();
     }
     let mut quoted = String::from('"');

@@ -44,12 +44,7 @@ const WIDTH: usize = 110;
 
 /// Renders a comparison as a pull request comment of at most 65,000 characters.
 pub fn markdown(comparison: &DiffReport) -> ReportText {
-    written(
-        &format!("{MARKER}\n## sipgen: {}\n\n", heading(comparison)),
-        comparison,
-        1,
-    )
-    .into()
+    written(&format!("{MARKER}\n## sipgen: {}\n\n", heading(comparison)), comparison, 1).into()
 }
 
 /// Renders comparisons of several sites, which share the length limit.
@@ -68,24 +63,15 @@ pub fn markdown_of_sites(sites: &[(&str, &DiffReport)]) -> ReportText {
 
 /// Renders a comparison with `1 / shares` of the length limit.
 fn written(head: &str, comparison: &DiffReport, shares: usize) -> String {
-    let mut page = MarkdownComment {
-        text: head.to_owned(),
-        left_out: Vec::new(),
-        shares,
-    };
-    let (errors, warnings): (Vec<&Problem>, Vec<&Problem>) = comparison
-        .findings
-        .iter()
-        .partition(|problem| problem.severity == ProblemSeverity::Error);
+    let mut page = MarkdownComment { text: head.to_owned(), left_out: Vec::new(), shares };
+    let (errors, warnings): (Vec<&Problem>, Vec<&Problem>) =
+        comparison.findings.iter().partition(|problem| problem.severity == ProblemSeverity::Error);
     for note in &comparison.notes {
         page.push(&format!("{}\n\n", one_line(note)), ERRORS_UNTIL);
     }
     page.errors(&errors);
     for change in &comparison.open_changes {
-        page.push(
-            &claims::as_markdown(change, &|name| code(name)),
-            DANGERS_UNTIL,
-        );
+        page.push(&claims::as_markdown(change, &|name| code(name)), DANGERS_UNTIL);
     }
     if let Some(review) = &comparison.review {
         page.dangers(&review.dangers);
@@ -113,16 +99,10 @@ fn heading(comparison: &DiffReport) -> String {
     if errors > 0 {
         parts.push(counted(errors, "error"));
     }
-    let dependent = comparison
-        .open_changes
-        .iter()
-        .filter(|change| !change.is_independent())
-        .count();
+    let dependent =
+        comparison.open_changes.iter().filter(|change| !change.is_independent()).count();
     if dependent > 0 {
-        parts.push(format!(
-            "conflicts with {}",
-            counted(dependent, "open change")
-        ));
+        parts.push(format!("conflicts with {}", counted(dependent, "open change")));
     }
     if let Some(review) = &comparison.review {
         if !review.dangers.is_empty() {
@@ -136,10 +116,8 @@ fn heading(comparison: &DiffReport) -> String {
                 if clusters == 1 { "changes" } else { "change" }
             ));
         } else if review.totals.files.all() > 0 {
-            parts.push(format!(
-                "{} shared by clusters",
-                counted(review.totals.files.all(), "file")
-            ));
+            parts
+                .push(format!("{} shared by clusters", counted(review.totals.files.all(), "file")));
         }
     }
     if comparison.brought.is_some() {
@@ -148,25 +126,15 @@ fn heading(comparison: &DiffReport) -> String {
     if let Some(stale) = comparison.stale {
         parts.push(counted(stale.files, "stale file"));
     }
-    if parts.is_empty() {
-        "no changes".to_owned()
-    } else {
-        parts.join(", ")
-    }
+    if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") }
 }
 
 /// Sorts clusters: those with dangers come first.
 fn worst_first(review: &Review) -> Vec<&ClusterReview> {
-    let dangers: Vec<&ClusterKey> = review
-        .dangers
-        .iter()
-        .filter_map(|danger| endangered(&danger.harm))
-        .collect();
+    let dangers: Vec<&ClusterKey> =
+        review.dangers.iter().filter_map(|danger| endangered(&danger.harm)).collect();
     let rank = |cluster: &&ClusterReview| {
-        dangers
-            .iter()
-            .position(|endangered| **endangered == cluster.cluster)
-            .unwrap_or(usize::MAX)
+        dangers.iter().position(|endangered| **endangered == cluster.cluster).unwrap_or(usize::MAX)
     };
     let mut clusters: Vec<&ClusterReview> = review.clusters.iter().collect();
     clusters.sort_by_cached_key(rank);
@@ -244,13 +212,9 @@ impl MarkdownComment {
     }
 
     fn errors(&mut self, errors: &[&Problem]) {
-        let parts: Vec<String> = errors
-            .iter()
-            .map(|error| fenced("text", &described(error)))
-            .collect();
-        self.push_all("", &parts, "", ERRORS_UNTIL, |count| {
-            counted(count, "error")
-        });
+        let parts: Vec<String> =
+            errors.iter().map(|error| fenced("text", &described(error))).collect();
+        self.push_all("", &parts, "", ERRORS_UNTIL, |count| counted(count, "error"));
     }
 
     fn dangers(&mut self, dangers: &[Danger]) {
@@ -264,10 +228,8 @@ impl MarkdownComment {
             .iter()
             .map(|danger| format!("- {}\n", danger.message_with(|name| code(name))))
             .collect();
-        let head = format!(
-            "<details><summary>{}</summary>\n\n",
-            counted(folded.len(), "more danger")
-        );
+        let head =
+            format!("<details><summary>{}</summary>\n\n", counted(folded.len(), "more danger"));
         self.push_all(&head, &folded, "\n</details>\n\n", DANGERS_UNTIL, |count| {
             counted(count, "danger")
         });
@@ -291,10 +253,7 @@ impl MarkdownComment {
         let rows: Vec<String> = clusters.iter().map(|cluster| row(cluster)).collect();
         let (before, behind) = if rows.len() > ROWS_OPEN {
             let summary = counted(rows.len(), "cluster");
-            (
-                format!("<details><summary>{summary}</summary>\n\n"),
-                "\n</details>\n\n",
-            )
+            (format!("<details><summary>{summary}</summary>\n\n"), "\n</details>\n\n")
         } else {
             (String::new(), "\n")
         };
@@ -305,18 +264,11 @@ impl MarkdownComment {
     }
 
     fn clusters(&mut self, clusters: &[&ClusterReview]) {
-        let open = if clusters.len() <= CLUSTERS_OPEN {
-            " open"
-        } else {
-            ""
-        };
+        let open = if clusters.len() <= CLUSTERS_OPEN { " open" } else { "" };
         let details = clusters.iter().map(|cluster| {
             let kind = phrases::kind(cluster.kind);
-            let summary = format!(
-                "<code>{}</code>{kind} {}",
-                cluster.cluster,
-                phrases::state(cluster.state)
-            );
+            let summary =
+                format!("<code>{}</code>{kind} {}", cluster.cluster, phrases::state(cluster.state));
             let block = block(&phrases::lines(cluster, &name));
             format!("<details{open}><summary>{summary}</summary>\n\n{block}</details>\n\n")
         });
@@ -343,8 +295,7 @@ impl MarkdownComment {
     fn brought(&mut self, brought: &Review) {
         let head = format!("### {}\n\n", phrases::BROUGHT);
         if !self.push(&head, DETAILS_UNTIL) {
-            self.left_out
-                .push("changes not generated in the base".to_owned());
+            self.left_out.push("changes not generated in the base".to_owned());
             return;
         }
         let clusters = worst_first(brought);
@@ -355,24 +306,16 @@ impl MarkdownComment {
     }
 
     fn warnings(&mut self, warnings: &[&Problem]) {
-        let parts: Vec<String> = warnings
-            .iter()
-            .map(|warning| fenced("text", &described(warning)))
-            .collect();
-        let head = format!(
-            "<details><summary>{}</summary>\n\n",
-            counted(parts.len(), "warning")
-        );
+        let parts: Vec<String> =
+            warnings.iter().map(|warning| fenced("text", &described(warning))).collect();
+        let head = format!("<details><summary>{}</summary>\n\n", counted(parts.len(), "warning"));
         self.push_all(&head, &parts, "</details>\n\n", WARNINGS_UNTIL, |count| {
             counted(count, "warning")
         });
     }
 
     fn lines(&mut self, files: &[FileLines]) {
-        let parts: Vec<String> = files
-            .iter()
-            .map(|file| fenced("diff", &file.diff))
-            .collect();
+        let parts: Vec<String> = files.iter().map(|file| fenced("diff", &file.diff)).collect();
         let head = format!(
             "<details><summary>Line by line: {}</summary>\n\n",
             counted(parts.len(), "file")
@@ -403,21 +346,13 @@ fn row(cluster: &ClusterReview) -> String {
         FileState::Deleted => "**deleted**",
         other => phrases::state(other),
     };
-    format!(
-        "| {} | {state} | {} |\n",
-        code(&cluster.cluster),
-        does(cluster)
-    )
+    format!("| {} | {state} | {} |\n", code(&cluster.cluster), does(cluster))
 }
 
 /// Summarizes a cluster's changes, such as `adds 4 hosts, creates 4 services`.
 fn does(cluster: &ClusterReview) -> String {
     let deeds = phrases::deeds(&[cluster]);
-    deeds
-        .iter()
-        .map(|deed| format!("{} {}", deed.does, deed.what))
-        .collect::<Vec<_>>()
-        .join(", ")
+    deeds.iter().map(|deed| format!("{} {}", deed.does, deed.what)).collect::<Vec<_>>().join(", ")
 }
 
 /// Formats lines as a diff block, which GitHub and GitLab colour.
@@ -445,36 +380,16 @@ fn block(lines: &[DiffLine]) -> String {
 
 /// Formats a problem as text.
 fn described(problem: &Problem) -> String {
-    let Problem {
-        code,
-        severity,
-        message,
-        help,
-        places,
-        ..
-    } = problem;
+    let Problem { code, severity, message, help, places, .. } = problem;
     let severity = match severity {
         ProblemSeverity::Error => "error",
         ProblemSeverity::Warning => "warning",
     };
     let mut text = format!("{severity}[{code}]: {}\n", one_line(message));
-    for ProblemPlace {
-        file,
-        line,
-        column,
-        what,
-        ..
-    } in places.iter().take(5)
-    {
-        let numbers: String = [line, column]
-            .into_iter()
-            .flatten()
-            .map(|number| format!(":{number}"))
-            .collect();
-        let what = what
-            .as_ref()
-            .map(|what| format!("  ({})", one_line(what)))
-            .unwrap_or_default();
+    for ProblemPlace { file, line, column, what, .. } in places.iter().take(5) {
+        let numbers: String =
+            [line, column].into_iter().flatten().map(|number| format!(":{number}")).collect();
+        let what = what.as_ref().map(|what| format!("  ({})", one_line(what))).unwrap_or_default();
         let _ = writeln!(text, "  --> {}{numbers}{what}", one_line(file));
     }
     for line in help.iter().flat_map(|help| help.lines()) {
@@ -524,8 +439,5 @@ fn name(name: &dyn Display) -> String {
 }
 
 fn longest_run(text: &str) -> usize {
-    text.split(|c| c != '`')
-        .map(str::len)
-        .max()
-        .unwrap_or_default()
+    text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
 }

@@ -92,11 +92,7 @@ pub use what_if::{WhatIf, consequences, consequences_as_markdown};
 
 /// Formats the heading of one of several sites.
 pub fn site(name: &str) -> ReportText {
-    format!(
-        "{}\n",
-        styled(STRONG, format_args!("site {}", one_line(name)))
-    )
-    .into()
+    format!("{}\n", styled(STRONG, format_args!("site {}", one_line(name)))).into()
 }
 
 /// Formats the heading of one of several sites as Markdown.
@@ -120,11 +116,7 @@ fn styled(style: Style, text: impl fmt::Display) -> String {
 
 /// Describes the requirements on spare hosts: `flavor=worker in metal3 with an address in oam`.
 fn spare_words(selector: &str, namespace: Option<&str>, interfaces: &[String]) -> String {
-    let selector = if selector.is_empty() {
-        "every host"
-    } else {
-        selector
-    };
+    let selector = if selector.is_empty() { "every host" } else { selector };
     let namespace = namespace.map(|namespace| format!(" in {namespace}"));
     let addressed = match interfaces {
         [] => String::new(),
@@ -142,18 +134,11 @@ fn one_line(text: &str) -> String {
 /// Formats the values that a template receives as a table.
 pub fn given(values: &[TemplateValue]) -> ReportText {
     let width = |of: fn(&TemplateValue) -> &str| {
-        values
-            .iter()
-            .map(|value| of(value).chars().count())
-            .max()
-            .unwrap_or_default()
+        values.iter().map(|value| of(value).chars().count()).max().unwrap_or_default()
     };
     let (name, kind) = (width(|value| &value.name), width(|value| &value.kind));
     let row = |value: &TemplateValue| {
-        format!(
-            "{:name$}  {:kind$}  {}\n",
-            value.name, value.kind, value.meaning
-        )
+        format!("{:name$}  {:kind$}  {}\n", value.name, value.kind, value.meaning)
     };
     values.iter().map(row).collect::<String>().into()
 }

@@ -90,20 +90,14 @@ pub fn page(
     let shown = by_severity.iter().take(FINDINGS_SHOWN).map(|finding| {
         let place = |(place, what): &(_, Option<String>)| {
             let position = texts.position(place).to_string();
-            what.as_ref()
-                .map_or(position.clone(), |what| format!("{position} ({what})"))
+            what.as_ref().map_or(position.clone(), |what| format!("{position} ({what})"))
         };
         PageFinding {
             code: finding.code.id(),
             error: finding.severity == Severity::Error,
             message: &finding.message,
             help: finding.help.as_deref(),
-            places: finding
-                .places
-                .iter()
-                .take(PLACES_SHOWN)
-                .map(place)
-                .collect(),
+            places: finding.places.iter().take(PLACES_SHOWN).map(place).collect(),
         }
     });
     let page_findings: Vec<PageFinding<'_>> = shown.collect();
@@ -142,12 +136,7 @@ fn filled(template: &str, values: &[(&str, &str)]) -> String {
     while let Some((before, behind)) = rest.split_once("{{") {
         out.push_str(before);
         let (name, behind) = behind.split_once("}}").unwrap_or((behind, ""));
-        out.extend(
-            values
-                .iter()
-                .find(|(other, _)| *other == name)
-                .map(|(_, value)| *value),
-        );
+        out.extend(values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value));
         rest = behind;
     }
     out + rest
@@ -194,19 +183,13 @@ mod tests {
 
         let embedded = as_text_of_a_script(&json);
 
-        assert!(
-            embedded.is_ascii() && !embedded.contains(['<', '>', '&']),
-            "{embedded}"
-        );
+        assert!(embedded.is_ascii() && !embedded.contains(['<', '>', '&']), "{embedded}");
         assert_eq!(serde_json::from_str::<String>(&embedded).unwrap(), name);
     }
 
     #[test]
     fn a_value_that_looks_like_a_placeholder_stays_as_it_is() {
-        assert_eq!(
-            filled("a {{x}} b {{y}} c", &[("x", "{{y}}"), ("y", "2")]),
-            "a {{y}} b 2 c"
-        );
+        assert_eq!(filled("a {{x}} b {{y}} c", &[("x", "{{y}}"), ("y", "2")]), "a {{y}} b 2 c");
     }
 
     /// One script has one scope.
@@ -233,9 +216,6 @@ mod tests {
             "import { a } from \"./a.js\";\nexport function b() { return a; }\n",
         ];
 
-        assert_eq!(
-            one_script(&modules),
-            "const a = 1;\nfunction b() { return a; }\n"
-        );
+        assert_eq!(one_script(&modules), "const a = 1;\nfunction b() { return a; }\n");
     }
 }

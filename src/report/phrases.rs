@@ -27,10 +27,7 @@ pub(super) struct DiffLine {
 
 impl DiffLine {
     fn new(state: FileState, text: impl Into<String>) -> Self {
-        Self {
-            sign: sign(state),
-            text: text.into(),
-        }
+        Self { sign: sign(state), text: text.into() }
     }
 }
 
@@ -47,11 +44,7 @@ pub(super) fn sign(state: FileState) -> char {
 
 /// Returns the suffix that names a cluster's kind; the usual kind has none.
 pub(super) fn kind(kind: ClusterKind) -> String {
-    if kind.descriptor().is_named_in_lists {
-        format!(" ({kind})")
-    } else {
-        String::new()
-    }
+    if kind.descriptor().is_named_in_lists { format!(" ({kind})") } else { String::new() }
 }
 
 pub(super) fn state(state: FileState) -> &'static str {
@@ -75,16 +68,9 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
             format!("service {}{effect}", name(&service.service)),
         ));
     }
-    lines.extend(
-        cluster
-            .installer
-            .iter()
-            .map(|change| installer(change, name)),
-    );
-    let endpoints = cluster
-        .endpoints
-        .iter()
-        .filter(|change| !is_redundant(change, &cluster.endpoints));
+    lines.extend(cluster.installer.iter().map(|change| installer(change, name)));
+    let endpoints =
+        cluster.endpoints.iter().filter(|change| !is_redundant(change, &cluster.endpoints));
     lines.extend(endpoints.map(|change| endpoint(change, name)));
     if lines.is_empty() {
         let files = counted(cluster.files.all(), "file");
@@ -130,10 +116,7 @@ pub(super) fn upgrade(cluster: &ClusterReview, name: Name<'_>) -> Option<String>
 
 /// Describes the changed aspects of a service, and whether its pods restart.
 fn effect(service: &ServiceChange, whose: &str) -> String {
-    let aspects = service
-        .aspects
-        .iter()
-        .map(|aspect| aspect_in_words(*aspect));
+    let aspects = service.aspects.iter().map(|aspect| aspect_in_words(*aspect));
     let aspects = match aspects.collect::<Vec<&str>>().as_slice() {
         [] => "only comments".to_owned(),
         aspects => aspects.join(", "),
@@ -149,24 +132,13 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
     let hosts = &cluster.hosts;
     let mut lines = Vec::new();
     let ways = [(false, ""), (true, ", by existing labels")];
-    for (of, (adopted, what)) in Role::ALL
-        .into_iter()
-        .flat_map(|role| ways.map(|way| (role, way)))
+    for (of, (adopted, what)) in Role::ALL.into_iter().flat_map(|role| ways.map(|way| (role, way)))
     {
-        let added = hosts
-            .added
-            .iter()
-            .filter(|added| added.part.role == of && added.adopted == adopted);
+        let added =
+            hosts.added.iter().filter(|added| added.part.role == of && added.adopted == adopted);
         for (group, added) in by_role(added.map(|added| (&added.part, &added.host))) {
-            let what = if added.len() == 1 {
-                what
-            } else {
-                &what.replace("it has", "they have")
-            };
-            lines.push(DiffLine::new(
-                FileState::Created,
-                listed(group, &added, what, name),
-            ));
+            let what = if added.len() == 1 { what } else { &what.replace("it has", "they have") };
+            lines.push(DiffLine::new(FileState::Created, listed(group, &added, what, name)));
         }
     }
     for moved in &hosts.from_others {
@@ -179,11 +151,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
     }
     for ReplacedHost { given_back, by, .. } in &hosts.replaced {
         let host = host_of(&given_back.part, &given_back.host, name);
-        let text = format!(
-            "{host} is replaced by {}{}",
-            name(by),
-            remarks(given_back, name)
-        );
+        let text = format!("{host} is replaced by {}{}", name(by), remarks(given_back, name));
         lines.push(DiffLine::new(FileState::Changed, text));
     }
     for changed in &hosts.with_another_role {
@@ -205,10 +173,8 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
         lines.push(DiffLine::new(FileState::Changed, text));
     }
     // Hosts without remarks share one line.
-    let (plain, remarkable): (Vec<&ReleasedHost>, Vec<&ReleasedHost>) = hosts
-        .given_back
-        .iter()
-        .partition(|host| host.reason.is_none() && host.consumer.is_none());
+    let (plain, remarkable): (Vec<&ReleasedHost>, Vec<&ReleasedHost>) =
+        hosts.given_back.iter().partition(|host| host.reason.is_none() && host.consumer.is_none());
     for role in Role::ALL {
         for given_back in remarkable.iter().filter(|host| host.part.role == role) {
             let host = host_of(&given_back.part, &given_back.host, name);
@@ -217,21 +183,16 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
                 format!("{host}{}", remarks(given_back, name)),
             ));
         }
-        let plain = plain
-            .iter()
-            .filter(|host| host.part.role == role)
-            .map(|host| (&host.part, &host.host));
+        let plain =
+            plain.iter().filter(|host| host.part.role == role).map(|host| (&host.part, &host.host));
         let plain = by_role(plain).into_iter();
         lines.extend(plain.map(|(group, hosts)| {
             DiffLine::new(FileState::Deleted, listed(group, &hosts, "", name))
         }));
     }
     for moved in &hosts.to_others {
-        let text = format!(
-            "{} moves to {}",
-            host_of(&moved.part, &moved.host, name),
-            name(&moved.other)
-        );
+        let text =
+            format!("{} moves to {}", host_of(&moved.part, &moved.host, name), name(&moved.other));
         lines.push(DiffLine::new(FileState::Deleted, text));
     }
     lines
@@ -260,10 +221,7 @@ fn by_role<'a>(
     by_role
         .values_mut()
         .for_each(|hosts| hosts.sort_by(|(a, _), (b, _)| natural(text(a), text(b))));
-    by_role
-        .into_iter()
-        .map(|((role, node_set, _), hosts)| ((role, node_set), hosts))
-        .collect()
+    by_role.into_iter().map(|((role, node_set, _), hosts)| ((role, node_set), hosts)).collect()
 }
 
 /// Formats hosts of a role: `2 Worker hosts: a/b, a/c`, or as machines: `2 Worker machines:
@@ -271,21 +229,13 @@ fn by_role<'a>(
 fn listed(group: HostGroup<'_>, hosts: &[NamedHost<'_>], what: &str, name: Name<'_>) -> String {
     let (role, node_set) = group;
     let of = node_set.map_or(String::new(), |set| format!(" of {}", name(set)));
-    let noun = if hosts.iter().any(|(node, _)| node.is_some()) {
-        "machine"
-    } else {
-        "host"
-    };
+    let noun = if hosts.iter().any(|(node, _)| node.is_some()) { "machine" } else { "host" };
     let named = hosts.iter().map(|(node, host)| match node {
         None => name(host),
         Some(node) => format!("{} on {}", name(node), name(host)),
     });
     let named: Vec<String> = named.collect();
-    format!(
-        "{}{of}{what}: {}",
-        counted(hosts.len(), &format!("{role} {noun}")),
-        named.join(", ")
-    )
+    format!("{}{of}{what}: {}", counted(hosts.len(), &format!("{role} {noun}")), named.join(", "))
 }
 
 /// Formats a host with its role: `Worker host a/b`, `Worker machine worker-1 on a/b`.
@@ -329,23 +279,13 @@ fn installer(change: &InstallerChange, name: Name<'_>) -> DiffLine {
         FileState::Deleted => format!("installer: Job {}", job(job_before)),
         FileState::Changed => {
             let aspects: Vec<&str> = aspects.iter().map(|aspect| aspect.word()).collect();
-            let aspects = if aspects.is_empty() {
-                "only comments".to_owned()
-            } else {
-                aspects.join(", ")
-            };
-            let what = if *scales {
-                "which adds workers"
-            } else {
-                "which runs on all machines"
-            };
+            let aspects =
+                if aspects.is_empty() { "only comments".to_owned() } else { aspects.join(", ") };
+            let what = if *scales { "which adds workers" } else { "which runs on all machines" };
             let jobs = format!("; Job {} -> {}, {what}", job(job_before), job(job_after));
             let begin = workloads("now run", begin_workloads);
             let end = workloads("no longer run", end_workloads);
-            format!(
-                "installer: {aspects}{begin}{end}{}",
-                if *runs { &jobs } else { "" }
-            )
+            format!("installer: {aspects}{begin}{end}{}", if *runs { &jobs } else { "" })
         }
     };
     DiffLine::new(*state, text)
@@ -358,16 +298,9 @@ fn remarks(host: &ReleasedHost, name: Name<'_>) -> String {
         ReleaseReason::Failed => "it has failed".to_owned(),
         ReleaseReason::Gone => "it is no longer in the inventory".to_owned(),
     });
-    let consumer = host
-        .consumer
-        .as_ref()
-        .map(|consumer| format!("{} uses it", name(consumer)));
+    let consumer = host.consumer.as_ref().map(|consumer| format!("{} uses it", name(consumer)));
     let remarks: Vec<String> = reason.into_iter().chain(consumer).collect();
-    if remarks.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", remarks.join("; "))
-    }
+    if remarks.is_empty() { String::new() } else { format!(": {}", remarks.join("; ")) }
 }
 
 fn aspect_in_words(aspect: Aspect) -> &'static str {
@@ -397,12 +330,7 @@ fn is_redundant(change: &EndpointChange, all: &[EndpointChange]) -> bool {
 }
 
 fn endpoint(change: &EndpointChange, name: Name<'_>) -> DiffLine {
-    let EndpointChange {
-        kind,
-        service,
-        before,
-        after,
-    } = change;
+    let EndpointChange { kind, service, before, after } = change;
     let what = match kind {
         EndpointKind::ControlPlane => "control-plane endpoint".to_owned(),
         EndpointKind::Issuer => "issuer".to_owned(),
@@ -456,11 +384,7 @@ pub(super) fn shared(shared: &SharedChanges, name: Name<'_>) -> Vec<DiffLine> {
         ));
     }
     for released in &shared.released {
-        let by = released
-            .by
-            .as_ref()
-            .map(|by| format!(" by {}", name(by)))
-            .unwrap_or_default();
+        let by = released.by.as_ref().map(|by| format!(" by {}", name(by))).unwrap_or_default();
         lines.push(DiffLine::new(
             FileState::Created,
             format!("host {} is released{by}", name(&released.host)),
@@ -502,11 +426,7 @@ fn deed(
     count: usize,
     noun: &str,
 ) -> Option<ReportedAction> {
-    (count > 0).then(|| ReportedAction {
-        does,
-        imperative,
-        what: counted(count, noun),
-    })
+    (count > 0).then(|| ReportedAction { does, imperative, what: counted(count, noun) })
 }
 
 /// Lists what changes in clusters, as briefly as possible.
@@ -514,22 +434,9 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<ReportedAction> {
     let sum = |of: &dyn Fn(&ClusterReview) -> usize| {
         clusters.iter().map(|cluster| of(cluster)).sum::<usize>()
     };
-    let adopted = sum(&|cluster| {
-        cluster
-            .hosts
-            .added
-            .iter()
-            .filter(|added| added.adopted)
-            .count()
-    });
+    let adopted = sum(&|cluster| cluster.hosts.added.iter().filter(|added| added.adopted).count());
     let services = |state: FileState| {
-        sum(&|cluster| {
-            cluster
-                .services
-                .iter()
-                .filter(|of| of.state == state)
-                .count()
-        })
+        sum(&|cluster| cluster.services.iter().filter(|of| of.state == state).count())
     };
     let endpoints = |cluster: &ClusterReview| match cluster.state {
         // A cluster's endpoints are created and deleted with it.
@@ -537,43 +444,13 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<ReportedAction> {
         FileState::Changed => cluster.endpoints.len(),
     };
     let deeds = [
-        deed(
-            "runs",
-            "run",
-            sum(&|cluster| usize::from(runs_installer(cluster))),
-            "installer",
-        ),
-        deed(
-            "adds",
-            "add",
-            sum(&|cluster| cluster.hosts.added.len()) - adopted,
-            "host",
-        ),
+        deed("runs", "run", sum(&|cluster| usize::from(runs_installer(cluster))), "installer"),
+        deed("adds", "add", sum(&|cluster| cluster.hosts.added.len()) - adopted, "host"),
         deed("adopts", "adopt", adopted, "host"),
-        deed(
-            "replaces",
-            "replace",
-            sum(&|cluster| cluster.hosts.replaced.len()),
-            "host",
-        ),
-        deed(
-            "releases",
-            "release",
-            sum(&|cluster| cluster.hosts.given_back.len()),
-            "host",
-        ),
-        deed(
-            "takes over",
-            "take over",
-            sum(&|cluster| cluster.hosts.from_others.len()),
-            "host",
-        ),
-        deed(
-            "hands over",
-            "hand over",
-            sum(&|cluster| cluster.hosts.to_others.len()),
-            "host",
-        ),
+        deed("replaces", "replace", sum(&|cluster| cluster.hosts.replaced.len()), "host"),
+        deed("releases", "release", sum(&|cluster| cluster.hosts.given_back.len()), "host"),
+        deed("takes over", "take over", sum(&|cluster| cluster.hosts.from_others.len()), "host"),
+        deed("hands over", "hand over", sum(&|cluster| cluster.hosts.to_others.len()), "host"),
         deed(
             "changes the role of",
             "change the role of",
@@ -595,10 +472,7 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<ReportedAction> {
 }
 
 fn runs_installer(cluster: &ClusterReview) -> bool {
-    cluster
-        .installer
-        .as_ref()
-        .is_some_and(|installer| installer.runs)
+    cluster.installer.as_ref().is_some_and(|installer| installer.runs)
 }
 
 /// Formats the totals: clusters, hosts and services; files; and three remarks about hosts. Lines
@@ -617,14 +491,7 @@ pub(super) fn totals(totals: &Totals) -> [String; 5] {
         counts("service", &totals.services),
         with_counts(
             "installer",
-            &[(
-                totals.installers_run,
-                if totals.installers_run == 1 {
-                    "runs"
-                } else {
-                    "run"
-                },
-            )],
+            &[(totals.installers_run, if totals.installers_run == 1 { "runs" } else { "run" })],
         ),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -640,13 +507,7 @@ pub(super) fn totals(totals: &Totals) -> [String; 5] {
     };
     let added = added_of_unknown_use(totals).unwrap_or_default();
     let elsewhere = added_elsewhere(totals).unwrap_or_default();
-    [
-        parts.join("; "),
-        counts("file", &totals.files).unwrap_or_default(),
-        added,
-        elsewhere,
-        unknown,
-    ]
+    [parts.join("; "), counts("file", &totals.files).unwrap_or_default(), added, elsewhere, unknown]
 }
 
 /// Counts added hosts that Cluster API cannot claim, because they are in another namespace.
@@ -666,21 +527,14 @@ pub(super) fn added_of_unknown_use(totals: &Totals) -> Option<String> {
     let count = totals.hosts_added_of_unknown_use;
     let them = if count == 1 { "it" } else { "them" };
     (count > 0).then(|| {
-        format!(
-            "{} added: state unknown, no snapshot shows {them}",
-            counted(count, "host")
-        )
+        format!("{} added: state unknown, no snapshot shows {them}", counted(count, "host"))
     })
 }
 
 fn counts(noun: &str, counts: &ChangeCounts) -> Option<String> {
     with_counts(
         noun,
-        &[
-            (counts.created, "created"),
-            (counts.changed, "changed"),
-            (counts.deleted, "deleted"),
-        ],
+        &[(counts.created, "created"), (counts.changed, "changed"), (counts.deleted, "deleted")],
     )
 }
 
@@ -692,10 +546,8 @@ fn with_counts(noun: &str, counts: &[(usize, &str)]) -> Option<String> {
         [(count, what)] => Some(format!("{} {what}", counted(*count, noun))),
         several => {
             let all = several.iter().map(|(count, _)| count).sum();
-            let parts: Vec<String> = several
-                .iter()
-                .map(|(count, what)| format!("{count} {what}"))
-                .collect();
+            let parts: Vec<String> =
+                several.iter().map(|(count, what)| format!("{count} {what}")).collect();
             Some(format!("{}: {}", counted(all, noun), parts.join(", ")))
         }
     }

@@ -41,11 +41,8 @@ fn write_changes(out: &mut ReportText, review: &Review) -> fmt::Result {
     for cluster in &review.clusters {
         let sign = phrases::sign(cluster.state);
         let style = style_of(sign);
-        let gone_or_new = if cluster.state == FileState::Changed {
-            ""
-        } else {
-            phrases::state(cluster.state)
-        };
+        let gone_or_new =
+            if cluster.state == FileState::Changed { "" } else { phrases::state(cluster.state) };
         let kind = phrases::kind(cluster.kind);
         let head = format!("{}{kind} {gone_or_new}", styled(STRONG, &cluster.cluster));
         write!(out, "{} {}", styled(style, sign), head.trim_end())?;
@@ -64,10 +61,7 @@ fn write_changes(out: &mut ReportText, review: &Review) -> fmt::Result {
     if review.totals.files.all() == 0 {
         return writeln!(out, "no changes");
     }
-    for total in phrases::totals(&review.totals)
-        .iter()
-        .filter(|total| !total.is_empty())
-    {
+    for total in phrases::totals(&review.totals).iter().filter(|total| !total.is_empty()) {
         writeln!(out, "{}", styled(STRONG, total))?;
     }
     Ok(())
@@ -86,18 +80,9 @@ pub fn notes(difference: &Difference) -> ReportText {
 /// Writes the dangers and a blank line.
 fn write_dangers(out: &mut ReportText, review: &Review) -> fmt::Result {
     for danger in &review.dangers {
-        writeln!(
-            out,
-            "{} {}",
-            styled(ERROR, "danger:"),
-            one_line(&danger.message)
-        )?;
+        writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message))?;
     }
-    if review.dangers.is_empty() {
-        Ok(())
-    } else {
-        writeln!(out)
-    }
+    if review.dangers.is_empty() { Ok(()) } else { writeln!(out) }
 }
 
 fn write_lines(out: &mut ReportText, lines: &[DiffLine]) -> fmt::Result {
@@ -160,10 +145,7 @@ pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
         Some(node) => format!("{} as {}", plain(host), plain(node)),
     };
     let added = |adopted| {
-        let added = hosts
-            .added
-            .iter()
-            .filter(move |added| added.adopted == adopted);
+        let added = hosts.added.iter().filter(move |added| added.adopted == adopted);
         added.map(|added| of(&added.part, &added.host))
     };
     list("adds", added(false).collect());
@@ -173,43 +155,16 @@ pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
         .iter()
         .map(|of| format!("{} by {}", plain(&of.given_back.host), plain(&of.by)));
     list("replaces", replaced.collect());
-    list(
-        "releases",
-        hosts
-            .given_back
-            .iter()
-            .map(|given_back| plain(&given_back.host))
-            .collect(),
-    );
-    list(
-        "takes over",
-        hosts
-            .from_others
-            .iter()
-            .map(|moved| plain(&moved.host))
-            .collect(),
-    );
-    list(
-        "hands over",
-        hosts
-            .to_others
-            .iter()
-            .map(|moved| plain(&moved.host))
-            .collect(),
-    );
+    list("releases", hosts.given_back.iter().map(|given_back| plain(&given_back.host)).collect());
+    list("takes over", hosts.from_others.iter().map(|moved| plain(&moved.host)).collect());
+    list("hands over", hosts.to_others.iter().map(|moved| plain(&moved.host)).collect());
     list(
         "changes the role of",
-        hosts
-            .with_another_role()
-            .map(|changed| plain(&changed.host))
-            .collect(),
+        hosts.with_another_role().map(|changed| plain(&changed.host)).collect(),
     );
     list(
         "renames the machine on",
-        hosts
-            .with_another_name()
-            .map(|changed| plain(&changed.host))
-            .collect(),
+        hosts.with_another_name().map(|changed| plain(&changed.host)).collect(),
     );
     (!parts.is_empty())
         .then(|| format!("{} {}", styled(STRONG, &cluster.cluster), parts.join("; ")))

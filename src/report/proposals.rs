@@ -38,8 +38,7 @@ impl ExistingInputs {
         for run in runs {
             let standings = host_state::host_standings(&run.site, &run.plan);
             let free = |standing: &&HostStanding| standing.state == HostState::Free;
-            all.not_opted_in
-                .extend(run.site.clusters_not_opted_in().cloned());
+            all.not_opted_in.extend(run.site.clusters_not_opted_in().cloned());
             all.requests += run.site.clusters.len();
             all.hosts += run.site.inventory.hosts.len();
             all.free += standings.iter().filter(free).count();
@@ -64,11 +63,8 @@ fn write_proposals(
     inputs: Option<ExistingInputs>,
 ) -> fmt::Result {
     let written = inputs.is_some();
-    let width = proposals
-        .iter()
-        .map(|proposal| proposal.path.as_str().len())
-        .max()
-        .unwrap_or_default();
+    let width =
+        proposals.iter().map(|proposal| proposal.path.as_str().len()).max().unwrap_or_default();
     for Proposal { path, note, action } in proposals {
         let (style, verb) = match action {
             FileAction::Create(_) if written => (DONE, "created"),
@@ -86,26 +82,14 @@ fn write_proposals(
             }
             FileAction::Create(_) => note.clone(),
         };
-        writeln!(
-            out,
-            "{verb}  {:<width$}  {}",
-            path.as_str(),
-            one_line(&note)
-        )?;
+        writeln!(out, "{verb}  {:<width$}  {}", path.as_str(), one_line(&note))?;
     }
     for Proposal { path, action, .. } in proposals {
         if let FileAction::Add { lines, place } = action {
             writeln!(out)?;
-            writeln!(
-                out,
-                "{}",
-                styled(STRONG, format_args!("Add to {path}, {place}:"))
-            )?;
+            writeln!(out, "{}", styled(STRONG, format_args!("Add to {path}, {place}:")))?;
             writeln!(out)?;
-            lines
-                .trim_end()
-                .lines()
-                .try_for_each(|line| writeln!(out, "{line}"))?;
+            lines.trim_end().lines().try_for_each(|line| writeln!(out, "{line}"))?;
         }
     }
     match inputs {
@@ -125,13 +109,7 @@ fn write_next_steps(
     proposals: &[Proposal],
     inputs: ExistingInputs,
 ) -> fmt::Result {
-    let ExistingInputs {
-        requests,
-        hosts,
-        free,
-        not_opted_in,
-        errors,
-    } = inputs;
+    let ExistingInputs { requests, hosts, free, not_opted_in, errors } = inputs;
     writeln!(out)?;
     writeln!(
         out,
@@ -144,17 +122,11 @@ fn write_next_steps(
         _ => false,
     });
     let mut steps = Vec::new();
-    if proposals
-        .iter()
-        .any(|proposal| matches!(proposal.action, FileAction::Add { .. }))
-    {
+    if proposals.iter().any(|proposal| matches!(proposal.action, FileAction::Add { .. })) {
         steps.push("Add the lines above.".to_owned());
     }
     steps.extend(jobs.map(|jobs| {
-        format!(
-            "Set {INSTALLED_FROM} in {}, the source from which CI installs sipgen.",
-            jobs.path
-        )
+        format!("Set {INSTALLED_FROM} in {}, the source from which CI installs sipgen.", jobs.path)
     }));
     if proposals.iter().any(is_new) {
         steps.push("Run `pre-commit install` to enable the hook.".to_owned());
@@ -177,10 +149,7 @@ fn write_next_steps(
         );
     }
     if errors > 0 {
-        steps.push(format!(
-            "Run `sipgen validate`, and fix {}.",
-            counted(errors, "error")
-        ));
+        steps.push(format!("Run `sipgen validate`, and fix {}.", counted(errors, "error")));
     }
     steps.push("Run `sipgen generate`, and review its messages and files.".to_owned());
     steps.push(

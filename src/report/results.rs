@@ -57,9 +57,7 @@ impl CiResults {
         let mut texts = Texts::new(files);
         let mut known = HashMap::new();
         Self(
-            all.into_iter()
-                .map(|finding| locate(finding, &mut texts, below, &mut known))
-                .collect(),
+            all.into_iter().map(|finding| locate(finding, &mut texts, below, &mut known)).collect(),
         )
     }
 }
@@ -71,18 +69,8 @@ fn locate(
     known: &mut HashMap<String, usize>,
 ) -> LocatedFinding {
     let mut spot = |place| {
-        let Position {
-            file,
-            line,
-            column,
-            end_column,
-        } = texts.position(place);
-        RepoPosition {
-            path: path(below, &file),
-            line,
-            column,
-            end_column,
-        }
+        let Position { file, line, column, end_column } = texts.position(place);
+        RepoPosition { path: path(below, &file), line, column, end_column }
     };
     let mut places = finding.places.iter();
     // Forges show only results in files, so run-wide findings are placed in sipgen.yaml.
@@ -92,9 +80,7 @@ fn locate(
         column: None,
         end_column: None,
     };
-    let place = places
-        .next()
-        .map_or_else(whole_repo, |(place, _)| spot(place));
+    let place = places.next().map_or_else(whole_repo, |(place, _)| spot(place));
     let story = places
         .by_ref()
         .take(PLACES_SHOWN)
@@ -106,21 +92,12 @@ fn locate(
     let ordinal = known.entry(identity.clone()).or_default();
     *ordinal += 1;
     let digest = Sha256::digest(format!("{identity}\0{ordinal}"));
-    let fingerprint = digest
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let fingerprint = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     LocatedFinding {
         code: finding.code,
         severity: finding.severity,
         message,
-        help: finding
-            .help
-            .iter()
-            .flat_map(|help| help.lines())
-            .map(one_line)
-            .collect(),
+        help: finding.help.iter().flat_map(|help| help.lines()).map(one_line).collect(),
         place,
         story,
         more_places: places.len(),
@@ -130,11 +107,7 @@ fn locate(
 
 fn path(below: &Utf8Path, file: &Utf8Path) -> String {
     // Joining with an empty path would leave a slash.
-    if below.as_str().is_empty() {
-        file.to_string()
-    } else {
-        below.join(file).into_string()
-    }
+    if below.as_str().is_empty() { file.to_string() } else { below.join(file).into_string() }
 }
 
 /// Removes line and column numbers, which parsers add, from a message.

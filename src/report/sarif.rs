@@ -79,13 +79,7 @@ fn level(severity: Severity) -> &'static str {
 fn uri(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=@".contains(&byte);
     path.bytes()
-        .map(|byte| {
-            if plain(byte) {
-                char::from(byte).to_string()
-            } else {
-                format!("%{byte:02X}")
-            }
-        })
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect()
 }
 
@@ -100,9 +94,6 @@ mod tests {
 
     #[test]
     fn a_path_becomes_a_reference_that_leads_back_to_it() {
-        assert_eq!(
-            uri("sites/größe 1/a%b:c.yaml"),
-            "sites/gr%C3%B6%C3%9Fe%201/a%25b%3Ac.yaml"
-        );
+        assert_eq!(uri("sites/größe 1/a%b:c.yaml"), "sites/gr%C3%B6%C3%9Fe%201/a%25b%3Ac.yaml");
     }
 }

@@ -19,10 +19,7 @@ const FILES_SHOWN: usize = 20;
 /// Selects the changes that make a file stale. A change of only the comment that names the input
 /// does not count.
 fn stale_of(changes: &OutputChanges) -> impl Iterator<Item = StaleFile<'_>> {
-    let stale = changes
-        .files
-        .iter()
-        .filter(|(_, change)| !change.is_in_mark_only());
+    let stale = changes.files.iter().filter(|(_, change)| !change.is_in_mark_only());
     stale.map(|(path, change)| (path.as_path(), change))
 }
 
@@ -60,9 +57,7 @@ pub fn renamed_inputs(changes: &OutputChanges, command: &str) -> ReportText {
 
 /// Says that builds were not checked.
 pub fn builds_not_checked() -> ReportText {
-    "no build was checked: kustomize would read stale files\n"
-        .to_owned()
-        .into()
+    "no build was checked: kustomize would read stale files\n".to_owned().into()
 }
 
 /// Says that all builds are made, because a revision is unknown.
@@ -108,14 +103,10 @@ pub fn stale(generated: &GeneratedSite, remedy: &str) -> Vec<Finding> {
     let mut by_cluster: BTreeMap<ClusterKey, Vec<StaleFile<'_>>> = BTreeMap::new();
     let mut shared: Vec<StaleFile<'_>> = Vec::new();
     for (path, change) in stale_of(changes) {
-        let cluster = path
-            .strip_prefix(&generated.site.settings.output)
-            .ok()
-            .and_then(layout::cluster_of);
+        let cluster =
+            path.strip_prefix(&generated.site.settings.output).ok().and_then(layout::cluster_of);
         cluster
-            .map_or(&mut shared, |cluster| {
-                by_cluster.entry(cluster).or_default()
-            })
+            .map_or(&mut shared, |cluster| by_cluster.entry(cluster).or_default())
             .push((path, change));
     }
     let cluster_finding = |(cluster, files): (&ClusterKey, &Vec<StaleFile<'_>>)| {
@@ -142,10 +133,7 @@ fn finding(of: &str, place: Option<Place>, files: &[StaleFile<'_>], remedy: &str
         Finding::new(Code::Stale, format!("{count} {of} {verb_of_all} stale")).help(remedy);
     finding.places.extend(place.map(|place| (place, None)));
     let see = |finding: Finding, (path, change): &StaleFile<'_>| {
-        finding.see(
-            Place::File(Arc::from(*path)),
-            format!("to be {}", verb(change)),
-        )
+        finding.see(Place::File(Arc::from(*path)), format!("to be {}", verb(change)))
     };
     files.iter().fold(finding, see)
 }

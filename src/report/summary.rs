@@ -34,14 +34,7 @@ pub fn failure(message: &str) -> ReportText {
 
 /// Summarizes a run. `written` tells whether the changes are on disk.
 pub fn summary(generated: &GeneratedSite, written: bool) -> ReportText {
-    let GeneratedSite {
-        site,
-        plan,
-        tree,
-        changes,
-        findings,
-        ..
-    } = generated;
+    let GeneratedSite { site, plan, tree, changes, findings, .. } = generated;
     let mut out = ReportText::default();
     let _ = match changes {
         Some(changes) => {
@@ -64,12 +57,7 @@ pub fn summary_of_sites(
 ) -> ReportText {
     let mut out = ReportText::default();
     let hosts = |run: &GeneratedSite| {
-        run.plan
-            .clusters
-            .values()
-            .flat_map(BTreeMap::values)
-            .map(Vec::len)
-            .sum::<usize>()
+        run.plan.clusters.values().flat_map(BTreeMap::values).map(Vec::len).sum::<usize>()
     };
     let clusters: usize = runs.iter().map(|(_, run)| run.plan.clusters.len()).sum();
     let total = format!(
@@ -80,11 +68,8 @@ pub fn summary_of_sites(
     );
     // Writing to a `ReportText` cannot fail.
     let _ = writeln!(out, "{}", styled(STRONG, total));
-    let files: usize = runs
-        .iter()
-        .flat_map(|(_, run)| &run.changes)
-        .map(|changes| changes.files.len())
-        .sum();
+    let files: usize =
+        runs.iter().flat_map(|(_, run)| &run.changes).map(|changes| changes.files.len()).sum();
     let failed: Vec<&str> = runs
         .iter()
         .filter(|(_, run)| run.findings.iter().any(Finding::is_error))
@@ -98,47 +83,24 @@ pub fn summary_of_sites(
         (false, false) => writeln!(out, "{} would be written", counted(files, "file")),
     };
     if !failed.is_empty() {
-        let _ = writeln!(
-            out,
-            "{}: {}",
-            styled(ERROR, "errors in"),
-            one_line(&failed.join(", "))
-        );
+        let _ = writeln!(out, "{}: {}", styled(ERROR, "errors in"), one_line(&failed.join(", ")));
     }
     let about_sites = found.iter().filter(|finding| finding.is_error()).count();
     if about_sites > 0 {
-        let _ = writeln!(
-            out,
-            "{} across sites",
-            styled(ERROR, counted(about_sites, "error"))
-        );
+        let _ = writeln!(out, "{} across sites", styled(ERROR, counted(about_sites, "error")));
     }
     out
 }
 
 fn write_review(out: &mut ReportText, review: &Review) -> fmt::Result {
     for danger in review.dangers.iter().take(DANGERS_SHOWN) {
-        writeln!(
-            out,
-            "{} {}",
-            styled(ERROR, "danger:"),
-            one_line(&danger.message)
-        )?;
+        writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message))?;
     }
     if review.dangers.len() > DANGERS_SHOWN {
-        writeln!(
-            out,
-            "… and {} more dangers",
-            review.dangers.len() - DANGERS_SHOWN
-        )?;
+        writeln!(out, "… and {} more dangers", review.dangers.len() - DANGERS_SHOWN)?;
     }
-    let cluster_lines = review
-        .clusters
-        .iter()
-        .filter_map(|cluster| sentence(cluster, HOSTS_SHOWN));
-    let lines: Vec<String> = cluster_lines
-        .chain(review.outlived().map(outlived))
-        .collect();
+    let cluster_lines = review.clusters.iter().filter_map(|cluster| sentence(cluster, HOSTS_SHOWN));
+    let lines: Vec<String> = cluster_lines.chain(review.outlived().map(outlived)).collect();
     for line in lines.iter().take(CLUSTERS_SHOWN) {
         writeln!(out, "{line}")?;
     }
@@ -150,15 +112,8 @@ fn write_review(out: &mut ReportText, review: &Review) -> fmt::Result {
 
 /// Describes an observed host that a cluster releases although no generated file assigned it.
 fn outlived(released: &ReleasedObservedHost) -> String {
-    let by = released
-        .by
-        .as_ref()
-        .map_or("a cluster".to_owned(), ToString::to_string);
-    format!(
-        "{} releases {}, which still has its labels",
-        styled(STRONG, by),
-        released.host
-    )
+    let by = released.by.as_ref().map_or("a cluster".to_owned(), ToString::to_string);
+    format!("{} releases {}, which still has its labels", styled(STRONG, by), released.host)
 }
 
 fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) -> fmt::Result {
@@ -178,14 +133,9 @@ fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) -> fmt::Result
         write!(total, ", {} adopted", of(AssignmentMethod::Adopted))?;
     }
     writeln!(out, "{}", styled(STRONG, total))?;
-    let notes = [
-        phrases::added_of_unknown_use(&review.totals),
-        phrases::added_elsewhere(&review.totals),
-    ];
-    notes
-        .into_iter()
-        .flatten()
-        .try_for_each(|line| writeln!(out, "{line}"))
+    let notes =
+        [phrases::added_of_unknown_use(&review.totals), phrases::added_elsewhere(&review.totals)];
+    notes.into_iter().flatten().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 fn write_changes(out: &mut ReportText, changes: &OutputChanges, written: bool) -> fmt::Result {
@@ -198,11 +148,7 @@ fn write_changes(out: &mut ReportText, changes: &OutputChanges, written: bool) -
         out,
         "{} {}: {} created, {} changed, {} deleted",
         counted(changes.files.len(), "file"),
-        if written {
-            "written"
-        } else {
-            "would be written"
-        },
+        if written { "written" } else { "would be written" },
         count(|change| matches!(change, Change::Create { .. })),
         count(|change| matches!(change, Change::Update { .. })),
         count(|change| matches!(change, Change::Delete { .. })),
@@ -211,33 +157,14 @@ fn write_changes(out: &mut ReportText, changes: &OutputChanges, written: bool) -
 
 fn write_failures(out: &mut ReportText, findings: &[Finding], others_written: bool) -> fmt::Result {
     let errors = findings.iter().filter(|finding| finding.is_error());
-    let failed: BTreeSet<&ClusterKey> = errors
-        .clone()
-        .flat_map(|finding| &finding.clusters)
-        .collect();
+    let failed: BTreeSet<&ClusterKey> =
+        errors.clone().flat_map(|finding| &finding.clusters).collect();
     let count = errors.count();
     if count == 0 {
         return Ok(());
     }
-    let failed: Vec<String> = failed
-        .iter()
-        .take(CLUSTERS_SHOWN)
-        .map(ToString::to_string)
-        .collect();
-    let of = if failed.is_empty() {
-        String::new()
-    } else {
-        format!(" in {}", failed.join(", "))
-    };
-    let left = if others_written {
-        "affected clusters left unchanged"
-    } else {
-        "no files written"
-    };
-    writeln!(
-        out,
-        "{}: {}",
-        styled(ERROR, format_args!("{}{of}", counted(count, "error"))),
-        left
-    )
+    let failed: Vec<String> = failed.iter().take(CLUSTERS_SHOWN).map(ToString::to_string).collect();
+    let of = if failed.is_empty() { String::new() } else { format!(" in {}", failed.join(", ")) };
+    let left = if others_written { "affected clusters left unchanged" } else { "no files written" };
+    writeln!(out, "{}: {}", styled(ERROR, format_args!("{}{of}", counted(count, "error"))), left)
 }

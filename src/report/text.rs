@@ -35,9 +35,7 @@ impl ReportText {
     pub(crate) fn write_fmt(&mut self, arguments: fmt::Arguments<'_>) -> fmt::Result {
         let mut part = String::new();
         part.write_fmt(arguments)?;
-        let (line, end) = part
-            .strip_suffix('\n')
-            .map_or((part.as_str(), ""), |line| (line, "\n"));
+        let (line, end) = part.strip_suffix('\n').map_or((part.as_str(), ""), |line| (line, "\n"));
         self.push_line(line);
         self.0.push_str(end);
         Ok(())
@@ -51,9 +49,7 @@ impl ReportText {
     /// are kept, so that `git apply` accepts the diff. A line with other hidden characters cannot
     /// be applied.
     pub(super) fn push_line_of_file(&mut self, style: Style, sign: Option<char>, line: &str) {
-        let (line, end) = line
-            .strip_suffix('\r')
-            .map_or((line, ""), |line| (line, "\r"));
+        let (line, end) = line.strip_suffix('\r').map_or((line, ""), |line| (line, "\r"));
         let mut visible = String::with_capacity(line.len() + 1);
         visible.extend(sign);
         for c in masked_line(line).chars() {
@@ -134,9 +130,7 @@ impl From<&str> for ReportText {
     fn from(text: &str) -> Self {
         let mut out = Self::default();
         for line in text.split_inclusive('\n') {
-            let (line, end) = line
-                .strip_suffix('\n')
-                .map_or((line, ""), |line| (line, "\n"));
+            let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
             out.push_line(line);
             out.0.push_str(end);
         }
@@ -152,10 +146,7 @@ impl From<String> for ReportText {
 
 impl From<fmt::Arguments<'_>> for ReportText {
     fn from(text: fmt::Arguments<'_>) -> Self {
-        text.as_str()
-            .map_or_else(|| Cow::from(text.to_string()), Cow::from)
-            .as_ref()
-            .into()
+        text.as_str().map_or_else(|| Cow::from(text.to_string()), Cow::from).as_ref().into()
     }
 }
 
@@ -193,9 +184,7 @@ fn number_of(colour: Color) -> Option<u32> {
 
 fn colour_of(mark: char) -> Color {
     let number = u8::try_from((u32::from(mark) - u32::from(STYLES)) % COLOURS).unwrap_or_default();
-    Ansi256Color::from(number)
-        .into_ansi()
-        .map_or(Color::Ansi(AnsiColor::White), Color::Ansi)
+    Ansi256Color::from(number).into_ansi().map_or(Color::Ansi(AnsiColor::White), Color::Ansi)
 }
 
 #[cfg(test)]
@@ -219,18 +208,10 @@ mod tests {
     fn styles_are_seen_only_where_they_are_asked_for() {
         let mut text = ReportText::default();
         writeln!(text, "{} b", in_style(RED, "a")).unwrap();
-        writeln!(
-            text,
-            "{}",
-            in_style(AnsiColor::BrightBlue.on_default(), "c")
-        )
-        .unwrap();
+        writeln!(text, "{}", in_style(AnsiColor::BrightBlue.on_default(), "c")).unwrap();
 
         assert_eq!(text.to_string(), "a b\nc\n");
-        assert_eq!(
-            text.styled(),
-            "\u{1b}[31m\u{1b}[1ma\u{1b}[0m b\n\u{1b}[94mc\u{1b}[0m\n"
-        );
+        assert_eq!(text.styled(), "\u{1b}[31m\u{1b}[1ma\u{1b}[0m b\n\u{1b}[94mc\u{1b}[0m\n");
     }
 
     #[test]

@@ -109,17 +109,8 @@ fn write_text(out: &mut ReportText, consequences: &Consequences) -> fmt::Result 
         writeln!(out, "  now  then  selector")?;
         for spare in &consequences.spare {
             let then = format!("{:>4}", spare.after);
-            let then = if spare.after == 0 {
-                styled(WARNING, then)
-            } else {
-                then
-            };
-            writeln!(
-                out,
-                "  {:>3}  {then}  {}",
-                spare.before,
-                one_line(&selector(spare))
-            )?;
+            let then = if spare.after == 0 { styled(WARNING, then) } else { then };
+            writeln!(out, "  {:>3}  {then}  {}", spare.before, one_line(&selector(spare)))?;
         }
     }
     Ok(())
@@ -127,10 +118,7 @@ fn write_text(out: &mut ReportText, consequences: &Consequences) -> fmt::Result 
 
 fn write_markdown(out: &mut String, consequences: &Consequences) -> fmt::Result {
     if has_quorums(consequences) {
-        writeln!(
-            out,
-            "\n### Control planes, before lost hosts are replaced\n"
-        )?;
+        writeln!(out, "\n### Control planes, before lost hosts are replaced\n")?;
         for (impact, quorum) in quorums(consequences) {
             writeln!(out, "- {}: {}", code(&impact.cluster), words(quorum))?;
         }
@@ -138,13 +126,7 @@ fn write_markdown(out: &mut String, consequences: &Consequences) -> fmt::Result 
     if has_shortages(consequences) {
         writeln!(out, "\n### Cannot be served\n")?;
         for (impact, set) in shortages(consequences) {
-            writeln!(
-                out,
-                "- {} {}: {}",
-                code(&impact.cluster),
-                code(&set.part),
-                lacks(set)
-            )?;
+            writeln!(out, "- {} {}: {}", code(&impact.cluster), code(&set.part), lacks(set))?;
         }
     }
     if !consequences.spare.is_empty() {
@@ -193,15 +175,8 @@ fn lacks(set: &NodeSetImpact) -> String {
 }
 
 fn words(quorum: &Quorum) -> String {
-    let Quorum {
-        members,
-        left,
-        needed,
-    } = quorum;
-    let left_of = format!(
-        "{left} of {} left, {needed} needed",
-        counted(*members, "member")
-    );
+    let Quorum { members, left, needed } = quorum;
+    let left_of = format!("{left} of {} left, {needed} needed", counted(*members, "member"));
     match (quorum.is_kept(), quorum.tolerates()) {
         (false, _) => format!("{left_of}: quorum is lost"),
         (true, 0) => format!("{left_of}: quorum is kept, but no further loss is tolerated"),
@@ -221,9 +196,5 @@ fn style_of(quorum: &Quorum) -> anstyle::Style {
 }
 
 fn selector(spare: &SpareChange) -> String {
-    spare_words(
-        &spare.selector,
-        spare.namespace.as_deref(),
-        &spare.interfaces,
-    )
+    spare_words(&spare.selector, spare.namespace.as_deref(), &spare.interfaces)
 }

@@ -67,31 +67,17 @@ pub(crate) fn read(document: &Document<'_>) -> Option<Result<PartDocument, Parse
         MACHINE_DEPLOYMENT => (|it| spec(it).map(PartSpec::MachineDeployment), GROUP),
         MACHINE_SET => (|it| spec(it).map(PartSpec::MachineSet), GROUP),
         MACHINE => (|it| spec(it).map(PartSpec::Machine), GROUP),
-        METAL3_MACHINE => (
-            |it| spec(it).map(PartSpec::Metal3Machine),
-            INFRASTRUCTURE_GROUP,
-        ),
-        CLUSTER_CLASS => (
-            |it| spec(it).map(|spec| PartSpec::Class(Box::new(spec))),
-            GROUP,
-        ),
-        MACHINE_TEMPLATE => (
-            |it| spec(it).map(PartSpec::MachineTemplate),
-            INFRASTRUCTURE_GROUP,
-        ),
+        METAL3_MACHINE => (|it| spec(it).map(PartSpec::Metal3Machine), INFRASTRUCTURE_GROUP),
+        CLUSTER_CLASS => (|it| spec(it).map(|spec| PartSpec::Class(Box::new(spec))), GROUP),
+        MACHINE_TEMPLATE => (|it| spec(it).map(PartSpec::MachineTemplate), INFRASTRUCTURE_GROUP),
         HEALTH_CHECK => (|it| spec(it).map(PartSpec::HealthCheck), GROUP),
-        METAL3_CLUSTER => (
-            |it| spec(it).map(PartSpec::Metal3Cluster),
-            INFRASTRUCTURE_GROUP,
-        ),
-        _ if kind.ends_with(CONTROL_PLANE_TEMPLATE) => (
-            |it| spec(it).map(PartSpec::ControlPlaneTemplate),
-            CONTROL_PLANE_GROUP,
-        ),
-        _ if kind.ends_with(CONTROL_PLANE) => (
-            |it| spec(it).map(PartSpec::ControlPlane),
-            CONTROL_PLANE_GROUP,
-        ),
+        METAL3_CLUSTER => (|it| spec(it).map(PartSpec::Metal3Cluster), INFRASTRUCTURE_GROUP),
+        _ if kind.ends_with(CONTROL_PLANE_TEMPLATE) => {
+            (|it| spec(it).map(PartSpec::ControlPlaneTemplate), CONTROL_PLANE_GROUP)
+        }
+        _ if kind.ends_with(CONTROL_PLANE) => {
+            (|it| spec(it).map(PartSpec::ControlPlane), CONTROL_PLANE_GROUP)
+        }
         _ => return None,
     };
     match document.parse::<PartHeader>() {
@@ -181,20 +167,15 @@ impl ClusterParts {
         &'a self,
         clusters: &'a BTreeSet<ClusterKey>,
     ) -> impl Iterator<Item = (&'a PartDocument, &'a str)> {
-        self.objects
-            .iter()
-            .filter_map(|((_, namespace, _), document)| {
-                let Ok(PartSpec::MachineDeployment(spec)) = &document.spec else {
-                    return None;
-                };
-                let name = spec.cluster_name.parse().ok();
-                let cluster = name.map(|name| ClusterKey {
-                    namespace: namespace.clone(),
-                    name,
-                });
-                let is_known = cluster.is_some_and(|cluster| clusters.contains(&cluster));
-                (!is_known).then_some((document, spec.cluster_name.as_str()))
-            })
+        self.objects.iter().filter_map(|((_, namespace, _), document)| {
+            let Ok(PartSpec::MachineDeployment(spec)) = &document.spec else {
+                return None;
+            };
+            let name = spec.cluster_name.parse().ok();
+            let cluster = name.map(|name| ClusterKey { namespace: namespace.clone(), name });
+            let is_known = cluster.is_some_and(|cluster| clusters.contains(&cluster));
+            (!is_known).then_some((document, spec.cluster_name.as_str()))
+        })
     }
 
     /// Returns all objects with their namespaces and names.

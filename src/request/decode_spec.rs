@@ -27,11 +27,7 @@ pub(super) fn value(document: &Document<'_>, kind: &str) -> Result<Value, Vec<Fi
     })?;
     // Forbidden text is reported first and alone, because other findings might quote it.
     let forbidden = forbidden_texts(&value["spec"], kind, origin);
-    if forbidden.is_empty() {
-        Ok(value)
-    } else {
-        Err(forbidden)
-    }
+    if forbidden.is_empty() { Ok(value) } else { Err(forbidden) }
 }
 
 /// Decodes the spec of a document; `None`, with findings, if a field is invalid.
@@ -42,9 +38,7 @@ pub(super) fn read_spec<T: DeserializeOwned + Default>(
     kind: &str,
 ) -> (Option<Box<T>>, Vec<Finding>) {
     fitting(fields.misfit_of_object(value, &document.origin), || {
-        let parsed = document
-            .parse::<SpecEnvelope<T>>()
-            .map(|with| with.spec.unwrap_or_default());
+        let parsed = document.parse::<SpecEnvelope<T>>().map(|with| with.spec.unwrap_or_default());
         parsed.map_err(|error| {
             let finding = unknown_fields::too_large_number(&error, &document.origin);
             finding.unwrap_or_else(|| unreadable(&document.origin, &error, kind))
@@ -57,11 +51,7 @@ pub(super) fn fitting<T>(
     misfit: FieldErrors,
     parse: impl FnOnce() -> Result<Box<T>, Finding>,
 ) -> (Option<Box<T>>, Vec<Finding>) {
-    let FieldErrors {
-        mut unknown,
-        wrong,
-        unquoted,
-    } = misfit;
+    let FieldErrors { mut unknown, wrong, unquoted } = misfit;
     if !wrong.is_empty() {
         unknown.extend(wrong);
         return (None, unknown);
@@ -71,11 +61,7 @@ pub(super) fn fitting<T>(
         Err(error) => {
             // The parser's error lacks the place of unquoted values, so their own findings replace
             // it.
-            unknown.extend(if unquoted.is_empty() {
-                vec![error]
-            } else {
-                unquoted
-            });
+            unknown.extend(if unquoted.is_empty() { vec![error] } else { unquoted });
             (None, unknown)
         }
     }

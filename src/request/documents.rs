@@ -81,8 +81,7 @@ impl<'a> RequestContext<'a> {
     }
 
     pub(crate) fn hosts_by_mac(&self) -> &HostsByMac<'a> {
-        self.hosts_by_mac
-            .get_or_init(|| HostsByMac::new(&self.inventory.hosts))
+        self.hosts_by_mac.get_or_init(|| HostsByMac::new(&self.inventory.hosts))
     }
 }
 

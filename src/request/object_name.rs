@@ -14,21 +14,13 @@ pub(super) fn object_name(prefix: &str, cluster: &ClusterKey, longest: usize) ->
     if plain.len() <= longest && !name.contains('.') {
         return plain;
     }
-    shortened(
-        &format!("{prefix}-{}", name.replace('.', "-")),
-        name,
-        longest,
-    )
+    shortened(&format!("{prefix}-{}", name.replace('.', "-")), name, longest)
 }
 
 /// Shortens a text and appends a hash of `whole`, which keeps it unique.
 pub(super) fn shortened(text: &str, whole: &str, longest: usize) -> String {
     let digest = Sha256::digest(whole.as_bytes());
-    let hash: String = digest
-        .iter()
-        .take(4)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     let short: String = text.chars().take(longest - hash.len() - 1).collect();
     // Without a `.` at the cut, because a DNS label must not start with `-`.
     format!("{}-{hash}", short.trim_end_matches(['-', '.']))

@@ -10,19 +10,13 @@ use crate::api::object_kind::ObjectKind;
 use crate::finding::{Origin, Place};
 
 /// Identities of the object kinds that only requests use. Cluster API's are other programs' too.
-pub(crate) static OBJECTS: [&ObjectKind; 3] = [
-    &api::sipcluster::OBJECT,
-    &api::provisioning::OBJECT,
-    &api::provisioning::SOFTWARE,
-];
+pub(crate) static OBJECTS: [&ObjectKind; 3] =
+    [&api::sipcluster::OBJECT, &api::provisioning::OBJECT, &api::provisioning::SOFTWARE];
 
 impl ClusterKind {
     /// Every kind.
-    pub const ALL: [ClusterKind; 3] = [
-        ClusterKind::SipCluster,
-        ClusterKind::Provisioning,
-        ClusterKind::ClusterApi,
-    ];
+    pub const ALL: [ClusterKind; 3] =
+        [ClusterKind::SipCluster, ClusterKind::Provisioning, ClusterKind::ClusterApi];
 
     /// Returns the properties of the kind.
     pub fn descriptor(self) -> &'static RequestDescriptor {
@@ -46,11 +40,7 @@ impl ClusterKind {
     /// Returns the kind of a cluster by whether it has an installer. This also works for clusters
     /// of the previous output whose request is gone.
     pub fn with_installer(has_installer: bool) -> Self {
-        if has_installer {
-            ClusterKind::Provisioning
-        } else {
-            ClusterKind::SipCluster
-        }
+        if has_installer { ClusterKind::Provisioning } else { ClusterKind::SipCluster }
     }
 
     /// Returns words of which every file with a request contains one.

@@ -24,11 +24,8 @@ pub(crate) struct Mistake {
 ///
 /// Returns all its mistakes.
 pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> {
-    let mut mistakes: Vec<Mistake> = selector
-        .unknown
-        .iter()
-        .map(|(key, value)| unknown_field(key, value))
-        .collect();
+    let mut mistakes: Vec<Mistake> =
+        selector.unknown.iter().map(|(key, value)| unknown_field(key, value)).collect();
     for (key, value) in selector.match_labels.iter().flatten() {
         if !is_label_key(key) || !is_label_value(value) {
             mistakes.push(Mistake {
@@ -45,29 +42,25 @@ pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> 
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    let requirements = selector
-        .match_expressions
-        .iter()
-        .flatten()
-        .map(|requirement| meta::LabelSelectorRequirement {
+    let requirements = selector.match_expressions.iter().flatten().map(|requirement| {
+        meta::LabelSelectorRequirement {
             key: requirement.key.clone(),
             operator: requirement.operator.clone(),
             values: requirement.values.clone(),
-        });
+        }
+    });
     let selector = meta::LabelSelector {
         match_labels: selector.match_labels.clone(),
         match_expressions: Some(requirements.collect()),
     };
-    selector
-        .try_into()
-        .map_err(|error: kube::core::ParseExpressionError| {
-            vec![Mistake {
-                route: Vec::new(),
-                by_key: false,
-                message: error.to_string(),
-                help: "correct it".to_owned(),
-            }]
-        })
+    selector.try_into().map_err(|error: kube::core::ParseExpressionError| {
+        vec![Mistake {
+            route: Vec::new(),
+            by_key: false,
+            message: error.to_string(),
+            help: "correct it".to_owned(),
+        }]
+    })
 }
 
 /// Reports an unknown field. Ignoring it would leave a selector that matches every host.
@@ -92,26 +85,13 @@ fn check_requirement(index: usize, requirement: &Requirement) -> Option<Mistake>
     let at = |steps: &[RouteStep], message: String, help: &str| {
         let mut route: Vec<RouteStep> = vec!["matchExpressions".into(), index.into()];
         route.extend_from_slice(steps);
-        Some(Mistake {
-            route,
-            by_key: false,
-            message,
-            help: help.to_owned(),
-        })
+        Some(Mistake { route, by_key: false, message, help: help.to_owned() })
     };
     let mistake = |field: &str, message: String, help: &str| at(&[field.into()], message, help);
-    let Requirement {
-        key,
-        operator,
-        values,
-    } = requirement;
+    let Requirement { key, operator, values } = requirement;
     let values = values.as_deref().unwrap_or_default();
     if !is_label_key(key) {
-        return mistake(
-            "key",
-            format!("`{key}` is not a valid label key"),
-            "write `prefix/name`",
-        );
+        return mistake("key", format!("`{key}` is not a valid label key"), "write `prefix/name`");
     }
     match operator.as_str() {
         "In" | "NotIn" if values.is_empty() => mistake(
@@ -169,29 +149,14 @@ mod tests {
     fn each_malformed_requirement_is_named() {
         for (yaml, part) in [
             ("matchExpressions: [{key: a, operator: In}]", "needs values"),
-            (
-                "matchExpressions: [{key: a, operator: NotIn, values: []}]",
-                "needs values",
-            ),
-            (
-                "matchExpressions: [{key: a, operator: Exists, values: [x]}]",
-                "takes no values",
-            ),
-            (
-                "matchExpressions: [{key: a, operator: in, values: [x]}]",
-                "unknown operator `in`",
-            ),
-            (
-                "matchExpressions: [{key: 'a b', operator: Exists}]",
-                "is not a valid label key",
-            ),
+            ("matchExpressions: [{key: a, operator: NotIn, values: []}]", "needs values"),
+            ("matchExpressions: [{key: a, operator: Exists, values: [x]}]", "takes no values"),
+            ("matchExpressions: [{key: a, operator: in, values: [x]}]", "unknown operator `in`"),
+            ("matchExpressions: [{key: 'a b', operator: Exists}]", "is not a valid label key"),
             ("matchLabels: {a: 'x y'}", "is not a label"),
         ] {
             let found = mistakes(yaml);
-            assert!(
-                found.len() == 1 && found[0].contains(part),
-                "{yaml}: {found:?}"
-            );
+            assert!(found.len() == 1 && found[0].contains(part), "{yaml}: {found:?}");
         }
     }
 

@@ -67,13 +67,11 @@ pub(super) fn changes(
     let change = |(directory, files): (&Utf8Path, ChangedFiles<'_>)| {
         let after: BTreeSet<Identity> = deleting(&files, |(_, after)| after).into_keys().collect();
         let lost =
-            deleting(&files, |(before, _)| before)
-                .into_iter()
-                .filter(|(object, applied)| {
-                    let stays =
-                        |directory: &Utf8PathBuf| !is_gone(&directory.join(layout::KUSTOMIZATION));
-                    !after.contains(object) && applied.as_ref().is_some_and(stays)
-                });
+            deleting(&files, |(before, _)| before).into_iter().filter(|(object, applied)| {
+                let stays =
+                    |directory: &Utf8PathBuf| !is_gone(&directory.join(layout::KUSTOMIZATION));
+                !after.contains(object) && applied.as_ref().is_some_and(stays)
+            });
         AgentObjects {
             directory: directory.to_owned(),
             state: FileState::by_witness(&files, layout::KUSTOMIZATION),
@@ -100,10 +98,7 @@ fn deleting<'a>(
             {
                 let path = spec.path.or_else(|| spec.source?.path);
                 let services = path.and_then(|path| layout::services_at_end(Utf8Path::new(&path)));
-                found.insert(
-                    (kind.to_owned(), metadata.namespace, metadata.name),
-                    services,
-                );
+                found.insert((kind.to_owned(), metadata.namespace, metadata.name), services);
             }
         }
     }

@@ -76,15 +76,10 @@ impl<'a> ServiceBuild<'a> {
 
     /// Returns what replaces pods if it changes.
     pub(super) fn pods(&self) -> Pods<'_> {
-        let controllers = self
-            .objects
-            .iter()
-            .filter(|((kind, _), _)| is_controller(kind));
+        let controllers = self.objects.iter().filter(|((kind, _), _)| is_controller(kind));
         let hashed = self.generated.iter().filter(|(_, entry)| entry.hashed);
         Pods {
-            templates: controllers
-                .map(|(_, object)| object.get("spec")?.get("template"))
-                .collect(),
+            templates: controllers.map(|(_, object)| object.get("spec")?.get("template")).collect(),
             mounted: hashed.map(|(name, entry)| (name, entry.text)).collect(),
             others: &self.others,
         }
@@ -145,10 +140,7 @@ impl<'a> ServiceBuild<'a> {
             let found = files.get_key_value(Utf8Path::new(file));
             self.read.extend(found.map(|(path, _)| *path));
             let text = found.map(|(_, text)| *text);
-            self.generated.insert(
-                (name.clone(), key.to_owned()),
-                ConfigMapEntry { text, hashed },
-            );
+            self.generated.insert((name.clone(), key.to_owned()), ConfigMapEntry { text, hashed });
         }
     }
 
@@ -177,10 +169,7 @@ impl<'a> ServiceBuild<'a> {
         if operation.get("path")?.as_str()? != "/metadata/name" {
             return None;
         }
-        let (from, to) = (
-            target.get("name")?.as_str()?,
-            operation.get("value")?.as_str()?,
-        );
+        let (from, to) = (target.get("name")?.as_str()?, operation.get("value")?.as_str()?);
         let renamed = |name: String| if name == from { to.to_owned() } else { name };
         self.objects = std::mem::take(&mut self.objects)
             .into_iter()
@@ -237,10 +226,7 @@ impl<'a> ServiceBuild<'a> {
     /// Sets the namespace of the subjects of RoleBindings; that of the objects follows from their
     /// directory.
     fn set_namespace(&mut self, namespace: &Value) {
-        let bindings = self
-            .objects
-            .iter_mut()
-            .filter(|((kind, _), _)| kind == "RoleBinding");
+        let bindings = self.objects.iter_mut().filter(|((kind, _), _)| kind == "RoleBinding");
         let subjects =
             bindings.filter_map(|(_, object)| object.get_mut("subjects")?.as_sequence_mut());
         for subject in subjects.flatten().filter_map(Value::as_mapping_mut) {
@@ -254,21 +240,13 @@ fn add(object: &mut Value, path: &[&str], entries: &Mapping) {
     let Some((last, parents)) = path.split_last() else {
         return;
     };
-    let parent = parents
-        .iter()
-        .try_fold(object, |value, key| value.get_mut(key));
+    let parent = parents.iter().try_fold(object, |value, key| value.get_mut(key));
     let Some(Value::Mapping(parent)) = parent else {
         return;
     };
-    let entry = parent
-        .entry((*last).into())
-        .or_insert_with(|| Value::Mapping(Mapping::new()));
+    let entry = parent.entry((*last).into()).or_insert_with(|| Value::Mapping(Mapping::new()));
     if let Value::Mapping(entry) = entry {
-        entry.extend(
-            entries
-                .iter()
-                .map(|(key, value)| (key.clone(), value.clone())),
-        );
+        entry.extend(entries.iter().map(|(key, value)| (key.clone(), value.clone())));
     }
 }
 
@@ -367,18 +345,13 @@ patches:
     ];
 
     fn files<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Files<'a> {
-        let named = texts
-            .into_iter()
-            .map(|(name, text)| (Utf8Path::new(name), text));
+        let named = texts.into_iter().map(|(name, text)| (Utf8Path::new(name), text));
         named.collect()
     }
 
     #[test]
     fn shared_files_and_those_of_the_service_are_one_build() {
-        let built = ServiceBuild::new(&ServiceVersion {
-            own: files(OWN),
-            shared: files(SHARED),
-        });
+        let built = ServiceBuild::new(&ServiceVersion { own: files(OWN), shared: files(SHARED) });
         let expected = "kind: Deployment\nmetadata: {name: jumphost-edge, labels: {instance: edge}}\nspec: {selector: {matchLabels: {app: a, instance: edge}}, \
                         template: {metadata: {labels: {app: a, instance: edge}}, spec: {containers: [{name: jumphost, command: \
                         [a], image: a}], volumes: [{name: config, configMap: {mode: 1, name: m}}]}}, replicas: 1}\n";
@@ -408,10 +381,8 @@ patches:
             Some(path) => (path, false),
             None => (file, true),
         };
-        let (_, text) = if is_own { OWN } else { SHARED }
-            .into_iter()
-            .find(|(name, _)| *name == path)
-            .unwrap();
+        let (_, text) =
+            if is_own { OWN } else { SHARED }.into_iter().find(|(name, _)| *name == path).unwrap();
         let after = text.replace(from, to);
         assert_ne!(after, text);
         let side = |change: bool| {
@@ -435,21 +406,13 @@ patches:
     fn pods_are_replaced_by_another_template_and_another_text_of_what_they_mount() {
         for (file, from, to) in [
             ("shared/deployment.yaml", "[a]", "[b]"),
-            (
-                "shared/deployment.yaml",
-                "labels: {app: a}",
-                "labels: {app: b}",
-            ),
+            ("shared/deployment.yaml", "labels: {app: a}", "labels: {app: b}"),
             ("shared/start", "a", "b"),
             ("keys", "a", "b"),
             ("kustomization.yaml", "image: a", "image: b"),
             ("kustomization.yaml", "key=keys", "other=keys"),
             ("kustomization.yaml", "instance: edge", "instance: other"),
-            (
-                "kustomization.yaml",
-                "labels:",
-                "images: [{name: a, newTag: b}]\nlabels:",
-            ),
+            ("kustomization.yaml", "labels:", "images: [{name: a, newTag: b}]\nlabels:"),
         ] {
             assert!(replaced(file, from, to), "{file}: {to}");
         }

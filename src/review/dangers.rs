@@ -31,11 +31,7 @@ pub struct Danger {
 
 /// Kinds of dangers, worst first. The codes in JSON are stable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(
-    tag = "code",
-    rename_all = "kebab-case",
-    rename_all_fields = "camelCase"
-)]
+#[serde(tag = "code", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Harm {
     /// Agent objects are removed or replaced whose deletion also deletes the services that they
     /// applied.
@@ -203,52 +199,33 @@ pub(super) fn dangers<'a>(
 ) -> Vec<Danger> {
     let output = &site.settings.output;
     let mut harms: Vec<Harm> = clusters.iter().flat_map(cluster_harms).collect();
-    harms.extend(
-        clusters
-            .iter()
-            .filter_map(|cluster| installer_harm(cluster, site)),
-    );
+    harms.extend(clusters.iter().filter_map(|cluster| installer_harm(cluster, site)));
     harms.extend(outlived_harms(outlived));
-    let gone = shared
-        .roots
-        .iter()
-        .filter(|root| root.state == FileState::Deleted);
-    harms.extend(gone.map(|root| Harm::RootDeleted {
-        directory: output.join(&root.directory),
-    }));
+    let gone = shared.roots.iter().filter(|root| root.state == FileState::Deleted);
+    harms.extend(gone.map(|root| Harm::RootDeleted { directory: output.join(&root.directory) }));
     harms.extend(shared.roots.iter().filter_map(|root| {
         let directory = output.join(&root.directory);
-        root.becomes
-            .map(|form| Harm::RootChangesForm { directory, form })
+        root.becomes.map(|form| Harm::RootChangesForm { directory, form })
+    }));
+    harms.extend(shared.agents.iter().filter(|agent| agent.deleting > 0).map(|agent| {
+        Harm::AgentObjectsDeleted {
+            directory: output.join(&agent.directory),
+            objects: agent.deleting,
+        }
     }));
     harms.extend(
-        shared
-            .agents
-            .iter()
-            .filter(|agent| agent.deleting > 0)
-            .map(|agent| Harm::AgentObjectsDeleted {
-                directory: output.join(&agent.directory),
-                objects: agent.deleting,
-            }),
+        moved_from.map(|before| Harm::OutputMoves {
+            before: before.to_owned(),
+            after: output.to_owned(),
+        }),
     );
-    harms.extend(moved_from.map(|before| Harm::OutputMoves {
-        before: before.to_owned(),
-        after: output.to_owned(),
-    }));
     harms.sort();
-    harms
-        .into_iter()
-        .map(|harm| Danger::new(harm, false))
-        .collect()
+    harms.into_iter().map(|harm| Danger::new(harm, false)).collect()
 }
 
 impl Danger {
     fn new(harm: Harm, from_base: bool) -> Self {
-        let mut danger = Self {
-            harm,
-            from_base,
-            message: String::new(),
-        };
+        let mut danger = Self { harm, from_base, message: String::new() };
         danger.message = danger.message_with(|name| name.to_string());
         danger
     }
@@ -260,11 +237,7 @@ impl Danger {
 
     /// Formats the danger. `name` formats names, which are untrusted input.
     pub fn message_with(&self, name: impl Fn(&dyn Display) -> String) -> String {
-        let whence = if self.from_base {
-            "from the base, whose overlays are stale: "
-        } else {
-            ""
-        };
+        let whence = if self.from_base { "from the base, whose overlays are stale: " } else { "" };
         format!("{whence}{}", self.harm.message(name))
     }
 }
@@ -274,11 +247,8 @@ fn outlived_harms<'a>(outlived: impl Iterator<Item = &'a ReleasedObservedHost>) 
     let mut by_cluster: BTreeMap<&ClusterKey, Vec<ConsumedHost>> = BTreeMap::new();
     for ReleasedObservedHost { host, by, consumer } in outlived {
         if let (Some(cluster), Some(consumer)) = (by, consumer) {
-            let consumed = ConsumedHost {
-                host: host.clone(),
-                consumer: consumer.clone(),
-                node: None,
-            };
+            let consumed =
+                ConsumedHost { host: host.clone(), consumer: consumer.clone(), node: None };
             by_cluster.entry(cluster).or_default().push(consumed);
         }
     }
@@ -290,12 +260,7 @@ fn outlived_harms<'a>(outlived: impl Iterator<Item = &'a ReleasedObservedHost>) 
 }
 
 fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
-    let ClusterReview {
-        cluster,
-        state,
-        hosts,
-        ..
-    } = review;
+    let ClusterReview { cluster, state, hosts, .. } = review;
     let mut harms = Vec::new();
     if *state == FileState::Deleted {
         let mut all: Vec<HostKey> = hosts
@@ -305,28 +270,18 @@ fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
             .cloned()
             .collect();
         all.sort_by(in_order);
-        harms.push(Harm::ClusterDeleted {
-            cluster: cluster.clone(),
-            hosts: all,
-        });
+        harms.push(Harm::ClusterDeleted { cluster: cluster.clone(), hosts: all });
     }
     let consumed = |host: &HostKey, consumer: &Option<String>, node: &Option<NodeName>| {
         let consumer = consumer.clone()?;
-        Some(ConsumedHost {
-            host: host.clone(),
-            consumer,
-            node: node.clone(),
-        })
+        Some(ConsumedHost { host: host.clone(), consumer, node: node.clone() })
     };
     let in_use: Vec<ConsumedHost> = hosts
         .going()
         .filter_map(|host| consumed(&host.host, &host.consumer, &host.part.node))
         .collect();
     if !in_use.is_empty() {
-        harms.push(Harm::ConsumedHostGivenBack {
-            cluster: cluster.clone(),
-            hosts: in_use,
-        });
+        harms.push(Harm::ConsumedHostGivenBack { cluster: cluster.clone(), hosts: in_use });
     }
     let vanished: Vec<HostKey> = hosts
         .going()
@@ -334,10 +289,7 @@ fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
         .map(|host| host.host.clone())
         .collect();
     if !vanished.is_empty() {
-        harms.push(Harm::AssignedHostVanished {
-            cluster: cluster.clone(),
-            hosts: vanished,
-        });
+        harms.push(Harm::AssignedHostVanished { cluster: cluster.clone(), hosts: vanished });
     }
     let other_role: Vec<ConsumedHost> = hosts
         .with_another_role
@@ -345,52 +297,29 @@ fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
         .filter_map(|host| consumed(&host.host, &host.consumer, &host.node_before))
         .collect();
     if !other_role.is_empty() {
-        harms.push(Harm::ConsumedHostChangesRole {
-            cluster: cluster.clone(),
-            hosts: other_role,
-        });
+        harms.push(Harm::ConsumedHostChangesRole { cluster: cluster.clone(), hosts: other_role });
     }
     harms.extend(move_harms(cluster, &hosts.to_others));
-    let immutable = review
-        .services
-        .iter()
-        .flat_map(|service| &service.immutable);
+    let immutable = review.services.iter().flat_map(|service| &service.immutable);
     harms.extend(immutable.map(|change| Harm::ImmutableFieldChanges {
         cluster: cluster.clone(),
         change: change.clone(),
     }));
-    let machines: Vec<ReaddressedMachine> = review
-        .installer
-        .iter()
-        .flat_map(|installer| installer.readdressed.clone())
-        .collect();
+    let machines: Vec<ReaddressedMachine> =
+        review.installer.iter().flat_map(|installer| installer.readdressed.clone()).collect();
     if !machines.is_empty() {
-        harms.push(Harm::MachineAddressChanges {
-            cluster: cluster.clone(),
-            machines,
-        });
+        harms.push(Harm::MachineAddressChanges { cluster: cluster.clone(), machines });
     }
     if *state == FileState::Changed {
-        harms.extend(
-            review
-                .endpoints
-                .iter()
-                .filter_map(|change| endpoint_harm(review, change)),
-        );
+        harms.extend(review.endpoints.iter().filter_map(|change| endpoint_harm(review, change)));
     }
     harms
 }
 
 /// Every run of an installer is dangerous: it may end workloads on machines in use.
 fn installer_harm(review: &ClusterReview, site: &Site) -> Option<Harm> {
-    let installer = review
-        .installer
-        .as_ref()
-        .filter(|installer| installer.runs)?;
-    let asked = site
-        .clusters
-        .get(&review.cluster)
-        .and_then(|request| request.cluster.as_ref());
+    let installer = review.installer.as_ref().filter(|installer| installer.runs)?;
+    let asked = site.clusters.get(&review.cluster).and_then(|request| request.cluster.as_ref());
     Some(Harm::InstallerRuns {
         scales: installer.scales,
         cluster: review.cluster.clone(),
@@ -409,14 +338,8 @@ fn move_harms(cluster: &ClusterKey, moved: &[MovedHost]) -> Vec<Harm> {
     let mut harms = Vec::new();
     for other in others {
         let (mut in_use, mut free) = (Vec::new(), Vec::new());
-        for MovedHost {
-            host,
-            part,
-            consumer,
-            ..
-        } in moved
-            .iter()
-            .filter(|moved| moved.other == *other && !moved.follows_machine)
+        for MovedHost { host, part, consumer, .. } in
+            moved.iter().filter(|moved| moved.other == *other && !moved.follows_machine)
         {
             match consumer.clone() {
                 Some(consumer) => in_use.push(ConsumedHost {
@@ -430,50 +353,29 @@ fn move_harms(cluster: &ClusterKey, moved: &[MovedHost]) -> Vec<Harm> {
         let (cluster, other) = (cluster.clone(), other.clone());
         if !in_use.is_empty() {
             let (cluster, other) = (cluster.clone(), other.clone());
-            harms.push(Harm::ConsumedHostMoves {
-                cluster,
-                other,
-                hosts: in_use,
-            });
+            harms.push(Harm::ConsumedHostMoves { cluster, other, hosts: in_use });
         }
         if !free.is_empty() {
-            harms.push(Harm::HostMoves {
-                cluster,
-                other,
-                hosts: free,
-            });
+            harms.push(Harm::HostMoves { cluster, other, hosts: free });
         }
     }
     harms
 }
 
 fn endpoint_harm(review: &ClusterReview, change: &EndpointChange) -> Option<Harm> {
-    let EndpointChange {
-        kind,
-        service,
-        after,
-        ..
-    } = change;
+    let EndpointChange { kind, service, after, .. } = change;
     let (cluster, after) = (review.cluster.clone(), after.clone());
     let before = change.before.clone()?;
     match kind {
-        EndpointKind::ControlPlane => Some(Harm::ControlPlaneEndpointChanges {
-            cluster,
-            before,
-            after,
-        }),
-        EndpointKind::Issuer => Some(Harm::IssuerChanges {
-            cluster,
-            before,
-            after,
-        }),
+        EndpointKind::ControlPlane => {
+            Some(Harm::ControlPlaneEndpointChanges { cluster, before, after })
+        }
+        EndpointKind::Issuer => Some(Harm::IssuerChanges { cluster, before, after }),
         EndpointKind::NodePorts => {
             // These endpoints include the port, so one danger is enough.
             let told = review.endpoints.iter().any(|other| {
-                matches!(
-                    other.kind,
-                    EndpointKind::ControlPlane | EndpointKind::Issuer
-                ) && other.service == *service
+                matches!(other.kind, EndpointKind::ControlPlane | EndpointKind::Issuer)
+                    && other.service == *service
                     && other.before.is_some()
             });
             let service = service.clone();

@@ -38,10 +38,7 @@ pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<End
         if let Some((service, layout::SERVICE)) = path.as_str().split_once('/') {
             changes.extend(changed(texts, |text| {
                 let ports = ranges(
-                    &node_ports(text.as_bytes())
-                        .into_iter()
-                        .map(NodePort::number)
-                        .collect(),
+                    &node_ports(text.as_bytes()).into_iter().map(NodePort::number).collect(),
                 );
                 BTreeMap::from_iter(
                     (!ports.is_empty())
@@ -58,14 +55,10 @@ type Endpoints = BTreeMap<(EndpointKind, String), String>;
 
 /// Returns the endpoints in which two texts differ.
 fn changed((before, after): Texts<'_>, read: impl Fn(&str) -> Endpoints) -> Vec<EndpointChange> {
-    let (before, after) = (
-        before.map(&read).unwrap_or_default(),
-        after.map(&read).unwrap_or_default(),
-    );
+    let (before, after) =
+        (before.map(&read).unwrap_or_default(), after.map(&read).unwrap_or_default());
     let all: BTreeSet<_> = before.keys().chain(after.keys()).collect();
-    let differ = all
-        .into_iter()
-        .filter(|endpoint| before.get(*endpoint) != after.get(*endpoint));
+    let differ = all.into_iter().filter(|endpoint| before.get(*endpoint) != after.get(*endpoint));
     let change = |endpoint: &(EndpointKind, String)| EndpointChange {
         kind: endpoint.0,
         service: endpoint.1.clone(),
@@ -86,9 +79,7 @@ fn endpoints(text: &str) -> Endpoints {
     let Ok(EndpointsConfigMap { data }) = yaml::from_str(text) else {
         return Endpoints::new();
     };
-    let known = data
-        .into_iter()
-        .filter_map(|(key, value)| Some((known(&key)?, value)));
+    let known = data.into_iter().filter_map(|(key, value)| Some((known(&key)?, value)));
     known.collect()
 }
 
@@ -97,9 +88,7 @@ fn known(key: &str) -> Option<(EndpointKind, String)> {
     ServiceKind::ALL.into_iter().find_map(|kind| {
         let descriptor = kind.descriptor();
         let endpoint = descriptor.endpoint.as_ref()?;
-        let number = key
-            .strip_prefix(endpoint.prefix)?
-            .strip_suffix(endpoint.suffix)?;
+        let number = key.strip_prefix(endpoint.prefix)?.strip_suffix(endpoint.suffix)?;
         let is_number = number.chars().all(|c| c.is_ascii_digit());
         is_number.then(|| (endpoint.kind, format!("{}{number}", descriptor.component)))
     })
@@ -115,11 +104,7 @@ fn ranges(ports: &BTreeSet<u16>) -> String {
         }
     }
     let range = |(first, last): (u16, u16)| {
-        if first == last {
-            first.to_string()
-        } else {
-            format!("{first}-{last}")
-        }
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
     };
     ranges.into_iter().map(range).collect::<Vec<_>>().join(", ")
 }
@@ -155,10 +140,7 @@ mod tests {
 
     #[test]
     fn ports_in_a_row_are_a_range() {
-        assert_eq!(
-            ranges(&BTreeSet::from([30080, 30082, 30081, 30022])),
-            "30022, 30080-30082"
-        );
+        assert_eq!(ranges(&BTreeSet::from([30080, 30082, 30081, 30022])), "30022, 30080-30082");
         assert_eq!(ranges(&BTreeSet::new()), "");
     }
 
@@ -181,15 +163,8 @@ mod tests {
             known("jump-host2-endpoint"),
             Some((EndpointKind::JumpHost, "jumphost2".to_owned()))
         );
-        assert_eq!(
-            known("oidc-issuer-url"),
-            Some((EndpointKind::Issuer, "auth".to_owned()))
-        );
-        for other in [
-            "control-plane-endpoint-port",
-            "oidc-client-id",
-            "control-planes-endpoint",
-        ] {
+        assert_eq!(known("oidc-issuer-url"), Some((EndpointKind::Issuer, "auth".to_owned())));
+        for other in ["control-plane-endpoint-port", "oidc-client-id", "control-planes-endpoint"] {
             assert_eq!(known(other), None, "{other}");
         }
     }

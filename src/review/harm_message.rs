@@ -29,12 +29,7 @@ impl Harm {
                 )
             }
             Harm::ConsumedHostGivenBack { cluster, hosts } => {
-                format!(
-                    "{} releases {}: {}",
-                    name(cluster),
-                    in_use(hosts),
-                    consumers(hosts, &name)
-                )
+                format!("{} releases {}: {}", name(cluster), in_use(hosts), consumers(hosts, &name))
             }
             Harm::AssignedHostVanished { cluster, hosts } => {
                 let named = first_few(hosts.iter().map(|host| name(host)).collect(), HOSTS_NAMED);
@@ -45,11 +40,7 @@ impl Harm {
                     name(cluster)
                 )
             }
-            Harm::ConsumedHostMoves {
-                cluster,
-                other,
-                hosts,
-            } => {
+            Harm::ConsumedHostMoves { cluster, other, hosts } => {
                 let (cluster, other) = (name(cluster), name(other));
                 format!(
                     "{} from {cluster} to {other}: {}",
@@ -70,13 +61,7 @@ impl Harm {
                     consumers(hosts, &name)
                 )
             }
-            Harm::InstallerRuns {
-                scales: true,
-                cluster,
-                before,
-                after,
-                ..
-            } => {
+            Harm::InstallerRuns { scales: true, cluster, before, after, .. } => {
                 let goes = before
                     .as_ref()
                     .map(|before| format!("; Job {} is deleted, even while it runs", name(before)));
@@ -87,14 +72,7 @@ impl Harm {
                     goes.unwrap_or_default()
                 )
             }
-            Harm::InstallerRuns {
-                scales: false,
-                cluster,
-                machines,
-                before,
-                after,
-                because,
-            } => {
+            Harm::InstallerRuns { scales: false, cluster, machines, before, after, because } => {
                 let machines = machines.map_or_else(|| "all machines".to_owned(), all_machines);
                 let (again, why, goes) = match before {
                     None => ("", String::new(), String::new()),
@@ -117,15 +95,9 @@ impl Harm {
                 )
             }
             Harm::MachineAddressChanges { cluster, machines } => {
-                let changes = machines.iter().map(
-                    |ReaddressedMachine {
-                         node,
-                         before,
-                         after,
-                     }| {
-                        format!("{} from {} to {}", name(node), name(before), name(after))
-                    },
-                );
+                let changes = machines.iter().map(|ReaddressedMachine { node, before, after }| {
+                    format!("{} from {} to {}", name(node), name(before), name(after))
+                });
                 let changes = first_few(changes.collect(), HOSTS_NAMED);
                 let move_to = if machines.len() == 1 {
                     "moves to another address"
@@ -133,48 +105,25 @@ impl Harm {
                     "move to other addresses"
                 };
                 let of = name(cluster);
-                format!(
-                    "{} of {of} {move_to}: {changes}",
-                    counted(machines.len(), "machine")
-                )
+                format!("{} of {of} {move_to}: {changes}", counted(machines.len(), "machine"))
             }
-            Harm::HostMoves {
-                cluster,
-                other,
-                hosts,
-            } => {
+            Harm::HostMoves { cluster, other, hosts } => {
                 let (cluster, other) = (name(cluster), name(other));
                 let named = hosts.iter().map(|host| name(host)).collect();
                 let hosts = moves(&counted(hosts.len(), "host"), hosts.len());
-                format!(
-                    "{hosts} from {cluster} to {other}: {}",
-                    first_few(named, HOSTS_NAMED)
-                )
+                format!("{hosts} from {cluster} to {other}: {}", first_few(named, HOSTS_NAMED))
             }
-            Harm::ControlPlaneEndpointChanges {
-                cluster,
-                before,
-                after,
-            } => {
+            Harm::ControlPlaneEndpointChanges { cluster, before, after } => {
                 format!(
                     "the control-plane endpoint of {} {}",
                     name(cluster),
                     becomes(before, after)
                 )
             }
-            Harm::IssuerChanges {
-                cluster,
-                before,
-                after,
-            } => {
+            Harm::IssuerChanges { cluster, before, after } => {
                 format!("the issuer of {} {}", name(cluster), becomes(before, after))
             }
-            Harm::NodePortChanges {
-                cluster,
-                service,
-                before,
-                after,
-            } => {
+            Harm::NodePortChanges { cluster, service, before, after } => {
                 let port = format!("the NodePort of {} in {}", name(service), name(cluster));
                 format!("{port} {}", becomes(before, after))
             }
@@ -192,24 +141,15 @@ impl Harm {
                 )
             }
             Harm::RootDeleted { directory } => {
-                format!(
-                    "{} is deleted: remove all references to it first",
-                    name(directory)
-                )
+                format!("{} is deleted: remove all references to it first", name(directory))
             }
-            Harm::RootChangesForm {
-                directory,
-                form: HostsForm::Component,
-            } => {
+            Harm::RootChangesForm { directory, form: HostsForm::Component } => {
                 format!(
                     "{} becomes a component: stop applying it, and include it in a kustomization",
                     name(directory)
                 )
             }
-            Harm::RootChangesForm {
-                directory,
-                form: HostsForm::Overlay,
-            } => {
+            Harm::RootChangesForm { directory, form: HostsForm::Overlay } => {
                 format!(
                     "{} becomes an overlay: remove it from kustomizations, and let an agent apply it",
                     name(directory)
@@ -235,11 +175,7 @@ impl Harm {
 }
 
 fn all_machines(count: usize) -> String {
-    if count == 1 {
-        "the one machine".to_owned()
-    } else {
-        format!("all {count} machines")
-    }
+    if count == 1 { "the one machine".to_owned() } else { format!("all {count} machines") }
 }
 
 fn in_use(hosts: &[ConsumedHost]) -> String {
@@ -257,29 +193,16 @@ fn moves(hosts: &str, count: usize) -> String {
 }
 
 fn consumers(hosts: &[ConsumedHost], name: impl Fn(&dyn Display) -> String) -> String {
-    let named = hosts.iter().map(
-        |ConsumedHost {
-             host,
-             consumer,
-             node,
-         }| {
-            let node = node
-                .as_ref()
-                .map(|node| format!(" ({})", name(node)))
-                .unwrap_or_default();
-            format!("{}{node} by {}", name(host), name(consumer))
-        },
-    );
+    let named = hosts.iter().map(|ConsumedHost { host, consumer, node }| {
+        let node = node.as_ref().map(|node| format!(" ({})", name(node))).unwrap_or_default();
+        format!("{}{node} by {}", name(host), name(consumer))
+    });
     first_few(named.collect(), HOSTS_NAMED)
 }
 
 /// Joins the first names and counts the rest.
 fn first_few(named: Vec<String>, most: usize) -> String {
     let more = named.len().saturating_sub(most);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", named[..named.len().min(most)].join(", "))
 }

@@ -155,10 +155,7 @@ pub struct MovedHost {
 /// wrote them.
 pub(super) fn entries(path: &Utf8Path, text: &str) -> Vec<GeneratedHost> {
     let documents = document::objects(&Arc::from(path), text);
-    documents
-        .iter()
-        .filter_map(|document| GeneratedHost::read(document).ok())
-        .collect()
+    documents.iter().filter_map(|document| GeneratedHost::read(document).ok()).collect()
 }
 
 /// A host in a changed file.
@@ -176,10 +173,7 @@ pub(super) fn changes(
     by_cluster: &BTreeMap<ClusterKey, ChangedFiles<'_>>,
     facts: &ReviewFacts<'_>,
 ) -> BTreeMap<ClusterKey, HostChanges> {
-    let files = by_cluster
-        .values()
-        .flatten()
-        .filter(|(path, _)| has_hosts(path));
+    let files = by_cluster.values().flatten().filter(|(path, _)| has_hosts(path));
     let texts = files.flat_map(|(path, (was, is))| {
         let texts = [(false, was), (true, is)].into_iter();
         texts.filter_map(move |(is_later, text)| Some((*path, is_later, (*text)?)))
@@ -202,9 +196,7 @@ pub(super) fn changes(
     for host_entries in all.chunk_by(|a, b| a.host == b.host) {
         let host = &host_entries[0].host;
         let [was, is] = [false, true].map(|is_later| {
-            let side_entries = host_entries
-                .iter()
-                .filter(|entry| entry.is_later == is_later);
+            let side_entries = host_entries.iter().filter(|entry| entry.is_later == is_later);
             let assigned = side_entries.filter_map(|entry| entry.assigned.as_ref());
             assigned.collect::<BTreeSet<&(ClusterKey, Part)>>()
         });
@@ -215,22 +207,14 @@ pub(super) fn changes(
                 Some((other, _)) if other == cluster => {}
                 Some((other, after)) => {
                     let follows = facts.is_user(host, other, after);
-                    changes
-                        .to_others
-                        .push(facts.moved(host, part, other, follows));
+                    changes.to_others.push(facts.moved(host, part, other, follows));
                 }
-                None => changes
-                    .given_back
-                    .push(facts.given_back(host, cluster, part)),
+                None => changes.given_back.push(facts.given_back(host, cluster, part)),
             }
         }
         for (cluster, part) in is.difference(&was) {
             let changes = changes.entry(cluster.clone()).or_default();
-            match was
-                .iter()
-                .find(|(other, _)| other == cluster)
-                .or(was.first())
-            {
+            match was.iter().find(|(other, _)| other == cluster).or(was.first()) {
                 Some((other, before)) if other == cluster => {
                     changes.with_another_role.push(AnotherRole {
                         host: host.clone(),
@@ -245,9 +229,7 @@ pub(super) fn changes(
                 }
                 Some((other, _)) => {
                     let follows = facts.is_user(host, cluster, part);
-                    changes
-                        .from_others
-                        .push(facts.moved(host, part, other, follows));
+                    changes.from_others.push(facts.moved(host, part, other, follows));
                 }
                 None => changes.added.push(facts.added(host, cluster, part)),
             }
@@ -276,10 +258,7 @@ pub(super) struct ReviewFacts<'a> {
 impl ReviewFacts<'_> {
     /// Returns the kind of a cluster's request. For a deleted cluster, its files show it.
     pub(super) fn kind(&self, cluster: &ClusterKey, files: &ChangedFiles<'_>) -> ClusterKind {
-        if files
-            .keys()
-            .any(|file| file.starts_with(layout::installer_directory(cluster)))
-        {
+        if files.keys().any(|file| file.starts_with(layout::installer_directory(cluster))) {
             return match self.site.clusters.get(cluster) {
                 Some(_) => self.site.kind_of(cluster),
                 None => ClusterKind::with_installer(true),
@@ -289,10 +268,7 @@ impl ReviewFacts<'_> {
     }
 
     fn host(&self, key: &HostKey) -> Option<&Host> {
-        self.site
-            .inventory
-            .host(key)
-            .or_else(|| self.before.inventory?.host(key))
+        self.site.inventory.host(key).or_else(|| self.before.inventory?.host(key))
     }
 
     /// Returns the consumer of a host.
@@ -309,10 +285,7 @@ impl ReviewFacts<'_> {
     }
 
     fn added(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> AddedHost {
-        let claims = self
-            .host(key)
-            .into_iter()
-            .flat_map(|host| &host.assignment.claims);
+        let claims = self.host(key).into_iter().flat_map(|host| &host.assignment.claims);
         let mut owners = claims.filter_map(|(claim, _)| match claim {
             Claim::Cluster(owner, _) => Some(owner),
             Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_) => None,
@@ -367,30 +340,22 @@ impl ReviewFacts<'_> {
 impl HostChanges {
     /// Lists hosts that leave the cluster.
     pub(super) fn leaving(&self) -> impl Iterator<Item = &HostKey> {
-        self.going()
-            .map(|host| &host.host)
-            .chain(self.to_others.iter().map(|moved| &moved.host))
+        self.going().map(|host| &host.host).chain(self.to_others.iter().map(|moved| &moved.host))
     }
 
     /// Lists hosts that become unassigned, replaced ones included.
     pub(super) fn going(&self) -> impl Iterator<Item = &ReleasedHost> {
-        self.given_back
-            .iter()
-            .chain(self.replaced.iter().map(|replaced| &replaced.given_back))
+        self.given_back.iter().chain(self.replaced.iter().map(|replaced| &replaced.given_back))
     }
 
     /// Lists hosts whose role changes, or that start or stop being machines.
     pub(crate) fn with_another_role(&self) -> impl Iterator<Item = &AnotherRole> {
-        self.with_another_role
-            .iter()
-            .filter(|changed| !changed.is_renamed())
+        self.with_another_role.iter().filter(|changed| !changed.is_renamed())
     }
 
     /// Lists machines of Provisionings of which only the name changes.
     pub(crate) fn with_another_name(&self) -> impl Iterator<Item = &AnotherRole> {
-        self.with_another_role
-            .iter()
-            .filter(|changed| changed.is_renamed())
+        self.with_another_role.iter().filter(|changed| changed.is_renamed())
     }
 
     fn sort(&mut self) {
@@ -400,8 +365,7 @@ impl HostChanges {
         self.given_back.sort_by(|a, b| {
             by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host))
         });
-        self.with_another_role
-            .sort_by(|a, b| in_order(&a.host, &b.host));
+        self.with_another_role.sort_by(|a, b| in_order(&a.host, &b.host));
         self.from_others.sort_by(|a, b| in_order(&a.host, &b.host));
         self.to_others.sort_by(|a, b| in_order(&a.host, &b.host));
     }
@@ -429,8 +393,7 @@ impl HostChanges {
                 by: added.host,
                 by_use_known: added.use_known,
             };
-            self.replaced
-                .extend(going.into_iter().zip(coming).map(pair));
+            self.replaced.extend(going.into_iter().zip(coming).map(pair));
         }
     }
 }

@@ -77,9 +77,7 @@ pub(super) fn changes(before: &ServiceBuild<'_>, after: &ServiceBuild<'_>) -> Ve
 }
 
 fn at<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
-    field
-        .split('.')
-        .try_fold(object, |value, key| value.get(key))
+    field.split('.').try_fold(object, |value, key| value.get(key))
 }
 
 #[cfg(test)]
@@ -112,10 +110,7 @@ mod tests {
                 "kind: Deployment\nmetadata: {{name: a}}\nspec: {{replicas: 1, selector: {{matchLabels: {{app: {label}}}}}}}\n"
             )
         };
-        assert_eq!(
-            changed(&deployment("a"), &deployment("b")),
-            ["Deployment a spec.selector"]
-        );
+        assert_eq!(changed(&deployment("a"), &deployment("b")), ["Deployment a spec.selector"]);
         let more = deployment("a").replace("replicas: 1", "replicas: 2");
         assert!(changed(&deployment("a"), &more).is_empty());
         let other = deployment("b").replace("name: a", "name: b");

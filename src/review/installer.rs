@@ -125,12 +125,8 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
     let state = FileState::by_witness(&files, layout::KUSTOMIZATION);
     let (before, after) = texts(&files, JOB);
     let (before, after) = (before.and_then(documents), after.and_then(documents));
-    let job_before = before
-        .as_deref()
-        .and_then(|before| Job::read(before, after.as_deref()));
-    let job_after = after
-        .as_deref()
-        .and_then(|after| Job::read(after, before.as_deref()));
+    let job_before = before.as_deref().and_then(|before| Job::read(before, after.as_deref()));
+    let job_after = after.as_deref().and_then(|after| Job::read(after, before.as_deref()));
     let name = |job: &Option<Job>| job.as_ref().and_then(|job| job.name.clone());
     let (name_before, name_after) = (name(&job_before), name(&job_after));
     let scales = job_after.as_ref().is_some_and(|job| job.scales);
@@ -186,14 +182,11 @@ fn aspects(
     }
     if let (Some(before), Some(after)) = (before, after) {
         // The list of the Job's files changes along with those files.
-        let same_files = files
-            .values()
-            .all(|(before, after)| before.is_some() == after.is_some());
+        let same_files = files.values().all(|(before, after)| before.is_some() == after.is_some());
         aspects.extend(before.differs(&after, same_files));
     }
-    let only_comments = files
-        .values()
-        .all(|(before, after)| before.map(layout::body) == after.map(layout::body));
+    let only_comments =
+        files.values().all(|(before, after)| before.map(layout::body) == after.map(layout::body));
     if aspects.is_empty() && !only_comments {
         aspects.insert(InstallerAspect::Configuration);
     }
@@ -213,16 +206,9 @@ fn texts<'a>(files: &ChangedFiles<'a>, file: &str) -> Texts<'a> {
 
 /// Parses the documents of a file, without empty ones; `None` if one is unreadable.
 fn documents(text: &str) -> Option<Vec<Value>> {
-    let documents: Result<Vec<Value>, _> = yaml_serde::Deserializer::from_str(text)
-        .map(Value::deserialize)
-        .collect();
-    Some(
-        documents
-            .ok()?
-            .into_iter()
-            .filter(|document| !document.is_null())
-            .collect(),
-    )
+    let documents: Result<Vec<Value>, _> =
+        yaml_serde::Deserializer::from_str(text).map(Value::deserialize).collect();
+    Some(documents.ok()?.into_iter().filter(|document| !document.is_null()).collect())
 }
 
 /// Returns the name of a Job; `None` for other kinds.
@@ -252,10 +238,7 @@ impl Job {
     /// `other` side of the change lacks.
     fn read(documents: &[Value], other: Option<&[Value]>) -> Option<Self> {
         let is_in_other = |name: &Value| {
-            other
-                .unwrap_or_default()
-                .iter()
-                .any(|other| name_of_job(other) == Some(name))
+            other.unwrap_or_default().iter().any(|other| name_of_job(other) == Some(name))
         };
         let mut jobs = documents
             .iter()
@@ -281,19 +264,11 @@ impl Job {
         if has_init && let Some(saving) = pod.get_mut("containers").and_then(|all| all.get_mut(0)) {
             take(saving, "image");
         }
-        let containers = if has_init {
-            "initContainers"
-        } else {
-            "containers"
-        };
+        let containers = if has_init { "initContainers" } else { "containers" };
         let container = pod.get_mut(containers)?.get_mut(0)?;
         let (image, mounts) = (take(container, "image"), take(container, "volumeMounts"));
         let arguments = take(container, "command");
-        let arguments = arguments
-            .as_sequence()
-            .map(Vec::as_slice)
-            .unwrap_or_default()
-            .iter();
+        let arguments = arguments.as_sequence().map(Vec::as_slice).unwrap_or_default().iter();
         let (mut command, mut network, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
         let mut scales = false;
         let mut of = &mut command;
@@ -338,18 +313,13 @@ impl Job {
             (self.image != other.image, InstallerAspect::Image),
             (rest, InstallerAspect::Configuration),
         ];
-        aspects
-            .into_iter()
-            .filter_map(|(differs, aspect)| differs.then_some(aspect))
+        aspects.into_iter().filter_map(|(differs, aspect)| differs.then_some(aspect))
     }
 }
 
 /// Removes a value from a mapping; null if it is missing.
 fn take(mapping: &mut Value, key: &str) -> Value {
-    mapping
-        .as_mapping_mut()
-        .and_then(|mapping| mapping.remove(key))
-        .unwrap_or(Value::Null)
+    mapping.as_mapping_mut().and_then(|mapping| mapping.remove(key)).unwrap_or(Value::Null)
 }
 
 /// Returns the addresses before and after, by role and name; `None` if they do not change.
@@ -373,10 +343,7 @@ impl InstallerAddresses {
             map.map(|map| map.data).unwrap_or_default()
         };
         let (before, after) = texts(files, ADDRESSES);
-        Self {
-            before: read(before),
-            after: read(after),
-        }
+        Self { before: read(before), after: read(after) }
     }
 
     /// Reports whether machines or roles differ.
@@ -405,12 +372,8 @@ impl InstallerAddresses {
     /// Lists machines whose address changes. A machine with both roles counts once.
     fn changed(&self) -> Vec<ReaddressedMachine> {
         let nodes = |addresses: &BTreeMap<String, String>| -> BTreeMap<String, String> {
-            let node = |key: &str| {
-                ROLES
-                    .iter()
-                    .find_map(|role| key.strip_prefix(role))
-                    .map(str::to_owned)
-            };
+            let node =
+                |key: &str| ROLES.iter().find_map(|role| key.strip_prefix(role)).map(str::to_owned);
             addresses
                 .iter()
                 .filter_map(|(key, address)| Some((node(key)?, address.clone())))
@@ -421,11 +384,7 @@ impl InstallerAddresses {
             .into_iter()
             .filter_map(|(node, before)| {
                 let after = after.remove(&node).filter(|after| *after != before)?;
-                Some(ReaddressedMachine {
-                    node,
-                    before,
-                    after,
-                })
+                Some(ReaddressedMachine { node, before, after })
             })
             .collect();
         changed.sort_by(|a, b| natural(&a.node, &b.node));
@@ -442,10 +401,8 @@ mod tests {
     const CLUSTER: &str = "lab/depot";
 
     fn job(name: &str, image: &str, arguments: &[&str]) -> String {
-        let arguments: String = arguments
-            .iter()
-            .map(|argument| format!("            - {argument:?}\n"))
-            .collect();
+        let arguments: String =
+            arguments.iter().map(|argument| format!("            - {argument:?}\n")).collect();
         format!(
             "# Generated by sipgen from x. Do not edit.\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {name}\n\
              spec:\n  template:\n    spec:\n      containers:\n        - image: {image}\n          command:\n{arguments}"
@@ -453,10 +410,8 @@ mod tests {
     }
 
     fn addresses(addresses: &[(&str, &str)]) -> String {
-        let data: String = addresses
-            .iter()
-            .map(|(key, address)| format!("  {key}: {address}\n"))
-            .collect();
+        let data: String =
+            addresses.iter().map(|(key, address)| format!("  {key}: {address}\n")).collect();
         format!("# Generated by sipgen from x. Do not edit.\nkind: ConfigMap\ndata:\n{data}")
     }
 
@@ -464,10 +419,7 @@ mod tests {
     fn changed(files: &[(&str, &str, &str)]) -> InstallerChange {
         let cluster: ClusterKey = CLUSTER.parse().unwrap();
         let directory = layout::installer_directory(&cluster);
-        let paths: Vec<Utf8PathBuf> = files
-            .iter()
-            .map(|(file, ..)| directory.join(file))
-            .collect();
+        let paths: Vec<Utf8PathBuf> = files.iter().map(|(file, ..)| directory.join(file)).collect();
         let text = |text| Some(text).filter(|text: &&str| !text.is_empty());
         let files = paths
             .iter()
@@ -476,13 +428,7 @@ mod tests {
         change(&cluster, &files.collect()).unwrap()
     }
 
-    const COMMAND: [&str; 5] = [
-        "./installer",
-        "--cluster",
-        "depot",
-        "--network",
-        "10.244.0.0/16",
-    ];
+    const COMMAND: [&str; 5] = ["./installer", "--cluster", "depot", "--network", "10.244.0.0/16"];
 
     fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
         COMMAND.iter().chain(more).copied().collect()
@@ -497,17 +443,10 @@ mod tests {
                 InstallerAspect::Image,
             ),
             (
-                job(
-                    "kud-depot-bbbb",
-                    "kud:1",
-                    &with(&["--plugins", "multus", "qat"]),
-                ),
+                job("kud-depot-bbbb", "kud:1", &with(&["--plugins", "multus", "qat"])),
                 InstallerAspect::Plugins,
             ),
-            (
-                job("kud-depot-bbbb", "kud:1", &with(&[])),
-                InstallerAspect::Plugins,
-            ),
+            (job("kud-depot-bbbb", "kud:1", &with(&[])), InstallerAspect::Plugins),
             (
                 job(
                     "kud-depot-bbbb",
@@ -525,11 +464,7 @@ mod tests {
                 InstallerAspect::Network,
             ),
             (
-                job(
-                    "kud-depot-bbbb",
-                    "kud:1",
-                    &with(&["--plugins", "multus", "--verbose"]),
-                ),
+                job("kud-depot-bbbb", "kud:1", &with(&["--plugins", "multus", "--verbose"])),
                 InstallerAspect::Configuration,
             ),
         ] {
@@ -558,11 +493,8 @@ mod tests {
         let was = job("kud-depot-aaaa", "kud:1", &COMMAND);
         let is = job("kud-depot-bbbb", "kud:2", &COMMAND);
 
-        let change = changed(&[(
-            JOB,
-            &format!("{beside}{check}{was}"),
-            &format!("{beside}{check}{is}"),
-        )]);
+        let change =
+            changed(&[(JOB, &format!("{beside}{check}{was}"), &format!("{beside}{check}{is}"))]);
 
         assert!(change.runs);
         assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Image]));
@@ -605,14 +537,7 @@ mod tests {
 
         let change = changed(&[(ADDRESSES, &was, &moved), inventory]);
         assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Addresses]));
-        let [
-            ReaddressedMachine {
-                node,
-                before,
-                after,
-            },
-        ] = change.readdressed.as_slice()
-        else {
+        let [ReaddressedMachine { node, before, after }] = change.readdressed.as_slice() else {
             panic!("{change:?}")
         };
         assert_eq!(
@@ -626,10 +551,7 @@ mod tests {
             (BTreeSet::from([InstallerAspect::Machines]), Vec::new())
         );
 
-        assert_eq!(
-            changed(&[inventory]).aspects,
-            BTreeSet::from([InstallerAspect::Inventory])
-        );
+        assert_eq!(changed(&[inventory]).aspects, BTreeSet::from([InstallerAspect::Inventory]));
     }
 
     #[test]
@@ -649,10 +571,8 @@ mod tests {
     #[test]
     fn the_same_packages_in_files_of_other_names_are_the_same() {
         let form = [("hosts.ini", "a", ""), ("hosts.yaml", "", "b")];
-        let renamed = [
-            ("group_vars/kube-node.yml", "p", ""),
-            ("group_vars/kube_node.yml", "", "p"),
-        ];
+        let renamed =
+            [("group_vars/kube-node.yml", "p", ""), ("group_vars/kube_node.yml", "", "p")];
 
         let aspects = changed(&[form, renamed].concat()).aspects;
         assert_eq!(aspects, BTreeSet::from([InstallerAspect::Inventory]));
@@ -665,9 +585,6 @@ mod tests {
         let change = changed(&[(JOB, "{", &job("kud-depot-bbbb", "kud:1", &COMMAND))]);
 
         assert!(change.runs);
-        assert_eq!(
-            change.aspects,
-            BTreeSet::from([InstallerAspect::Configuration])
-        );
+        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Configuration]));
     }
 }

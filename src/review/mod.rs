@@ -170,11 +170,7 @@ impl Review {
     pub fn new(changes: &OutputChanges, later: &Tree, site: &Site) -> Self {
         Self::between(
             changes,
-            &StateBefore {
-                clusters: &site.state.clusters,
-                inventory: None,
-                output: None,
-            },
+            &StateBefore { clusters: &site.state.clusters, inventory: None, output: None },
             later,
             site,
         )
@@ -209,18 +205,11 @@ impl Review {
             .map(|(path, texts)| (*path, *texts))
             .collect();
         let edited = service_files::with_edited_files(&shared_files, later);
-        for cluster in edited
-            .iter()
-            .filter_map(|service| layout::cluster_of(service))
-        {
+        for cluster in edited.iter().filter_map(|service| layout::cluster_of(service)) {
             by_cluster.entry(cluster).or_default();
         }
         let machines = MachineUsers::new(site);
-        let facts = ReviewFacts {
-            before,
-            site,
-            machines,
-        };
+        let facts = ReviewFacts { before, site, machines };
         let review = |(cluster, files): (&ClusterKey, &ChangedFiles<'_>)| ClusterReview {
             kind: facts.kind(cluster, files),
             state: match before.clusters.contains(cluster) {
@@ -232,10 +221,7 @@ impl Review {
             services: services::changes(cluster, files, &shared_files, &edited, later),
             installer: installer::change(cluster, files),
             endpoints: endpoints::changes(cluster, files),
-            files: files
-                .values()
-                .map(|texts| FileState::from_texts(*texts))
-                .collect(),
+            files: files.values().map(|texts| FileState::from_texts(*texts)).collect(),
             cluster: cluster.clone(),
         };
         let (mut hosts, mut clusters): (_, Vec<ClusterReview>) = rayon::join(
@@ -246,10 +232,7 @@ impl Review {
             review.hosts = hosts.remove(&review.cluster).unwrap_or_default();
         }
         let is_gone = |file: &Utf8Path| {
-            matches!(
-                changes.files.get(&output.join(file)),
-                Some(Change::Delete { .. })
-            )
+            matches!(changes.files.get(&output.join(file)), Some(Change::Delete { .. }))
         };
         let shared = shared::changes(&outside_clusters, &facts, &is_gone);
         Self {
@@ -274,21 +257,15 @@ impl ClusterReview {
         let added = self.hosts.added.iter().map(|added| &added.host);
         let all = added.chain(self.hosts.replaced.iter().map(|replaced| &replaced.by));
         let is_elsewhere = |host: &&HostKey| host.namespace != self.cluster.namespace;
-        if self.kind.descriptor().uses_cluster_api {
-            all.filter(is_elsewhere).count()
-        } else {
-            0
-        }
+        if self.kind.descriptor().uses_cluster_api { all.filter(is_elsewhere).count() } else { 0 }
     }
 }
 
 impl Review {
     /// Prepends the dangers of changes that the base had not generated.
     pub(crate) fn bring_along(&mut self, brought: &Review) {
-        let base_dangers = brought
-            .dangers
-            .iter()
-            .map(|danger| Danger::from_stale_base(danger.harm.clone()));
+        let base_dangers =
+            brought.dangers.iter().map(|danger| Danger::from_stale_base(danger.harm.clone()));
         self.dangers.splice(0..0, base_dangers);
     }
 
@@ -307,10 +284,7 @@ fn outlived<'a>(
         let mut hosts = clusters.iter().flat_map(|cluster| cluster.hosts.leaving());
         hosts.any(|host| *host == released.host)
     };
-    shared
-        .released
-        .iter()
-        .filter(move |released| !gives_back(released))
+    shared.released.iter().filter(move |released| !gives_back(released))
 }
 
 impl FileState {
@@ -337,11 +311,7 @@ impl ChangeCounts {
     }
 
     fn from_changes(changes: &OutputChanges) -> Self {
-        changes
-            .files
-            .values()
-            .map(|change| FileState::from_texts(change.texts()))
-            .collect()
+        changes.files.values().map(|change| FileState::from_texts(change.texts())).collect()
     }
 }
 
@@ -368,17 +338,9 @@ impl Totals {
             hosts_added: sum(|hosts| hosts.added.len() + hosts.replaced.len()),
             hosts_adopted: sum(|hosts| hosts.added.iter().filter(|added| added.adopted).count()),
             hosts_added_of_unknown_use: sum(|hosts| {
-                let added = hosts
-                    .added
-                    .iter()
-                    .filter(|added| !added.adopted && !added.use_known)
-                    .count();
-                added
-                    + hosts
-                        .replaced
-                        .iter()
-                        .filter(|replaced| !replaced.by_use_known)
-                        .count()
+                let added =
+                    hosts.added.iter().filter(|added| !added.adopted && !added.use_known).count();
+                added + hosts.replaced.iter().filter(|replaced| !replaced.by_use_known).count()
             }),
             hosts_added_elsewhere: clusters.iter().map(ClusterReview::added_elsewhere).sum(),
             hosts_given_back: sum(|hosts| hosts.given_back.len() + hosts.replaced.len()),
@@ -409,8 +371,7 @@ impl Totals {
 
 /// Selects the files below a directory, by paths relative to it.
 fn below<'a>(files: &ChangedFiles<'a>, directory: &Utf8PathBuf) -> ChangedFiles<'a> {
-    let below = files
-        .iter()
-        .filter_map(|(path, texts)| Some((path.strip_prefix(directory).ok()?, *texts)));
+    let below =
+        files.iter().filter_map(|(path, texts)| Some((path.strip_prefix(directory).ok()?, *texts)));
     below.collect()
 }

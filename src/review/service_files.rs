@@ -53,11 +53,7 @@ impl<'a> ServiceFiles<'a> {
             let shared = shared.collect();
             ServiceVersion { own, shared }
         };
-        Self {
-            before: side(|texts| texts.0),
-            after: side(|texts| texts.1),
-            changed,
-        }
+        Self { before: side(|texts| texts.0), after: side(|texts| texts.1), changed }
     }
 }
 
@@ -71,9 +67,7 @@ fn files<'a>(
     let unchanged = files_below(later, directory)
         .filter_map(|(path, text)| Some((path.strip_prefix(directory).ok()?, text.as_str())))
         .filter(|(path, _)| !changed.contains_key(path));
-    let changed = changed
-        .iter()
-        .filter_map(|(path, texts)| Some((*path, of(texts)?)));
+    let changed = changed.iter().filter_map(|(path, texts)| Some((*path, of(texts)?)));
     unchanged.chain(changed).collect()
 }
 
@@ -97,8 +91,6 @@ pub(super) fn with_edited_files(
     let refers = |(path, text): &(&TreePath, &String)| {
         !layout::shared_directories(path, text).is_disjoint(&edited)
     };
-    let directories = kustomizations
-        .filter(refers)
-        .filter_map(|(path, _)| path.parent());
+    let directories = kustomizations.filter(refers).filter_map(|(path, _)| path.parent());
     directories.map(Utf8Path::to_owned).collect()
 }

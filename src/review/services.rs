@@ -63,9 +63,7 @@ pub(super) fn changes<'a>(
 ) -> Vec<ServiceChange> {
     let directory = layout::cluster_directory(cluster);
     let mut by_service: BTreeMap<&str, ChangedFiles<'_>> = BTreeMap::new();
-    let edited = edited
-        .iter()
-        .filter_map(|referring| referring.strip_prefix(&directory).ok());
+    let edited = edited.iter().filter_map(|referring| referring.strip_prefix(&directory).ok());
     for service in edited.filter_map(|referring| referring.iter().next()) {
         by_service.entry(service).or_default();
     }
@@ -92,10 +90,8 @@ pub(super) fn changes<'a>(
         };
         if state == FileState::Changed {
             let files = ServiceFiles::new(&directory.join(service), files, shared, later);
-            let (before, after) = (
-                ServiceBuild::new(&files.before),
-                ServiceBuild::new(&files.after),
-            );
+            let (before, after) =
+                (ServiceBuild::new(&files.before), ServiceBuild::new(&files.after));
             change.aspects = aspects(&files.changed, &before, &after);
             change.restarts = before.pods() != after.pods();
             change.immutable = immutable::changes(&before, &after);
@@ -172,16 +168,12 @@ const PORTS: [&str; 2] = ["listen", "bind"];
 /// Returns the hosts of an HAProxy configuration. A server's port is that of its section.
 fn servers(text: &str) -> BTreeSet<&str> {
     let servers = lines(text).filter(|line| first_word(line) == SERVER);
-    servers
-        .map(|line| line.rsplit_once(':').map_or(line, |(host, _)| host))
-        .collect()
+    servers.map(|line| line.rsplit_once(':').map_or(line, |(host, _)| host)).collect()
 }
 
 /// Returns the sections of an HAProxy configuration, which are named after their ports.
 fn ports(text: &str) -> BTreeSet<&str> {
-    lines(text)
-        .filter(|line| PORTS.contains(&first_word(line)))
-        .collect()
+    lines(text).filter(|line| PORTS.contains(&first_word(line))).collect()
 }
 
 /// Returns the remaining lines of an HAProxy configuration.
@@ -196,9 +188,7 @@ fn first_word(line: &str) -> &str {
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
-    text.lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
 /// Collects the differences between two values; `within` is the aspect of the keys above.
@@ -210,9 +200,7 @@ fn differences(
 ) {
     match (before, after) {
         (Value::Mapping(before), Value::Mapping(after)) => {
-            let keys = before
-                .keys()
-                .chain(after.keys().filter(|key| !before.contains_key(*key)));
+            let keys = before.keys().chain(after.keys().filter(|key| !before.contains_key(*key)));
             for key in keys {
                 let told = within.or_else(|| aspect_of(key.as_str()?));
                 differences(

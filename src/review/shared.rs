@@ -89,15 +89,9 @@ pub(super) fn changes(
         let directory = path.parent().unwrap_or(path);
         let file = path.strip_prefix(directory).unwrap_or(path);
         if path.starts_with(layout::CRDS) {
-            definitions
-                .entry(directory)
-                .or_insert_with(ChangedFiles::new)
-                .insert(file, *texts);
+            definitions.entry(directory).or_insert_with(ChangedFiles::new).insert(file, *texts);
         } else if path.starts_with(layout::AGENTS) {
-            agent_files
-                .entry(directory)
-                .or_insert_with(ChangedFiles::new)
-                .insert(file, *texts);
+            agent_files.entry(directory).or_insert_with(ChangedFiles::new).insert(file, *texts);
         } else if layout::is_root(path) {
             // The forms have different file names.
             let known: &mut (Option<&str>, Option<&str>) = root_texts.entry(directory).or_default();
@@ -126,9 +120,7 @@ pub(super) fn changes(
                     .no_longer_released
                     .extend(no_longer.into_iter().map(|released| released.host));
             } else {
-                shared
-                    .unlabelled
-                    .extend(newly.into_iter().map(|released| released.host));
+                shared.unlabelled.extend(newly.into_iter().map(|released| released.host));
                 shared
                     .no_longer_unlabelled
                     .extend(no_longer.into_iter().map(|released| released.host));
@@ -155,14 +147,8 @@ pub(super) fn changes(
 
 /// Returns the form of a generated kustomization.
 fn form(text: &str) -> HostsForm {
-    let is_component = text
-        .lines()
-        .any(|line| line.trim_end() == "kind: Component");
-    if is_component {
-        HostsForm::Component
-    } else {
-        HostsForm::Overlay
-    }
+    let is_component = text.lines().any(|line| line.trim_end() == "kind: Component");
+    if is_component { HostsForm::Component } else { HostsForm::Overlay }
 }
 
 /// Returns the hosts that the other list lacks.
@@ -171,9 +157,5 @@ fn left(
     others: &BTreeSet<ReleasedObservedHost>,
 ) -> Vec<ReleasedObservedHost> {
     let others: BTreeSet<&HostKey> = others.iter().map(|released| &released.host).collect();
-    hosts
-        .iter()
-        .filter(|released| !others.contains(&released.host))
-        .cloned()
-        .collect()
+    hosts.iter().filter(|released| !others.contains(&released.host)).cloned().collect()
 }

@@ -54,9 +54,8 @@ fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
             // The bound keeps the conversion to `i64` exact.
-            if let Some(whole) = number
-                .as_f64()
-                .filter(|number| number.fract() == 0.0 && number.abs() < 1e9)
+            if let Some(whole) =
+                number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e9)
             {
                 *value = (whole as i64).into();
             }
@@ -104,11 +103,7 @@ fn plain(schema: &mut JSONSchemaProps) {
             .collect::<Vec<_>>()
             .join("\n\n");
     }
-    schema
-        .properties
-        .iter_mut()
-        .flat_map(|properties| properties.values_mut())
-        .for_each(plain);
+    schema.properties.iter_mut().flat_map(|properties| properties.values_mut()).for_each(plain);
     match &mut schema.items {
         Some(JSONSchemaPropsOrArray::Schema(items)) => plain(items),
         Some(JSONSchemaPropsOrArray::Schemas(items)) => items.iter_mut().for_each(plain),

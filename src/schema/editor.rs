@@ -45,10 +45,7 @@ pub fn provisioning() -> Value {
         "examples": [provisioning::VIRTLET_VM]
     }});
     let mut metadata = cluster_label_metadata("The cluster's name.");
-    merge(
-        &mut metadata,
-        json!({"properties": {"labels": {"properties": cluster_type}}}),
-    );
+    merge(&mut metadata, json!({"properties": {"labels": {"properties": cluster_type}}}));
     object::<Provisioning>(&provisioning::OBJECT, "provisioning", metadata)
 }
 
@@ -90,19 +87,15 @@ pub fn settings() -> Value {
 
 /// Returns the schema of a whole object, including its apiVersion and kind.
 fn object<T: JsonSchema>(identity: &ObjectKind, name: &str, metadata: Value) -> Value {
-    let ObjectKind {
-        kind, api_version, ..
-    } = identity;
+    let ObjectKind { kind, api_version, .. } = identity;
     let mut generator = generator();
     let mut schema = generator.root_schema_for::<T>();
     let root = schema.ensure_object();
     if let Some(Value::Object(properties)) = root.get_mut("properties") {
         let described =
             |text: &str, word: &str| json!({"description": text, "type": "string", "const": word});
-        properties.insert(
-            "apiVersion".to_owned(),
-            described("The API group and version.", api_version),
-        );
+        properties
+            .insert("apiVersion".to_owned(), described("The API group and version.", api_version));
         properties.insert("kind".to_owned(), described("The kind.", kind));
         properties.insert("metadata".to_owned(), metadata);
         for (name, meaning) in [
@@ -110,25 +103,18 @@ fn object<T: JsonSchema>(identity: &ObjectKind, name: &str, metadata: Value) -> 
             ("status", "What was made of it, as a cluster reports."),
         ] {
             if let Some(Value::Object(property)) = properties.get_mut(name) {
-                property
-                    .entry("description")
-                    .or_insert_with(|| meaning.into());
+                property.entry("description").or_insert_with(|| meaning.into());
             }
         }
     }
-    root.insert(
-        "required".to_owned(),
-        json!(["apiVersion", "kind", "metadata", "spec"]),
-    );
+    root.insert("required".to_owned(), json!(["apiVersion", "kind", "metadata", "spec"]));
     RecursiveTransform(for_editors).transform(&mut schema);
     finished(schema, &format!("{kind} ({api_version})"), name)
 }
 
 /// Returns a generator for deserialized fields.
 fn generator() -> SchemaGenerator {
-    SchemaSettings::draft2020_12()
-        .for_deserialize()
-        .into_generator()
+    SchemaSettings::draft2020_12().for_deserialize().into_generator()
 }
 
 /// Returns Kubernetes' own schema of metadata.
@@ -137,10 +123,7 @@ fn metadata() -> Value {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
     });
-    let mut metadata = settings
-        .into_generator()
-        .into_root_schema_for::<ObjectMeta>()
-        .to_value();
+    let mut metadata = settings.into_generator().into_root_schema_for::<ObjectMeta>().to_value();
     let labels = json!({
         "propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN},
         "additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN}
@@ -164,9 +147,7 @@ fn finished(mut schema: Schema, title: &str, name: &str) -> Value {
     let definitions = root.get_mut("$defs").and_then(Value::as_object_mut);
     for (name, definition) in definitions.into_iter().flatten() {
         if let Value::Object(definition) = definition {
-            definition
-                .entry("title")
-                .or_insert_with(|| name.as_str().into());
+            definition.entry("title").or_insert_with(|| name.as_str().into());
         }
     }
     root.insert("title".to_owned(), title.into());
@@ -184,16 +165,12 @@ fn for_editors(schema: &mut Schema) {
     }
     // Objects with known properties are closed, so that an editor underlines misspelled keys. Open
     // mappings stay open.
-    let is_open = object
-        .remove("x-kubernetes-preserve-unknown-fields")
-        .is_some();
+    let is_open = object.remove("x-kubernetes-preserve-unknown-fields").is_some();
     if object.contains_key("properties")
         && object.get("type").is_some_and(allows_objects)
         && !is_open
     {
-        object
-            .entry("additionalProperties")
-            .or_insert(Value::Bool(false));
+        object.entry("additionalProperties").or_insert(Value::Bool(false));
     }
     object.retain(|key, _| !key.starts_with("x-kubernetes-"));
     alternatives(object);
@@ -224,10 +201,7 @@ fn alternatives(object: &mut Map<String, Value>) {
         return;
     }
     let each = |key: &str| {
-        words
-            .iter()
-            .map(|word| word.get(key).cloned().unwrap_or_default())
-            .collect::<Vec<_>>()
+        words.iter().map(|word| word.get(key).cloned().unwrap_or_default()).collect::<Vec<_>>()
     };
     let (words, descriptions) = (each("const"), each("description"));
     object.remove("oneOf");
@@ -253,10 +227,7 @@ fn required_without_default(object: &mut Map<String, Value>) {
 }
 
 fn allows_objects(types: &Value) -> bool {
-    types == "object"
-        || types
-            .as_array()
-            .is_some_and(|types| types.contains(&"object".into()))
+    types == "object" || types.as_array().is_some_and(|types| types.contains(&"object".into()))
 }
 
 /// Joins the lines of each paragraph in a description, and marks it as Markdown if it contains
@@ -265,9 +236,7 @@ fn describe(object: &mut Map<String, Value>) {
     let Some(Value::String(text)) = object.get_mut("description") else {
         return;
     };
-    let paragraphs = text
-        .split("\n\n")
-        .map(|paragraph| paragraph.replace('\n', " "));
+    let paragraphs = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " "));
     *text = paragraphs.collect::<Vec<_>>().join("\n\n");
     if text.contains('`') {
         let markdown = text.clone();

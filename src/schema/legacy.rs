@@ -29,42 +29,17 @@ enum LegacyFieldType {
 
 /// Path, name, type and description of each field.
 const FIELDS: [(&LegacyPath, &str, LegacyFieldType, &str); 12] = [
-    (
-        SPEC,
-        "cluster-name",
-        LegacyFieldType::Text,
-        "the cluster's name, of 2020 and January 2021",
-    ),
-    (
-        SPEC,
-        "clusterName",
-        LegacyFieldType::Text,
-        "the cluster's name, of February 2021",
-    ),
-    (
-        SPEC,
-        "config",
-        LegacyFieldType::Anything,
-        "the cluster's name is in it, of December 2020",
-    ),
-    (
-        SPEC,
-        "infra",
-        LegacyFieldType::Anything,
-        "the services, of 2020 and January 2021",
-    ),
+    (SPEC, "cluster-name", LegacyFieldType::Text, "the cluster's name, of 2020 and January 2021"),
+    (SPEC, "clusterName", LegacyFieldType::Text, "the cluster's name, of February 2021"),
+    (SPEC, "config", LegacyFieldType::Anything, "the cluster's name is in it, of December 2020"),
+    (SPEC, "infra", LegacyFieldType::Anything, "the services, of 2020 and January 2021"),
     (
         NODE_SET,
         "vm-flavor",
         LegacyFieldType::Text,
         "the label of the hosts, of 2020 and January 2021",
     ),
-    (
-        NODE_SET,
-        "vmFlavor",
-        LegacyFieldType::Text,
-        "the label of the hosts, of February 2021",
-    ),
+    (NODE_SET, "vmFlavor", LegacyFieldType::Text, "the label of the hosts, of February 2021"),
     (
         NODE_SET,
         "scheduling-constraints",
@@ -83,24 +58,9 @@ const FIELDS: [(&LegacyPath, &str, LegacyFieldType, &str); 12] = [
         LegacyFieldType::Anything,
         "the load balancers, of February and March 2021",
     ),
-    (
-        JUMP_HOST,
-        "sshkey",
-        LegacyFieldType::Text,
-        "a public key, of February 2021",
-    ),
-    (
-        JUMP_HOST,
-        "sshKey",
-        LegacyFieldType::Text,
-        "a public key, of February 2021",
-    ),
-    (
-        JUMP_HOST,
-        "SSHKey",
-        LegacyFieldType::Text,
-        "a public key, of February 2021",
-    ),
+    (JUMP_HOST, "sshkey", LegacyFieldType::Text, "a public key, of February 2021"),
+    (JUMP_HOST, "sshKey", LegacyFieldType::Text, "a public key, of February 2021"),
+    (JUMP_HOST, "SSHKey", LegacyFieldType::Text, "a public key, of February 2021"),
 ];
 
 /// Adds the older fields to the schema of a SIPCluster.
@@ -109,9 +69,8 @@ pub(super) fn add_to(schema: &mut JSONSchemaProps) {
         let Some(mapping) = at(schema, way) else {
             continue;
         };
-        let description = Some(format!(
-            "Older: {meaning}. `sipgen migrate` writes what it is today."
-        ));
+        let description =
+            Some(format!("Older: {meaning}. `sipgen migrate` writes what it is today."));
         let property = match shape {
             LegacyFieldType::Text => JSONSchemaProps {
                 description,

@@ -71,8 +71,7 @@ impl AssignmentSettings {
 
     /// Returns a key that two labels of a host would have.
     pub(crate) fn collision(&self, cluster: &ClusterKey, part: &Part) -> Option<String> {
-        self.own()
-            .find_map(|scheme| scheme.collision(cluster, part))
+        self.own().find_map(|scheme| scheme.collision(cluster, part))
     }
 
     /// Returns whether hosts get SIP's labels alone.
@@ -111,9 +110,6 @@ impl AssignmentSettings {
     /// Returns the schemes other than SIP's.
     fn own(&self) -> impl Iterator<Item = &Scheme> {
         let schemes = [Some(&self.labels), self.former.as_ref()];
-        schemes
-            .into_iter()
-            .flatten()
-            .filter(|scheme| !scheme.is_default())
+        schemes.into_iter().flatten().filter(|scheme| !scheme.is_default())
     }
 }

@@ -35,14 +35,9 @@ impl SettingsFiles {
         let directory = repo.site_directory();
         let is_site = !directory.as_str().is_empty();
         let own = read(repo, &directory.join(FILE))?;
-        let shared = if is_site {
-            read(repo, Utf8Path::new(FILE))?
-        } else {
-            None
-        };
-        if let Some((settings, origin, _)) = own
-            .as_ref()
-            .filter(|(settings, ..)| is_site && !settings.sites.is_empty())
+        let shared = if is_site { read(repo, Utf8Path::new(FILE))? } else { None };
+        if let Some((settings, origin, _)) =
+            own.as_ref().filter(|(settings, ..)| is_site && !settings.sites.is_empty())
         {
             let message = format!(
                 "`{}` is a site, but has its own `{SITES}`: {}",
@@ -54,19 +49,13 @@ impl SettingsFiles {
                 .at(origin.at([SITES]))
                 .help(help));
         }
-        let is_listed = shared
-            .as_ref()
-            .is_some_and(|(settings, ..)| !settings.sites.is_empty());
+        let is_listed = shared.as_ref().is_some_and(|(settings, ..)| !settings.sites.is_empty());
         let (settings, files) = match (own, shared) {
             (None, None) => return Ok(None),
             (Some((settings, origin, keys)), None) => (settings, vec![(origin, keys)]),
-            (None, Some((settings, origin, keys))) => (
-                Settings {
-                    sites: Vec::new(),
-                    ..settings
-                },
-                vec![(origin, keys)],
-            ),
+            (None, Some((settings, origin, keys))) => {
+                (Settings { sites: Vec::new(), ..settings }, vec![(origin, keys)])
+            }
             (Some((_, own, own_keys)), Some((_, shared, mut shared_keys))) => {
                 shared_keys.remove(SITES);
                 let mut both = shared_keys.clone();
@@ -83,16 +72,11 @@ impl SettingsFiles {
 
     /// Returns the site's own file, or the root's if the site has none.
     pub(super) fn own(&self) -> &Utf8Path {
-        self.files
-            .first()
-            .map_or(Utf8Path::new(FILE), |(origin, _)| &origin.file)
+        self.files.first().map_or(Utf8Path::new(FILE), |(origin, _)| &origin.file)
     }
 
     fn origin(&self, key: &str) -> Option<&(Origin, Mapping)> {
-        self.files
-            .iter()
-            .find(|(_, keys)| keys.contains_key(key))
-            .or(self.files.first())
+        self.files.iter().find(|(_, keys)| keys.contains_key(key)).or(self.files.first())
     }
 
     /// Returns whether a setting of a site comes from the root's file.
@@ -107,10 +91,8 @@ impl SettingsFiles {
 
     /// Returns whether a key of a group is set.
     pub(super) fn has(&self, group: &str, key: &str) -> bool {
-        self.origin(group).is_some_and(|(_, keys)| {
-            keys.get(group)
-                .is_some_and(|group| group.get(key).is_some())
-        })
+        self.origin(group)
+            .is_some_and(|(_, keys)| keys.get(group).is_some_and(|group| group.get(key).is_some()))
     }
 
     /// Returns the place of a setting by its route.
@@ -120,8 +102,7 @@ impl SettingsFiles {
             _ => String::new(),
         };
         let none = || Place::File(Arc::from(Utf8Path::new(FILE)));
-        self.origin(&key)
-            .map_or_else(none, |(origin, _)| origin.at(route))
+        self.origin(&key).map_or_else(none, |(origin, _)| origin.at(route))
     }
 
     /// Returns the place of a setting in a group.
@@ -137,19 +118,15 @@ impl SettingsFiles {
     /// Returns the place of a setting's key, for values that must not be shown.
     pub(super) fn key(&self, group: &str, key: &str) -> Place {
         let none = || Place::File(Arc::from(Utf8Path::new(FILE)));
-        self.origin(group).map_or_else(none, |(origin, _)| {
-            origin.key(vec![group.into(), key.into()])
-        })
+        self.origin(group)
+            .map_or_else(none, |(origin, _)| origin.key(vec![group.into(), key.into()]))
     }
 }
 
 fn unreadable(file: &Arc<Utf8Path>, reason: &str) -> Finding {
-    Finding::new(
-        Code::SettingsUnreadable,
-        format!("the settings cannot be read: {reason}"),
-    )
-    .at(Place::File(file.clone()))
-    .help(HELP)
+    Finding::new(Code::SettingsUnreadable, format!("the settings cannot be read: {reason}"))
+        .at(Place::File(file.clone()))
+        .help(HELP)
 }
 
 /// Reports settings for a newer sipgen, whose other settings may be unknown to this one.
@@ -173,10 +150,7 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
         Ok(None) => return Ok(None),
         Err(error) => return Err(unreadable(&file, &error.to_string())),
     };
-    if text
-        .lines()
-        .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
-    {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(None);
     }
     bounded::check(&text).map_err(|error| unreadable(&file, &error.to_string()))?;
@@ -193,28 +167,16 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
         // In a mapping, a single setting is invalid; otherwise the whole file is.
         let is_mapping = yaml_serde::from_str(&text).is_ok_and(|value: Value| value.is_mapping());
         let (code, help) = if is_mapping {
-            (
-                Code::InvalidSetting,
-                "fix the setting, or remove it to use the default",
-            )
+            (Code::InvalidSetting, "fix the setting, or remove it to use the default")
         } else {
             (Code::SettingsUnreadable, HELP)
         };
         let said = with_key(&in_plain_words(&without_types(&error.to_string())), &key);
-        Finding::new(code, format!("the settings cannot be read: {said}"))
-            .at(place)
-            .help(help)
+        Finding::new(code, format!("the settings cannot be read: {said}")).at(place).help(help)
     })?;
     let keys = match yaml_serde::from_str(&text) {
         Ok(Value::Mapping(keys)) => keys,
         _ => Mapping::new(),
     };
-    Ok(Some((
-        Settings {
-            file: path.to_owned(),
-            ..settings
-        },
-        Origin::for_file(file, &text),
-        keys,
-    )))
+    Ok(Some((Settings { file: path.to_owned(), ..settings }, Origin::for_file(file, &text), keys)))
 }

@@ -302,11 +302,7 @@ impl Settings {
     /// Returns whether a finding is suppressed.
     pub fn ignores(&self, finding: &Finding) -> bool {
         !finding.is_error()
-            && self
-                .findings
-                .ignore
-                .iter()
-                .any(|ignored| ignored.code == finding.code)
+            && self.findings.ignore.iter().any(|ignored| ignored.code == finding.code)
     }
 
     /// Returns whether `sources` allow a path as input.
@@ -337,14 +333,8 @@ impl Settings {
         }
         settings.file = files.own().to_owned();
         let shared_templates = settings.templates.take_if(|_| files.is_shared("templates"));
-        let paths = [
-            ("flux", &mut settings.flux.path),
-            ("argocd", &mut settings.argocd.path),
-        ];
-        for (agent, path) in paths
-            .into_iter()
-            .filter(|(agent, _)| files.has(agent, "path"))
-        {
+        let paths = [("flux", &mut settings.flux.path), ("argocd", &mut settings.argocd.path)];
+        for (agent, path) in paths.into_iter().filter(|(agent, _)| files.has(agent, "path")) {
             match without_end(path, directory) {
                 Some(above) => *path = above,
                 None => findings.push(invalid(
@@ -375,10 +365,7 @@ impl Settings {
     /// defaults if they cannot be read.
     pub(crate) fn load_root(repo: &Files) -> Self {
         let read = SettingsFiles::read(repo).ok().flatten();
-        read.map_or_else(Self::default, |(settings, files)| Self {
-            files,
-            ..settings
-        })
+        read.map_or_else(Self::default, |(settings, files)| Self { files, ..settings })
     }
 
     /// Returns the place of a setting.
@@ -392,13 +379,10 @@ impl Settings {
             return self;
         }
         self.directory = directory.to_owned();
-        let paths = [&mut self.output, &mut self.snapshot.directory]
-            .into_iter()
-            .chain(&mut self.templates);
+        let paths =
+            [&mut self.output, &mut self.snapshot.directory].into_iter().chain(&mut self.templates);
         paths.for_each(|path| *path = directory.join(&*path));
-        self.sources
-            .iter_mut()
-            .for_each(|source| source.place_in(directory));
+        self.sources.iter_mut().for_each(|source| source.place_in(directory));
         self
     }
 
@@ -461,9 +445,8 @@ impl Settings {
                 continue;
             };
             let field = Some(field).filter(|field| !field.is_empty());
-            let route = ["sources".into(), index.into()]
-                .into_iter()
-                .chain(field.map(RouteStep::from));
+            let route =
+                ["sources".into(), index.into()].into_iter().chain(field.map(RouteStep::from));
             findings.push(invalid(
                 format!("source {} of `sources` {wrong}", index + 1),
                 files.place(route.collect()),
@@ -476,18 +459,11 @@ impl Settings {
     /// Checks the paths at which agents' sources have the repo.
     fn check_prefixes(&mut self, files: &SettingsFiles) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for (name, prefix) in [
-            ("flux.path", &mut self.flux.path),
-            ("argocd.path", &mut self.argocd.path),
-        ] {
-            let is_root = prefix
-                .components()
-                .all(|component| component == Utf8Component::CurDir);
-            let plain = if is_root {
-                Some(Utf8PathBuf::new())
-            } else {
-                inside(prefix)
-            };
+        for (name, prefix) in
+            [("flux.path", &mut self.flux.path), ("argocd.path", &mut self.argocd.path)]
+        {
+            let is_root = prefix.components().all(|component| component == Utf8Component::CurDir);
+            let plain = if is_root { Some(Utf8PathBuf::new()) } else { inside(prefix) };
             match plain {
                 Some(plain) => *prefix = plain,
                 None => findings.push(invalid(
@@ -559,11 +535,7 @@ impl Settings {
                 "`{key}: {value}` of quota {} is not a label that a host can have",
                 index + 1
             );
-            Some(invalid(
-                message,
-                place,
-                "write the labels of the hosts that count",
-            ))
+            Some(invalid(message, place, "write the labels of the hosts that count"))
         });
         mistakes.collect()
     }
@@ -605,12 +577,7 @@ impl Settings {
         let finding = |(index, ignored): (usize, &Ignored)| {
             let Ignored { code, reason } = ignored;
             let place = |field: &str| {
-                let route = [
-                    "findings".into(),
-                    "ignore".into(),
-                    index.into(),
-                    field.into(),
-                ];
+                let route = ["findings".into(), "ignore".into(), index.into(), field.into()];
                 files.place(route.to_vec())
             };
             if code.severity() == Severity::Error {
@@ -620,11 +587,7 @@ impl Settings {
             }
             reason.trim().is_empty().then(|| {
                 let message = format!("`reason` for ignoring {code} is empty");
-                invalid(
-                    message,
-                    place("reason"),
-                    "write the reason, for later readers",
-                )
+                invalid(message, place("reason"), "write the reason, for later readers")
             })
         };
         let ignored = self.findings.ignore.iter().enumerate();
@@ -633,34 +596,22 @@ impl Settings {
 }
 
 fn findings_or(settings: Settings, findings: Vec<Finding>) -> Result<Settings, Vec<Finding>> {
-    if findings.is_empty() {
-        Ok(settings)
-    } else {
-        Err(findings)
-    }
+    if findings.is_empty() { Ok(settings) } else { Err(findings) }
 }
 
 fn invalid(message: impl Into<String>, place: Place, help: impl Into<String>) -> Finding {
-    Finding::new(Code::InvalidSetting, message)
-        .at(place)
-        .help(help)
+    Finding::new(Code::InvalidSetting, message).at(place).help(help)
 }
 
 /// Strips `end` from a path.
 fn without_end(path: &Utf8Path, end: &Utf8Path) -> Option<Utf8PathBuf> {
-    let before = path
-        .components()
-        .count()
-        .checked_sub(end.components().count())?;
-    path.ends_with(end)
-        .then(|| path.iter().take(before).collect())
+    let before = path.components().count().checked_sub(end.components().count())?;
+    path.ends_with(end).then(|| path.iter().take(before).collect())
 }
 
 /// Restores the whole key in a parser's message, which names only the mapping around it.
 pub(super) fn with_key(message: &str, key: &str) -> String {
-    let around = key
-        .rsplit_once('.')
-        .map(|(around, _)| format!("{around}: "));
+    let around = key.rsplit_once('.').map(|(around, _)| format!("{around}: "));
     match around.and_then(|around| message.strip_prefix(&around)) {
         Some(message) => format!("{key}: {message}"),
         None => message.to_owned(),
@@ -673,9 +624,7 @@ pub(super) fn without_types(message: &str) -> String {
     let Some((before, rest)) = message.split_once(STRUCT) else {
         return message.to_owned();
     };
-    let end = rest
-        .find(|c: char| !c.is_ascii_alphanumeric())
-        .unwrap_or(rest.len());
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
     let expected = match &rest[..end] {
         "Ignored" => "`{code: SIP0308, reason: …}`",
         "SecretStore" => "`{kind: ClusterSecretStore, name: …}`",
@@ -720,12 +669,9 @@ fn is_git_directory(name: &str) -> bool {
     let visible: String = name.chars().filter(|c| !is_ignored(*c)).collect();
     let is_dot_git = |name: &str| name.eq_ignore_ascii_case(".git");
     // Windows treats a backslash as a slash.
-    let mut parts = name.split('\\').map(|part| {
-        part.split(':')
-            .next()
-            .unwrap_or_default()
-            .trim_end_matches(['.', ' '])
-    });
+    let mut parts = name
+        .split('\\')
+        .map(|part| part.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']));
     is_dot_git(&visible) || parts.any(|part| is_dot_git(part) || part.eq_ignore_ascii_case("git~1"))
 }
 
@@ -740,15 +686,9 @@ mod tests {
                 "invalid type: string, expected struct Ignored at line 2",
                 "expected `{code: SIP0308, reason: …}` at line 2",
             ),
-            (
-                "invalid type: string, expected struct Topology",
-                "expected a mapping of settings",
-            ),
+            ("invalid type: string, expected struct Topology", "expected a mapping of settings"),
         ] {
-            assert_eq!(
-                without_types(message),
-                format!("invalid type: string, {said}")
-            );
+            assert_eq!(without_types(message), format!("invalid type: string, {said}"));
         }
     }
 

@@ -58,38 +58,27 @@ const IMAGE_PATTERN: &str = concat!(
 ///
 /// Schemes and credentials are refused; nodes have their own credentials.
 pub(super) fn is_image(text: &str) -> bool {
-    let (name, digest) = text
-        .split_once('@')
-        .map_or((text, None), |(name, digest)| (name, Some(digest)));
-    let (before, last) = name
-        .rsplit_once('/')
-        .map_or((None, name), |(before, last)| (Some(before), last));
-    let (last, tag) = last
-        .split_once(':')
-        .map_or((last, None), |(last, tag)| (last, Some(tag)));
+    let (name, digest) =
+        text.split_once('@').map_or((text, None), |(name, digest)| (name, Some(digest)));
+    let (before, last) =
+        name.rsplit_once('/').map_or((None, name), |(before, last)| (Some(before), last));
+    let (last, tag) = last.split_once(':').map_or((last, None), |(last, tag)| (last, Some(tag)));
     let is_part = |part: &str| {
         has_ends(part, is_small) && part.chars().all(|c| is_small(c) || "-._".contains(c))
     };
     let is_path = before.is_none_or(|before| {
         let mut parts = before.split('/');
-        parts
-            .next()
-            .is_some_and(|first| is_registry(first) || is_part(first))
-            && parts.all(is_part)
+        parts.next().is_some_and(|first| is_registry(first) || is_part(first)) && parts.all(is_part)
     });
     let is_tag = |tag: &str| {
         (1..=128).contains(&tag.len())
             && !tag.starts_with(['-', '.'])
-            && tag
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
+            && tag.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
     };
     let is_digest = |digest: &str| {
         digest.split_once(':').is_some_and(|(algorithm, digits)| {
             algorithm.starts_with(|c: char| c.is_ascii_alphabetic())
-                && algorithm
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || "-+._".contains(c))
+                && algorithm.chars().all(|c| c.is_ascii_alphanumeric() || "-+._".contains(c))
                 && digits.len() >= 32
                 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
         })
@@ -103,18 +92,12 @@ fn is_registry(text: &str) -> bool {
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
     if let Some((address, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         let is_address = !address.is_empty()
-            && address
-                .chars()
-                .all(|c| c.is_ascii_hexdigit() || ":.".contains(c));
+            && address.chars().all(|c| c.is_ascii_hexdigit() || ":.".contains(c));
         return is_address && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port));
     }
-    let (host, port) = text
-        .split_once(':')
-        .map_or((text, None), |(host, port)| (host, Some(port)));
+    let (host, port) = text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
     let is_host = has_ends(host, |c| c.is_ascii_alphanumeric())
-        && host
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-.".contains(c));
+        && host.chars().all(|c| c.is_ascii_alphanumeric() || "-.".contains(c));
     is_host && port.is_none_or(is_port)
 }
 
@@ -194,24 +177,16 @@ impl FromStr for Model {
     /// or by a colon as in `lspci -n`.
     fn from_str(text: &str) -> Result<Self, InvalidModel> {
         let number = |part: &str| {
-            let digits = part
-                .strip_prefix("0x")
-                .or_else(|| part.strip_prefix("0X"))
-                .unwrap_or(part);
+            let digits =
+                part.strip_prefix("0x").or_else(|| part.strip_prefix("0X")).unwrap_or(part);
             let is_number =
                 digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
             u16::from_str_radix(digits, 16).ok().filter(|_| is_number)
         };
-        let parts: Vec<Option<u16>> = text
-            .split([' ', ':', '\t'])
-            .filter(|part| !part.is_empty())
-            .map(number)
-            .collect();
+        let parts: Vec<Option<u16>> =
+            text.split([' ', ':', '\t']).filter(|part| !part.is_empty()).map(number).collect();
         match parts.as_slice() {
-            [Some(vendor), Some(product)] => Ok(Self {
-                vendor: *vendor,
-                product: *product,
-            }),
+            [Some(vendor), Some(product)] => Ok(Self { vendor: *vendor, product: *product }),
             _ => Err(InvalidModel(text.chars().take(40).collect())),
         }
     }
@@ -267,12 +242,7 @@ const SRIOV: [DeviceFamily; 10] = [
     // ConnectX-3 and its Pro
     (MELLANOX, &[0x1003, 0x1007]),
     // ConnectX-4, -5, -6 and -7 with their variants
-    (
-        MELLANOX,
-        &[
-            0x1013, 0x1015, 0x1017, 0x1019, 0x101b, 0x101d, 0x101f, 0x1021,
-        ],
-    ),
+    (MELLANOX, &[0x1013, 0x1015, 0x1017, 0x1019, 0x101b, 0x101d, 0x101f, 0x1021]),
     // BlueField-2 and -3
     (MELLANOX, &[0xa2d6, 0xa2dc]),
     // BCM57414, BCM57416, BCM57508 and BCM57504
@@ -318,14 +288,9 @@ mod tests {
             assert_eq!(text.parse(), Ok(model), "{text}");
         }
         assert_eq!(model.to_string(), "0x8086 0x158b");
-        for text in [
-            "",
-            "0x8086",
-            "0x8086 0x15",
-            "0x8086 0x1572 0x0001",
-            "Intel X710",
-            "0x+086 0x1572",
-        ] {
+        for text in
+            ["", "0x8086", "0x8086 0x15", "0x8086 0x1572 0x0001", "Intel X710", "0x+086 0x1572"]
+        {
             assert!(text.parse::<Model>().is_err(), "{text}");
         }
     }

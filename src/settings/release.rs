@@ -71,17 +71,9 @@ mod tests {
 
     #[test]
     fn other_texts_are_no_versions() {
-        for text in [
-            "",
-            "1",
-            "1.2",
-            "1.2.3.4",
-            "v1.2.3",
-            "1.2.x",
-            "1.2.+3",
-            "1..3",
-            "99999999999.0.0",
-        ] {
+        for text in
+            ["", "1", "1.2", "1.2.3.4", "v1.2.3", "1.2.x", "1.2.+3", "1..3", "99999999999.0.0"]
+        {
             assert!(text.parse::<ReleasedVersion>().is_err(), "{text}");
         }
     }

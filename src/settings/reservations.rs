@@ -25,9 +25,7 @@ pub struct Reservation {
 impl Reservation {
     /// Returns whether a host with these labels is reserved.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.labels
-            .iter()
-            .all(|(key, value)| labels.get(key) == Some(value))
+        self.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
     }
 
     /// Returns the tenants that may have the hosts.
@@ -38,10 +36,7 @@ impl Reservation {
     /// Returns the invalid field with the problem.
     pub(super) fn mistake(&self) -> Option<(&'static str, String)> {
         if self.labels.is_empty() {
-            return Some((
-                "labels",
-                "would reserve every host: name a label".to_owned(),
-            ));
+            return Some(("labels", "would reserve every host: name a label".to_owned()));
         }
         let mut labels = self.labels.iter();
         let bad = labels.find(|(key, value)| !is_label(key, value));
@@ -51,11 +46,8 @@ impl Reservation {
                 format!("`{key}: {value}` is not a label that a host can have"),
             ));
         }
-        self.tenants.is_empty().then(|| {
-            (
-                "for",
-                "names no tenant, so no cluster could have the hosts".to_owned(),
-            )
-        })
+        self.tenants
+            .is_empty()
+            .then(|| ("for", "names no tenant, so no cluster could have the hosts".to_owned()))
     }
 }

@@ -96,12 +96,9 @@ mod tests {
 
     #[test]
     fn a_version_is_read_as_kubernetes_writes_it() {
-        for (text, has_v1) in [
-            ("1.30", false),
-            ("v1.33.9", false),
-            ("1.34", true),
-            ("v1.36.0", true),
-        ] {
+        for (text, has_v1) in
+            [("1.30", false), ("v1.33.9", false), ("1.34", true), ("v1.36.0", true)]
+        {
             let version: KubernetesVersion = text.parse().unwrap();
             assert_eq!(version.has_authentication_v1(), has_v1, "{text}");
         }

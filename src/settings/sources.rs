@@ -60,25 +60,16 @@ pub(super) type InvalidSource = (&'static str, String, &'static str);
 impl InputSource {
     /// Returns the compiled globs of `paths`.
     pub(crate) fn globs(&self) -> Option<Globs> {
-        let globs = self
-            .paths
-            .as_ref()
-            .map(|paths| paths.iter().filter_map(|path| glob(path)).collect());
-        globs.map(|globs| Globs {
-            globs,
-            directory: self.directory.clone(),
-        })
+        let globs =
+            self.paths.as_ref().map(|paths| paths.iter().filter_map(|path| glob(path)).collect());
+        globs.map(|globs| Globs { globs, directory: self.directory.clone() })
     }
 
     /// Makes it a source of the site in a directory.
     pub(super) fn place_in(&mut self, directory: &Utf8Path) {
         self.directory = directory.to_owned();
         self.kustomization = self.kustomization.as_ref().map(|own| {
-            if own.as_str().is_empty() {
-                directory.to_owned()
-            } else {
-                directory.join(own)
-            }
+            if own.as_str().is_empty() { directory.to_owned() } else { directory.join(own) }
         });
     }
 
@@ -134,11 +125,7 @@ impl InputSource {
                     let message = format!(
                         "has `kustomization: {directory}`, which is not a directory inside the repo"
                     );
-                    (
-                        "kustomization",
-                        message,
-                        "write it relative to the repo's root, without `..`",
-                    )
+                    ("kustomization", message, "write it relative to the repo's root, without `..`")
                 };
                 *directory = below_root(directory).ok_or_else(|| wrong(directory))?;
                 match self.timeout_seconds {
@@ -146,11 +133,7 @@ impl InputSource {
                     seconds => {
                         let message =
                             format!("has `timeoutSeconds: {seconds}`, but it must be 1 to 3600");
-                        Err((
-                            "timeoutSeconds",
-                            message,
-                            "write a number of seconds from 1 to 3600",
-                        ))
+                        Err(("timeoutSeconds", message, "write a number of seconds from 1 to 3600"))
                     }
                 }
             }
@@ -201,18 +184,14 @@ impl Globs {
     /// root.
     pub(crate) fn matches(&self, glob: &Glob, file: &Utf8Path) -> bool {
         glob.matches(file)
-            || file
-                .strip_prefix(&self.directory)
-                .is_ok_and(|file| glob.matches(file))
+            || file.strip_prefix(&self.directory).is_ok_and(|file| glob.matches(file))
     }
 }
 
 /// Returns the change to `sources` that excludes files, to paste into `sipgen.yaml`.
 pub(crate) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
-    let globs: Vec<String> = files
-        .iter()
-        .map(|file| format!("!{}", globset::escape(file.as_str())))
-        .collect();
+    let globs: Vec<String> =
+        files.iter().map(|file| format!("!{}", globset::escape(file.as_str()))).collect();
     let them = if files.len() == 1 { "it" } else { "them" };
     let has_any = |source: &InputSource| files.iter().any(|file| source.contains(file));
     format!("to exclude {them}, {}", changed(settings, &globs, has_any))
@@ -237,9 +216,7 @@ pub(crate) fn include(settings: &Settings, directory: &Utf8Path, files: &[&Utf8P
 fn changed(settings: &Settings, globs: &[String], fits: impl Fn(&InputSource) -> bool) -> String {
     let quoted = |text: &String| serde_json::Value::from(text.as_str()).to_string();
     let paths = |source: Option<&InputSource>| {
-        let own = source
-            .into_iter()
-            .flat_map(|source| source.paths.iter().flatten());
+        let own = source.into_iter().flat_map(|source| source.paths.iter().flatten());
         let all: Vec<String> = own.chain(globs).map(quoted).collect();
         format!("paths: [{}]", all.join(", "))
     };
@@ -256,9 +233,7 @@ fn changed(settings: &Settings, globs: &[String], fits: impl Fn(&InputSource) ->
 
 /// Normalizes a directory of the repo. The root is the empty path.
 fn below_root(directory: &Utf8Path) -> Option<Utf8PathBuf> {
-    let is_root = directory
-        .components()
-        .all(|component| component == Utf8Component::CurDir);
+    let is_root = directory.components().all(|component| component == Utf8Component::CurDir);
     if is_root && !directory.as_str().is_empty() {
         Some(Utf8PathBuf::new())
     } else {
@@ -277,10 +252,7 @@ impl Glob {
     /// Returns its leading directories without wildcards.
     fn plain_beginning(&self) -> Utf8PathBuf {
         let pattern = self.matcher.glob().glob();
-        pattern
-            .split('/')
-            .take_while(|part| !is_glob(part))
-            .collect()
+        pattern.split('/').take_while(|part| !is_glob(part)).collect()
     }
 
     /// Returns whether it matches a file or one of its parent directories.
@@ -292,25 +264,14 @@ impl Glob {
 
 /// Compiles a glob of a source.
 pub(super) fn glob(text: &str) -> Option<Glob> {
-    let (excludes, pattern) = text
-        .strip_prefix('!')
-        .map_or((false, text), |rest| (true, rest));
-    let pattern = pattern
-        .strip_prefix("./")
-        .unwrap_or(pattern)
-        .trim_end_matches('/');
+    let (excludes, pattern) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
+    let pattern = pattern.strip_prefix("./").unwrap_or(pattern).trim_end_matches('/');
     if pattern.is_empty() || pattern.starts_with('/') || pattern.split('/').any(|part| part == "..")
     {
         return None;
     }
-    let glob = globset::GlobBuilder::new(pattern)
-        .literal_separator(true)
-        .build()
-        .ok()?;
-    Some(Glob {
-        matcher: glob.compile_matcher(),
-        excludes,
-    })
+    let glob = globset::GlobBuilder::new(pattern).literal_separator(true).build().ok()?;
+    Some(Glob { matcher: glob.compile_matcher(), excludes })
 }
 
 #[cfg(test)]

@@ -64,10 +64,8 @@ pub(super) fn collect(
     let mut delivered = DeliveredAgentObjects::new(naming, &written, &builds);
     for _ in 0..LEVELS {
         let changed: Vec<Utf8PathBuf> = builds.keys().cloned().collect();
-        let changing = delivered
-            .all(&written)
-            .chain(&clusters)
-            .filter(|object| object.may_change_builds());
+        let changing =
+            delivered.all(&written).chain(&clusters).filter(|object| object.may_change_builds());
         builds = by_root(naming, changing.cloned().collect())?;
         // Only a new change to the build of agents' objects changes these.
         let is_new =
@@ -77,10 +75,7 @@ pub(super) fn collect(
         }
         delivered = DeliveredAgentObjects::new(naming, &written, &builds);
     }
-    let DeliveredAgentObjects {
-        replaced,
-        objects: made,
-    } = delivered;
+    let DeliveredAgentObjects { replaced, objects: made } = delivered;
     written.retain(|object| !replaced.contains(&object.origin));
     let all = written.into_iter().chain(made);
     objects.extend(all.map(|object| InterpretedObject::Agent(Box::new(object))));
@@ -134,13 +129,7 @@ fn by_root(
     naming: NamespaceInputs<'_>,
     objects: Vec<AgentObject>,
 ) -> Result<AgentBuilds, ReadError> {
-    let NamespaceInputs {
-        repo,
-        settings,
-        builds: all_builds,
-        files,
-        ..
-    } = naming;
+    let NamespaceInputs { repo, settings, builds: all_builds, files, .. } = naming;
     let agents = Agents::new(repo, settings, all_builds, objects, files);
     let changes: Vec<BuildChanges> = agents.into_build_changes().collect();
     let variables = VariableSources::read(naming, changes.iter())?;
@@ -180,10 +169,9 @@ fn agent_build(
     if let Some(value) = &changes.common_metadata {
         match yaml_serde::from_value::<CommonMetadata>(value.clone()) {
             Ok(metadata) => {
-                for (field, entries) in [
-                    ("labels", metadata.labels),
-                    ("annotations", metadata.annotations),
-                ] {
+                for (field, entries) in
+                    [("labels", metadata.labels), ("annotations", metadata.annotations)]
+                {
                     build.set_common_metadata(field, entries.unwrap_or_default(), |key| {
                         origin.at(["spec", "commonMetadata", field, key])
                     });

@@ -31,9 +31,8 @@ pub(super) fn resolve(
                 };
             }
             if let Claim::Cluster(cluster, part) = claim
-                && let Some(cluster) = clusters
-                    .get(cluster)
-                    .and_then(|request| request.cluster.as_ref())
+                && let Some(cluster) =
+                    clusters.get(cluster).and_then(|request| request.cluster.as_ref())
             {
                 *part = known_part(cluster, part);
             }
@@ -52,25 +51,18 @@ fn owner<'a>(
     state: &'a PreviousOutput,
 ) -> Option<&'a ClusterKey> {
     let held = state.held.get(host).into_iter().flatten();
-    let released = state
-        .released
-        .get(host)
-        .and_then(|release| release.by.as_ref());
+    let released = state.released.get(host).and_then(|release| release.by.as_ref());
     let mut before = held.map(|held| &held.cluster).chain(released);
     let in_namespace = || {
-        let mut beside = named_clusters
-            .iter()
-            .filter(|cluster| cluster.namespace == host.namespace);
+        let mut beside =
+            named_clusters.iter().filter(|cluster| cluster.namespace == host.namespace);
         beside.next().copied()
     };
     let only = || match named_clusters {
         [only] => Some(*only),
         _ => None,
     };
-    before
-        .find(|cluster| cluster.name == *name)
-        .or_else(in_namespace)
-        .or_else(only)
+    before.find(|cluster| cluster.name == *name).or_else(in_namespace).or_else(only)
 }
 
 /// Returns the part of a cluster that labels mean.
@@ -81,12 +73,8 @@ fn known_part(cluster: &Cluster, part: &Part) -> Part {
     if *part != part.role.into() || cluster.node_sets.contains_key(part) {
         return part.clone();
     }
-    let role_parts = || {
-        cluster
-            .node_sets
-            .keys()
-            .filter(|other| other.role == part.role && other.node.is_none())
-    };
+    let role_parts =
+        || cluster.node_sets.keys().filter(|other| other.role == part.role && other.node.is_none());
     let named_like_role = role_parts().find(|other| {
         let name = other.node_set.as_ref();
         name.is_some_and(|name| name.as_str() == part.role.in_lower_case())
@@ -103,18 +91,11 @@ pub(super) fn mistakes(
     state: &PreviousOutput,
     settings: &Settings,
 ) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = changed_at_once(clusters, state, settings)
-        .into_iter()
-        .collect();
+    let mut findings: Vec<Finding> =
+        changed_at_once(clusters, state, settings).into_iter().collect();
     if !settings.assignment.is_default() {
-        let valid = clusters
-            .values()
-            .filter_map(|request| request.cluster.as_ref());
-        findings.extend(
-            valid
-                .clone()
-                .filter_map(|cluster| invalid(cluster, settings)),
-        );
+        let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
+        findings.extend(valid.clone().filter_map(|cluster| invalid(cluster, settings)));
         findings.extend(ambiguous(valid, settings));
     }
     findings
@@ -125,9 +106,9 @@ fn invalid(cluster: &Cluster, settings: &Settings) -> Option<Finding> {
         let labels = settings.assignment.labels_of(&cluster.key, part);
         let bad = labels.iter().find(|(key, value)| !is_label(key, value));
         match bad {
-            Some((key, value)) => Some(format!(
-                "the label `{key}: {value}`, which no host can have"
-            )),
+            Some((key, value)) => {
+                Some(format!("the label `{key}: {value}`, which no host can have"))
+            }
             None => {
                 let key = settings.assignment.collision(&cluster.key, part)?;
                 Some(format!("two labels with the key `{key}`"))
@@ -186,19 +167,13 @@ fn same_labels(
         )
     } else {
         (
-            format!(
-                "hosts of {} and of {} would get the same labels",
-                one.key, other.key
-            ),
+            format!("hosts of {} and of {} would get the same labels", one.key, other.key),
             "add `{{ cluster.namespace }}` to `assignment.labels`",
         )
     };
     Finding::new(Code::InvalidAssignmentLabel, message)
         .at(other.origin.name())
-        .see(
-            settings.place(["assignment".into(), "labels".into()]),
-            "the labels of assigned hosts",
-        )
+        .see(settings.place(["assignment".into(), "labels".into()]), "the labels of assigned hosts")
         .help(help)
         .for_cluster(&one.key)
         .for_cluster(&other.key)
@@ -211,10 +186,7 @@ fn changed_at_once(
     state: &PreviousOutput,
     settings: &Settings,
 ) -> Option<Finding> {
-    let held = state
-        .held
-        .iter()
-        .flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
+    let held = state.held.iter().flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
     let changed: Vec<(&HostKey, &RecordedAssignment)> = held
         .filter(|(_, held)| held.has_other_labels && clusters.contains_key(&held.cluster))
         .collect();
@@ -237,9 +209,5 @@ fn changed_at_once(
          have both until you remove it",
     );
     let clusters: BTreeSet<&ClusterKey> = changed.iter().map(|(_, held)| &held.cluster).collect();
-    Some(
-        clusters
-            .into_iter()
-            .fold(finding, |finding, cluster| finding.for_cluster(cluster)),
-    )
+    Some(clusters.into_iter().fold(finding, |finding, cluster| finding.for_cluster(cluster)))
 }

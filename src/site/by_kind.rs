@@ -48,18 +48,8 @@ pub(super) struct ByKind {
 }
 
 pub(super) type ReadCluster = (Origin, ClusterKind, Box<Metadata>, Spec, Vec<Finding>);
-pub(super) type ReadSoftware = (
-    Origin,
-    Box<Metadata>,
-    Option<Box<SoftwareSpec>>,
-    Vec<Finding>,
-);
-pub(super) type ReadHost = (
-    Origin,
-    Box<BareMetalHost>,
-    Vec<Ambiguity>,
-    Option<Box<Finding>>,
-);
+pub(super) type ReadSoftware = (Origin, Box<Metadata>, Option<Box<SoftwareSpec>>, Vec<Finding>);
+pub(super) type ReadHost = (Origin, Box<BareMetalHost>, Vec<Ambiguity>, Option<Box<Finding>>);
 
 impl ByKind {
     pub(super) fn from_objects(objects: impl Iterator<Item = InterpretedObject>) -> Self {
@@ -122,9 +112,7 @@ impl ByKind {
     }
 
     pub(super) fn host_documents(&self) -> impl Iterator<Item = (&Origin, &BareMetalHost)> {
-        self.hosts
-            .iter()
-            .map(|(origin, host, ..)| (origin, &**host))
+        self.hosts.iter().map(|(origin, host, ..)| (origin, &**host))
     }
 
     /// Returns whether a Cluster of Cluster API is a request, or any may be.

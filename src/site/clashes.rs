@@ -18,17 +18,11 @@ pub(super) fn service_clashes(
     clusters: &BTreeMap<ClusterKey, Request>,
     state: &PreviousOutput,
 ) -> Vec<Finding> {
-    let valid = clusters
-        .values()
-        .filter_map(|request| request.cluster.as_ref());
+    let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
     let mut findings = dex_storage(valid.clone());
     let contested = node_ports(valid.clone());
     // A contested NodePort moves in any case, so reporting the move would add nothing.
-    findings.extend(if contested.is_empty() {
-        moved_node_ports(valid, state)
-    } else {
-        contested
-    });
+    findings.extend(if contested.is_empty() { moved_node_ports(valid, state) } else { contested });
     findings
 }
 
@@ -69,11 +63,7 @@ fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
         .see(place(users[first]), "asked for here first")
         .help("NodePorts are unique in the base cluster: choose another one")
         .for_cluster(&two.key);
-        if one.key == two.key {
-            finding
-        } else {
-            finding.for_cluster(&one.key)
-        }
+        if one.key == two.key { finding } else { finding.for_cluster(&one.key) }
     };
     shared.into_iter().map(describe).collect()
 }
@@ -92,10 +82,8 @@ fn moved_node_ports<'a>(
             let directory = service.path(&cluster.key);
             let mut moved: BTreeMap<&Utf8PathBuf, Vec<NodePort>> = BTreeMap::new();
             for port in service.node_ports() {
-                if let Some(holder) = state
-                    .node_ports
-                    .get(port)
-                    .filter(|holder| **holder != directory)
+                if let Some(holder) =
+                    state.node_ports.get(port).filter(|holder| **holder != directory)
                 {
                     moved.entry(holder).or_default().push(*port);
                 }
@@ -124,41 +112,28 @@ fn moved_node_ports<'a>(
 fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
     let mut by_namespace: BTreeMap<&Namespace, Vec<(&Cluster, &ClusterService)>> = BTreeMap::new();
     for cluster in clusters {
-        let auth = cluster
-            .services
-            .iter()
-            .filter(|service| service.kind() == ServiceKind::Auth);
+        let auth = cluster.services.iter().filter(|service| service.kind() == ServiceKind::Auth);
         by_namespace
             .entry(&cluster.key.namespace)
             .or_default()
             .extend(auth.map(|service| (cluster, service)));
     }
-    let shared = by_namespace
-        .into_iter()
-        .filter(|(_, users)| users.len() > 1);
+    let shared = by_namespace.into_iter().filter(|(_, users)| users.len() > 1);
     let describe = |(namespace, users): (&Namespace, Vec<(&Cluster, &ClusterService)>)| {
         let finding = Finding::new(
             Code::SharedDexStorage,
-            format!(
-                "{} instances of Dex would share their storage in {namespace}",
-                users.len()
-            ),
+            format!("{} instances of Dex would share their storage in {namespace}", users.len()),
         )
         .help(
             "use one namespace per tenant with auth: the instances share signing keys and tokens",
         );
-        users
-            .into_iter()
-            .fold(finding, |finding, (cluster, service)| {
-                let place = cluster.origin.at(service.route());
-                let is_first = finding.places.is_empty();
-                let finding = if is_first {
-                    finding.at(place)
-                } else {
-                    finding.see(place, "another one")
-                };
-                finding.for_cluster(&cluster.key)
-            })
+        users.into_iter().fold(finding, |finding, (cluster, service)| {
+            let place = cluster.origin.at(service.route());
+            let is_first = finding.places.is_empty();
+            let finding =
+                if is_first { finding.at(place) } else { finding.see(place, "another one") };
+            finding.for_cluster(&cluster.key)
+        })
     };
     shared.map(describe).collect()
 }

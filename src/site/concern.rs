@@ -91,9 +91,7 @@ impl<'a> Concern<'a> {
             directories,
             secrets,
         };
-        let hosts: Vec<_> = hosts
-            .filter(|(origin, _)| inputs.contains(origin))
-            .collect();
+        let hosts: Vec<_> = hosts.filter(|(origin, _)| inputs.contains(origin)).collect();
         // The hosts of a file follow one another, and share most facts.
         let is_same_file = |(one, _): &(&Origin, _), (other, _): &(&Origin, _)| {
             Arc::ptr_eq(&one.file, &other.file) && one.is_rendered() == other.is_rendered()
@@ -103,9 +101,7 @@ impl<'a> Concern<'a> {
             concern.files.insert(origin.file.clone());
             let is_intended = concern.is_intended(origin);
             let hosts = file_hosts.iter().map(|(_, host)| *host);
-            let mut inventory_hosts = hosts
-                .filter(|host| is_intended || host.is_live())
-                .peekable();
+            let mut inventory_hosts = hosts.filter(|host| is_intended || host.is_live()).peekable();
             if inventory_hosts.peek().is_none() {
                 continue;
             }
@@ -114,16 +110,12 @@ impl<'a> Concern<'a> {
             concern.directories.extend(directory);
             let specs = inventory_hosts.filter_map(|host| host.spec.as_ref());
             let names = specs.flat_map(|spec| spec.references());
-            concern
-                .secrets
-                .extend(names.map(|(_, name)| name.to_owned()));
+            concern.secrets.extend(names.map(|(_, name)| name.to_owned()));
         }
         for origin in requests.filter(|origin| inputs.contains(origin)) {
             concern.files.insert(origin.file.clone());
             if concern.is_intended(origin) || !is_example(&origin.file) {
-                concern
-                    .directories
-                    .extend(origin.file.parent().map(Utf8Path::to_owned));
+                concern.directories.extend(origin.file.parent().map(Utf8Path::to_owned));
             }
         }
         concern
@@ -142,8 +134,7 @@ impl<'a> Concern<'a> {
     /// Returns whether an agent applies a file as it is.
     fn is_applied(&self, file: &Utf8Path) -> bool {
         let takes = |applied: &&AppliedDirectory| {
-            file.strip_prefix(&applied.directory)
-                .is_ok_and(|file| applied.takes(file))
+            file.strip_prefix(&applied.directory).is_ok_and(|file| applied.takes(file))
         };
         self.applied.iter().any(takes)
     }
@@ -185,29 +176,16 @@ impl<'a> Concern<'a> {
 
     /// Downgrades an error in a host to a warning if it concerns no base cluster.
     pub(super) fn host_finding(&self, finding: Finding, origin: &Origin) -> Finding {
-        if self.has_host(origin, None) {
-            finding
-        } else {
-            self.unused(finding, origin)
-        }
+        if self.has_host(origin, None) { finding } else { self.unused(finding, origin) }
     }
 
     /// Converts an error in a file that no build reaches to a warning.
     pub(super) fn unused(&self, finding: Finding, origin: &Origin) -> Finding {
-        let Finding {
-            message,
-            places,
-            clusters,
-            ..
-        } = finding;
+        let Finding { message, places, clusters, .. } = finding;
         let message = format!("{message}; no build reaches the file, so the object is ignored");
         let unused = Finding::new(Code::UnusedObject, message)
             .help(sources::leave_out(self.settings, &[&origin.file]));
-        Finding {
-            places,
-            clusters,
-            ..unused
-        }
+        Finding { places, clusters, ..unused }
     }
 
     /// Reports directories whose kustomization kustomize refuses, if a build with hosts or requests
@@ -237,19 +215,14 @@ impl<'a> Concern<'a> {
                 continue;
             }
             let directory = layout::directory_argument(&root.directory);
-            for KustomizationRefusal { why, place } in root_directories
-                .iter()
-                .filter_map(|directory| refused.remove(directory))
+            for KustomizationRefusal { why, place } in
+                root_directories.iter().filter_map(|directory| refused.remove(directory))
             {
                 let message = format!("`kustomize build {directory}` fails: {why}");
                 let help = format!(
                     "fix it until `kustomize build {directory}` succeeds: agents apply nothing of it before"
                 );
-                findings.push(
-                    Finding::new(Code::BuildRefused, message)
-                        .at(place)
-                        .help(help),
-                );
+                findings.push(Finding::new(Code::BuildRefused, message).at(place).help(help));
             }
         }
         findings
@@ -257,11 +230,7 @@ impl<'a> Concern<'a> {
 
     /// Downgrades an error in a kustomization to a warning if it has neither hosts nor requests.
     pub(super) fn kustomization_finding(&self, finding: Finding) -> Finding {
-        let Some(file) = finding
-            .places
-            .first()
-            .map(|(place, _)| place.file().to_path_buf())
-        else {
+        let Some(file) = finding.places.first().map(|(place, _)| place.file().to_path_buf()) else {
             return finding;
         };
         let own = file.parent().unwrap_or(Utf8Path::new(""));
@@ -272,15 +241,11 @@ impl<'a> Concern<'a> {
         let text = self.repo.text(&file).unwrap_or_default();
         let words =
             text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']'));
-        let mut named = words
-            .filter(|word| !word.is_empty())
-            .filter_map(|word| join(own, word));
+        let mut named = words.filter(|word| !word.is_empty()).filter_map(|word| join(own, word));
         if has_any(own) || named.any(|path| path != own && has_any(&path)) {
             return finding;
         }
-        let Finding {
-            message, places, ..
-        } = finding;
+        let Finding { message, places, .. } = finding;
         let message =
             format!("{message}; no host and no request is in its reach, so it is ignored");
         let help = "fix it, or mute this warning in sipgen.yaml: \
@@ -292,49 +257,30 @@ impl<'a> Concern<'a> {
 
 /// Returns whether a glob of the settings selects a file, rather than merely not excluding it.
 fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
-    let names = |globs: &Globs| {
-        globs
-            .globs
-            .iter()
-            .any(|glob| !glob.excludes && globs.matches(glob, file))
-    };
+    let names =
+        |globs: &Globs| globs.globs.iter().any(|glob| !glob.excludes && globs.matches(glob, file));
     globs.iter().any(|globs| names(globs) && globs.take(file))
 }
 
 /// Returns whether a glob of the settings excludes a file.
 pub(super) fn is_excluded(settings: &Settings, file: &Utf8Path) -> bool {
-    let excludes = |globs: &Globs| {
-        globs
-            .globs
-            .iter()
-            .any(|glob| glob.excludes && globs.matches(glob, file))
-    };
+    let excludes =
+        |globs: &Globs| globs.globs.iter().any(|glob| glob.excludes && globs.matches(glob, file));
     globs_of(settings).iter().any(excludes)
 }
 
 fn globs_of(settings: &Settings) -> Vec<Globs> {
-    settings
-        .sources
-        .iter()
-        .filter_map(InputSource::globs)
-        .collect()
+    settings.sources.iter().filter_map(InputSource::globs).collect()
 }
 
 /// Returns whether a path contains a word for examples.
 pub(super) fn is_example(file: &Utf8Path) -> bool {
     let words = file.as_str().split(|c: char| !c.is_ascii_alphanumeric());
-    words.into_iter().any(|word| {
-        EXAMPLES
-            .iter()
-            .any(|example| example.eq_ignore_ascii_case(word))
-    })
+    words.into_iter().any(|word| EXAMPLES.iter().any(|example| example.eq_ignore_ascii_case(word)))
 }
 
 fn is_template(metadata: &Metadata) -> bool {
-    [&metadata.name, &metadata.namespace]
-        .into_iter()
-        .flatten()
-        .any(|text| is_placeholder(text))
+    [&metadata.name, &metadata.namespace].into_iter().flatten().any(|text| is_placeholder(text))
 }
 
 /// Drops duplicate documents of hosts that may be examples, and reports them.
@@ -347,9 +293,7 @@ pub(super) fn without_duplicates(
     settings: &Settings,
 ) -> Vec<Finding> {
     let mut known: HashSet<&HostKey> = HashSet::with_capacity(documents.len());
-    let again = documents
-        .iter()
-        .filter(|document| !known.insert(&document.key));
+    let again = documents.iter().filter(|document| !known.insert(&document.key));
     let mut by_key: HashMap<&HostKey, Vec<usize>> =
         again.map(|document| (&document.key, Vec::new())).collect();
     if by_key.is_empty() {
@@ -363,19 +307,14 @@ pub(super) fn without_duplicates(
     let mut dropped: BTreeSet<usize> = BTreeSet::new();
     let mut alike: BTreeMap<(Vec<Utf8PathBuf>, bool), Vec<usize>> = BTreeMap::new();
     for (key, indices) in by_key {
-        let (meant, mut unused): (Vec<usize>, Vec<usize>) = indices
-            .iter()
-            .partition(|index| documents[**index].is_meant);
+        let (meant, mut unused): (Vec<usize>, Vec<usize>) =
+            indices.iter().partition(|index| documents[**index].is_meant);
         if meant.is_empty() && state.held.contains_key(key) {
             continue;
         }
         // Beside a manifest, one more document stays: it may show the live state. One with a
         // consumer is preferred.
-        if !meant.is_empty()
-            && meant
-                .iter()
-                .all(|index| !documents[*index].roots.is_empty())
-        {
+        if !meant.is_empty() && meant.iter().all(|index| !documents[*index].roots.is_empty()) {
             // If there are several, keep one with a consumer: without it, a host in use would seem
             // free.
             let says_use = |index: &usize| {
@@ -390,14 +329,9 @@ pub(super) fn without_duplicates(
         if unused.is_empty() {
             continue;
         }
-        let files: BTreeSet<Utf8PathBuf> = unused
-            .iter()
-            .map(|index| documents[*index].origin.file.to_path_buf())
-            .collect();
-        alike
-            .entry((files.into_iter().collect(), meant.is_empty()))
-            .or_default()
-            .push(unused[0]);
+        let files: BTreeSet<Utf8PathBuf> =
+            unused.iter().map(|index| documents[*index].origin.file.to_path_buf()).collect();
+        alike.entry((files.into_iter().collect(), meant.is_empty())).or_default().push(unused[0]);
         dropped.extend(unused);
     }
     let report = |((files, are_all), mut hosts): ((Vec<Utf8PathBuf>, bool), Vec<usize>)| {
@@ -406,10 +340,7 @@ pub(super) fn without_duplicates(
         let what = if hosts.len() == 1 {
             format!("host `{first}` is")
         } else {
-            format!(
-                "{}, `{first}` among them, are",
-                counted(hosts.len(), "host")
-            )
+            format!("{}, `{first}` among them, are", counted(hosts.len(), "host"))
         };
         let finding = Finding::new(
             Code::UnusedObject,
@@ -418,9 +349,10 @@ pub(super) fn without_duplicates(
                 files_of(&files)
             ),
         );
-        let finding = hosts.iter().take(SHOWN).fold(finding, |finding, index| {
-            finding.at(documents[*index].origin.name())
-        });
+        let finding = hosts
+            .iter()
+            .take(SHOWN)
+            .fold(finding, |finding, index| finding.at(documents[*index].origin.name()));
         let files: Vec<&Utf8Path> = files.iter().map(Utf8PathBuf::as_path).collect();
         // If all files may be examples, the advice must not exclude every one.
         let others = files
@@ -461,10 +393,7 @@ pub(super) fn without_duplicate_requests(
     let rank = |document: &ClusterDocument| {
         let origin = &document.origin;
         let is_reached = origin.is_rendered() || !builds.reach(&origin.file).is_empty();
-        (
-            is_reached || is_named(&globs, &origin.file),
-            !is_example(&origin.file),
-        )
+        (is_reached || is_named(&globs, &origin.file), !is_example(&origin.file))
     };
     let mut best = BTreeMap::new();
     for (document, _) in documents.iter() {
@@ -477,17 +406,12 @@ pub(super) fn without_duplicate_requests(
     }
     let mut findings = Vec::new();
     documents.retain(|(document, _)| {
-        let Some((highest, other)) = best
-            .get(&document.key)
-            .filter(|(highest, _)| rank(document) < *highest)
+        let Some((highest, other)) =
+            best.get(&document.key).filter(|(highest, _)| rank(document) < *highest)
         else {
             return true;
         };
-        let why = if highest.0 {
-            "no build reaches this one"
-        } else {
-            "this one is an example"
-        };
+        let why = if highest.0 { "no build reaches this one" } else { "this one is an example" };
         findings.push(
             Finding::new(
                 Code::UnusedObject,

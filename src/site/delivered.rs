@@ -18,12 +18,8 @@ use crate::request::{ClusterKind, cluster_api};
 use crate::settings::Settings;
 
 /// Kinds of hosts and requests. Two objects of one name have a finding of their own.
-const VITAL_KINDS: [&str; 4] = [
-    host::KIND,
-    sipcluster::OBJECT.kind,
-    provisioning::OBJECT.kind,
-    provisioning::SOFTWARE.kind,
-];
+const VITAL_KINDS: [&str; 4] =
+    [host::KIND, sipcluster::OBJECT.kind, provisioning::OBJECT.kind, provisioning::SOFTWARE.kind];
 
 /// Replaces objects by what builds make of their documents.
 ///
@@ -38,14 +34,9 @@ pub(super) fn by_builds(
     read: Vec<InterpretedObject>,
 ) -> (Vec<InterpretedObject>, OverlayBases, Vec<Finding>) {
     let origins = |is_wanted: &dyn Fn(&InterpretedObject) -> bool| -> HashSet<Arc<Utf8Path>> {
-        let wanted = read
-            .iter()
-            .filter(|object| is_wanted(object))
-            .filter_map(InterpretedObject::origin);
-        wanted
-            .filter(|origin| inputs.contains(origin))
-            .map(|origin| origin.file.clone())
-            .collect()
+        let wanted =
+            read.iter().filter(|object| is_wanted(object)).filter_map(InterpretedObject::origin);
+        wanted.filter(|origin| inputs.contains(origin)).map(|origin| origin.file.clone()).collect()
     };
     let has_cluster_api = read.iter().any(|object| object.is_asked(settings));
     let is_vital = |object: &InterpretedObject| object.is_vital(settings, has_cluster_api);
@@ -54,10 +45,7 @@ pub(super) fn by_builds(
     };
     let (files, vital) = (origins(&InterpretedObject::is_built), origins(&is_vital));
     let unreadable = origins(&|object| {
-        matches!(
-            object,
-            InterpretedObject::Unreadable(..) | InterpretedObject::UnreadableHost(..)
-        )
+        matches!(object, InterpretedObject::Unreadable(..) | InterpretedObject::UnreadableHost(..))
     });
     let is_by_flux = |object: &InterpretedObject| matches!(object, InterpretedObject::Agent(agent) if agent.is_by_flux());
     let wanted = EvaluatedFiles {
@@ -77,9 +65,8 @@ pub(super) fn by_builds(
     }
     let is_unknown = |root: &usize| evaluated.unknown.contains(root);
     let interpret = |(file, documents): (Arc<Utf8Path>, Vec<DeliveredDocument>)| {
-        let objects = documents
-            .iter()
-            .filter_map(|document| interpret_resource(&document.document()));
+        let objects =
+            documents.iter().filter_map(|document| interpret_resource(&document.document()));
         (file, objects.collect::<Vec<InterpretedObject>>())
     };
     let mut delivered: BTreeMap<Arc<Utf8Path>, Vec<InterpretedObject>> =
@@ -90,16 +77,10 @@ pub(super) fn by_builds(
             .origin()
             .and_then(|origin| Some((origin.file.clone(), evaluated.read.get(origin)?.clone())));
         let Some((file, roots)) = known.filter(|_| object.is_built()) else {
-            let mut roots = object
-                .origin()
-                .into_iter()
-                .flat_map(|origin| builds.reach(&origin.file));
+            let mut roots =
+                object.origin().into_iter().flat_map(|origin| builds.reach(&origin.file));
             let has_unknown = roots.any(|reach| is_unknown(&reach.root));
-            objects.push(if has_unknown {
-                object.without_spec()
-            } else {
-                object
-            });
+            objects.push(if has_unknown { object.without_spec() } else { object });
             continue;
         };
         objects.extend(
@@ -116,22 +97,12 @@ pub(super) fn by_builds(
             .flat_map(|origin| builds.reach(&origin.file))
             .map(|reach| reach.root)
             .collect();
-        let others: Vec<usize> = others
-            .into_iter()
-            .filter(|root| !roots.contains(root))
-            .collect();
-        let object = if others.iter().any(is_unknown) {
-            object.without_spec()
-        } else {
-            object
-        };
+        let others: Vec<usize> = others.into_iter().filter(|root| !roots.contains(root)).collect();
+        let object = if others.iter().any(is_unknown) { object.without_spec() } else { object };
         objects.extend(object.with_roots(others));
     }
     objects.extend(
-        delivered
-            .into_values()
-            .flatten()
-            .filter_map(InterpretedObject::without_plain_text),
+        delivered.into_values().flatten().filter_map(InterpretedObject::without_plain_text),
     );
     let mut findings = evaluated.findings;
     findings.extend(lost_references(&objects, &evaluated.renamed));
@@ -156,17 +127,12 @@ fn lost_references(objects: &[InterpretedObject], renamed: &[Renaming]) -> Vec<F
         };
         for (field, name) in spec.references() {
             let lost = |root: &usize| by_name.get(&(*root, name)).copied();
-            let Some(lost) = delivered
-                .roots
-                .iter()
-                .find_map(lost)
-                .filter(|lost| told.insert(&lost.place))
+            let Some(lost) =
+                delivered.roots.iter().find_map(lost).filter(|lost| told.insert(&lost.place))
             else {
                 continue;
             };
-            let Renaming {
-                from, to, place, ..
-            } = lost;
+            let Renaming { from, to, place, .. } = lost;
             let route = std::iter::once("spec").chain(field.iter().copied());
             findings.push(
                 Finding::new(
@@ -249,10 +215,7 @@ impl InterpretedObject {
                 _ => None,
             };
         }
-        let delivered = DocumentBuilds {
-            roots,
-            ..DocumentBuilds::default()
-        };
+        let delivered = DocumentBuilds { roots, ..DocumentBuilds::default() };
         match &mut self {
             InterpretedObject::Cluster(origin, ..)
             | InterpretedObject::Software(origin, ..)

@@ -66,11 +66,7 @@ impl<'a> HostProofs<'a> {
             settings,
             builds,
             state,
-            globs: settings
-                .sources
-                .iter()
-                .filter_map(InputSource::globs)
-                .collect(),
+            globs: settings.sources.iter().filter_map(InputSource::globs).collect(),
             applied,
             rendered: rendered.iter().flat_map(made_of).collect(),
         };
@@ -79,9 +75,7 @@ impl<'a> HostProofs<'a> {
 
     /// Decides the evidence of each document, and reports manifests without any.
     pub(super) fn classify(&self, documents: &mut [HostDocument]) -> Vec<Finding> {
-        let applies_any = documents
-            .iter()
-            .any(|document| !self.applied_roots(document).is_empty());
+        let applies_any = documents.iter().any(|document| !self.applied_roots(document).is_empty());
         for document in documents.iter_mut() {
             let applied = self.applied_roots(document);
             document.evidence = self.evidence(document, &applied, applies_any);
@@ -110,11 +104,7 @@ impl<'a> HostProofs<'a> {
         let Some(root) = document.roots.first().copied().filter(|_| !is_observed) else {
             // What a stream or a source renders was handed over as the inventory.
             let is_proven = is_observed || document.origin.is_rendered() || document.host.is_live();
-            return if is_proven {
-                Evidence::Live
-            } else {
-                Evidence::Loose
-            };
+            return if is_proven { Evidence::Live } else { Evidence::Loose };
         };
         if let Some(root) = applied.first() {
             return Evidence::Applied { root: *root };
@@ -140,20 +130,15 @@ impl<'a> HostProofs<'a> {
     /// Reports kustomizations with hosts that no agent's object applies.
     fn reached(&self, documents: &[HostDocument]) -> Vec<Finding> {
         let mut by_root: BTreeMap<usize, Vec<&HostDocument>> = BTreeMap::new();
-        for document in documents
-            .iter()
-            .filter(|document| self.is_unassigned(document))
-        {
+        for document in documents.iter().filter(|document| self.is_unassigned(document)) {
             if let Evidence::Reached { root } = document.evidence {
                 by_root.entry(root).or_default().push(document);
             }
         }
         let report = |(root, hosts): (usize, Vec<&HostDocument>)| {
             let root = self.builds.root(root);
-            let files: BTreeSet<&Utf8Path> = hosts
-                .iter()
-                .map(|document| &*document.origin.file)
-                .collect();
+            let files: BTreeSet<&Utf8Path> =
+                hosts.iter().map(|document| &*document.origin.file).collect();
             let files: Vec<&Utf8Path> = files.into_iter().collect();
             let finding = Finding::new(
                 Code::HostNotApplied,
@@ -182,9 +167,7 @@ impl<'a> HostProofs<'a> {
             return Vec::new();
         }
         let keys = |evidence: fn(&Evidence) -> bool| -> BTreeSet<&HostKey> {
-            let documents = documents
-                .iter()
-                .filter(|document| evidence(&document.evidence));
+            let documents = documents.iter().filter(|document| evidence(&document.evidence));
             documents.map(|document| &document.key).collect()
         };
         let rendered = keys(|evidence| evidence.root().is_some());
@@ -299,13 +282,10 @@ pub(super) fn roots_with_overlay(
     builds: &Builds,
     state: &PreviousOutput,
 ) -> BTreeSet<usize> {
-    let reached = inventory
-        .hosts
-        .iter()
-        .filter_map(|host| match host.evidence {
-            Evidence::Reached { root } => Some(root),
-            Evidence::Applied { .. } | Evidence::Live | Evidence::Loose => None,
-        });
+    let reached = inventory.hosts.iter().filter_map(|host| match host.evidence {
+        Evidence::Reached { root } => Some(root),
+        Evidence::Applied { .. } | Evidence::Live | Evidence::Loose => None,
+    });
     let roots: BTreeSet<usize> = reached.collect();
     let has_overlay = |root: &usize| state.has_overlay_of(&builds.root(*root).directory);
     roots.into_iter().filter(has_overlay).collect()
@@ -318,7 +298,8 @@ fn host_count(documents: &[&HostDocument]) -> String {
 }
 
 fn first_of(hosts: &[&HostDocument], finding: Finding) -> Finding {
-    hosts.iter().take(SHOWN).fold(finding, |finding, host| {
-        finding.see(host.origin.name(), host.key.to_string())
-    })
+    hosts
+        .iter()
+        .take(SHOWN)
+        .fold(finding, |finding, host| finding.see(host.origin.name(), host.key.to_string()))
 }

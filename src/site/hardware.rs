@@ -57,10 +57,7 @@ pub(super) fn if_it_decides(
         spec.is_some() && document.kind.descriptor().uses_hardware
     };
     let uses_addresses = || {
-        let mut specs = objects
-            .clusters
-            .iter()
-            .filter_map(|(_, spec)| spec.as_ref());
+        let mut specs = objects.clusters.iter().filter_map(|(_, spec)| spec.as_ref());
         settings.inventory.inspected_addresses && specs.any(|spec| spec.uses_addresses())
     };
     if !objects.clusters.iter().any(uses_hardware) && !uses_addresses() {
@@ -68,13 +65,8 @@ pub(super) fn if_it_decides(
     }
     let hosts: HashSet<&HostKey> = objects.hosts.iter().map(|host| &host.key).collect();
     let is_host = |host: &HostKey| hosts.contains(host);
-    let (hardware, findings) = read(
-        repo,
-        settings,
-        (&objects.builds, &objects.rendered),
-        &is_host,
-        None,
-    )?;
+    let (hardware, findings) =
+        read(repo, settings, (&objects.builds, &objects.rendered), &is_host, None)?;
     Ok((Some(hardware), findings))
 }
 
@@ -161,10 +153,8 @@ fn read(
     only: Option<&HostKey>,
 ) -> Result<(HardwareByHost, Vec<Finding>), ReadError> {
     let name = only.map(|host| host.name.as_str());
-    let (kinds, named) = (
-        mentions(&[hardware::KIND, host::KIND]),
-        mentions(&[name.unwrap_or_default()]),
-    );
+    let (kinds, named) =
+        (mentions(&[hardware::KIND, host::KIND]), mentions(&[name.unwrap_or_default()]));
     // Reading the site reported files that are too large.
     let (files, _) = listing::files(repo, &settings.output)?;
     let (inputs, _) = InputSelection::new(repo, settings, &files, builds);
@@ -182,14 +172,8 @@ fn read(
 
     let mut findings = Vec::new();
     let mut by_host: HardwareByHost = BTreeMap::new();
-    for HardwareDocument {
-        origin,
-        metadata,
-        kind,
-        boot_mac_address,
-        hardware,
-        findings: found,
-    } in said
+    for HardwareDocument { origin, metadata, kind, boot_mac_address, hardware, findings: found } in
+        said
     {
         let Some(key) = names::key(builds, &inputs, kind, &origin, &metadata) else {
             continue;
@@ -216,11 +200,8 @@ fn read(
                 // A better or an equal source is known.
                 Some(other) if other.source <= source => {}
                 _ => {
-                    known.found = Some(InspectedHardware {
-                        source,
-                        hardware,
-                        origin: origin.clone(),
-                    })
+                    known.found =
+                        Some(InspectedHardware { source, hardware, origin: origin.clone() })
                 }
             }
         }
@@ -263,19 +244,13 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
         return None;
     }
     let (mut hardware, mut findings) = (Vec::new(), Vec::new());
-    let (boot_mac_address, in_spec) = object
-        .spec
-        .map_or((None, None), |spec| (spec.boot_mac_address, spec.hardware));
+    let (boot_mac_address, in_spec) =
+        object.spec.map_or((None, None), |spec| (spec.boot_mac_address, spec.hardware));
     if kind == hardware::KIND {
         hardware.extend(in_spec.map(|found| (HardwareSource::HardwareData, found)));
     } else {
-        let annotated = |name: &str| {
-            object
-                .metadata
-                .annotations
-                .as_ref()
-                .and_then(|all| all.get(name))
-        };
+        let annotated =
+            |name: &str| object.metadata.annotations.as_ref().and_then(|all| all.get(name));
         let mut add = |source: HardwareSource,
                        name: &str,
                        found: Result<Option<Hardware>, serde_json::Error>| {
@@ -286,25 +261,13 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
                 }
             }
         };
-        add(
-            HardwareSource::Status,
-            STATUS,
-            Ok(object.status.and_then(|status| status.hardware)),
-        );
+        add(HardwareSource::Status, STATUS, Ok(object.status.and_then(|status| status.hardware)));
         if let Some(text) = annotated(STATUS) {
             let status = serde_json::from_str::<HardwareStatus>(text);
-            add(
-                HardwareSource::StatusAnnotation,
-                STATUS,
-                status.map(|status| status.hardware),
-            );
+            add(HardwareSource::StatusAnnotation, STATUS, status.map(|status| status.hardware));
         }
         if let Some(text) = annotated(DETAILS) {
-            add(
-                HardwareSource::DetailsAnnotation,
-                DETAILS,
-                serde_json::from_str(text).map(Some),
-            );
+            add(HardwareSource::DetailsAnnotation, DETAILS, serde_json::from_str(text).map(Some));
         }
     }
     Some(HardwareDocument {
@@ -318,27 +281,19 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
 }
 
 fn unreadable(kind: &str, error: &ParseError, origin: &Origin, place: Place) -> Finding {
-    let place = error
-        .line
-        .map_or(place, |line| origin.spot(line, error.column));
+    let place = error.line.map_or(place, |line| origin.spot(line, error.column));
     Finding::new(
         Code::HardwareUnused,
-        format!(
-            "the hardware details in the {kind} cannot be read: {}",
-            error.message
-        ),
+        format!("the hardware details in the {kind} cannot be read: {}", error.message),
     )
     .at(place)
     .help("fix it, or take a new snapshot: Metal3 does not write such details")
 }
 
 fn without_host(key: &HostKey, origin: &Origin) -> Finding {
-    Finding::new(
-        Code::HardwareUnused,
-        format!("HardwareData `{key}` has no host"),
-    )
-    .at(origin.at(["metadata", "name"]))
-    .help("fix its name and namespace, which are those of its BareMetalHost, or remove it")
+    Finding::new(Code::HardwareUnused, format!("HardwareData `{key}` has no host"))
+        .at(origin.at(["metadata", "name"]))
+        .help("fix its name and namespace, which are those of its BareMetalHost, or remove it")
 }
 
 fn twice(key: &HostKey, origin: &Origin, other: &Origin) -> Finding {

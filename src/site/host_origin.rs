@@ -33,23 +33,15 @@ pub(crate) fn complete(
         return (documents, Vec::new(), Vec::new());
     }
     let mut manifests: HashMap<HostKey, Vec<HostDocument>> = HashMap::new();
-    for document in others
-        .into_iter()
-        .filter(|document| !document.roots.is_empty())
-    {
-        manifests
-            .entry(document.key.clone())
-            .or_default()
-            .push(document);
+    for document in others.into_iter().filter(|document| !document.roots.is_empty()) {
+        manifests.entry(document.key.clone()).or_default().push(document);
     }
     let mut complete: Vec<HostDocument> = Vec::new();
     let mut is_described: HashSet<HostKey> = HashSet::new();
     let mut unknown: Vec<(HostKey, Place)> = Vec::new();
     let mut live: Vec<(HostKey, Place)> = Vec::new();
     for mut document in documents {
-        let manifest = manifests
-            .get(&document.key)
-            .and_then(|manifests| manifests.first());
+        let manifest = manifests.get(&document.key).and_then(|manifests| manifests.first());
         match manifest {
             Some(manifest)
                 if document.origin.is_rendered() && !is_snapshot(&document, Some(manifest)) =>
@@ -84,13 +76,9 @@ pub(crate) fn complete(
         complete.push(document);
     }
     // The remaining inputs are snapshots. Those of declared hosts still need their manifests.
-    let seen: HashSet<HostKey> = complete
-        .iter()
-        .map(|document| document.key.clone())
-        .collect();
-    let (mut left, left_out): (Vec<_>, Vec<_>) = manifests
-        .into_iter()
-        .partition(|(key, _)| seen.contains(key));
+    let seen: HashSet<HostKey> = complete.iter().map(|document| document.key.clone()).collect();
+    let (mut left, left_out): (Vec<_>, Vec<_>) =
+        manifests.into_iter().partition(|(key, _)| seen.contains(key));
     left.retain(|(key, _)| !is_described.contains(key));
     left.sort_by(|(a, _), (b, _)| a.cmp(b));
     complete.extend(left.into_iter().flat_map(|(_, manifests)| manifests));
@@ -104,10 +92,8 @@ pub(crate) fn complete(
         .then(|| unknown_origin(unknown))
         .into_iter()
         .chain(renamed.map(|renamed| perhaps_renamed(live, renamed)));
-    let left_out = left_out
-        .into_iter()
-        .filter_map(|(_, manifests)| manifests.into_iter().next())
-        .collect();
+    let left_out =
+        left_out.into_iter().filter_map(|(_, manifests)| manifests.into_iter().next()).collect();
     (complete, left_out, findings.collect())
 }
 
@@ -162,9 +148,7 @@ fn perhaps_renamed(hosts: Vec<(HostKey, Place)>, renamed: RenamingKustomization)
         "hand over what its build renders, too, with `sources: [{kustomization: DIRECTORY}]` in sipgen.yaml; if others \
          make the host, keep the live objects in a file of the repo instead, which `sources` list beside the kustomization",
     );
-    let finding = hosts
-        .into_iter()
-        .fold(finding, |finding, (_, place)| finding.at(place));
+    let finding = hosts.into_iter().fold(finding, |finding, (_, place)| finding.at(place));
     finding.see(place, format!("the `{field}`"))
 }
 
@@ -182,7 +166,5 @@ fn unknown_origin(hosts: Vec<(HostKey, Place)>) -> Finding {
         "if a build of this repo renders it, by Helm for instance, say which: `sources: [{kustomization: DIRECTORY}]` in \
          sipgen.yaml; if others make it, hand over the live object, with its status, or set `inventory: {mode: observed}`",
     );
-    hosts
-        .into_iter()
-        .fold(finding, |finding, (_, place)| finding.at(place))
+    hosts.into_iter().fold(finding, |finding, (_, place)| finding.at(place))
 }

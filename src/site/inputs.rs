@@ -44,34 +44,14 @@ impl<'a> InputSelection<'a> {
     ) -> (Self, Vec<Finding>) {
         let sources = settings.sources.as_slice();
         let roots = |source: &InputSource| {
-            source
-                .kustomization
-                .as_ref()
-                .map(|directory| builds.roots_of(directory))
+            source.kustomization.as_ref().map(|directory| builds.roots_of(directory))
         };
-        let roots = sources
-            .iter()
-            .map(|source| roots(source).unwrap_or_default())
-            .collect();
+        let roots = sources.iter().map(|source| roots(source).unwrap_or_default()).collect();
         if !repo.streams().is_empty() {
-            return (
-                Self {
-                    sources,
-                    which: InputScope::Streams,
-                    roots,
-                },
-                Vec::new(),
-            );
+            return (Self { sources, which: InputScope::Streams, roots }, Vec::new());
         }
         if sources.is_empty() {
-            return (
-                Self {
-                    sources,
-                    which: InputScope::All,
-                    roots,
-                },
-                Vec::new(),
-            );
+            return (Self { sources, which: InputScope::All, roots }, Vec::new());
         }
         // Files that a source builds are read through the build and not again through a glob.
         let built: BTreeSet<Utf8PathBuf> = sources
@@ -85,18 +65,14 @@ impl<'a> InputSelection<'a> {
             let (Some(paths), Some(globs)) = (&source.paths, source.globs()) else {
                 continue;
             };
-            for file in files
-                .iter()
-                .filter(|file| globs.take(file) && !built.contains(*file))
-            {
+            for file in files.iter().filter(|file| globs.take(file) && !built.contains(*file)) {
                 listed.entry(file.clone()).or_insert(index);
             }
             // A glob may exclude a path that is never read, such as a symbolic link.
             let excludes_unread = |position: usize| {
                 let excluded = paths[position].strip_prefix('!');
                 let here = |path: &str| {
-                    repo.kind(&repo.site_directory().join(path))
-                        .or(repo.kind(path.into()))
+                    repo.kind(&repo.site_directory().join(path)).or(repo.kind(path.into()))
                 };
                 excluded.is_some_and(|path| here(path).is_some())
             };
@@ -113,14 +89,7 @@ impl<'a> InputSelection<'a> {
                     )
             }));
         }
-        (
-            Self {
-                sources,
-                which: InputScope::Listed(listed),
-                roots,
-            },
-            findings,
-        )
+        (Self { sources, which: InputScope::Listed(listed), roots }, findings)
     }
 
     /// Returns whether a document is an input.
@@ -146,11 +115,7 @@ impl<'a> InputSelection<'a> {
             _ => None,
         };
         let source = origin.made_for().or_else(file_source)?;
-        self.sources
-            .get(source)?
-            .namespace
-            .as_ref()
-            .map(|namespace| namespace.as_str())
+        self.sources.get(source)?.namespace.as_ref().map(|namespace| namespace.as_str())
     }
 
     /// Returns the roots whose builds render a document from a source. For a stream, returns the
@@ -161,11 +126,7 @@ impl<'a> InputSelection<'a> {
         }
         let all: BTreeSet<usize> = self.roots.iter().flatten().copied().collect();
         // With several roots, it is unknown which one the stream was made of.
-        if all.len() == 1 {
-            all.into_iter().collect()
-        } else {
-            Vec::new()
-        }
+        if all.len() == 1 { all.into_iter().collect() } else { Vec::new() }
     }
 }
 
@@ -228,12 +189,7 @@ impl BuiltSources {
         for addition in repo.additions() {
             read.extend(scan_stream(addition, &interpret).1);
         }
-        for BuiltSource {
-            source,
-            file: own,
-            built,
-        } in &self.built
-        {
+        for BuiltSource { source, file: own, built } in &self.built {
             let file = |annotated: Option<&str>| {
                 let file = annotated.and_then(|annotated| built.file(annotated));
                 file.map_or_else(|| own.clone(), |file| Arc::from(file.as_path()))
@@ -253,11 +209,7 @@ fn kustomization_of(repo: &Files, directory: &Utf8Path) -> Utf8PathBuf {
 
 /// Reports streams without any object. Usually the program before the pipe failed.
 pub(super) fn empty(repo: &Files) -> Finding {
-    let names: Vec<&str> = repo
-        .streams()
-        .iter()
-        .map(|stream| stream.name.as_str())
-        .collect();
+    let names: Vec<&str> = repo.streams().iter().map(|stream| stream.name.as_str()).collect();
     Finding::new(Code::EmptyInput, format!("no object in {}", names.join(" and ")))
         .help("find out why the program before the pipe printed no manifest; in a shell, `set -o pipefail` reports its failure")
 }
@@ -284,11 +236,7 @@ fn not_built(settings: &Settings, index: usize, directory: &Utf8Path, why: &Buil
         }
         BuildError::Io(_) => "make the repo and the directory for temporary files accessible",
     };
-    let shown = if directory.as_str().is_empty() {
-        "the repo's root"
-    } else {
-        directory.as_str()
-    };
+    let shown = if directory.as_str().is_empty() { "the repo's root" } else { directory.as_str() };
     Finding::new(Code::NotBuilt, format!("the source {shown} {why}"))
         .at(settings.place(["sources".into(), index.into(), "kustomization".into()]))
         .help(help)

@@ -36,22 +36,12 @@ use crate::request::{ClusterKind, Spec};
 /// boxed.
 pub(super) enum InterpretedObject {
     Cluster(Origin, ClusterKind, Box<Metadata>, Spec, Vec<Finding>),
-    Software(
-        Origin,
-        Box<Metadata>,
-        Option<Box<SoftwareSpec>>,
-        Vec<Finding>,
-    ),
+    Software(Origin, Box<Metadata>, Option<Box<SoftwareSpec>>, Vec<Finding>),
     /// An object that a Cluster of Cluster API consists of.
     ClusterPart(Box<PartDocument>),
     /// A document of Cluster API that cannot be parsed.
     BrokenClusterPart(Origin, Box<Finding>),
-    Host(
-        Origin,
-        Box<BareMetalHost>,
-        Vec<Ambiguity>,
-        Option<Box<Finding>>,
-    ),
+    Host(Origin, Box<BareMetalHost>, Vec<Ambiguity>, Option<Box<Finding>>),
     /// A pool with addresses for hosts.
     Address(Origin, Box<(Metadata, AddressObject)>),
     /// The identity of a host's machine in its HardwareData.
@@ -61,11 +51,7 @@ pub(super) enum InterpretedObject {
     /// A Secret with values in plain text, and its network data.
     PlainSecret(Box<PlainSecret>, Option<(Origin, Box<NetworkDataObject>)>),
     /// A kustomization, with the reason if kustomize refuses to read it.
-    Kustomization(
-        Origin,
-        Box<Kustomization>,
-        Option<Box<KustomizationRefusal>>,
-    ),
+    Kustomization(Origin, Box<Kustomization>, Option<Box<KustomizationRefusal>>),
     Template(Box<SuspectedTemplate>),
     Agent(Box<AgentObject>),
     /// A Secret that registers a cluster in Argo CD, with its values in plain text.
@@ -97,8 +83,7 @@ struct ObjectEnvelope {
 }
 
 pub(super) fn is_kustomization(file: &Utf8Path) -> bool {
-    file.file_name()
-        .is_some_and(|name| kustomization::FILE_NAMES.contains(&name))
+    file.file_name().is_some_and(|name| kustomization::FILE_NAMES.contains(&name))
 }
 
 /// Reads a document of a relevant kind. Templates of other tools may look like one but are not.
@@ -134,10 +119,7 @@ pub(super) fn interpret(document: Document<'_>) -> Option<InterpretedObject> {
 /// they are read from the repo's files.
 pub(super) fn interpret_rendered(document: &Document<'_>) -> Option<InterpretedObject> {
     let object = interpret_resource(document).filter(|object| {
-        !matches!(
-            object,
-            InterpretedObject::Agent(_) | InterpretedObject::ClusterSecret(..)
-        )
+        !matches!(object, InterpretedObject::Agent(_) | InterpretedObject::ClusterSecret(..))
     });
     object.or_else(|| not_rendered(document))
 }
@@ -145,15 +127,10 @@ pub(super) fn interpret_rendered(document: &Document<'_>) -> Option<InterpretedO
 /// Reports a rendered document that cannot be parsed, whatever its kind: the rendering program
 /// probably failed half-way. Unrendered templates are ignored, as in files.
 fn not_rendered(document: &Document<'_>) -> Option<InterpretedObject> {
-    let error = document
-        .broken()
-        .filter(|_| !document.looks_like_template())?;
+    let error = document.broken().filter(|_| !document.looks_like_template())?;
     let finding = unreadable(&document.origin, error, "document")
         .help("check the program that renders it: it may have failed, or printed an error here");
-    Some(InterpretedObject::Unreadable(
-        document.origin.clone(),
-        Box::new(finding),
-    ))
+    Some(InterpretedObject::Unreadable(document.origin.clone(), Box::new(finding)))
 }
 
 pub(super) fn interpret_resource(document: &Document<'_>) -> Option<InterpretedObject> {
@@ -170,11 +147,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<InterpretedO
         } else if !is_ours && cluster_parts::may_be_part(document) {
             Some(broken_cluster_part(document, error))
         } else {
-            let read = if is_request {
-                unreadable_object
-            } else {
-                unreadable_host
-            };
+            let read = if is_request { unreadable_object } else { unreadable_host };
             is_ours.then(|| read(origin, error, "resource"))
         };
         return object.or_else(|| agent_object(document).map(InterpretedObject::Agent));
@@ -188,12 +161,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<InterpretedO
             Ok(mut host) if group(&host.api_version) == host::GROUP => {
                 let doubts = yaml_ambiguity::ambiguities(document, &mut host);
                 let found = status_of_annotation(&origin, &mut host).map(Box::new);
-                Some(InterpretedObject::Host(
-                    origin,
-                    Box::new(host),
-                    doubts,
-                    found,
-                ))
+                Some(InterpretedObject::Host(origin, Box::new(host), doubts, found))
             }
             Ok(host) => misspelled_object(document, Some(host.api_version)),
             Err(_) if document.looks_like_template() => None,
@@ -297,23 +265,14 @@ fn misspelled_object(
 
 /// Gives a host without a status the one in its annotation, as Metal3 does.
 fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Finding> {
-    let text = host
-        .metadata
-        .annotations
-        .as_ref()?
-        .get(host::STATUS)
-        .filter(|_| host.status.is_none())?;
+    let text =
+        host.metadata.annotations.as_ref()?.get(host::STATUS).filter(|_| host.status.is_none())?;
     match serde_json::from_str(text) {
         Ok(status) => {
             host.status = status;
             None
         }
-        Err(error) => Some(unreadable_annotation(
-            origin,
-            host::KIND,
-            host::STATUS,
-            &error,
-        )),
+        Err(error) => Some(unreadable_annotation(origin, host::KIND, host::STATUS, &error)),
     }
 }
 
@@ -325,10 +284,7 @@ fn cluster_api_object(document: &Document<'_>, kind: &str) -> Option<Interpreted
     if kind != cluster_api::KIND {
         if let Some(finding) = misspelled_part(document, kind) {
             let origin = document.origin.clone();
-            return Some(InterpretedObject::BrokenClusterPart(
-                origin,
-                Box::new(finding),
-            ));
+            return Some(InterpretedObject::BrokenClusterPart(origin, Box::new(finding)));
         }
         return Some(match cluster_parts::read(document)? {
             Ok(part) => InterpretedObject::ClusterPart(Box::new(part)),
@@ -367,16 +323,12 @@ fn misspelled_part(document: &Document<'_>, kind: &str) -> Option<Finding> {
     if document.looks_like_template() {
         return None;
     }
-    let message = format!(
-        "unknown kind `{kind}` of {}: the object is not a {meant}",
-        envelope.api_version
-    );
+    let message =
+        format!("unknown kind `{kind}` of {}: the object is not a {meant}", envelope.api_version);
     Some(
         Finding::new(Code::NearMiss, message)
             .at(document.origin.at(["kind"]))
-            .help(format!(
-                "write `kind: {meant}`; otherwise its Cluster loses hosts"
-            )),
+            .help(format!("write `kind: {meant}`; otherwise its Cluster loses hosts")),
     )
 }
 
@@ -405,10 +357,7 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Inter
         return misspelled_object(document, Some(envelope.api_version));
     }
     if envelope.api_version != api_version {
-        let message = format!(
-            "the {kind} has the unknown apiVersion {}",
-            envelope.api_version
-        );
+        let message = format!("the {kind} has the unknown apiVersion {}", envelope.api_version);
         let finding = Finding::new(Code::UnknownVersion, message)
             .at(origin.at(["apiVersion"]))
             .help(format!("write `apiVersion: {api_version}`"));
@@ -433,13 +382,7 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Inter
     if spec.is_none() && document.looks_like_template() {
         return Some(template(document));
     }
-    Some(InterpretedObject::Cluster(
-        origin,
-        request,
-        Box::new(envelope.metadata),
-        spec,
-        found,
-    ))
+    Some(InterpretedObject::Cluster(origin, request, Box::new(envelope.metadata), spec, found))
 }
 
 fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> InterpretedObject {
@@ -458,10 +401,7 @@ fn hardware_identity(document: &Document<'_>) -> Option<InterpretedObject> {
     let object = document.parse::<SpecObject<HardwareDataSpec>>().ok()?;
     (group(&object.api_version) == host::GROUP).then(|| {
         let identity = object.spec.hardware;
-        InterpretedObject::Hardware(
-            document.origin.clone(),
-            Box::new((object.metadata, identity)),
-        )
+        InterpretedObject::Hardware(document.origin.clone(), Box::new((object.metadata, identity)))
     })
 }
 
@@ -470,11 +410,7 @@ fn address_object<T: DeserializeOwned>(
     kind: &str,
     object: fn(T) -> AddressObject,
 ) -> Option<InterpretedObject> {
-    let SpecObject {
-        api_version,
-        metadata,
-        spec,
-    } = document.parse::<SpecObject<T>>().ok()?;
+    let SpecObject { api_version, metadata, spec } = document.parse::<SpecObject<T>>().ok()?;
     ipam::is_address_object(kind, &api_version).then(|| {
         InterpretedObject::Address(document.origin.clone(), Box::new((metadata, object(spec))))
     })

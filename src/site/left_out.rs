@@ -33,21 +33,8 @@ impl LeftOutHost {
     pub(super) fn new(manifest: HostDocument, builds: &Builds) -> Option<(HostKey, Self)> {
         let root_index = *manifest.roots.first()?;
         let root = builds.root(root_index).directory.clone();
-        let secrets = manifest
-            .host
-            .spec
-            .as_ref()
-            .map(named_secrets)
-            .unwrap_or_default();
-        Some((
-            manifest.key,
-            Self {
-                origin: manifest.origin,
-                root,
-                secrets,
-                root_index,
-            },
-        ))
+        let secrets = manifest.host.spec.as_ref().map(named_secrets).unwrap_or_default();
+        Some((manifest.key, Self { origin: manifest.origin, root, secrets, root_index }))
     }
 }
 
@@ -56,11 +43,7 @@ pub(super) fn hosts(
     all: HashMap<HostKey, LeftOutHost>,
     settings: &Settings,
 ) -> HashMap<HostKey, LeftOutHost> {
-    if settings.inventory.mode == InventoryMode::Observed {
-        HashMap::new()
-    } else {
-        all
-    }
+    if settings.inventory.mode == InventoryMode::Observed { HashMap::new() } else { all }
 }
 
 /// Returns the roots of omitted hosts that have a generated overlay: agents apply it, and so these
@@ -69,9 +52,7 @@ pub(super) fn roots(
     left_out: &HashMap<HostKey, LeftOutHost>,
     state: &PreviousOutput,
 ) -> BTreeSet<usize> {
-    let applied = left_out
-        .values()
-        .filter(|host| state.has_overlay_of(&host.root));
+    let applied = left_out.values().filter(|host| state.has_overlay_of(&host.root));
     applied.map(|host| host.root_index).collect()
 }
 
@@ -92,20 +73,15 @@ pub(super) fn clusters(
     clusters: &BTreeMap<ClusterKey, Request>,
     in_repo: &HashMap<ClusterKey, Origin>,
 ) -> Option<Finding> {
-    let recorded_clusters = state
-        .clusters
-        .iter()
-        .filter(|cluster| !clusters.contains_key(cluster));
-    let left_out: Vec<(&ClusterKey, &Origin)> = recorded_clusters
-        .filter_map(|cluster| Some((cluster, in_repo.get(cluster)?)))
-        .collect();
+    let recorded_clusters = state.clusters.iter().filter(|cluster| !clusters.contains_key(cluster));
+    let left_out: Vec<(&ClusterKey, &Origin)> =
+        recorded_clusters.filter_map(|cluster| Some((cluster, in_repo.get(cluster)?))).collect();
     let names = match left_out.as_slice() {
         [] => return None,
         [(only, _)] => format!("{only} is"),
-        [(first, _), ..] => format!(
-            "{}, {first} among them, are",
-            counted(left_out.len(), "cluster")
-        ),
+        [(first, _), ..] => {
+            format!("{}, {first} among them, are", counted(left_out.len(), "cluster"))
+        }
     };
     let finding = Finding::new(
         Code::ClusterLeftOut,
@@ -115,9 +91,5 @@ pub(super) fn clusters(
         "hand over what the whole repo renders, by several --input if need be, or list its directory in `sources`; if a \
          cluster is to go, remove its SIPCluster or Provisioning from the repo",
     );
-    Some(
-        left_out
-            .into_iter()
-            .fold(finding, |finding, (_, origin)| finding.at(origin.name())),
-    )
+    Some(left_out.into_iter().fold(finding, |finding, (_, origin)| finding.at(origin.name())))
 }

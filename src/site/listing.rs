@@ -75,11 +75,8 @@ pub(super) fn listed_elsewhere(
             Code::ListedUnread,
             format!("{by} lists {path}, which is not read: {why}"),
         );
-        findings.push(
-            finding
-                .at(place)
-                .help("list the file itself, or put a plain file in its place"),
-        );
+        findings
+            .push(finding.at(place).help("list the file itself, or put a plain file in its place"));
     }
     listed.sort();
     (listed, findings)
@@ -99,20 +96,13 @@ fn is_harmless_link(
     let has_none = |directory: &Utf8Path, is_ours: &dyn Fn(&[u8]) -> bool| {
         let mut files = builds.below(directory).into_keys();
         files.all(|file| {
-            file == *path
-                || repo
-                    .text(&file)
-                    .is_some_and(|text| !is_ours(text.as_bytes()))
+            file == *path || repo.text(&file).is_some_and(|text| !is_ours(text.as_bytes()))
         })
     };
     let decides = mentions(&[&ClusterKind::marks()[..], &[host::KIND]].concat());
-    let mut roots = builds
-        .listed_by(path)
-        .flat_map(|directory| builds.roots_of(directory));
+    let mut roots = builds.listed_by(path).flat_map(|directory| builds.roots_of(directory));
     match repo.kind(&target) {
-        Some(EntryKind::File) => repo
-            .text(&target)
-            .is_some_and(|text| !ours(text.as_bytes())),
+        Some(EntryKind::File) => repo.text(&target).is_some_and(|text| !ours(text.as_bytes())),
         Some(EntryKind::Directory) => {
             builds.has_kustomization(&target)
                 && has_none(&target, ours)

@@ -69,12 +69,7 @@ struct UnreadPlace {
 
 impl UnreadPlace {
     fn new(place: Place, why: String, help: String) -> Self {
-        Self {
-            place,
-            why,
-            help,
-            others: Vec::new(),
-        }
+        Self { place, why, help, others: Vec::new() }
     }
 
     /// Reports that some of `lost` may be in it, which belong to one cluster.
@@ -92,9 +87,7 @@ impl UnreadPlace {
             .at(self.place)
             .help(self.help)
             .for_cluster(which.cluster);
-        self.others
-            .into_iter()
-            .fold(finding, |finding, (place, why)| finding.see(place, why))
+        self.others.into_iter().fold(finding, |finding, (place, why)| finding.see(place, why))
     }
 }
 
@@ -118,11 +111,8 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
             return Ok(Some(unread));
         }
         let unread_in_build = known.in_builds(lost, &mut builds)?;
-        let elsewhere = || {
-            in_texts(lost, &texts)
-                .or_else(|| known.in_closed())
-                .or_else(|| in_paths(&paths))
-        };
+        let elsewhere =
+            || in_texts(lost, &texts).or_else(|| known.in_closed()).or_else(|| in_paths(&paths));
         Ok(match source {
             SourceState::Gone => unread_in_build.or_else(elsewhere),
             _ => unread_in_build,
@@ -162,18 +152,16 @@ enum SourceState {
 
 impl AbsenceEvidence<'_> {
     fn lost(&self) -> Vec<LostObject<'_>> {
-        let clusters = self
-            .state
-            .clusters
-            .iter()
-            .filter(|cluster| !self.clusters.contains_key(*cluster))
-            .map(|cluster| LostObject {
-                what: format!("cluster `{cluster}`"),
-                name: cluster.name.as_str(),
-                cluster,
-                builds: self.builds_of_cluster(cluster),
-                is_cluster: true,
-            });
+        let clusters =
+            self.state.clusters.iter().filter(|cluster| !self.clusters.contains_key(*cluster)).map(
+                |cluster| LostObject {
+                    what: format!("cluster `{cluster}`"),
+                    name: cluster.name.as_str(),
+                    cluster,
+                    builds: self.builds_of_cluster(cluster),
+                    is_cluster: true,
+                },
+            );
         let hosts = self
             .state
             .held
@@ -181,13 +169,9 @@ impl AbsenceEvidence<'_> {
             .filter(|(host, _)| self.inventory.index(host).is_none())
             .filter_map(|(host, held)| {
                 // Hosts of a removed cluster are reported with the cluster.
-                let held = held
-                    .iter()
-                    .find(|held| self.clusters.contains_key(&held.cluster))?;
-                let (what, cluster) = (
-                    format!("host `{host}` of `{}`", held.cluster),
-                    &held.cluster,
-                );
+                let held = held.iter().find(|held| self.clusters.contains_key(&held.cluster))?;
+                let (what, cluster) =
+                    (format!("host `{host}` of `{}`", held.cluster), &held.cluster);
                 Some(LostObject {
                     what,
                     name: host.name.as_str(),
@@ -203,9 +187,7 @@ impl AbsenceEvidence<'_> {
     fn builds_of_cluster(&self, cluster: &ClusterKey) -> BTreeSet<Utf8PathBuf> {
         let files = self.state.made_from.get(cluster).into_iter().flatten();
         let directories = files.flat_map(|file| {
-            let own = file
-                .parent()
-                .filter(|directory| self.builds.has_kustomization(directory));
+            let own = file.parent().filter(|directory| self.builds.has_kustomization(directory));
             self.builds.listed_by(file).chain(own)
         });
         directories.map(Utf8Path::to_owned).collect()
@@ -221,9 +203,7 @@ impl AbsenceEvidence<'_> {
         if self.builds.has_kustomization(root) {
             return BTreeSet::from([root.to_owned()]);
         }
-        let around = root
-            .ancestors()
-            .find(|directory| self.builds.has_kustomization(directory));
+        let around = root.ancestors().find(|directory| self.builds.has_kustomization(directory));
         let with_hosts = self.inventory.roots.values();
         with_hosts
             .map(|root| root.directory.as_path())
@@ -265,9 +245,7 @@ impl AbsenceEvidence<'_> {
             return Ok(None);
         }
         let (elsewhere, files) = self.builds.parts(directory);
-        let local = files
-            .values()
-            .filter_map(|part| Some((part, self.why_part_is_unread(part)?)));
+        let local = files.values().filter_map(|part| Some((part, self.why_part_is_unread(part)?)));
         let elsewhere = elsewhere.iter().map(|part| (part, NOT_HERE));
         if let Some((part, why)) = local.chain(elsewhere).next() {
             return Ok(Some(unread_part(part, why, directory)));
@@ -286,10 +264,7 @@ impl AbsenceEvidence<'_> {
         Ok(texts.into_iter().next().map(|text| {
             UnreadPlace::new(
                 text.place,
-                format!(
-                    "{}, which its build lists, is not read: {}",
-                    text.file, text.why
-                ),
+                format!("{}, which its build lists, is not read: {}", text.file, text.why),
                 format!(
                     "{}; to remove an object, delete its document, and keep the rest readable",
                     text.remedy
@@ -358,11 +333,7 @@ impl AbsenceEvidence<'_> {
 
     /// Checks the files that a cluster was generated from. They are not recorded for hosts.
     fn source_of(&self, lost: &LostObject<'_>) -> Result<SourceState, ReadError> {
-        let made_from = self
-            .state
-            .made_from
-            .get(lost.cluster)
-            .filter(|_| lost.is_cluster);
+        let made_from = self.state.made_from.get(lost.cluster).filter(|_| lost.is_cluster);
         let mut source = SourceState::Gone;
         for file in made_from.into_iter().flatten() {
             // No build of this site reaches the file any longer. It may belong to another site.
@@ -406,9 +377,7 @@ impl AbsenceEvidence<'_> {
             .findings
             .iter()
             .filter(|finding| finding.is_error() && finding.clusters.is_empty());
-        errors
-            .flat_map(|error| &error.places)
-            .any(|(place, _)| **place.file() == *file)
+        errors.flat_map(|error| &error.places).any(|(place, _)| **place.file() == *file)
     }
 
     /// Returns the first document of the cluster's file that is no object.
@@ -474,10 +443,7 @@ fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText]) -> Option<UnreadPlace> 
     let text = texts.iter().find(may_hold_it)?;
     Some(UnreadPlace::new(
         text.place.clone(),
-        format!(
-            "{}, which may hold it, is not read: {}",
-            text.file, text.why
-        ),
+        format!("{}, which may hold it, is not read: {}", text.file, text.why),
         format!("{}, or {}", text.remedy, exclude(&text.file)),
     ))
 }
@@ -502,8 +468,5 @@ fn in_paths(unread: &[(Utf8PathBuf, &'static str)]) -> Option<UnreadPlace> {
 
 /// Returns the advice to exclude a path that no input is in.
 fn exclude(path: &Utf8Path) -> String {
-    format!(
-        "exclude it in {} by `sources: [{{paths: [\"!{path}\"]}}]`",
-        crate::settings::FILE
-    )
+    format!("exclude it in {} by `sources: [{{paths: [\"!{path}\"]}}]`", crate::settings::FILE)
 }

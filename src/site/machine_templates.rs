@@ -21,14 +21,10 @@ pub(super) fn pin(
     for (listed, listing) in builds.listings_below(&tenants) {
         listings.entry(listed).or_default().push(listing);
     }
-    let clusters = clusters
-        .values_mut()
-        .filter_map(|request| request.cluster.as_mut());
+    let clusters = clusters.values_mut().filter_map(|request| request.cluster.as_mut());
     for cluster in clusters {
-        let component = settings
-            .output
-            .join(layout::tenant_directory(&cluster.key))
-            .join(layout::CLUSTER_API);
+        let component =
+            settings.output.join(layout::tenant_directory(&cluster.key)).join(layout::CLUSTER_API);
         let Some(listings) = listings.get(component.as_path()) else {
             continue;
         };

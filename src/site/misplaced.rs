@@ -20,10 +20,7 @@ pub(super) fn findings(
     let output = &settings.output;
     let mut by_owner: BTreeMap<Option<&Utf8Path>, Vec<&Utf8PathBuf>> = BTreeMap::new();
     for file in generated_hosts {
-        by_owner
-            .entry(settled_directory(repo, file))
-            .or_default()
-            .push(file);
+        by_owner.entry(settled_directory(repo, file)).or_default().push(file);
     }
     let finding = |(owner, files): (Option<&Utf8Path>, Vec<&Utf8PathBuf>)| {
         let verb = if files.len() == 1 { "lies" } else { "lie" };
@@ -45,9 +42,10 @@ pub(super) fn findings(
                 )
             }
         });
-        files.first().into_iter().fold(finding, |finding, file| {
-            finding.at(Place::File(Arc::from(file.as_path())))
-        })
+        files
+            .first()
+            .into_iter()
+            .fold(finding, |finding, file| finding.at(Place::File(Arc::from(file.as_path()))))
     };
     by_owner.into_iter().map(finding).collect()
 }

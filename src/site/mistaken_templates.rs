@@ -26,11 +26,7 @@ pub(crate) fn mistaken(
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut told: Vec<&Origin> = Vec::new();
-    for cluster in state
-        .clusters
-        .iter()
-        .filter(|cluster| !clusters.contains_key(cluster))
-    {
+    for cluster in state.clusters.iter().filter(|cluster| !clusters.contains_key(cluster)) {
         let may_be = |template: &&SuspectedTemplate| {
             !template.is_software()
                 && repo
@@ -50,16 +46,10 @@ pub(crate) fn mistaken(
             .help("it contains `{{`, so it looks like a template: fix it, or delete it to remove the cluster"),
         );
     }
-    for SuspectedTemplate { origin, asked } in templates
-        .iter()
-        .filter(|template| !told.contains(&&template.origin))
+    for SuspectedTemplate { origin, asked } in
+        templates.iter().filter(|template| !told.contains(&&template.origin))
     {
-        let Some(SuspectedObject {
-            kind,
-            cluster: Some(cluster),
-            broken,
-        }) = asked
-        else {
+        let Some(SuspectedObject { kind, cluster: Some(cluster), broken }) = asked else {
             continue;
         };
         if is_in_chart(repo, origin) {
@@ -68,12 +58,10 @@ pub(crate) fn mistaken(
         let message =
             format!("the {kind} of the cluster `{cluster}` cannot be read, and contains `{{{{`");
         let finding = match broken {
-            Some(ParseError {
-                message: reason,
-                line: Some(line),
-                column,
-            }) => Finding::new(Code::TakenForTemplate, format!("{message}: {reason}"))
-                .at(origin.spot(*line, *column)),
+            Some(ParseError { message: reason, line: Some(line), column }) => {
+                Finding::new(Code::TakenForTemplate, format!("{message}: {reason}"))
+                    .at(origin.spot(*line, *column))
+            }
             _ => Finding::new(Code::TakenForTemplate, message).at(braces(repo, origin)),
         };
         findings.push(finding.help(
@@ -113,9 +101,7 @@ pub(crate) fn names(text: &str, name: &str) -> bool {
         // A name that continues is another name.
         let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
         // A Provisioning names its cluster in a label.
-        ["name", api::CLUSTER]
-            .iter()
-            .any(|field| key.ends_with(field))
+        ["name", api::CLUSTER].iter().any(|field| key.ends_with(field))
             && !text[at + name.len()..].starts_with(longer)
     };
     text.match_indices(name).any(is_name)

@@ -140,17 +140,9 @@ impl Site {
             HostProofs::new(repo, &settings, builds, &state, agents, &reached, documents);
         take(findings);
         take(proofs.classify(&mut objects.hosts));
-        take(concern::without_duplicates(
-            &mut objects.hosts,
-            &state,
-            &settings,
-        ));
+        take(concern::without_duplicates(&mut objects.hosts, &state, &settings));
         for requests in [&mut objects.clusters, &mut objects.cluster_api_clusters] {
-            take(concern::without_duplicate_requests(
-                requests,
-                &objects.builds,
-                &settings,
-            ));
+            take(concern::without_duplicate_requests(requests, &objects.builds, &settings));
         }
 
         let (hardware, findings) = hardware::if_it_decides(repo, &settings, &objects)?;
@@ -171,23 +163,12 @@ impl Site {
         let inventory = inventory.with_roots(kept, builds);
         let left_out = left_out::held(left_out, &state);
 
-        let (wiring, findings) = delivery::wire(
-            repo,
-            &settings,
-            &inventory,
-            builds,
-            agents,
-            &reached,
-            &objects.closed,
-        );
+        let (wiring, findings) =
+            delivery::wire(repo, &settings, &inventory, builds, agents, &reached, &objects.closed);
         take(findings);
 
-        let context = RequestContext::new(
-            &inventory,
-            &settings,
-            &objects.software,
-            &objects.cluster_parts,
-        );
+        let context =
+            RequestContext::new(&inventory, &settings, &objects.software, &objects.cluster_parts);
         let (mut clusters, templates, claimants, findings) = requests::check(
             objects.clusters,
             objects.cluster_api_clusters,
@@ -210,9 +191,7 @@ impl Site {
         }));
         take(assignment_labels::mistakes(&clusters, &state, &settings));
         take(clashes::service_clashes(&clusters, &state));
-        take(mistaken_templates::mistaken(
-            repo, &state, &clusters, &templates,
-        ));
+        take(mistaken_templates::mistaken(repo, &state, &clusters, &templates));
 
         let missing = left_out::clusters(&state, &clusters, &objects.in_repo);
         // If clusters are known to be missing from the inputs, their absence needs no proof.
@@ -254,9 +233,7 @@ impl Site {
 
     /// Returns the Clusters that become requests by opting in.
     pub fn clusters_not_opted_in(&self) -> impl Iterator<Item = &ClusterKey> {
-        self.claimants
-            .iter()
-            .filter_map(|claimant| claimant.may_opt_in.as_ref())
+        self.claimants.iter().filter_map(|claimant| claimant.may_opt_in.as_ref())
     }
 
     /// Returns the kind of a cluster's request; for a removed cluster, the kind in the previous
@@ -275,20 +252,14 @@ impl Site {
 
     /// Returns whether a valid request assigns machines, on which an operating system is installed.
     pub(crate) fn has_machines(&self) -> bool {
-        let mut clusters = self
-            .clusters
-            .values()
-            .filter_map(|request| request.cluster.as_ref());
+        let mut clusters = self.clusters.values().filter_map(|request| request.cluster.as_ref());
         clusters.any(|cluster| cluster.installation.is_some())
     }
 
     /// Returns the component that makes Cluster API use the hosts of a cluster, relative to the repo.
     pub(crate) fn component_for_cluster_api(&self, cluster: &ClusterKey) -> Utf8PathBuf {
         let directory = layout::tenant_directory(cluster);
-        self.settings
-            .output
-            .join(directory)
-            .join(layout::CLUSTER_API)
+        self.settings.output.join(directory).join(layout::CLUSTER_API)
     }
 
     /// Reports entries of kustomizations that name a file or directory that these changes delete.
@@ -301,18 +272,14 @@ impl Site {
             is_deleted(path) || files().any(|file| is_deleted(&file)) && !files().any(is_created)
         };
         let describe = |entry: BuildEntry| {
-            let BuildEntry {
-                place, name, by, ..
-            } = entry;
+            let BuildEntry { place, name, by, .. } = entry;
             let message =
                 format!("{by} lists `{name}`, which is to be deleted, so it would no longer build");
             Finding::new(Code::BuildRefused, message)
                 .at(place)
                 .help("remove this entry, in the same commit; or keep the request that the files belong to")
         };
-        let entries = self
-            .builds
-            .entries_naming(is_gone, |file| !changes.contains_key(file));
+        let entries = self.builds.entries_naming(is_gone, |file| !changes.contains_key(file));
         entries.into_iter().map(describe).collect()
     }
 
@@ -331,15 +298,8 @@ impl Site {
 
     /// Returns the roots of declared hosts whose builds also contain a document.
     pub(crate) fn roots_with(&self, origin: &Origin) -> Vec<&BuildRoot> {
-        let indices: BTreeSet<usize> = self
-            .builds
-            .reach_of(origin)
-            .iter()
-            .map(|reach| reach.root)
-            .collect();
-        indices
-            .iter()
-            .filter_map(|index| self.inventory.roots.get(index))
-            .collect()
+        let indices: BTreeSet<usize> =
+            self.builds.reach_of(origin).iter().map(|reach| reach.root).collect();
+        indices.iter().filter_map(|index| self.inventory.roots.get(index)).collect()
     }
 }

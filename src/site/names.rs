@@ -85,16 +85,10 @@ pub(super) fn network_data(
         return Vec::new();
     };
     let own = object.namespace.as_deref();
-    let keys = namespaces(builds, inputs, origin, own)
-        .into_iter()
-        .filter_map(|(namespace, _)| {
-            Some(SecretKey {
-                namespace: namespace.parse().ok()?,
-                name: name.clone(),
-            })
-        });
-    keys.filter_map(|key| LocatedNetworkData::from_object(key, origin, object, builds))
-        .collect()
+    let keys = namespaces(builds, inputs, origin, own).into_iter().filter_map(|(namespace, _)| {
+        Some(SecretKey { namespace: namespace.parse().ok()?, name: name.clone() })
+    });
+    keys.filter_map(|key| LocatedNetworkData::from_object(key, origin, object, builds)).collect()
 }
 
 /// Names objects as builds do, and collects findings about names.
@@ -110,11 +104,7 @@ impl<'a> BuildNames<'a> {
         inputs: &'a InputSelection<'a>,
         findings: Vec<Finding>,
     ) -> Self {
-        Self {
-            builds,
-            inputs,
-            findings,
-        }
+        Self { builds, inputs, findings }
     }
 
     /// Returns a copy for documents that are not inputs. Its findings are dropped.
@@ -125,9 +115,7 @@ impl<'a> BuildNames<'a> {
     /// Returns the valid namespaces that builds give to an object.
     pub(super) fn namespaces_of(&self, origin: &Origin, metadata: &Metadata) -> Vec<Namespace> {
         let namespaces = self.namespaces(origin, metadata).into_iter();
-        namespaces
-            .filter_map(|(namespace, _)| namespace.parse().ok())
-            .collect()
+        namespaces.filter_map(|(namespace, _)| namespace.parse().ok()).collect()
     }
 
     /// Returns the host that an object is, or is about.
@@ -179,10 +167,8 @@ impl<'a> BuildNames<'a> {
             );
             for (namespace, file) in &namespaces[..2] {
                 if let Some(file) = file {
-                    finding = finding.see(
-                        self.builds.place_of_namespace(file),
-                        format!("gives it {namespace}"),
-                    );
+                    finding = finding
+                        .see(self.builds.place_of_namespace(file), format!("gives it {namespace}"));
                 }
             }
             self.findings.push(finding);
@@ -210,13 +196,7 @@ impl<'a> BuildNames<'a> {
     ) -> Option<(ClusterKey, ObjectName)> {
         let (namespace, own_name) = self.namespace_and_name(object.kind, origin, metadata)?;
         if object.cluster_label.is_none() {
-            return Some((
-                ClusterKey {
-                    namespace,
-                    name: own_name.clone(),
-                },
-                own_name,
-            ));
+            return Some((ClusterKey { namespace, name: own_name.clone() }, own_name));
         }
         let name = cluster_of(object.kind, origin, metadata)
             .map_err(|finding| self.findings.push(finding))
@@ -231,11 +211,8 @@ impl<'a> BuildNames<'a> {
         host: Box<BareMetalHost>,
     ) -> Option<HostDocument> {
         let (namespace, name) = self.namespace_and_name(host::KIND, &origin, &host.metadata)?;
-        let own_namespace = host
-            .metadata
-            .namespace
-            .clone()
-            .filter(|namespace| !namespace.is_empty());
+        let own_namespace =
+            host.metadata.namespace.clone().filter(|namespace| !namespace.is_empty());
         let reach = self.builds.reach_of(&origin);
         let mut roots: Vec<usize> = Vec::new();
         for reach in reach.iter() {
@@ -281,12 +258,7 @@ impl<'a> BuildNames<'a> {
         origin: &Origin,
         metadata: &Metadata,
     ) -> Vec<(String, Option<Arc<Utf8Path>>)> {
-        namespaces(
-            self.builds,
-            self.inputs,
-            origin,
-            metadata.namespace.as_deref(),
-        )
+        namespaces(self.builds, self.inputs, origin, metadata.namespace.as_deref())
     }
 
     /// Returns a Service with its NodePorts, if it has any. Its other mistakes are not reported.
@@ -295,11 +267,7 @@ impl<'a> BuildNames<'a> {
         if self.builds.is_patch(&origin.file) {
             return None;
         }
-        let ports = service
-            .spec
-            .iter()
-            .flat_map(|spec| spec.ports.iter().flatten())
-            .enumerate();
+        let ports = service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()).enumerate();
         let node_ports: Vec<(usize, NodePort)> = ports
             .filter_map(|(index, port)| Some((index, NodePort::try_from(port.node_port?).ok()?)))
             .collect();

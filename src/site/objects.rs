@@ -106,24 +106,11 @@ pub(super) fn named(
     repo: &Files,
     settings: &Settings,
 ) -> Result<(SiteObjects, Vec<Finding>), ReadError> {
-    let ScannedFiles {
-        objects,
-        files,
-        closed,
-        builds,
-        refused,
-        build_findings,
-        too_large,
-        unread,
-    } = scanned;
+    let ScannedFiles { objects, files, closed, builds, refused, build_findings, too_large, unread } =
+        scanned;
     let (inputs, input_findings) = InputSelection::new(repo, settings, &files, &builds);
-    let naming = NamespaceInputs {
-        repo,
-        files: &files,
-        builds: &builds,
-        inputs: &inputs,
-        settings,
-    };
+    let naming =
+        NamespaceInputs { repo, files: &files, builds: &builds, inputs: &inputs, settings };
     let mut objects = objects;
     let agents = agent_builds::collect(naming, &mut objects)?;
     let (objects, overlay_bases, evaluation_findings) =
@@ -140,25 +127,16 @@ pub(super) fn named(
         files.any(|file| settings.may_read(file) || !builds.reach(file).is_empty())
     };
     findings.extend(too_large.into_iter().filter(concerns).chain(unread));
-    all.generated_hosts
-        .retain(|file| !concern::is_excluded(settings, file));
+    all.generated_hosts.retain(|file| !concern::is_excluded(settings, file));
     findings.extend(misplaced::findings(repo, settings, &all.generated_hosts));
     findings.extend(input_findings);
 
-    let agents = Agents::new(
-        repo,
-        settings,
-        &builds,
-        mem::take(&mut all.agent_objects),
-        &files,
-    );
+    let agents = Agents::new(repo, settings, &builds, mem::take(&mut all.agent_objects), &files);
     let is_applied = |directory: &Utf8Path| {
         let mut applied = agents.applied.iter();
         applied.any(|applied| applied.directory.starts_with(directory))
     };
-    let mut possible = closed
-        .iter()
-        .filter(|(directory, _)| settings.may_read(directory));
+    let mut possible = closed.iter().filter(|(directory, _)| settings.may_read(directory));
     if let Some((directory, reason)) = possible.find(|(directory, _)| is_applied(directory)) {
         return Err(needed(repo, settings, directory, reason));
     }
@@ -181,8 +159,7 @@ pub(super) fn named(
         let input_findings = broken.filter(|(origin, _)| inputs.contains(origin));
         findings.extend(input_findings.map(|(_, finding)| finding));
     }
-    all.templates
-        .retain(|template| inputs.contains(&template.origin));
+    all.templates.retain(|template| inputs.contains(&template.origin));
     let plain_secrets = plaintext_secrets::generator_secrets(&builds).into_iter();
     findings.extend(plaintext_secrets::findings(
         plain_secrets.chain(all.plain_secrets).collect(),
@@ -203,9 +180,8 @@ pub(super) fn named(
             document.origin.note_made_from(&origin.file);
         }
     }
-    let (cluster_api_clusters, clusters): (Vec<_>, Vec<_>) = clusters
-        .into_iter()
-        .partition(|(document, _)| document.kind == ClusterKind::ClusterApi);
+    let (cluster_api_clusters, clusters): (Vec<_>, Vec<_>) =
+        clusters.into_iter().partition(|(document, _)| document.kind == ClusterKind::ClusterApi);
     let secrets = all.secrets.into_iter();
     let secrets = secrets.filter(|(origin, _)| inputs.contains(origin));
     let held =
@@ -215,21 +191,13 @@ pub(super) fn named(
         scope.spawn(|_| by_secret.extend(held));
         name_hosts(all.hosts, &mut names, &concern)
     });
-    let HostDocuments {
-        inputs: hosts,
-        others,
-        documents,
-    } = named_hosts;
+    let HostDocuments { inputs: hosts, others, documents } = named_hosts;
     let renamed = || {
         let files = documents.iter().map(|(_, origin)| &*origin.file);
         let sources = settings.sources.iter();
         let built = sources.filter_map(|source| source.kustomization.as_deref());
         let (file, place, field) = builds.that_may_rename(repo, &files.collect(), built)?;
-        Some(RenamingKustomization {
-            file: file.clone(),
-            field,
-            place,
-        })
+        Some(RenamingKustomization { file: file.clone(), field, place })
     };
     let (hosts, left_out, found) = host_origin::complete(hosts, others, &inputs, settings, renamed);
     names.findings.extend(found);
@@ -242,15 +210,11 @@ pub(super) fn named(
     let address_objects = name_address_objects(all.address_objects, &names);
     let hardware = name_hardware(all.hardware, &mut names.quiet());
     let mut findings = names.findings;
-    let left_out = left_out
-        .into_iter()
-        .filter_map(|document| LeftOutHost::new(document, &builds))
-        .collect();
+    let left_out =
+        left_out.into_iter().filter_map(|document| LeftOutHost::new(document, &builds)).collect();
     let referring: Vec<ReferringHost<'_>> = hosts.iter().map(HostDocument::referring).collect();
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
-    by_secret.extend(network_files::generated(
-        repo, &builds, &referring, &namespace,
-    ));
+    by_secret.extend(network_files::generated(repo, &builds, &referring, &namespace));
     let decrypt = settings.sops.decrypt && uses_addresses(&clusters);
     let networks = Networks::new(repo, &files, by_secret, &referring, decrypt, &mut findings)
         .with_claimed(address_objects, &mut findings);
@@ -315,14 +279,7 @@ pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<ScannedFiles, Re
     let requests = OBJECTS.map(|object| object.kind);
     // Hosts first: they are most of the bytes, and the first word that is found ends the search.
     let ours = mentions(
-        &[
-            &[host::KIND][..],
-            &requests,
-            &WORDS[..],
-            &GROUPS[..],
-            &misspelled_kinds::WORDS,
-        ]
-        .concat(),
+        &[&[host::KIND][..], &requests, &WORDS[..], &GROUPS[..], &misspelled_kinds::WORDS].concat(),
     );
     let hosts = mentions(&[host::KIND]);
     let requests = mentions(&ClusterKind::marks());
@@ -333,10 +290,7 @@ pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<ScannedFiles, Re
         // A request may have sipgen's marker because a user copied the comment from a generated
         // file.
         let says = hosts(content).then(|| InterpretedObject::GeneratedHosts(file.to_owned()));
-        ScanResult {
-            says,
-            read: requests(content),
-        }
+        ScanResult { says, read: requests(content) }
     };
     let interpret_file = |document: Document<'_>| {
         let is_for_agents = repo.is_for_agents(&document.origin.file);
@@ -356,9 +310,7 @@ pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<ScannedFiles, Re
         let mut closed = closed.iter();
         closed.find_map(|(directory, reason)| path.starts_with(directory).then_some(reason))
     };
-    let listed = builds
-        .listed()
-        .filter_map(|path| Some((path, reason(path)?)));
+    let listed = builds.listed().filter_map(|path| Some((path, reason(path)?)));
     if let Some((path, reason)) = listed.min() {
         let (_, by) = builds.place_of_listed(path);
         return Err(repo.closed(path, format!("{by} lists it, and {reason}")));
@@ -436,15 +388,9 @@ fn name_clusters(
         let is_input = names.inputs.contains(&origin);
         let is_asked =
             kind != ClusterKind::ClusterApi || cluster_api::is_asked(&metadata, settings);
-        let names = if is_input && is_asked {
-            &mut *names
-        } else {
-            &mut quiet
-        };
+        let names = if is_input && is_asked { &mut *names } else { &mut quiet };
         if concern.is_template(&origin, &metadata) {
-            names
-                .findings
-                .push(concern.template(&origin, kind.as_str()));
+            names.findings.push(concern.template(&origin, kind.as_str()));
             continue;
         }
         let Some((key, name)) = names.cluster(kind.descriptor().object, &origin, &metadata) else {
@@ -458,13 +404,7 @@ fn name_clusters(
         }
         let found = found.into_iter().map(|finding| finding.for_cluster(&key));
         names.findings.extend(found);
-        let document = ClusterDocument {
-            kind,
-            key,
-            name,
-            origin,
-            metadata: *metadata,
-        };
+        let document = ClusterDocument { kind, key, name, origin, metadata: *metadata };
         documents.push((document, spec));
     }
     (documents, in_repo)
@@ -488,9 +428,8 @@ fn name_address_objects(
     names: &BuildNames<'_>,
 ) -> Vec<NamedObject> {
     let mut named = Vec::new();
-    for (origin, metadata, object) in objects
-        .into_iter()
-        .filter(|(origin, ..)| names.inputs.contains(origin))
+    for (origin, metadata, object) in
+        objects.into_iter().filter(|(origin, ..)| names.inputs.contains(origin))
     {
         let name = metadata.name.clone().unwrap_or_default();
         for namespace in names.namespaces_of(&origin, &metadata) {
@@ -529,12 +468,7 @@ fn name_software(software: Vec<ReadSoftware>, names: &mut BuildNames<'_>) -> Vec
         {
             let found = found.into_iter().map(|finding| finding.for_cluster(&key));
             names.findings.extend(found);
-            documents.push(SoftwareDocument {
-                key,
-                name,
-                origin,
-                spec,
-            });
+            documents.push(SoftwareDocument { key, name, origin, spec });
         }
     }
     documents
@@ -566,9 +500,7 @@ fn name_hosts(
         let document = names.host(origin.clone(), host);
         if !is_meant {
             let found: Vec<Finding> = names.findings.drain(known..).collect();
-            let found = found
-                .into_iter()
-                .map(|finding| concern.unused(finding, &origin));
+            let found = found.into_iter().map(|finding| concern.unused(finding, &origin));
             names.findings.extend(found);
         }
         let Some(mut document) = document else {
@@ -577,9 +509,7 @@ fn name_hosts(
         document.is_meant = is_meant;
         names.findings.extend(found.map(|finding| *finding));
         if !origin.is_rendered() {
-            named
-                .documents
-                .push((document.key.clone(), document.origin.clone()));
+            named.documents.push((document.key.clone(), document.origin.clone()));
         }
         if is_input {
             let doubt = |doubt| (document.key.clone(), document.origin.clone(), doubt);

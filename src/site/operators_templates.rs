@@ -19,11 +19,7 @@ pub(super) fn config_map_templates(document: &Document<'_>) -> Vec<Place> {
         return Vec::new();
     };
     KEYS.into_iter()
-        .filter(|key| {
-            config_map
-                .get("data")
-                .is_some_and(|data| data.get(*key).is_some())
-        })
+        .filter(|key| config_map.get("data").is_some_and(|data| data.get(*key).is_some()))
         .map(|key| document.origin.at(["data", key]))
         .collect()
 }

@@ -27,15 +27,8 @@ use crate::text::counted;
 /// Key of network data in nmstate format, which some image builders of Metal3 read.
 const NMSTATE: &str = "nmstate";
 /// Keys in Secrets of Argo CD that are not secret: names and addresses of clusters and repos.
-const OF_ARGOCD: [&str; 7] = [
-    "clusterResources",
-    "name",
-    "namespaces",
-    "project",
-    "server",
-    "type",
-    "url",
-];
+const OF_ARGOCD: [&str; 7] =
+    ["clusterResources", "name", "namespaces", "project", "server", "type", "url"];
 /// Type of Secrets with manifests that a ClusterResourceSet applies.
 /// <https://cluster-api.sigs.k8s.io/tasks/experimental-features/cluster-resource-set>
 const RESOURCE_SET: &str = "addons.cluster.x-k8s.io/resource-set";
@@ -129,21 +122,13 @@ impl SecretManifest {
                 _ => None,
             };
             let [network_data, value] = SECRET_KEYS.map(&mut text);
-            (network_data.is_some() || value.is_some()).then_some(NetworkDataValues {
-                network_data,
-                value,
-            })
+            (network_data.is_some() || value.is_some())
+                .then_some(NetworkDataValues { network_data, value })
         };
         let (data, string_data) = (values(self.data), values(self.string_data));
         let is_of_v1 = matches!(&self.api_version, Some(Value::String(version)) if version == "v1");
-        let SecretMetadata {
-            name,
-            namespace,
-            uid,
-            resource_version,
-            managed_fields,
-            ..
-        } = self.metadata;
+        let SecretMetadata { name, namespace, uid, resource_version, managed_fields, .. } =
+            self.metadata;
         let metadata = host::Metadata {
             name,
             namespace,
@@ -170,20 +155,11 @@ pub(crate) fn document_secret(
     if origin.is_rendered() || document.looks_like_template() {
         return None;
     }
-    let SecretManifest {
-        metadata,
-        data,
-        string_data,
-        ..
-    } = secret;
+    let SecretManifest { metadata, data, string_data, .. } = secret;
     let is_of_argocd = secret.is_of_argocd();
     let is_resource_set = matches!(&secret.kind, Some(Value::String(kind)) if kind == RESOURCE_SET);
     // A placeholder as the name marks a template.
-    if metadata
-        .name
-        .as_deref()
-        .is_some_and(suspected_templates::is_placeholder)
-    {
+    if metadata.name.as_deref().is_some_and(suspected_templates::is_placeholder) {
         return None;
     }
     let fields = [(data, true), (string_data, false)];
@@ -214,11 +190,7 @@ pub(crate) fn generator_secrets(builds: &Builds) -> Vec<PlainSecret> {
     let found = plain.map(|generated| PlainSecret {
         origin: generated.origin.clone(),
         place: generated.place_of_name(),
-        name: generated
-            .generator
-            .name
-            .as_deref()
-            .and_then(|name| name.parse().ok()),
+        name: generated.generator.name.as_deref().and_then(|name| name.parse().ok()),
     });
     found.collect()
 }
@@ -271,9 +243,8 @@ fn is_placeholder(text: &str) -> bool {
     let is_between = |start: &str, end: &str| {
         text.starts_with(start) && text.ends_with(end) && !text.contains('\n')
     };
-    let is_reference = ["op://", "ref+", "vault:"]
-        .into_iter()
-        .any(|scheme| text.starts_with(scheme));
+    let is_reference =
+        ["op://", "ref+", "vault:"].into_iter().any(|scheme| text.starts_with(scheme));
     let is_word = |c: &char| c.is_ascii_alphanumeric();
     let word: String = text.chars().filter(is_word).take(16).collect();
     text.is_empty()
@@ -297,14 +268,10 @@ pub(crate) fn findings(
     let is_source =
         |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
     let mut by_file: BTreeMap<_, Vec<PlainSecret>> = BTreeMap::new();
-    for secret in all
-        .into_iter()
-        .filter(|secret| is_input(&secret.origin) || is_source(&secret.origin))
+    for secret in
+        all.into_iter().filter(|secret| is_input(&secret.origin) || is_source(&secret.origin))
     {
-        by_file
-            .entry(secret.origin.file.clone())
-            .or_default()
-            .push(secret);
+        by_file.entry(secret.origin.file.clone()).or_default().push(secret);
     }
     let report = |secrets: Vec<PlainSecret>| {
         let is_used =
@@ -316,16 +283,13 @@ pub(crate) fn findings(
 
 fn finding(secrets: &[PlainSecret], settings: &Settings, is_used: bool) -> Finding {
     let message = match secrets {
-        [
-            PlainSecret {
-                name: Some(name), ..
-            },
-        ] => format!("the Secret `{name}` has values in plain text"),
+        [PlainSecret { name: Some(name), .. }] => {
+            format!("the Secret `{name}` has values in plain text")
+        }
         [_] => "a Secret has values in plain text".to_owned(),
-        several => format!(
-            "{} of one file have values in plain text",
-            counted(several.len(), "Secret")
-        ),
+        several => {
+            format!("{} of one file have values in plain text", counted(several.len(), "Secret"))
+        }
     };
     let file = secrets.first().map(|secret| &*secret.origin.file);
     let (code, message, help) = match settings.secrets.plaintext {
@@ -374,10 +338,7 @@ mod tests {
             ("networkData", "anything"),
             ("nmstate", "interfaces: []"),
             ("value", networks),
-            (
-                "password",
-                "ENC[AES256_GCM,data:Zm9v,iv:YQ==,tag:Yg==,type:str]",
-            ),
+            ("password", "ENC[AES256_GCM,data:Zm9v,iv:YQ==,tag:Yg==,type:str]"),
             ("password", " \n"),
             ("password", "${BMC_PASSWORD}"),
             ("password", "<path:kv/data/bmc#password>"),
@@ -387,17 +348,11 @@ mod tests {
             ("password", "CHANGEME"),
             ("password", "_replaced_"),
             ("password", "<<change-me>>"),
-            (
-                "ca.crt",
-                "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n",
-            ),
+            ("ca.crt", "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n"),
             ("password", "$ANSIBLE_VAULT;1.1;AES256\n3031"),
         ] {
             assert!(!is_plain(key, value, false), "{key}: {value}");
-            assert!(
-                !is_plain(key, &BASE64_STANDARD.encode(value), true),
-                "{key}: {value}"
-            );
+            assert!(!is_plain(key, &BASE64_STANDARD.encode(value), true), "{key}: {value}");
         }
         for (key, value) in [
             ("password", "x"),
@@ -405,27 +360,13 @@ mod tests {
             ("metaData", networks),
             ("username", "${USER}x"),
             ("password", "changeme7"),
-            (
-                "tls.pem",
-                "-----BEGIN CERTIFICATE-----\nMII\n-----BEGIN PRIVATE KEY-----\nMII\n",
-            ),
+            ("tls.pem", "-----BEGIN CERTIFICATE-----\nMII\n-----BEGIN PRIVATE KEY-----\nMII\n"),
         ] {
             assert!(is_plain(key, value, false), "{key}: {value}");
-            assert!(
-                is_plain(key, &BASE64_STANDARD.encode(value), true),
-                "{key}: {value}"
-            );
+            assert!(is_plain(key, &BASE64_STANDARD.encode(value), true), "{key}: {value}");
         }
-        assert!(crate::site::plaintext_secrets::is_plain(
-            "pin",
-            &Value::from(1234),
-            false
-        ));
-        assert!(!crate::site::plaintext_secrets::is_plain(
-            "pin",
-            &Value::Null,
-            false
-        ));
+        assert!(crate::site::plaintext_secrets::is_plain("pin", &Value::from(1234), false));
+        assert!(!crate::site::plaintext_secrets::is_plain("pin", &Value::Null, false));
         assert!(is_plain("password", "no base64", true));
     }
 
@@ -451,26 +392,17 @@ mod tests {
 
     /// Returns the codes of findings about Secrets, each with its file.
     fn found(files: &[(&str, &str)], stream: Option<&str>) -> Vec<(Code, String)> {
-        let files = files
-            .iter()
-            .map(|(path, text)| (Utf8PathBuf::from(*path), text.as_bytes().to_vec()));
+        let files =
+            files.iter().map(|(path, text)| (Utf8PathBuf::from(*path), text.as_bytes().to_vec()));
         let mut repo = Files::in_memory(files);
         if let Some(text) = stream {
             let name = std::sync::Arc::from(camino::Utf8Path::new("<stdin>"));
-            repo = repo.with_streams(vec![Stream {
-                name,
-                content: text.as_bytes().to_vec(),
-            }]);
+            repo = repo.with_streams(vec![Stream { name, content: text.as_bytes().to_vec() }]);
         }
         let generated = generate(&repo, &Options::default(), &|_| {}).unwrap();
         let ours = [Code::PlaintextSecret, Code::PlaintextSecretAllowed];
-        let findings = generated
-            .findings
-            .iter()
-            .filter(|finding| ours.contains(&finding.code));
-        findings
-            .map(|finding| (finding.code, finding.message.clone()))
-            .collect()
+        let findings = generated.findings.iter().filter(|finding| ours.contains(&finding.code));
+        findings.map(|finding| (finding.code, finding.message.clone())).collect()
     }
 
     const SECRET: &str =
@@ -478,16 +410,11 @@ mod tests {
 
     #[test]
     fn a_secret_counts_wherever_it_is_an_input_in_git() {
-        let error = vec![(
-            Code::PlaintextSecret,
-            "the Secret `bmc` has values in plain text".to_owned(),
-        )];
+        let error =
+            vec![(Code::PlaintextSecret, "the Secret `bmc` has values in plain text".to_owned())];
         assert_eq!(found(&[("a.yaml", SECRET)], None), error);
         // A patch does not require an apiVersion.
-        assert_eq!(
-            found(&[("a.yaml", &SECRET.replace("apiVersion: v1, ", ""))], None),
-            error
-        );
+        assert_eq!(found(&[("a.yaml", &SECRET.replace("apiVersion: v1, ", ""))], None), error);
         let list = format!("kind: List\nitems:\n- {SECRET}\n- {SECRET}\n");
         assert_eq!(
             found(&[("a.yaml", &list)], None)[0].1,
@@ -495,26 +422,11 @@ mod tests {
         );
         let generator = "secretGenerator: [{name: bmc, literals: [password=x]}]";
         assert_eq!(found(&[("kustomization.yaml", generator)], None), error);
-        let allowed = found(
-            &[
-                ("sipgen.yaml", "secrets: {plaintext: warning}"),
-                ("a.yaml", SECRET),
-            ],
-            None,
-        );
-        assert_eq!(
-            allowed,
-            [(Code::PlaintextSecretAllowed, error[0].1.clone())]
-        );
+        let allowed =
+            found(&[("sipgen.yaml", "secrets: {plaintext: warning}"), ("a.yaml", SECRET)], None);
+        assert_eq!(allowed, [(Code::PlaintextSecretAllowed, error[0].1.clone())]);
         let sources = |of: &str| {
-            found(
-                &[
-                    ("sipgen.yaml", of),
-                    ("a/a.yaml", SECRET),
-                    ("b/b.yaml", "{}"),
-                ],
-                None,
-            )
+            found(&[("sipgen.yaml", of), ("a/a.yaml", SECRET), ("b/b.yaml", "{}")], None)
         };
         assert_eq!(sources("sources: [{paths: [a]}]"), error);
         assert_eq!(sources("sources: [{paths: [b]}]"), []);
@@ -522,10 +434,7 @@ mod tests {
         for other in ["SealedSecret", "ExternalSecret", "ConfigMap"] {
             assert_eq!(
                 found(
-                    &[(
-                        "a.yaml",
-                        &SECRET.replace("kind: Secret", &format!("kind: {other}"))
-                    )],
+                    &[("a.yaml", &SECRET.replace("kind: Secret", &format!("kind: {other}")))],
                     None
                 ),
                 []
@@ -535,11 +444,7 @@ mod tests {
                          cluster}}, stringData: {name: a, server: x, config: '${CONFIG}'}}";
         assert_eq!(found(&[("a.yaml", argocd_secret)], None), []);
         assert_eq!(
-            found(
-                &[("a.yaml", &argocd_secret.replace("'${CONFIG}'", "token"))],
-                None
-            )
-            .len(),
+            found(&[("a.yaml", &argocd_secret.replace("'${CONFIG}'", "token"))], None).len(),
             1
         );
         let template = SECRET.replace("password: x", "password: '{{ .Values.password }}'");

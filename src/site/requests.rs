@@ -24,12 +24,7 @@ pub(super) fn check(
     cluster_api_documents: Vec<(ClusterDocument, Spec)>,
     templates: Vec<SuspectedTemplate>,
     context: &RequestContext<'_>,
-) -> (
-    BTreeMap<ClusterKey, Request>,
-    Vec<SuspectedTemplate>,
-    Vec<Claimant>,
-    Vec<Finding>,
-) {
+) -> (BTreeMap<ClusterKey, Request>, Vec<SuspectedTemplate>, Vec<Claimant>, Vec<Finding>) {
     let mut requests = RequestChecks {
         context,
         clusters: BTreeMap::new(),
@@ -42,34 +37,20 @@ pub(super) fn check(
     for request in checked {
         requests.add(request);
     }
-    let known: BTreeSet<ClusterKey> = cluster_api_documents
-        .iter()
-        .map(|(document, _)| document.key.clone())
-        .collect();
+    let known: BTreeSet<ClusterKey> =
+        cluster_api_documents.iter().map(|(document, _)| document.key.clone()).collect();
     for (document, spec) in cluster_api_documents {
         requests.add_of_cluster_api(document, spec);
     }
-    let RequestChecks {
-        mut clusters,
-        others,
-        templates,
-        mut findings,
-        ..
-    } = requests;
-    if clusters
-        .values()
-        .any(|request| request.kind == ClusterKind::ClusterApi)
-    {
+    let RequestChecks { mut clusters, others, templates, mut findings, .. } = requests;
+    if clusters.values().any(|request| request.kind == ClusterKind::ClusterApi) {
         let orphans = context.cluster_parts.orphans(&known);
         findings.extend(orphans.map(|(document, cluster)| orphan(document, cluster)));
     }
     let mut claimants = cluster_api::claimed_by_machines(context.cluster_parts, context.inventory);
     claimants.extend(others);
     findings.extend(provisioning::without_cluster(context.software, &clusters));
-    for request in clusters
-        .values_mut()
-        .filter_map(|request| request.cluster.as_mut())
-    {
+    for request in clusters.values_mut().filter_map(|request| request.cluster.as_mut()) {
         let reservations = context.inventory.reservations_for(&request.key);
         for node_set in request.node_sets.values_mut() {
             node_set.reservations = reservations.clone();
@@ -133,10 +114,9 @@ impl RequestChecks<'_, '_> {
                     self.clusters.insert(request.key, *checked);
                 }
             }
-            ValidatedDocument::Template(origin) => self.templates.push(SuspectedTemplate {
-                origin,
-                asked: None,
-            }),
+            ValidatedDocument::Template(origin) => {
+                self.templates.push(SuspectedTemplate { origin, asked: None })
+            }
         }
     }
 
@@ -200,9 +180,7 @@ fn orphan(document: &PartDocument, cluster: &str) -> Finding {
 
 /// Reports a second request of a cluster.
 fn duplicate(request: &SeparatelyCheckedRequest, other: &Request, settings: &Settings) -> Finding {
-    let SeparatelyCheckedRequest {
-        kind, key, origin, ..
-    } = request;
+    let SeparatelyCheckedRequest { kind, key, origin, .. } = request;
     let kind = *kind;
     let message = if kind == other.kind {
         format!("there are two {kind}s {key}")

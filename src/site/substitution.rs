@@ -69,11 +69,7 @@ impl VariableSources {
             .flat_map(|post_build| post_build.substitute_from.iter().flatten())
             .map(|reference| reference.name.as_str())
             .collect();
-        Ok(Self(if names.is_empty() {
-            VariablesByObject::new()
-        } else {
-            naming.held(&names)?
-        }))
+        Ok(Self(if names.is_empty() { VariablesByObject::new() } else { naming.held(&names)? }))
     }
 
     /// Merges the variables of one Kustomization. Without any, Flux substitutes nothing, not even
@@ -86,32 +82,22 @@ impl VariableSources {
     ) -> Option<SubstitutionVariables> {
         let mut variables = SubstitutionVariables::default();
         for reference in post_build.substitute_from.iter().flatten() {
-            let kind = if reference.kind == "Secret" {
-                "Secret"
-            } else {
-                "ConfigMap"
-            };
+            let kind = if reference.kind == "Secret" { "Secret" } else { "ConfigMap" };
             let mut found = namespaces.iter().filter_map(|namespace| {
-                self.0
-                    .get(&(kind, namespace.clone(), reference.name.clone()))
+                self.0.get(&(kind, namespace.clone(), reference.name.clone()))
             });
             match found.next().and_then(Option::as_ref) {
                 Some(values) => variables.values.extend(values.clone()),
                 // The unknown object may override any earlier value.
                 None => {
-                    variables
-                        .values
-                        .values_mut()
-                        .for_each(|value| *value = None);
+                    variables.values.values_mut().for_each(|value| *value = None);
                     variables.are_partial = true;
                 }
             }
         }
         for (name, value) in post_build.substitute.iter().flatten() {
             let place = origin.at(["spec", "postBuild", "substitute", name]);
-            variables
-                .values
-                .insert(name.clone(), text(value).map(|text| (text, place)));
+            variables.values.insert(name.clone(), text(value).map(|text| (text, place)));
         }
         let is_used = !variables.values.is_empty()
             || variables.are_partial
@@ -121,10 +107,7 @@ impl VariableSources {
 }
 
 fn agreed_values(one: Values, other: Values) -> Values {
-    let variables = |values| SubstitutionVariables {
-        values,
-        are_partial: false,
-    };
+    let variables = |values| SubstitutionVariables { values, are_partial: false };
     variables(one).agreed(variables(other)).values
 }
 
@@ -141,11 +124,7 @@ fn text(value: &Value) -> Option<String> {
 impl NamespaceInputs<'_> {
     /// Reads ConfigMaps and Secrets by name, as builds deliver them.
     fn held(&self, names: &BTreeSet<&str>) -> Result<VariablesByObject, ReadError> {
-        let words: Vec<&str> = names
-            .iter()
-            .copied()
-            .filter(|name| !name.is_empty())
-            .collect();
+        let words: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
         let is_named = mentions(&words);
         let read = self.repo.scan(
             self.files,
@@ -155,10 +134,8 @@ impl NamespaceInputs<'_> {
                     .map(|(kind, holder)| (document.origin.clone(), kind, holder))
             },
         )?;
-        let files: HashSet<Arc<Utf8Path>> = read
-            .iter()
-            .map(|(origin, ..)| origin.file.clone())
-            .collect();
+        let files: HashSet<Arc<Utf8Path>> =
+            read.iter().map(|(origin, ..)| origin.file.clone()).collect();
         // Nothing is vital here: a failed build only makes its values unknown.
         let (none, nothing) = (HashSet::new(), BTreeMap::new());
         let output = &self.settings.output;
@@ -174,9 +151,8 @@ impl NamespaceInputs<'_> {
         };
         let evaluated = self.builds.evaluate(self.repo, &wanted);
         let mut held = VariablesByObject::new();
-        for (origin, kind, holder) in read
-            .iter()
-            .filter(|(origin, ..)| !evaluated.read.contains_key(origin))
+        for (origin, kind, holder) in
+            read.iter().filter(|(origin, ..)| !evaluated.read.contains_key(origin))
         {
             let is_unknown = self
                 .builds
@@ -211,9 +187,9 @@ impl NamespaceInputs<'_> {
         for namespace in self.namespaces(origin, holder.metadata.namespace.as_deref()) {
             let key = (kind, namespace, name.clone());
             let joined = match held.remove(&key) {
-                Some(others) => others
-                    .zip(values.clone())
-                    .map(|(others, values)| agreed_values(others, values)),
+                Some(others) => {
+                    others.zip(values.clone()).map(|(others, values)| agreed_values(others, values))
+                }
                 None => values.clone(),
             };
             held.insert(key, joined);
@@ -228,25 +204,17 @@ impl NamespaceInputs<'_> {
 
 impl VariablesObject {
     fn read(document: &Document<'_>) -> Option<(&'static str, Self)> {
-        let kind = ["ConfigMap", "Secret"]
-            .into_iter()
-            .find(|kind| document.kind() == Some(kind))?;
+        let kind =
+            ["ConfigMap", "Secret"].into_iter().find(|kind| document.kind() == Some(kind))?;
         Some((kind, document.parse().ok()?))
     }
 
     fn values(&self, kind: &str, origin: &Origin) -> Values {
         let data = self.data.iter().flatten().map(|(key, value)| {
             let known = text(value).filter(|_| kind == "ConfigMap");
-            (
-                key.clone(),
-                known.map(|text| (text, origin.at(["data", key]))),
-            )
+            (key.clone(), known.map(|text| (text, origin.at(["data", key]))))
         });
-        let more = self
-            .string_data
-            .iter()
-            .flatten()
-            .map(|(key, _)| (key.clone(), None));
+        let more = self.string_data.iter().flatten().map(|(key, _)| (key.clone(), None));
         data.chain(more).collect()
     }
 }

@@ -58,21 +58,9 @@ const FORMATS: [(&[u8], &str, &str); 6] = [
         "git-crypt has encrypted it",
         "run `git-crypt unlock`, or keep inputs in plain text",
     ),
-    (
-        b"$ANSIBLE_VAULT;",
-        "Ansible Vault has encrypted it",
-        "decrypt it",
-    ),
-    (
-        b"-----BEGIN PGP MESSAGE",
-        "PGP has encrypted it",
-        "decrypt it",
-    ),
-    (
-        b"-----BEGIN AGE ENCRYPTED",
-        "age has encrypted it",
-        "decrypt it",
-    ),
+    (b"$ANSIBLE_VAULT;", "Ansible Vault has encrypted it", "decrypt it"),
+    (b"-----BEGIN PGP MESSAGE", "PGP has encrypted it", "decrypt it"),
+    (b"-----BEGIN AGE ENCRYPTED", "age has encrypted it", "decrypt it"),
     (b"age-encryption.org/", "age has encrypted it", "decrypt it"),
 ];
 
@@ -119,16 +107,11 @@ pub(super) fn in_manifests(
     files: &[Utf8PathBuf],
 ) -> Result<Vec<UnreadText>, ReadError> {
     let look = |file: &Utf8Path, content: &[u8]| match whole(file, content) {
-        Some(text) => ScanResult {
-            says: Some(text),
-            read: false,
-        },
+        Some(text) => ScanResult { says: Some(text), read: false },
         None => ScanResult::from(true),
     };
     repo.scan(files, look, |document| {
-        let Defect {
-            why, place, remedy, ..
-        } = defect(&document)?;
+        let Defect { why, place, remedy, .. } = defect(&document)?;
         Some(UnreadText {
             place,
             file: document.origin.file.clone(),
@@ -159,12 +142,8 @@ pub(super) fn anywhere(
         ScanResult { says, read }
     };
     let found = repo.scan(files, look, |document| {
-        let Defect {
-            why,
-            place,
-            remedy,
-            may_be_ours,
-        } = defect(&document).or_else(|| invalid_host(&document))?;
+        let Defect { why, place, remedy, may_be_ours } =
+            defect(&document).or_else(|| invalid_host(&document))?;
         let is_template = document.looks_like_template();
         let is_unrelated = is_template || is_example(&document.origin.file);
         let may_be_named = document.broken().is_some() || document.kind() == Some(host::KIND);
@@ -189,25 +168,17 @@ pub(super) fn anywhere(
     let had_objects = mentions(&[&ClusterKind::marks()[..], &[host::KIND]].concat());
     let had_it = |then: &[u8]| {
         had_objects(then)
-            && missing
-                .iter()
-                .any(|name| memchr::memmem::find(then, name.as_bytes()).is_some())
+            && missing.iter().any(|name| memchr::memmem::find(then, name.as_bytes()).is_some())
     };
     let earlier = repo.earlier_texts(&data_files.collect(), had_it);
     for (text, _) in data {
         if earlier.unknown.contains(&*text.file) {
             let has_unknown_past = true;
-            let text = UnreadText {
-                has_unknown_past,
-                ..text
-            };
+            let text = UnreadText { has_unknown_past, ..text };
             texts.push((text, true));
         } else if let Some(then) = earlier.texts.get(&*text.file) {
-            let unrelated = Some(UnrelatedText {
-                text: then.clone(),
-                is_template: false,
-                is_earlier: true,
-            });
+            let unrelated =
+                Some(UnrelatedText { text: then.clone(), is_template: false, is_earlier: true });
             texts.push((UnreadText { unrelated, ..text }, true));
         }
     }
@@ -224,12 +195,7 @@ fn invalid_host(document: &Document<'_>) -> Option<Defect> {
 /// Returns the defect of a document that cannot be parsed.
 fn invalid(document: &Document<'_>, error: &ParseError, may_be_ours: bool) -> Defect {
     let origin = &document.origin;
-    let has_conflict = || {
-        document
-            .text()
-            .lines()
-            .any(|line| line.starts_with(CONFLICT))
-    };
+    let has_conflict = || document.text().lines().any(|line| line.starts_with(CONFLICT));
     let (why, remedy) = if document.broken().is_some() && has_conflict() {
         ("it has conflicts of a merge", "resolve them")
     } else {
@@ -237,9 +203,7 @@ fn invalid(document: &Document<'_>, error: &ParseError, may_be_ours: bool) -> De
     };
     Defect {
         why: why.to_owned(),
-        place: error
-            .line
-            .map_or_else(|| origin.start(), |line| origin.spot(line, error.column)),
+        place: error.line.map_or_else(|| origin.start(), |line| origin.spot(line, error.column)),
         remedy,
         may_be_ours,
     }

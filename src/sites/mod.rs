@@ -94,18 +94,11 @@ impl Sites {
                 .filter(|other| **other != directory && other.starts_with(&directory))
                 .cloned()
                 .collect();
-            let part = SitePart {
-                directory,
-                inner,
-                ..SitePart::default()
-            };
+            let part = SitePart { directory, inner, ..SitePart::default() };
             let settings = Settings::load(&repo.limited_to(part.clone())).unwrap_or_default();
             parts.push((
                 name,
-                SitePart {
-                    snapshot: Some(settings.snapshot.directory.clone()),
-                    ..part
-                },
+                SitePart { snapshot: Some(settings.snapshot.directory.clone()), ..part },
                 settings,
             ));
         }
@@ -114,10 +107,7 @@ impl Sites {
         let taken: Vec<(&Utf8Path, [&Utf8Path; 3])> = parts
             .iter()
             .map(|(_, part, of)| {
-                (
-                    &*part.directory,
-                    [&*part.directory, &*of.output, &*of.snapshot.directory],
-                )
+                (&*part.directory, [&*part.directory, &*of.output, &*of.snapshot.directory])
             })
             .collect();
         let mut all = Vec::new();
@@ -129,22 +119,14 @@ impl Sites {
                 .collect();
             let files = repo.limited_to(read.reach(part.clone(), settings, &other_directories));
             all.push((
-                Location {
-                    name: name.clone(),
-                    directory: part.directory.clone(),
-                    files,
-                },
+                Location { name: name.clone(), directory: part.directory.clone(), files },
                 settings.clone(),
             ));
         }
-        let outputs: Vec<&Utf8Path> = all
-            .iter()
-            .map(|(_, settings)| settings.output.as_path())
-            .collect();
-        findings.extend(read.outside(
-            &all.iter().map(|(site, _)| site).collect::<Vec<_>>(),
-            &outputs,
-        ));
+        let outputs: Vec<&Utf8Path> =
+            all.iter().map(|(_, settings)| settings.output.as_path()).collect();
+        findings
+            .extend(read.outside(&all.iter().map(|(site, _)| site).collect::<Vec<_>>(), &outputs));
         for (site, settings) in &all {
             findings.extend(read.listed_output(site, &settings.output, &outputs));
         }
@@ -154,48 +136,28 @@ impl Sites {
         let shared = Settings::load(&repo).unwrap_or_default();
         findings.retain(|finding| !shared.ignores(finding));
         let all = all.into_iter().map(|(site, _)| site).collect();
-        Ok(Self {
-            repo,
-            all,
-            findings,
-            others: Vec::new(),
-            are_listed: true,
-            is_chosen: false,
-        })
+        Ok(Self { repo, all, findings, others: Vec::new(), are_listed: true, is_chosen: false })
     }
 
     /// Selects the site with a name or a directory.
     pub fn only(self, site: &str) -> Result<Self, NoSuchSite> {
         let directory = Utf8Path::new(site.trim_start_matches("./").trim_end_matches('/'));
-        let known = self
-            .all
-            .iter()
-            .map(|site| site.name.clone())
-            .collect::<Vec<_>>();
-        let (all, others): (Vec<Location>, Vec<Location>) = self
-            .all
-            .into_iter()
-            .partition(|of| of.name == site || of.directory == directory);
+        let known = self.all.iter().map(|site| site.name.clone()).collect::<Vec<_>>();
+        let (all, others): (Vec<Location>, Vec<Location>) =
+            self.all.into_iter().partition(|of| of.name == site || of.directory == directory);
         if all.is_empty() || !self.are_listed {
             return Err(NoSuchSite(
                 site.to_owned(),
                 if self.are_listed { known } else { Vec::new() },
             ));
         }
-        Ok(Self {
-            all,
-            others,
-            is_chosen: true,
-            ..self
-        })
+        Ok(Self { all, others, is_chosen: true, ..self })
     }
 
     /// Returns the only site, if the repo is one or one was selected. It is shown like a repo with
     /// a single site.
     pub fn single(&self) -> Option<&Location> {
-        self.all
-            .first()
-            .filter(|_| self.is_chosen || !self.are_listed)
+        self.all.first().filter(|_| self.is_chosen || !self.are_listed)
     }
 
     /// Returns the files of the same site in another revision of the repo, even if that revision
@@ -206,27 +168,15 @@ impl Sites {
     /// Fails if a file or directory cannot be read.
     pub fn counterpart(&self, site: &Location) -> Result<Files, ReadError> {
         if !site.directory.as_str().is_empty()
-            && !self
-                .all
-                .iter()
-                .any(|other| other.directory == site.directory)
+            && !self.all.iter().any(|other| other.directory == site.directory)
         {
-            let part = SitePart {
-                directory: site.directory.clone(),
-                ..SitePart::default()
-            };
+            let part = SitePart { directory: site.directory.clone(), ..SitePart::default() };
             let settings = Settings::load(&self.repo.limited_to(part.clone())).unwrap_or_default();
             let read = ReferenceGraph::read(&self.repo)?;
-            let part = SitePart {
-                snapshot: Some(settings.snapshot.directory.clone()),
-                ..part
-            };
+            let part = SitePart { snapshot: Some(settings.snapshot.directory.clone()), ..part };
             return Ok(self.repo.limited_to(read.reach(part, &settings, &[])));
         }
-        let found = self
-            .all
-            .iter()
-            .find(|other| other.directory == site.directory);
+        let found = self.all.iter().find(|other| other.directory == site.directory);
         Ok(found.map_or(&self.repo, |other| &other.files).clone())
     }
 }
@@ -254,9 +204,8 @@ fn expanded(
     let mut excluded = BTreeSet::new();
     for (index, entry) in root.sites.iter().enumerate() {
         let at = || root.place(["sites".into(), RouteStep::from(index)]);
-        let (excludes, plain) = entry
-            .strip_prefix('!')
-            .map_or((false, entry.as_str()), |rest| (true, rest));
+        let (excludes, plain) =
+            entry.strip_prefix('!').map_or((false, entry.as_str()), |rest| (true, rest));
         let plain = inside(Utf8Path::new(plain));
         let Some(plain) = plain else {
             let message = format!("`{entry}` in `sites` is not a directory inside the repo");
@@ -271,9 +220,7 @@ fn expanded(
                 Some(all) => all,
                 None => known.insert(directories(repo)?),
             };
-            let glob = GlobBuilder::new(plain.as_str())
-                .literal_separator(true)
-                .build();
+            let glob = GlobBuilder::new(plain.as_str()).literal_separator(true).build();
             let glob = glob.map(|glob| glob.compile_matcher());
             all.iter()
                 .filter(|path| glob.as_ref().is_ok_and(|glob| glob.is_match(path)))
@@ -285,11 +232,7 @@ fn expanded(
             let help = "fix the path, or remove it if the base cluster is gone; git does not keep empty directories";
             findings.push(Finding::new(Code::NoSuchSite, message).at(at()).help(help));
         }
-        if excludes {
-            excluded.extend(matching)
-        } else {
-            found.extend(matching)
-        }
+        if excludes { excluded.extend(matching) } else { found.extend(matching) }
     }
     found.retain(|directory| !excluded.contains(directory));
     Ok((found, findings))
@@ -324,11 +267,7 @@ fn directories_with_settings(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, Read
         return Ok(settled);
     }
     // Only marked files make an output directory: a directory of that name may be the user's own.
-    for file in repo
-        .files_below(&output)?
-        .iter()
-        .filter(|file| !layout::is_leftover(file))
-    {
+    for file in repo.files_below(&output)?.iter().filter(|file| !layout::is_leftover(file)) {
         if layout::is_ours(&repo.read(file)?) {
             return Ok(BTreeSet::new());
         }
@@ -341,18 +280,14 @@ fn with_names(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)>
     let mut count: BTreeMap<&str, usize> = BTreeMap::new();
     let short = |directory: &'_ Utf8PathBuf| directory.file_name().unwrap_or_default().to_owned();
     for directory in directories {
-        *count
-            .entry(directory.file_name().unwrap_or_default())
-            .or_default() += 1;
+        *count.entry(directory.file_name().unwrap_or_default()).or_default() += 1;
     }
     let name = |directory: &Utf8PathBuf| match count.get(short(directory).as_str()) {
         Some(1) => short(directory),
         _ => directory.to_string(),
     };
-    let mut named: Vec<_> = directories
-        .iter()
-        .map(|directory| (directory.clone(), name(directory)))
-        .collect();
+    let mut named: Vec<_> =
+        directories.iter().map(|directory| (directory.clone(), name(directory))).collect();
     named.sort_by(|a, b| a.1.cmp(&b.1));
     named
 }
@@ -361,11 +296,8 @@ fn with_names(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)>
 /// other's output.
 fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let with_argocd = || {
-        sites
-            .iter()
-            .filter(|(_, settings)| settings.gitops == Some(GitopsAgent::Argocd))
-    };
+    let with_argocd =
+        || sites.iter().filter(|(_, settings)| settings.gitops == Some(GitopsAgent::Argocd));
     for (index, (site, settings)) in with_argocd().enumerate() {
         let own = &settings.argocd;
         let clashes = |other: &Settings| {
@@ -388,10 +320,7 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
             findings.push(
                 Finding::new(Code::SameApplications, message)
                     .at(settings.place(["argocd".into(), "name".into()]))
-                    .see(
-                        others.place(["argocd".into(), "name".into()]),
-                        "the other site",
-                    )
+                    .see(others.place(["argocd".into(), "name".into()]), "the other site")
                     .help(format!(
                         "write `argocd: {{name: sipgen-{}}}` in {}/{}",
                         site.directory.file_name().unwrap_or_default(),
@@ -408,18 +337,10 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
 fn overlapping(sites: &[(Location, Settings)]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (site, own) in sites {
-        for (other, settings) in sites
-            .iter()
-            .filter(|(other, _)| other.directory != site.directory)
+        for (other, settings) in sites.iter().filter(|(other, _)| other.directory != site.directory)
         {
-            let taken = [
-                &settings.output,
-                &settings.snapshot.directory,
-                &other.directory,
-            ];
-            let Some(directory) = taken
-                .into_iter()
-                .find(|taken| taken.starts_with(&own.output))
+            let taken = [&settings.output, &settings.snapshot.directory, &other.directory];
+            let Some(directory) = taken.into_iter().find(|taken| taken.starts_with(&own.output))
             else {
                 continue;
             };
@@ -428,13 +349,13 @@ fn overlapping(sites: &[(Location, Settings)]) -> Vec<Finding> {
                 own.output, site.name, other.name
             );
             findings.push(
-                Finding::new(Code::InvalidSetting, message)
-                    .at(own.place(["output".into()]))
-                    .help(format!(
+                Finding::new(Code::InvalidSetting, message).at(own.place(["output".into()])).help(
+                    format!(
                         "set `output` in {}/{} to a directory of its own",
                         site.directory,
                         settings::FILE
-                    )),
+                    ),
+                ),
             );
         }
     }

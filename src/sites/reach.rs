@@ -47,8 +47,7 @@ enum ReferenceFact {
 }
 
 fn is_kustomization(file: &Utf8Path) -> bool {
-    file.file_name()
-        .is_some_and(|name| FILE_NAMES.contains(&name))
+    file.file_name().is_some_and(|name| FILE_NAMES.contains(&name))
 }
 
 fn interpret(document: &Document<'_>) -> Option<ReferenceFact> {
@@ -101,18 +100,11 @@ impl<'a> ReferenceGraph<'a> {
                 ReferenceFact::Kustomization(origin, kustomization) => {
                     let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
                     let named = kustomize::named(directory, &kustomization);
-                    repo.named
-                        .entry(origin.file.to_path_buf())
-                        .or_default()
-                        .extend(named);
+                    repo.named.entry(origin.file.to_path_buf()).or_default().extend(named);
                 }
                 ReferenceFact::Agent(origin, object) => {
-                    repo.context
-                        .extend(object.is_context().then(|| (*object).clone()));
-                    repo.agents
-                        .entry(origin.file.to_path_buf())
-                        .or_default()
-                        .push(*object);
+                    repo.context.extend(object.is_context().then(|| (*object).clone()));
+                    repo.agents.entry(origin.file.to_path_buf()).or_default().push(*object);
                 }
                 ReferenceFact::Request(kind, origin) => repo.requests.push((kind, origin)),
                 ReferenceFact::Generated(file) => repo.generated.push(file),
@@ -142,20 +134,13 @@ impl<'a> ReferenceGraph<'a> {
             if !part.files.insert(file.clone()) || file.starts_with(&settings.output) {
                 continue;
             }
-            pending.extend(
-                self.named
-                    .get(file)
-                    .into_iter()
-                    .flatten()
-                    .flat_map(|path| self.at(path)),
-            );
+            pending
+                .extend(self.named.get(file).into_iter().flatten().flat_map(|path| self.at(path)));
             let Some(objects) = self.agents.get(file) else {
                 continue;
             };
-            for followed in self
-                .followed(settings, objects)
-                .iter()
-                .filter(|applied| applied.is_of_site())
+            for followed in
+                self.followed(settings, objects).iter().filter(|applied| applied.is_of_site())
             {
                 pending.extend(self.applied(followed, others));
             }
@@ -171,21 +156,13 @@ impl<'a> ReferenceGraph<'a> {
                 part.for_agents.insert(file.clone());
             }
         }
-        let named: Vec<&Utf8PathBuf> = part
-            .files
-            .iter()
-            .filter_map(|file| self.named.get(file))
-            .flatten()
-            .collect();
+        let named: Vec<&Utf8PathBuf> =
+            part.files.iter().filter_map(|file| self.named.get(file)).flatten().collect();
         let concerns = |directory: &Utf8Path| {
             part.owns(directory) || named.iter().any(|path| path.starts_with(directory))
         };
-        let closed = self
-            .closed
-            .iter()
-            .filter(|(directory, _)| concerns(directory))
-            .cloned()
-            .collect();
+        let closed =
+            self.closed.iter().filter(|(directory, _)| concerns(directory)).cloned().collect();
         part.closed = closed;
         part
     }
@@ -199,10 +176,7 @@ impl<'a> ReferenceGraph<'a> {
 
     /// Returns a file that can hold resources, by its path.
     fn known(&self, path: &Utf8Path) -> Option<&Utf8PathBuf> {
-        let at = self
-            .all
-            .binary_search_by(|file| file.as_path().cmp(path))
-            .ok()?;
+        let at = self.all.binary_search_by(|file| file.as_path().cmp(path)).ok()?;
         self.all.get(at)
     }
 
@@ -218,24 +192,17 @@ impl<'a> ReferenceGraph<'a> {
     /// Files of other sites are excluded, unless the directory itself is inside another site.
     fn applied(&self, followed: &AppliedDirectory, others: &[&Utf8Path]) -> Vec<&Utf8PathBuf> {
         let directory = &followed.directory;
-        let own: Vec<_> = kustomizations(directory)
-            .filter_map(|path| self.known(&path))
-            .collect();
+        let own: Vec<_> = kustomizations(directory).filter_map(|path| self.known(&path)).collect();
         if !own.is_empty() {
             return own;
         }
         let is_of_other = |file: &Utf8Path| {
-            others
-                .iter()
-                .any(|other| file.starts_with(other) && !directory.starts_with(other))
+            others.iter().any(|other| file.starts_with(other) && !directory.starts_with(other))
         };
-        let below = self
-            .all
-            .iter()
-            .filter(|file| file.starts_with(directory) && !is_of_other(file));
+        let below =
+            self.all.iter().filter(|file| file.starts_with(directory) && !is_of_other(file));
         let takes = |file: &&Utf8PathBuf| {
-            file.strip_prefix(directory)
-                .is_ok_and(|file| followed.takes(file))
+            file.strip_prefix(directory).is_ok_and(|file| followed.takes(file))
         };
         below.filter(takes).collect()
     }
@@ -287,11 +254,7 @@ impl<'a> ReferenceGraph<'a> {
                 .help("move it into a site's directory, or list it in a kustomization that a site builds")
             })
             .collect();
-        let lost: Vec<&Utf8PathBuf> = self
-            .generated
-            .iter()
-            .filter(|file| !is_read(file))
-            .collect();
+        let lost: Vec<&Utf8PathBuf> = self.generated.iter().filter(|file| !is_read(file)).collect();
         if let Some(first) = lost.first() {
             let message = format!(
                 "found {} with generated hosts outside of every site",

@@ -57,12 +57,7 @@ struct SharedMachine<'a> {
 
 fn finding([one, other]: [&str; 2], machines: &[SharedMachine<'_>]) -> Finding {
     let message = match machines {
-        [
-            SharedMachine {
-                hosts: [first, second],
-                identity,
-            },
-        ] => format!(
+        [SharedMachine { hosts: [first, second], identity }] => format!(
             "host `{}` of the site `{one}` and host `{}` of the site `{other}` have {}: two base clusters control one \
              machine",
             first.key,

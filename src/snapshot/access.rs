@@ -39,12 +39,7 @@ pub fn rbac(access: &Access<'_>) -> String {
         "metadata": {"name": name.to_string(), "namespace": namespace.to_string()}
     });
     let mut text = comment(access) + &document_of(&account);
-    let mut lists = vec![rule(
-        host::GROUP,
-        &["baremetalhosts", "hardwaredata"],
-        "list",
-        &[],
-    )];
+    let mut lists = vec![rule(host::GROUP, &["baremetalhosts", "hardwaredata"], "list", &[])];
     lists.extend(
         machines::LIVE
             .map(|(_, plural, versions)| rule(group(versions[0]), &[plural], "list", &[])),
@@ -71,30 +66,18 @@ pub fn rbac(access: &Access<'_>) -> String {
         }
         return text;
     }
-    let mut rules: BTreeMap<Namespace, Vec<Value>> = access
-        .namespaces
-        .iter()
-        .map(|namespace| (namespace.clone(), lists.clone()))
-        .collect();
+    let mut rules: BTreeMap<Namespace, Vec<Value>> =
+        access.namespaces.iter().map(|namespace| (namespace.clone(), lists.clone())).collect();
     match secrets {
-        None => rules
-            .values_mut()
-            .for_each(|rules| rules.push(rule("", &["secrets"], "get", &[]))),
+        None => rules.values_mut().for_each(|rules| rules.push(rule("", &["secrets"], "get", &[]))),
         // Named Secrets may be in namespaces other than those of the hosts.
         Some(secrets) => {
             for (namespace, names) in secrets {
-                rules
-                    .entry(namespace)
-                    .or_default()
-                    .push(rule("", &["secrets"], "get", &names));
+                rules.entry(namespace).or_default().push(rule("", &["secrets"], "get", &names));
             }
         }
     }
-    text.extend(
-        rules
-            .iter()
-            .map(|(namespace, rules)| role(access, Some(namespace), rules)),
-    );
+    text.extend(rules.iter().map(|(namespace, rules)| role(access, Some(namespace), rules)));
     text
 }
 
@@ -143,11 +126,7 @@ fn rule(group: &str, resources: &[&str], verb: &str, names: &[String]) -> Value 
 
 /// Renders a role and its binding, for a namespace or cluster-wide.
 fn role(access: &Access<'_>, namespace: Option<&Namespace>, rules: &[Value]) -> String {
-    let kind = if namespace.is_some() {
-        "Role"
-    } else {
-        "ClusterRole"
-    };
+    let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
     let mut metadata = json!({"name": NAME});
     if let Some(namespace) = namespace {
         metadata["namespace"] = namespace.to_string().into();

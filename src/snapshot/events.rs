@@ -33,19 +33,13 @@ pub fn events(before: &Snapshot, after: &Snapshot) -> Vec<Event> {
             (Some(host), None) => vec![format!("is gone, was {}", in_state(host))],
             (Some(old), Some(new)) => {
                 let mut said = host_events(old, new);
-                said.extend(hardware_event(
-                    before.hardware.get(key),
-                    after.hardware.get(key),
-                ));
+                said.extend(hardware_event(before.hardware.get(key), after.hardware.get(key)));
                 said.extend(secret_events(key, (old, before), (new, after)));
                 said
             }
             (None, None) => Vec::new(),
         };
-        events.extend(said.into_iter().map(|what| Event {
-            host: key.clone(),
-            what,
-        }));
+        events.extend(said.into_iter().map(|what| Event { host: key.clone(), what }));
     }
     events
 }
@@ -61,10 +55,7 @@ impl<'a> Condition<'a> {
     fn from_host(host: &'a Value) -> Self {
         let error = text_at(host, "/status/errorType")
             .or_else(|| text_at(host, "/status/operationalStatus"));
-        Self {
-            state: text_at(host, "/status/provisioning/state").unwrap_or("unknown"),
-            error,
-        }
+        Self { state: text_at(host, "/status/provisioning/state").unwrap_or("unknown"), error }
     }
 }
 
@@ -118,19 +109,14 @@ fn host_events(old: &Value, new: &Value) -> Vec<String> {
         new.pointer("/metadata/annotations"),
     ));
     said.extend(manager_events(old, new));
-    said.extend(hardware_event(
-        old.pointer("/status/hardware"),
-        new.pointer("/status/hardware"),
-    ));
+    said.extend(hardware_event(old.pointer("/status/hardware"), new.pointer("/status/hardware")));
     said.extend(field_events(old, new));
     said
 }
 
 fn consumer(host: &Value) -> Option<String> {
     let part = |field: &str| text_at(host, &format!("/spec/consumerRef/{field}"));
-    let namespace = part("namespace")
-        .map(|namespace| format!("{namespace}/"))
-        .unwrap_or_default();
+    let namespace = part("namespace").map(|namespace| format!("{namespace}/")).unwrap_or_default();
     host.pointer("/spec/consumerRef")?;
     let kind = part("kind").unwrap_or("object");
     Some(part("name").map_or_else(
@@ -162,11 +148,8 @@ fn text_event(noun: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<Strin
 
 fn manager_events(old: &Value, new: &Value) -> Vec<String> {
     let managers = |host: &Value| -> BTreeMap<String, Value> {
-        let entries = host
-            .pointer("/metadata/managedFields")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
+        let entries =
+            host.pointer("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten();
         let entry = |entry: &Value| {
             let text = |field: &str| entry.get(field).and_then(Value::as_str);
             Some((
@@ -213,12 +196,8 @@ fn field_events(old: &Value, new: &Value) -> Vec<String> {
     };
     let say = |field: &&str| {
         let (old, new) = (value(old, field), value(new, field));
-        (old != new).then(|| {
-            format!(
-                "has changed spec.{}: {new}, was {old}",
-                field.replace('/', ".")
-            )
-        })
+        (old != new)
+            .then(|| format!("has changed spec.{}: {new}, was {old}", field.replace('/', ".")))
     };
     FIELDS.iter().filter_map(say).collect()
 }
@@ -237,8 +216,7 @@ fn secret_events(key: &HostKey, old: (&Value, &Snapshot), new: (&Value, &Snapsho
         |(host, snapshot): (&Value, &Snapshot)| -> BTreeMap<SecretKey, Option<SnapshotSecret>> {
             let named = secrets_of(key, host);
             let all = named.network_data.into_iter().chain(named.credentials);
-            all.map(|secret| (secret.clone(), snapshot.secrets.get(&secret).cloned()))
-                .collect()
+            all.map(|secret| (secret.clone(), snapshot.secrets.get(&secret).cloned())).collect()
         };
     let (old, new) = (named(old), named(new));
     let say = |(secret, before): (&SecretKey, &Option<SnapshotSecret>)| match (
@@ -263,17 +241,11 @@ mod tests {
 
     fn snapshot(hosts: &[(&str, Value)]) -> Snapshot {
         let host = |(key, host): &(&str, Value)| (key.parse().unwrap(), host.clone());
-        Snapshot {
-            hosts: hosts.iter().map(host).collect(),
-            ..Snapshot::default()
-        }
+        Snapshot { hosts: hosts.iter().map(host).collect(), ..Snapshot::default() }
     }
 
     fn said(before: &Snapshot, after: &Snapshot) -> Vec<String> {
-        events(before, after)
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        events(before, after).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -333,10 +305,7 @@ mod tests {
             };
             let is_marked_only =
                 leaf == "/metadata/deletionTimestamp" || leaf == "/status/operationalStatus";
-            let said = said(
-                &snapshot(&[("a/x", full.clone())]),
-                &snapshot(&[("a/x", changed)]),
-            );
+            let said = said(&snapshot(&[("a/x", full.clone())]), &snapshot(&[("a/x", changed)]));
             assert_eq!(said.is_empty(), is_marked_only, "{leaf}: {said:?}");
         }
     }

@@ -71,13 +71,7 @@ pub fn changes(
             Some(_) if !is_ours => return Err(SnapshotWriteError::Foreign(path)),
             Some(after) if *after == before => {}
             Some(after) => {
-                changes.files.insert(
-                    path,
-                    Change::Update {
-                        before,
-                        after: after.clone(),
-                    },
-                );
+                changes.files.insert(path, Change::Update { before, after: after.clone() });
             }
             None if is_ours && !content.is_empty() => {
                 changes.files.insert(path, Change::Delete { before });
@@ -86,16 +80,9 @@ pub fn changes(
         }
         there.insert(relative.into_string());
     }
-    for (relative, after) in tree
-        .iter()
-        .filter(|(relative, _)| !there.contains(relative.as_str()))
+    for (relative, after) in tree.iter().filter(|(relative, _)| !there.contains(relative.as_str()))
     {
-        changes.files.insert(
-            directory.join(relative),
-            Change::Create {
-                after: after.clone(),
-            },
-        );
+        changes.files.insert(directory.join(relative), Change::Create { after: after.clone() });
     }
     Ok((changes, tree))
 }
@@ -134,9 +121,7 @@ fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
             snapshot.hosts.insert(HostKey { namespace, name }, object);
         }
         Some(hardware::KIND) => {
-            snapshot
-                .hardware
-                .insert(HostKey { namespace, name }, object);
+            snapshot.hardware.insert(HostKey { namespace, name }, object);
         }
         Some("Secret") => {
             let data = text_at(&object, "/stringData/networkData")
@@ -165,10 +150,8 @@ fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> Tree {
         text.extend(snapshot.hardware.get(key).map(document_of));
         let named = secrets_of(key, host);
         for secret in named.credentials.into_iter().chain(named.network_data) {
-            if let Some(found) = snapshot
-                .secrets
-                .get(&secret)
-                .filter(|_| written.insert(secret.clone()))
+            if let Some(found) =
+                snapshot.secrets.get(&secret).filter(|_| written.insert(secret.clone()))
             {
                 text.push_str(&document_of(&manifest(&secret, found)));
             }
@@ -194,10 +177,7 @@ fn file_of(key: &HostKey, host: &Value, split_by: Option<&str>) -> Utf8PathBuf {
             let value = host
                 .get("metadata")
                 .and_then(|metadata| metadata.get("labels")?.get(label)?.as_str());
-            value
-                .filter(|value| !value.is_empty())
-                .unwrap_or(WITHOUT_LABEL)
-                .to_lowercase()
+            value.filter(|value| !value.is_empty()).unwrap_or(WITHOUT_LABEL).to_lowercase()
         }
     };
     format!("{name}.yaml").into()
@@ -230,9 +210,7 @@ mod tests {
         let root = Utf8Path::new("fixtures/observed");
         let files = Files::on_disk(root);
         let all = files.files_below(Utf8Path::new("")).unwrap();
-        all.into_iter()
-            .map(|file| (file.clone(), files.read(&file).unwrap()))
-            .collect()
+        all.into_iter().map(|file| (file.clone(), files.read(&file).unwrap())).collect()
     }
 
     /// Returns the snapshot of the fixture's live objects.
@@ -251,9 +229,7 @@ mod tests {
                 )),
                 Some("Secret") if object["data"].get("networkData").is_some() => {
                     let text = |field: &str| object["metadata"][field].as_str().unwrap();
-                    let key = format!("{}/{}", text("namespace"), text("name"))
-                        .parse()
-                        .unwrap();
+                    let key = format!("{}/{}", text("namespace"), text("name")).parse().unwrap();
                     assert_eq!(snapshot.add_network_data(key, object), None);
                 }
                 _ => {}
@@ -279,11 +255,8 @@ mod tests {
     fn planning_comes_to_the_same_by_a_snapshot_as_by_the_live_objects() {
         let output = |files: BTreeMap<Utf8PathBuf, Vec<u8>>| {
             let generated = generate(&repo(files), &Options::default(), &|_| {}).unwrap();
-            let errors: Vec<_> = generated
-                .findings
-                .iter()
-                .filter(|finding| finding.is_error())
-                .collect();
+            let errors: Vec<_> =
+                generated.findings.iter().filter(|finding| finding.is_error()).collect();
             assert!(errors.is_empty(), "{errors:?}");
             generated.tree
         };
@@ -301,16 +274,10 @@ mod tests {
     fn what_is_written_is_read_back() {
         let snapshot = taken();
         let files = written(&snapshot, None);
-        let read = read_back(&repo(files.clone()), Utf8Path::new("snapshot"))
-            .unwrap()
-            .unwrap();
+        let read = read_back(&repo(files.clone()), Utf8Path::new("snapshot")).unwrap().unwrap();
         assert_eq!(read.hosts, snapshot.hosts);
         // Only Secrets that hosts name are written.
-        assert!(
-            read.secrets
-                .iter()
-                .all(|(key, secret)| snapshot.secrets.get(key) == Some(secret))
-        );
+        assert!(read.secrets.iter().all(|(key, secret)| snapshot.secrets.get(key) == Some(secret)));
         assert!(!read.secrets.is_empty());
         assert_eq!(written(&read, None), files);
     }
@@ -326,21 +293,13 @@ mod tests {
             format!("{}\n---\n", layout::SNAPSHOT_MARK).into_bytes(),
         );
         let compared = |files: &BTreeMap<_, _>| {
-            changes(
-                &repo(files.clone()),
-                Utf8Path::new("snapshot"),
-                &snapshot,
-                None,
-            )
+            changes(&repo(files.clone()), Utf8Path::new("snapshot"), &snapshot, None)
         };
         let (changes, _) = compared(&files).unwrap();
         let changed: Vec<_> = changes.files.keys().map(|path| path.as_str()).collect();
         assert_eq!(changed, ["snapshot/gone.yaml"]);
         files.insert(own, b"a: b\n".to_vec());
-        assert!(matches!(
-            compared(&files),
-            Err(SnapshotWriteError::Foreign(_))
-        ));
+        assert!(matches!(compared(&files), Err(SnapshotWriteError::Foreign(_))));
     }
 
     #[test]
@@ -350,10 +309,7 @@ mod tests {
         let file = |labels, split_by| file_of(&key, &host(labels), split_by).into_string();
         assert_eq!(file(json!({"rack": "R7.2"}), Some("rack")), "r7.2.yaml");
         assert_eq!(file(json!({}), Some("rack")), "without-label.yaml");
-        assert_eq!(
-            file(json!({"rack": ""}), Some("rack")),
-            "without-label.yaml"
-        );
+        assert_eq!(file(json!({"rack": ""}), Some("rack")), "without-label.yaml");
         assert_eq!(file(json!({"rack": "r7"}), None), "metal.yaml");
     }
 }

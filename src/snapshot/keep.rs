@@ -57,26 +57,15 @@ pub(super) fn host(live: &Value, assignment: &AssignmentSettings) -> Option<(Hos
     if let Some(uid) = from.text("uid") {
         metadata.insert("uid".to_owned(), uid.into());
     }
-    if from
-        .0
-        .get("deletionTimestamp")
-        .is_some_and(|time| !time.is_null())
-    {
+    if from.0.get("deletionTimestamp").is_some_and(|time| !time.is_null()) {
         metadata.insert("deletionTimestamp".to_owned(), DELETION.into());
     }
     put(&mut metadata, "labels", labels(from.0.get("labels")));
     let annotations = from.0.get("annotations").and_then(Value::as_object);
-    put(
-        &mut metadata,
-        "annotations",
-        annotations.map(kept_annotations).unwrap_or_default(),
-    );
+    put(&mut metadata, "annotations", annotations.map(kept_annotations).unwrap_or_default());
     // An empty list means that no field manager is known. A missing one means nothing.
     if let Some(entries) = from.0.get("managedFields").and_then(Value::as_array) {
-        metadata.insert(
-            "managedFields".to_owned(),
-            managers(entries, assignment).into(),
-        );
+        metadata.insert("managedFields".to_owned(), managers(entries, assignment).into());
     }
     let mut kept =
         json!({"apiVersion": host::API_VERSION, "kind": host::KIND, "metadata": metadata});
@@ -84,24 +73,17 @@ pub(super) fn host(live: &Value, assignment: &AssignmentSettings) -> Option<(Hos
         kept["spec"] = self::spec(&ObjectFields(spec)).into();
     }
     let annotated = |name: &str| {
-        annotations?
-            .get(name)?
-            .as_str()
-            .and_then(|text| serde_json::from_str(text).ok())
+        annotations?.get(name)?.as_str().and_then(|text| serde_json::from_str(text).ok())
     };
     let annotated_status: Option<Value> = annotated(STATUS);
     let live_status = live.get("status").filter(|status| status.is_object());
-    let status = live_status
-        .or(annotated_status.as_ref())
-        .map(|status| self::status(&ObjectFields(status)));
+    let status =
+        live_status.or(annotated_status.as_ref()).map(|status| self::status(&ObjectFields(status)));
     let found = [live_status, annotated_status.as_ref()]
         .into_iter()
         .flatten()
         .find_map(|status| status.get("hardware"));
-    let found = found
-        .cloned()
-        .or_else(|| annotated(DETAILS))
-        .and_then(|found| hardware(&found));
+    let found = found.cloned().or_else(|| annotated(DETAILS)).and_then(|found| hardware(&found));
     let mut status = status.unwrap_or_default();
     put(&mut status, "hardware", found.unwrap_or_default());
     if live_status.is_some() || !status.is_empty() {
@@ -147,14 +129,9 @@ pub(super) fn address_object(live: &Value) -> Option<(ObjectKey, Value)> {
 /// No other value is read. Only addresses, network ids and MAC addresses are kept.
 pub(super) fn network_data(live: &Value) -> Result<Value, String> {
     let values = live.get("data");
-    let value = SECRET_KEYS
-        .into_iter()
-        .find_map(|key| values?.get(key)?.as_str());
+    let value = SECRET_KEYS.into_iter().find_map(|key| values?.get(key)?.as_str());
     let value = value.ok_or_else(|| format!("has no value `{}`", SECRET_KEYS[0]))?;
-    let text = BASE64_STANDARD
-        .decode(value)
-        .ok()
-        .and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = BASE64_STANDARD.decode(value).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let text = text.ok_or("is not base64-encoded text")?;
     NetworkData::parse(&text)
         .map(|data| data.essentials())
@@ -216,9 +193,7 @@ fn kept_annotations(live: &Map<String, Value>) -> Map<String, Value> {
     let mut kept = Map::new();
     for name in WITH_VALUE {
         kept.extend(
-            live.get(name)
-                .and_then(Value::as_str)
-                .map(|value| (name.to_owned(), value.into())),
+            live.get(name).and_then(Value::as_str).map(|value| (name.to_owned(), value.into())),
         );
     }
     for name in AS_MARK.into_iter().filter(|name| live.contains_key(*name)) {
@@ -227,10 +202,7 @@ fn kept_annotations(live: &Map<String, Value>) -> Map<String, Value> {
     // An empty annotation keeps kubectl from removing fields, so it is distinguished from a full
     // one.
     if let Some(applied) = live.get(LAST_APPLIED).and_then(Value::as_str) {
-        kept.insert(
-            LAST_APPLIED.to_owned(),
-            if applied.is_empty() { "" } else { LEFT_OUT }.into(),
-        );
+        kept.insert(LAST_APPLIED.to_owned(), if applied.is_empty() { "" } else { LEFT_OUT }.into());
     }
     kept
 }
@@ -243,12 +215,8 @@ fn kept_annotations(live: &Map<String, Value>) -> Map<String, Value> {
 fn managers(entries: &[Value], assignment: &AssignmentSettings) -> Vec<Value> {
     let mut owned: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for entry in entries {
-        let text = |field: &str| {
-            entry
-                .get(field)
-                .and_then(Value::as_str)
-                .filter(|text| !text.is_empty())
-        };
+        let text =
+            |field: &str| entry.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
         let (Some(manager), Some(operation), None) =
             (text("manager"), text("operation"), text("subresource"))
         else {
@@ -256,17 +224,12 @@ fn managers(entries: &[Value], assignment: &AssignmentSettings) -> Vec<Value> {
         };
         let owns = |route: &[&str]| {
             let all = entry.get("fieldsV1");
-            route
-                .iter()
-                .try_fold(all?, |fields, name| fields.get(format!("f:{name}")))
-                .map(|_| ())
+            route.iter().try_fold(all?, |fields, name| fields.get(format!("f:{name}"))).map(|_| ())
         };
         let mut fields = BTreeSet::new();
         fields.extend(owns(&["metadata", "annotations", LAST_APPLIED]).map(|()| LAST_APPLIED));
         // Agents may update instead of applying, but still own the spec.
-        let is_agent = GitopsAgent::ALL
-            .iter()
-            .any(|agent| agent.manager() == manager);
+        let is_agent = GitopsAgent::ALL.iter().any(|agent| agent.manager() == manager);
         let is_applier = operation == "Apply" || !fields.is_empty() || is_agent;
         fields.extend(owns(&["spec"]).filter(|()| is_applier).map(|()| "spec"));
         let labels = entry.pointer("/fieldsV1/f:metadata/f:labels");
@@ -274,10 +237,7 @@ fn managers(entries: &[Value], assignment: &AssignmentSettings) -> Vec<Value> {
         let keys = labels.filter_map(|(field, _)| field.strip_prefix("f:"));
         fields.extend(keys.filter(|key| assignment.has_key(key)));
         if !fields.is_empty() {
-            owned
-                .entry((manager, operation))
-                .or_default()
-                .extend(fields);
+            owned.entry((manager, operation)).or_default().extend(fields);
         }
     }
     let entry = |((manager, operation), fields): ((&str, &str), BTreeSet<&str>)| {
@@ -309,11 +269,7 @@ fn spec(live: &ObjectFields<'_>) -> Map<String, Value> {
     for field in ["bootMACAddress", "preprovisioningNetworkDataName"] {
         spec.extend(live.text(field).map(|text| (field.to_owned(), text.into())));
     }
-    put(
-        &mut spec,
-        "networkData",
-        live.texts("networkData", &["name", "namespace"]),
-    );
+    put(&mut spec, "networkData", live.texts("networkData", &["name", "namespace"]));
     // Any reference counts, even an empty one.
     let consumer = live.texts("consumerRef", &["kind", "name", "namespace"]);
     spec.extend(
@@ -323,10 +279,7 @@ fn spec(live: &ObjectFields<'_>) -> Map<String, Value> {
             .map(|_| ("consumerRef".to_owned(), consumer.into())),
     );
     for field in ["disablePowerOff", "externallyProvisioned"] {
-        let value = live
-            .0
-            .get(field)
-            .filter(|value| **value == Value::Bool(true));
+        let value = live.0.get(field).filter(|value| **value == Value::Bool(true));
         spec.extend(value.map(|value| (field.to_owned(), value.clone())));
     }
     for (field, part) in [("image", "url"), ("customDeploy", "method")] {
@@ -354,36 +307,20 @@ fn bare(address: &str) -> String {
 /// matter, and they change often.
 fn status(live: &ObjectFields<'_>) -> Map<String, Value> {
     let mut status = Map::new();
-    put(
-        &mut status,
-        "provisioning",
-        live.texts("provisioning", &["state"]),
-    );
-    let error = live
-        .text("errorType")
-        .or_else(|| live.text("errorMessage").map(|_| UNTYPED_ERROR));
+    put(&mut status, "provisioning", live.texts("provisioning", &["state"]));
+    let error = live.text("errorType").or_else(|| live.text("errorMessage").map(|_| UNTYPED_ERROR));
     status.extend(error.map(|error| ("errorType".to_owned(), error.into())));
-    let operational = live
-        .text("operationalStatus")
-        .filter(|status| *status == "error");
+    let operational = live.text("operationalStatus").filter(|status| *status == "error");
     status.extend(operational.map(|status| ("operationalStatus".to_owned(), status.into())));
     status
 }
 
 /// Keeps the hardware facts that Provisionings select by, and those that identify the machine.
 fn hardware(live: &Value) -> Option<Map<String, Value>> {
-    let Hardware {
-        cpu,
-        ram_mebibytes,
-        nics,
-        system_vendor,
-        ..
-    } = serde_json::from_value(live.clone()).ok()?;
+    let Hardware { cpu, ram_mebibytes, nics, system_vendor, .. } =
+        serde_json::from_value(live.clone()).ok()?;
     let some = |fields: Vec<(&str, Option<Value>)>| -> Map<String, Value> {
-        fields
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
-            .collect()
+        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     };
     // Sorted, so that the same processors always give the same bytes.
     let mut flags = cpu.flags;
@@ -403,30 +340,17 @@ fn hardware(live: &Value) -> Option<Map<String, Value>> {
     let nics: Vec<Value> = nics
         .into_iter()
         .map(|nic| {
-            let texts = [
-                ("ip", nic.ip),
-                ("mac", nic.mac),
-                ("model", nic.model),
-                ("name", nic.name),
-            ];
-            some(
-                texts
-                    .into_iter()
-                    .map(|(name, text)| (name, text.map(Value::from)))
-                    .collect(),
-            )
-            .into()
+            let texts =
+                [("ip", nic.ip), ("mac", nic.mac), ("model", nic.model), ("name", nic.name)];
+            some(texts.into_iter().map(|(name, text)| (name, text.map(Value::from))).collect())
+                .into()
         })
         .collect();
     if !nics.is_empty() {
         kept.insert("nics".to_owned(), nics.into());
     }
     let serial = system_vendor.serial_number.map(Value::from);
-    put(
-        &mut kept,
-        "systemVendor",
-        some(vec![("serialNumber", serial)]),
-    );
+    put(&mut kept, "systemVendor", some(vec![("serialNumber", serial)]));
     Some(kept)
 }
 
@@ -534,10 +458,7 @@ mod tests {
         let kept = host(&live, &AssignmentSettings::default()).unwrap().1;
         assert_eq!(kept["metadata"]["deletionTimestamp"], DELETION);
         assert_eq!(
-            (
-                &kept["status"]["errorType"],
-                &kept["status"]["operationalStatus"]
-            ),
+            (&kept["status"]["errorType"], &kept["status"]["operationalStatus"]),
             (&json!("error"), &json!("error"))
         );
         live["status"]["errorType"] = "registration error".into();
@@ -580,10 +501,7 @@ mod tests {
             "networks": [{"id": "oam", "link": "eno1", "ip_address": "10.0.0.5/24", "dns": "c4nary"}], "services": ["c4nary"]}"#;
         let kept = network_data(&secret("networkData", text)).unwrap();
         assert!(!kept.to_string().contains(CANARY), "{kept}");
-        assert_eq!(
-            NetworkData::parse(&kept.to_string()),
-            NetworkData::parse(text)
-        );
+        assert_eq!(NetworkData::parse(&kept.to_string()), NetworkData::parse(text));
         assert_eq!(network_data(&secret("value", text)), Ok(kept));
         for (key, text) in [
             ("networkData", CANARY),

@@ -15,18 +15,11 @@ const ALWAYS: usize = 2;
 /// Describes the losses of a snapshot, if they need confirmation: more than a tenth of the hosts,
 /// all hosts of a namespace, or all hardware.
 pub fn lost(before: &Snapshot, after: &Snapshot) -> Option<String> {
-    let gone: Vec<&HostKey> = before
-        .hosts
-        .keys()
-        .filter(|host| !after.hosts.contains_key(host))
-        .collect();
+    let gone: Vec<&HostKey> =
+        before.hosts.keys().filter(|host| !after.hosts.contains_key(host)).collect();
     let left: BTreeSet<&Namespace> = after.hosts.keys().map(|host| &host.namespace).collect();
     let mut emptied: BTreeMap<&Namespace, usize> = BTreeMap::new();
-    for host in before
-        .hosts
-        .keys()
-        .filter(|host| !left.contains(&host.namespace))
-    {
+    for host in before.hosts.keys().filter(|host| !left.contains(&host.namespace)) {
         *emptied.entry(&host.namespace).or_default() += 1;
     }
     if let Some((namespace, hosts)) = emptied.first_key_value() {
@@ -40,24 +33,13 @@ pub fn lost(before: &Snapshot, after: &Snapshot) -> Option<String> {
         ));
     }
     if gone.len() > ALWAYS.max(before.hosts.len() / ONE_IN) {
-        let first = gone
-            .first()
-            .map(|host| format!(", `{host}` among them"))
-            .unwrap_or_default();
-        return Some(format!(
-            "{} of {}{first}",
-            gone.len(),
-            counted(before.hosts.len(), "host")
-        ));
+        let first = gone.first().map(|host| format!(", `{host}` among them")).unwrap_or_default();
+        return Some(format!("{} of {}{first}", gone.len(), counted(before.hosts.len(), "host")));
     }
     let loses_hardware =
         !before.hardware.is_empty() && after.hardware.is_empty() && !after.hosts.is_empty();
-    loses_hardware.then(|| {
-        format!(
-            "the HardwareData of {}",
-            counted(before.hardware.len(), "host")
-        )
-    })
+    loses_hardware
+        .then(|| format!("the HardwareData of {}", counted(before.hardware.len(), "host")))
 }
 
 #[cfg(test)]
@@ -68,17 +50,10 @@ mod tests {
 
     fn snapshot(namespaces: &[(&str, usize)]) -> Snapshot {
         let hosts = namespaces.iter().flat_map(|(namespace, count)| {
-            (0..*count).map(move |host| {
-                (
-                    format!("{namespace}/h{host:03}").parse().unwrap(),
-                    json!({}),
-                )
-            })
+            (0..*count)
+                .map(move |host| (format!("{namespace}/h{host:03}").parse().unwrap(), json!({})))
         });
-        Snapshot {
-            hosts: hosts.collect(),
-            ..Snapshot::default()
-        }
+        Snapshot { hosts: hosts.collect(), ..Snapshot::default() }
     }
 
     #[test]
@@ -114,9 +89,6 @@ mod tests {
         let mut before = snapshot(&[("a", 2)]);
         let after = before.clone();
         before.hardware = before.hosts.clone();
-        assert_eq!(
-            lost(&before, &after).unwrap(),
-            "the HardwareData of 2 hosts"
-        );
+        assert_eq!(lost(&before, &after).unwrap(), "the HardwareData of 2 hosts");
     }
 }

@@ -14,28 +14,17 @@ use crate::api::names::{HostKey, is_label_value};
 
 /// The live objects: kind, plural, and versions, the newest first.
 pub(super) const LIVE: [(&str, &str, &[&str]); 2] = [
-    (
-        MACHINE,
-        "machines",
-        &["cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1"],
-    ),
+    (MACHINE, "machines", &["cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1"]),
     (
         METAL3_MACHINE,
         "metal3machines",
-        &[
-            "infrastructure.cluster.x-k8s.io/v1beta2",
-            "infrastructure.cluster.x-k8s.io/v1beta1",
-        ],
+        &["infrastructure.cluster.x-k8s.io/v1beta2", "infrastructure.cluster.x-k8s.io/v1beta1"],
     ),
 ];
 
 /// Labels that are kept.
-const LABELS: [&str; 4] = [
-    CLUSTER_NAME,
-    CONTROL_PLANE_LABEL,
-    DEPLOYMENT_NAME,
-    TOPOLOGY_DEPLOYMENT_NAME,
-];
+const LABELS: [&str; 4] =
+    [CLUSTER_NAME, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME, TOPOLOGY_DEPLOYMENT_NAME];
 
 /// Reduces a Machine or Metal3Machine to its labels, owners, Cluster, host and failure domain.
 pub(super) fn machine_object(live: &Value) -> Option<(ObjectKey, Value)> {
@@ -71,18 +60,10 @@ pub(super) fn machine_object(live: &Value) -> Option<(ObjectKey, Value)> {
     }
     let reference = |field: &str| text_at(live, &format!("/spec/infrastructureRef/{field}"));
     if let Some((kind, name)) = reference("kind").zip(reference("name")) {
-        spec.insert(
-            "infrastructureRef".to_owned(),
-            json!({"kind": kind, "name": name}),
-        );
+        spec.insert("infrastructureRef".to_owned(), json!({"kind": kind, "name": name}));
     }
     let kept = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec});
-    let key = (
-        namespace,
-        group(api_version).to_owned(),
-        kind.to_owned(),
-        name,
-    );
+    let key = (namespace, group(api_version).to_owned(), kind.to_owned(), name);
     Some((key, kept))
 }
 
@@ -96,14 +77,12 @@ pub(super) fn keep_users(snapshot: &mut Snapshot) {
         Some((namespace.to_owned(), name.to_owned()))
     };
     let users: BTreeSet<(String, String)> = snapshot.hosts.iter().filter_map(consumer).collect();
-    snapshot
-        .objects
-        .retain(|(namespace, _, kind, name), object| {
-            let metal3_machine = match kind.as_str() {
-                METAL3_MACHINE => name.as_str(),
-                MACHINE => text_at(object, "/spec/infrastructureRef/name").unwrap_or_default(),
-                _ => return true,
-            };
-            users.contains(&(namespace.to_string(), metal3_machine.to_owned()))
-        });
+    snapshot.objects.retain(|(namespace, _, kind, name), object| {
+        let metal3_machine = match kind.as_str() {
+            METAL3_MACHINE => name.as_str(),
+            MACHINE => text_at(object, "/spec/infrastructureRef/name").unwrap_or_default(),
+            _ => return true,
+        };
+        users.contains(&(namespace.to_string(), metal3_machine.to_owned()))
+    });
 }

@@ -88,8 +88,7 @@ impl Snapshot {
         self.hardware.retain(|key, _| self.hosts.contains_key(key));
         let namespaces: BTreeSet<&Namespace> =
             self.hosts.keys().map(|key| &key.namespace).collect();
-        self.objects
-            .retain(|(namespace, ..), _| namespaces.contains(namespace));
+        self.objects.retain(|(namespace, ..), _| namespaces.contains(namespace));
         machines::keep_users(self);
         for (key, host) in &mut self.hosts {
             if self.hardware.contains_key(key)
@@ -103,45 +102,30 @@ impl Snapshot {
 
 /// Returns the text at a JSON pointer, unless it is empty.
 fn text_at<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
-    object
-        .pointer(pointer)?
-        .as_str()
-        .filter(|text| !text.is_empty())
+    object.pointer(pointer)?.as_str().filter(|text| !text.is_empty())
 }
 
 /// Returns the namespace and name of an object, if both are valid.
 fn key_of(object: &Value) -> Option<(Namespace, ObjectName)> {
     let text = |field: &str| text_at(object, &format!("/metadata/{field}"));
-    Some((
-        text("namespace")?.parse().ok()?,
-        text("name")?.parse().ok()?,
-    ))
+    Some((text("namespace")?.parse().ok()?, text("name")?.parse().ok()?))
 }
 
 /// Returns the Secrets that a reduced host names, in the namespaces where planning looks for them.
 pub fn secrets_of(key: &HostKey, host: &Value) -> NamedSecrets {
     let text = |pointer: &str| text_at(host, pointer);
-    let own = |name: &str| {
-        Some(SecretKey {
-            namespace: key.namespace.clone(),
-            name: name.parse().ok()?,
-        })
-    };
+    let own =
+        |name: &str| Some(SecretKey { namespace: key.namespace.clone(), name: name.parse().ok()? });
     let mut named = NamedSecrets::default();
     if let Some(name) = text("/spec/networkData/name") {
         named.network_data.extend(own(name));
         let other =
             text("/spec/networkData/namespace").and_then(|namespace| namespace.parse().ok());
-        named.network_data.extend(other.and_then(|namespace| {
-            Some(SecretKey {
-                namespace,
-                name: name.parse().ok()?,
-            })
-        }));
+        named.network_data.extend(
+            other.and_then(|namespace| Some(SecretKey { namespace, name: name.parse().ok()? })),
+        );
     }
-    named
-        .network_data
-        .extend(text("/spec/preprovisioningNetworkDataName").and_then(own));
+    named.network_data.extend(text("/spec/preprovisioningNetworkDataName").and_then(own));
     named.credentials = text("/spec/bmc/credentialsName").and_then(own);
     named
 }

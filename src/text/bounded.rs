@@ -50,18 +50,11 @@ pub(crate) fn check(text: &str) -> Result<(), TextLimitExceeded> {
     if !has_aliases {
         return Ok(());
     }
-    let count = ValueCounter {
-        values: Cell::new(0),
-        texts: Cell::new(0),
-        exceeded: Cell::new(false),
-    };
+    let count =
+        ValueCounter { values: Cell::new(0), texts: Cell::new(0), exceeded: Cell::new(false) };
     // Syntax errors are ignored here: the parser reports them later.
     let _ = (&count).deserialize(yaml_serde::Deserializer::from_str(text));
-    if count.exceeded.get() {
-        Err(TextLimitExceeded::Values)
-    } else {
-        Ok(())
-    }
+    if count.exceeded.get() { Err(TextLimitExceeded::Values) } else { Ok(()) }
 }
 
 /// Parses YAML within all limits; returns `None` if a limit is exceeded or parsing fails.
@@ -72,11 +65,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Option<T> {
 
 /// Checks the size of YAML or JSON.
 pub(crate) fn not_too_large(text: &str) -> Result<(), TextLimitExceeded> {
-    if text.len() > LARGEST {
-        Err(TextLimitExceeded::Bytes(text.len()))
-    } else {
-        Ok(())
-    }
+    if text.len() > LARGEST { Err(TextLimitExceeded::Bytes(text.len())) } else { Ok(()) }
 }
 
 /// Checks the number of values in YAML or JSON by an upper bound. The parser needs about 100 bytes
@@ -86,24 +75,14 @@ pub(crate) fn not_too_many(text: &str) -> Result<(), TextLimitExceeded> {
     if text.len() <= VALUES {
         return Ok(());
     }
-    let parts = memchr::memchr2_iter(b'\n', b',', text.as_bytes())
-        .take(VALUES + 1)
-        .count();
-    if parts > VALUES {
-        Err(TextLimitExceeded::Parts)
-    } else {
-        Ok(())
-    }
+    let parts = memchr::memchr2_iter(b'\n', b',', text.as_bytes()).take(VALUES + 1).count();
+    if parts > VALUES { Err(TextLimitExceeded::Parts) } else { Ok(()) }
 }
 
 /// Checks the nesting of brackets in YAML or JSON.
 pub(crate) fn not_too_deep(text: &str) -> Result<(), TextLimitExceeded> {
     // The common case: too few brackets to exceed the limit.
-    if memchr::memchr2_iter(b'[', b'{', text.as_bytes())
-        .take(DEEPEST + 1)
-        .count()
-        <= DEEPEST
-    {
+    if memchr::memchr2_iter(b'[', b'{', text.as_bytes()).take(DEEPEST + 1).count() <= DEEPEST {
         return Ok(());
     }
     // Brackets in texts and comments count as well. Real documents never have as many.
@@ -212,23 +191,10 @@ mod tests {
             format!("a: &a [{items}]\nb: [{aliases}]\n")
         };
         assert_eq!(check(&bomb("x", 100, 100)), Ok(()));
-        assert_eq!(
-            check(&bomb("x", 10_000, 10_000)),
-            Err(TextLimitExceeded::Values)
-        );
-        assert_eq!(
-            check(&bomb(&"x".repeat(100_000), 1, 10_000)),
-            Err(TextLimitExceeded::Values)
-        );
-        assert_eq!(
-            check(&bomb("!t x", 10_000, 10_000)),
-            Err(TextLimitExceeded::Values)
-        );
-        let merges = format!(
-            "a: &a {{{}}}\nb:\n{}",
-            keys(10_000),
-            "- <<: *a\n".repeat(10_000)
-        );
+        assert_eq!(check(&bomb("x", 10_000, 10_000)), Err(TextLimitExceeded::Values));
+        assert_eq!(check(&bomb(&"x".repeat(100_000), 1, 10_000)), Err(TextLimitExceeded::Values));
+        assert_eq!(check(&bomb("!t x", 10_000, 10_000)), Err(TextLimitExceeded::Values));
+        let merges = format!("a: &a {{{}}}\nb:\n{}", keys(10_000), "- <<: *a\n".repeat(10_000));
         assert_eq!(check(&merges), Err(TextLimitExceeded::Values));
     }
 
@@ -251,10 +217,7 @@ mod tests {
     fn texts_may_not_have_more_values_than_any_object() {
         for part in ["\n", "- a\n", "a,"] {
             assert_eq!(check(&part.repeat(VALUES)), Ok(()));
-            assert_eq!(
-                check(&part.repeat(VALUES + 1)),
-                Err(TextLimitExceeded::Parts)
-            );
+            assert_eq!(check(&part.repeat(VALUES + 1)), Err(TextLimitExceeded::Parts));
         }
     }
 

@@ -10,9 +10,7 @@ use wide::u8x16;
 pub(crate) fn positions_of(wanted: [u8; 3], bytes: &[u8]) -> impl Iterator<Item = usize> {
     let [a, b, c] = wanted;
     let (a, b, c) = (u8x16::splat(a), u8x16::splat(b), u8x16::splat(c));
-    positions(bytes, move |chunk| {
-        chunk.simd_eq(a) | chunk.simd_eq(b) | chunk.simd_eq(c)
-    })
+    positions(bytes, move |chunk| chunk.simd_eq(a) | chunk.simd_eq(b) | chunk.simd_eq(c))
 }
 
 /// Returns the position of the first line break, or else the length.
@@ -124,10 +122,7 @@ mod tests {
                 assert_eq!(line_break(&bytes), at);
                 let all = |wanted| positions_of(wanted, &bytes).collect::<Vec<_>>();
                 assert_eq!(all(*b"x\ny"), [at]);
-                assert_eq!(
-                    all([b'x', 0x0b, b'y']),
-                    (at + 1..length).collect::<Vec<_>>()
-                );
+                assert_eq!(all([b'x', 0x0b, b'y']), (at + 1..length).collect::<Vec<_>>());
                 assert_eq!(all(*b"xyz"), [0; 0]);
                 assert_eq!(spaces(&bytes), at);
             }

@@ -154,10 +154,7 @@ pub(crate) fn masked_line(line: &str) -> Cow<'_, str> {
 pub(crate) fn masked_lines(text: &str) -> String {
     let mut keys = Vec::new();
     key_spans(text, &mut keys);
-    without(text, &keys)
-        .split_inclusive('\n')
-        .map(masked_line)
-        .collect()
+    without(text, &keys).split_inclusive('\n').map(masked_line).collect()
 }
 
 fn without<'a>(text: &'a str, spans: &[(Range<usize>, Credential)]) -> Cow<'a, str> {
@@ -212,9 +209,9 @@ fn url_spans(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credenti
         let end = match extent {
             Extent::Text => text.len(),
             // In a message, a value is between backticks and may contain spaces.
-            Extent::Word if is_quoted => text[start..]
-                .find('`')
-                .map_or(text.len(), |end| start + end),
+            Extent::Word if is_quoted => {
+                text[start..].find('`').map_or(text.len(), |end| start + end)
+            }
             Extent::Word => start + text[start..].find(is_end).unwrap_or(text.len() - start),
         };
         from = start;
@@ -227,9 +224,8 @@ fn url_spans(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credenti
         let behind = &text[start..reach.max(end)];
         let login_end =
             behind.find(|c| matches!(c, '/' | '?' | '#') || is_end(c) && !c.is_whitespace());
-        let wrapped = behind[..login_end.unwrap_or(behind.len())]
-            .rfind('@')
-            .map_or(end, |at| start + at);
+        let wrapped =
+            behind[..login_end.unwrap_or(behind.len())].rfind('@').map_or(end, |at| start + at);
         // Either the login ends within the word, or the URL continues after the space.
         let end = if wrapped < end {
             end
@@ -241,10 +237,8 @@ fn url_spans(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credenti
         // A password may contain a slash, where a URL parser would end the authority.
         let may_be_login = rest[..authority].contains(':');
         let login = rest[..authority].rfind('@').or_else(|| {
-            let before_query = rest
-                .find(['?', '#'])
-                .filter(|_| !may_be_login)
-                .unwrap_or(rest.len());
+            let before_query =
+                rest.find(['?', '#']).filter(|_| !may_be_login).unwrap_or(rest.len());
             rest[..before_query].rfind('@').filter(|_| may_be_login)
         });
         if let Some(login) = login.filter(|login| {
@@ -286,11 +280,7 @@ fn word_spans(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credent
     let mut start = 0;
     for word in text.split(is_end) {
         let begin = start;
-        start += word.len()
-            + text[begin + word.len()..]
-                .chars()
-                .next()
-                .map_or(0, char::len_utf8);
+        start += word.len() + text[begin + word.len()..].chars().next().map_or(0, char::len_utf8);
         if word.contains("//") {
             continue;
         }
@@ -304,11 +294,7 @@ fn word_spans(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credent
                 && !is_digest
                 && behind.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '[' | MASK))
         };
-        let login = word
-            .match_indices('@')
-            .map(|(at, _)| at)
-            .rev()
-            .find(is_login);
+        let login = word.match_indices('@').map(|(at, _)| at).rev().find(is_login);
         if let Some(login) = login.filter(|login| !is_masked(&word[..*login])) {
             spans.push((begin..begin + login, Credential::User));
         }
@@ -316,18 +302,12 @@ fn word_spans(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credent
             let (host, parameters) = (&word[..query - 1], &word[query..]);
             let name = parameters.split('=').next().unwrap_or_default();
             let is_name = !name.is_empty()
-                && name
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || "-_.%[]".contains(c));
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.%[]".contains(c));
             // A question mark after other characters is punctuation.
             let is_host =
                 host.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | ']'));
             if is_host && is_name && parameters.contains('=') && !is_of_source(parameters) {
-                let end = if extent == Extent::Text {
-                    text.len()
-                } else {
-                    begin + word.len()
-                };
+                let end = if extent == Extent::Text { text.len() } else { begin + word.len() };
                 spans.push((begin + query..end, Credential::Query));
             }
         }
@@ -340,29 +320,19 @@ fn wrapped_login_spans(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) 
     let mut start = 0;
     for word in text.split(is_end) {
         let at = start;
-        start += word.len()
-            + text[at + word.len()..]
-                .chars()
-                .next()
-                .map_or(0, char::len_utf8);
+        start += word.len() + text[at + word.len()..].chars().next().map_or(0, char::len_utf8);
         if word.is_empty() {
             continue;
         }
-        let login = word
-            .find('@')
-            .filter(|login| *login > 0 && !word[..*login].contains(':'));
+        let login = word.find('@').filter(|login| *login > 0 && !word[..*login].contains(':'));
         let is_host = |login: usize| {
             word[login + 1..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[')
         };
         if let (Some(begin), Some(login)) = (begin, login.filter(|login| is_host(*login))) {
             spans.push((begin..at + login, Credential::User));
         }
-        let colon = word
-            .find(':')
-            .filter(|colon| *colon > 0 && colon + 1 < word.len());
-        begin = colon
-            .filter(|_| !word.contains("//") && !word.contains('@'))
-            .map(|_| at);
+        let colon = word.find(':').filter(|colon| *colon > 0 && colon + 1 < word.len());
+        begin = colon.filter(|_| !word.contains("//") && !word.contains('@')).map(|_| at);
     }
 }
 
@@ -384,24 +354,13 @@ fn token_spans(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     for word in bytes.split(|byte| !byte.is_ascii_alphanumeric()) {
         let at = next;
         next += word.len() + 1;
-        if at < from
-            || !word
-                .first_chunk()
-                .is_some_and(|pair| may_begin_token(*pair))
-        {
+        if at < from || !word.first_chunk().is_some_and(|pair| may_begin_token(*pair)) {
             continue;
         }
-        let Some(start) = at
-            .checked_add(token(&bytes[at..]))
-            .filter(|start| *start > at)
-        else {
+        let Some(start) = at.checked_add(token(&bytes[at..])).filter(|start| *start > at) else {
             continue;
         };
-        from = start
-            + bytes[start..]
-                .iter()
-                .take_while(|byte| is_part(byte))
-                .count();
+        from = start + bytes[start..].iter().take_while(|byte| is_part(byte)).count();
         spans.push((start..from, Credential::Token));
     }
 }
@@ -458,21 +417,14 @@ fn token(text: &[u8]) -> usize {
         if !text.starts_with(b"eyJ") {
             return None;
         }
-        let length = text
-            .iter()
-            .take(most)
-            .position(|byte| !is_part(byte) || *byte == b'.')?;
+        let length = text.iter().take(most).position(|byte| !is_part(byte) || *byte == b'.')?;
         (text[length] == b'.').then_some(length + 1)
     };
     let Some(body) = object(text, LONGEST_HEAD) else {
         return 0;
     };
     let signature = object(&text[body..], text.len()).and_then(|length| text.get(body + length));
-    if signature.is_some_and(is_part) {
-        "eyJ".len()
-    } else {
-        0
-    }
+    if signature.is_some_and(is_part) { "eyJ".len() } else { 0 }
 }
 
 /// Finds private keys, even without their end marker.
@@ -487,16 +439,11 @@ fn key_spans(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
         }
         let at = begin + KEY_BEGINS.len();
         from = at;
-        let kind = text[at..]
-            .split(['-', '\n', MASK])
-            .next()
-            .unwrap_or_default();
+        let kind = text[at..].split(['-', '\n', MASK]).next().unwrap_or_default();
         let Some(body) = kind.find(KEY).map(|key| at + key + KEY.len()) else {
             continue;
         };
-        let end = text[body..]
-            .find(KEY_ENDS)
-            .map_or(text.len(), |end| body + end);
+        let end = text[body..].find(KEY_ENDS).map_or(text.len(), |end| body + end);
         if !is_masked(&text[body..end]) {
             spans.push((body..end, Credential::PrivateKey));
         }
@@ -511,11 +458,7 @@ fn assigned(text: &str) -> Vec<(Range<usize>, Credential)> {
     let mut start = 0;
     for word in text.split(char::is_whitespace) {
         let begin = start;
-        start += word.len()
-            + text[begin + word.len()..]
-                .chars()
-                .next()
-                .map_or(0, char::len_utf8);
+        start += word.len() + text[begin + word.len()..].chars().next().map_or(0, char::len_utf8);
         if word.is_empty() {
             continue;
         }
@@ -527,9 +470,8 @@ fn assigned(text: &str) -> Vec<(Range<usize>, Credential)> {
         });
         if is_value {
             spans.push((begin..begin + word.len(), Credential::Token));
-        } else if let Some(at) = word
-            .find(['=', ':'])
-            .filter(|at| is_secret_name(&word[..*at]) && at + 1 < word.len())
+        } else if let Some(at) =
+            word.find(['=', ':']).filter(|at| is_secret_name(&word[..*at]) && at + 1 < word.len())
         {
             spans.push((begin + at + 1..begin + word.len(), Credential::Token));
         }
@@ -566,8 +508,7 @@ pub(crate) fn is_random(text: &str) -> bool {
             && has(char::is_ascii_lowercase)
             && has(char::is_ascii_digit)
     };
-    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '='))
-        .any(is_random)
+    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '=')).any(is_random)
 }
 
 fn is_masked(text: &str) -> bool {
@@ -592,37 +533,25 @@ mod tests {
     #[test]
     fn tokens_are_looked_for_where_they_may_begin() {
         for (prefix, _) in TOKENS.iter().chain(&[("eyJ", 0)]) {
-            assert!(
-                may_begin_token([prefix.as_bytes()[0], prefix.as_bytes()[1]]),
-                "{prefix}"
-            );
+            assert!(may_begin_token([prefix.as_bytes()[0], prefix.as_bytes()[1]]), "{prefix}");
         }
     }
 
     #[test]
     fn users_and_queries_of_urls_are_masked() {
         for (text, expected) in [
-            (
-                "see https://me:pw@git.example/x now",
-                "see https://…@git.example/x now",
-            ),
+            ("see https://me:pw@git.example/x now", "see https://…@git.example/x now"),
             ("https://token@git.example/x", "https://…@git.example/x"),
             ("https://me:a/b@git.example/x", "https://…@git.example/x"),
             ("//me:pw@git.example", "//…@git.example"),
             ("redfish://bmc/x?token=abc, or", "redfish://bmc/x?…, or"),
             ("https://a/b#access_token=x", "https://a/b#…"),
             ("https://a/b?c", "https://a/b?…"),
-            (
-                "rack https://me:hun ter2@git.example/x?y of",
-                "rack https://…@git.example/x?… of",
-            ),
+            ("rack https://me:hun ter2@git.example/x?y of", "rack https://…@git.example/x?… of"),
             ("image me:pw@reg:5000/x:1", "image …@reg:5000/x:1"),
             ("me:p w@reg/x", "…@reg/x"),
             ("bmc.example?token=abc", "bmc.example?…"),
-            (
-                "`https://a:b\n c@h/x?y z` and so on",
-                "`https://…@h/x?…` and so on",
-            ),
+            ("`https://a:b\n c@h/x?y z` and so on", "`https://…@h/x?…` and so on"),
             ("https://…@h/x?… stays", "https://…@h/x?… stays"),
         ] {
             assert_eq!(masked(text), expected, "{text}");
@@ -675,18 +604,9 @@ mod tests {
     #[test]
     fn everything_behind_a_credential_in_one_value_goes() {
         for (text, expected) in [
-            (
-                "get https://bmc/x?token=ab cd failed",
-                "get https://bmc/x?…",
-            ),
-            (
-                "get https://me:ab cd@bmc/x failed",
-                "get https://…@bmc/x failed",
-            ),
-            (
-                "login failed: password=hunter2 for admin",
-                "login failed: password=… for admin",
-            ),
+            ("get https://bmc/x?token=ab cd failed", "get https://bmc/x?…"),
+            ("get https://me:ab cd@bmc/x failed", "get https://…@bmc/x failed"),
+            ("login failed: password=hunter2 for admin", "login failed: password=… for admin"),
             ("Authorization: Bearer abc", "Authorization: Bearer …"),
             ("token: abc is old", "token: … is old"),
             ("power management error", "power management error"),
@@ -698,10 +618,7 @@ mod tests {
     #[test]
     fn a_query_is_a_credential_where_it_may_not_be_or_where_it_tells() {
         assert_eq!(found("https://a/cb?tenant=x", true), None);
-        assert_eq!(
-            found("https://a/cb?tenant=x", false),
-            Some(Credential::Query)
-        );
+        assert_eq!(found("https://a/cb?tenant=x", false), Some(Credential::Query));
         for query in [
             "access_token=x",
             "sig=x",

@@ -133,13 +133,7 @@ mod tests {
         ] {
             assert!(!is_same_repo(one, other), "{one} {other}");
         }
-        for path in [
-            "/srv/fleet.git",
-            "../fleet",
-            "a/b:c",
-            "file:///srv/fleet",
-            "",
-        ] {
+        for path in ["/srv/fleet.git", "../fleet", "a/b:c", "file:///srv/fleet", ""] {
             assert_eq!(host(path), None, "{path}");
         }
     }
@@ -147,22 +141,10 @@ mod tests {
     #[test]
     fn no_password_is_left_in_a_url() {
         let cases = [
-            (
-                "https://user:not-a-secret@a.example/b.git",
-                Some("https://a.example/b.git"),
-            ),
-            (
-                "https://not-a-secret@a.example/b",
-                Some("https://a.example/b"),
-            ),
-            (
-                "https://not@a-secret@a.example/b",
-                Some("https://a.example/b"),
-            ),
-            (
-                "ssh://git:not-a-secret@a.example:22/b",
-                Some("ssh://git@a.example:22/b"),
-            ),
+            ("https://user:not-a-secret@a.example/b.git", Some("https://a.example/b.git")),
+            ("https://not-a-secret@a.example/b", Some("https://a.example/b")),
+            ("https://not@a-secret@a.example/b", Some("https://a.example/b")),
+            ("ssh://git:not-a-secret@a.example:22/b", Some("ssh://git@a.example:22/b")),
             ("git@a.example:b.git", Some("git@a.example:b.git")),
             ("ftp://user:not-a-secret@a.example/b", None),
             ("https://a.example/b?private_token=not-a-secret", None),

@@ -30,9 +30,7 @@ pub(crate) fn is_spelled_like(one: &str, other: &str) -> bool {
 
 /// Returns the characters of a name in lower case, without separators.
 pub(crate) fn letters(name: &str) -> impl Iterator<Item = char> {
-    name.chars()
-        .filter(|c| !matches!(c, '-' | '_' | '.'))
-        .map(|c| c.to_ascii_lowercase())
+    name.chars().filter(|c| !matches!(c, '-' | '_' | '.')).map(|c| c.to_ascii_lowercase())
 }
 
 fn digits(name: &str) -> impl Iterator<Item = char> {
@@ -59,9 +57,6 @@ mod tests {
     #[test]
     fn another_number_is_another_name() {
         assert_eq!(alike("rack-1", ["rack-2"]), None);
-        assert_eq!(
-            alike("oam_ipv4", ["oam-ipv6", "oam-ipv4"]),
-            Some("oam-ipv4")
-        );
+        assert_eq!(alike("oam_ipv4", ["oam-ipv6", "oam-ipv4"]), Some("oam-ipv4"));
     }
 }

@@ -143,10 +143,7 @@ pub(crate) fn push_yaml_text(out: &mut String, text: &str) {
 /// Returns whether a character in a file makes YAML parsers reject it or read something else.
 pub(crate) fn is_unreadable(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
-        || matches!(
-            c,
-            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
-        )
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 #[cfg(test)]
@@ -168,10 +165,7 @@ mod tests {
                 "\u{1b}]8;;http://x\u{7}y\u{7f}\u{85}\u{9b}1m",
                 "\\u{1b}]8;;http://x\\u{7}y\\u{7f}\\u{85}\\u{9b}1m",
             ),
-            (
-                "a\u{202e}b\u{2066}c\u{2028}d\u{2029}",
-                "a\\u{202e}b\\u{2066}c\\u{2028}d\\u{2029}",
-            ),
+            ("a\u{202e}b\u{2066}c\u{2028}d\u{2029}", "a\\u{202e}b\\u{2066}c\\u{2028}d\\u{2029}"),
             (
                 "\u{200b}\u{ad}\u{feff}\u{2060}\u{e0041}",
                 "\\u{200b}\\u{ad}\\u{feff}\\u{2060}\\u{e0041}",
@@ -211,10 +205,7 @@ mod tests {
         let text = "a\u{85}b\u{2028}\u{feff}\u{ffff}\u{7f}\u{e0041}\u{10ffff}\u{1b}\n\"\\机";
         let yaml = yaml_text(text);
 
-        assert!(
-            !yaml.contains(is_hidden) && !yaml.contains("\\ud"),
-            "{yaml}"
-        );
+        assert!(!yaml.contains(is_hidden) && !yaml.contains("\\ud"), "{yaml}");
         assert_eq!(yaml_serde::from_str::<String>(&yaml).unwrap(), text);
     }
 

@@ -13,11 +13,7 @@ use crate::support::{Repo, documents, kustomize_build};
 /// A fixture's repo with more settings, generated.
 fn with(fixture: &str, settings: &str) -> Repo {
     let repo = Repo::of_fixture(fixture);
-    let own = if repo.exists("sipgen.yaml") {
-        repo.read("sipgen.yaml")
-    } else {
-        String::new()
-    };
+    let own = if repo.exists("sipgen.yaml") { repo.read("sipgen.yaml") } else { String::new() };
     repo.write("sipgen.yaml", &(own + settings));
     repo.generate(&[]).expect(0);
     repo
@@ -26,12 +22,8 @@ fn with(fixture: &str, settings: &str) -> Repo {
 /// An agent's objects, as the agent's own build of their directory has them, by name.
 fn objects(repo: &Repo, agent: &str) -> BTreeMap<String, Value> {
     let build = kustomize_build(repo.path().join("overlays/agents").join(agent));
-    let objects = documents(&build)
-        .into_iter()
-        .filter(|object| object["kind"] != "ConfigMap");
-    objects
-        .map(|object| (string(&object["metadata"]["name"]), object))
-        .collect()
+    let objects = documents(&build).into_iter().filter(|object| object["kind"] != "ConfigMap");
+    objects.map(|object| (string(&object["metadata"]["name"]), object)).collect()
 }
 
 fn depends_on(object: &Value) -> BTreeSet<String> {
@@ -49,9 +41,8 @@ fn every_object_is_one_that_its_agent_takes() {
     validator.arg(root.join("tests/tools/validate-manifests"));
     let mut count = 0;
     for (agent, settings) in [("flux", FLUX), ("argocd", ARGOCD)] {
-        for (number, repo) in [Repo::of_everything(settings), with("auth", settings)]
-            .iter()
-            .enumerate()
+        for (number, repo) in
+            [Repo::of_everything(settings), with("auth", settings)].iter().enumerate()
         {
             let build = kustomize_build(repo.path().join("overlays/agents").join(agent));
             let file = builds.path().join(format!("{agent}-{number}.yaml"));
@@ -74,9 +65,8 @@ fn everything_that_is_to_be_applied_is_applied_once() {
         let mut applied: Vec<String> = objects(&repo, agent).values().map(path).collect();
         applied.sort();
         // Which applies nothing that anybody needs.
-        let is_after_services = applied
-            .first()
-            .is_some_and(|path| path == "overlays/agents/flux/services");
+        let is_after_services =
+            applied.first().is_some_and(|path| path == "overlays/agents/flux/services");
         assert_eq!(is_after_services, agent == "flux");
         assert!(
             !is_after_services || repo.exists("overlays/agents/flux/services/kustomization.yaml")
@@ -93,10 +83,7 @@ fn everything_that_is_to_be_applied_is_applied_once() {
             ]
         );
         for directory in applied {
-            assert!(
-                repo.exists(&format!("{directory}/kustomization.yaml")),
-                "{directory}"
-            );
+            assert!(repo.exists(&format!("{directory}/kustomization.yaml")), "{directory}");
         }
     }
 }
@@ -119,12 +106,7 @@ fn flux_applies_a_tenants_services_before_its_own_observed_hosts() {
     );
     // What depends on an object that is not there waits for ever.
     for object in objects.values() {
-        assert!(
-            depends_on(object)
-                .iter()
-                .all(|name| objects.contains_key(name)),
-            "{object:?}"
-        );
+        assert!(depends_on(object).iter().all(|name| objects.contains_key(name)), "{object:?}");
     }
 }
 
@@ -139,20 +121,10 @@ fn only_services_are_deleted_with_their_object() {
     for (name, object) in objects(&Repo::of_everything(ARGOCD), "argocd") {
         let are_services = name.starts_with("sipgen.services.");
         let policy = &object["spec"]["syncPolicy"];
-        let options: BTreeSet<String> = sequence(&policy["syncOptions"])
-            .iter()
-            .map(string)
-            .collect();
-        assert_eq!(
-            policy["automated"]["prune"],
-            Value::from(are_services),
-            "{name}"
-        );
-        assert_eq!(
-            object["metadata"].get("finalizers").is_some(),
-            are_services,
-            "{name}"
-        );
+        let options: BTreeSet<String> =
+            sequence(&policy["syncOptions"]).iter().map(string).collect();
+        assert_eq!(policy["automated"]["prune"], Value::from(are_services), "{name}");
+        assert_eq!(object["metadata"].get("finalizers").is_some(), are_services, "{name}");
         for guard in ["Prune=false", "Delete=false"] {
             assert_eq!(options.contains(guard), !are_services, "{name}: {guard}");
         }
@@ -164,15 +136,9 @@ fn only_services_are_deleted_with_their_object() {
 fn argo_cd_merges_observed_hosts_and_takes_over_nothing_that_kubectl_applied() {
     for (name, object) in objects(&Repo::of_everything(ARGOCD), "argocd") {
         let is_partial = name.starts_with("sipgen.observed.") || name == "sipgen.released";
-        let options: BTreeSet<String> = sequence(&object["spec"]["syncPolicy"]["syncOptions"])
-            .iter()
-            .map(string)
-            .collect();
-        for option in [
-            "ServerSideApply=true",
-            "Validate=false",
-            "ClientSideApplyMigration=false",
-        ] {
+        let options: BTreeSet<String> =
+            sequence(&object["spec"]["syncPolicy"]["syncOptions"]).iter().map(string).collect();
+        for option in ["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"] {
             assert_eq!(options.contains(option), is_partial, "{name}: {option}");
         }
     }
@@ -206,11 +172,7 @@ fn a_root_that_an_object_of_the_repo_applies_gets_none_of_ours() {
         let names: Vec<String> = objects(&repo, "flux").into_keys().collect();
         assert_eq!(
             names,
-            [
-                "sipgen.crds.dex",
-                "sipgen.services",
-                "sipgen.services.tenant-a.edge"
-            ],
+            ["sipgen.crds.dex", "sipgen.services", "sipgen.services.tenant-a.edge"],
             "{path}"
         );
     }
@@ -222,23 +184,13 @@ fn in_component_form_the_repo_itself_applies_its_hosts() {
 
     let names: Vec<String> = objects(&repo, "flux").into_keys().collect();
 
-    assert_eq!(
-        names,
-        [
-            "sipgen.crds.dex",
-            "sipgen.services",
-            "sipgen.services.tenant-a.edge"
-        ]
-    );
+    assert_eq!(names, ["sipgen.crds.dex", "sipgen.services", "sipgen.services.tenant-a.edge"]);
 }
 
 #[test]
 fn names_are_short_enough_for_a_label_however_long_those_of_clusters_are() {
     let repo = Repo::of_hosts(2);
-    let (namespace, name) = (
-        "n".repeat(63),
-        format!("{}.{}", "c".repeat(63), "c".repeat(63)),
-    );
+    let (namespace, name) = ("n".repeat(63), format!("{}.{}", "c".repeat(63), "c".repeat(63)));
     repo.observe("");
     repo.remove("inventory/kustomization.yaml");
     repo.remove("inventory/hosts.yaml");
@@ -267,16 +219,10 @@ fn names_are_short_enough_for_a_label_however_long_those_of_clusters_are() {
 fn objects_of_sites_with_different_names_have_different_names() {
     for (agent, settings) in [
         ("flux", "gitops: flux\nflux: {name: north}\n"),
-        (
-            "argocd",
-            "gitops: argocd\nargocd: {repoURL: x, name: north}\n",
-        ),
+        ("argocd", "gitops: argocd\nargocd: {repoURL: x, name: north}\n"),
     ] {
         let build = kustomize_build(
-            Repo::of_everything(settings)
-                .path()
-                .join("overlays/agents")
-                .join(agent),
+            Repo::of_everything(settings).path().join("overlays/agents").join(agent),
         );
         for object in documents(&build) {
             let name = string(&object["metadata"]["name"]);
@@ -292,10 +238,7 @@ fn objects_of_sites_with_different_names_have_different_names() {
 fn released_hosts_wait_for_nobody() {
     let repo = Repo::of_hosts(4);
     repo.remove("inventory/kustomization.yaml");
-    repo.write(
-        "sipgen.yaml",
-        &format!("{FLUX}inventory: {{mode: observed}}\n"),
-    );
+    repo.write("sipgen.yaml", &format!("{FLUX}inventory: {{mode: observed}}\n"));
     repo.want("tenant-a/giver", 2);
     repo.want("tenant-b/keeper", 2);
     repo.generate(&[]).expect(0);

@@ -44,27 +44,17 @@ fn nodes(names: &[&str]) -> Vec<NodeName> {
 }
 
 fn installation(masters: &[&str], workers: &[&str]) -> Installation {
-    Installation {
-        masters: nodes(masters),
-        workers: nodes(workers),
-        ..Installation::default()
-    }
+    Installation { masters: nodes(masters), workers: nodes(workers), ..Installation::default() }
 }
 
 fn package(name: &str, version: Option<&str>) -> InstalledPackage {
-    InstalledPackage {
-        name: name.to_owned(),
-        version: version.map(str::to_owned),
-    }
+    InstalledPackage { name: name.to_owned(), version: version.map(str::to_owned) }
 }
 
 /// An address for each node, in some network.
 fn addresses(installation: &Installation, network: &str) -> BTreeMap<NodeName, IpAddr> {
-    let nodes: BTreeSet<&NodeName> = installation
-        .masters
-        .iter()
-        .chain(&installation.workers)
-        .collect();
+    let nodes: BTreeSet<&NodeName> =
+        installation.masters.iter().chain(&installation.workers).collect();
     let numbered = nodes.into_iter().zip(1..);
     numbered
         .map(|(node, number)| (node.clone(), format!("{network}{number}").parse().unwrap()))
@@ -83,22 +73,13 @@ impl Mounted {
         addresses: &BTreeMap<NodeName, IpAddr>,
         format: InventoryFormat,
     ) -> Self {
-        let mounted = Self {
-            directory: tempfile::tempdir().unwrap(),
-            file: file_name(format),
-        };
+        let mounted = Self { directory: tempfile::tempdir().unwrap(), file: file_name(format) };
         let mark = mark(&"tenant-a/edge".parse().unwrap());
-        let text = InstallerInventory::new(installation, addresses)
-            .unwrap()
-            .text(format);
+        let text = InstallerInventory::new(installation, addresses).unwrap().text(format);
         fs::write(mounted.path().join(mounted.file), mark.clone() + &text).unwrap();
         fs::create_dir(mounted.path().join("group_vars")).unwrap();
         for (file, text) in variables(installation, format) {
-            fs::write(
-                mounted.path().join("group_vars").join(file),
-                mark.clone() + &text,
-            )
-            .unwrap();
+            fs::write(mounted.path().join("group_vars").join(file), mark.clone() + &text).unwrap();
         }
         mounted
     }
@@ -110,22 +91,12 @@ impl Mounted {
     /// One of ansible's programs, with this inventory and nothing of the machine's own settings.
     fn ansible(&self, program: &str) -> Command {
         let mut command = python_tool(program);
-        command
-            .arg("-i")
-            .arg(self.path().join(self.file))
-            .current_dir(self.path());
+        command.arg("-i").arg(self.path().join(self.file)).current_dir(self.path());
         let home = self.path().join("home");
-        command
-            .env_clear()
-            .env("HOME", home)
-            .env("LC_ALL", "C.UTF-8")
-            .env("ANSIBLE_NOCOLOR", "1");
+        command.env_clear().env("HOME", home).env("LC_ALL", "C.UTF-8").env("ANSIBLE_NOCOLOR", "1");
         command.env("PATH", std::env::var("PATH").unwrap_or_default());
         // For what runs on the nodes, which here are this machine.
-        command.env(
-            "ANSIBLE_PYTHON_INTERPRETER",
-            python_tool("python").get_program(),
-        );
+        command.env("ANSIBLE_PYTHON_INTERPRETER", python_tool("python").get_program());
         command
     }
 
@@ -137,13 +108,9 @@ impl Mounted {
 
 /// The members of a group, in their order.
 fn group(list: &Value, name: &str, of: &str) -> Vec<String> {
-    let members = list[name][of]
-        .as_array()
-        .unwrap_or_else(|| panic!("{name} has no {of} in {list}"));
-    members
-        .iter()
-        .map(|member| member.as_str().unwrap().to_owned())
-        .collect()
+    let members =
+        list[name][of].as_array().unwrap_or_else(|| panic!("{name} has no {of} in {list}"));
+    members.iter().map(|member| member.as_str().unwrap().to_owned()).collect()
 }
 
 /// What ansible says of the hosts of an inventory, without what the inventory itself adds.
@@ -162,10 +129,7 @@ fn ansible_reads_the_historical_inventory_as_it_was_planned_whatever_the_names()
         let expected: BTreeMap<String, Value> = addresses
             .iter()
             .map(|(node, address)| {
-                (
-                    node.to_string(),
-                    json!({"ansible_ssh_host": address, "ansible_ssh_port": 22}),
-                )
+                (node.to_string(), json!({"ansible_ssh_host": address, "ansible_ssh_port": 22}))
             })
             .collect();
         assert_eq!(hostvars(&list), expected);
@@ -179,10 +143,7 @@ fn ansible_reads_the_historical_inventory_as_it_was_planned_whatever_the_names()
         ] {
             assert_eq!(group(&list, name, "hosts"), nodes, "{name}");
         }
-        assert_eq!(
-            group(&list, "k8s-cluster", "children"),
-            ["kube-node", "kube-master"]
-        );
+        assert_eq!(group(&list, "k8s-cluster", "children"), ["kube-node", "kube-master"]);
     }
 }
 
@@ -209,28 +170,19 @@ fn ansible_reads_the_inventory_of_kubespray_as_it_was_planned_whatever_the_names
             .map(|(node, address)| (node.to_string(), variables(address)))
             .collect();
         assert_eq!(hostvars(&list), expected);
-        for (name, nodes) in [
-            ("kube_control_plane", &ODD[..4]),
-            ("kube_node", &ODD[2..]),
-            ("etcd", &ODD[..4]),
-        ] {
+        for (name, nodes) in
+            [("kube_control_plane", &ODD[..4]), ("kube_node", &ODD[2..]), ("etcd", &ODD[..4])]
+        {
             assert_eq!(group(&list, name, "hosts"), nodes, "{name}");
         }
-        assert_eq!(
-            group(&list, "k8s_cluster", "children"),
-            ["kube_control_plane", "kube_node"]
-        );
+        assert_eq!(group(&list, "k8s_cluster", "children"), ["kube_control_plane", "kube_node"]);
     }
 }
 
 #[test]
 fn ansible_has_nothing_to_warn_of_in_the_inventory_of_kubespray() {
     let plain = installation(&["master-1"], &["worker-1"]);
-    let mounted = Mounted::new(
-        &plain,
-        &addresses(&plain, "192.0.2."),
-        InventoryFormat::Yaml,
-    );
+    let mounted = Mounted::new(&plain, &addresses(&plain, "192.0.2."), InventoryFormat::Yaml);
 
     let output = crate::support::run_tool(mounted.ansible("ansible-inventory").arg("--list"));
 
@@ -255,10 +207,7 @@ fn odd_packages() -> Vec<InstalledPackage> {
         package("linux-image-amd64", Some("6.1.90-1+deb12u1")),
         package("with blanks", Some(" 1 : 2 ~ 3 ")),
         package("it's \"quoted\"", Some("'1'")),
-        package(
-            "{{ 1 + 1 }}",
-            Some("{{ lookup('pipe', 'touch templated') }}"),
-        ),
+        package("{{ 1 + 1 }}", Some("{{ lookup('pipe', 'touch templated') }}")),
         package("{% if true %}x{% endif %}", Some("{# nothing #}")),
         package("a # no comment", Some("1e3")),
         package("no", Some("1.10")),
@@ -277,26 +226,13 @@ fn asked_of_apt(mounted: &Mounted) -> BTreeMap<String, Vec<String>> {
     // What apt would be told is written down instead.
     let written = "ansible.builtin.copy:\n        content: \"{{ packages | to_json }}\"\n        \
                    dest: \"{{ inventory_dir }}/asked.{{ inventory_hostname }}\"\n";
-    let play = documented
-        .replace(asked, written)
-        .replace("become: true", "connection: local");
+    let play = documented.replace(asked, written).replace("become: true", "connection: local");
     fs::write(mounted.path().join("play.yml"), play).unwrap();
     succeed(mounted.ansible("ansible-playbook").arg("play.yml"));
-    let files = fs::read_dir(mounted.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+    let files = fs::read_dir(mounted.path()).unwrap().map(|entry| entry.unwrap().path());
     let asked = files.filter_map(|path| {
-        let node = path
-            .file_name()
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .strip_prefix("asked.")?
-            .to_owned();
-        Some((
-            node,
-            serde_json::from_slice(&fs::read(&path).unwrap()).unwrap(),
-        ))
+        let node = path.file_name().unwrap().to_str().unwrap().strip_prefix("asked.")?.to_owned();
+        Some((node, serde_json::from_slice(&fs::read(&path).unwrap()).unwrap()))
     });
     asked.collect()
 }
@@ -329,16 +265,8 @@ fn one_play_installs_each_nodes_packages_to_the_letter_and_runs_nothing_that_sta
 
         let asked = asked_of_apt(&mounted);
 
-        let expected = [
-            ("m", apt_names(&odd_packages())),
-            ("w", vec!["jq".to_owned()]),
-        ];
-        assert_eq!(
-            asked,
-            expected
-                .map(|(node, names)| (node.to_owned(), names))
-                .into()
-        );
+        let expected = [("m", apt_names(&odd_packages())), ("w", vec!["jq".to_owned()])];
+        assert_eq!(asked, expected.map(|(node, names)| (node.to_owned(), names)).into());
         assert!(!mounted.path().join("templated").exists());
     }
 }
@@ -367,12 +295,7 @@ fn a_cluster_without_packages_has_no_variables() {
     for format in FORMATS {
         let mounted = Mounted::new(&plain, &addresses(&plain, "192.0.2."), format);
 
-        assert_eq!(
-            fs::read_dir(mounted.path().join("group_vars"))
-                .unwrap()
-                .count(),
-            0
-        );
+        assert_eq!(fs::read_dir(mounted.path().join("group_vars")).unwrap().count(), 0);
         assert!(asked_of_apt(&mounted).values().all(Vec::is_empty));
     }
 }

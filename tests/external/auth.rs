@@ -11,12 +11,7 @@ use crate::support::{documents, kustomize_build};
 
 /// What a KubeadmControlPlane becomes in an overlay with the component of the quickstart's cluster.
 fn with_component(version: &str, api_server: &str) -> Vec<Value> {
-    with_component_of(
-        "quickstart",
-        "tenant-a/edge/auth/kubeadm",
-        version,
-        api_server,
-    )
+    with_component_of("quickstart", "tenant-a/edge/auth/kubeadm", version, api_server)
 }
 
 /// The same with another component.
@@ -38,10 +33,7 @@ fn with_component_of(
     let lists = format!(
         "resources:\n  - kubeadm-control-plane.yaml\ncomponents:\n  - ../overlays/clusters/{component}\n"
     );
-    repo.write(
-        "tenant/kustomization.yaml",
-        &kustomization("Kustomization", None, &lists),
-    );
+    repo.write("tenant/kustomization.yaml", &kustomization("Kustomization", None, &lists));
     documents(&kustomize_build(repo.path().join("tenant")))
 }
 
@@ -56,24 +48,18 @@ const OIDC: [(&str, &str); 5] = [
 /// The arguments, with the one that the KubeadmControlPlane had before.
 fn expected_arguments() -> BTreeMap<String, String> {
     let all = OIDC.into_iter().chain([("audit-log-maxage", "30")]);
-    all.map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect()
+    all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 #[test]
 fn a_v1beta1_control_plane_gets_the_oidc_arguments_beside_its_own() {
-    let built = with_component(
-        "v1beta1",
-        "        extraArgs:\n          audit-log-maxage: \"30\"\n",
-    );
+    let built =
+        with_component("v1beta1", "        extraArgs:\n          audit-log-maxage: \"30\"\n");
 
     let arguments =
         &built[0]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"]["apiServer"]["extraArgs"];
-    let arguments = arguments
-        .as_mapping()
-        .unwrap()
-        .iter()
-        .map(|(name, value)| (string(name), string(value)));
+    let arguments =
+        arguments.as_mapping().unwrap().iter().map(|(name, value)| (string(name), string(value)));
     assert_eq!(arguments.collect::<BTreeMap<_, _>>(), expected_arguments());
 }
 
@@ -97,9 +83,8 @@ fn a_control_plane_without_arguments_gets_them_too() {
 
         let arguments = &built[0]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"]["apiServer"]
             ["extraArgs"];
-        let number = arguments
-            .as_mapping()
-            .map_or(sequence(arguments).len(), |arguments| arguments.len());
+        let number =
+            arguments.as_mapping().map_or(sequence(arguments).len(), |arguments| arguments.len());
         assert_eq!(number, OIDC.len(), "{version}: {arguments:?}");
     }
 }
@@ -111,11 +96,7 @@ fn a_control_plane_gets_the_ca_of_dex_from_its_secret_beside_its_own_files() {
 
         let files = sequence(&built[0]["spec"]["kubeadmConfigSpec"]["files"]);
         let paths: Vec<String> = files.iter().map(|file| string(&file["path"])).collect();
-        assert_eq!(
-            paths,
-            ["/etc/motd", "/etc/kubernetes/pki/oidc-ca.crt"],
-            "{version}"
-        );
+        assert_eq!(paths, ["/etc/motd", "/etc/kubernetes/pki/oidc-ca.crt"], "{version}");
         let secret = &files[1]["contentFrom"]["secret"];
         assert_eq!(
             (string(&secret["name"]), string(&secret["key"])),
@@ -174,20 +155,12 @@ fn a_control_plane_completes_the_structured_configuration_after_its_own_commands
         );
 
         let spec = &built[0]["spec"]["kubeadmConfigSpec"];
-        let commands: Vec<String> = sequence(&spec["preKubeadmCommands"])
-            .iter()
-            .map(string)
-            .collect();
+        let commands: Vec<String> =
+            sequence(&spec["preKubeadmCommands"]).iter().map(string).collect();
         let script = "/etc/kubernetes/oidc/write-authentication-configuration";
-        assert_eq!(
-            commands,
-            ["hostname".to_owned(), format!("sh {script}")],
-            "{version}"
-        );
-        let paths: Vec<String> = sequence(&spec["files"])
-            .iter()
-            .map(|file| string(&file["path"]))
-            .collect();
+        assert_eq!(commands, ["hostname".to_owned(), format!("sh {script}")], "{version}");
+        let paths: Vec<String> =
+            sequence(&spec["files"]).iter().map(|file| string(&file["path"])).collect();
         let expected = [
             "/etc/motd",
             "/etc/kubernetes/oidc/authentication-configuration.yaml",
@@ -211,10 +184,7 @@ fn a_certificate_that_every_machine_trusts_needs_no_authority_on_them() {
         );
 
         let text = yaml_serde::to_string(&built[0]).unwrap();
-        assert!(
-            !text.contains("ca.crt") && !text.contains("oidc-ca-file"),
-            "{text}"
-        );
+        assert!(!text.contains("ca.crt") && !text.contains("oidc-ca-file"), "{text}");
         assert!(text.contains("https://dex.tenant-c.example.com"), "{text}");
     }
 }
@@ -225,10 +195,7 @@ fn a_certificate_that_every_machine_trusts_needs_no_authority_on_them() {
 fn deployment(cluster: &str) -> Value {
     let repo = &GENERATED["auth"];
     object(
-        &kustomize_build(
-            repo.path()
-                .join(format!("overlays/clusters/{cluster}/auth")),
-        ),
+        &kustomize_build(repo.path().join(format!("overlays/clusters/{cluster}/auth"))),
         "Deployment",
     )
 }
@@ -238,14 +205,9 @@ fn a_pod_has_the_secrets_that_it_is_given() {
     let spec = &deployment("tenant-a/edge")["spec"]["template"]["spec"];
 
     let container = &spec["containers"][0];
-    assert_eq!(
-        string(&container["envFrom"][0]["secretRef"]["name"]),
-        "edge-dex"
-    );
-    let tls = sequence(&spec["volumes"])
-        .iter()
-        .find(|volume| string(&volume["name"]) == "tls")
-        .unwrap();
+    assert_eq!(string(&container["envFrom"][0]["secretRef"]["name"]), "edge-dex");
+    let tls =
+        sequence(&spec["volumes"]).iter().find(|volume| string(&volume["name"]) == "tls").unwrap();
     assert_eq!(string(&tls["secret"]["secretName"]), "edge-dex-tls");
 }
 
@@ -253,9 +215,7 @@ fn a_pod_has_the_secrets_that_it_is_given() {
 fn one_pod_has_no_disruption_budget_and_two_have_one() {
     for (cluster, replicas, budgets) in [("tenant-b/core", 1, 0), ("tenant-a/edge", 2, 1)] {
         let build = kustomize_build(
-            GENERATED["auth"]
-                .path()
-                .join(format!("overlays/clusters/{cluster}/auth")),
+            GENERATED["auth"].path().join(format!("overlays/clusters/{cluster}/auth")),
         );
 
         assert_eq!(
@@ -264,22 +224,14 @@ fn one_pod_has_no_disruption_budget_and_two_have_one() {
             "{cluster}"
         );
         let is_budget = |object: &&Value| string(&object["kind"]) == "PodDisruptionBudget";
-        assert_eq!(
-            documents(&build).iter().filter(is_budget).count(),
-            budgets,
-            "{cluster}"
-        );
+        assert_eq!(documents(&build).iter().filter(is_budget).count(), budgets, "{cluster}");
     }
 }
 
 #[test]
 fn a_certificate_is_asked_of_the_issuer_that_was_named() {
     let build = |cluster: &str| {
-        kustomize_build(
-            GENERATED["auth"]
-                .path()
-                .join(format!("overlays/clusters/{cluster}/auth")),
-        )
+        kustomize_build(GENERATED["auth"].path().join(format!("overlays/clusters/{cluster}/auth")))
     };
 
     let web = &object(&build("tenant-c/web"), "Certificate")["spec"];
@@ -287,10 +239,8 @@ fn a_certificate_is_asked_of_the_issuer_that_was_named() {
     assert_eq!(string(&web["issuerRef"]["kind"]), "ClusterIssuer");
     assert_eq!(string(&web["issuerRef"]["name"]), "letsencrypt");
     assert_eq!(string(&web["dnsNames"][0]), "dex.tenant-c.example.com");
-    let kinds: Vec<String> = documents(&build("tenant-a/edge"))
-        .iter()
-        .map(|object| string(&object["kind"]))
-        .collect();
+    let kinds: Vec<String> =
+        documents(&build("tenant-a/edge")).iter().map(|object| string(&object["kind"])).collect();
     assert!(
         !kinds.contains(&"Certificate".to_owned()) && !kinds.contains(&"Issuer".to_owned()),
         "{kinds:?}"

@@ -15,34 +15,22 @@ const CLUSTER: &str = "tenants/edge.yaml";
 
 /// The objects of a kind that kustomize builds from the services of the fixture's cluster.
 fn built(repo: &Repo, kind: &str) -> Vec<Value> {
-    let objects = documents(&kustomize_build(
-        repo.path().join("overlays/clusters/tenant-a/edge"),
-    ));
-    objects
-        .into_iter()
-        .filter(|object| object["kind"].as_str() == Some(kind))
-        .collect()
+    let objects = documents(&kustomize_build(repo.path().join("overlays/clusters/tenant-a/edge")));
+    objects.into_iter().filter(|object| object["kind"].as_str() == Some(kind)).collect()
 }
 
 /// The Secrets that a jump host reads credentials from, by the host, all of which its Role allows.
 fn readable(repo: &Repo) -> BTreeMap<String, String> {
     let is_list = |map: &&Value| map["metadata"]["name"] == "jumphost-edge.hosts";
     let list = built(repo, "ConfigMap").iter().find(is_list).unwrap()["data"]["hosts"].clone();
-    let lines = list
-        .as_str()
-        .unwrap()
-        .lines()
-        .filter(|line| !line.starts_with('#'));
+    let lines = list.as_str().unwrap().lines().filter(|line| !line.starts_with('#'));
     let hosts = lines.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
-    let by_host: BTreeMap<_, _> = hosts
-        .map(|host| (text(&host["name"]), text(&host["secret"])))
-        .collect();
+    let by_host: BTreeMap<_, _> =
+        hosts.map(|host| (text(&host["name"]), text(&host["secret"]))).collect();
     let role = built(repo, "Role").remove(0);
-    let allowed: BTreeSet<String> = sequence(&role["rules"][0]["resourceNames"])
-        .iter()
-        .map(string)
-        .collect();
+    let allowed: BTreeSet<String> =
+        sequence(&role["rules"][0]["resourceNames"]).iter().map(string).collect();
     assert_eq!(allowed, by_host.values().cloned().collect());
     by_host
 }
@@ -53,10 +41,8 @@ fn each_secret_of_another_namespace_is_copied_once_from_the_store_that_reads_its
 
     let copies = built(&repo, "ExternalSecret").into_iter().map(|copy| {
         let spec = &copy["spec"];
-        let keys: BTreeSet<String> = sequence(&spec["data"])
-            .iter()
-            .map(|item| string(&item["remoteRef"]["key"]))
-            .collect();
+        let keys: BTreeSet<String> =
+            sequence(&spec["data"]).iter().map(|item| string(&item["remoteRef"]["key"])).collect();
         let store = format!(
             "{} {}",
             string(&spec["secretStoreRef"]["kind"]),
@@ -68,10 +54,8 @@ fn each_secret_of_another_namespace_is_copied_once_from_the_store_that_reads_its
             keys.into_iter().collect::<Vec<_>>().join(" "),
         )
     });
-    let expected = [
-        ("ClusterSecretStore bmc-east", "bmc-of-rack-1"),
-        ("SecretStore bmc-west", "w1.bmc"),
-    ];
+    let expected =
+        [("ClusterSecretStore bmc-east", "bmc-of-rack-1"), ("SecretStore bmc-west", "w1.bmc")];
     let expected =
         expected.map(|(store, key)| ("tenant-a".to_owned(), store.to_owned(), key.to_owned()));
     assert_eq!(copies.collect::<Vec<_>>(), expected);
@@ -82,12 +66,9 @@ fn a_copy_has_the_keys_that_the_jump_host_reads() {
     let repo = Repo::generated("external-secrets");
 
     for copy in built(&repo, "ExternalSecret") {
-        let pairs = sequence(&copy["spec"]["data"]).iter().map(|item| {
-            (
-                string(&item["secretKey"]),
-                string(&item["remoteRef"]["property"]),
-            )
-        });
+        let pairs = sequence(&copy["spec"]["data"])
+            .iter()
+            .map(|item| (string(&item["secretKey"]), string(&item["remoteRef"]["property"])));
         let expected = ["username", "password"].map(|key| (key.to_owned(), key.to_owned()));
         assert_eq!(pairs.collect::<Vec<_>>(), expected);
     }
@@ -105,36 +86,22 @@ fn the_jump_host_reads_the_copies_and_the_secrets_of_its_own_namespace() {
 
     assert_eq!(readable["own-1"], "own-1-bmc");
     assert_eq!(readable["metal-east.e1"], readable["metal-east.e2"]);
-    let of_others = readable
-        .iter()
-        .filter(|(host, _)| host.starts_with("metal-"));
-    assert_eq!(
-        of_others
-            .map(|(_, secret)| secret.clone())
-            .collect::<BTreeSet<_>>(),
-        targets
-    );
+    let of_others = readable.iter().filter(|(host, _)| host.starts_with("metal-"));
+    assert_eq!(of_others.map(|(_, secret)| secret.clone()).collect::<BTreeSet<_>>(), targets);
 }
 
 #[test]
 fn two_jump_hosts_of_a_cluster_have_copies_of_their_own() {
     let repo = Repo::of_fixture("external-secrets");
-    let entry = repo
-        .read(CLUSTER)
-        .split_once("    jumpHost:\n")
-        .unwrap()
-        .1
-        .to_owned();
+    let entry = repo.read(CLUSTER).split_once("    jumpHost:\n").unwrap().1.to_owned();
     let second = entry.replace("nodePort: 30022", "nodePort: 30023");
     repo.write(CLUSTER, &(repo.read(CLUSTER) + &second));
     repo.generate(&[]).expect(0);
 
     let copies = built(&repo, "ExternalSecret");
 
-    let names: BTreeSet<String> = copies
-        .iter()
-        .map(|copy| string(&copy["metadata"]["name"]))
-        .collect();
+    let names: BTreeSet<String> =
+        copies.iter().map(|copy| string(&copy["metadata"]["name"])).collect();
     assert_eq!((copies.len(), names.len()), (4, 4));
 }
 
@@ -151,11 +118,7 @@ fn without_hosts_of_other_namespaces_nothing_is_copied() {
 #[test]
 fn a_namespace_that_no_store_reads() {
     let repo = Repo::generated("external-secrets");
-    repo.replace(
-        SETTINGS,
-        "    metal-west: {kind: SecretStore, name: bmc-west}\n",
-        "",
-    );
+    repo.replace(SETTINGS, "    metal-west: {kind: SecretStore, name: bmc-west}\n", "");
 
     assert_says(
         &repo.refused(),
@@ -176,21 +139,14 @@ fn a_store_for_what_is_no_namespace() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "`metal.west` has a dot, which a namespace must not have",
-            "--> sipgen.yaml:6:5",
-        ],
+        &["`metal.west` has a dot, which a namespace must not have", "--> sipgen.yaml:6:5"],
     );
 }
 
 #[test]
 fn two_hosts_that_a_jump_host_would_call_by_one_name() {
     let repo = Repo::of_fixture("external-secrets");
-    repo.replace(
-        "hosts/own.yaml",
-        "  name: own-1\n",
-        "  name: metal-east.e1\n",
-    );
+    repo.replace("hosts/own.yaml", "  name: own-1\n", "  name: metal-east.e1\n");
 
     assert_says(
         &repo.refused(),
@@ -205,11 +161,7 @@ fn two_hosts_that_a_jump_host_would_call_by_one_name() {
 #[test]
 fn a_secret_whose_name_is_none() {
     let repo = Repo::of_fixture("external-secrets");
-    repo.replace(
-        "hosts/own.yaml",
-        "credentialsName: own-1-bmc",
-        "credentialsName: Own_1",
-    );
+    repo.replace("hosts/own.yaml", "credentialsName: own-1-bmc", "credentialsName: Own_1");
 
     let run = repo.generate(&[]).expect(0);
 
@@ -249,10 +201,7 @@ impl Account {
     fn new(repo: &Repo) -> Self {
         let server = ApiServer::shared();
         server.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: depot}\n");
-        let account = Self {
-            server,
-            directory: tempfile::tempdir().unwrap(),
-        };
+        let account = Self { server, directory: tempfile::tempdir().unwrap() };
         account.apply(repo);
         let mut token = server.kubectl("admin");
         let token = succeed(token.args(["create", "token", "jumphost-edge", "--namespace=depot"]));
@@ -269,9 +218,8 @@ impl Account {
     }
 
     fn apply(&self, repo: &Repo) {
-        self.server.apply(&kustomize_build(
-            repo.path().join("overlays/clusters/depot/edge/jumphost"),
-        ));
+        self.server
+            .apply(&kustomize_build(repo.path().join("overlays/clusters/depot/edge/jumphost")));
     }
 
     /// What it gets for hosts with these Secrets, by the Secret.
@@ -279,19 +227,10 @@ impl Account {
         let line = |name: &&str| {
             format!("{{\"name\": {name:?}, \"address\": \"192.0.2.1\", \"secret\": {name:?}}}\n")
         };
-        fs::write(
-            self.path("list"),
-            secrets.iter().map(line).collect::<String>(),
-        )
-        .unwrap();
+        fs::write(self.path("list"), secrets.iter().map(line).collect::<String>()).unwrap();
         let kubeconfig = fs::read_to_string(self.server.kubeconfig("admin")).unwrap();
-        let port = kubeconfig
-            .split_once("https://127.0.0.1:")
-            .unwrap()
-            .1
-            .split('\'')
-            .next()
-            .unwrap();
+        let port =
+            kubeconfig.split_once("https://127.0.0.1:").unwrap().1.split('\'').next().unwrap();
         let mut refresh = tool("python3");
         refresh
             .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/jumphost/shared/refresh"))
@@ -329,12 +268,7 @@ fn a_real_api_server_gives_a_jump_host_the_secrets_of_its_hosts_and_no_other() {
         "credentialsName: depot-bmc",
         "credentialsName: one-bmc",
     );
-    repo.replace_behind(
-        "hosts/hosts.yaml",
-        "name: depot-1\n",
-        "pool: edge",
-        "pool: spare",
-    );
+    repo.replace_behind("hosts/hosts.yaml", "name: depot-1\n", "pool: edge", "pool: spare");
     repo.replace("clusters/edge.yaml", "active: 4", "active: 3");
     repo.generate(&[]).expect(0);
     let account = Account::new(&repo);
@@ -349,12 +283,7 @@ fn a_real_api_server_gives_a_jump_host_the_secrets_of_its_hosts_and_no_other() {
         |name: &str| serde_json::json!({"username": "admin", "password": format!("of-{name}")});
 
     let before = account.credentials(&["depot-bmc", "one-bmc", "edge-node-ssh"]);
-    repo.replace_behind(
-        "hosts/hosts.yaml",
-        "name: depot-1\n",
-        "pool: spare",
-        "pool: edge",
-    );
+    repo.replace_behind("hosts/hosts.yaml", "name: depot-1\n", "pool: spare", "pool: edge");
     repo.replace("clusters/edge.yaml", "active: 3", "active: 4");
     repo.generate(&[]).expect(0);
     account.apply(&repo);
@@ -380,10 +309,6 @@ fn a_real_api_server_gives_a_jump_host_the_secrets_of_its_hosts_and_no_other() {
             "--namespace=depot",
             "--as=system:serviceaccount:depot:jumphost-edge",
         ]);
-        assert_eq!(
-            run_tool(can_i.args(what.split(' '))).status.code(),
-            Some(1),
-            "{what}"
-        );
+        assert_eq!(run_tool(can_i.args(what.split(' '))).status.code(), Some(1), "{what}");
     }
 }

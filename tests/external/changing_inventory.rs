@@ -9,10 +9,7 @@ fn a_host_that_has_left_the_inventory_is_replaced() {
     repo.want("tenant/one", 2);
     repo.generate(&[]).expect(0);
 
-    repo.write(
-        "inventory/hosts.yaml",
-        &(host("host-2", "") + &host("host-3", "")),
-    );
+    repo.write("inventory/hosts.yaml", &(host("host-2", "") + &host("host-3", "")));
     let run = repo.generate(&[]).expect(0);
 
     insta::assert_snapshot!(run.stderr, @r#"
@@ -30,10 +27,7 @@ fn a_host_that_has_left_the_inventory_is_replaced() {
     1 host added from another namespace: Cluster API claims it only for Machines in that namespace
     1 file written: 0 created, 1 changed, 0 deleted
     "#);
-    assert_eq!(
-        repo.hosts_of("tenant", "one"),
-        ["Worker metal/host-2", "Worker metal/host-3"]
-    );
+    assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-2", "Worker metal/host-3"]);
     crate::support::kustomize_build(repo.path().join(PATCHES));
 }
 
@@ -48,15 +42,8 @@ fn a_host_that_becomes_declared_is_patched_and_no_longer_applied_in_part() {
     repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
     repo.generate(&[]).expect(0);
 
-    assert!(is_labelled(&built_host(
-        repo.path().join(PATCHES),
-        "host-2"
-    )));
-    assert!(
-        !repo
-            .read("overlays/hosts/observed/vino.one/hosts.yaml")
-            .contains("host-2")
-    );
+    assert!(is_labelled(&built_host(repo.path().join(PATCHES), "host-2")));
+    assert!(!repo.read("overlays/hosts/observed/vino.one/hosts.yaml").contains("host-2"));
     assert!(!repo.exists("overlays/hosts/observed/released"));
 }
 
@@ -67,19 +54,13 @@ fn a_host_that_is_no_longer_declared_is_not_released_by_a_deleted_cluster() {
     repo.want_no_more("tenant/one");
     for arguments in [&["--allow-empty"][..], &["--allow-empty", "--keep-going"]] {
         let run = repo.generate(arguments).expect(1);
-        assert_says(
-            &run.stderr,
-            &["host metal/host-1 of tenant/one was declared by this repo"],
-        );
+        assert_says(&run.stderr, &["host metal/host-1 of tenant/one was declared by this repo"]);
     }
     assert!(!repo.exists("overlays/hosts/observed"));
 
     repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
     repo.generate(&["--allow-empty"]).expect(0);
-    assert!(!is_labelled(&built_host(
-        repo.path().join(PATCHES),
-        "host-1"
-    )));
+    assert!(!is_labelled(&built_host(repo.path().join(PATCHES), "host-1")));
 }
 
 #[test]
@@ -87,14 +68,8 @@ fn a_declared_host_stays_with_the_cluster_that_its_live_labels_name() {
     let repo = Repo::generated("declared-and-snapshot");
 
     let host = built_host(repo.path().join(PATCHES), "bay3-left");
-    assert_eq!(
-        host["metadata"]["labels"]["sip.airshipit.org/cluster-name"],
-        "lab"
-    );
-    assert_eq!(
-        host["metadata"]["labels"]["sip.airshipit.org/node-type"],
-        "ControlPlane"
-    );
+    assert_eq!(host["metadata"]["labels"]["sip.airshipit.org/cluster-name"], "lab");
+    assert_eq!(host["metadata"]["labels"]["sip.airshipit.org/node-type"], "ControlPlane");
 }
 
 #[test]
@@ -140,18 +115,13 @@ fn secrets_that_leave_with_an_assigned_host_are_guarded_before() {
                     .get("argocd.argoproj.io/sync-options")
                     .is_some_and(|options| options == "Prune=false,Delete=false")
         });
-        guarded
-            .map(|secret| secret["metadata"]["name"].as_str().unwrap().to_owned())
-            .collect()
+        guarded.map(|secret| secret["metadata"]["name"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(guarded(), ["host-1-net", "host-1.bmc"]);
 
     // Agents look at the live object, so the guard counts although the Secret is in no build any more.
     repo.write("inventory/hosts.yaml", &with_secrets("host-2"));
-    assert_says(
-        &repo.generate(&[]).expect(0).stderr,
-        &["its Secrets that left the same build"],
-    );
+    assert_says(&repo.generate(&[]).expect(0).stderr, &["its Secrets that left the same build"]);
     assert_eq!(guarded(), ["host-2-net", "host-2.bmc"]);
 
     // Nobody has the host: its Secrets may go with it.

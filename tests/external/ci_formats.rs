@@ -15,11 +15,7 @@ fn sarif_results(stdout: &str) -> Vec<Value> {
     let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/schemas/sarif.json");
     let mut validator = python_tool("check-jsonschema");
     let output = run_tool(validator.arg("--schemafile").arg(schema).arg(file.path()));
-    assert!(
-        output.status.success(),
-        "{}\n{stdout}",
-        text(&output.stdout)
-    );
+    assert!(output.status.success(), "{}\n{stdout}", text(&output.stdout));
     let log: Value = serde_json::from_str(stdout).unwrap();
     log["runs"][0]["results"].as_array().unwrap().clone()
 }
@@ -31,12 +27,7 @@ mod sarif {
     fn it_is_valid_whatever_is_found() {
         let fine = Repo::generated("quickstart");
         assert_eq!(
-            sarif_results(
-                &fine
-                    .generate(&["--check", "--format", "sarif"])
-                    .expect(0)
-                    .stdout
-            ),
+            sarif_results(&fine.generate(&["--check", "--format", "sarif"]).expect(0).stdout),
             Vec::<Value>::new()
         );
 
@@ -50,21 +41,11 @@ mod sarif {
                 .stdout,
         );
         let errors = sarif_results(
-            &with_impossible_clusters(2)
-                .generate(&["--format", "sarif"])
-                .expect(1)
-                .stdout,
+            &with_impossible_clusters(2).generate(&["--format", "sarif"]).expect(1).stdout,
         );
 
-        for (results, rule) in [
-            (warnings, "SIP0006"),
-            (stale, "SIP0009"),
-            (errors, "SIP0501"),
-        ] {
-            assert!(
-                results.iter().any(|result| result["ruleId"] == rule),
-                "{rule}: {results:#?}"
-            );
+        for (results, rule) in [(warnings, "SIP0006"), (stale, "SIP0009"), (errors, "SIP0501")] {
+            assert!(results.iter().any(|result| result["ruleId"] == rule), "{rule}: {results:#?}");
         }
     }
 
@@ -72,25 +53,16 @@ mod sarif {
     fn a_result_has_its_place_and_those_of_its_story() {
         let repo = Repo::of_hosts(1);
         repo.want("tenant/one", 1);
-        repo.write(
-            "more sites/grün.yaml",
-            &repo.read("clusters/tenant.one.yaml"),
-        );
+        repo.write("more sites/grün.yaml", &repo.read("clusters/tenant.one.yaml"));
 
         let results = sarif_results(&repo.generate(&["--format", "sarif"]).expect(1).stdout);
 
-        let twice = results.iter().find(|result| {
-            result["message"]["text"]
-                .as_str()
-                .unwrap()
-                .contains("two SIPClusters")
-        });
+        let twice = results
+            .iter()
+            .find(|result| result["message"]["text"].as_str().unwrap().contains("two SIPClusters"));
         let twice = twice.unwrap();
         let place = &twice["locations"][0]["physicalLocation"];
-        assert_eq!(
-            place["artifactLocation"]["uri"],
-            "more%20sites/gr%C3%BCn.yaml"
-        );
+        assert_eq!(place["artifactLocation"]["uri"], "more%20sites/gr%C3%BCn.yaml");
         assert_eq!(place["region"]["startLine"], 3);
         let other = &twice["relatedLocations"][0];
         assert_eq!(

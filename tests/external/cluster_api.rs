@@ -14,24 +14,13 @@ const REQUEST: &str = "edge.yaml";
 fn tenant(repo: &Repo) -> BTreeMap<String, Value> {
     let objects = documents(&kustomize_build(repo.path().join("tenant")));
     let name = |object: &Value| {
-        format!(
-            "{} {}",
-            string(&object["kind"]),
-            string(&object["metadata"]["name"])
-        )
+        format!("{} {}", string(&object["kind"]), string(&object["metadata"]["name"]))
     };
-    objects
-        .into_iter()
-        .map(|object| (name(&object), object))
-        .collect()
+    objects.into_iter().map(|object| (name(&object), object)).collect()
 }
 
 fn texts(map: &Value) -> BTreeMap<String, String> {
-    map.as_mapping()
-        .unwrap()
-        .iter()
-        .map(|(key, value)| (string(key), string(value)))
-        .collect()
+    map.as_mapping().unwrap().iter().map(|(key, value)| (string(key), string(value))).collect()
 }
 
 fn host_selector(template: &Value) -> BTreeMap<String, String> {
@@ -41,17 +30,9 @@ fn host_selector(template: &Value) -> BTreeMap<String, String> {
 /// Writes another API version of Metal3's provider into the tenant's manifests.
 fn with_provider(version: &str) -> Repo {
     let repo = Repo::of_fixture("cluster-api");
-    for file in [
-        "tenant/cluster.yaml",
-        "tenant/control-plane.yaml",
-        "tenant/workers.yaml",
-    ] {
+    for file in ["tenant/cluster.yaml", "tenant/control-plane.yaml", "tenant/workers.yaml"] {
         let group = "infrastructure.cluster.x-k8s.io";
-        repo.replace(
-            file,
-            &format!("{group}/v1beta2"),
-            &format!("{group}/{version}"),
-        );
+        repo.replace(file, &format!("{group}/v1beta2"), &format!("{group}/{version}"));
     }
     repo.generate(&[]).expect(0);
     repo
@@ -63,34 +44,20 @@ fn each_machine_template_selects_the_hosts_that_the_cluster_has_in_its_role() {
         let repo = with_provider(version);
         let built = tenant(&repo);
 
-        for (name, role) in [
-            ("edge-control-plane", "ControlPlane"),
-            ("edge-workers", "Worker"),
-        ] {
+        for (name, role) in [("edge-control-plane", "ControlPlane"), ("edge-workers", "Worker")] {
             let selector = host_selector(&built[&format!("Metal3MachineTemplate {name}")]);
-            let hosts = documents(&kustomize_build(
-                repo.path().join("overlays/hosts/declared/site"),
-            ));
-            let labels = hosts
-                .iter()
-                .filter_map(|host| host["metadata"].get("labels"))
-                .map(texts);
+            let hosts =
+                documents(&kustomize_build(repo.path().join("overlays/hosts/declared/site")));
+            let labels = hosts.iter().filter_map(|host| host["metadata"].get("labels")).map(texts);
             let selected = labels
-                .filter(|labels| {
-                    selector
-                        .iter()
-                        .all(|(key, value)| labels.get(key) == Some(value))
-                })
+                .filter(|labels| selector.iter().all(|(key, value)| labels.get(key) == Some(value)))
                 .count();
             let wanted = repo
                 .hosts_of("tenant-a", "edge")
                 .iter()
                 .filter(|host| host.starts_with(role))
                 .count();
-            assert!(
-                wanted > 0 && selected == wanted,
-                "{version} {name}: {selected} of {wanted}"
-            );
+            assert!(wanted > 0 && selected == wanted, "{version} {name}: {selected} of {wanted}");
         }
     }
 }
@@ -107,11 +74,7 @@ fn a_machine_template_keeps_the_labels_that_it_selects_by_itself() {
 #[test]
 fn a_machine_template_without_a_role_takes_no_hosts_of_other_clusters() {
     let repo = Repo::generated("cluster-api");
-    repo.replace(
-        "tenant/workers.yaml",
-        "    sip.airshipit.org/node-type: Worker\n",
-        "    a: b\n",
-    );
+    repo.replace("tenant/workers.yaml", "    sip.airshipit.org/node-type: Worker\n", "    a: b\n");
 
     let selector = host_selector(&tenant(&repo)["Metal3MachineTemplate edge-workers"]);
 
@@ -127,10 +90,7 @@ fn the_metal3_cluster_gets_the_endpoint_of_the_load_balancer_before_the_control_
 
         let endpoint = &built["Metal3Cluster edge"]["spec"]["controlPlaneEndpoint"];
         assert_eq!(
-            (
-                string(&endpoint["host"]).as_str(),
-                endpoint["port"].as_i64()
-            ),
+            (string(&endpoint["host"]).as_str(), endpoint["port"].as_i64()),
             ("192.0.2.10", Some(30443))
         );
     }
@@ -159,10 +119,7 @@ fn the_templates_of_a_cluster_class_get_hosts_endpoint_and_login() {
         );
         let endpoint = &of_cluster["spec"]["template"]["spec"]["controlPlaneEndpoint"];
         assert_eq!(
-            (
-                string(&endpoint["host"]).as_str(),
-                endpoint["port"].as_i64()
-            ),
+            (string(&endpoint["host"]).as_str(), endpoint["port"].as_i64()),
             ("192.0.2.10", Some(30443))
         );
         let control_plane = &built["KubeadmControlPlaneTemplate class"]["spec"]["template"]["spec"];
@@ -208,20 +165,10 @@ fn the_endpoints_are_a_source_for_replacements_and_are_not_applied() {
 
     let built = tenant(&repo);
 
-    let expected = [
-        ("issuer", "https://192.0.2.10:30556/dex"),
-        ("jump-host", "192.0.2.10:30022"),
-    ];
+    let expected = [("issuer", "https://192.0.2.10:30556/dex"), ("jump-host", "192.0.2.10:30022")];
     let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    assert_eq!(
-        texts(&built["ConfigMap how-to-log-in"]["data"]),
-        BTreeMap::from(expected)
-    );
-    assert!(
-        !built.contains_key("ConfigMap endpoints-edge"),
-        "{:?}",
-        built.keys()
-    );
+    assert_eq!(texts(&built["ConfigMap how-to-log-in"]["data"]), BTreeMap::from(expected));
+    assert!(!built.contains_key("ConfigMap endpoints-edge"), "{:?}", built.keys());
 }
 
 #[test]
@@ -244,23 +191,13 @@ fn the_endpoints_say_where_everything_of_the_cluster_is() {
         ("oidc-client-id", "kubernetes"),
         ("oidc-issuer-url", "https://192.0.2.10:30556/dex"),
     ];
-    assert_eq!(
-        endpoints,
-        expected
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into()
-    );
+    assert_eq!(endpoints, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
 }
 
 #[test]
 fn endpoints_over_ipv6_have_brackets_only_before_a_port() {
     let repo = Repo::of_fixture("cluster-api");
-    repo.replace_behind(
-        REQUEST,
-        "loadBalancerControlPlane:",
-        "192.0.2.10",
-        "2001:db8::10",
-    );
+    repo.replace_behind(REQUEST, "loadBalancerControlPlane:", "192.0.2.10", "2001:db8::10");
     repo.generate(&[]).expect(0);
 
     let endpoints = texts(&documents(&repo.read(ENDPOINTS))[0]["data"]);
@@ -280,12 +217,7 @@ fn a_cluster_without_services_still_has_its_host_selector() {
     );
 
     let keys: Vec<&str> = endpoints.keys().map(String::as_str).collect();
-    let all = [
-        "cluster-name",
-        "cluster-namespace",
-        "node-type-control-plane",
-        "node-type-worker",
-    ];
+    let all = ["cluster-name", "cluster-namespace", "node-type-control-plane", "node-type-worker"];
     assert_eq!(keys, all.map(|name| format!("host-selector-{name}")));
 }
 
@@ -315,15 +247,9 @@ fn machine_templates_of_cluster_api_requests_select_their_assigned_hosts_by_kust
     );
     let selectors = |repo: &Repo| -> BTreeMap<String, BTreeMap<String, String>> {
         let built = documents(&kustomize_build(repo.path().join("clusters/edge")));
-        let templates = built
-            .iter()
-            .filter(|object| object["kind"] == "Metal3MachineTemplate");
-        let selector = |template: &Value| {
-            (
-                string(&template["metadata"]["name"]),
-                host_selector(template),
-            )
-        };
+        let templates = built.iter().filter(|object| object["kind"] == "Metal3MachineTemplate");
+        let selector =
+            |template: &Value| (string(&template["metadata"]["name"]), host_selector(template));
         templates.map(selector).collect()
     };
     let of = |labels: &[(&str, &str)]| -> BTreeMap<String, String> {
@@ -336,18 +262,12 @@ fn machine_templates_of_cluster_api_requests_select_their_assigned_hosts_by_kust
     ];
     let control_plane = of(&[
         &common[..],
-        &[
-            ("example.com/size", "small"),
-            ("sip.airshipit.org/node-type", "ControlPlane"),
-        ],
+        &[("example.com/size", "small"), ("sip.airshipit.org/node-type", "ControlPlane")],
     ]
     .concat());
     let workers = of(&[
         &common[..],
-        &[
-            ("sip.airshipit.org/node-type", "Worker"),
-            ("sip.airshipit.org/node-set", "edge-md"),
-        ],
+        &[("sip.airshipit.org/node-type", "Worker"), ("sip.airshipit.org/node-set", "edge-md")],
     ]
     .concat());
     assert_eq!(
@@ -367,11 +287,7 @@ fn machine_templates_of_cluster_api_requests_select_their_assigned_hosts_by_kust
         let is_reference =
             |line: &str| line.starts_with("    ") && line.trim_start().starts_with("name: ");
         let lines = text.lines().map(|line| {
-            if is_reference(line) {
-                line.replace("name: ", "name: x-")
-            } else {
-                line.to_owned()
-            }
+            if is_reference(line) { line.replace("name: ", "name: x-") } else { line.to_owned() }
         });
         repo.write(&file, &lines.collect::<Vec<_>>().join("\n"));
     }
@@ -385,19 +301,13 @@ fn machine_templates_of_cluster_api_requests_select_their_assigned_hosts_by_kust
     assert!(!run.stderr.contains("SIP0905"), "{}", run.stderr);
     crate::support::assert_says(
         &run.stderr,
-        &[
-            "SIP0117",
-            "tenant-a/edge/cluster-api`, which is to be deleted",
-        ],
+        &["SIP0117", "tenant-a/edge/cluster-api`, which is to be deleted"],
     );
     repo.replace(kustomization, "tenant-a/edge/", "tenant-a/x-edge/");
     repo.generate(&[]).expect(0);
     let renamed = |labels: &BTreeMap<String, String>, node_set: Option<&str>| {
         let mut labels = labels.clone();
-        labels.insert(
-            "sip.airshipit.org/cluster-name".to_owned(),
-            "x-edge".to_owned(),
-        );
+        labels.insert("sip.airshipit.org/cluster-name".to_owned(), "x-edge".to_owned());
         let label = "sip.airshipit.org/node-set".to_owned();
         labels.extend(node_set.map(|name| (label, name.to_owned())));
         labels
@@ -406,10 +316,7 @@ fn machine_templates_of_cluster_api_requests_select_their_assigned_hosts_by_kust
         selectors(&repo),
         BTreeMap::from([
             ("x-edge-cp".to_owned(), renamed(&control_plane, None)),
-            (
-                "x-edge-md.v1".to_owned(),
-                renamed(&workers, Some("x-edge-md"))
-            ),
+            ("x-edge-md.v1".to_owned(), renamed(&workers, Some("x-edge-md"))),
         ])
     );
 }
@@ -433,16 +340,10 @@ fn clusters_of_one_base_select_hosts_of_their_own_by_kustomize() {
     assert!(!run.stderr.contains("SIP0905"), "{}", run.stderr);
     repo.generate(&["--check"]).expect(0);
 
-    let hosts = documents(&kustomize_build(
-        repo.path().join("overlays/hosts/declared/hosts"),
-    ));
+    let hosts = documents(&kustomize_build(repo.path().join("overlays/hosts/declared/hosts")));
     for (directory, cluster, count) in clusters {
-        let built = documents(&kustomize_build(
-            repo.path().join("clusters").join(directory),
-        ));
-        let templates = built
-            .iter()
-            .filter(|object| object["kind"] == "Metal3MachineTemplate");
+        let built = documents(&kustomize_build(repo.path().join("clusters").join(directory)));
+        let templates = built.iter().filter(|object| object["kind"] == "Metal3MachineTemplate");
         let selectors: Vec<BTreeMap<String, String>> = templates.map(host_selector).collect();
         let selected = hosts.iter().filter(|host| {
             let labels = texts(&host["metadata"]["labels"]);
@@ -452,14 +353,9 @@ fn clusters_of_one_base_select_hosts_of_their_own_by_kustomize() {
             };
             selectors.iter().any(is_selected)
         });
-        let namespaces: Vec<String> = selected
-            .map(|host| string(&host["metadata"]["namespace"]))
-            .collect();
-        assert_eq!(
-            namespaces,
-            vec![format!("workload-{directory}"); count],
-            "{cluster}"
-        );
+        let namespaces: Vec<String> =
+            selected.map(|host| string(&host["metadata"]["namespace"])).collect();
+        assert_eq!(namespaces, vec![format!("workload-{directory}"); count], "{cluster}");
     }
 }
 
@@ -484,9 +380,7 @@ fn a_metal3_cluster_gets_the_topology_domains_of_its_control_plane_in_both_contr
             let cluster = objects.into_iter().find(is_it).unwrap();
             yaml_serde::to_string(&cluster["spec"]["failureDomains"]).unwrap()
         };
-        let hosts = documents(&kustomize_build(
-            repo.path().join("overlays/hosts/declared/hosts"),
-        ));
+        let hosts = documents(&kustomize_build(repo.path().join("overlays/hosts/declared/hosts")));
         let domains: BTreeMap<String, Option<String>> = hosts
             .iter()
             .map(|host| {
@@ -505,34 +399,19 @@ fn a_metal3_cluster_gets_the_topology_domains_of_its_control_plane_in_both_contr
             "v1beta1" => format!("{domain}:\n  controlPlane: true\n"),
             _ => format!("- controlPlane: true\n  name: {domain}\n"),
         };
-        assert_eq!(
-            built(),
-            all.iter().map(entry).collect::<String>(),
-            "{version}"
-        );
+        assert_eq!(built(), all.iter().map(entry).collect::<String>(), "{version}");
         let after = repo.generate(&["--check"]).expect(0);
         assert!(after.stderr.contains("no file changes"), "{}", after.stderr);
 
         // Failure domains of one's own stay.
-        let own = if version == "v1beta1" {
-            "{hall: {}}"
-        } else {
-            "[{name: hall}]"
-        };
+        let own = if version == "v1beta1" { "{hall: {}}" } else { "[{name: hall}]" };
         let text = repo.read(cluster);
         repo.write(
             cluster,
-            &text.replace(
-                "    port: 6443",
-                &format!("    port: 6443\n  failureDomains: {own}"),
-            ),
+            &text.replace("    port: 6443", &format!("    port: 6443\n  failureDomains: {own}")),
         );
         repo.generate(&[]).expect(0);
-        assert!(
-            built().contains("hall") && !built().contains("r1"),
-            "{}",
-            built()
-        );
+        assert!(built().contains("hall") && !built().contains("r1"), "{}", built());
         let patches = repo.read("overlays/hosts/declared/hosts/tenant-a.edge.yaml");
         assert!(!patches.contains("failure-domain"), "{patches}");
     }

@@ -30,17 +30,12 @@ mod completions {
     #[test]
     fn of_fish_offer_commands() {
         let script = script("fish");
-        let program = format!(
-            "source {}; complete --do-complete 'sipgen gen'",
-            script.path().display()
-        );
+        let program =
+            format!("source {}; complete --do-complete 'sipgen gen'", script.path().display());
 
         let output = run_tool(tool("fish").args(["--no-config", "-c", &program]));
 
-        assert_says(
-            &text(&output.stdout),
-            &["generate\tGenerate the overlays of a repo"],
-        );
+        assert_says(&text(&output.stdout), &["generate\tGenerate the overlays of a repo"]);
     }
 }
 
@@ -59,18 +54,12 @@ mod manual {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         let name = |words: &Vec<String>| {
-            [&["sipgen".to_owned()], words.as_slice()]
-                .concat()
-                .join("-")
-                + ".1"
+            [&["sipgen".to_owned()], words.as_slice()].concat().join("-") + ".1"
         };
         assert_eq!(pages, commands(&[]).iter().map(name).collect());
         for page in pages {
-            let output = run_tool(
-                tool("mandoc")
-                    .args(["-T", "lint", "-W", "error"])
-                    .arg(below.join(&page)),
-            );
+            let output =
+                run_tool(tool("mandoc").args(["-T", "lint", "-W", "error"]).arg(below.join(&page)));
             assert!(output.status.success(), "{page}: {}", text(&output.stdout));
         }
     }
@@ -83,11 +72,7 @@ mod manual {
         let examples = help.split("Examples:\n").nth(1).unwrap();
 
         let page = directory.path().join("sipgen-generate.1");
-        let output = run_tool(
-            tool("mandoc")
-                .args(["-T", "ascii", "-O", "width=120"])
-                .arg(page),
-        );
+        let output = run_tool(tool("mandoc").args(["-T", "ascii", "-O", "width=120"]).arg(page));
 
         // A reader of manuals strikes bold letters twice.
         let shown = text(&output.stdout).replace('\u{8}', "");

@@ -41,37 +41,23 @@ fn dex(arguments: &[&str], input: &str) -> Vec<Value> {
     let output = fed(tool("dex-connectors").args(arguments), input);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let lines = text(&output.stdout);
-    lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// All settings of Dex's types.
 fn settings() -> Vec<Setting> {
     let lines = dex(&["fields"], "");
-    lines
-        .into_iter()
-        .map(|line| serde_json::from_value(line).unwrap())
-        .collect()
+    lines.into_iter().map(|line| serde_json::from_value(line).unwrap()).collect()
 }
 
 /// Returns Dex's error for each connector; an empty text for a valid one.
 fn by_dex(connectors: &[Connector]) -> Vec<String> {
     let lines: String = connectors
         .iter()
-        .map(|connector| {
-            format!(
-                "{}\n",
-                json!({"type": connector.of, "config": connector.config})
-            )
-        })
+        .map(|connector| format!("{}\n", json!({"type": connector.of, "config": connector.config})))
         .collect();
     let answers = dex(&[], &lines);
-    answers
-        .iter()
-        .map(|answer| answer["error"].as_str().unwrap().to_owned())
-        .collect()
+    answers.iter().map(|answer| answer["error"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Returns sipgen's messages for each connector, each in a SIPCluster of its own.
@@ -93,11 +79,7 @@ fn by_sipgen(connectors: &[Connector]) -> Vec<Vec<String>> {
         format!("---\n{request}\n")
     });
     let directory = tempfile::tempdir().unwrap();
-    fs::write(
-        directory.path().join("clusters.yaml"),
-        documents.collect::<String>(),
-    )
-    .unwrap();
+    fs::write(directory.path().join("clusters.yaml"), documents.collect::<String>()).unwrap();
     let repo = Files::on_disk(Utf8Path::from_path(directory.path()).unwrap());
     let (_, findings) = Site::read(&repo, Settings::default()).unwrap();
     let mut said = vec![Vec::new(); connectors.len()];
@@ -114,9 +96,7 @@ fn by_sipgen(connectors: &[Connector]) -> Vec<Vec<String>> {
 fn nested(of_type: &[&Setting], path: &[String], value: Value) -> Value {
     (0..path.len()).rev().fold(value, |inner, depth| {
         let is_inner = depth + 1 < path.len();
-        let kind = of_type
-            .iter()
-            .find(|setting| setting.path() == &path[..=depth]);
+        let kind = of_type.iter().find(|setting| setting.path() == &path[..=depth]);
         let inner = match kind {
             Some(setting) if is_inner && setting.kind == "list of fields" => json!([inner]),
             _ => inner,
@@ -135,29 +115,20 @@ fn known_types(settings: &[Setting]) -> BTreeSet<String> {
     let types: BTreeSet<&str> = settings.iter().map(|setting| setting.of.as_str()).collect();
     let connectors: Vec<Connector> = types
         .iter()
-        .map(|of| Connector {
-            of: (*of).to_owned(),
-            config: json!({"noSuchSetting": "a"}),
-        })
+        .map(|of| Connector { of: (*of).to_owned(), config: json!({"noSuchSetting": "a"}) })
         .collect();
     let said = by_sipgen(&connectors);
     for (connector, said) in connectors.iter().zip(&said) {
         assert!(
-            !said
-                .iter()
-                .any(|message| message.contains("Dex has no connector of type")),
+            !said.iter().any(|message| message.contains("Dex has no connector of type")),
             "{}: {said:?}",
             connector.of
         );
     }
     let names_it = |said: &Vec<String>| {
-        said.iter()
-            .any(|message| message.contains("unknown setting `noSuchSetting`"))
+        said.iter().any(|message| message.contains("unknown setting `noSuchSetting`"))
     };
-    let known = connectors
-        .into_iter()
-        .zip(&said)
-        .filter(|(_, said)| names_it(said));
+    let known = connectors.into_iter().zip(&said).filter(|(_, said)| names_it(said));
     known.map(|(connector, _)| connector.of).collect()
 }
 
@@ -166,47 +137,30 @@ fn known_types(settings: &[Setting]) -> BTreeSet<String> {
 fn a_setting_is_known_where_dex_has_it_and_nowhere_else() {
     let settings = settings();
     let known = known_types(&settings);
-    assert!(
-        known.contains("ldap") && known.contains("oidc"),
-        "{known:?}"
-    );
-    let names: BTreeSet<&String> = settings
-        .iter()
-        .filter_map(|setting| setting.path().last())
-        .collect();
+    assert!(known.contains("ldap") && known.contains("oidc"), "{known:?}");
+    let names: BTreeSet<&String> =
+        settings.iter().filter_map(|setting| setting.path().last()).collect();
     let mut connectors = Vec::new();
     let mut tried = Vec::new();
     for of in &known {
         let of_type = of_type(&settings, of);
-        let parents = of_type
-            .iter()
-            .filter(|setting| setting.kind.ends_with("fields"));
-        let parents: Vec<&[String]> = std::iter::once(&[][..])
-            .chain(parents.map(|setting| setting.path()))
-            .collect();
-        for (parent, name) in parents
-            .iter()
-            .flat_map(|parent| names.iter().map(move |name| (*parent, *name)))
+        let parents = of_type.iter().filter(|setting| setting.kind.ends_with("fields"));
+        let parents: Vec<&[String]> =
+            std::iter::once(&[][..]).chain(parents.map(|setting| setting.path())).collect();
+        for (parent, name) in
+            parents.iter().flat_map(|parent| names.iter().map(move |name| (*parent, *name)))
         {
             let beside = of_type.iter().filter(|setting| {
-                setting
-                    .path()
-                    .split_last()
-                    .is_some_and(|(_, above)| above == parent)
+                setting.path().split_last().is_some_and(|(_, above)| above == parent)
             });
             let alike: Vec<&String> = beside.filter_map(|setting| setting.path().last()).collect();
             // Go's decoder takes a name in any case; a manifest that relies on it is better corrected.
-            if alike
-                .iter()
-                .any(|other| other.eq_ignore_ascii_case(name) && *other != name)
-            {
+            if alike.iter().any(|other| other.eq_ignore_ascii_case(name) && *other != name) {
                 continue;
             }
             let path: Vec<String> = parent.iter().chain([name]).cloned().collect();
-            connectors.push(Connector {
-                of: of.clone(),
-                config: nested(&of_type, &path, Value::Null),
-            });
+            connectors
+                .push(Connector { of: of.clone(), config: nested(&of_type, &path, Value::Null) });
             tried.push(path);
         }
     }
@@ -236,20 +190,11 @@ fn a_setting_is_known_where_dex_has_it_and_nowhere_else() {
 fn the_rules_name_the_version_of_dex_that_they_are_compared_with() {
     let rules = include_str!("../../src/request/sipcluster/auth/connectors.yaml");
     let module = include_str!("../tools/go/go.mod");
-    let version = rules
-        .split("in its source, ")
-        .nth(1)
-        .and_then(|rest| rest.split(')').next());
+    let version = rules.split("in its source, ").nth(1).and_then(|rest| rest.split(')').next());
 
-    let compared = module
-        .split("without saying so in its path: this is ")
-        .nth(1)
-        .unwrap();
+    let compared = module.split("without saying so in its path: this is ").nth(1).unwrap();
 
-    assert!(
-        compared.starts_with(&format!("{}.", version.unwrap())),
-        "{version:?}"
-    );
+    assert!(compared.starts_with(&format!("{}.", version.unwrap())), "{version:?}");
 }
 
 /// Every setting of the known types with values of every type.
@@ -292,10 +237,7 @@ fn a_value_that_dex_cannot_read_is_refused() {
         let refused = dex.contains("cannot unmarshal") || dex.contains("illegal base64");
         let objects = sipgen.iter().any(of_type);
         if refused && !objects {
-            differing.push(format!(
-                "{} {path} {value}: {dex}, {sipgen:?}",
-                connector.of
-            ));
+            differing.push(format!("{} {path} {value}: {dex}, {sipgen:?}", connector.of));
         }
     }
     assert!(differing.is_empty(), "{differing:#?}");

@@ -10,26 +10,10 @@ use crate::support::documents;
 
 /// The kinds that sipgen renders.
 const KINDS: [(&str, &str, &str); 5] = [
-    (
-        "application-crd.yaml",
-        "argoproj.io/v1alpha1",
-        "Application",
-    ),
-    (
-        "cert-manager.io_certificates.yaml",
-        "cert-manager.io/v1",
-        "Certificate",
-    ),
-    (
-        "external-secrets.io_externalsecrets.yaml",
-        "external-secrets.io/v1",
-        "ExternalSecret",
-    ),
-    (
-        "cert-manager.io_issuers.yaml",
-        "cert-manager.io/v1",
-        "Issuer",
-    ),
+    ("application-crd.yaml", "argoproj.io/v1alpha1", "Application"),
+    ("cert-manager.io_certificates.yaml", "cert-manager.io/v1", "Certificate"),
+    ("external-secrets.io_externalsecrets.yaml", "external-secrets.io/v1", "ExternalSecret"),
+    ("cert-manager.io_issuers.yaml", "cert-manager.io/v1", "Issuer"),
     (
         "kustomize.toolkit.fluxcd.io_kustomizations.yaml",
         "kustomize.toolkit.fluxcd.io/v1",
@@ -63,17 +47,13 @@ fn reduced(schema: &Value) -> Value {
     let Value::Object(keywords) = schema else {
         return schema.clone();
     };
-    let kept = keywords
-        .iter()
-        .filter(|(keyword, _)| KEYWORDS.contains(&keyword.as_str()));
+    let kept = keywords.iter().filter(|(keyword, _)| KEYWORDS.contains(&keyword.as_str()));
     let kept = kept.map(|(keyword, value)| {
         let value = match keyword.as_str() {
             "properties" => {
                 let fields = value.as_object().unwrap().iter();
                 Value::Object(
-                    fields
-                        .map(|(name, schema)| (name.clone(), reduced(schema)))
-                        .collect(),
+                    fields.map(|(name, schema)| (name.clone(), reduced(schema))).collect(),
                 )
             }
             "items" | "additionalProperties" => reduced(value),
@@ -86,16 +66,11 @@ fn reduced(schema: &Value) -> Value {
 
 /// The schema of the spec in the definition of a kind.
 fn definition(file: &str, api_version: &str, kind: &str) -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("target/tools/crds")
-        .join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/crds").join(file);
     let text = fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{path:?}: {error}; `tests/tools/install` fetches it"));
     let (_, version) = api_version.split_once('/').unwrap();
-    let versions = documents(&text)[0]["spec"]["versions"]
-        .as_sequence()
-        .unwrap()
-        .clone();
+    let versions = documents(&text)[0]["spec"]["versions"].as_sequence().unwrap().clone();
     let version: Yaml = versions
         .into_iter()
         .find(|served| served["name"] == version)

@@ -38,16 +38,11 @@ fn the_site_is_built_without_a_warning_and_its_links_lead_somewhere() {
     let pages: BTreeMap<PathBuf, String> = WalkDir::new(&site)
         .into_iter()
         .map(|entry| entry.unwrap().into_path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "html")
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "html"))
         .map(|path| (path.clone(), fs::read_to_string(path).unwrap()))
         .collect();
-    let identifiers: BTreeMap<&PathBuf, BTreeSet<&str>> = pages
-        .iter()
-        .map(|(path, page)| (path, attributes(page, "id").collect()))
-        .collect();
+    let identifiers: BTreeMap<&PathBuf, BTreeSet<&str>> =
+        pages.iter().map(|(path, page)| (path, attributes(page, "id").collect())).collect();
     let mut broken = Vec::new();
     let mut checked = 0;
     // The page for missing pages has absolute links, which fit the site's root only.
@@ -80,9 +75,7 @@ fn shown(path: &Path, site: &Path) -> String {
 /// The values of an attribute in a page.
 fn attributes<'a>(page: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     let attribute = Regex::new(&format!(r#"\s{name}="([^"]*)""#)).unwrap();
-    let values: Vec<&str> = attribute
-        .captures_iter(page)
-        .map(|found| found.get(1).unwrap().as_str())
-        .collect();
+    let values: Vec<&str> =
+        attribute.captures_iter(page).map(|found| found.get(1).unwrap().as_str()).collect();
     values.into_iter()
 }

@@ -16,9 +16,7 @@ fn built(repo: &Repo, directory: &str) -> String {
 /// Objects by identity, each as its text.
 fn objects(build: &str) -> BTreeMap<String, String> {
     let texts = build.split("\n---\n").map(str::trim_end);
-    texts
-        .map(|text| (identity(&documents(text)[0]), text.to_owned()))
-        .collect()
+    texts.map(|text| (identity(&documents(text)[0]), text.to_owned())).collect()
 }
 
 /// An object without the labels and annotations of an assigned host, and without what is empty then.
@@ -46,20 +44,13 @@ fn without_assignment(text: &str) -> Value {
 #[track_caller]
 fn assert_only_labelled(before: &str, after: &str, hosts: &[&str]) {
     let (before, after) = (objects(before), objects(after));
-    assert_eq!(
-        before.keys().collect::<Vec<_>>(),
-        after.keys().collect::<Vec<_>>()
-    );
+    assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
     let mut labelled = Vec::new();
     for (identity, text) in &after {
         let object = &documents(text)[0];
         if is_labelled(object) {
             labelled.push(identity.strip_prefix("BareMetalHost ").unwrap());
-            assert_eq!(
-                without_assignment(text),
-                documents(&before[identity])[0],
-                "{identity}"
-            );
+            assert_eq!(without_assignment(text), documents(&before[identity])[0], "{identity}");
         } else {
             assert_eq!(text, &before[identity], "{identity}");
         }
@@ -73,10 +64,8 @@ fn add_as_said(repo: &Repo, said: &str) {
     let mut lines = help.lines();
     let file = lines.next().unwrap().trim_end_matches(':');
     let block: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
-    let block: String = block
-        .iter()
-        .map(|line| format!("{}\n", line.strip_prefix("        ").unwrap()))
-        .collect();
+    let block: String =
+        block.iter().map(|line| format!("{}\n", line.strip_prefix("        ").unwrap())).collect();
     repo.write(file, &(repo.read(file) + &block));
 }
 
@@ -108,15 +97,8 @@ fn in_a_repo_of_site_directories_each_object_applies_an_overlay_in_place_of_its_
     for site in ["east", "west"] {
         // The repo is the directory `fleet` of the source.
         let path = format!("path: ./fleet/overlays/hosts/declared/sites/{site}");
-        assert!(
-            warnings.contains(&format!("write `{path}` there")),
-            "{warnings}"
-        );
-        repo.replace(
-            &format!("flux/{site}.yaml"),
-            &format!("path: ./fleet/sites/{site}"),
-            &path,
-        );
+        assert!(warnings.contains(&format!("write `{path}` there")), "{warnings}");
+        repo.replace(&format!("flux/{site}.yaml"), &format!("path: ./fleet/sites/{site}"), &path);
     }
     let after_wiring = said(&repo);
 
@@ -146,11 +128,7 @@ fn in_an_app_of_apps_one_line_labels_the_hosts_and_changes_nothing_else() {
 
     let after = tops.map(|top| built(&repo, top));
     assert_eq!(before[0], after[0]);
-    assert_only_labelled(
-        &before[1],
-        &after[1],
-        &["tenant-a/m1", "tenant-a/m2", "tenant-a/m3"],
-    );
+    assert_only_labelled(&before[1], &after[1], &["tenant-a/m1", "tenant-a/m2", "tenant-a/m3"]);
     assert!(!after_wiring.contains("warning"), "{after_wiring}");
 }
 
@@ -193,10 +171,7 @@ fn assert_only_remembered(repo: &Repo, top: &str) {
         .filter(|object| is_labelled(object))
         .map(identity)
         .collect();
-    assert_eq!(
-        labelled,
-        ["BareMetalHost metal/r2u10", "BareMetalHost metal/r2u12"]
-    );
+    assert_eq!(labelled, ["BareMetalHost metal/r2u10", "BareMetalHost metal/r2u12"]);
 }
 
 #[test]
@@ -231,11 +206,7 @@ fn hosts_stay_when_the_form_changes_from_component_to_overlay_and_back() {
 #[test]
 fn hosts_stay_when_another_kustomization_includes_the_component() {
     let repo = wired_and_remembered();
-    repo.replace(
-        MACHINES,
-        "components:\n  - ../../overlays/hosts/declared/infrastructure\n",
-        "",
-    );
+    repo.replace(MACHINES, "components:\n  - ../../overlays/hosts/declared/infrastructure\n", "");
     repo.write(
         TOP,
         &(repo.read(TOP) + "components:\n  - ../overlays/hosts/declared/infrastructure\n"),
@@ -264,19 +235,13 @@ fn hosts_stay_when_a_namespace_below_the_component_changes_without_changing_thei
 fn a_component_serves_a_repo_whose_root_is_the_kustomization() {
     let repo = Repo::of_hosts(2);
     repo.want("tenant-a/edge", 1);
-    repo.write(
-        "kustomization.yaml",
-        "namespace: machines\nresources: [inventory]\n",
-    );
+    repo.write("kustomization.yaml", "namespace: machines\nresources: [inventory]\n");
     repo.write(SETTINGS, "hosts: {form: component}\n");
     let before = built(&repo, "");
 
     // Where a list is there already, it is the list that grows.
     let warning = said(&repo);
-    assert!(
-        warning.contains("- ../overlays/hosts/declared\n"),
-        "{warning}"
-    );
+    assert!(warning.contains("- ../overlays/hosts/declared\n"), "{warning}");
     repo.write(
         "kustomization.yaml",
         &(repo.read("kustomization.yaml") + "components: [overlays/hosts/declared]\n"),
@@ -316,11 +281,7 @@ fn a_component_finds_hosts_as_the_components_before_it_left_them() {
 #[test]
 fn a_cluster_that_is_left_as_it_is_keeps_the_form_of_its_patches() {
     let repo = wired_and_remembered();
-    repo.replace(
-        MACHINES,
-        "components:\n  - ../../overlays/hosts/declared/infrastructure\n",
-        "",
-    );
+    repo.replace(MACHINES, "components:\n  - ../../overlays/hosts/declared/infrastructure\n", "");
     repo.replace(SETTINGS, "form: component", "form: overlay");
     repo.replace("apps/base/tenant-a.yaml", "active: 1", "active: one");
 
@@ -349,9 +310,7 @@ fn at_any_level_of_any_nesting_kustomize_finds_the_hosts_of_the_component() {
             }
             if level == number {
                 let up = "../".repeat(directory.split('/').count());
-                text.push_str(&format!(
-                    "components: [{up}overlays/hosts/declared/{site}]\n"
-                ));
+                text.push_str(&format!("components: [{up}overlays/hosts/declared/{site}]\n"));
             }
             repo.write(&format!("{directory}/kustomization.yaml"), &text);
         };

@@ -8,26 +8,17 @@ use crate::support::{Repo, assert_says, kustomize_build, run_tool, text, tool};
 fn a_kustomization_as_the_message_says_makes_the_hosts_declared() {
     let repo = of_loose_hosts(&flux("./inventory", ""));
     let create = ["create", "--autodetect", "--recursive"];
-    let created = run_tool(
-        tool("kustomize")
-            .args(create)
-            .current_dir(repo.path().join("inventory")),
-    );
+    let created =
+        run_tool(tool("kustomize").args(create).current_dir(repo.path().join("inventory")));
     assert!(created.status.success(), "{}", text(&created.stderr));
 
-    assert_says(
-        &said(&repo),
-        &["write `path: ./overlays/hosts/declared/inventory` there"],
-    );
+    assert_says(&said(&repo), &["write `path: ./overlays/hosts/declared/inventory` there"]);
 }
 
 #[test]
 fn a_kustomization_that_lists_an_overlay_alone_is_as_it_should_be() {
     let repo = Repo::of_fixture("quickstart");
-    repo.write(
-        "top/kustomization.yaml",
-        "resources: [../overlays/hosts/declared/sites/lab]\n",
-    );
+    repo.write("top/kustomization.yaml", "resources: [../overlays/hosts/declared/sites/lab]\n");
     repo.write("agent/lab.yaml", &flux("top", ""));
 
     assert!(!said(&repo).contains("warning"));

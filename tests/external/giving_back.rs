@@ -30,14 +30,8 @@ mod declared {
         repo.generate(&[]).expect(0);
 
         assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-1"]);
-        assert!(!is_labelled(&built_host(
-            repo.path().join(PATCHES),
-            "host-2"
-        )));
-        assert_eq!(
-            built_host(repo.path().join(PATCHES), "host-2")["spec"]["online"],
-            true
-        );
+        assert!(!is_labelled(&built_host(repo.path().join(PATCHES), "host-2")));
+        assert_eq!(built_host(repo.path().join(PATCHES), "host-2")["spec"]["online"], true);
     }
 
     #[test]
@@ -50,10 +44,7 @@ mod declared {
         repo.generate(&["--exit-code"]).expect(0);
 
         assert!(repo.on_disk("") == before, "files have changed");
-        assert!(!is_labelled(&built_host(
-            repo.path().join(PATCHES),
-            "host-2"
-        )));
+        assert!(!is_labelled(&built_host(repo.path().join(PATCHES), "host-2")));
     }
 
     #[test]
@@ -63,10 +54,7 @@ mod declared {
         repo.want_no_more("tenant/one");
         repo.generate(&["--allow-empty"]).expect(0);
 
-        assert!(!is_labelled(&built_host(
-            repo.path().join(PATCHES),
-            "host-2"
-        )));
+        assert!(!is_labelled(&built_host(repo.path().join(PATCHES), "host-2")));
     }
 
     #[test]
@@ -89,18 +77,11 @@ mod declared {
             assert_eq!(has.len(), 1, "{has:?}");
             let host = has[0].rsplit('/').next().unwrap();
             let built = built_host(repo.path().join(PATCHES), host);
-            assert_eq!(
-                built["metadata"]["labels"]["sip.airshipit.org/cluster-name"],
-                "two"
-            );
+            assert_eq!(built["metadata"]["labels"]["sip.airshipit.org/cluster-name"], "two");
             // The snapshot stays as it is until somebody takes another one.
             let before = repo.on_disk("");
             let run = repo.generate(&["--exit-code"]).expect(0);
-            assert!(
-                repo.on_disk("") == before && !run.stderr.contains("error"),
-                "{}",
-                run.stderr
-            );
+            assert!(repo.on_disk("") == before && !run.stderr.contains("error"), "{}", run.stderr);
         }
     }
 
@@ -111,10 +92,7 @@ mod declared {
              {{f:sip.airshipit.org/cluster-name: {{}}}}}}}}\n"
         );
         let labels = labels_of("tenant/one") + &managers;
-        repo.write(
-            SNAPSHOT,
-            &(live_host("host-1", &labels) + &live_host("host-2", &labels)),
-        );
+        repo.write(SNAPSHOT, &(live_host("host-1", &labels) + &live_host("host-2", &labels)));
     }
 
     /// Two declared hosts of one cluster, and a snapshot that shows their labels.
@@ -123,20 +101,14 @@ mod declared {
         repo.want("tenant/one", 2);
         repo.generate(&[]).expect(0);
         let labels = labels_of("tenant/one");
-        repo.write(
-            SNAPSHOT,
-            &(live_host("host-1", &labels) + &live_host("host-2", &labels)),
-        );
+        repo.write(SNAPSHOT, &(live_host("host-1", &labels) + &live_host("host-2", &labels)));
         repo.generate(&["--exit-code"]).expect(0);
         repo
     }
 
     /// Two declared hosts, the second with more metadata.
     fn declare(repo: &Repo, metadata: &str) {
-        repo.write(
-            "inventory/hosts.yaml",
-            &(host("host-1", "") + &host("host-2", metadata)),
-        );
+        repo.write("inventory/hosts.yaml", &(host("host-1", "") + &host("host-2", metadata)));
     }
 
     /// Two hosts of one cluster, of which the second has its labels by its manifest.
@@ -192,10 +164,7 @@ mod deleted {
 
         assert!(!repo.exists("overlays/clusters/tenant-a/edge"));
         assert!(!repo.exists(&format!("{PATCHES}/tenant-a.edge.yaml")));
-        assert!(!is_labelled(&built_host(
-            repo.path().join(PATCHES),
-            "a11u8"
-        )));
+        assert!(!is_labelled(&built_host(repo.path().join(PATCHES), "a11u8")));
     }
 
     #[test]

@@ -12,10 +12,7 @@ const MILLIONS: u64 = 1_010;
 #[test]
 fn a_check_takes_no_more_instructions_than_before() {
     let repo = Repo::empty();
-    let scale = Scale {
-        hosts: 200,
-        clusters: 10,
-    };
+    let scale = Scale { hosts: 200, clusters: 10 };
     write_site(&repo.path().join("site"), scale, Layout::FilePerRack).unwrap();
     repo.generate(&[]).expect(0);
     let mut valgrind = Command::new("valgrind");

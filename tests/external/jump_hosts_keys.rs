@@ -36,17 +36,12 @@ fn host_keys_in_a_secret_are_those_that_are_shown() {
     let key = Key::new("ed25519");
     let public = key.public().rsplit_once(' ').unwrap().0.to_owned();
     // As Secrets are often filled: without the last newline, or on Windows.
-    for private in [
-        key.private(),
-        key.private().trim_end().to_owned(),
-        key.private().replace('\n', "\r\n"),
-    ] {
+    for private in
+        [key.private(), key.private().trim_end().to_owned(), key.private().replace('\n', "\r\n")]
+    {
         scene.keep_host_keys(&private);
 
-        assert_eq!(
-            scene.shown_host_keys(),
-            [format!("[192.0.2.10]:2222 {public}")]
-        );
+        assert_eq!(scene.shown_host_keys(), [format!("[192.0.2.10]:2222 {public}")]);
     }
 }
 
@@ -67,10 +62,9 @@ fn a_secret_without_a_usable_host_key_ends_the_pod_with_a_message() {
         &["ssh_host_ed25519_key is no private key, or one with a passphrase"],
     );
 
-    scene.secrets.insert(
-        "far-jumphost-keys".to_owned(),
-        [("id_rsa".to_owned(), "x".to_owned())].into(),
-    );
+    scene
+        .secrets
+        .insert("far-jumphost-keys".to_owned(), [("id_rsa".to_owned(), "x".to_owned())].into());
     assert_says(
         &start(&scene),
         &["There is no host key. In a Secret its entry is called ssh_host_ed25519_key"],

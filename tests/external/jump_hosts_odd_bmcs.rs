@@ -8,19 +8,14 @@ const SYSTEM: &str = "/redfish/v1/Systems/depot-2";
 /// What `host ARGUMENTS` says of depot-2, whose BMC answers from a table; and what the BMC was asked.
 fn before(answers: &[(&str, &str)], code: i32, arguments: &[&str]) -> (String, Vec<String>) {
     let scene = Scene::of_fixture("edge");
-    let answers: Vec<String> = answers
-        .iter()
-        .map(|(asked, answer)| format!("{asked:?}: {answer}"))
-        .collect();
+    let answers: Vec<String> =
+        answers.iter().map(|(asked, answer)| format!("{asked:?}: {answer}")).collect();
     let bmc = scene.odd_bmc("203.0.113.22", 8000, &format!("{{{}}}", answers.join(", ")));
     let run = scene.host(arguments).expect(code);
     let asked = bmc
         .log()
         .lines()
-        .filter_map(|line| {
-            line.strip_prefix("asked ")
-                .map(|asked| asked.trim().to_owned())
-        })
+        .filter_map(|line| line.strip_prefix("asked ").map(|asked| asked.trim().to_owned()))
         .collect();
     (run.stdout + &run.stderr, asked)
 }
@@ -32,10 +27,7 @@ fn system(more: &str) -> String {
 }
 
 fn orders(asked: &[String]) -> Vec<&String> {
-    asked
-        .iter()
-        .filter(|asked| asked.starts_with("POST"))
-        .collect()
+    asked.iter().filter(|asked| asked.starts_with("POST")).collect()
 }
 
 #[test]
@@ -44,32 +36,21 @@ fn a_redirect_is_not_followed() {
 
     let (said, asked) = before(&[(&format!("GET {SYSTEM}"), answer)], 1, &["on", "depot-2"]);
 
-    assert_says(
-        &said,
-        &["leads to another place, to which the credentials are not sent"],
-    );
+    assert_says(&said, &["leads to another place, to which the credentials are not sent"]);
     assert_eq!(asked, [format!("GET {SYSTEM}")]);
 }
 
 #[test]
 fn an_order_goes_to_no_other_server_than_the_bmc() {
     let ordered = format!("POST {SYSTEM}/Actions/ComputerSystem.Reset");
-    for target in [
-        "http://192.0.2.1/steal",
-        "@192.0.2.1/",
-        "",
-        "/a b\\r\\nX: y",
-        "//\\u0000",
-    ] {
+    for target in ["http://192.0.2.1/steal", "@192.0.2.1/", "", "/a b\\r\\nX: y", "//\\u0000"] {
         let actions =
             format!(", \"Actions\": {{\"#ComputerSystem.Reset\": {{\"target\": \"{target}\"}}}}");
         let answers = [
             (format!("GET {SYSTEM}"), system(&actions)),
             (ordered.clone(), "[204, {}, \"\"]".to_owned()),
         ];
-        let answers = answers
-            .each_ref()
-            .map(|(asked, answer)| (asked.as_str(), answer.as_str()));
+        let answers = answers.each_ref().map(|(asked, answer)| (asked.as_str(), answer.as_str()));
 
         let (_, asked) = before(&answers, 0, &["reboot", "depot-2"]);
 
@@ -87,14 +68,9 @@ fn an_order_goes_to_the_target_that_the_bmc_names() {
         ", \"Actions\": {\"#ComputerSystem.Reset\": {\"target\": \"/redfish/v1/Oem/Reset\"}}";
     let answers = [
         (format!("GET {SYSTEM}"), system(actions)),
-        (
-            "POST /redfish/v1/Oem/Reset".to_owned(),
-            "[204, {}, \"\"]".to_owned(),
-        ),
+        ("POST /redfish/v1/Oem/Reset".to_owned(), "[204, {}, \"\"]".to_owned()),
     ];
-    let answers = answers
-        .each_ref()
-        .map(|(asked, answer)| (asked.as_str(), answer.as_str()));
+    let answers = answers.each_ref().map(|(asked, answer)| (asked.as_str(), answer.as_str()));
 
     before(&answers, 0, &["reboot", "depot-2"]);
 }
@@ -102,13 +78,9 @@ fn an_order_goes_to_the_target_that_the_bmc_names() {
 #[test]
 fn an_order_that_the_bmc_does_not_offer_is_not_given() {
     let offer = "\"ResetType@Redfish.AllowableValues\": [\"On\", \"ForceOff\", \"ForceRestart\"]";
-    let offer = system(&format!(
-        ", \"Actions\": {{\"#ComputerSystem.Reset\": {{{offer}}}}}"
-    ));
+    let offer = system(&format!(", \"Actions\": {{\"#ComputerSystem.Reset\": {{{offer}}}}}"));
     let answers = [(format!("GET {SYSTEM}"), offer)];
-    let answers = answers
-        .each_ref()
-        .map(|(asked, answer)| (asked.as_str(), answer.as_str()));
+    let answers = answers.each_ref().map(|(asked, answer)| (asked.as_str(), answer.as_str()));
 
     let (restart, asked) = before(&answers, 1, &["reboot", "depot-2"]);
     let (off, _) = before(&answers, 1, &["off", "depot-2"]);
@@ -122,10 +94,7 @@ fn an_order_that_the_bmc_does_not_offer_is_not_given() {
     );
     assert_says(
         &off,
-        &[
-            "does not offer GracefulShutdown",
-            "\"host off --force\" switches it off at once",
-        ],
+        &["does not offer GracefulShutdown", "\"host off --force\" switches it off at once"],
     );
     assert!(orders(&asked).is_empty());
 }
@@ -140,16 +109,11 @@ fn what_is_offered_may_be_said_in_another_place() {
         ("GET /redfish/v1/info".to_owned(), info.to_owned()),
         (ordered.clone(), "[204, {}, \"\"]".to_owned()),
     ];
-    let answers = answers
-        .each_ref()
-        .map(|(asked, answer)| (asked.as_str(), answer.as_str()));
+    let answers = answers.each_ref().map(|(asked, answer)| (asked.as_str(), answer.as_str()));
 
     let (_, asked) = before(&answers, 0, &["reboot", "--force", "depot-2"]);
 
-    assert_eq!(
-        orders(&asked),
-        [&format!("{ordered} {{\"ResetType\": \"PowerCycle\"}}")]
-    );
+    assert_eq!(orders(&asked), [&format!("{ordered} {{\"ResetType\": \"PowerCycle\"}}")]);
 }
 
 #[test]
@@ -158,10 +122,7 @@ fn a_refusal_is_told_in_the_bmcs_own_words_without_what_a_terminal_would_obey() 
 
     let (said, _) = before(&[(&format!("GET {SYSTEM}"), words)], 1, &["on", "depot-2"]);
 
-    assert_says(
-        &said,
-        &["answers 503 Service Unavailable: Come back ?[31mlater."],
-    );
+    assert_says(&said, &["answers 503 Service Unavailable: Come back ?[31mlater."]);
 }
 
 #[test]
@@ -178,11 +139,7 @@ fn nonsense_is_an_error_and_no_crash() {
         "\\u0000\\u00ff",
     ] {
         let ok = format!("[200, {{}}, \"{nonsense}\"]");
-        let (said, _) = before(
-            &[(&format!("GET {SYSTEM}"), &ok)],
-            1,
-            &["status", "depot-2"],
-        );
+        let (said, _) = before(&[(&format!("GET {SYSTEM}"), &ok)], 1, &["status", "depot-2"]);
         assert_says(
             &said,
             &[
@@ -197,11 +154,7 @@ fn nonsense_is_an_error_and_no_crash() {
         assert_says(&said, &["keeps no log that Redfish shows"]);
 
         let refusal = format!("[500, {{}}, \"{nonsense}\"]");
-        let (said, _) = before(
-            &[(&format!("GET {SYSTEM}"), &refusal)],
-            1,
-            &["on", "depot-2"],
-        );
+        let (said, _) = before(&[(&format!("GET {SYSTEM}"), &refusal)], 1, &["on", "depot-2"]);
         assert_eq!(
             said,
             format!(
@@ -221,10 +174,7 @@ fn logs_of_the_system_and_of_its_managers_are_shown_page_by_page() {
     let state = r#", "LogServices": {"@odata.id": "/sys/logs"}, "Links": {"ManagedBy": [{"@odata.id": "/bmc"}, 7]}"#;
     let answers = [
         (format!("GET {SYSTEM}"), system(state)),
-        (
-            "GET /bmc".to_owned(),
-            resource(r#"{"LogServices": {"@odata.id": "/bmc/logs"}}"#),
-        ),
+        ("GET /bmc".to_owned(), resource(r#"{"LogServices": {"@odata.id": "/bmc/logs"}}"#)),
         (
             "GET /sys/logs".to_owned(),
             resource(r#"{"Members": [{"@odata.id": "/sys/logs/console"}]}"#),
@@ -256,38 +206,20 @@ fn logs_of_the_system_and_of_its_managers_are_shown_page_by_page() {
                 r#"{"Members": [{"@odata.id": "/console/2"}], "Members@odata.nextLink": "/console"}"#,
             ),
         ),
-        (
-            "GET /console/2".to_owned(),
-            resource(r#"{"Message": "panic"}"#),
-        ),
+        ("GET /console/2".to_owned(), resource(r#"{"Message": "panic"}"#)),
     ];
-    let answers: Vec<(&str, &str)> = answers
-        .iter()
-        .map(|(asked, answer)| (asked.as_str(), answer.as_str()))
-        .collect();
+    let answers: Vec<(&str, &str)> =
+        answers.iter().map(|(asked, answer)| (asked.as_str(), answer.as_str())).collect();
 
     let (logs, _) = before(&answers, 0, &["log", "depot-2"]);
-    assert_eq!(
-        logs,
-        "LOG         CONTENT\nHostLogger  Serial console\nSel         -\n"
-    );
+    assert_eq!(logs, "LOG         CONTENT\nHostLogger  Serial console\nSel         -\n");
 
     let (console, _) = before(&answers, 0, &["log", "depot-2", "HostLogger"]);
-    assert_eq!(
-        console,
-        "2026-01-01T00:00:00Z  login:\n2026-01-01T00:00:00Z  ok?[2J\n-  panic\n"
-    );
+    assert_eq!(console, "2026-01-01T00:00:00Z  login:\n2026-01-01T00:00:00Z  ok?[2J\n-  panic\n");
 
     let (said, _) = before(&answers, 1, &["log", "depot-2", "Other"]);
-    assert_says(
-        &said,
-        &["depot-2: there is no such log; \"host log depot-2\" shows them"],
-    );
+    assert_says(&said, &["depot-2: there is no such log; \"host log depot-2\" shows them"]);
 
-    let (said, _) = before(
-        &[(&format!("GET {SYSTEM}"), &system(""))],
-        1,
-        &["log", "depot-2"],
-    );
+    let (said, _) = before(&[(&format!("GET {SYSTEM}"), &system(""))], 1, &["log", "depot-2"]);
     assert_says(&said, &["keeps no log that Redfish shows"]);
 }

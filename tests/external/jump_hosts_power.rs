@@ -38,11 +38,7 @@ fn site_of(hosts: &[(String, String)]) -> Repo {
     let shared = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: depot-bmc, namespace: depot}\n\
                   stringData: {username: admin, password: not-a-secret}\n";
     repo.write("hosts/hosts.yaml", &format!("{text}{shared}"));
-    repo.replace(
-        "clusters/edge.yaml",
-        "active: 4",
-        &format!("active: {}", hosts.len()),
-    );
+    repo.replace("clusters/edge.yaml", "active: 4", &format!("active: {}", hosts.len()));
     for cluster in ["far", "lab"] {
         repo.remove(&format!("clusters/{cluster}.yaml"));
     }
@@ -83,39 +79,24 @@ fn an_order_reaches_the_system_that_the_bmc_address_names_by_any_redfish_driver_
         .zip(&systems)
         .map(|((address, port, tls), systems)| {
             let systems: Vec<&str> = systems.iter().map(String::as_str).collect();
-            Emulator::start(
-                &scene.network,
-                address,
-                *port,
-                tls.then_some(&certificate),
-                &systems,
-            )
+            Emulator::start(&scene.network, address, *port, tls.then_some(&certificate), &systems)
         })
         .collect();
 
     let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
-    scene
-        .shell(
-            "for name in \"$@\"; do host reboot $name || exit; done",
-            &names,
-        )
-        .expect(0);
+    scene.shell("for name in \"$@\"; do host reboot $name || exit; done", &names).expect(0);
 
     for (emulator, systems) in emulators.iter().zip(&systems) {
-        let expected: Vec<String> = systems
-            .iter()
-            .map(|name| format!("{name} GracefulRestart"))
-            .collect();
+        let expected: Vec<String> =
+            systems.iter().map(|name| format!("{name} GracefulRestart")).collect();
         assert_eq!(emulator.orders(), expected);
     }
 }
 
 #[test]
 fn a_bmc_address_without_a_system_means_the_only_one_that_the_bmc_has() {
-    let hosts = [
-        ("one", "redfish+http://203.0.113.21:8000"),
-        ("two", "redfish+http://203.0.113.22:8000/"),
-    ];
+    let hosts =
+        [("one", "redfish+http://203.0.113.21:8000"), ("two", "redfish+http://203.0.113.22:8000/")];
     let hosts = hosts.map(|(name, address)| (name.to_owned(), address.to_owned()));
     let scene = Scene::of(site_of(&hosts), "edge");
     let one = Emulator::start(&scene.network, "203.0.113.21", 8000, None, &["self"]);
@@ -128,10 +109,7 @@ fn a_bmc_address_without_a_system_means_the_only_one_that_the_bmc_has() {
     assert_eq!(two.orders(), [""; 0]);
     assert_says(
         &refused.stderr,
-        &[
-            "host: two: the BMC at http://203.0.113.22:8000 has 2 systems",
-            "names none of them",
-        ],
+        &["host: two: the BMC at http://203.0.113.22:8000 has 2 systems", "names none of them"],
     );
 }
 
@@ -166,10 +144,7 @@ fn a_bmc_that_speaks_no_redfish_gets_no_order_and_the_operator_a_reason() {
     for (name, _) in &hosts[drivers.len()..] {
         let run = scene.host(&["on", name]).expect(1);
 
-        assert_says(
-            &run.stderr,
-            &[&format!("host: {name}: its BareMetalHost names no BMC")],
-        );
+        assert_says(&run.stderr, &[&format!("host: {name}: its BareMetalHost names no BMC")]);
     }
 }
 
@@ -186,12 +161,7 @@ fn host_status_shows_every_host_and_fails_if_one_of_them_cannot_be_asked() {
     let rows: Vec<String> = all
         .stdout
         .lines()
-        .map(|line| {
-            line.split_whitespace()
-                .take(3)
-                .collect::<Vec<_>>()
-                .join(" ")
-        })
+        .map(|line| line.split_whitespace().take(3).collect::<Vec<_>>().join(" "))
         .collect();
     assert_eq!(
         rows,
@@ -203,14 +173,8 @@ fn host_status_shows_every_host_and_fails_if_one_of_them_cannot_be_asked() {
             "depot-4 unknown -"
         ]
     );
-    assert_says(
-        &all.stdout,
-        &["its BMC is not managed through Redfish, but by ipmi"],
-    );
-    assert_eq!(
-        one.stdout,
-        "NAME     POWER  HEALTH  PROBLEM\ndepot-2  On     OK\n"
-    );
+    assert_says(&all.stdout, &["its BMC is not managed through Redfish, but by ipmi"]);
+    assert_eq!(one.stdout, "NAME     POWER  HEALTH  PROBLEM\ndepot-2  On     OK\n");
 }
 
 #[test]
@@ -223,17 +187,11 @@ fn a_host_is_shut_down_and_switched_on_again() {
     };
 
     assert_eq!(says(&["on", "depot-1"], 0), "depot-1: it is on already\n");
-    assert_eq!(
-        says(&["off", "--wait", "depot-1"], 0),
-        "depot-1: it is off\n"
-    );
+    assert_eq!(says(&["off", "--wait", "depot-1"], 0), "depot-1: it is off\n");
     assert_eq!(says(&["off", "depot-1"], 0), "depot-1: it is off already\n");
     assert_says(
         &says(&["reboot", "depot-1"], 1),
-        &[
-            "depot-1: it is off, so it cannot be restarted",
-            "\"host on\"",
-        ],
+        &["depot-1: it is off, so it cannot be restarted", "\"host on\""],
     );
     assert_eq!(says(&["on", "--wait", "depot-1"], 0), "depot-1: it is on\n");
 
@@ -248,14 +206,8 @@ fn of_two_hosts_behind_one_bmc_the_named_one_is_switched() {
     scene.host(&["reboot", "--force", "depot-2"]).expect(0);
     let run = scene.host(&["off", "--force", "depot-3"]).expect(0);
 
-    assert_eq!(
-        run.stdout,
-        "depot-3: the BMC has taken the order to switch it off at once\n"
-    );
-    assert_eq!(
-        bmcs[1].orders(),
-        ["depot-2 ForceRestart", "depot-3 ForceOff"]
-    );
+    assert_eq!(run.stdout, "depot-3: the BMC has taken the order to switch it off at once\n");
+    assert_eq!(bmcs[1].orders(), ["depot-2 ForceRestart", "depot-3 ForceOff"]);
     assert!(bmcs[0].orders().is_empty());
 }
 
@@ -265,12 +217,8 @@ fn redfishtool_works_on_the_host_that_is_named() {
     let bmcs = scene.bmcs();
 
     let read = scene.host(&["redfish", "depot-3", "Systems"]).expect(0);
-    scene
-        .host(&["redfish", "depot-3", "Systems", "reset", "ForceRestart"])
-        .expect(0);
-    scene
-        .host(&["redfish", "depot-1", "Systems", "reset", "ForceRestart"])
-        .expect(0);
+    scene.host(&["redfish", "depot-3", "Systems", "reset", "ForceRestart"]).expect(0);
+    scene.host(&["redfish", "depot-1", "Systems", "reset", "ForceRestart"]).expect(0);
 
     assert_says(&read.stdout, &["\"Name\": \"system depot-3\""]);
     assert_eq!(bmcs[1].orders(), ["depot-3 ForceRestart"]);
@@ -289,9 +237,7 @@ fn redfishtool_reaches_a_bmc_by_ipv6() {
         &["System.Embedded.1"],
     );
 
-    scene
-        .host(&["redfish", "depot-5", "Systems", "reset", "GracefulRestart"])
-        .expect(0);
+    scene.host(&["redfish", "depot-5", "Systems", "reset", "GracefulRestart"]).expect(0);
 
     assert_eq!(bmc.orders(), ["System.Embedded.1 GracefulRestart"]);
 }
@@ -305,10 +251,7 @@ fn a_host_that_is_not_there_is_an_error_that_shows_the_way() {
     for command in ["status", "on", "off", "reboot", "redfish"] {
         let run = scene.host(&[command, "depot-9"]).expect(1);
 
-        assert_eq!(
-            run.stderr,
-            "host: depot-9: there is no such host; \"host list\" shows them\n"
-        );
+        assert_eq!(run.stderr, "host: depot-9: there is no such host; \"host list\" shows them\n");
         assert_eq!(run.stdout, "");
     }
 }
@@ -317,12 +260,8 @@ fn a_host_that_is_not_there_is_an_error_that_shows_the_way() {
 fn a_wrong_command_line_is_told_from_a_failure() {
     let scene = Scene::of_fixture("edge");
 
-    for arguments in [
-        &[][..],
-        &["reboot"],
-        &["explode", "depot-1"],
-        &["on", "--force", "depot-1"],
-    ] {
+    for arguments in [&[][..], &["reboot"], &["explode", "depot-1"], &["on", "--force", "depot-1"]]
+    {
         assert_says(&scene.host(arguments).expect(2).stderr, &["usage: host"]);
     }
 }
@@ -338,21 +277,13 @@ fn a_bmc_that_cannot_be_reached_is_named_with_the_reason() {
         refused.stderr,
         "host: depot-1: cannot reach the BMC at https://203.0.113.21: Connection refused\n"
     );
-    assert_eq!(
-        status.stdout.matches("unknown").count(),
-        4,
-        "{}",
-        status.stdout
-    );
+    assert_eq!(status.stdout.matches("unknown").count(), 4, "{}", status.stdout);
 }
 
 #[test]
 fn a_bmc_without_a_route_to_it_is_named_with_the_reason() {
     let scene = Scene::of(
-        site_of(&[(
-            "far-away".to_owned(),
-            "redfish://192.0.2.77/redfish/v1/Systems/1".to_owned(),
-        )]),
+        site_of(&[("far-away".to_owned(), "redfish://192.0.2.77/redfish/v1/Systems/1".to_owned())]),
         "edge",
     );
 
@@ -407,10 +338,7 @@ fn a_missing_secret_is_asked_for() {
 #[test]
 fn a_jump_host_without_power_control_says_who_has_decided_so() {
     let repo = Repo::of_fixture("jump-host");
-    repo.write(
-        "sipgen.yaml",
-        "credentials: none\nsecrets: {plaintext: warning}\n",
-    );
+    repo.write("sipgen.yaml", "credentials: none\nsecrets: {plaintext: warning}\n");
     let scene = Scene::of(repo, "edge");
 
     let run = scene.host(&["on", "depot-2"]).expect(1);
@@ -427,23 +355,14 @@ fn a_jump_host_without_power_control_says_who_has_decided_so() {
 fn a_bmc_whose_certificate_nobody_vouches_for_does_not_get_the_credentials() {
     let scene = Scene::of_fixture("lab");
     let certificate = Certificate::of("203.0.113.26");
-    let bmc = Emulator::start(
-        &scene.network,
-        "203.0.113.26",
-        443,
-        Some(&certificate),
-        &["1"],
-    );
+    let bmc = Emulator::start(&scene.network, "203.0.113.26", 443, Some(&certificate), &["1"]);
 
     let order = scene.host(&["on", "depot-6"]).expect(1);
     let tool = scene.host(&["redfish", "depot-6", "Systems"]);
 
     assert_says(
         &order.stderr,
-        &[
-            "CERTIFICATE_VERIFY_FAILED",
-            "spec.bmc.disableCertificateVerification",
-        ],
+        &["CERTIFICATE_VERIFY_FAILED", "spec.bmc.disableCertificateVerification"],
     );
     assert_ne!(tool.code, 0);
     assert_eq!(bmc.requests(), 0);
@@ -453,19 +372,11 @@ fn a_bmc_whose_certificate_nobody_vouches_for_does_not_get_the_credentials() {
 fn a_bmc_whose_certificate_is_trusted_gets_them() {
     let scene = Scene::of_fixture("lab");
     let certificate = Certificate::of("203.0.113.26");
-    let bmc = Emulator::start(
-        &scene.network,
-        "203.0.113.26",
-        443,
-        Some(&certificate),
-        &["1"],
-    );
+    let bmc = Emulator::start(&scene.network, "203.0.113.26", 443, Some(&certificate), &["1"]);
     let trust = [("SSL_CERT_FILE", "/tmp/authorities")];
     let trusting = |command: &str| {
         let script = format!("printf %s \"$1\" > /tmp/authorities; {command}");
-        scene
-            .shell_with(&script, &[&certificate.text()], &trust)
-            .expect(0);
+        scene.shell_with(&script, &[&certificate.text()], &trust).expect(0);
     };
 
     trusting("host reboot depot-6");
@@ -478,23 +389,12 @@ fn a_bmc_whose_certificate_is_trusted_gets_them() {
 fn a_certificate_for_another_address_is_not_trusted() {
     let scene = Scene::of_fixture("lab");
     let certificate = Certificate::of("203.0.113.99");
-    let bmc = Emulator::start(
-        &scene.network,
-        "203.0.113.26",
-        443,
-        Some(&certificate),
-        &["1"],
-    );
+    let bmc = Emulator::start(&scene.network, "203.0.113.26", 443, Some(&certificate), &["1"]);
     let trust = [("SSL_CERT_FILE", "/tmp/authorities")];
 
     for command in ["host on depot-6", "host redfish depot-6 Systems"] {
         let script = format!("printf %s \"$1\" > /tmp/authorities; {command}");
-        assert_ne!(
-            scene
-                .shell_with(&script, &[&certificate.text()], &trust)
-                .code,
-            0
-        );
+        assert_ne!(scene.shell_with(&script, &[&certificate.text()], &trust).code, 0);
     }
 
     assert_eq!(bmc.requests(), 0);
@@ -538,10 +438,8 @@ fn a_proxy_is_used_only_where_bmcs_are_behind_one() {
         let scene = Scene::of_fixture(cluster);
         let _bmcs = scene.bmcs();
         let proxy = scene.odd_bmc("192.0.2.10", 3128, "{}");
-        let environment = [
-            ("http_proxy", "http://192.0.2.10:3128"),
-            ("https_proxy", "http://192.0.2.10:3128"),
-        ];
+        let environment =
+            [("http_proxy", "http://192.0.2.10:3128"), ("https_proxy", "http://192.0.2.10:3128")];
 
         for command in ["status", "redfish"] {
             let asked = proxy.log().matches("asked").count();
@@ -549,12 +447,7 @@ fn a_proxy_is_used_only_where_bmcs_are_behind_one() {
             let run = scene.shell_with(&format!("host {command} {host} {last}"), &[], &environment);
 
             // This proxy lets nobody through.
-            assert_eq!(
-                run.code != 0,
-                is_used,
-                "{cluster} {command}: {}",
-                run.stderr
-            );
+            assert_eq!(run.code != 0, is_used, "{cluster} {command}: {}", run.stderr);
             assert_eq!(
                 proxy.log().matches("asked").count() > asked,
                 is_used,
@@ -569,10 +462,7 @@ fn a_proxy_is_used_only_where_bmcs_are_behind_one() {
 
 /// As of a machine whose BMC shares a network card with its operating system (NC-SI).
 fn host_that_stays_on() -> Repo {
-    let hosts = [(
-        "one",
-        "redfish+http://203.0.113.21:8000/redfish/v1/Systems/one",
-    )];
+    let hosts = [("one", "redfish+http://203.0.113.21:8000/redfish/v1/Systems/one")];
     let repo = site_of(&hosts.map(|(name, address)| (name.to_owned(), address.to_owned())));
     repo.replace(
         "hosts/hosts.yaml",
@@ -587,18 +477,13 @@ fn a_host_with_disable_power_off_is_restarted_and_never_powered_off() {
     let scene = Scene::of(host_that_stays_on(), "edge");
     let bmc = Emulator::start(&scene.network, "203.0.113.21", 8000, None, &["one"]);
 
-    for arguments in [
-        &["off", "one"][..],
-        &["off", "--force", "one"],
-        &["off", "--wait", "--force", "one"],
-    ] {
+    for arguments in
+        [&["off", "one"][..], &["off", "--force", "one"], &["off", "--wait", "--force", "one"]]
+    {
         let refused = scene.host(arguments).expect(1);
         assert_says(
             &refused.stderr,
-            &[
-                "host: one: its BareMetalHost has spec.disablePowerOff: true",
-                "\"host reboot\"",
-            ],
+            &["host: one: its BareMetalHost has spec.disablePowerOff: true", "\"host reboot\""],
         );
     }
     for arguments in [
@@ -606,17 +491,9 @@ fn a_host_with_disable_power_off_is_restarted_and_never_powered_off() {
         &["Systems", "reset", "GracefulShutdown"],
         &["Systems", "reset", "PowerCycle"],
         &["Systems", "reset", "PushPowerButton"],
-        &[
-            "raw",
-            "POST",
-            "/redfish/v1/Systems/one/Actions/ComputerSystem.Reset",
-            "-d",
-            "{}",
-        ],
+        &["raw", "POST", "/redfish/v1/Systems/one/Actions/ComputerSystem.Reset", "-d", "{}"],
     ] {
-        let refused = scene
-            .host(&[&["redfish", "one"], arguments].concat())
-            .expect(1);
+        let refused = scene.host(&[&["redfish", "one"], arguments].concat()).expect(1);
         assert_says(&refused.stderr, &["spec.disablePowerOff: true"]);
     }
     assert_eq!(bmc.orders(), [""; 0]);
@@ -639,20 +516,11 @@ fn a_host_with_disable_power_off_is_restarted_by_force_but_by_no_power_cycle() {
             "{{\"GET {path}\": [200, {{}}, {state:?}], \"POST {path}/Actions/ComputerSystem.Reset\": [204, {{}}, \"\"]}}"
         );
         let bmc = scene.odd_bmc("203.0.113.21", 8000, &answers);
-        (
-            scene
-                .host(&["reboot", "--force", "one"])
-                .expect(code)
-                .stderr,
-            bmc.log(),
-        )
+        (scene.host(&["reboot", "--force", "one"]).expect(code).stderr, bmc.log())
     };
 
     let (refused, log) = reboots_where_offered("\"On\", \"PowerCycle\"", 1);
-    assert_says(
-        &refused,
-        &["the BMC does not offer ForceRestart, only On, PowerCycle"],
-    );
+    assert_says(&refused, &["the BMC does not offer ForceRestart, only On, PowerCycle"]);
     assert!(!log.contains("asked POST"), "{log}");
     let (_, log) = reboots_where_offered("\"PowerCycle\", \"ForceRestart\"", 0);
     assert_says(&log, &["{\"ResetType\": \"ForceRestart\"}"]);

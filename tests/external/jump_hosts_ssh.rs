@@ -26,10 +26,7 @@ fn an_operator_logs_in_with_a_listed_key() {
     let fingerprint = succeed(tool("ssh-keygen").arg("-lf").arg(scene.operator.path()));
     let fingerprint = fingerprint.split_whitespace().nth(1).unwrap();
     // All operators are one user: the log tells them apart by their keys.
-    assert_says(
-        &server.log(),
-        &["Accepted publickey for jump from 192.0.2.10 ", fingerprint],
-    );
+    assert_says(&server.log(), &["Accepted publickey for jump from 192.0.2.10 ", fingerprint]);
 }
 
 #[test]
@@ -57,10 +54,7 @@ fn the_log_tells_which_key_has_ordered_what_from_a_bmc() {
             &format!("host: redfish depot-1 AccountService setpassword {by}\n"),
         ],
     );
-    assert!(
-        !log.contains("not-for-the-log") && !log.contains("host: list"),
-        "{log}"
-    );
+    assert!(!log.contains("not-for-the-log") && !log.contains("host: list"), "{log}");
 }
 
 #[test]
@@ -71,11 +65,7 @@ fn a_key_that_is_not_listed_is_refused() {
     for kind in ["ed25519", "rsa"] {
         let other = Key::new(kind);
         let output =
-            run_tool(
-                scene
-                    .client("ssh", &other)
-                    .args(["-p", "2222", "jump@192.0.2.10", "id"]),
-            );
+            run_tool(scene.client("ssh", &other).args(["-p", "2222", "jump@192.0.2.10", "id"]));
 
         assert_eq!(output.status.code(), Some(255));
         assert_says(&text(&output.stderr), &["Permission denied (publickey)"]);
@@ -89,12 +79,7 @@ fn passwords_are_not_even_asked_for() {
 
     for method in ["password", "keyboard-interactive", "none", "hostbased"] {
         let mut client = scene.client("ssh", &scene.operator);
-        client.args([
-            "-o",
-            "BatchMode=no",
-            "-o",
-            &format!("PreferredAuthentications={method}"),
-        ]);
+        client.args(["-o", "BatchMode=no", "-o", &format!("PreferredAuthentications={method}")]);
         let output = run_tool(client.args(["-p", "2222", "jump@192.0.2.10", "id"]));
 
         assert_eq!(output.status.code(), Some(255), "{method}");
@@ -126,11 +111,7 @@ fn who_fails_to_log_in_does_not_lock_out_others_of_the_same_address() {
     let other = Key::new("ed25519");
 
     for _ in 0..6 {
-        run_tool(
-            scene
-                .client("ssh", &other)
-                .args(["-p", "2222", "jump@192.0.2.10", "id"]),
-        );
+        run_tool(scene.client("ssh", &other).args(["-p", "2222", "jump@192.0.2.10", "id"]));
     }
 
     assert_eq!(scene.session("id -un"), "jump\n");
@@ -154,10 +135,7 @@ fn an_operator_logs_in_with_a_certificate_and_the_log_has_its_id() {
         let key = Key::new("ed25519");
         let mut sign = tool("ssh-keygen");
         sign.args(["-q", "-I", id, "-n", principal, "-V", valid, "-s"]);
-        succeed(
-            sign.arg(authority.path())
-                .arg(key.path().with_extension("pub")),
-        );
+        succeed(sign.arg(authority.path()).arg(key.path().with_extension("pub")));
         key
     };
     let order = |key: &Key| {
@@ -195,21 +173,16 @@ fn a_jump_host_is_reached_over_ipv6_too() {
     let scene = Scene::of("edge");
     let _server = scene.start();
 
-    succeed(
-        scene
-            .client("ssh", &scene.operator)
-            .args(["-p", "2222", "jump@2001:db8::10", "true"]),
-    );
+    succeed(scene.client("ssh", &scene.operator).args(["-p", "2222", "jump@2001:db8::10", "true"]));
 }
 
 // What operators reach from there
 
 #[test]
 fn a_node_is_reached_by_its_name_with_the_mounted_key() {
-    for (cluster, node, address) in [
-        ("edge", "depot-1", "198.51.100.51"),
-        ("far", "depot-5", "2001:db8:0:a::55"),
-    ] {
+    for (cluster, node, address) in
+        [("edge", "depot-1", "198.51.100.51"), ("far", "depot-5", "2001:db8:0:a::55")]
+    {
         let mut scene = Scene::of(cluster);
         scene.keep_host_keys(&Key::new("ed25519").private());
         let _node = scene.node(address, &scene.node);
@@ -253,18 +226,10 @@ fn files_are_copied_to_and_fro() {
     let back = scene.operator.path().with_extension("back");
 
     succeed(
-        scene
-            .client("scp", &scene.operator)
-            .arg("-P2222")
-            .arg(&file)
-            .arg("jump@192.0.2.10:copied"),
+        scene.client("scp", &scene.operator).arg("-P2222").arg(&file).arg("jump@192.0.2.10:copied"),
     );
     succeed(
-        scene
-            .client("scp", &scene.operator)
-            .arg("-P2222")
-            .arg("jump@192.0.2.10:copied")
-            .arg(&back),
+        scene.client("scp", &scene.operator).arg("-P2222").arg("jump@192.0.2.10:copied").arg(&back),
     );
 
     assert_eq!(fs::read(file).unwrap(), fs::read(back).unwrap());
@@ -294,17 +259,11 @@ fn sessions_use_no_proxy_unless_bmcs_are_behind_one() {
         let mut scene = Scene::of(cluster);
         scene.keep_host_keys(&Key::new("ed25519").private());
         let proxy = [("https_proxy", "http://192.0.2.1:3128")];
-        let _server = scene
-            .pod()
-            .start(&proxy, "Server listening on :: port 2222");
+        let _server = scene.pod().start(&proxy, "Server listening on :: port 2222");
 
         let said = scene.session("echo \"$https_proxy ${NO_PROXY:-none} ${no_proxy:-none}\"");
 
-        assert_eq!(
-            said,
-            format!("http://192.0.2.1:3128 {expected}\n"),
-            "{cluster}"
-        );
+        assert_eq!(said, format!("http://192.0.2.1:3128 {expected}\n"), "{cluster}");
     }
 }
 
@@ -312,9 +271,7 @@ fn sessions_use_no_proxy_unless_bmcs_are_behind_one() {
 fn the_tenants_kubeconfig_is_there_when_cluster_api_has_made_it() {
     let mut scene = Scene::of("edge");
     let entries = [("value".to_owned(), "kind: Config\n".to_owned())];
-    scene
-        .secrets
-        .insert("edge-kubeconfig".to_owned(), entries.into());
+    scene.secrets.insert("edge-kubeconfig".to_owned(), entries.into());
     let _server = scene.start();
 
     assert_eq!(scene.session("cat $KUBECONFIG"), "kind: Config\n");
@@ -352,9 +309,7 @@ fn without_depot_1() -> Scene {
     let mut scene = Scene::in_repo(repo, "edge", "");
     let entries = [("username", "admin"), ("password", "not-a-secret")];
     let entries = entries.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    scene
-        .secrets
-        .insert("depot-1-bmc".to_owned(), entries.into());
+    scene.secrets.insert("depot-1-bmc".to_owned(), entries.into());
     scene
 }
 
@@ -371,13 +326,8 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 fn a_running_jump_host_gets_one_host_more_and_one_less_and_sessions_go_on() {
     let scene = without_depot_1();
     let certificate = Certificate::of("203.0.113.21");
-    let _bmc = Emulator::start(
-        &scene.network,
-        "203.0.113.21",
-        443,
-        Some(&certificate),
-        &["depot-1"],
-    );
+    let _bmc =
+        Emulator::start(&scene.network, "203.0.113.21", 443, Some(&certificate), &["depot-1"]);
     let _node = scene.node("198.51.100.51", &scene.node);
     let server = scene.start();
     let mut client = scene.client("ssh", &scene.operator);
@@ -386,10 +336,8 @@ fn a_running_jump_host_gets_one_host_more_and_one_less_and_sessions_go_on() {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
     let mut session = client.spawn().unwrap();
-    let (mut to, mut from) = (
-        session.stdin.take().unwrap(),
-        BufReader::new(session.stdout.take().unwrap()),
-    );
+    let (mut to, mut from) =
+        (session.stdin.take().unwrap(), BufReader::new(session.stdout.take().unwrap()));
     let mut echo = |line: &str| {
         writeln!(to, "{line}").unwrap();
         let mut echo = String::new();
@@ -398,42 +346,25 @@ fn a_running_jump_host_gets_one_host_more_and_one_less_and_sessions_go_on() {
     };
     echo("before");
     assert_eq!(scene.ssh("getent hosts depot-1").status.code(), Some(2));
-    assert_says(
-        &text(&scene.ssh("host status depot-1").stderr),
-        &["there is no such host"],
-    );
+    assert_says(&text(&scene.ssh("host status depot-1").stderr), &["there is no such host"]);
     assert!(!scene.session("ls /run/sipgen/bmc").contains("depot-1"));
 
-    scene
-        .repo
-        .replace_behind(HOSTS, "name: depot-1\n", SPARE, POOL);
+    scene.repo.replace_behind(HOSTS, "name: depot-1\n", SPARE, POOL);
     scene.repo.replace(EDGE, "active: 3", "active: 4");
     scene.repo.generate(&[]).expect(0);
     server.apply(&scene.directory(), &scene.secrets);
 
-    eventually("the name resolves", || {
-        scene.ssh("getent hosts depot-1").status.success()
-    });
+    eventually("the name resolves", || scene.ssh("getent hosts depot-1").status.success());
     assert_says(
         &scene.session("getent hosts depot-1 localhost"),
         &["198.51.100.51", "depot-1", "localhost"],
     );
-    assert_eq!(
-        scene.session("ssh -o BatchMode=yes depot-1"),
-        "this is the node 198.51.100.51\n"
-    );
-    eventually("its BMC is asked", || {
-        scene.ssh("host status depot-1").status.success()
-    });
-    assert_says(
-        &scene.session("host status depot-1"),
-        &["depot-1  On     OK"],
-    );
+    assert_eq!(scene.session("ssh -o BatchMode=yes depot-1"), "this is the node 198.51.100.51\n");
+    eventually("its BMC is asked", || scene.ssh("host status depot-1").status.success());
+    assert_says(&scene.session("host status depot-1"), &["depot-1  On     OK"]);
     echo("between");
 
-    scene
-        .repo
-        .replace_behind(HOSTS, "name: depot-1\n", POOL, SPARE);
+    scene.repo.replace_behind(HOSTS, "name: depot-1\n", POOL, SPARE);
     scene.repo.replace(EDGE, "active: 4", "active: 3");
     scene.repo.generate(&[]).expect(0);
     server.apply(&scene.directory(), &scene.secrets);
@@ -446,10 +377,7 @@ fn a_running_jump_host_gets_one_host_more_and_one_less_and_sessions_go_on() {
     });
     echo("after");
     assert_eq!(
-        server
-            .log()
-            .matches("Server listening on :: port 2222")
-            .count(),
+        server.log().matches("Server listening on :: port 2222").count(),
         1,
         "{}",
         server.log()
@@ -473,9 +401,7 @@ fn a_changed_password_and_a_secret_that_is_made_later_reach_a_running_jump_host(
     server.apply(&scene.directory(), &secrets);
 
     eventually("it is read", || {
-        scene
-            .session("cat /run/sipgen/bmc/depot-2")
-            .contains("not-a-secret")
+        scene.session("cat /run/sipgen/bmc/depot-2").contains("not-a-secret")
     });
 }
 
@@ -485,23 +411,15 @@ fn operators_get_no_token_of_the_base_cluster() {
     let _server = scene.start();
 
     assert!(
-        scene
-            .api
-            .asked()
-            .iter()
-            .any(|asked| asked.ends_with(" 200")),
+        scene.api.asked().iter().any(|asked| asked.ends_with(" 200")),
         "{:?}",
         scene.api.asked()
     );
     let places = "/run /tmp /home /etc /var /proc/[0-9]*/environ";
-    let found = scene.session(&format!(
-        "grep -rsl {TOKEN} {places}; ls /run/sipgen; env | grep TOKEN; true"
-    ));
+    let found = scene
+        .session(&format!("grep -rsl {TOKEN} {places}; ls /run/sipgen; env | grep TOKEN; true"));
 
-    assert_eq!(
-        found,
-        "bmc\nhost-keys\nhosts\nkept-host-keys\nkubeconfig\nssh-private-keys\n"
-    );
+    assert_eq!(found, "bmc\nhost-keys\nhosts\nkept-host-keys\nkubeconfig\nssh-private-keys\n");
 }
 
 #[test]
@@ -509,16 +427,9 @@ fn operators_cannot_change_names_and_credentials() {
     let scene = Scene::of("edge");
     let _server = scene.start();
 
-    for file in [
-        "/etc/hosts",
-        "/run/sipgen/bmc/depot-2",
-        "/run/sipgen/hosts/hosts",
-    ] {
+    for file in ["/etc/hosts", "/run/sipgen/bmc/depot-2", "/run/sipgen/hosts/hosts"] {
         assert_ne!(
-            scene
-                .ssh(&format!("test -s {file} && echo more >> {file}"))
-                .status
-                .code(),
+            scene.ssh(&format!("test -s {file} && echo more >> {file}")).status.code(),
             Some(0),
             "{file}"
         );
@@ -529,11 +440,7 @@ fn operators_cannot_change_names_and_credentials() {
 
 fn with_homes(homes: &str) -> Scene {
     let repo = Repo::of_fixture("jump-host");
-    repo.replace(
-        EDGE,
-        "        hostKeys:\n",
-        &format!("{homes}        hostKeys:\n"),
-    );
+    repo.replace(EDGE, "        hostKeys:\n", &format!("{homes}        hostKeys:\n"));
     Scene::in_repo(repo, "edge", "")
 }
 
@@ -552,14 +459,8 @@ fn homes_in_a_volume_survive_a_restart_with_what_operators_have_set() {
     let _second = scene.start();
 
     assert_eq!(scene.session("cat note"), "kept\n");
-    assert_eq!(
-        scene.session("ssh -o BatchMode=yes depot-1"),
-        "this is the node 198.51.100.51\n"
-    );
-    assert_says(
-        &scene.session("ssh -G somewhere"),
-        &["hostname 198.51.100.77\n"],
-    );
+    assert_eq!(scene.session("ssh -o BatchMode=yes depot-1"), "this is the node 198.51.100.51\n");
+    assert_says(&scene.session("ssh -G somewhere"), &["hostname 198.51.100.77\n"]);
     assert_eq!(
         scene.session("grep -c sipgen_config .ssh/config; stat -c %a .ssh/id_ed25519"),
         "1\n600\n"
@@ -575,10 +476,7 @@ fn without_a_volume_homes_are_empty_after_a_restart() {
 
     let _second = scene.start();
 
-    assert_eq!(
-        scene.session("cat note 2> /dev/null || echo none"),
-        "none\n"
-    );
+    assert_eq!(scene.session("cat note 2> /dev/null || echo none"), "none\n");
 }
 
 #[test]
@@ -599,8 +497,5 @@ fn a_node_that_was_provisioned_anew_is_forgotten_by_its_name() {
     );
     scene.session("ssh-keygen -R depot-1");
 
-    assert_eq!(
-        scene.session("ssh -o BatchMode=yes depot-1"),
-        "this is the node 198.51.100.51\n"
-    );
+    assert_eq!(scene.session("ssh -o BatchMode=yes depot-1"), "this is the node 198.51.100.51\n");
 }

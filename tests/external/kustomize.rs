@@ -26,34 +26,20 @@ fn every_object_of_every_build_is_one_that_kubernetes_takes() {
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut validator = Command::new(root.join("target/tools/venv/bin/python"));
-    validator
-        .arg(root.join("tests/tools/validate-manifests"))
-        .arg("--many")
-        .stdin(Stdio::piped());
+    validator.arg(root.join("tests/tools/validate-manifests")).arg("--many").stdin(Stdio::piped());
     let missing = "target/tools/venv cannot be used; `tests/tools/install` makes it";
     let mut validator = validator
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap_or_else(|error| panic!("{missing} ({error})"));
-    validator
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(names.as_bytes())
-        .unwrap();
+    validator.stdin.take().unwrap().write_all(names.as_bytes()).unwrap();
 
     let output = validator.wait_with_output().unwrap();
 
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let objects: usize = BUILDS
-        .iter()
-        .map(|build| documents(&build.output).len())
-        .sum();
-    assert_eq!(
-        text(&output.stdout).trim(),
-        format!("{objects} objects valid")
-    );
+    let objects: usize = BUILDS.iter().map(|build| documents(&build.output).len()).sum();
+    assert_eq!(text(&output.stdout).trim(), format!("{objects} objects valid"));
 }
 
 #[test]
@@ -66,11 +52,7 @@ fn what_sipgen_generates_builds_as_planned_by_its_own_check() {
 
         let checked = repo.generate(&["--check", "--build"]).expect(0);
 
-        assert!(
-            checked.stderr.contains("kustomize has made "),
-            "{fixture}: {}",
-            checked.stderr
-        );
+        assert!(checked.stderr.contains("kustomize has made "), "{fixture}: {}", checked.stderr);
     }
 }
 
@@ -102,16 +84,10 @@ fn one_host_more_leaves_the_deployment_of_a_jump_host_as_it_is() {
     for fixture in ["jump-host", "external-secrets"] {
         let repo = Repo::of_fixture(fixture);
         let (file, more, directory) = match fixture {
-            "jump-host" => (
-                "clusters/edge.yaml",
-                "active: 4",
-                "overlays/clusters/depot/edge/jumphost",
-            ),
-            _ => (
-                "tenants/edge.yaml",
-                "active: 4",
-                "overlays/clusters/tenant-a/edge/jumphost",
-            ),
+            "jump-host" => {
+                ("clusters/edge.yaml", "active: 4", "overlays/clusters/depot/edge/jumphost")
+            }
+            _ => ("tenants/edge.yaml", "active: 4", "overlays/clusters/tenant-a/edge/jumphost"),
         };
         let build = |count: &str| {
             repo.replace(file, "active: 4", count);
@@ -122,24 +98,16 @@ fn one_host_more_leaves_the_deployment_of_a_jump_host_as_it_is() {
         };
         let (before, after) = (build("active: 3"), build(more));
 
-        assert_eq!(
-            object(&before, "Deployment"),
-            object(&after, "Deployment"),
-            "{fixture}"
-        );
+        assert_eq!(object(&before, "Deployment"), object(&after, "Deployment"), "{fixture}");
         let config_maps = |build: &str| -> BTreeMap<String, Value> {
-            let objects = documents(build)
-                .into_iter()
-                .filter(|object| object["kind"] == "ConfigMap");
+            let objects =
+                documents(build).into_iter().filter(|object| object["kind"] == "ConfigMap");
             objects
                 .map(|object| (string(&object["metadata"]["name"]), object["data"].clone()))
                 .collect()
         };
         let (maps_before, maps_after) = (config_maps(&before), config_maps(&after));
-        assert_eq!(
-            maps_before.keys().collect::<Vec<_>>(),
-            maps_after.keys().collect::<Vec<_>>()
-        );
+        assert_eq!(maps_before.keys().collect::<Vec<_>>(), maps_after.keys().collect::<Vec<_>>());
         assert_ne!(
             maps_before["jumphost-edge.hosts"], maps_after["jumphost-edge.hosts"],
             "{fixture}"
@@ -150,13 +118,7 @@ fn one_host_more_leaves_the_deployment_of_a_jump_host_as_it_is() {
 #[test]
 fn the_volume_of_homes_is_asked_for_and_no_agent_deletes_it() {
     for (gitops, guards) in [
-        (
-            "",
-            &[
-                "argocd.argoproj.io/sync-options",
-                "kustomize.toolkit.fluxcd.io/prune",
-            ][..],
-        ),
+        ("", &["argocd.argoproj.io/sync-options", "kustomize.toolkit.fluxcd.io/prune"][..]),
         ("gitops: flux\n", &["kustomize.toolkit.fluxcd.io/prune"]),
         (
             "gitops: argocd\nargocd: {repoURL: https://git.example.com/fleet.git}\n",
@@ -176,11 +138,7 @@ fn the_volume_of_homes_is_asked_for_and_no_agent_deletes_it() {
         assert_eq!(claim["spec"]["storageClassName"], "large");
         assert_eq!(claim["spec"]["resources"]["requests"]["storage"], "20Gi");
         let annotations = claim["metadata"]["annotations"].as_mapping().unwrap();
-        assert_eq!(
-            annotations.keys().map(string).collect::<Vec<_>>(),
-            guards,
-            "{gitops}"
-        );
+        assert_eq!(annotations.keys().map(string).collect::<Vec<_>>(), guards, "{gitops}");
         for value in annotations.values() {
             assert!(
                 ["disabled", "Prune=false,Delete=false"].contains(&value.as_str().unwrap()),
@@ -191,31 +149,17 @@ fn the_volume_of_homes_is_asked_for_and_no_agent_deletes_it() {
         // Two pods on two nodes would wait for each other's volume.
         assert_eq!(deployment["spec"]["strategy"]["type"], "Recreate");
         let volumes = sequence(&deployment["spec"]["template"]["spec"]["volumes"]);
-        let home = volumes
-            .iter()
-            .find(|volume| volume["name"] == "home")
-            .unwrap();
-        assert_eq!(
-            home["persistentVolumeClaim"]["claimName"],
-            "jumphost-lab.home"
-        );
+        let home = volumes.iter().find(|volume| volume["name"] == "home").unwrap();
+        assert_eq!(home["persistentVolumeClaim"]["claimName"], "jumphost-lab.home");
     }
 }
 
 #[test]
 fn a_cluster_is_built_from_its_services_as_each_service_is() {
     let mut services = BTreeMap::<&Path, BTreeSet<String>>::new();
-    for build in BUILDS
-        .iter()
-        .filter(|build| build.name.contains(": clusters/"))
-    {
-        let objects = documents(&build.output)
-            .into_iter()
-            .map(|object| identity(&object));
-        services
-            .entry(&build.directory)
-            .or_default()
-            .extend(objects);
+    for build in BUILDS.iter().filter(|build| build.name.contains(": clusters/")) {
+        let objects = documents(&build.output).into_iter().map(|object| identity(&object));
+        services.entry(&build.directory).or_default().extend(objects);
     }
     let mut clusters = 0;
     for (directory, objects) in &services {
@@ -242,9 +186,7 @@ fn bare(mut object: Value) -> Value {
 
 /// The builds of declared hosts, each with what kustomize makes of the directory that it is based on.
 fn declared_builds() -> impl Iterator<Item = (&'static Build, String)> {
-    let declared = BUILDS
-        .iter()
-        .filter(|build| build.name.contains(": hosts/declared/"));
+    let declared = BUILDS.iter().filter(|build| build.name.contains(": hosts/declared/"));
     declared.map(|build| {
         let kustomization = fs::read_to_string(build.directory.join("kustomization.yaml")).unwrap();
         let base = string(&documents(&kustomization)[0]["resources"][0]);
@@ -258,17 +200,9 @@ fn a_build_of_declared_hosts_has_every_object_of_its_base_as_it_was_but_for_labe
     let mut builds = 0;
     for (build, base) in declared_builds() {
         let by_identity = |text: &str| -> BTreeMap<String, Value> {
-            documents(text)
-                .into_iter()
-                .map(|object| (identity(&object), bare(object)))
-                .collect()
+            documents(text).into_iter().map(|object| (identity(&object), bare(object))).collect()
         };
-        assert_eq!(
-            by_identity(&build.output),
-            by_identity(&base),
-            "{}",
-            build.name
-        );
+        assert_eq!(by_identity(&build.output), by_identity(&base), "{}", build.name);
         builds += 1;
     }
     assert!(builds >= 7, "{builds}");
@@ -277,14 +211,9 @@ fn a_build_of_declared_hosts_has_every_object_of_its_base_as_it_was_but_for_labe
 #[test]
 fn a_build_of_declared_hosts_keeps_all_labels_and_annotations_of_its_base() {
     let entries = |object: &Value, field: &str| -> BTreeMap<String, String> {
-        let entries = object["metadata"]
-            .get(field)
-            .and_then(Value::as_mapping)
-            .into_iter()
-            .flatten();
-        entries
-            .map(|(key, value)| (string(key), string(value)))
-            .collect()
+        let entries =
+            object["metadata"].get(field).and_then(Value::as_mapping).into_iter().flatten();
+        entries.map(|(key, value)| (string(key), string(value))).collect()
     };
     let ours = |key: &str| {
         key.starts_with("sip.airshipit.org/") || key == "argocd.argoproj.io/sync-options"
@@ -297,9 +226,8 @@ fn a_build_of_declared_hosts_keeps_all_labels_and_annotations_of_its_base() {
         for object in documents(&base) {
             for field in ["labels", "annotations"] {
                 let now = entries(&built[&identity(&object)], field);
-                for (key, value) in entries(&object, field)
-                    .into_iter()
-                    .filter(|(key, _)| !ours(key))
+                for (key, value) in
+                    entries(&object, field).into_iter().filter(|(key, _)| !ours(key))
                 {
                     assert_eq!(
                         now.get(&key),
@@ -316,10 +244,8 @@ fn a_build_of_declared_hosts_keeps_all_labels_and_annotations_of_its_base() {
 
 #[test]
 fn only_hosts_that_clusters_have_and_their_secrets_are_changed_by_a_build_of_declared_hosts() {
-    let assigned: BTreeMap<&str, BTreeSet<(String, String)>> = GENERATED
-        .iter()
-        .map(|(fixture, repo)| (fixture.as_str(), assigned_hosts(repo)))
-        .collect();
+    let assigned: BTreeMap<&str, BTreeSet<(String, String)>> =
+        GENERATED.iter().map(|(fixture, repo)| (fixture.as_str(), assigned_hosts(repo))).collect();
     let mut guarded = 0;
     for (build, base) in declared_builds() {
         let (fixture, _) = build.name.split_once(": ").unwrap();
@@ -330,18 +256,13 @@ fn only_hosts_that_clusters_have_and_their_secrets_are_changed_by_a_build_of_dec
                     string(&object["metadata"]["name"]),
                 ))
         };
-        let base: BTreeMap<String, Value> = documents(&base)
-            .into_iter()
-            .map(|object| (identity(&object), object))
-            .collect();
+        let base: BTreeMap<String, Value> =
+            documents(&base).into_iter().map(|object| (identity(&object), object)).collect();
         let (assigned, others): (Vec<Value>, Vec<Value>) =
             documents(&build.output).into_iter().partition(has_cluster);
         let named: Vec<(Value, Value)> = assigned.iter().flat_map(named_secrets).collect();
         for object in others {
-            let key = (
-                object["metadata"]["namespace"].clone(),
-                object["metadata"]["name"].clone(),
-            );
+            let key = (object["metadata"]["namespace"].clone(), object["metadata"]["name"].clone());
             if object["kind"] == "Secret" && named.contains(&key) {
                 let annotations = &object["metadata"]["annotations"];
                 assert_eq!(
@@ -370,9 +291,7 @@ fn assigned_hosts(repo: &Repo) -> BTreeSet<(String, String)> {
         Some(sites) => sites.values().collect(),
         None => vec![&status],
     };
-    let hosts = sites
-        .into_iter()
-        .flat_map(|site| site["hosts"].as_array().unwrap());
+    let hosts = sites.into_iter().flat_map(|site| site["hosts"].as_array().unwrap());
     hosts
         .filter(|host| host["assigned"].is_object())
         .map(|host| {
@@ -399,24 +318,14 @@ fn named_secrets(host: &Value) -> Vec<(Value, Value)> {
 #[test]
 fn a_host_that_is_gone_from_its_manifests_fails_the_build_and_is_not_silently_left_out() {
     let repo = generated("quickstart");
-    repo.replace(
-        "sites/lab/hosts/rack-a.yaml",
-        "  name: lab-a1\n",
-        "  name: lab-a9\n",
-    );
+    repo.replace("sites/lab/hosts/rack-a.yaml", "  name: lab-a1\n", "  name: lab-a9\n");
 
     let output = run_tool(
-        tool("kustomize")
-            .arg("build")
-            .arg(repo.path().join("overlays/hosts/declared/sites/lab")),
+        tool("kustomize").arg("build").arg(repo.path().join("overlays/hosts/declared/sites/lab")),
     );
 
     assert!(!output.status.success());
-    assert!(
-        text(&output.stderr).contains("lab-a1"),
-        "{}",
-        text(&output.stderr)
-    );
+    assert!(text(&output.stderr).contains("lab-a1"), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -432,11 +341,7 @@ fn a_label_of_the_manifest_that_gives_the_host_to_a_cluster_is_gone_from_the_bui
     );
     repo.generate(&[]).expect(0);
     let counts = "active: 1\n        standby: 1";
-    repo.replace(
-        "sites/lab/clusters/edge.yaml",
-        counts,
-        "active: 0\n        standby: 0",
-    );
+    repo.replace("sites/lab/clusters/edge.yaml", counts, "active: 0\n        standby: 0");
     repo.generate(&[]).expect(0);
 
     let build = kustomize_build(repo.path().join("overlays/hosts/declared/sites/lab"));
@@ -446,10 +351,7 @@ fn a_label_of_the_manifest_that_gives_the_host_to_a_cluster_is_gone_from_the_bui
         .find(|object| object["metadata"]["name"].as_str() == Some("lab-a2"));
     let labels = host.unwrap()["metadata"]["labels"].clone();
     let keys: Vec<String> = labels.as_mapping().unwrap().keys().map(string).collect();
-    assert_eq!(
-        keys,
-        ["hardware.example.com/flavor", "topology.example.com/rack"]
-    );
+    assert_eq!(keys, ["hardware.example.com/flavor", "topology.example.com/rack"]);
 }
 
 // Namespaces: kustomize's and ours
@@ -458,30 +360,15 @@ fn a_label_of_the_manifest_that_gives_the_host_to_a_cluster_is_gone_from_the_bui
 fn read_by_sipgen(repo: &Repo) -> BTreeSet<String> {
     let worktree = Files::on_disk(Utf8Path::from_path(repo.path()).unwrap());
     let (site, findings) = Site::read(&worktree, Settings::load(&worktree).unwrap()).unwrap();
-    let errors: Vec<_> = findings
-        .iter()
-        .filter(|finding| finding.is_error())
-        .collect();
+    let errors: Vec<_> = findings.iter().filter(|finding| finding.is_error()).collect();
     assert!(errors.is_empty(), "{errors:?}");
-    let hosts = site
-        .inventory
-        .hosts
-        .iter()
-        .map(|host| format!("BareMetalHost {}", host.key));
-    hosts
-        .chain(
-            site.clusters
-                .keys()
-                .map(|cluster| format!("SIPCluster {cluster}")),
-        )
-        .collect()
+    let hosts = site.inventory.hosts.iter().map(|host| format!("BareMetalHost {}", host.key));
+    hosts.chain(site.clusters.keys().map(|cluster| format!("SIPCluster {cluster}"))).collect()
 }
 
 /// The hosts and clusters that kustomize builds from some directories.
 fn built_by_kustomize(repo: &Repo, directories: &[String]) -> BTreeSet<String> {
-    let builds = directories
-        .iter()
-        .map(|directory| kustomize_build(repo.path().join(directory)));
+    let builds = directories.iter().map(|directory| kustomize_build(repo.path().join(directory)));
     let objects: Vec<Value> = builds.flat_map(|build| documents(&build)).collect();
     let ours = ["BareMetalHost", "SIPCluster"];
     objects
@@ -500,18 +387,13 @@ fn hosts_and_clusters_are_read_with_the_namespaces_that_kustomize_gives_them() {
     ] {
         let repo = Repo::of_fixture(fixture);
         let roots: Vec<String> = roots.into_iter().map(str::to_owned).collect();
-        assert_eq!(
-            read_by_sipgen(&repo),
-            built_by_kustomize(&repo, &roots),
-            "{fixture}"
-        );
+        assert_eq!(read_by_sipgen(&repo), built_by_kustomize(&repo, &roots), "{fixture}");
     }
 }
 
 fn host(name: &str, namespace: Option<&str>) -> String {
-    let namespace = namespace.map_or(String::new(), |namespace| {
-        format!("  namespace: {namespace}\n")
-    });
+    let namespace =
+        namespace.map_or(String::new(), |namespace| format!("  namespace: {namespace}\n"));
     format!(
         "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {name}\n{namespace}spec:\n  online: true\n"
     )
@@ -539,11 +421,8 @@ fn in_any_nesting_the_namespace_is_that_of_kustomize() {
             &format!("{site}/middle/{file}"),
             &kustomization("Kustomization", namespace(1, "middle"), &middle),
         );
-        let inner = kustomization(
-            "Kustomization",
-            namespace(2, "inner"),
-            "resources:\n  - host.yaml\n",
-        );
+        let inner =
+            kustomization("Kustomization", namespace(2, "inner"), "resources:\n  - host.yaml\n");
         repo.write(&format!("{site}/inner/{file}"), &inner);
         repo.write(
             &format!("{site}/inner/host.yaml"),
@@ -562,17 +441,11 @@ fn a_host_of_a_component_gets_the_namespace_that_kustomize_gives_it() {
     for case in 0..4 {
         let site = format!("site-{case}");
         let namespace = |bit: u32, name: &'static str| (case & (1 << bit) != 0).then_some(name);
-        let outer = kustomization(
-            "Kustomization",
-            namespace(0, "outer"),
-            "components:\n  - component\n",
-        );
+        let outer =
+            kustomization("Kustomization", namespace(0, "outer"), "components:\n  - component\n");
         repo.write(&format!("{site}/kustomization.yaml"), &outer);
-        let component = kustomization(
-            "Component",
-            namespace(1, "component"),
-            "resources:\n  - host.yaml\n",
-        );
+        let component =
+            kustomization("Component", namespace(1, "component"), "resources:\n  - host.yaml\n");
         repo.write(&format!("{site}/component/kustomization.yaml"), &component);
         repo.write(
             &format!("{site}/component/host.yaml"),
@@ -589,18 +462,12 @@ fn a_host_of_a_component_gets_the_namespace_that_kustomize_gives_it() {
 fn a_component_gives_its_namespace_to_the_hosts_beside_it_as_in_kustomize() {
     let repo = Repo::empty();
     let lists = "resources:\n  - host.yaml\ncomponents:\n  - component\n";
-    repo.write(
-        "site/kustomization.yaml",
-        &kustomization("Kustomization", None, lists),
-    );
+    repo.write("site/kustomization.yaml", &kustomization("Kustomization", None, lists));
     repo.write("site/host.yaml", &host("host", None));
     repo.write(
         "site/component/kustomization.yaml",
         &kustomization("Component", Some("component"), ""),
     );
 
-    assert_eq!(
-        read_by_sipgen(&repo),
-        built_by_kustomize(&repo, &["site".to_owned()])
-    );
+    assert_eq!(read_by_sipgen(&repo), built_by_kustomize(&repo, &["site".to_owned()]));
 }

@@ -1,12 +1,7 @@
 //! Hands the output to the programs that read it in production: kustomize, sops, HAProxy, sshd, Dex, Ansible, Chromium,
 //! an API server, Flux and others. `tests/tools/install` installs them; a missing one fails its tests.
 
-#![allow(
-    unreachable_pub,
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr
-)]
+#![allow(unreachable_pub, clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 mod agents;
 mod ansible;

@@ -14,14 +14,8 @@ fn older_labels_in_a_manifest_are_replaced_by_todays() {
     assert_eq!(labels["sip.airshipit.org/cluster-name"], "sipcluster-edge");
     assert_eq!(labels["sip.airshipit.org/node-type"], "ControlPlane");
     for older in ["sip-scheduled", "workload-cluster"] {
-        assert!(
-            labels.get(format!("sip.airshipit.org/{older}")).is_none(),
-            "{labels:?}"
-        );
+        assert!(labels.get(format!("sip.airshipit.org/{older}")).is_none(), "{labels:?}");
     }
     let again = repo.generate(&["--exit-code"]).expect(0).stderr;
-    assert!(
-        !again.contains("SIP0521"),
-        "it has the host by the output now:\n{again}"
-    );
+    assert!(!again.contains("SIP0521"), "it has the host by the output now:\n{again}");
 }

@@ -16,9 +16,7 @@ mod repo_directory {
         }
         repo.write(
             "sites/lab/clusters/inside.yaml",
-            &repo
-                .read("clusters/tenant.outside.yaml")
-                .replace("outside", "inside"),
+            &repo.read("clusters/tenant.outside.yaml").replace("outside", "inside"),
         );
         repo.commit();
 
@@ -28,10 +26,7 @@ mod repo_directory {
         let written: Vec<String> = repo.files("sites/lab/overlays/hosts").into_keys().collect();
         assert_eq!(
             written,
-            [
-                "declared/inventory/kustomization.yaml",
-                "declared/inventory/tenant.inside.yaml"
-            ]
+            ["declared/inventory/kustomization.yaml", "declared/inventory/tenant.inside.yaml"]
         );
         let built = crate::support::kustomize_build(repo.path().join("sites/lab").join(PATCHES));
         assert_eq!(documents(&built).len(), 2);

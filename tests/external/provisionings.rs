@@ -23,21 +23,14 @@ fn a_label_that_a_kustomization_changes_counts_however_it_does() {
                 repo.write(&format!("clusters/{file}"), text);
             }
         }
-        repo.write(
-            "clusters/kustomization.yaml",
-            &format!("resources: [depot.yaml]\n{changed}\n"),
-        );
+        repo.write("clusters/kustomization.yaml", &format!("resources: [depot.yaml]\n{changed}\n"));
         // The real one gives it the label, too.
         assert!(
             crate::support::kustomize_build(repo.path().join("clusters"))
                 .contains("cluster: harbour"),
             "{changed}"
         );
-        assert_eq!(
-            machines(&repo, "lab/harbour"),
-            ["head lab/depot-01"],
-            "{changed}"
-        );
+        assert_eq!(machines(&repo, "lab/harbour"), ["head lab/depot-01"], "{changed}");
 
         repo.write(
             "sipgen.yaml",

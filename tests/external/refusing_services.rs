@@ -10,21 +10,13 @@ fn a_value_that_flux_would_replace() {
             "image: \"haproxy:${VERSION}\"",
             "edge.yaml:29:16",
         ),
-        (
-            "operator@lab.example.com",
-            "operator@${DOMAIN}",
-            "edge.yaml:48:13",
-        ),
+        ("operator@lab.example.com", "operator@${DOMAIN}", "edge.yaml:48:13"),
     ] {
         let repo = edge_with(from, to);
 
         assert_says(
             &repo.refused(),
-            &[
-                "the text has `${`",
-                "Flux",
-                &format!("--> sites/lab/clusters/{place}"),
-            ],
+            &["the text has `${`", "Flux", &format!("--> sites/lab/clusters/{place}")],
         );
     }
 }

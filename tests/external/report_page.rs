@@ -13,11 +13,7 @@ const INSTALLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/tools/brows
 /// Node.js: the machine's, if it is new enough, or the one that was installed.
 fn node() -> Command {
     let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/node/bin/node");
-    Command::new(if installed.is_file() {
-        installed
-    } else {
-        "node".into()
-    })
+    Command::new(if installed.is_file() { installed } else { "node".into() })
 }
 
 /// Opens a repo's page in Chromium and has a script of `tests/browser` check it.
@@ -26,9 +22,7 @@ fn in_the_browser(script: &str, repo: &Repo) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("site.html");
     fs::write(&file, page(repo)).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/browser")
-        .join(script);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser").join(script);
 
     let output = run_tool(node().arg(script).arg(INSTALLED).arg(&file));
 
@@ -92,16 +86,8 @@ fn light_and_dark_follow_the_system_or_the_reader() {
 fn everybody_can_read_it() {
     let repo = Repo::generated("multi-cluster");
     // Hosts of every state, a cluster that lacks hosts, and findings.
-    repo.replace(
-        "tenants/tenant-a/core.yaml",
-        "        active: 3\n",
-        "        active: 9\n",
-    );
-    repo.replace(
-        "tenants/tenant-b/lab.yaml",
-        "        active: 2\n",
-        "        active: 1\n",
-    );
+    repo.replace("tenants/tenant-a/core.yaml", "        active: 3\n", "        active: 9\n");
+    repo.replace("tenants/tenant-b/lab.yaml", "        active: 2\n", "        active: 1\n");
 
     in_the_browser("accessibility.mjs", &repo);
 
@@ -115,14 +101,8 @@ fn everybody_can_read_it() {
 fn names_from_the_input_stay_text() {
     let repo = Repo::empty();
     let hostile = r#"</script><img src=x onerror="document.title='taken'">"#;
-    let labels = format!(
-        "  labels:\n    example.com/rack: '{}'\n",
-        hostile.replace('\'', "''")
-    );
-    repo.write(
-        "hosts.yaml",
-        &(live_host("host-1", &labels) + &live_host("host-2", "")),
-    );
+    let labels = format!("  labels:\n    example.com/rack: '{}'\n", hostile.replace('\'', "''"));
+    repo.write("hosts.yaml", &(live_host("host-1", &labels) + &live_host("host-2", "")));
     repo.write(
         "cluster.yaml",
         "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {namespace: a, name: b}\n\
@@ -144,17 +124,10 @@ fn ten_thousand_hosts_are_no_burden() {
 fn the_scripts_are_sound() {
     let compiler = Path::new(INSTALLED).join("node_modules/.bin/tsc");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/node/bin");
-    let path = format!(
-        "{}:{}",
-        path.display(),
-        std::env::var("PATH").unwrap_or_default()
-    );
+    let path = format!("{}:{}", path.display(), std::env::var("PATH").unwrap_or_default());
 
-    let output = run_tool(
-        Command::new(compiler)
-            .env("PATH", path)
-            .args(["--project", "src/report/page"]),
-    );
+    let output =
+        run_tool(Command::new(compiler).env("PATH", path).args(["--project", "src/report/page"]));
 
     assert!(output.status.success(), "{}", text(&output.stdout));
 }

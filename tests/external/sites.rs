@@ -19,34 +19,22 @@ fn one_run_generates_all_sites_over_common_bases() {
 
     assert_says(
         &said,
-        &[
-            "site production",
-            "site staging",
-            "2 sites: 2 clusters, 2 hosts assigned",
-        ],
+        &["site production", "site staging", "2 sites: 2 clusters, 2 hosts assigned"],
     );
     for site in SITES {
         let built = kustomize_build(repo.path().join(overlay(site)));
         let labelled = documents(&built).into_iter().filter(is_labelled).count();
         assert_eq!((documents(&built).len(), labelled), (3, 1), "{site}");
-        let agents = kustomize_build(
-            repo.path()
-                .join(format!("overlays/clusters/{site}/agents/flux")),
-        );
+        let agents =
+            kustomize_build(repo.path().join(format!("overlays/clusters/{site}/agents/flux")));
         let paths: Vec<String> = documents(&agents)
             .iter()
             .filter_map(|object| Some(object["spec"]["path"].as_str()?.to_owned()))
             .collect();
         assert!(!paths.is_empty());
         for path in paths {
-            assert!(
-                path.starts_with(&format!("./overlays/clusters/{site}/")),
-                "{path}"
-            );
-            assert!(
-                repo.path().join(&path).join("kustomization.yaml").exists(),
-                "{path}"
-            );
+            assert!(path.starts_with(&format!("./overlays/clusters/{site}/")), "{path}");
+            assert!(repo.path().join(&path).join("kustomization.yaml").exists(), "{path}");
         }
     }
     let again = repo.generate(&["--check"]).expect(0).stderr;
@@ -55,10 +43,7 @@ fn one_run_generates_all_sites_over_common_bases() {
 
 #[test]
 fn applications_find_their_site_by_path_and_destination() {
-    let servers = [
-        "https://production.example.com",
-        "https://staging.example.com",
-    ];
+    let servers = ["https://production.example.com", "https://staging.example.com"];
     let repo = monorepo("sites: [\"clusters/*\"]\ngitops: argocd\n");
     for (site, server) in SITES.into_iter().zip(servers) {
         repo.remove_all(&format!("clusters/{site}"));
@@ -81,11 +66,7 @@ fn applications_find_their_site_by_path_and_destination() {
     let clash = repo.generate(&[]).expect(1).stderr;
     assert_says(
         &clash,
-        &[
-            "SIP0142",
-            "the sites `production` and `staging`",
-            "argocd: {name: sipgen-staging}",
-        ],
+        &["SIP0142", "the sites `production` and `staging`", "argocd: {name: sipgen-staging}"],
     );
     assert!(!repo.exists("overlays"));
 
@@ -137,17 +118,11 @@ fn init_prepares_a_repo_of_several_base_clusters() {
     assert_says(&said, &["2 sites, each with its own Flux bootstrap"]);
     assert_says(
         &repo.read("sipgen.yaml"),
-        &[
-            "sites:\n  - \"clusters/production\"\n  - \"clusters/staging\"\n",
-            "gitops: flux",
-        ],
+        &["sites:\n  - \"clusters/production\"\n  - \"clusters/staging\"\n", "gitops: flux"],
     );
     assert_says(
         &repo.read(".gitattributes"),
-        &[
-            "/overlays/clusters/production/**",
-            "/overlays/clusters/staging/hosts/**",
-        ],
+        &["/overlays/clusters/production/**", "/overlays/clusters/staging/hosts/**"],
     );
     assert_says(&repo.read("SIPGEN.md"), &["`overlays/<site>/agents/flux`"]);
     repo.generate(&[]).expect(0);

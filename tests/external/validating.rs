@@ -12,10 +12,7 @@ fn its_json_keeps_to_its_schema() {
         json(&Repo::of_fixture("quickstart"), &[]),
         json(&with_a_warning(), &["--strict"]),
         json(&edge_with("active: 2", "active: -2"), &[]),
-        json(
-            &edge_with("kind: SIPCluster", "kind: SIPCluster\nkind: ["),
-            &[],
-        ),
+        json(&edge_with("kind: SIPCluster", "kind: SIPCluster\nkind: ["), &[]),
     ];
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("documents.json");
@@ -27,12 +24,8 @@ fn its_json_keeps_to_its_schema() {
                       jsonschema.Draft202012Validator(schema).validate(document)\n";
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/venv/bin/python");
 
-    let output = run_tool(
-        tool(python.to_str().unwrap())
-            .args(["-c", script])
-            .arg(schema_file())
-            .arg(&file),
-    );
+    let output =
+        run_tool(tool(python.to_str().unwrap()).args(["-c", script]).arg(schema_file()).arg(&file));
 
     assert!(output.status.success(), "{}", text(&output.stderr));
 }

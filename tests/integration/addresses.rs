@@ -52,17 +52,11 @@ fn a_service_reaches_hosts_by_the_addresses_that_a_pool_keeps_for_them() {
 fn a_pool_of_another_namespace_keeps_no_addresses() {
     let repo = repo("{m1-provisioning: 192.0.2.11, m2-provisioning: 192.0.2.12}");
     let text = repo.read("inventory/pool.yaml");
-    repo.write(
-        "inventory/pool.yaml",
-        &text.replace("namespace: tenant-a", "namespace: tenant-b"),
-    );
+    repo.write("inventory/pool.yaml", &text.replace("namespace: tenant-a", "namespace: tenant-b"));
 
     let run = repo.generate(&[]).expect(1);
 
-    assert_says(
-        &run.stderr,
-        &["2 of the 2 ControlPlane hosts", "without network data"],
-    );
+    assert_says(&run.stderr, &["2 of the 2 ControlPlane hosts", "without network data"]);
 }
 
 #[test]
@@ -169,21 +163,14 @@ fn an_annotation_counts_before_every_other_source_but_network_data() {
 
     repo.replace("inventory/hosts.yaml", "=192.0.2.21", "=192.0.2.21/24");
     let run = repo.generate(&[]).expect(0);
-    assert_says(
-        &run.stderr,
-        &["SIP0335", "no IP address without prefix length"],
-    );
+    assert_says(&run.stderr, &["SIP0335", "no IP address without prefix length"]);
     assert_says(&haproxy(&repo), &["192.0.2.11"]);
 }
 
 #[test]
 fn inspected_addresses_count_only_if_the_settings_say_so() {
     let repo = repo("{}");
-    repo.replace(
-        "clusters/edge.yaml",
-        "nodeInterfaceId: provisioning",
-        "nodeInterfaceId: eno1",
-    );
+    repo.replace("clusters/edge.yaml", "nodeInterfaceId: provisioning", "nodeInterfaceId: eno1");
     let data = (1..=2).map(|number| {
         format!(
             "---\napiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {{name: m{number}, namespace: tenant-a}}\nspec:\n  \
@@ -216,48 +203,21 @@ fn a_pool_keeps_the_addresses_that_users_fixed() {
             "preAllocations:\n          \"m1-provisioning\": \"198.51.100.7\"",
         ],
     );
-    assert!(
-        !component.contains("m2-provisioning"),
-        "the pool keeps it already"
-    );
+    assert!(!component.contains("m2-provisioning"), "the pool keeps it already");
 }
 
 /// Metal3 gives a claim nothing if its address is in no range.
 #[test]
 fn a_pool_keeps_only_addresses_of_its_ranges() {
     for (ranges, address, is_kept) in [
-        (
-            "{start: 198.51.100.7, end: 198.51.100.9}",
-            "198.51.100.7",
-            true,
-        ),
-        (
-            "{start: 198.51.100.7, end: 198.51.100.9}",
-            "198.51.100.9",
-            true,
-        ),
-        (
-            "{start: 198.51.100.7, end: 198.51.100.9}",
-            "198.51.100.10",
-            false,
-        ),
-        (
-            "{start: 198.51.100.7, end: 198.51.100.9}",
-            "198.51.100.6",
-            false,
-        ),
+        ("{start: 198.51.100.7, end: 198.51.100.9}", "198.51.100.7", true),
+        ("{start: 198.51.100.7, end: 198.51.100.9}", "198.51.100.9", true),
+        ("{start: 198.51.100.7, end: 198.51.100.9}", "198.51.100.10", false),
+        ("{start: 198.51.100.7, end: 198.51.100.9}", "198.51.100.6", false),
         ("{subnet: 198.51.100.0/29}", "198.51.100.7", true),
         ("{subnet: 198.51.100.0/29}", "198.51.100.8", false),
-        (
-            "{subnet: 198.51.100.0/24, start: 198.51.100.9}",
-            "198.51.100.7",
-            false,
-        ),
-        (
-            "{start: 192.0.2.1, end: 192.0.2.9}, {subnet: 198.51.100.0/24}",
-            "198.51.100.7",
-            true,
-        ),
+        ("{subnet: 198.51.100.0/24, start: 198.51.100.9}", "198.51.100.7", false),
+        ("{start: 192.0.2.1, end: 192.0.2.9}, {subnet: 198.51.100.0/24}", "198.51.100.7", true),
     ] {
         let repo = repo("{m2-provisioning: 192.0.2.12}");
         repo.replace(
@@ -279,10 +239,7 @@ fn a_pool_keeps_only_addresses_of_its_ranges() {
             run.expect(0);
             let component =
                 repo.read("overlays/tenants/tenant-a/edge/cluster-api/kustomization.yaml");
-            assert_says(
-                &component,
-                &[&format!("\"m1-provisioning\": \"{address}\"")],
-            );
+            assert_says(&component, &[&format!("\"m1-provisioning\": \"{address}\"")]);
         } else {
             assert_says(
                 &run.expect(1).stderr,
@@ -302,15 +259,9 @@ type AddressSource<'a> = (&'a str, &'a str, &'a dyn Fn(&Repo));
 
 #[test]
 fn an_address_that_nobody_reaches_is_none_whatever_its_source() {
-    for bad in [
-        "169.254.3.7",
-        "127.0.0.1",
-        "0.0.0.0",
-        "224.0.0.1",
-        "255.255.255.255",
-        "fe80::3",
-        "::1",
-    ] {
+    for bad in
+        ["169.254.3.7", "127.0.0.1", "0.0.0.0", "224.0.0.1", "255.255.255.255", "fe80::3", "::1"]
+    {
         let by_annotation = |repo: &Repo| {
             repo.replace(
                 "inventory/hosts.yaml",
@@ -341,21 +292,9 @@ fn an_address_that_nobody_reaches_is_none_whatever_its_source() {
             repo.write("inventory/hosts.yaml", &(hosts + &secret));
         };
         let sources: [AddressSource<'_>; 4] = [
-            (
-                "annotation",
-                "{m2-provisioning: 192.0.2.12}",
-                &by_annotation,
-            ),
-            (
-                "inspection",
-                "{m2-provisioning: 192.0.2.12}",
-                &by_inspection,
-            ),
-            (
-                "network data",
-                "{m2-provisioning: 192.0.2.12}",
-                &by_network_data,
-            ),
+            ("annotation", "{m2-provisioning: 192.0.2.12}", &by_annotation),
+            ("inspection", "{m2-provisioning: 192.0.2.12}", &by_inspection),
+            ("network data", "{m2-provisioning: 192.0.2.12}", &by_network_data),
             (
                 "pool",
                 &format!("{{m1-provisioning: \"{bad}\", m2-provisioning: 192.0.2.12}}"),
@@ -370,13 +309,8 @@ fn an_address_that_nobody_reaches_is_none_whatever_its_source() {
             if source != "network data" {
                 repo.generate(&[]).expect(0);
                 let text = haproxy(&repo);
-                let mut servers = text
-                    .lines()
-                    .filter(|line| line.trim().starts_with("server"));
-                assert!(
-                    !servers.any(|line| line.contains(bad)),
-                    "{source}: {bad}: {text}"
-                );
+                let mut servers = text.lines().filter(|line| line.trim().starts_with("server"));
+                assert!(!servers.any(|line| line.contains(bad)), "{source}: {bad}: {text}");
             }
         }
     }

@@ -35,10 +35,7 @@ fn want(repo: &Repo, active: usize, rack: &str) {
 }
 
 fn in_rack(name: &str, rack: &str) -> String {
-    host(
-        name,
-        &format!("  namespace: metal\n  labels: {{rack: '{rack}'}}\n"),
-    )
+    host(name, &format!("  namespace: metal\n  labels: {{rack: '{rack}'}}\n"))
 }
 
 fn flux(path: &str, more: &str) -> String {
@@ -81,10 +78,7 @@ fn the_overlay_of_a_build_has_the_variables_of_the_build() {
 
     // A kustomization that lists the overlay, and a directory without one.
     repo.write("flux/k.yaml", &flux("./top", VARIABLES));
-    repo.write(
-        "top/kustomization.yaml",
-        "resources: [../overlays/hosts/declared/hosts]\n",
-    );
+    repo.write("top/kustomization.yaml", "resources: [../overlays/hosts/declared/hosts]\n");
     repo.generate(&["--check"]).expect(0);
     repo.remove_all("top");
     repo.write("flux/k.yaml", &flux("./overlays/hosts/declared", VARIABLES));
@@ -96,21 +90,14 @@ fn patches_name_what_kustomize_sees_and_all_else_the_real_name() {
     let named = host("${P}-0", "  namespace: ${NS}\n  labels: {rack: r1}\n");
     let repo = with_hosts(&(named + &in_rack("h1", "r2")), 1, "r1");
     let variables = "  postBuild: {substitute: {NS: metal, P: h}}\n";
-    repo.write(
-        "flux/k.yaml",
-        &flux("./overlays/hosts/declared/hosts", variables),
-    );
+    repo.write("flux/k.yaml", &flux("./overlays/hosts/declared/hosts", variables));
     repo.generate(&[]).expect(0);
 
     assert_eq!(assigned(&repo), ["Worker ${NS}/${P}-0"]);
     let patch = repo.read("overlays/hosts/declared/hosts/metal.e.yaml");
     assert_says(
         &patch,
-        &[
-            "# The host metal/h-0\n",
-            "  name: \"${P}-0\"\n",
-            "  namespace: \"${NS}\"\n",
-        ],
+        &["# The host metal/h-0\n", "  name: \"${P}-0\"\n", "  namespace: \"${NS}\"\n"],
     );
     // Secrets are guarded by the names that they have there, which are no regular expressions.
     let kustomization = repo.read("overlays/hosts/declared/hosts/kustomization.yaml");
@@ -124,10 +111,7 @@ fn flux_substitutes_in_the_text_and_parses_it_again() {
     let generate = |metadata: &str, rack: &str| {
         let metadata = format!("  namespace: metal\n{metadata}");
         let repo = with_hosts(&host("h0", &metadata), 1, rack);
-        repo.write(
-            "flux/k.yaml",
-            &flux("./overlays/hosts/declared/hosts", variables),
-        );
+        repo.write("flux/k.yaml", &flux("./overlays/hosts/declared/hosts", variables));
         repo.generate(&[])
     };
     generate("  labels: {rack: '${quote}${N}${quote}'}\n", "'7'").expect(0);
@@ -136,10 +120,7 @@ fn flux_substitutes_in_the_text_and_parses_it_again() {
         ("  labels: {rack: '${N}'}\n", "makes a number of `rack`"),
         ("  labels: {rack: '${ N }'}\n", "envsubst refuses"),
         ("  labels: {rack: '${quote}r'}\n", "no valid YAML"),
-        (
-            "  labels: {rack: r}\n  annotations: {a: '${N'}\n",
-            "envsubst refuses",
-        ),
+        ("  labels: {rack: r}\n  annotations: {a: '${N'}\n", "envsubst refuses"),
     ] {
         let refused = generate(metadata, "r").expect(1).stderr;
         assert_says(
@@ -148,11 +129,7 @@ fn flux_substitutes_in_the_text_and_parses_it_again() {
                 "SIP0117",
                 "Flux cannot apply `hosts`",
                 reason,
-                if metadata.contains("annotations") {
-                    "hosts/h.yaml:8"
-                } else {
-                    "hosts/h.yaml:7"
-                },
+                if metadata.contains("annotations") { "hosts/h.yaml:8" } else { "hosts/h.yaml:7" },
             ],
         );
     }
@@ -218,48 +195,30 @@ fn an_object_can_switch_substitution_off() {
 fn patches_and_metadata_of_agents_objects_count() {
     let patch = "  - patch: '[{\"op\": \"replace\", \"path\": \"/metadata/labels/rack\", \"value\": \"r4\"}]'\n    \
                  target: {kind: BareMetalHost}\n";
-    let indented = patch
-        .replace("\n    ", "\n        ")
-        .replacen("  -", "      -", 1);
+    let indented = patch.replace("\n    ", "\n        ").replacen("  -", "      -", 1);
     let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nlabels: [{pairs: {rack: r4}}]\n";
     let overlay = "overlays/hosts/declared/hosts";
     let objects = [
         flux(&format!("./{overlay}"), &format!("  patches:\n{patch}")),
-        flux(
-            &format!("./{overlay}"),
-            "  commonMetadata: {labels: {rack: r4}}\n",
-        ),
+        flux(&format!("./{overlay}"), "  commonMetadata: {labels: {rack: r4}}\n"),
         flux("./hosts", "  components: [../fix]\n"),
         flux(&format!("./{overlay}"), "  components: [../../../../fix]\n"),
-        argocd(
-            overlay,
-            &format!("    kustomize:\n      patches:\n{indented}"),
-            "",
-        ),
+        argocd(overlay, &format!("    kustomize:\n      patches:\n{indented}"), ""),
         argocd(overlay, "    kustomize: {commonLabels: {rack: r4}}\n", ""),
     ];
     for object in objects {
         let repo = with_hosts(&in_rack("h0", "r1"), 1, "r4");
         repo.write("fix/kustomization.yaml", component);
         repo.write("agents/k.yaml", &object);
-        repo.write(
-            "sipgen.yaml",
-            "argocd: {repoURL: 'https://git.example.com/x.git'}\n",
-        );
+        repo.write("sipgen.yaml", "argocd: {repoURL: 'https://git.example.com/x.git'}\n");
         repo.generate(&[]).expect(0);
         assert_eq!(assigned(&repo), ["Worker metal/h0"], "{object}");
     }
 
     // The agent's patches run with those of the kustomization itself, before its labels.
     let repo = with_hosts(&in_rack("h0", "r1"), 1, "r2");
-    repo.write(
-        "hosts/kustomization.yaml",
-        "resources: [h.yaml]\nlabels: [{pairs: {rack: r2}}]\n",
-    );
-    repo.write(
-        "agents/k.yaml",
-        &flux("./hosts", &format!("  patches:\n{patch}")),
-    );
+    repo.write("hosts/kustomization.yaml", "resources: [h.yaml]\nlabels: [{pairs: {rack: r2}}]\n");
+    repo.write("agents/k.yaml", &flux("./hosts", &format!("  patches:\n{patch}")));
     repo.generate(&[]).expect(0);
     assert_eq!(assigned(&repo), ["Worker metal/h0"]);
 }
@@ -267,30 +226,16 @@ fn patches_and_metadata_of_agents_objects_count() {
 #[test]
 fn what_only_the_agent_can_evaluate_is_unknown_with_its_line() {
     let repo = with_hosts(&in_rack("h0", "r1"), 1, "r1");
-    repo.write(
-        "sipgen.yaml",
-        "argocd: {repoURL: 'https://git.example.com/x.git'}\n",
-    );
+    repo.write("sipgen.yaml", "argocd: {repoURL: 'https://git.example.com/x.git'}\n");
     let source = "    kustomize: {commonLabels: {rack: $ARGOCD_APP_NAME}}\n";
-    repo.write(
-        "agents/k.yaml",
-        &argocd("overlays/hosts/declared/hosts", source, ""),
-    );
+    repo.write("agents/k.yaml", &argocd("overlays/hosts/declared/hosts", source, ""));
     let refused = repo.generate(&[]).expect(1).stderr;
-    assert_says(
-        &refused,
-        &["SIP0118", "variables of Argo CD", "agents/k.yaml:10"],
-    );
+    assert_says(&refused, &["SIP0118", "variables of Argo CD", "agents/k.yaml:10"]);
 
     let first = flux("./hosts", "  commonMetadata: {labels: {rack: r1}}\n");
-    let second = first
-        .replace("name: hosts,", "name: other,")
-        .replace("rack: r1", "rack: r2");
+    let second = first.replace("name: hosts,", "name: other,").replace("rack: r1", "rack: r2");
     repo.write("agents/k.yaml", &format!("{first}---\n{second}"));
-    assert_says(
-        &repo.generate(&[]).expect(1).stderr,
-        &["SIP0118", "different changes"],
-    );
+    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0118", "different changes"]);
 }
 
 #[test]
@@ -319,51 +264,23 @@ fn hosts_that_an_agent_never_labels_or_replaces_are_not_assigned() {
     let flux_key = |key: &str, value: &str| format!("kustomize.toolkit.fluxcd.io/{key}: {value}");
     let argocd_key = |value: &str| format!("argocd.argoproj.io/sync-options: '{value}'");
     for (field, option, effect) in [
-        (
-            "annotations",
-            flux_key("ssa", "IfNotPresent"),
-            "only creates it",
-        ),
+        ("annotations", flux_key("ssa", "IfNotPresent"), "only creates it"),
         ("annotations", flux_key("ssa", "ignore"), "never updates it"),
-        (
-            "labels",
-            flux_key("reconcile", "disabled"),
-            "never updates it",
-        ),
-        (
-            "annotations",
-            flux_key("reconcile", "Disabled"),
-            "never updates it",
-        ),
+        ("labels", flux_key("reconcile", "disabled"), "never updates it"),
+        ("annotations", flux_key("reconcile", "Disabled"), "never updates it"),
         ("labels", flux_key("force", "Enabled"), "may delete it"),
-        (
-            "annotations",
-            argocd_key("Validate=false, Replace=true"),
-            "replaces it as a whole",
-        ),
+        ("annotations", argocd_key("Validate=false, Replace=true"), "replaces it as a whole"),
         ("annotations", argocd_key("Force=true"), "may delete it"),
-        (
-            "annotations",
-            "argocd.argoproj.io/hook: Sync".to_owned(),
-            "ordinary object",
-        ),
+        ("annotations", "argocd.argoproj.io/hook: Sync".to_owned(), "ordinary object"),
     ] {
         let labels = if field == "labels" {
             format!("  labels: {{rack: r1, {option}}}\n")
         } else {
             format!("  labels: {{rack: r1}}\n  annotations: {{{option}}}\n")
         };
-        let repo = with_hosts(
-            &host("h0", &format!("  namespace: metal\n{labels}")),
-            1,
-            "r1",
-        );
+        let repo = with_hosts(&host("h0", &format!("  namespace: metal\n{labels}")), 1, "r1");
         let refused = repo.generate(&[]).expect(1).stderr;
-        let line = if field == "labels" {
-            "hosts/h.yaml:7"
-        } else {
-            "hosts/h.yaml:8"
-        };
+        let line = if field == "labels" { "hosts/h.yaml:7" } else { "hosts/h.yaml:8" };
         assert_says(&refused, &["SIP0625", effect, line]);
         // A host without an assignment may have them.
         want(&repo, 0, "r1");
@@ -373,10 +290,7 @@ fn hosts_that_an_agent_never_labels_or_replaces_are_not_assigned() {
     // A build may set them as well. Those of another agent mean nothing.
     for (settings, code) in [
         ("gitops: flux\n", 1),
-        (
-            "gitops: argocd\nargocd: {repoURL: 'https://git.example.com/x.git'}\n",
-            0,
-        ),
+        ("gitops: argocd\nargocd: {repoURL: 'https://git.example.com/x.git'}\n", 0),
     ] {
         let repo = with_hosts(&in_rack("h0", "r1"), 1, "r1");
         repo.write(
@@ -394,12 +308,7 @@ fn hosts_that_an_agent_never_labels_or_replaces_are_not_assigned() {
 #[test]
 fn options_of_agents_objects_that_lose_labels_are_refused() {
     let overlay = "overlays/hosts/declared/hosts";
-    let ignore = |rule: &str| {
-        flux(
-            &format!("./{overlay}"),
-            &format!("  ignore: [{{{rule}}}]\n"),
-        )
-    };
+    let ignore = |rule: &str| flux(&format!("./{overlay}"), &format!("  ignore: [{{{rule}}}]\n"));
     let differences = |rule: &str| {
         argocd(
             overlay,
@@ -407,19 +316,11 @@ fn options_of_agents_objects_that_lose_labels_are_refused() {
             &format!("  ignoreDifferences: [{{group: metal3.io, kind: BareMetalHost, {rule}}}]\n"),
         )
     };
-    let sync = |option: &str| {
-        argocd(
-            overlay,
-            "",
-            &format!("  syncPolicy: {{syncOptions: [{option}]}}\n"),
-        )
-    };
+    let sync =
+        |option: &str| argocd(overlay, "", &format!("  syncPolicy: {{syncOptions: [{option}]}}\n"));
     let generate = |object: &str| {
         let repo = with_hosts(&in_rack("h0", "r1"), 1, "r1");
-        repo.write(
-            "sipgen.yaml",
-            "argocd: {repoURL: 'https://git.example.com/x.git'}\n",
-        );
+        repo.write("sipgen.yaml", "argocd: {repoURL: 'https://git.example.com/x.git'}\n");
         repo.write("agents/k.yaml", object);
         repo.generate(&[])
     };

@@ -11,10 +11,7 @@ use crate::support::{Repo, assert_says, documents};
 /// The files of an agent, one after the other.
 fn files(repo: &Repo, agent: &str) -> String {
     let files = repo.files(&format!("overlays/agents/{agent}"));
-    files
-        .into_iter()
-        .map(|(path, text)| format!(">>> {path}\n{text}"))
-        .collect()
+    files.into_iter().map(|(path, text)| format!(">>> {path}\n{text}")).collect()
 }
 
 #[test]
@@ -49,13 +46,10 @@ fn without_an_agent_there_are_no_objects_for_one() {
 fn guards(repo: &Repo, file: &str) -> BTreeSet<(String, String)> {
     let hosts = documents(&repo.read(file));
     assert!(!hosts.is_empty());
-    let annotations = hosts
-        .iter()
-        .flat_map(|host| host["metadata"]["annotations"].as_mapping().unwrap());
+    let annotations =
+        hosts.iter().flat_map(|host| host["metadata"]["annotations"].as_mapping().unwrap());
     let of_agent = annotations.filter(|(key, _)| !string(key).starts_with("sip.airshipit.org/"));
-    of_agent
-        .map(|(key, value)| (string(key), string(value)))
-        .collect()
+    of_agent.map(|(key, value)| (string(key), string(value))).collect()
 }
 
 #[test]
@@ -66,10 +60,7 @@ fn hosts_are_guarded_against_the_agent_there_is_and_without_a_choice_against_bot
         pair("kustomize.toolkit.fluxcd.io/ssa", "Merge"),
     ];
     let sync_options = |merge: &str| {
-        pair(
-            "argocd.argoproj.io/sync-options",
-            &format!("{merge}Prune=false,Delete=false"),
-        )
+        pair("argocd.argoproj.io/sync-options", &format!("{merge}Prune=false,Delete=false"))
     };
     let last_applied = pair("kubectl.kubernetes.io/last-applied-configuration", "");
     let merge = "ServerSideApply=true,Validate=false,ClientSideApplyMigration=false,";
@@ -81,17 +72,12 @@ fn hosts_are_guarded_against_the_agent_there_is_and_without_a_choice_against_bot
                         argocd: &[(String, String)]|
          -> BTreeSet<(String, String)> {
             let flux = flux.iter().filter(|_| with_flux).cloned();
-            flux.chain(argocd.iter().filter(|_| with_argocd).cloned())
-                .collect()
+            flux.chain(argocd.iter().filter(|_| with_argocd).cloned()).collect()
         };
         for file in ["tenant-b.live/hosts.yaml", "released/hosts.yaml"] {
             let file = format!("overlays/hosts/observed/{file}");
             let argocd = [sync_options(merge), last_applied.clone()];
-            assert_eq!(
-                guards(&repo, &file),
-                expected(&flux, &argocd),
-                "{settings}{file}"
-            );
+            assert_eq!(guards(&repo, &file), expected(&flux, &argocd), "{settings}{file}");
         }
         let file = "overlays/hosts/declared/sites/lab/tenant-a.edge.yaml";
         assert_eq!(
@@ -149,38 +135,20 @@ fn settings_of_agents_that_they_would_not_take_are_refused() {
     for (settings, parts) in [
         (
             "gitops: fleet\n",
-            &[
-                "unknown variant `fleet`, expected `flux` or `argocd`",
-                "--> sipgen.yaml:1:",
-            ][..],
+            &["unknown variant `fleet`, expected `flux` or `argocd`", "--> sipgen.yaml:1:"][..],
         ),
         (
             "gitops: flux\nflux: {interval: 10 minutes}\n",
-            &[
-                "flux.interval: invalid duration `10 minutes`",
-                "--> sipgen.yaml:2:",
-            ],
+            &["flux.interval: invalid duration `10 minutes`", "--> sipgen.yaml:2:"],
         ),
-        (
-            "gitops: flux\nflux: {timeout: 0s}\n",
-            &["flux.timeout: `0s` must be greater than 0"],
-        ),
-        (
-            "flux: {intervall: 1m}\n",
-            &["flux.intervall: unknown field `intervall`"],
-        ),
-        (
-            "flux: {namespace: a.b}\n",
-            &["flux.namespace: `a.b` has a dot"],
-        ),
+        ("gitops: flux\nflux: {timeout: 0s}\n", &["flux.timeout: `0s` must be greater than 0"]),
+        ("flux: {intervall: 1m}\n", &["flux.intervall: unknown field `intervall`"]),
+        ("flux: {namespace: a.b}\n", &["flux.namespace: `a.b` has a dot"]),
         (
             "flux: {sourceRef: {kind: HelmRepository}}\n",
             &["flux.sourceRef.kind: unknown variant `HelmRepository`"],
         ),
-        (
-            "flux: {sourceRef: {name: A}}\n",
-            &["flux.sourceRef.name: `A`"],
-        ),
+        ("flux: {sourceRef: {name: A}}\n", &["flux.sourceRef.name: `A`"]),
         (
             "flux: {decryption: {provider: vault}}\n",
             &["flux.decryption.provider: unknown variant `vault`"],
@@ -197,17 +165,8 @@ fn settings_of_agents_that_they_would_not_take_are_refused() {
             "argocd: {name: xxxxxxxxxxxxxxxxxxxxx}\n",
             &["argocd.name: `xxxxxxxxxxxxxxxxxxxxx` is not a name of at most 20"],
         ),
-        (
-            "flux: {name: ''}\n",
-            &["flux.name: `` is not a name of at most 20"],
-        ),
-        (
-            "gitops: argocd\n",
-            &[
-                "`gitops: argocd` requires `argocd.repoURL`",
-                "--> sipgen.yaml",
-            ],
-        ),
+        ("flux: {name: ''}\n", &["flux.name: `` is not a name of at most 20"]),
+        ("gitops: argocd\n", &["`gitops: argocd` requires `argocd.repoURL`", "--> sipgen.yaml"]),
         (
             "argocd: {repoURL: \"https://u:not-a-secret@a.example/b\"}\n",
             &["argocd.repoURL: the URL has a user or password"],

@@ -42,11 +42,7 @@ fn bought(purchase: &Value) -> String {
             let mut labels = kind["labels"].clone();
             for (key, values) in kind["domains"].as_object().unwrap() {
                 let value = &values[usize::try_from(at).unwrap()];
-                labels[key] = if value.is_null() {
-                    name.clone().into()
-                } else {
-                    value.clone()
-                };
+                labels[key] = if value.is_null() { name.clone().into() } else { value.clone() };
             }
             text += &host(&name, "", &labels);
         }
@@ -60,10 +56,7 @@ fn what_a_drain_buys_makes_it_possible() {
     let repo = Repo::empty();
     let hosts = ["a", "b", "c"].map(|rack| host(rack, "", &json!({"rack": rack, "flavor": "w"})));
     repo.write("hosts.yaml", &hosts.concat());
-    repo.write(
-        "edge.yaml",
-        &request("edge", "{matchLabels: {flavor: w}}", 2),
-    );
+    repo.write("edge.yaml", &request("edge", "{matchLabels: {flavor: w}}", 2));
     run(&mut repo.sipgen(&["generate"])).expect(0);
     let drained = ["drain", "rack in (a, c)"];
     let answer = ask(&repo, &drained);
@@ -75,10 +68,7 @@ fn what_a_drain_buys_makes_it_possible() {
     assert_eq!(ask(&repo, &drained)["verdict"], "planned");
     let answer = ask(&Repo::generated("multi-cluster"), &["drain", "rack=a3"]);
     let racks = answer["purchase"]["kinds"].to_string();
-    assert!(
-        racks.contains("a12") && !racks.contains("\"a3\""),
-        "{answer}"
-    );
+    assert!(racks.contains("a12") && !racks.contains("\"a3\""), "{answer}");
 }
 
 /// A reservation for the original by name is none for its copies.
@@ -118,11 +108,7 @@ fn a_node_set_that_is_short_today_does_not_grow_and_is_shorter_after_a_loss() {
     }
     for loss in answer["losses"].as_array().unwrap() {
         let lacking = &loss["lacking"][0];
-        assert_eq!(
-            (&lacking["hosts"], &lacking["today"]),
-            (&2.into(), &1.into()),
-            "{loss}"
-        );
+        assert_eq!((&lacking["hosts"], &lacking["today"]), (&2.into(), &1.into()), "{loss}");
     }
     for command in ["capacity", "status"] {
         let said = text(&repo, &[command]).stdout;
@@ -188,11 +174,7 @@ fn hosts_that_a_variable_decides_about_match_only_by_their_labels() {
              {{cluster-role: {role}}}}}\nspec: {{online: true, bmc: {{address: \"${{BMC}}\", credentialsName: x}}}}\n"
         )
     };
-    let hosts = [
-        host("cp-1", "cp"),
-        host("cp-2", "cp"),
-        host("worker-1", "worker"),
-    ];
+    let hosts = [host("cp-1", "cp"), host("cp-2", "cp"), host("worker-1", "worker")];
     repo.write("metal/hosts.yaml", &hosts.concat());
     repo.write("metal/kustomization.yaml", "resources: [hosts.yaml]\n");
     let selector = "{matchLabels: {cluster-role: cp}}";
@@ -222,10 +204,7 @@ fn a_shortage_names_a_quota_and_the_number_of_hosts_together() {
     };
 
     let equal = refused(2);
-    assert_says(
-        &equal,
-        &["the quota is 2 hosts for t, and only 2 hosts can serve it"],
-    );
+    assert_says(&equal, &["the quota is 2 hosts for t, and only 2 hosts can serve it"]);
     let fewer = refused(1);
     assert_says(&fewer, &["the quota is 1 host for t\n"]);
     let more = refused(3);
@@ -233,14 +212,8 @@ fn a_shortage_names_a_quota_and_the_number_of_hosts_together() {
 }
 
 /// The names of fixtures with hosts and clusters.
-const FIXTURES: [&str; 6] = [
-    "quickstart",
-    "multi-cluster",
-    "cluster-api",
-    "capm3",
-    "provisioning",
-    "observed",
-];
+const FIXTURES: [&str; 6] =
+    ["quickstart", "multi-cluster", "cluster-api", "capm3", "provisioning", "observed"];
 
 /// Text, Markdown, page and JSON have the same numbers, and `status` those of `capacity`.
 #[test]
@@ -258,10 +231,7 @@ fn every_format_has_the_same_numbers() {
             rows += 1;
             let mut objects = page.split('}').map(|object| format!("{object}}}"));
             let is_entry = |object: &String| object.contains(&entry.0) && object.contains(&entry.1);
-            assert!(
-                objects.any(|object| is_entry(&object)),
-                "{fixture}: {entry:?}"
-            );
+            assert!(objects.any(|object| is_entry(&object)), "{fixture}: {entry:?}");
             assert!(plain.contains(&line), "{fixture}: {line}\n{plain}");
             assert!(markdown.contains(&row), "{fixture}: {row}\n{markdown}");
         };
@@ -281,10 +251,7 @@ fn every_format_has_the_same_numbers() {
                 expect(
                     format!("\n  {fit:>4}  {name} "),
                     format!("\n| {fit} | `{name}` |"),
-                    (
-                        format!("{{\"fit\":{fit},"),
-                        format!("\"name\":\"{name}\",\"others\":"),
-                    ),
+                    (format!("{{\"fit\":{fit},"), format!("\"name\":\"{name}\",\"others\":")),
                 );
             }
         }
@@ -308,26 +275,16 @@ fn every_format_has_the_same_numbers() {
             );
             let lost = ask(
                 &repo,
-                &[
-                    "what-if",
-                    "--without",
-                    &format!("{}={rack}", json["by"].as_str().unwrap()),
-                ],
+                &["what-if", "--without", &format!("{}={rack}", json["by"].as_str().unwrap())],
             );
             for lacking in loss["lacking"].as_array().unwrap() {
                 let mut clusters = lost["clusters"].as_array().unwrap().iter();
                 let cluster = clusters.find(|impact| impact["cluster"] == lacking["cluster"]);
                 let mut node_sets = cluster.unwrap()["nodeSets"].as_array().unwrap().iter();
                 let node_set = node_sets.find(|node_set| {
-                    ["role", "nodeSet"]
-                        .iter()
-                        .all(|field| node_set[field] == lacking[field])
+                    ["role", "nodeSet"].iter().all(|field| node_set[field] == lacking[field])
                 });
-                assert_eq!(
-                    node_set.unwrap()["lacks"],
-                    lacking["hosts"],
-                    "{fixture}: {rack}"
-                );
+                assert_eq!(node_set.unwrap()["lacks"], lacking["hosts"], "{fixture}: {rack}");
             }
         }
         let status = ask(&repo, &["status"]);

@@ -38,60 +38,33 @@ fn another_host_is_taken_and_explain_tells_why() {
     assert_says(&told, &[BY_INVENTORY]);
 
     repo.want("vino/one", 2);
-    assert_says(
-        &repo.refused(),
-        &["1 of the 2 Worker hosts of vino/one cannot be found"],
-    );
+    assert_says(&repo.refused(), &["1 of the 2 Worker hosts of vino/one cannot be found"]);
 }
 
 #[test]
 fn a_host_whose_spec_the_agent_owns_is_not_taken() {
-    for (settings, manager) in [
-        (FLUX, "kustomize-controller"),
-        (ARGOCD, "argocd-controller"),
-    ] {
-        assert_takes(
-            &observing(settings, &set_by(manager, "Apply", "f:spec")),
-            "host-2",
-        );
-        assert_takes(
-            &observing(settings, &set_by(manager, "Apply", "f:metadata")),
-            "host-1",
-        );
-        assert_takes(
-            &observing(settings, &set_by("vino", "Update", "f:spec")),
-            "host-1",
-        );
+    for (settings, manager) in [(FLUX, "kustomize-controller"), (ARGOCD, "argocd-controller")] {
+        assert_takes(&observing(settings, &set_by(manager, "Apply", "f:spec")), "host-2");
+        assert_takes(&observing(settings, &set_by(manager, "Apply", "f:metadata")), "host-1");
+        assert_takes(&observing(settings, &set_by("vino", "Update", "f:spec")), "host-1");
     }
 }
 
 #[test]
 fn a_host_of_an_application_is_not_taken() {
     for application in ["inventory", "infra_inventory"] {
-        assert_takes(
-            &observing(ARGOCD, &by_application(application, "host-1")),
-            "host-2",
-        );
+        assert_takes(&observing(ARGOCD, &by_application(application, "host-1")), "host-2");
     }
     // Argo CD takes no notice of an annotation that was copied from another object.
-    assert_takes(
-        &observing(ARGOCD, &by_application("inventory", "host-9")),
-        "host-1",
-    );
+    assert_takes(&observing(ARGOCD, &by_application("inventory", "host-9")), "host-1");
 }
 
 #[test]
 fn only_the_agent_that_the_repo_uses_counts() {
     assert_takes(&observing(ARGOCD, &by_inventory()), "host-1");
-    assert_takes(
-        &observing(FLUX, &by_application("inventory", "host-1")),
-        "host-1",
-    );
+    assert_takes(&observing(FLUX, &by_application("inventory", "host-1")), "host-1");
     assert_takes(&observing("", &by_inventory()), "host-2");
-    assert_takes(
-        &observing("", &by_application("inventory", "host-1")),
-        "host-2",
-    );
+    assert_takes(&observing("", &by_application("inventory", "host-1")), "host-2");
 }
 
 #[test]
@@ -122,25 +95,16 @@ fn a_host_that_a_cluster_has_is_an_error() {
 
 #[test]
 fn a_host_that_labels_give_to_a_cluster_is_an_error() {
-    let repo = observing(
-        FLUX,
-        &(labels_of("vino/one") + &by_flux("infra", "inventory")),
-    );
+    let repo = observing(FLUX, &(labels_of("vino/one") + &by_flux("infra", "inventory")));
 
-    assert_says(
-        &repo.refused(),
-        &["host metal/host-1 of vino/one", BY_INVENTORY],
-    );
+    assert_says(&repo.refused(), &["host metal/host-1 of vino/one", BY_INVENTORY]);
     repo.generate(&["--keep-going"]).expect(1);
     assert!(!repo.exists("overlays/hosts/observed"));
 }
 
 #[test]
 fn a_host_that_was_declared_under_our_own_name_is_not_taken() {
-    let declared = format!(
-        "  labels:\n{}",
-        by_flux("flux-system", "sipgen.declared.inventory")
-    );
+    let declared = format!("  labels:\n{}", by_flux("flux-system", "sipgen.declared.inventory"));
 
     assert_takes(&observing(FLUX, &declared), "host-2");
 }
@@ -151,15 +115,9 @@ fn a_host_that_is_being_given_back_is_no_longer_applied() {
     assert_takes(&repo, "host-1");
     repo.want("vino/one", 0);
     repo.generate(&[]).expect(0);
-    assert!(
-        repo.read(&format!("{RELEASED}/hosts.yaml"))
-            .contains("host-1")
-    );
+    assert!(repo.read(&format!("{RELEASED}/hosts.yaml")).contains("host-1"));
 
-    see(
-        &repo,
-        &(labels_of("vino/one") + &by_flux("infra", "inventory")),
-    );
+    see(&repo, &(labels_of("vino/one") + &by_flux("infra", "inventory")));
 
     assert_says(
         &repo.refused(),
@@ -183,10 +141,7 @@ fn our_own_objects_have_the_names_that_do_not_count() {
         repo.generate(&[]).expect(0);
 
         let objects = |file: &str| repo.read(&format!("overlays/agents/{agent}/{file}.yaml"));
-        assert_says(
-            &objects("vino.one"),
-            &["name: \"sipgen.observed.vino.one\"\n"],
-        );
+        assert_says(&objects("vino.one"), &["name: \"sipgen.observed.vino.one\"\n"]);
         assert_says(&objects("released"), &["name: \"sipgen.released\"\n"]);
     }
 }
@@ -208,10 +163,7 @@ fn what_our_own_objects_leave_on_a_host_does_not_count() {
 
             repo.want("vino/one", 0);
             repo.generate(&[]).expect(0);
-            assert!(
-                repo.read(&format!("{RELEASED}/hosts.yaml"))
-                    .contains("host-1")
-            );
+            assert!(repo.read(&format!("{RELEASED}/hosts.yaml")).contains("host-1"));
         }
     }
 }
@@ -238,10 +190,7 @@ fn a_host_that_was_given_back_can_be_taken_again() {
     repo.want("vino/one", 0);
     repo.generate(&[]).expect(0);
     let labels = format!("  labels:\n{}", by_flux("flux-system", "sipgen.released"));
-    see(
-        &repo,
-        &(labels + "  annotations:\n    sip.airshipit.org/given-back: pending-1\n"),
-    );
+    see(&repo, &(labels + "  annotations:\n    sip.airshipit.org/given-back: pending-1\n"));
     repo.want("vino/one", 1);
 
     assert_takes(&repo, "host-1");

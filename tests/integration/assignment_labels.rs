@@ -60,11 +60,7 @@ fn labels(repo: &Repo) -> BTreeMap<String, String> {
             }
             let labels = host["metadata"]["labels"].as_mapping();
             let labels = labels.into_iter().flatten().map(|(key, value)| {
-                format!(
-                    "{}={}",
-                    key.as_str().unwrap(),
-                    value.as_str().unwrap_or("null")
-                )
+                format!("{}={}", key.as_str().unwrap(), value.as_str().unwrap_or("null"))
             });
             let name = host["metadata"]["name"].as_str().unwrap();
             found.insert(name.to_owned(), labels.collect::<Vec<_>>().join(" "));
@@ -83,11 +79,7 @@ fn hosts_bear_the_labels_of_the_settings_and_keep_their_cluster() {
     for declared in [true, false] {
         let repo = Repo::empty();
         repo.write("sipgen.yaml", &format!("assignment:\n{OWN}"));
-        hosts(
-            &repo,
-            declared,
-            &[("h1", ""), ("h2", ""), ("h3", ""), ("h4", "")],
-        );
+        hosts(&repo, declared, &[("h1", ""), ("h2", ""), ("h3", ""), ("h4", "")]);
         want(&repo, "a/edge", 1, 2);
         repo.generate(&[]).expect(0);
         let expected = map(&[
@@ -101,20 +93,13 @@ fn hosts_bear_the_labels_of_the_settings_and_keep_their_cluster() {
         // An older cluster keeps its hosts when one that comes first in order asks for some.
         want(&repo, "a/core", 1, 0);
         repo.generate(&[]).expect(0);
-        assert_eq!(
-            labels(&repo)["h4"],
-            "cluster=core cluster-role=control-plane"
-        );
+        assert_eq!(labels(&repo)["h4"], "cluster=core cluster-role=control-plane");
         assert_eq!(labels(&repo)["h1"], expected["h1"]);
 
         repo.remove("clusters/a.edge.yaml");
         repo.generate(&[]).expect(0);
         let left = labels(&repo);
-        assert!(
-            left.iter()
-                .all(|(host, labels)| host == "h4" || labels.is_empty()),
-            "{left:?}"
-        );
+        assert!(left.iter().all(|(host, labels)| host == "h4" || labels.is_empty()), "{left:?}");
     }
 }
 
@@ -156,10 +141,7 @@ fn hosts_that_people_labelled_are_adopted_and_foreign_ones_are_left_alone() {
             ],
         );
         let explained = run(&mut repo.sipgen(&["explain", "metal/h3"])).expect(0);
-        assert_says(
-            &explained.stdout,
-            &["has the labels cluster=edge, cluster-role=master"],
-        );
+        assert_says(&explained.stdout, &["has the labels cluster=edge, cluster-role=master"]);
     }
 }
 
@@ -170,13 +152,7 @@ fn labels_in_manifests_are_patched_away_on_release() {
     hosts(
         &repo,
         true,
-        &[
-            (
-                "h1",
-                "cluster: edge, cluster-role: control-plane, size: big",
-            ),
-            ("h2", ""),
-        ],
+        &[("h1", "cluster: edge, cluster-role: control-plane, size: big"), ("h2", "")],
     );
     want(&repo, "a/edge", 1, 0);
     want(&repo, "a/core", 1, 0);
@@ -199,19 +175,11 @@ fn labels_are_replaced_in_two_steps() {
         let refused = repo.generate(&[]).expect(1);
         assert_says(
             &refused.stderr,
-            &[
-                "SIP0338",
-                "metal/h1",
-                "1 further host",
-                "`assignment.former`",
-            ],
+            &["SIP0338", "metal/h1", "1 further host", "`assignment.former`"],
         );
         assert_eq!(repo.files("overlays"), before, "no file changes");
 
-        repo.write(
-            "sipgen.yaml",
-            &format!("assignment:\n{OWN}  former:\n{SIPS}"),
-        );
+        repo.write("sipgen.yaml", &format!("assignment:\n{OWN}  former:\n{SIPS}"));
         let first = repo.generate(&[]).expect(0);
         assert_says(&first.stderr, &["SIP0339", "step 1 of 2"]);
         let both = "cluster=edge cluster-role=control-plane sip.airshipit.org/cluster-name=edge \
@@ -236,10 +204,7 @@ fn labels_are_replaced_in_two_steps() {
         repo.write("sipgen.yaml", &format!("assignment:\n{OWN}"));
         let second = repo.generate(&[]).expect(0);
         assert!(!second.stderr.contains("SIP0339"), "{}", second.stderr);
-        assert_eq!(
-            labels(&repo)["h1"],
-            "cluster=edge cluster-role=control-plane"
-        );
+        assert_eq!(labels(&repo)["h1"], "cluster=edge cluster-role=control-plane");
 
         // And back.
         repo.write("sipgen.yaml", "");
@@ -262,21 +227,12 @@ fn a_further_label_needs_no_second_step() {
     want(&repo, "a/edge", 1, 0);
     repo.write("sipgen.yaml", &format!("assignment:\n{OWN}"));
     repo.generate(&[]).expect(0);
-    repo.write(
-        "sipgen.yaml",
-        &format!("assignment:\n{OWN}    managed-by: sipgen\n"),
-    );
+    repo.write("sipgen.yaml", &format!("assignment:\n{OWN}    managed-by: sipgen\n"));
     repo.generate(&[]).expect(0);
-    assert_eq!(
-        labels(&repo)["h1"],
-        "cluster=edge cluster-role=control-plane managed-by=sipgen"
-    );
+    assert_eq!(labels(&repo)["h1"], "cluster=edge cluster-role=control-plane managed-by=sipgen");
     repo.write("sipgen.yaml", &format!("assignment:\n{OWN}"));
     repo.generate(&[]).expect(0);
-    assert_eq!(
-        labels(&repo)["h1"],
-        "cluster=edge cluster-role=control-plane"
-    );
+    assert_eq!(labels(&repo)["h1"], "cluster=edge cluster-role=control-plane");
 }
 
 #[test]
@@ -287,10 +243,7 @@ fn clusters_of_one_name_need_the_namespace() {
     want(&repo, "b/edge", 1, 0);
     repo.write("sipgen.yaml", &format!("assignment:\n{OWN}"));
     let refused = repo.generate(&[]).expect(1);
-    assert_says(
-        &refused.stderr,
-        &["SIP0336", "a/edge and of b/edge", "{{ cluster.namespace }}"],
-    );
+    assert_says(&refused.stderr, &["SIP0336", "a/edge and of b/edge", "{{ cluster.namespace }}"]);
     let both = "assignment:\n  labels:\n    owner: \"{{ cluster.namespace }}_{{ cluster.name }}\"\n    role: \"{{ role }}\"\n";
     repo.write("sipgen.yaml", both);
     repo.generate(&[]).expect(0);
@@ -315,19 +268,12 @@ fn cluster_api_selects_by_the_labels_of_the_settings() {
     let settings = repo.read("sipgen.yaml");
     repo.write("sipgen.yaml", &format!("{settings}assignment:\n  labels:\n    cluster: \"{{{{ cluster.name }}}}\"\n    pool: \"{{{{ node_set }}}}\"\n"));
     let workers = repo.read("clusters/edge/workers.yaml");
-    repo.write(
-        "clusters/edge/workers.yaml",
-        &workers.replace("edge-md", "worker"),
-    );
+    repo.write("clusters/edge/workers.yaml", &workers.replace("edge-md", "worker"));
     repo.generate(&[]).expect(0);
     let component = repo.read("overlays/tenants/tenant-a/edge/cluster-api/kustomization.yaml");
     assert_says(
         &component,
-        &[
-            "\"cluster\": \"edge\"",
-            "\"pool\": \"control-plane\"",
-            "\"pool\": \"worker\"",
-        ],
+        &["\"cluster\": \"edge\"", "\"pool\": \"control-plane\"", "\"pool\": \"worker\""],
     );
     assert!(!component.contains("sip.airshipit.org"), "{component}");
     assert_eq!(labels(&repo)["m6"], "cluster=edge pool=worker");
@@ -350,18 +296,9 @@ fn mistakes_in_labels_are_reported_with_their_line() {
     let repo = Repo::empty();
     hosts(&repo, true, &[("h1", "")]);
     for (labels, parts) in [
-        (
-            "{cluster: \"{{ name }}\"}",
-            &["sipgen.yaml:2", "`{{ name }}`", "cluster.name"][..],
-        ),
-        (
-            "{cluster: edge}",
-            &["sipgen.yaml:2", "no label has `{{ cluster.name }}`"],
-        ),
-        (
-            "{sip.airshipit.org/cluster-name: \"x{{ cluster.name }}\"}",
-            &["another meaning"],
-        ),
+        ("{cluster: \"{{ name }}\"}", &["sipgen.yaml:2", "`{{ name }}`", "cluster.name"][..]),
+        ("{cluster: edge}", &["sipgen.yaml:2", "no label has `{{ cluster.name }}`"]),
+        ("{sip.airshipit.org/cluster-name: \"x{{ cluster.name }}\"}", &["another meaning"]),
         ("{cluster: {{ cluster.name }}}", &["sipgen.yaml:2"]),
     ] {
         repo.write("sipgen.yaml", &format!("assignment:\n  labels: {labels}\n"));
@@ -370,33 +307,20 @@ fn mistakes_in_labels_are_reported_with_their_line() {
     }
     repo.write("sipgen.yaml", &format!("assignment:\n{OWN}  former:\n    cluster: \"{{{{ cluster.namespace }}}}_{{{{ cluster.name }}}}\"\n    r: \"{{{{ role }}}}\"\n"));
     let refused = repo.generate(&[]).expect(1);
-    assert_says(
-        &refused.stderr,
-        &[
-            "SIP0002",
-            "sipgen.yaml:6",
-            "label `cluster` different values",
-        ],
-    );
+    assert_says(&refused.stderr, &["SIP0002", "sipgen.yaml:6", "label `cluster` different values"]);
 }
 
 #[test]
 fn each_site_may_have_labels_of_its_own() {
     let repo = Repo::empty();
     repo.write("sipgen.yaml", "sites: [sites/*]\n");
-    for (site, settings) in [
-        ("one", format!("assignment:\n{OWN}")),
-        ("two", String::new()),
-    ] {
+    for (site, settings) in [("one", format!("assignment:\n{OWN}")), ("two", String::new())] {
         repo.write(&format!("sites/{site}/sipgen.yaml"), &settings);
         repo.write(
             &format!("sites/{site}/hosts.yaml"),
             "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: h1, namespace: metal}\nspec: {online: true}\n",
         );
-        repo.write(
-            &format!("sites/{site}/kustomization.yaml"),
-            "resources: [hosts.yaml]\n",
-        );
+        repo.write(&format!("sites/{site}/kustomization.yaml"), "resources: [hosts.yaml]\n");
         repo.write(
             &format!("sites/{site}/edge.yaml"),
             "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge, namespace: a}\nspec:\n  nodes:\n    \

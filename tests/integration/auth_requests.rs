@@ -22,8 +22,7 @@ fn with(file: &str, from: &str, to: &str) -> Repo {
 #[track_caller]
 fn refusal(file: &str, from: &str, to: &str) -> String {
     let said = with(file, from, to).refused();
-    said.split_once("\n\n")
-        .map_or(said.clone(), |(_, errors)| errors.to_owned())
+    said.split_once("\n\n").map_or(said.clone(), |(_, errors)| errors.to_owned())
 }
 
 #[test]
@@ -45,19 +44,11 @@ fn a_secret_in_a_connectors_settings_is_refused_and_not_shown() {
 
 #[test]
 fn whatever_stands_in_the_place_of_a_secret_is_refused_and_not_shown() {
-    for value in [
-        "\"$hunter2!\"",
-        "\"x$hunter2\"",
-        "[hunter2]",
-        "{a: hunter2}",
-        "\"${hunter2}\"",
-        "4711",
-    ] {
-        let message = refusal(
-            EDGE,
-            "clientSecret: $GITHUB_CLIENT_SECRET",
-            &format!("clientSecret: {value}"),
-        );
+    for value in
+        ["\"$hunter2!\"", "\"x$hunter2\"", "[hunter2]", "{a: hunter2}", "\"${hunter2}\"", "4711"]
+    {
+        let message =
+            refusal(EDGE, "clientSecret: $GITHUB_CLIENT_SECRET", &format!("clientSecret: {value}"));
 
         assert!(!message.contains("hunter2"), "{value}: {message}");
         assert_says(&message, &["edge.yaml:59:"]);
@@ -69,10 +60,7 @@ fn a_password_in_a_url_is_refused_and_not_shown() {
     let message = refusal(EDGE, "issuer: https://", "issuer: https://dex:hunter2@");
 
     assert!(!message.contains("hunter2"), "{message}");
-    assert_says(
-        &message,
-        &["a URL with a password must not be in git", "edge.yaml:"],
-    );
+    assert_says(&message, &["a URL with a password must not be in git", "edge.yaml:"]);
 }
 
 #[test]
@@ -89,11 +77,8 @@ fn a_setting_that_stands_twice_of_which_one_would_be_ignored() {
 
 #[test]
 fn what_stands_in_the_place_of_a_secrets_name_is_not_shown() {
-    let message = refusal(
-        EDGE,
-        "envFrom:\n          - ",
-        "envFrom:\n          - Hunter2!\n          - ",
-    );
+    let message =
+        refusal(EDGE, "envFrom:\n          - ", "envFrom:\n          - Hunter2!\n          - ");
 
     assert!(!message.contains("unter2"), "{message}");
     assert_says(&message, &["invalid name of a Secret", "edge.yaml:"]);
@@ -133,11 +118,7 @@ fn a_private_key_anywhere_is_refused_and_not_shown() {
 #[test]
 fn a_clients_secret_is_refused_and_not_shown() {
     for secret in ["hunter2", "[hunter2]", "4711", "\n                hunter2"] {
-        let message = refusal(
-            EDGE,
-            "secretEnv: DASHBOARD_SECRET",
-            &format!("secret: {secret}"),
-        );
+        let message = refusal(EDGE, "secretEnv: DASHBOARD_SECRET", &format!("secret: {secret}"));
 
         assert!(!message.contains("hunter2"), "{message}");
         assert_says(&message, &["a client's secret is in git", "secretEnv"]);
@@ -148,10 +129,7 @@ fn a_clients_secret_is_refused_and_not_shown() {
 fn a_variable_that_nothing_sets() {
     let message = refusal(EDGE, "        envFrom:\n          - edge-dex\n", "");
 
-    assert_says(
-        &message,
-        &["nothing sets this environment variable", "envFrom: [NAME]"],
-    );
+    assert_says(&message, &["nothing sets this environment variable", "envFrom: [NAME]"]);
     assert_eq!(message.matches("nothing sets").count(), 5, "{message}");
 }
 
@@ -175,10 +153,7 @@ fn a_setting_of_a_setting_that_dex_would_drop() {
 
     assert_says(
         &message,
-        &[
-            "userSearch has the unknown setting `idAttribute`",
-            "did you mean `idAttr`?",
-        ],
+        &["userSearch has the unknown setting `idAttribute`", "did you mean `idAttr`?"],
     );
 }
 
@@ -196,26 +171,14 @@ fn a_field_that_a_connector_does_not_have() {
 #[test]
 fn a_setting_without_which_dex_does_not_start() {
     for (setting, name) in [
-        (
-            "              host: ldap.example.com\n",
-            "ldap requires the setting `host`",
-        ),
-        (
-            "                username: uid\n",
-            "userSearch requires the setting `username`",
-        ),
-        (
-            "              issuer: https://login.example.com\n",
-            "oidc requires the setting `issuer`",
-        ),
+        ("              host: ldap.example.com\n", "ldap requires the setting `host`"),
+        ("                username: uid\n", "userSearch requires the setting `username`"),
+        ("              issuer: https://login.example.com\n", "oidc requires the setting `issuer`"),
         (
             "              clientSecret: $GITHUB_CLIENT_SECRET\n",
             "github requires the setting `clientSecret`",
         ),
-        (
-            "              bindPW: $LDAP_BIND_PASSWORD\n",
-            "`bindDN` or `bindPW` is missing",
-        ),
+        ("              bindPW: $LDAP_BIND_PASSWORD\n", "`bindDN` or `bindPW` is missing"),
     ] {
         assert_says(&refusal(EDGE, setting, ""), &[name]);
     }
@@ -229,21 +192,9 @@ fn a_setting_of_another_type_than_dex_reads() {
             "insecureEnableGroups: yes please",
             "`insecureEnableGroups` must be true or false",
         ),
-        (
-            "clientID: \"4711\"",
-            "clientID: 4711",
-            "`clientID` must be a text",
-        ),
-        (
-            "- operators",
-            "- [operators]",
-            "an entry of the list must be a text",
-        ),
-        (
-            "rootCAData: $LDAP_CA",
-            "rootCAData: /etc/ldap/ca.pem",
-            "`rootCAData` is no base64",
-        ),
+        ("clientID: \"4711\"", "clientID: 4711", "`clientID` must be a text"),
+        ("- operators", "- [operators]", "an entry of the list must be a text"),
+        ("rootCAData: $LDAP_CA", "rootCAData: /etc/ldap/ca.pem", "`rootCAData` is no base64"),
     ] {
         assert_says(&refusal(EDGE, from, to), &[says]);
     }
@@ -267,11 +218,8 @@ fn a_dollar_that_dex_would_replace() {
         ("(uid=$$)", "Dex would replace `$$` by an empty text"),
         ("(uid=$1)", "Dex would replace `$1` by an empty text"),
     ] {
-        let message = refusal(
-            EDGE,
-            "filter: (objectClass=groupOfNames)",
-            &format!("filter: {filter}"),
-        );
+        let message =
+            refusal(EDGE, "filter: (objectClass=groupOfNames)", &format!("filter: {filter}"));
 
         assert_says(&message, &[says]);
     }
@@ -283,19 +231,10 @@ fn braces_after_a_dollar_anywhere() {
         ("name: Company login", "name: ${COMPANY}"),
         ("name: Dashboard", "name: ${DASHBOARD}"),
         ("id: dashboard", "id: ${DASHBOARD}"),
-        (
-            "https://dashboard.tenant-a.example.com/oauth2/callback",
-            "https://${DASHBOARD}/callback",
-        ),
-        (
-            "https://dex.tenant-a.example.com:30556/dex",
-            "https://${DEX}/dex",
-        ),
+        ("https://dashboard.tenant-a.example.com/oauth2/callback", "https://${DASHBOARD}/callback"),
+        ("https://dex.tenant-a.example.com:30556/dex", "https://${DEX}/dex"),
         ("idTokens: 1h", "idTokens: ${HOURS}"),
-        (
-            "              - name: example",
-            "              - name: ${ORG}",
-        ),
+        ("              - name: example", "              - name: ${ORG}"),
     ] {
         refusal(EDGE, from, to);
     }
@@ -310,10 +249,7 @@ fn a_provider_that_sends_users_elsewhere_is_warned_of() {
 
     assert_says(
         &said,
-        &[
-            "the redirectURI is not that of this Dex",
-            "tenant-a.example.com:30556/dex/callback",
-        ],
+        &["the redirectURI is not that of this Dex", "tenant-a.example.com:30556/dex/callback"],
     );
 }
 
@@ -328,10 +264,7 @@ fn a_file_that_the_pod_does_not_have_is_warned_of() {
 
 #[test]
 fn an_issuer_that_tokens_and_servers_might_spell_in_two_ways() {
-    assert_says(
-        &refusal(EDGE, ":30556/dex", ":30556/dex/"),
-        &["the issuerURL ends with a slash"],
-    );
+    assert_says(&refusal(EDGE, ":30556/dex", ":30556/dex/"), &["the issuerURL ends with a slash"]);
     assert_says(
         &refusal(EDGE, "https://dex", "http://dex"),
         &["the issuerURL does not begin with https://"],
@@ -346,11 +279,8 @@ fn a_certificate_from_nowhere_or_from_two_places() {
         &refusal(EDGE, "        tlsSecret: edge-dex-tls\n", ""),
         &["no issuer of its certificate"],
     );
-    let two = refusal(
-        EDGE,
-        "tlsSecret: edge-dex-tls",
-        "tlsSecret: edge-dex-tls\n        caSecret: ca",
-    );
+    let two =
+        refusal(EDGE, "tlsSecret: edge-dex-tls", "tlsSecret: edge-dex-tls\n        caSecret: ca");
     assert_says(
         &two,
         &[
@@ -368,10 +298,7 @@ fn a_certificate_from_nowhere_or_from_two_places() {
         "caSecret: core-oidc-ca",
         "caSecret: core-oidc-ca\n        publiclyTrusted: true",
     );
-    assert_says(
-        &trusted,
-        &["machines do not trust the authority of caSecret by default"],
-    );
+    assert_says(&trusted, &["machines do not trust the authority of caSecret by default"]);
 }
 
 #[test]
@@ -428,10 +355,7 @@ fn names_that_stand_twice() {
         &["two connectors have the id `directory`"],
     );
     let two = "- id: dashboard\n            public: true\n          - id: dashboard";
-    assert_says(
-        &refusal(EDGE, "- id: dashboard", two),
-        &["two clients have the id `dashboard`"],
-    );
+    assert_says(&refusal(EDGE, "- id: dashboard", two), &["two clients have the id `dashboard`"]);
 }
 
 #[test]

@@ -17,10 +17,7 @@ fn repo(fields: &str) -> Repo {
     };
     repo.write("root/a.yaml", &host("a1", "a"));
     repo.write("root/b.yaml", &host("b1", "b"));
-    repo.write(
-        KUSTOMIZATION,
-        &format!("resources: [a.yaml, b.yaml]\n{fields}"),
-    );
+    repo.write(KUSTOMIZATION, &format!("resources: [a.yaml, b.yaml]\n{fields}"));
     repo.write(
         "clusters/edge.yaml",
         "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge, namespace: metal}\nspec:\n  nodes:\n    Worker: {labelSelector: {matchLabels: {rack: a}}, topologyKey: rack, count: {active: 1, standby: 0}}\n",
@@ -36,10 +33,7 @@ fn a_build_that_nothing_transforms_is_checked_like_any_other() {
         (
             "configMapGenerator: [{name: c, literals: [a=c]}, {name: c, literals: [a=d]}]\n",
             ("root/unused", ""),
-            [
-                "the ConfigMap c exists already",
-                "root/kustomization.yaml:2:50",
-            ],
+            ["the ConfigMap c exists already", "root/kustomization.yaml:2:50"],
         ),
         (
             "components: [../part]\n",
@@ -57,27 +51,15 @@ fn a_build_that_nothing_transforms_is_checked_like_any_other() {
         assert!(!repo.exists("overlays"));
     }
     for (resource, text, says) in [
-        (
-            "twice.yaml",
-            format!("{CONFIG}---\n{CONFIG}"),
-            "duplicate ConfigMap metal/settings",
-        ),
-        (
-            "key.yaml",
-            format!("{CONFIG}data: {{a: b}}\ndata: {{}}\n"),
-            "a key is duplicated",
-        ),
+        ("twice.yaml", format!("{CONFIG}---\n{CONFIG}"), "duplicate ConfigMap metal/settings"),
+        ("key.yaml", format!("{CONFIG}data: {{a: b}}\ndata: {{}}\n"), "a key is duplicated"),
         ("broken.yaml", format!("{CONFIG}data: [\n"), "invalid YAML"),
         (
             "name.yaml",
             "apiVersion: v1\nkind: Service\n".to_owned(),
             "a Service has no `metadata.name`",
         ),
-        (
-            "kind.yaml",
-            "replicas: 3\n".to_owned(),
-            "an object has no `kind`",
-        ),
+        ("kind.yaml", "replicas: 3\n".to_owned(), "an object has no `kind`"),
     ] {
         let repo = repo("");
         repo.replace(KUSTOMIZATION, "b.yaml]", &format!("b.yaml, {resource}]"));
@@ -85,10 +67,7 @@ fn a_build_that_nothing_transforms_is_checked_like_any_other() {
 
         let run = repo.generate(&[]).expect(1);
 
-        assert_says(
-            &run.stderr,
-            &["error[SIP0117]", "`kustomize build root` fails", says],
-        );
+        assert_says(&run.stderr, &["error[SIP0117]", "`kustomize build root` fails", says]);
     }
 }
 
@@ -117,10 +96,7 @@ fn a_file_outside_of_the_kustomization_is_one_that_only_flux_reads() {
     repo.write("shared.yaml", CONFIG);
     repo.replace(KUSTOMIZATION, "b.yaml]", "b.yaml, ../shared.yaml]");
     let run = repo.generate(&[]).expect(1);
-    assert_says(
-        &run.stderr,
-        &["error[SIP0117]", "`../shared.yaml` is outside"],
-    );
+    assert_says(&run.stderr, &["error[SIP0117]", "`../shared.yaml` is outside"]);
 
     repo.write("sipgen.yaml", "gitops: flux\n");
     repo.generate(&[]).expect(0);

@@ -91,10 +91,7 @@ fn copies_fit_as_far_as_what_if_serves_them() {
         let copies = clusters.iter().flat_map(|(of, count, copies)| {
             (0..*copies).map(move |copy| {
                 let text = SMALL.replace("small", &format!("{of}-{copy}"));
-                format!(
-                    "---\n{}",
-                    text.replace("active: 1", &format!("active: {count}"))
-                )
+                format!("---\n{}", text.replace("active: 1", &format!("active: {count}")))
             })
         });
         fs::write(&file, copies.collect::<String>()).unwrap();
@@ -105,14 +102,8 @@ fn copies_fit_as_far_as_what_if_serves_them() {
     let answer = capacity(&repo, &[&["--cluster", &file], &shares[..]].concat());
 
     for (fit, clusters) in [
-        (
-            &answer["clusters"][0]["fit"],
-            [("one", 1, 1), ("two", 2, 0)],
-        ),
-        (
-            &answer["clusters"][1]["fit"],
-            [("one", 1, 0), ("two", 2, 1)],
-        ),
+        (&answer["clusters"][0]["fit"], [("one", 1, 1), ("two", 2, 0)]),
+        (&answer["clusters"][1]["fit"], [("one", 1, 0), ("two", 2, 1)]),
         (&answer["mix"]["fit"], [("one", 1, 2), ("two", 2, 1)]),
     ] {
         let fit = number(fit);
@@ -151,19 +142,14 @@ fn a_purchase_is_enough_and_one_host_less_is_not() {
     let answer = capacity(&repo, &["--cluster", file]);
 
     let purchase = &answer["purchase"];
-    assert_eq!(
-        (&purchase["hosts"], &purchase["isMinimal"]),
-        (&2.into(), &true.into())
-    );
+    assert_eq!((&purchase["hosts"], &purchase["isMinimal"]), (&2.into(), &true.into()));
     let [kind] = purchase["kinds"].as_array().unwrap().as_slice() else {
         panic!("{purchase}");
     };
     let labels = kind["labels"].as_object().unwrap().iter();
     let labels = labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap()));
     let labels = labels.collect::<Vec<_>>().join(",");
-    let racks = kind["domains"]["topology.example.com/rack"]
-        .as_array()
-        .unwrap();
+    let racks = kind["domains"]["topology.example.com/rack"].as_array().unwrap();
     let racks: Vec<&str> = racks.iter().map(|rack| rack.as_str().unwrap()).collect();
     let serves = |count: &str, racks: &[&str]| {
         let spread = format!("topology.example.com/rack={}", racks.join(","));
@@ -174,9 +160,7 @@ fn a_purchase_is_enough_and_one_host_less_is_not() {
     for rack in racks {
         assert!(!serves("1", &[rack]), "{purchase}");
     }
-    let said = run(&mut repo.sipgen(&["capacity", "--cluster", file]))
-        .expect(0)
-        .stdout;
+    let said = run(&mut repo.sipgen(&["capacity", "--cluster", file])).expect(0).stdout;
     assert_says(
         &said,
         &[
@@ -223,11 +207,7 @@ fn a_loss_is_absorbed_if_what_if_serves_it() {
             };
             let absorbed = loss["lacking"].as_array().unwrap().is_empty();
             let hypothesis = format!("{label}={domain}");
-            assert_eq!(
-                absorbed,
-                is_served(&repo, &["--without", &hypothesis]),
-                "{loss}"
-            );
+            assert_eq!(absorbed, is_served(&repo, &["--without", &hypothesis]), "{loss}");
         }
     }
 }
@@ -254,14 +234,8 @@ fn its_text_says_what_fits_and_what_is_scarce() {
 fn mistakes_are_said() {
     let repo = Repo::generated("multi-cluster");
     for (arguments, message) in [
-        (
-            &["tenant-a/none"][..],
-            "the site has no cluster tenant-a/none without errors",
-        ),
-        (
-            &["--by", "example.com/none"],
-            "no host has the label `example.com/none`",
-        ),
+        (&["tenant-a/none"][..], "the site has no cluster tenant-a/none without errors"),
+        (&["--by", "example.com/none"], "no host has the label `example.com/none`"),
         (&["core"], "core"),
     ] {
         let run = run(&mut repo.sipgen(&[&["capacity"], arguments].concat())).expect(2);

@@ -12,14 +12,8 @@ fn a_host_that_has_left_the_inventory_and_cannot_be_replaced_is_an_error() {
     repo.write("inventory/hosts.yaml", &host("host-2", ""));
     let message = repo.refused();
 
-    assert_says(
-        &message,
-        &["host metal/host-1 of tenant/one is missing from the inventory"],
-    );
-    assert_says(
-        &message,
-        &["1 of the 2 Worker hosts of tenant/one cannot be found"],
-    );
+    assert_says(&message, &["host metal/host-1 of tenant/one is missing from the inventory"]);
+    assert_says(&message, &["1 of the 2 Worker hosts of tenant/one cannot be found"]);
 }
 
 #[test]
@@ -39,23 +33,12 @@ fn a_host_that_an_agent_recreated_without_a_spec_is_no_host() {
 
     assert_says(
         &run.stderr,
-        &[
-            "warning[SIP0344]: host `metal/host-1` has no spec",
-            "danger: tenant/one loses 1 host",
-        ],
+        &["warning[SIP0344]: host `metal/host-1` has no spec", "danger: tenant/one loses 1 host"],
     );
-    assert_says(
-        &run.stderr,
-        &["kubectl delete baremetalhost -n metal host-1"],
-    );
+    assert_says(&run.stderr, &["kubectl delete baremetalhost -n metal host-1"]);
     assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-2"]);
     // Nothing applies labels to the shell again.
-    assert!(
-        !repo
-            .files("overlays/hosts")
-            .values()
-            .any(|text| text.contains("host-1"))
-    );
+    assert!(!repo.files("overlays/hosts").values().any(|text| text.contains("host-1")));
 }
 
 #[test]
@@ -104,23 +87,12 @@ fn hosts_that_no_kustomization_lists_any_more_are_not_made_observed_ones() {
     for name in ["host-1", "host-2"] {
         assert_says(
             &message,
-            &[&format!(
-                "host metal/{name} of tenant/one was declared by this repo"
-            )],
+            &[&format!("host metal/{name} of tenant/one was declared by this repo")],
         );
     }
-    assert_says(
-        &message,
-        &[
-            "list it in the kustomization again",
-            "2 errors in tenant/one",
-        ],
-    );
+    assert_says(&message, &["list it in the kustomization again", "2 errors in tenant/one"]);
     assert!(!repo.exists("overlays/hosts/observed"));
-    assert_eq!(
-        repo.hosts_of("tenant", "one"),
-        ["Worker metal/host-1", "Worker metal/host-2"]
-    );
+    assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-1", "Worker metal/host-2"]);
 }
 
 #[test]
@@ -130,10 +102,7 @@ fn a_host_that_is_no_longer_declared_is_not_released_by_a_cluster_that_wants_les
     repo.want("tenant/one", 0);
     assert_says(
         &repo.refused(),
-        &[
-            "host metal/host-1 of tenant/one was declared",
-            "host metal/host-2 of tenant/one",
-        ],
+        &["host metal/host-1 of tenant/one was declared", "host metal/host-2 of tenant/one"],
     );
     repo.generate(&["--keep-going"]).expect(1);
 
@@ -151,10 +120,7 @@ fn a_cluster_that_is_left_out_keeps_the_patch_of_a_host_that_is_no_longer_declar
     repo.write("snapshot/hosts.yaml", &live_host("host-1", ""));
     let run = repo.generate(&["--only", "tenant/two"]).expect(0);
 
-    assert_says(
-        &run.stderr,
-        &["patches host metal/host-1", "help: restore its manifest"],
-    );
+    assert_says(&run.stderr, &["patches host metal/host-1", "help: restore its manifest"]);
     assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-1"]);
     assert!(!repo.exists("overlays/hosts/observed"));
 }
@@ -170,20 +136,14 @@ fn a_host_whose_manifest_had_its_labels_patched_away_is_not_made_an_observed_one
     repo.generate(&[]).expect(0);
     repo.want("tenant/one", 0);
     repo.generate(&[]).expect(0);
-    assert!(
-        repo.read(&format!("{PATCHES}/released.yaml"))
-            .contains("host-2")
-    );
+    assert!(repo.read(&format!("{PATCHES}/released.yaml")).contains("host-2"));
 
     repo.write("inventory/hosts.yaml", &host("host-1", ""));
     repo.write("snapshot/hosts.yaml", &live_host("host-2", ""));
 
     assert_says(
         &repo.refused(),
-        &[
-            "host metal/host-2 was declared by this repo",
-            "--> snapshot/hosts.yaml:5:9",
-        ],
+        &["host metal/host-2 was declared by this repo", "--> snapshot/hosts.yaml:5:9"],
     );
 }
 
@@ -206,11 +166,7 @@ fn an_observed_host_with_the_labels_of_somebody_else_is_left_alone() {
     let repo = Repo::generated("observed");
 
     let files = repo.files("overlays/hosts");
-    assert!(
-        files
-            .values()
-            .all(|text| !text.contains("vino-pool-kvm2-worker-0"))
-    );
+    assert!(files.values().all(|text| !text.contains("vino-pool-kvm2-worker-0")));
 }
 
 #[test]
@@ -229,10 +185,9 @@ fn an_adopted_host_stays_when_the_snapshot_no_longer_shows_its_labels() {
 #[test]
 fn secrets_of_a_cluster_that_is_left_as_it_is_stay_guarded() {
     let repo = Repo::of_hosts(2);
-    let text = repo.read("inventory/hosts.yaml").replace(
-        "  online: true\n",
-        "  online: true\n  networkData: {name: net}\n",
-    );
+    let text = repo
+        .read("inventory/hosts.yaml")
+        .replace("  online: true\n", "  online: true\n  networkData: {name: net}\n");
     repo.write("inventory/hosts.yaml", &text);
     repo.want("tenant/one", 1);
     repo.want("tenant/two", 1);
@@ -244,8 +199,5 @@ fn secrets_of_a_cluster_that_is_left_as_it_is_stay_guarded() {
     assert_eq!(repo.read(&format!("{PATCHES}/kustomization.yaml")), before);
     repo.want_no_more("tenant/two");
     repo.generate(&["--only", "tenant/one"]).expect(0);
-    assert_says(
-        &repo.read(&format!("{PATCHES}/kustomization.yaml")),
-        &["net"],
-    );
+    assert_says(&repo.read(&format!("{PATCHES}/kustomization.yaml")), &["net"]);
 }

@@ -18,17 +18,13 @@ struct Annotation {
 impl Annotation {
     /// Reads a line: from `::` to the next `::` are the command and its properties, which are cut at commas.
     fn read(line: &str) -> Self {
-        let rest = line
-            .strip_prefix("::")
-            .unwrap_or_else(|| panic!("no workflow command: {line:?}"));
+        let rest =
+            line.strip_prefix("::").unwrap_or_else(|| panic!("no workflow command: {line:?}"));
         let (head, message) = rest.split_once("::").unwrap();
         let (command, properties) = head.split_once(' ').unwrap();
         let property = |text: &str| {
             let (name, value) = text.split_once('=').unwrap();
-            (
-                name.to_owned(),
-                unescape(&value.replace("%3A", ":").replace("%2C", ",")),
-            )
+            (name.to_owned(), unescape(&value.replace("%3A", ":").replace("%2C", ",")))
         };
         Self {
             command: command.to_owned(),
@@ -39,9 +35,7 @@ impl Annotation {
 }
 
 fn unescape(text: &str) -> String {
-    text.replace("%0D", "\r")
-        .replace("%0A", "\n")
-        .replace("%25", "%")
+    text.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
 }
 
 fn annotations(stdout: &str) -> Vec<Annotation> {
@@ -62,12 +56,8 @@ mod github {
 
         let run = repo.generate(&["--format", "github"]).expect(1);
 
-        let line = repo
-            .read(EDGE)
-            .lines()
-            .position(|line| line.contains("nodePort: 80"))
-            .unwrap()
-            + 1;
+        let line =
+            repo.read(EDGE).lines().position(|line| line.contains("nodePort: 80")).unwrap() + 1;
         let [annotation] = annotations(&run.stdout).try_into().unwrap();
         assert_eq!(annotation.command, "error");
         assert_eq!(annotation.properties["file"], EDGE);
@@ -88,16 +78,12 @@ mod github {
 
         let annotations = annotations(&run.stdout);
         assert!(
-            annotations
-                .iter()
-                .all(|annotation| annotation.command == "error"),
+            annotations.iter().all(|annotation| annotation.command == "error"),
             "{}",
             run.stdout
         );
         assert!(
-            annotations
-                .iter()
-                .any(|annotation| annotation.properties["file"] == file),
+            annotations.iter().any(|annotation| annotation.properties["file"] == file),
             "{}",
             run.stdout
         );
@@ -126,9 +112,7 @@ mod github {
         repo.generate(&[]).expect(0);
         repo.want("tenant/one", 2);
 
-        let run = repo
-            .generate(&["--check", "--keep-going", "--format", "github"])
-            .expect(1);
+        let run = repo.generate(&["--check", "--keep-going", "--format", "github"]).expect(1);
 
         let annotations = annotations(&run.stdout);
         let one = annotations
@@ -136,10 +120,7 @@ mod github {
             .find(|annotation| annotation.properties["file"] == "clusters/tenant.one.yaml");
         let one = one.unwrap();
         assert_eq!(
-            (
-                one.properties["line"].as_str(),
-                one.properties["title"].as_str()
-            ),
+            (one.properties["line"].as_str(), one.properties["title"].as_str()),
             ("3", "SIP0009")
         );
         let says = [
@@ -156,17 +137,12 @@ mod github {
         repo.remove(EDGE);
         repo.write("sites/lab/clusters/kustomization.yaml", "resources: []\n");
 
-        let run = repo
-            .generate(&["--check", "--allow-empty", "--format", "github"])
-            .expect(1);
+        let run = repo.generate(&["--check", "--allow-empty", "--format", "github"]).expect(1);
 
         let stale = annotations(&run.stdout)
             .into_iter()
             .find(|found| found.message.contains("tenant-a/edge"));
-        assert_says(
-            &stale.unwrap().properties["file"],
-            &["overlays/clusters/tenant-a/edge/"],
-        );
+        assert_says(&stale.unwrap().properties["file"], &["overlays/clusters/tenant-a/edge/"]);
     }
 
     #[test]
@@ -177,22 +153,15 @@ mod github {
             "kind: SIPCluster\napiVersion: airship.airshipit.org/v1\n",
         );
 
-        let run = repo
-            .generate(&["--repo", "sites/lab one", "--format", "github"])
-            .expect(1);
+        let run = repo.generate(&["--repo", "sites/lab one", "--format", "github"]).expect(1);
 
         let [annotation] = annotations(&run.stdout).try_into().unwrap();
-        assert_eq!(
-            annotation.properties["file"],
-            "sites/lab one/clusters/c.yaml"
-        );
+        assert_eq!(annotation.properties["file"], "sites/lab one/clusters/c.yaml");
     }
 
     #[test]
     fn what_concerns_the_whole_repo_has_a_file_nevertheless() {
-        let run = Repo::of_hosts(1)
-            .generate(&["--format", "github"])
-            .expect(0);
+        let run = Repo::of_hosts(1).generate(&["--format", "github"]).expect(0);
 
         let [annotation] = annotations(&run.stdout).try_into().unwrap();
         assert_eq!(annotation.properties["file"], "sipgen.yaml");
@@ -210,16 +179,9 @@ mod gitlab {
         let run = repo.generate(&["--format", "gitlab"]).expect(1);
 
         let [issue] = issues(&run.stdout).try_into().unwrap();
-        let line = repo
-            .read(EDGE)
-            .lines()
-            .position(|line| line.contains("nodePort: 80"))
-            .unwrap()
-            + 1;
-        assert_eq!(
-            issue["location"],
-            serde_json::json!({"path": EDGE, "lines": {"begin": line}})
-        );
+        let line =
+            repo.read(EDGE).lines().position(|line| line.contains("nodePort: 80")).unwrap() + 1;
+        assert_eq!(issue["location"], serde_json::json!({"path": EDGE, "lines": {"begin": line}}));
         assert_eq!(
             (issue["severity"].as_str(), issue["check_name"].as_str()),
             (Some("critical"), Some("SIP0209"))
@@ -231,16 +193,8 @@ mod gitlab {
     }
 
     fn fingerprints(repo: &Repo) -> Vec<String> {
-        let issues = issues(
-            &repo
-                .generate(&["--check", "--format", "gitlab"])
-                .expect(1)
-                .stdout,
-        );
-        issues
-            .iter()
-            .map(|issue| issue["fingerprint"].as_str().unwrap().to_owned())
-            .collect()
+        let issues = issues(&repo.generate(&["--check", "--format", "gitlab"]).expect(1).stdout);
+        issues.iter().map(|issue| issue["fingerprint"].as_str().unwrap().to_owned()).collect()
     }
 
     #[test]
@@ -255,10 +209,7 @@ mod gitlab {
 
         for file in repo.files("clusters").keys() {
             let text = repo.read(&format!("clusters/{file}"));
-            repo.write(
-                &format!("clusters/{file}"),
-                &format!("# One.\n\n# Two.\n{text}"),
-            );
+            repo.write(&format!("clusters/{file}"), &format!("# One.\n\n# Two.\n{text}"));
         }
 
         assert_eq!(fingerprints(&repo), before);
@@ -268,23 +219,19 @@ mod gitlab {
 
     #[test]
     fn of_a_repo_that_is_up_to_date_it_is_empty() {
-        let run = Repo::generated("quickstart")
-            .generate(&["--check", "--format", "gitlab"])
-            .expect(0);
+        let run =
+            Repo::generated("quickstart").generate(&["--check", "--format", "gitlab"]).expect(0);
 
         assert_eq!(issues(&run.stdout), Vec::<Value>::new());
     }
 
     #[test]
     fn stale_files_are_issues() {
-        let run = Repo::of_fixture("quickstart")
-            .generate(&["--check", "--format", "gitlab"])
-            .expect(1);
+        let run =
+            Repo::of_fixture("quickstart").generate(&["--check", "--format", "gitlab"]).expect(1);
 
-        let paths: Vec<Value> = issues(&run.stdout)
-            .iter()
-            .map(|issue| issue["location"]["path"].clone())
-            .collect();
+        let paths: Vec<Value> =
+            issues(&run.stdout).iter().map(|issue| issue["location"]["path"].clone()).collect();
         assert_eq!(paths, [EDGE, "overlays/crds/dex/crds.yaml"]);
     }
 }
@@ -310,9 +257,7 @@ fn a_check_names_the_stale_files_and_the_command_that_writes_them() {
     repo.want_no_more("tenant/one");
     repo.want("tenant/two", 1);
 
-    let run = repo
-        .generate(&["--check", "--only", "tenant/two"])
-        .expect(1);
+    let run = repo.generate(&["--check", "--only", "tenant/two"]).expect(1);
     insta::assert_snapshot!(run.stderr, @"
     tenant/two adds metal/host-2
     1 cluster: 1 host assigned, 1 added, 0 released
@@ -350,15 +295,10 @@ fn a_check_names_the_stale_files_and_the_command_that_writes_them() {
 
 #[test]
 fn a_check_counts_the_stale_files_that_it_does_not_name() {
-    let run = Repo::of_fixture("quickstart")
-        .generate(&["--check"])
-        .expect(1);
+    let run = Repo::of_fixture("quickstart").generate(&["--check"]).expect(1);
 
     assert_eq!(
-        run.stderr
-            .lines()
-            .filter(|line| line.starts_with("  created  overlays/"))
-            .count(),
+        run.stderr.lines().filter(|line| line.starts_with("  created  overlays/")).count(),
         20
     );
     assert_says(&run.stderr, &["\n  … and 32 more\n"]);
@@ -370,8 +310,5 @@ fn a_diff_and_a_report_do_not_share_stdout() {
         .generate(&["--check", "--diff", "--format", "sarif"])
         .expect(2);
 
-    assert_says(
-        &run.stderr,
-        &["conflicting --diff and --format: both print to stdout"],
-    );
+    assert_says(&run.stderr, &["conflicting --diff and --format: both print to stdout"]);
 }

@@ -47,11 +47,7 @@ fn assigned(repo: &Repo) -> Vec<String> {
             if host["kind"] == "BareMetalHost" && !value("cluster-name").is_empty() {
                 assert_eq!(value("cluster-namespace"), "tenant-a", "{file}");
                 let name = host["metadata"]["name"].as_str().unwrap();
-                found.push(format!(
-                    "{name}: {} {}",
-                    value("node-type"),
-                    value("node-set")
-                ));
+                found.push(format!("{name}: {} {}", value("node-type"), value("node-set")));
             }
         }
     }
@@ -89,11 +85,7 @@ fn only_annotated_clusters_are_requests_by_default() {
         let annotation = format!(
             "  name: edge\n  annotations: {{sip.airshipit.org/assign-hosts: \"{value}\"}}\nspec:\n  clusterNetwork"
         );
-        repo.replace(
-            cluster,
-            "  name: edge\nspec:\n  clusterNetwork",
-            &annotation,
-        );
+        repo.replace(cluster, "  name: edge\nspec:\n  clusterNetwork", &annotation);
     };
 
     repo.generate(&["--allow-empty"]).expect(0);
@@ -109,9 +101,7 @@ fn only_annotated_clusters_are_requests_by_default() {
         let file = format!("clusters/edge/{file}");
         repo.write(
             &file,
-            &repo
-                .read(&file)
-                .replace("Metal3MachineTemplate", "DockerMachineTemplate"),
+            &repo.read(&file).replace("Metal3MachineTemplate", "DockerMachineTemplate"),
         );
     }
     let run = repo.generate(&["--allow-empty"]).expect(0);
@@ -155,11 +145,7 @@ fn hosts_of_running_machines_are_adopted_by_their_node_sets() {
 
 #[test]
 fn a_host_keeps_its_labels_until_its_machine_is_gone() {
-    let machines = [
-        ("m1", "edge-cp-x2k9p"),
-        ("m2", "edge-cp-f7m4c"),
-        ("m3", "edge-cp-q8w6t"),
-    ];
+    let machines = [("m1", "edge-cp-x2k9p"), ("m2", "edge-cp-f7m4c"), ("m3", "edge-cp-q8w6t")];
     let repo = observed(&machines);
     repo.generate(&[]).expect(0);
     repo.commit();
@@ -169,11 +155,7 @@ fn a_host_keeps_its_labels_until_its_machine_is_gone() {
     };
     assert_eq!(control_plane(&repo), 4);
 
-    repo.replace(
-        "clusters/edge/control-plane.yaml",
-        "replicas: 3",
-        "replicas: 1",
-    );
+    repo.replace("clusters/edge/control-plane.yaml", "replicas: 3", "replicas: 1");
     let run = repo.generate(&[]).expect(0);
     assert_says(
         &run.stderr,
@@ -265,18 +247,8 @@ fn a_missing_part_is_an_error_and_no_file_changes() {
             "kind: MachineDeploymnet",
             "unknown kind `MachineDeploymnet` of cluster.x-k8s.io/v1beta1: the object is not a MachineDeployment",
         ),
-        (
-            "cluster.yaml",
-            "kind: Cluster\n",
-            "kind: Clutser\n",
-            "write `kind: Cluster`",
-        ),
-        (
-            "control-plane.yaml",
-            "  replicas: 3",
-            "  replicas: [3",
-            "the resource cannot be read",
-        ),
+        ("cluster.yaml", "kind: Cluster\n", "kind: Clutser\n", "write `kind: Cluster`"),
+        ("control-plane.yaml", "  replicas: 3", "  replicas: [3", "the resource cannot be read"),
         (
             "control-plane.yaml",
             "  replicas: 3",
@@ -289,12 +261,7 @@ fn a_missing_part_is_an_error_and_no_file_changes() {
             "operator: DoesNotExist",
             "CAPM3 does not know the operator DoesNotExist",
         ),
-        (
-            "workers.yaml",
-            "maxSurge: 0",
-            "maxSurge: some",
-            "neither a number nor a percentage",
-        ),
+        ("workers.yaml", "maxSurge: 0", "maxSurge: some", "neither a number nor a percentage"),
         (
             "control-plane.yaml",
             "  replicas: 3",
@@ -333,12 +300,7 @@ fn a_rollout_and_an_autoscaler_decide_the_number_of_hosts() {
         ),
         ("control-plane.yaml", "  replicas: 3\n", "", 4),
         ("workers.yaml", "maxSurge: 0", "maxSurge: 50%", 7),
-        (
-            "workers.yaml",
-            "    rollingUpdate:",
-            "    type: OnDelete\n    rollingUpdate:",
-            6,
-        ),
+        ("workers.yaml", "    rollingUpdate:", "    type: OnDelete\n    rollingUpdate:", 6),
         (
             "workers.yaml",
             "  name: edge-md\nspec:",
@@ -395,10 +357,7 @@ fn a_machine_deployment_in_a_failure_domain_gets_hosts_of_it_only() {
     );
 
     let run = repo.generate(&[]).expect(1);
-    assert_says(
-        &run.stderr,
-        &["SIP0501", "infrastructure.cluster.x-k8s.io/failure-domain"],
-    );
+    assert_says(&run.stderr, &["SIP0501", "infrastructure.cluster.x-k8s.io/failure-domain"]);
 
     let hosts = repo.read("hosts/hosts.yaml").replace(
         "    example.com/size: big",
@@ -419,12 +378,7 @@ fn a_template_without_the_component_is_reported_after_the_first_assignment() {
     let run = repo.generate(&["--check"]).expect(0);
     assert_says(
         &run.stderr,
-        &[
-            "SIP0905",
-            "`edge-cp`",
-            "`edge-md.v1`",
-            "overlays/tenants/tenant-a/edge/cluster-api",
-        ],
+        &["SIP0905", "`edge-cp`", "`edge-md.v1`", "overlays/tenants/tenant-a/edge/cluster-api"],
     );
 
     let kustomization = "clusters/edge/kustomization.yaml";
@@ -538,12 +492,7 @@ fn a_request_may_change_its_kind_without_moving_a_host() {
 /// A ClusterClass that two Clusters share, in both contracts.
 fn with_class(api: &str) -> Repo {
     let repo = Repo::of_fixture("capm3");
-    for file in [
-        "cluster.yaml",
-        "control-plane.yaml",
-        "workers.yaml",
-        "kustomization.yaml",
-    ] {
+    for file in ["cluster.yaml", "control-plane.yaml", "workers.yaml", "kustomization.yaml"] {
         repo.remove(&format!("clusters/edge/{file}"));
     }
     let reference = |field: &str, kind: &str, name: &str| match api {
@@ -551,16 +500,12 @@ fn with_class(api: &str) -> Repo {
         _ => format!("{{{field}: {{apiVersion: x/v1beta2, kind: {kind}, name: {name}}}}}"),
     };
     let (field, infrastructure, class) = match api {
-        "v1beta1" => (
-            "ref",
-            "template: {infrastructure: ",
-            "class: metal, classNamespace: tenant-a",
-        ),
-        _ => (
-            "templateRef",
-            "infrastructure: {x: ",
-            "classRef: {name: metal, namespace: tenant-a}",
-        ),
+        "v1beta1" => {
+            ("ref", "template: {infrastructure: ", "class: metal, classNamespace: tenant-a")
+        }
+        _ => {
+            ("templateRef", "infrastructure: {x: ", "classRef: {name: metal, namespace: tenant-a}")
+        }
     };
     let template = |name: &str| reference(field, "Metal3MachineTemplate", name);
     let worker = match api {
@@ -588,11 +533,7 @@ fn with_class(api: &str) -> Repo {
             "---\napiVersion: cluster.x-k8s.io/{api}\nkind: Cluster\nmetadata: {{name: {name}, namespace: tenant-a}}\nspec:\n  topology:\n    \
              {}\n    version: v1.34.2\n    controlPlane: {{replicas: 1}}\n    workers:\n      machineDeployments:\n      \
              - {{class: small, name: md-0, replicas: 1, metadata: {{annotations: {{sip.airshipit.org/spare-hosts: \"0\"}}}}}}\n",
-            if api == "v1beta1" {
-                class.replace(", ", "\n    ")
-            } else {
-                class.to_owned()
-            },
+            if api == "v1beta1" { class.replace(", ", "\n    ") } else { class.to_owned() },
         );
     }
     repo.write("clusters/all.yaml", &text);
@@ -606,30 +547,16 @@ fn clusters_of_a_class_get_hosts_in_both_contracts() {
         repo.generate(&[]).expect(0);
         let assigned = assigned(&repo);
         let parts: Vec<&str> = assigned.iter().map(|host| &host[4..]).collect();
-        let expected = [
-            "ControlPlane ",
-            "ControlPlane ",
-            "Worker md-0",
-            "Worker md-0",
-        ];
+        let expected = ["ControlPlane ", "ControlPlane ", "Worker md-0", "Worker md-0"];
         assert_eq!(parts, expected, "{api}: {assigned:?}");
-        assert!(
-            !repo.exists("overlays/tenants"),
-            "the class is not for one cluster"
-        );
+        assert!(!repo.exists("overlays/tenants"), "the class is not for one cluster");
     }
 }
 
 #[test]
 fn machines_of_a_class_are_known_by_their_names() {
     let repo = with_class("v1beta2");
-    snapshot(
-        &repo,
-        &[
-            ("m5", "west-x2k9p-7dkcw"),
-            ("m8", "west-md-0-x2k9p-7dkcw-hv5rl"),
-        ],
-    );
+    snapshot(&repo, &[("m5", "west-x2k9p-7dkcw"), ("m8", "west-md-0-x2k9p-7dkcw-hv5rl")]);
     repo.remove("hosts/kustomization.yaml");
     repo.remove("hosts/hosts.yaml");
 
@@ -696,11 +623,7 @@ fn a_host_moves_to_another_cluster_only_after_its_machine_is_gone() {
     let run = repo.generate(&["--keep-going"]).expect(1);
     assert_says(
         &run.stderr,
-        &[
-            "SIP0908",
-            "Worker hosts of tenant-a/west",
-            "3 assigned to a cluster already",
-        ],
+        &["SIP0908", "Worker hosts of tenant-a/west", "3 assigned to a cluster already"],
     );
     assert_eq!(west(&repo), [""; 0]);
     repo.commit();
@@ -780,16 +703,8 @@ fn control_planes_of_other_providers_request_hosts_by_their_machine_templates() 
             6,
         ),
         // Its replicas are pods.
-        (
-            "KamajiControlPlane",
-            "{replicas: 2, version: v1.34.2}".to_owned(),
-            2,
-        ),
-        (
-            "K0smotronControlPlane",
-            "{replicas: 3, version: v1.34.2-k0s.0}".to_owned(),
-            2,
-        ),
+        ("KamajiControlPlane", "{replicas: 2, version: v1.34.2}".to_owned(), 2),
+        ("K0smotronControlPlane", "{replicas: 3, version: v1.34.2-k0s.0}".to_owned(), 2),
     ] {
         let repo = Repo::of_fixture("capm3");
         let file = "clusters/edge/control-plane.yaml";
@@ -805,12 +720,7 @@ fn control_planes_of_other_providers_request_hosts_by_their_machine_templates() 
 
         let run = repo.generate(&[]).expect(0);
 
-        assert_eq!(
-            assigned(&repo).len(),
-            hosts,
-            "{kind} {spec}: {}",
-            run.stderr
-        );
+        assert_eq!(assigned(&repo).len(), hosts, "{kind} {spec}: {}", run.stderr);
     }
 }
 
@@ -829,11 +739,7 @@ fn hosts_that_are_labelled_by_hand_are_a_pool_to_choose_from() {
         "example.com/size: small",
         "cluster-role: control-plane",
     );
-    repo.replace(
-        "clusters/edge/workers.yaml",
-        "key: example.com/size",
-        "key: cluster-role",
-    );
+    repo.replace("clusters/edge/workers.yaml", "key: example.com/size", "key: cluster-role");
     repo.replace("clusters/edge/workers.yaml", "[big]", "[worker]");
 
     repo.generate(&[]).expect(0);

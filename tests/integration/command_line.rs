@@ -10,21 +10,15 @@ use crate::support::{assert_says, run_tool, text};
 #[test]
 fn every_command_has_an_example_in_its_help() {
     let commands = commands(&[]);
-    assert!(
-        commands.contains(&vec!["template".to_owned(), "show".to_owned()]),
-        "{commands:?}"
-    );
+    assert!(commands.contains(&vec!["template".to_owned(), "show".to_owned()]), "{commands:?}");
 
     for command in commands {
         let mut arguments: Vec<&str> = command.iter().map(String::as_str).collect();
         arguments.push("--help");
         let help = sipgen(&arguments);
-        let example = [&["sipgen".to_owned()], command.as_slice()]
-            .concat()
-            .join(" ");
+        let example = [&["sipgen".to_owned()], command.as_slice()].concat().join(" ");
         assert!(
-            help.lines()
-                .any(|line| line.starts_with("  ") && line.contains(&example)),
+            help.lines().any(|line| line.starts_with("  ") && line.contains(&example)),
             "{example}:\n{help}"
         );
     }
@@ -72,19 +66,13 @@ mod completions {
 
     #[test]
     fn of_bash_offer_commands_options_and_values() {
-        assert_eq!(
-            offered(&["sipgen", "gen"]),
-            BTreeSet::from(["generate".to_owned()])
-        );
+        assert_eq!(offered(&["sipgen", "gen"]), BTreeSet::from(["generate".to_owned()]));
         assert_eq!(
             offered(&["sipgen", "generate", "--ch"]),
             BTreeSet::from(["--check".to_owned()])
         );
         let formats = ["text", "github", "gitlab", "sarif"].map(str::to_owned);
-        assert_eq!(
-            offered(&["sipgen", "generate", "--format", "''"]),
-            BTreeSet::from(formats)
-        );
+        assert_eq!(offered(&["sipgen", "generate", "--format", "''"]), BTreeSet::from(formats));
     }
 }
 
@@ -93,9 +81,6 @@ mod manual {
 
     #[test]
     fn is_printed_without_a_directory() {
-        assert_says(
-            &sipgen(&["man"]),
-            &[".TH \"SIPGEN\" 1 \"\" \"sipgen ", ".SH EXAMPLES"],
-        );
+        assert_says(&sipgen(&["man"]), &[".TH \"SIPGEN\" 1 \"\" \"sipgen ", ".SH EXAMPLES"]);
     }
 }

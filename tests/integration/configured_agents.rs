@@ -32,11 +32,7 @@ fn flux_kustomization(namespace: &str, spec: &str) -> String {
 }
 
 fn codes(generated: &GeneratedSite) -> Vec<Code> {
-    generated
-        .findings
-        .iter()
-        .map(|finding| finding.code)
-        .collect()
+    generated.findings.iter().map(|finding| finding.code).collect()
 }
 
 fn only(generated: &GeneratedSite, code: Code) -> &Finding {
@@ -56,9 +52,7 @@ fn a_source_with_directory_reads_files_where_there_is_a_kustomization() {
         let generated = site(&argocd(""), &[("argocd/hosts.yaml", &application)]);
         let finding = only(&generated, Code::UnlistedHostsApplied);
         assert!(
-            finding
-                .message
-                .contains("as plain files, because of its `directory`"),
+            finding.message.contains("as plain files, because of its `directory`"),
             "{}",
             finding.message
         );
@@ -68,10 +62,7 @@ fn a_source_with_directory_reads_files_where_there_is_a_kustomization() {
             help(finding)
         );
     }
-    let generated = site(
-        &argocd(""),
-        &[("argocd/hosts.yaml", &application("path: inventory"))],
-    );
+    let generated = site(&argocd(""), &[("argocd/hosts.yaml", &application("path: inventory"))]);
     only(&generated, Code::RenderedUnlabelled);
 }
 
@@ -83,16 +74,11 @@ fn a_generated_kustomization_is_never_read_as_files() {
         "overlays/agents/argocd",
     ] {
         let source = |directory: &str| application(&format!("path: {path}{directory}"));
-        let generated = site(
-            &argocd(""),
-            &[("argocd/x.yaml", &source(", directory: {recurse: true}"))],
-        );
+        let generated =
+            site(&argocd(""), &[("argocd/x.yaml", &source(", directory: {recurse: true}"))]);
         assert!(only(&generated, Code::OutputMisapplied).is_error());
         let generated = site(&argocd(""), &[("argocd/x.yaml", &source(""))]);
-        assert!(
-            !codes(&generated).contains(&Code::OutputMisapplied),
-            "{path}"
-        );
+        assert!(!codes(&generated).contains(&Code::OutputMisapplied), "{path}");
     }
 }
 
@@ -100,10 +86,7 @@ fn a_generated_kustomization_is_never_read_as_files() {
 fn a_remedy_names_the_namespace_that_depends_on_looks_in() {
     for (namespace, depends_on) in [
         ("flux-system", "`dependsOn: [{name: sipgen.services}]`"),
-        (
-            "tenants",
-            "`dependsOn: [{name: sipgen.services, namespace: flux-system}]`",
-        ),
+        ("tenants", "`dependsOn: [{name: sipgen.services, namespace: flux-system}]`"),
     ] {
         let object = flux_kustomization(namespace, "path: ./inventory");
         let generated = site("gitops: flux\n", &[("flux/hosts.yaml", &object)]);
@@ -115,38 +98,22 @@ fn a_remedy_names_the_namespace_that_depends_on_looks_in() {
 #[test]
 fn components_that_agents_add_are_included() {
     let flux = |path: &str| {
-        flux_kustomization(
-            "flux-system",
-            &format!("path: ./inventory, components: [{path}]"),
-        )
+        flux_kustomization("flux-system", &format!("path: ./inventory, components: [{path}]"))
     };
-    let argo = |path: &str| {
-        application(&format!(
-            "path: inventory, kustomize: {{components: [{path}]}}"
-        ))
-    };
+    let argo =
+        |path: &str| application(&format!("path: inventory, kustomize: {{components: [{path}]}}"));
     let form = "hosts: {form: component}\n";
     for (settings, object) in [
-        (
-            format!("gitops: flux\n{form}"),
-            &flux as &dyn Fn(&str) -> String,
-        ),
+        (format!("gitops: flux\n{form}"), &flux as &dyn Fn(&str) -> String),
         (argocd("") + form, &argo),
     ] {
         let run = |path: &str| site(&settings, &[("agent/hosts.yaml", &object(path))]);
-        assert_eq!(
-            codes(&run("../overlays/hosts/declared/inventory")),
-            [],
-            "{settings}"
-        );
+        assert_eq!(codes(&run("../overlays/hosts/declared/inventory")), [], "{settings}");
         assert!(
             codes(&run("../overlays/hosts/declared/other")).contains(&Code::NothingToList),
             "{settings}"
         );
-        assert!(
-            codes(&run("../common")).contains(&Code::NotIncluded),
-            "{settings}"
-        );
+        assert!(codes(&run("../common")).contains(&Code::NotIncluded), "{settings}");
     }
     // One that is an overlay is no component.
     let object = flux("../overlays/hosts/declared/inventory");
@@ -173,10 +140,7 @@ fn a_source_of_flux_must_have_the_output() {
         let generated = run("gitops: flux\n", &[("flux/source.yaml", &source(spec))]);
         only(&generated, Code::OutputNotInSource);
         let other = source(spec).replace("name: flux-system", "name: other");
-        assert_eq!(
-            codes(&run("gitops: flux\n", &[("flux/source.yaml", &other)])),
-            []
-        );
+        assert_eq!(codes(&run("gitops: flux\n", &[("flux/source.yaml", &other)])), []);
     }
     for spec in [
         "",
@@ -185,41 +149,24 @@ fn a_source_of_flux_must_have_the_output() {
         "  sparseCheckout: [overlays/agents, overlays/hosts]\n",
     ] {
         assert_eq!(
-            codes(&run(
-                "gitops: flux\n",
-                &[("flux/source.yaml", &source(spec))]
-            )),
+            codes(&run("gitops: flux\n", &[("flux/source.yaml", &source(spec))])),
             [],
             "{spec}"
         );
     }
-    for (file, text) in [
-        (".sourceignore", "overlays/\n"),
-        ("overlays/.sourceignore", "*\n"),
-    ] {
+    for (file, text) in [(".sourceignore", "overlays/\n"), ("overlays/.sourceignore", "*\n")] {
         let generated = run("gitops: flux\n", &[(file, text)]);
-        let found = generated
-            .findings
-            .iter()
-            .find(|finding| finding.code == Code::OutputNotInSource);
+        let found =
+            generated.findings.iter().find(|finding| finding.code == Code::OutputNotInSource);
         let lines = help(found.unwrap()).split_once('\n').unwrap().1.to_owned();
         if file == ".sourceignore" {
-            assert_eq!(
-                codes(&run(
-                    "gitops: flux\n",
-                    &[(file, &format!("{text}{lines}\n"))]
-                )),
-                []
-            );
+            assert_eq!(codes(&run("gitops: flux\n", &[(file, &format!("{text}{lines}\n"))])), []);
         }
     }
     // The patterns of the object come last.
     let keeps = source("  ignore: |\n    !/overlays\n");
     assert_eq!(
-        codes(&run(
-            "gitops: flux\n",
-            &[(".sourceignore", "/*\n"), ("flux/source.yaml", &keeps)]
-        )),
+        codes(&run("gitops: flux\n", &[(".sourceignore", "/*\n"), ("flux/source.yaml", &keeps)])),
         []
     );
     assert_eq!(codes(&run("", &[(".sourceignore", "/*\n")])), []);
@@ -233,20 +180,14 @@ fn encrypted_secrets_in_a_build_of_hosts_need_the_decryption_of_the_repo() {
     let own = "decryption: {provider: sops, secretRef: {name: sops-age}}";
     let top = flux_kustomization("flux-system", &format!("path: ./flux, {own}"));
     let files = [
-        (
-            "inventory/kustomization.yaml",
-            "resources: [hosts.yaml, secret.yaml]\n",
-        ),
+        ("inventory/kustomization.yaml", "resources: [hosts.yaml, secret.yaml]\n"),
         ("inventory/secret.yaml", secret),
         ("flux/kustomization.yaml", "resources: [top.yaml]\n"),
         ("flux/top.yaml", &top),
     ];
     let generated = site("gitops: flux\n", &files);
-    let lines = help(only(&generated, Code::AgentCannotApply))
-        .split_once('\n')
-        .unwrap()
-        .1
-        .to_owned();
+    let lines =
+        help(only(&generated, Code::AgentCannotApply)).split_once('\n').unwrap().1.to_owned();
     let settings = format!("gitops: flux\nflux:\n  {lines}\n");
     let generated = site(&settings, &files);
     assert_eq!(codes(&generated), [], "{settings}");
@@ -256,24 +197,15 @@ fn encrypted_secrets_in_a_build_of_hosts_need_the_decryption_of_the_repo() {
         .find(|(path, _)| path.as_str() == "agents/flux/hosts.yaml")
         .unwrap()
         .1;
-    assert!(
-        hosts.contains("decryption:") && hosts.contains("sops-age"),
-        "{hosts}"
-    );
+    assert!(hosts.contains("decryption:") && hosts.contains("sops-age"), "{hosts}");
     // One that the repo's own object applies needs none of ours.
     let applied = flux_kustomization(
         "flux-system",
         &format!("path: overlays/hosts/declared/inventory, {own}"),
     );
-    let generated = site(
-        "gitops: flux\n",
-        &[&files[..2], &[("flux.yaml", applied.as_str())]].concat(),
-    );
-    assert!(
-        !codes(&generated).contains(&Code::AgentCannotApply),
-        "{:?}",
-        generated.findings
-    );
+    let generated =
+        site("gitops: flux\n", &[&files[..2], &[("flux.yaml", applied.as_str())]].concat());
+    assert!(!codes(&generated).contains(&Code::AgentCannotApply), "{:?}", generated.findings);
 }
 
 #[test]
@@ -290,30 +222,10 @@ fn application_sets_apply_what_their_generators_say() {
                 {dir: inventory, server: 'https://other.example.com'}]}";
     let unlabelled = vec![Code::RenderedUnlabelled];
     for (generators, path, destination, expected) in [
-        (
-            format!("{{{list}}}"),
-            "{{dir}}",
-            "server: '{{server}}'",
-            unlabelled.clone(),
-        ),
-        (
-            format!("{{{list}}}"),
-            "{{ .dir }}",
-            "server: '{{ .server }}'",
-            unlabelled.clone(),
-        ),
-        (
-            "{list: {elements: [{dir: elsewhere}]}}".to_owned(),
-            "{{dir}}",
-            here,
-            vec![],
-        ),
-        (
-            "{clusters: {}}".to_owned(),
-            "inventory",
-            "server: '{{server}}'",
-            unlabelled.clone(),
-        ),
+        (format!("{{{list}}}"), "{{dir}}", "server: '{{server}}'", unlabelled.clone()),
+        (format!("{{{list}}}"), "{{ .dir }}", "server: '{{ .server }}'", unlabelled.clone()),
+        ("{list: {elements: [{dir: elsewhere}]}}".to_owned(), "{{dir}}", here, vec![]),
+        ("{clusters: {}}".to_owned(), "inventory", "server: '{{server}}'", unlabelled.clone()),
         (
             "{clusters: {values: {dir: inventory}}}".to_owned(),
             "{{values.dir}}",
@@ -340,26 +252,13 @@ fn application_sets_apply_what_their_generators_say() {
             here,
             unlabelled.clone(),
         ),
-        (
-            "{plugin: {}}".to_owned(),
-            "{{dir}}",
-            here,
-            vec![Code::SetAside],
-        ),
+        ("{plugin: {}}".to_owned(), "{{dir}}", here, vec![Code::SetAside]),
         ("{plugin: {}}".to_owned(), "x-{{dir}}", here, vec![]),
     ] {
         let text = set(&generators, path, destination);
-        let config = (
-            "sites/lab/config.json",
-            "{\"hosts\": {\"dir\": \"inventory\"}}",
-        );
+        let config = ("sites/lab/config.json", "{\"hosts\": {\"dir\": \"inventory\"}}");
         let generated = site(&argocd(""), &[("argocd/sites.yaml", &text), config]);
-        assert_eq!(
-            codes(&generated),
-            expected,
-            "{text}: {:?}",
-            generated.findings
-        );
+        assert_eq!(codes(&generated), expected, "{text}: {:?}", generated.findings);
     }
 }
 
@@ -393,28 +292,14 @@ fn an_include_decides_which_repo_a_path_is_of() {
             "./hosts",
             true,
         ),
-        (
-            "{repository: {name: flux-system}}",
-            "flux-system/inventory",
-            true,
-        ),
-        (
-            "{repository: {name: flux-system}, toPath: vendor}",
-            "./vendor/other",
-            false,
-        ),
-        (
-            "{repository: {name: other}, toPath: vendor}",
-            "./vendor/inventory",
-            false,
-        ),
+        ("{repository: {name: flux-system}}", "flux-system/inventory", true),
+        ("{repository: {name: flux-system}, toPath: vendor}", "./vendor/other", false),
+        ("{repository: {name: other}, toPath: vendor}", "./vendor/inventory", false),
     ] {
         let source = git_repository("platform", &format!("include: [{include}]"));
         let object = of("platform", path);
-        let generated = site(
-            "gitops: flux\n",
-            &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)],
-        );
+        let generated =
+            site("gitops: flux\n", &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)]);
         assert_eq!(
             codes(&generated).contains(&Code::RenderedUnlabelled),
             found,
@@ -423,34 +308,23 @@ fn an_include_decides_which_repo_a_path_is_of() {
         );
     }
     // What is copied into this repo is another repo's, whatever lies here under that name.
-    let source = git_repository(
-        "flux-system",
-        "include: [{repository: {name: shared}, toPath: inventory}]",
-    );
+    let source =
+        git_repository("flux-system", "include: [{repository: {name: shared}, toPath: inventory}]");
     let object = of("flux-system", "./inventory");
-    let generated = site(
-        "gitops: flux\n",
-        &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)],
-    );
+    let generated =
+        site("gitops: flux\n", &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)]);
     let finding = only(&generated, Code::SetAside);
     assert!(
-        finding
-            .message
-            .contains("of another repo, which its source includes there"),
+        finding.message.contains("of another repo, which its source includes there"),
         "{}",
         finding.message
     );
     // The settings may name the source that includes this repo.
-    let source = git_repository(
-        "platform",
-        "include: [{repository: {name: fleet}, toPath: fleet}]",
-    );
+    let source =
+        git_repository("platform", "include: [{repository: {name: fleet}, toPath: fleet}]");
     let object = of("platform", "./fleet/inventory");
     let settings = "gitops: flux\nflux: {sourceRef: {name: platform}, path: fleet}\n";
-    let generated = site(
-        settings,
-        &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)],
-    );
+    let generated = site(settings, &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)]);
     only(&generated, Code::RenderedUnlabelled);
 }
 
@@ -458,36 +332,19 @@ fn an_include_decides_which_repo_a_path_is_of() {
 fn an_include_must_not_go_where_the_output_is() {
     for (include, is_over) in [
         ("{repository: {name: shared}, toPath: overlays}", true),
-        (
-            "{repository: {name: shared}, toPath: ./overlays/agents/}",
-            true,
-        ),
+        ("{repository: {name: shared}, toPath: ./overlays/agents/}", true),
         ("{repository: {name: overlays}}", true),
         ("{repository: {name: overlays}, toPath: vendor}", false),
         ("{repository: {name: shared}}", false),
     ] {
         let source = git_repository("flux-system", &format!("include: [{include}]"));
         let generated = site("gitops: flux\n", &[("flux/source.yaml", &source)]);
-        let expected = if is_over {
-            vec![Code::OutputNotInSource]
-        } else {
-            vec![]
-        };
-        assert_eq!(
-            codes(&generated),
-            expected,
-            "{include}: {:?}",
-            generated.findings
-        );
+        let expected = if is_over { vec![Code::OutputNotInSource] } else { vec![] };
+        assert_eq!(codes(&generated), expected, "{include}: {:?}", generated.findings);
     }
-    let source = git_repository(
-        "other",
-        "include: [{repository: {name: shared}, toPath: overlays}]",
-    );
-    assert_eq!(
-        codes(&site("gitops: flux\n", &[("flux/source.yaml", &source)])),
-        []
-    );
+    let source =
+        git_repository("other", "include: [{repository: {name: shared}, toPath: overlays}]");
+    assert_eq!(codes(&site("gitops: flux\n", &[("flux/source.yaml", &source)])), []);
 }
 
 // `SourceIgnoreFilter` in the reconcilers of OCIRepository and Bucket of source-controller 1.7.
@@ -502,42 +359,19 @@ fn other_kinds_of_sources_leave_out_files_too() {
     let left_out = "  ignore: |\n    /*\n    !/flux\n";
     for (kind, spec, is_left_out) in [
         ("OCIRepository", left_out, true),
-        (
-            "OCIRepository",
-            "  url: oci://registry.example.com/fleet\n",
-            false,
-        ),
+        ("OCIRepository", "  url: oci://registry.example.com/fleet\n", false),
         ("Bucket", left_out, true),
         ("Bucket", "  prefix: flux/\n", true),
         ("Bucket", "  prefix: over\n", false),
     ] {
         let settings =
             format!("gitops: flux\nflux: {{sourceRef: {{kind: {kind}, name: fleet}}}}\n");
-        let generated = site(
-            &settings,
-            &[("flux/source.yaml", &source(kind, "fleet", spec))],
-        );
-        let expected = if is_left_out {
-            vec![Code::OutputNotInSource]
-        } else {
-            vec![]
-        };
-        assert_eq!(
-            codes(&generated),
-            expected,
-            "{kind} {spec}: {:?}",
-            generated.findings
-        );
+        let generated = site(&settings, &[("flux/source.yaml", &source(kind, "fleet", spec))]);
+        let expected = if is_left_out { vec![Code::OutputNotInSource] } else { vec![] };
+        assert_eq!(codes(&generated), expected, "{kind} {spec}: {:?}", generated.findings);
         // Another object of the same name is another source.
-        let other = source(
-            if kind == "Bucket" {
-                "OCIRepository"
-            } else {
-                "Bucket"
-            },
-            "fleet",
-            spec,
-        );
+        let other =
+            source(if kind == "Bucket" { "OCIRepository" } else { "Bucket" }, "fleet", spec);
         assert_eq!(codes(&site(&settings, &[("flux/source.yaml", &other)])), []);
     }
 }
@@ -586,16 +420,8 @@ fn cluster_secret(name: &str, server: &str, labels: &str) -> String {
 // `applicationset/generators/cluster.go` of Argo CD 3.1.
 #[test]
 fn cluster_generators_are_decided_by_secrets_of_the_repo() {
-    let base = cluster_secret(
-        "base",
-        "https://base.example.com",
-        "env: prod, dir: inventory",
-    );
-    let other = cluster_secret(
-        "other",
-        "https://other.example.com",
-        "env: test, dir: elsewhere",
-    );
+    let base = cluster_secret("base", "https://base.example.com", "env: prod, dir: inventory");
+    let other = cluster_secret("other", "https://other.example.com", "env: test, dir: elsewhere");
     let encoded = "apiVersion: v1\nkind: Secret\nmetadata: {name: b, labels: {argocd.argoproj.io/secret-type: cluster, \
                    env: prod, dir: inventory}}\ndata: {name: YmFzZQ==, server: aHR0cHM6Ly9iYXNlLmV4YW1wbGUuY29t}\n";
     let run = |selector: &str, path: &str, destination: &str, secret: &str, settings: &str| {
@@ -636,27 +462,15 @@ fn cluster_generators_are_decided_by_secrets_of_the_repo() {
         }
         // The base cluster is not selected.
         let selector = "selector: {matchLabels: {env: test}}";
-        assert_eq!(
-            run(selector, label, "server: '{{server}}'", secret, by_server),
-            []
-        );
+        assert_eq!(run(selector, label, "server: '{{server}}'", secret, by_server), []);
     }
     let selector =
         "selector: {matchLabels: {env: prod}}, values: {path: '{{metadata.labels.dir}}'}";
     assert_eq!(
-        run(
-            selector,
-            "{{values.path}}",
-            "server: '{{server}}'",
-            &base,
-            by_server
-        ),
+        run(selector, "{{values.path}}", "server: '{{server}}'", &base, by_server),
         unlabelled
     );
     // What no Secret here decides stays a question.
     let selector = "selector: {matchLabels: {env: stage}}";
-    assert_eq!(
-        run(selector, label, "server: '{{server}}'", &base, by_server),
-        [Code::SetAside]
-    );
+    assert_eq!(run(selector, label, "server: '{{server}}'", &base, by_server), [Code::SetAside]);
 }

@@ -18,10 +18,7 @@ fn two_hosts_that_a_patch_puts_into_one_rack_are_in_one_rack() {
 
     repo.write("site/kustomization.yaml", "resources: [../base]\n");
     repo.generate(&[]).expect(0);
-    assert_eq!(
-        repo.hosts_of("vino", "one"),
-        ["Worker metal/h1", "Worker metal/h2"]
-    );
+    assert_eq!(repo.hosts_of("vino", "one"), ["Worker metal/h1", "Worker metal/h2"]);
 }
 
 #[test]
@@ -82,14 +79,7 @@ fn a_finding_about_a_patched_value_shows_the_patch_and_the_manifest() {
 fn a_patch_that_kustomize_refuses_blocks_and_changes_no_file() {
     let repo = with_site(&patch_of_rack("h3", "r1"));
     let refused = repo.generate(&[]).expect(1).stderr;
-    assert_says(
-        &refused,
-        &[
-            "SIP0117",
-            "site/kustomization.yaml:3",
-            "BareMetalHost metal/h3",
-        ],
-    );
+    assert_says(&refused, &["SIP0117", "site/kustomization.yaml:3", "BareMetalHost metal/h3"]);
     assert!(!repo.exists("overlays"));
 }
 
@@ -108,30 +98,14 @@ fn two_builds_that_make_different_things_of_one_host_are_told_apart() {
 fn what_only_kustomize_can_do_concerns_hosts_and_requests_alone() {
     let transformers = "transformers: [more.yaml]\n";
     let repo = with_site("");
-    repo.write(
-        "apps/kustomization.yaml",
-        &format!("resources: [app.yaml]\n{transformers}"),
-    );
-    repo.write(
-        "apps/app.yaml",
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n",
-    );
+    repo.write("apps/kustomization.yaml", &format!("resources: [app.yaml]\n{transformers}"));
+    repo.write("apps/app.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n");
     repo.generate(&[]).expect(0);
 
     repo.write("site/more.yaml", "");
-    repo.write(
-        "site/kustomization.yaml",
-        &format!("resources: [../base]\n{transformers}"),
-    );
+    repo.write("site/kustomization.yaml", &format!("resources: [../base]\n{transformers}"));
     let refused = repo.generate(&[]).expect(1).stderr;
-    assert_says(
-        &refused,
-        &[
-            "SIP0118",
-            "site/kustomization.yaml:2",
-            "- kustomization: site",
-        ],
-    );
+    assert_says(&refused, &["SIP0118", "site/kustomization.yaml:2", "- kustomization: site"]);
 }
 
 #[test]
@@ -160,17 +134,11 @@ fn flux(post_build: &str) -> String {
 #[test]
 fn a_variable_of_flux_is_its_value_where_the_repo_has_it() {
     let repo = with_site(&patch_of_rack("h2", "'${RACK}'"));
-    repo.write(
-        "agents/site.yaml",
-        &flux("  postBuild:\n    substitute: {RACK: r1}\n"),
-    );
+    repo.write("agents/site.yaml", &flux("  postBuild:\n    substitute: {RACK: r1}\n"));
     let refused = repo.generate(&[]).expect(1).stderr;
     assert_says(&refused, &["SIP0501", "1 domain of rack (r1)"]);
 
-    repo.write(
-        "agents/site.yaml",
-        &flux("  postBuild:\n    substitute: {RACK: r2}\n"),
-    );
+    repo.write("agents/site.yaml", &flux("  postBuild:\n    substitute: {RACK: r2}\n"));
     let told = repo.generate(&[]).stderr;
     assert!(!told.contains("SIP0501"), "{told}");
 }
@@ -200,10 +168,7 @@ fn variables_of_a_config_map_in_the_repo_are_known() {
     let undecided = ["SIP0501", "1 that the variable `RACK` decides about"];
     repo.write("agents/kustomization.yaml", "resources: [racks.yaml, site.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: '- {op: replace, path: /data/RACK, value: r1}'\n");
     assert_says(&repo.generate(&[]).expect(1).stderr, &one_rack);
-    repo.write(
-        "agents/site.yaml",
-        &from(", {kind: ConfigMap, name: elsewhere}"),
-    );
+    repo.write("agents/site.yaml", &from(", {kind: ConfigMap, name: elsewhere}"));
     assert_says(&repo.generate(&[]).expect(1).stderr, &undecided);
     repo.write(
         "agents/site.yaml",
@@ -239,10 +204,7 @@ fn variables_on_which_two_kustomizations_differ_are_not_known() {
     );
 
     repo.write("agents/other.yaml", &of("production", "r1"));
-    assert_says(
-        &repo.generate(&[]).expect(1).stderr,
-        &["SIP0501", "1 domain of rack (r1)"],
-    );
+    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0501", "1 domain of rack (r1)"]);
 }
 
 #[test]
@@ -254,18 +216,12 @@ fn requests_of_a_build_that_is_not_known_are_compared_with_nothing() {
     for name in ["one", "two"] {
         let text = cluster.replace("name: one", &format!("name: {name}")) + service;
         repo.write(&format!("{name}/cluster.yaml"), &text);
-        repo.write(
-            &format!("{name}/kustomization.yaml"),
-            "resources: [cluster.yaml]\n",
-        );
+        repo.write(&format!("{name}/kustomization.yaml"), "resources: [cluster.yaml]\n");
     }
     assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0401"]);
 
     repo.write("two/ports.yaml", "");
-    repo.write(
-        "two/kustomization.yaml",
-        "resources: [cluster.yaml]\ntransformers: [ports.yaml]\n",
-    );
+    repo.write("two/kustomization.yaml", "resources: [cluster.yaml]\ntransformers: [ports.yaml]\n");
     let refused = repo.generate(&[]).expect(1).stderr;
     assert_says(&refused, &["SIP0118", "two/kustomization.yaml:2"]);
     assert!(!refused.contains("SIP0401"), "{refused}");
@@ -283,10 +239,7 @@ fn a_variable_that_only_the_cluster_knows_is_no_value() {
     );
     // Two hosts of one unknown rack may be of two, or of one.
     let refused = repo.generate(&[]).expect(1).stderr;
-    assert_says(
-        &refused,
-        &["SIP0501", "2 that the variable `RACK` decides about"],
-    );
+    assert_says(&refused, &["SIP0501", "2 that the variable `RACK` decides about"]);
     let explained = repo.sipgen(&["explain", "metal/h1"]).output().unwrap();
     assert_says(
         &String::from_utf8_lossy(&explained.stdout),
@@ -304,9 +257,6 @@ fn labels_that_would_change_another_field_of_a_host_are_not_written() {
 
     let refused = repo.generate(&[]).expect(1).stderr;
 
-    assert_says(
-        &refused,
-        &["error[SIP0714]", "another value of `spec.automated`"],
-    );
+    assert_says(&refused, &["error[SIP0714]", "another value of `spec.automated`"]);
     assert!(!repo.exists("overlays/hosts"), "{refused}");
 }

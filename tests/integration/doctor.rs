@@ -13,9 +13,7 @@ const TODAY: &str = "1795478400";
 
 fn command(repo: &Repo, arguments: &[&str]) -> Command {
     let mut command = repo.sipgen(&[&["doctor"], arguments].concat());
-    command
-        .env("SOURCE_DATE_EPOCH", TODAY)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command.env("SOURCE_DATE_EPOCH", TODAY).env("GIT_CONFIG_GLOBAL", "/dev/null");
     command
 }
 
@@ -40,11 +38,7 @@ fn of(command: &mut Command, subject: &str) -> Vec<String> {
     }
     let failed = checks.iter().any(|(_, check)| check.starts_with("failed"));
     assert_eq!(run.code, i32::from(failed), "{}{}", run.stdout, run.stderr);
-    checks
-        .into_iter()
-        .filter(|(of, _)| of == subject)
-        .map(|(_, check)| check)
-        .collect()
+    checks.into_iter().filter(|(of, _)| of == subject).map(|(_, check)| check).collect()
 }
 
 fn script(file: &Path, text: &str) {
@@ -57,15 +51,7 @@ fn script(file: &Path, text: &str) {
 fn commit_on(repo: &Repo, day: &str) {
     repo.git(&["add", "--all"]);
     let date = format!("{day}T12:00:00Z");
-    repo.git(&[
-        "commit",
-        "--quiet",
-        "--allow-empty",
-        "--message",
-        "state",
-        "--date",
-        &date,
-    ]);
+    repo.git(&["commit", "--quiet", "--allow-empty", "--message", "state", "--date", &date]);
 }
 
 #[test]
@@ -82,15 +68,8 @@ fn a_repo_that_is_set_up_has_nothing_to_fix() {
 
     let run = run(&mut command(&repo, &[])).expect(0);
 
-    assert_says(
-        &run.stdout,
-        &["ok       output    `overlays` is committed\n"],
-    );
-    assert!(
-        run.stdout.lines().all(|line| line.starts_with("ok ")),
-        "{}",
-        run.stdout
-    );
+    assert_says(&run.stdout, &["ok       output    `overlays` is committed\n"]);
+    assert!(run.stdout.lines().all(|line| line.starts_with("ok ")), "{}", run.stdout);
     assert_eq!(run.stderr, "no problems found\n");
 }
 
@@ -131,10 +110,7 @@ mod agent {
                 "Argo CD's Application argocd/tenants applies `overlays/agents/argocd`",
             ),
         ] {
-            assert_eq!(
-                about(&Repo::of_fixture(fixture), "agent"),
-                [format!("ok {by} | ")]
-            );
+            assert_eq!(about(&Repo::of_fixture(fixture), "agent"), [format!("ok {by} | ")]);
         }
     }
 
@@ -161,10 +137,7 @@ mod agent {
             about(&repo, "agent"),
             ["ok Flux Kustomization flux-system/sipgen applies `overlays/agents/flux` | "]
         );
-        repo.write(
-            "flux/sipgen.yaml",
-            &sync.replace("interval:", "suspend: true, interval:"),
-        );
+        repo.write("flux/sipgen.yaml", &sync.replace("interval:", "suspend: true, interval:"));
         assert_eq!(about(&repo, "agent"), found);
     }
 }
@@ -180,10 +153,7 @@ mod automation {
         let repo = Repo::of_fixture("quickstart");
         let hook = |expected: &str| {
             let found = about(&repo, "hook");
-            assert!(
-                found.len() == 1 && found[0].starts_with(expected),
-                "{found:?}"
-            );
+            assert!(found.len() == 1 && found[0].starts_with(expected), "{found:?}");
         };
         hook("warning no git hook runs sipgen | add one: docs/how-to/hooks.md shows how");
         script(&repo.path().join(HOOK), OF_PRE_COMMIT);
@@ -196,10 +166,7 @@ mod automation {
         hook(
             "warning `.pre-commit-config.yaml` has a hook of sipgen, which is not installed in this clone | run `pre-commit install`",
         );
-        script(
-            &repo.path().join(HOOK),
-            "sipgen generate --from-index --check",
-        );
+        script(&repo.path().join(HOOK), "sipgen generate --from-index --check");
         hook("ok the git hook `pre-commit` runs sipgen");
         script(&repo.path().join(HOOK), "lefthook run pre-commit");
         hook("warning `.pre-commit-config.yaml` has a hook of sipgen, which is not installed");
@@ -211,10 +178,7 @@ mod automation {
         repo.git(&["config", "core.hooksPath", ".husky/_"]);
         script(&repo.path().join(".husky/_/pre-commit"), ". husky.sh");
         hook("warning `.pre-commit-config.yaml` has a hook of sipgen, which is not installed");
-        repo.write(
-            ".husky/pre-commit",
-            "sipgen generate --from-index --check\n",
-        );
+        repo.write(".husky/pre-commit", "sipgen generate --from-index --check\n");
         hook("ok `.husky/pre-commit` runs sipgen");
     }
 
@@ -223,10 +187,7 @@ mod automation {
         let none =
             "warning no CI job of this repo runs sipgen | add one: docs/how-to/ci.md shows how";
         for (file, text) in [
-            (
-                ".github/workflows/check.yaml",
-                "- run: sipgen generate --check\n",
-            ),
+            (".github/workflows/check.yaml", "- run: sipgen generate --check\n"),
             (".drone.yml", "commands: [sipgen validate]\n"),
             ("Jenkinsfile", "sh 'sipgen validate'\n"),
         ] {
@@ -240,10 +201,7 @@ mod automation {
         repo.write(".gitlab/checks.yml", "check: {script: [sipgen validate]}\n");
         assert_eq!(about(&repo, "CI"), [none]);
         repo.write(".gitlab-ci.yml", "include: [{local: .gitlab/checks.yml}]\n");
-        assert_eq!(
-            about(&repo, "CI"),
-            ["ok `.gitlab/checks.yml` runs sipgen | "]
-        );
+        assert_eq!(about(&repo, "CI"), ["ok `.gitlab/checks.yml` runs sipgen | "]);
     }
 
     #[test]
@@ -298,10 +256,7 @@ mod snapshot {
         repo.observe("  labels: {a: b}\n");
         commit_on(&repo, "2026-11-10");
         repo.git(&["merge", "--quiet", "--no-ff", "--no-edit", "side"]);
-        assert_says(
-            &about(&repo, "snapshot")[0],
-            &["14 days ago, on 2026-11-10"],
-        );
+        assert_says(&about(&repo, "snapshot")[0], &["14 days ago, on 2026-11-10"]);
     }
 
     #[test]
@@ -365,20 +320,12 @@ mod output {
         let repo = Repo::of_hosts(2);
         repo.want("tenant-a/edge", 1);
         repo.generate(&[]).expect(0);
-        for pattern in [
-            "overlays",
-            "/overlays/",
-            "overlays/hosts/**",
-            "overlays/**/*.edge.yaml",
-        ] {
+        for pattern in ["overlays", "/overlays/", "overlays/hosts/**", "overlays/**/*.edge.yaml"] {
             repo.write(".gitignore", pattern);
             let found = about(&repo, "output");
             assert_says(
                 &found[0],
-                &[
-                    "failed git ignores `overlays/hosts/",
-                    "git check-ignore --verbose",
-                ],
+                &["failed git ignores `overlays/hosts/", "git check-ignore --verbose"],
             );
         }
         // Tracked files are never ignored.

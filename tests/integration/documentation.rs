@@ -113,16 +113,12 @@ fn the_readme_has_the_versions_that_the_tests_run() {
 #[test]
 fn the_table_of_contents_lists_every_page() {
     let contents = fs::read_to_string(repo_path("docs/SUMMARY.md")).unwrap();
-    let listed: BTreeSet<PathBuf> = links(&contents)
-        .map(|(_, target)| repo_path("docs").join(target))
-        .collect();
+    let listed: BTreeSet<PathBuf> =
+        links(&contents).map(|(_, target)| repo_path("docs").join(target)).collect();
     let all = pages().into_iter().map(|page| page.path);
     let all: BTreeSet<PathBuf> = all.filter(|path| !path.ends_with("SUMMARY.md")).collect();
     let differing: Vec<_> = listed.symmetric_difference(&all).collect();
-    assert!(
-        differing.is_empty(),
-        "listed or there, not both: {differing:?}"
-    );
+    assert!(differing.is_empty(), "listed or there, not both: {differing:?}");
 }
 
 #[test]

@@ -76,9 +76,7 @@ fn steps(answer: &Value) -> Vec<Vec<String>> {
         format!("{}: {} -> {}", name(cluster), name(from), name(to))
     };
     let steps = answer["steps"].as_array().unwrap().iter();
-    steps
-        .map(|step| step["moves"].as_array().unwrap().iter().map(line).collect())
-        .collect()
+    steps.map(|step| step["moves"].as_array().unwrap().iter().map(line).collect()).collect()
 }
 
 const HOST: &str = "kubernetes.io/hostname";
@@ -113,9 +111,7 @@ fn a_rack_is_emptied_into_free_hosts() {
             "unused, and no target of a move\n  metal/a3\n",
         ],
     );
-    let text = drain(&repo, &["rack=a", "--format", "markdown"])
-        .expect(0)
-        .stdout;
+    let text = drain(&repo, &["rack=a", "--format", "markdown"]).expect(0).stdout;
     assert_says(&text, &["| `t/edge Worker` | `metal/a1` | `metal/b1` |  |"]);
 }
 
@@ -146,18 +142,12 @@ fn another_cluster_makes_room() {
             ("big", "b", "big", Some("edge")),
             ("small", "c", "small", None),
         ],
-        &[
-            ("edge", "Worker", "big, small", HOST, 1),
-            ("learn", "Worker", "gpu, big", HOST, 1),
-        ],
+        &[("edge", "Worker", "big, small", HOST, 1), ("learn", "Worker", "gpu, big", HOST, 1)],
         &[],
     );
 
     let answer = json(&repo, &["flavor=gpu"]);
-    assert_eq!(
-        steps(&answer),
-        [["edge: big -> small"], ["learn: gpu -> big"]]
-    );
+    assert_eq!(steps(&answer), [["edge: big -> small"], ["learn: gpu -> big"]]);
     let text = drain(&repo, &["flavor=gpu"]).expect(0).stdout;
     assert_says(
         &text,
@@ -175,10 +165,7 @@ fn another_host_of_the_node_set_makes_room() {
             ("y", "c", "big", Some("lab")),
             ("z", "b", "big", None),
         ],
-        &[
-            ("edge", "Worker", "big", RACK, 2),
-            ("lab", "Worker", "big", HOST, 1),
-        ],
+        &[("edge", "Worker", "big", RACK, 2), ("lab", "Worker", "big", HOST, 1)],
         &[],
     );
 
@@ -197,10 +184,7 @@ fn another_cluster_makes_room_in_a_quota() {
             ("free", "c", "big", None),
             ("mini", "d", "mini", None),
         ],
-        &[
-            ("edge", "Worker", "small, big", HOST, 1),
-            ("lab", "Worker", "big, mini", HOST, 1),
-        ],
+        &[("edge", "Worker", "small, big", HOST, 1), ("lab", "Worker", "big, mini", HOST, 1)],
         &[],
     );
     repo.write(
@@ -251,13 +235,7 @@ fn a_placement_without_an_order_of_moves() {
             ("free", "a, example.com/feed: two", "only", None),
         ],
         &[
-            (
-                "edge",
-                "Worker",
-                "big, small, only",
-                "example.com/rack, example.com/feed",
-                2,
-            ),
+            ("edge", "Worker", "big, small, only", "example.com/rack, example.com/feed", 2),
             ("lab", "Worker", "big, small", HOST, 1),
         ],
         &[],
@@ -309,10 +287,7 @@ fn chains_of_moves_on_a_large_site() {
     let repo = site(&hosts, &clusters, &[]);
 
     let answer = json(&repo, &["metal/r00-0"]);
-    assert_eq!(
-        (&answer["moves"], &answer["hasFewestMoves"]),
-        (&2.into(), &true.into())
-    );
+    assert_eq!((&answer["moves"], &answer["hasFewestMoves"]), (&2.into(), &true.into()));
     let answer = json(&repo, &["flavor=gpu,rack in (r00, r01)"]);
     assert_eq!(answer["verdict"], "planned");
     let steps = steps(&answer);
@@ -321,9 +296,7 @@ fn chains_of_moves_on_a_large_site() {
     for step in &steps {
         let hosts = |at: usize| {
             let of = move |line: &String| line.split(' ').nth(at).unwrap().to_owned();
-            step.iter()
-                .map(of)
-                .collect::<std::collections::BTreeSet<String>>()
+            step.iter().map(of).collect::<std::collections::BTreeSet<String>>()
         };
         assert!(hosts(1).is_disjoint(&hosts(3)), "{step:?}");
     }
@@ -354,10 +327,7 @@ fn hosts_of_a_cluster_with_errors_cannot_move() {
     repo.replace("edge.yaml", "active: 1", "active: some");
 
     let run = drain(&repo, &["metal/a1"]).expect(1);
-    assert_says(
-        &run.stdout,
-        &["metal/a1 of t/edge cannot move: errors in the cluster's request"],
-    );
+    assert_says(&run.stdout, &["metal/a1 of t/edge cannot move: errors in the cluster's request"]);
 }
 
 /// The hosts of the only cluster, each with its role.
@@ -393,17 +363,11 @@ fn a_drain_is_carried_out_step_by_step() {
 
     repo.generate(&["--drain"]).expect(0);
 
-    assert_eq!(
-        hosts(&repo),
-        ["Worker metal/a2", "Worker metal/b1", "Worker metal/b2"]
-    );
+    assert_eq!(hosts(&repo), ["Worker metal/a2", "Worker metal/b1", "Worker metal/b2"]);
     is_clean();
     assert_eq!(json(&repo, &[])["moves"], 1);
     repo.generate(&["--drain"]).expect(0);
-    assert_eq!(
-        hosts(&repo),
-        ["Worker metal/b1", "Worker metal/b2", "Worker metal/c1"]
-    );
+    assert_eq!(hosts(&repo), ["Worker metal/b1", "Worker metal/b2", "Worker metal/c1"]);
     is_clean();
     let done = drain(&repo, &[]).expect(0).stdout;
     assert_says(&done, &["no move needed: no cluster has these hosts"]);
@@ -440,27 +404,18 @@ fn a_host_that_a_machine_uses_keeps_its_labels_beside_its_replacement() {
     let used = [("a1", "a", "w", Some("edge")), ("b1", "b", "w", None)];
     let clusters = [("edge", "Worker", "w", RACK, 1)];
     let repo = site(&used, &clusters, &["a1"]);
-    repo.write(
-        "sipgen.yaml",
-        "maintenance:\n  - {hosts: [metal/a1], reason: broken fan}\n",
-    );
+    repo.write("sipgen.yaml", "maintenance:\n  - {hosts: [metal/a1], reason: broken fan}\n");
 
     let step = repo.generate(&["--drain"]).expect(0);
 
-    assert_says(
-        &step.stderr,
-        &["SIP0908", "kubectl annotate machine -n t machine-a1"],
-    );
+    assert_says(&step.stderr, &["SIP0908", "kubectl annotate machine -n t machine-a1"]);
     let both = ["Worker metal/a1", "Worker metal/b1"];
     assert_eq!(hosts(&repo), both);
     run(&mut repo.sipgen(&["generate", "--check"])).expect(0);
     repo.generate(&["--drain"]).expect(0);
     assert_eq!(hosts(&repo), both);
     let waiting = drain(&repo, &[]).expect(0).stdout;
-    assert_says(
-        &waiting,
-        &["replaced, and waiting for a snapshot that shows them unused"],
-    );
+    assert_says(&waiting, &["replaced, and waiting for a snapshot that shows them unused"]);
 
     let text = repo.read("hosts.yaml");
     let (before, rest) = text.split_once("consumerRef: ").unwrap();
@@ -482,10 +437,7 @@ fn a_drain_without_marks_or_without_a_plan_writes_nothing() {
     let unmarked = repo.generate(&["--drain"]).expect(2);
 
     assert_says(&unmarked.stderr, &["no host is in maintenance"]);
-    repo.write(
-        "sipgen.yaml",
-        "maintenance:\n  - {hosts: [metal/a1], reason: broken fan}\n",
-    );
+    repo.write("sipgen.yaml", "maintenance:\n  - {hosts: [metal/a1], reason: broken fan}\n");
     let impossible = repo.generate(&["--drain"]).expect(1);
     assert_says(
         &impossible.stderr,

@@ -91,29 +91,18 @@ fn with_duplicates(text: &str) -> Vec<(String, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let indent = |line: &str| line.len() - line.trim_start().trim_start_matches("- ").len();
     let mut found = Vec::new();
-    for (at, line) in lines
-        .iter()
-        .enumerate()
-        .filter(|(_, line)| line.contains(':'))
-    {
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.contains(':')) {
         let block = lines[at + 1..].iter().take_while(|below| {
             indent(below) > indent(line)
                 || below.trim_start().starts_with("- ") && indent(below) > indent(line)
         });
         let end = at + 1 + block.count();
-        let mut copy: Vec<String> = lines[at..end]
-            .iter()
-            .map(|line| (*line).to_owned())
-            .collect();
+        let mut copy: Vec<String> = lines[at..end].iter().map(|line| (*line).to_owned()).collect();
         // The copy of a list's first key is a further key of the same item.
         copy[0] = copy[0].replacen("- ", "  ", 1);
-        let all = lines[..end]
-            .iter()
-            .map(|line| (*line).to_owned())
-            .chain(copy);
-        let all: Vec<String> = all
-            .chain(lines[end..].iter().map(|line| (*line).to_owned()))
-            .collect();
+        let all = lines[..end].iter().map(|line| (*line).to_owned()).chain(copy);
+        let all: Vec<String> =
+            all.chain(lines[end..].iter().map(|line| (*line).to_owned())).collect();
         found.push((line.trim().to_owned(), all.join("\n") + "\n"));
     }
     found
@@ -121,20 +110,11 @@ fn with_duplicates(text: &str) -> Vec<(String, String)> {
 
 /// The errors of a repo that are in a file.
 fn errors(files: [(&str, &str); 5], file: &str) -> Vec<String> {
-    let files = files
-        .into_iter()
-        .map(|(path, text)| (path.into(), text.as_bytes().to_vec()));
+    let files = files.into_iter().map(|(path, text)| (path.into(), text.as_bytes().to_vec()));
     let generated = generate(&Files::in_memory(files), &Options::default(), &|_| {}).unwrap();
-    let here = generated
-        .findings
-        .into_iter()
-        .filter(|finding| finding.is_error());
-    let here = here.filter(|finding| {
-        finding
-            .places
-            .iter()
-            .any(|(place, _)| **place.file() == *file)
-    });
+    let here = generated.findings.into_iter().filter(|finding| finding.is_error());
+    let here =
+        here.filter(|finding| finding.places.iter().any(|(place, _)| **place.file() == *file));
     here.map(|finding| finding.message).collect()
 }
 
@@ -148,17 +128,10 @@ fn no_key_that_is_read_may_stand_twice() {
         ("kustomization.yaml", KUSTOMIZATION),
     ];
     let mut accepted = Vec::new();
-    for (index, (file, text)) in texts
-        .iter()
-        .enumerate()
-        .filter(|(_, (file, _))| *file != "kustomization.yaml")
+    for (index, (file, text)) in
+        texts.iter().enumerate().filter(|(_, (file, _))| *file != "kustomization.yaml")
     {
-        assert!(
-            !errors(texts, file)
-                .iter()
-                .any(|message| message.contains("duplicate")),
-            "{file}"
-        );
+        assert!(!errors(texts, file).iter().any(|message| message.contains("duplicate")), "{file}");
         for (line, doubled) in with_duplicates(text) {
             let mut files = texts;
             files[index].1 = &doubled;

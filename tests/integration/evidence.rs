@@ -9,10 +9,7 @@ const OF_LAB: &str = "./overlays/hosts/declared/lab";
 
 fn add_build(repo: &Repo, directory: &str, name: &str) {
     repo.write(&format!("{directory}/hosts.yaml"), &host(name, ""));
-    repo.write(
-        &format!("{directory}/kustomization.yaml"),
-        "resources: [hosts.yaml]\n",
-    );
+    repo.write(&format!("{directory}/kustomization.yaml"), "resources: [hosts.yaml]\n");
 }
 
 /// Has a Flux Kustomization apply a directory.
@@ -37,11 +34,8 @@ fn hosts(repo: &Repo) -> Vec<String> {
 /// Writes a line of a help into `sipgen.yaml`; returns what a run says then.
 #[track_caller]
 fn paste(repo: &Repo, text: &str, line: usize) -> String {
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| line.starts_with("sources: "))
-        .collect();
+    let lines: Vec<&str> =
+        text.lines().map(str::trim).filter(|line| line.starts_with("sources: ")).collect();
     assert!(line < lines.len(), "{text}");
     repo.write("sipgen.yaml", &format!("{}\n", lines[line]));
     said(repo)
@@ -139,10 +133,7 @@ fn with_two_files(kustomization: &str) -> Repo {
 
 #[test]
 fn a_file_that_the_kustomization_beside_it_does_not_list_is_an_error() {
-    for kustomization in [
-        "resources: [a.yaml]\n",
-        "resources:\n  - a.yaml\n  # - b.yaml\n",
-    ] {
+    for kustomization in ["resources: [a.yaml]\n", "resources:\n  - a.yaml\n  # - b.yaml\n"] {
         let repo = with_two_files(kustomization);
 
         let refused = repo.refused();
@@ -182,10 +173,7 @@ fn a_directory_that_the_kustomization_of_its_siblings_does_not_list_is_an_error(
                 format!("rack-{rack}/hosts.yaml")
             }
         });
-        repo.write(
-            "metal/kustomization.yaml",
-            &format!("resources: [{}]\n", listed.join(", ")),
-        );
+        repo.write("metal/kustomization.yaml", &format!("resources: [{}]\n", listed.join(", ")));
         repo.want(EDGE, 1);
 
         assert_says(
@@ -403,10 +391,7 @@ fn what_the_flux_operator_makes_applies_files() {
 /// A chart in `chart` with this template, a snapshot with `h1`, and a cluster that wants one host.
 fn with_chart(object: &str, template: &str) -> Repo {
     let repo = Repo::empty();
-    repo.write(
-        "chart/Chart.yaml",
-        "apiVersion: v2\nname: metal\nversion: 1.0.0\n",
-    );
+    repo.write("chart/Chart.yaml", "apiVersion: v2\nname: metal\nversion: 1.0.0\n");
     repo.write("chart/templates/hosts.yaml", template);
     repo.write("snapshot/hosts.yaml", &live_host("h1", ""));
     repo.write("agent.yaml", object);
@@ -423,24 +408,13 @@ fn hosts_of_a_chart_that_an_object_installs_are_applied_in_full() {
     for object in [release, application] {
         let repo = with_chart(object, &host("h1", ""));
         let refused = repo.refused();
-        assert_says(
-            &refused,
-            &["1 applied in full by another object of the agent (metal/h1)"],
-        );
+        assert_says(&refused, &["1 applied in full by another object of the agent (metal/h1)"]);
         assert!(!refused.contains("SIP0301"), "{refused}");
-        assert_says(
-            &explain(&repo, "metal/h1", &[]).stdout,
-            &["is applied in full by", "by Helm"],
-        );
+        assert_says(&explain(&repo, "metal/h1", &[]).stdout, &["is applied in full by", "by Helm"]);
 
-        let template = host("'{{ .Values.name }}'", "")
-            .replace("'{{", "{{")
-            .replace("}}'", "}}");
+        let template = host("'{{ .Values.name }}'", "").replace("'{{", "{{").replace("}}'", "}}");
         let repo = with_chart(object, &template);
-        assert_says(
-            &said(&repo),
-            &["warning[SIP0624]", "by Helm, makes of chart are unknown"],
-        );
+        assert_says(&said(&repo), &["warning[SIP0624]", "by Helm, makes of chart are unknown"]);
         assert_eq!(hosts(&repo), ["Worker metal/h1"]);
     }
     let elsewhere = release.replace("./chart", "./other");

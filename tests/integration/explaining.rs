@@ -3,10 +3,7 @@
 use crate::support::{Repo, Run, assert_says, run};
 
 fn explain(repo: &Repo, arguments: &[&str]) -> Run {
-    let all: Vec<&str> = ["explain"]
-        .into_iter()
-        .chain(arguments.iter().copied())
-        .collect();
+    let all: Vec<&str> = ["explain"].into_iter().chain(arguments.iter().copied()).collect();
     run(&mut repo.sipgen(&all))
 }
 
@@ -27,11 +24,7 @@ fn a_cluster_is_told_host_by_host() {
 #[test]
 fn a_cluster_that_cannot_be_served_is_told_the_proof() {
     let repo = Repo::generated("multi-cluster");
-    repo.replace(
-        "tenants/tenant-a/core.yaml",
-        "        active: 3\n",
-        "        active: 9\n",
-    );
+    repo.replace("tenants/tenant-a/core.yaml", "        active: 3\n", "        active: 9\n");
 
     insta::assert_snapshot!(explain(&repo, &["tenant-a/core"]).expect(1).stdout, @"
     cluster tenant-a/core
@@ -111,29 +104,17 @@ fn a_host_that_nobody_has_is_told_why() {
 #[test]
 fn programs_get_json() {
     let repo = Repo::generated("multi-cluster");
-    repo.replace(
-        "tenants/tenant-a/core.yaml",
-        "        active: 3\n",
-        "        active: 9\n",
-    );
+    repo.replace("tenants/tenant-a/core.yaml", "        active: 3\n", "        active: 9\n");
 
     let run = explain(&repo, &["tenant-a/core", "--format", "json"]).expect(1);
     let said: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
 
     let node_sets = said["cluster"]["nodeSets"].as_array().unwrap();
-    let short = node_sets
-        .iter()
-        .find(|node_set| !node_set["shortage"].is_null())
-        .unwrap();
+    let short = node_sets.iter().find(|node_set| !node_set["shortage"].is_null()).unwrap();
     assert_eq!(short["hosts"][0]["how"], "stays");
-    assert_eq!(
-        short["shortage"]["topology"][0]["key"],
-        "topology.example.com/rack"
-    );
+    assert_eq!(short["shortage"]["topology"][0]["key"], "topology.example.com/rack");
     assert!(
-        short["shortage"]["refused"][0]["hosts"]
-            .as_array()
-            .is_some_and(|hosts| !hosts.is_empty())
+        short["shortage"]["refused"][0]["hosts"].as_array().is_some_and(|hosts| !hosts.is_empty())
     );
 }
 
@@ -143,10 +124,7 @@ fn a_name_that_nothing_has_is_a_usage_error() {
 
     let run = explain(&repo, &["tenant-a/nowhere"]).expect(2);
 
-    assert_says(
-        &run.stderr,
-        &["no SIPCluster or BareMetalHost `tenant-a/nowhere` in the repo"],
-    );
+    assert_says(&run.stderr, &["no SIPCluster or BareMetalHost `tenant-a/nowhere` in the repo"]);
 }
 
 #[test]
@@ -162,80 +140,49 @@ fn nothing_is_written() {
 fn explain_code(arguments: &[&str]) -> Run {
     let nowhere = tempfile::tempdir().unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sipgen"));
-    run(command
-        .current_dir(nowhere.path())
-        .arg("explain")
-        .args(arguments))
+    run(command.current_dir(nowhere.path()).arg("explain").args(arguments))
 }
 
 #[test]
 fn a_code_is_explained_in_any_case_and_without_a_repo() {
     let said = explain_code(&["SIP0209"]).expect(0).stdout;
 
-    assert_says(
-        &said,
-        &["error[SIP0209]: a field of a SIPCluster has an invalid value\n\n"],
-    );
+    assert_says(&said, &["error[SIP0209]: a field of a SIPCluster has an invalid value\n\n"]);
     assert!(!said.contains("```"), "{said}");
     assert_eq!(explain_code(&["sip0209"]).expect(0).stdout, said);
 }
 
 #[test]
 fn a_code_is_explained_to_programs() {
-    let said = explain_code(&["SIP0308", "--format", "json"])
-        .expect(0)
-        .stdout;
+    let said = explain_code(&["SIP0308", "--format", "json"]).expect(0).stdout;
 
     let code: serde_json::Value = serde_json::from_str(&said).unwrap();
-    assert_eq!(
-        (&code["code"], &code["severity"]),
-        (&"SIP0308".into(), &"warning".into())
-    );
-    assert_eq!(
-        code["explanation"],
-        sipgen::finding::Code::SameMachine.explanation()
-    );
+    assert_eq!((&code["code"], &code["severity"]), (&"SIP0308".into(), &"warning".into()));
+    assert_eq!(code["explanation"], sipgen::finding::Code::SameMachine.explanation());
 }
 
 #[test]
 fn an_unknown_code_is_refused_with_those_near_it() {
-    for code in [
-        "SIP0210x",
-        "sip9999",
-        "SIP",
-        "SIP-0210",
-        "SIP99999999999999999999",
-        "sip\u{1b}[2J",
-    ] {
+    for code in
+        ["SIP0210x", "sip9999", "SIP", "SIP-0210", "SIP99999999999999999999", "sip\u{1b}[2J"]
+    {
         let run = explain_code(&[code]).expect(2);
 
         assert_says(
             &run.stderr,
-            &[
-                "unknown code",
-                "similar codes are SIP0",
-                "`sipgen explain --list` lists all codes",
-            ],
+            &["unknown code", "similar codes are SIP0", "`sipgen explain --list` lists all codes"],
         );
     }
-    assert_says(
-        &explain_code(&["SIP0210x"]).stderr,
-        &["similar codes are SIP0209, "],
-    );
+    assert_says(&explain_code(&["SIP0210x"]).stderr, &["similar codes are SIP0209, "]);
 }
 
 #[test]
 fn every_code_is_listed_once() {
     let list = explain_code(&["--list"]).expect(0).stdout;
 
-    let codes: Vec<&str> = list
-        .lines()
-        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
-        .collect();
-    let all: Vec<&str> = sipgen::finding::Code::ALL
-        .iter()
-        .map(|code| code.id())
-        .collect();
+    let codes: Vec<&str> =
+        list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    let all: Vec<&str> = sipgen::finding::Code::ALL.iter().map(|code| code.id()).collect();
     assert_eq!(codes, all);
     explain_code(&["--list", "SIP0001"]).expect(2);
     explain_code(&[]).expect(2);
@@ -245,8 +192,5 @@ fn every_code_is_listed_once() {
 fn a_namespace_that_looks_like_a_code_is_a_namespace() {
     let run = explain(&Repo::of_fixture("quickstart"), &["sip0001/edge"]).expect(2);
 
-    assert_says(
-        &run.stderr,
-        &["no SIPCluster or BareMetalHost `sip0001/edge` in the repo"],
-    );
+    assert_says(&run.stderr, &["no SIPCluster or BareMetalHost `sip0001/edge` in the repo"]);
 }

@@ -79,10 +79,7 @@ cases! {
 /// Codes that `validate` cannot report, with the arguments of the command that does.
 const OTHER_COMMANDS: [(Code, &[&str]); 7] = [
     (Code::EmptyInput, &["validate", "--input", "rendered.yaml"]),
-    (
-        Code::UnknownStanding,
-        &["validate", "--input", "rendered.yaml"],
-    ),
+    (Code::UnknownStanding, &["validate", "--input", "rendered.yaml"]),
     (Code::NotMigrated, &["migrate", "--check"]),
     (Code::Stale, &["generate", "--check", "--format", "github"]),
     (Code::FrozenHostGone, WITHOUT_EDGE),
@@ -96,9 +93,8 @@ const WITHOUT_EDGE: &[&str] = &["generate", "--check", "--only", "tenant-a/core"
 /// Adds what a fixture cannot hold: large files, symbolic links, submodules.
 fn complete(code: Code, repo: &Repo) {
     if code == Code::LargeBuild {
-        let hosts: String = (1..=1001)
-            .map(|number| crate::support::host(&format!("n{number:04}"), ""))
-            .collect();
+        let hosts: String =
+            (1..=1001).map(|number| crate::support::host(&format!("n{number:04}"), "")).collect();
         repo.write("inventory/hosts.yaml", &hosts);
         repo.commit();
     }
@@ -148,20 +144,14 @@ fn repo_of(case: &str, base: Option<&str>) -> Repo {
 /// Returns the report on a case, with the exit code.
 fn report_on_fixture(case: &str, base: Option<&str>) -> String {
     let repo = repo_of(case, base);
-    let other = OTHER_COMMANDS
-        .iter()
-        .find(|(known, _)| *known == code_of(case));
+    let other = OTHER_COMMANDS.iter().find(|(known, _)| *known == code_of(case));
     let arguments: &[&str] = other.map_or(&["validate"], |(_, arguments)| arguments);
     let run = crate::support::run(&mut repo.sipgen(arguments));
     let root = repo.path().to_str().unwrap();
     format!(
         "{}{}exit code {}\n",
         run.stdout,
-        if other.is_some() {
-            run.stderr
-        } else {
-            String::new()
-        },
+        if other.is_some() { run.stderr } else { String::new() },
         run.code
     )
     .replace(root, "[repo]")
@@ -176,11 +166,7 @@ fn assert_fixture_shows(case: &str, base: Option<&str>) {
     );
     // Hosts of fixtures have boot MAC addresses, so that only one shows their absence.
     let absent = Code::InvalidBootMac.id();
-    assert_eq!(
-        report.contains(absent),
-        code_of(case).id() == absent,
-        "{report}"
-    );
+    assert_eq!(report.contains(absent), code_of(case).id() == absent, "{report}");
     insta::with_settings!({
         snapshot_path => catalogue(),
         prepend_module_to_snapshot => false,
@@ -211,10 +197,8 @@ fn every_fixture_and_base_is_used() {
             path.display()
         );
     }
-    let used: BTreeSet<PathBuf> = CASES
-        .iter()
-        .filter_map(|(_, base)| base.map(base_directory))
-        .collect();
+    let used: BTreeSet<PathBuf> =
+        CASES.iter().filter_map(|(_, base)| base.map(base_directory)).collect();
     assert_eq!(entries(&catalogue().join("bases")), used);
 }
 
@@ -226,9 +210,7 @@ fn no_fixture_repeats_a_file_of_its_base() {
         };
         for entry in WalkDir::new(&base) {
             let entry = entry.unwrap();
-            let own = catalogue()
-                .join(case)
-                .join(entry.path().strip_prefix(&base).unwrap());
+            let own = catalogue().join(case).join(entry.path().strip_prefix(&base).unwrap());
             assert!(
                 !own.is_file() || fs::read(&own).unwrap() != fs::read(entry.path()).unwrap(),
                 "{} is in the base, too",
@@ -242,10 +224,7 @@ fn no_fixture_repeats_a_file_of_its_base() {
 fn each_code_is_explained_with_an_example() {
     for code in Code::ALL {
         let text = code.explanation();
-        assert!(
-            text.split_whitespace().count() >= 25,
-            "{code} is hardly explained: {text}"
-        );
+        assert!(text.split_whitespace().count() >= 25, "{code} is hardly explained: {text}");
         assert!(
             !code.title().ends_with('.') && !code.title().starts_with(char::is_uppercase),
             "{}",
@@ -285,10 +264,7 @@ fn each_page_of_a_code_begins_with_its_title() {
 fn the_documentation_has_every_code_as_the_catalogue_has_it() {
     let documented = fs::read_to_string(documentation()).unwrap();
     let tables = format!("{}\n", report::codes_as_markdown());
-    compare_generated(
-        &documentation(),
-        &with_part(&documented, CODES, &tables, END_OF_CODES),
-    );
+    compare_generated(&documentation(), &with_part(&documented, CODES, &tables, END_OF_CODES));
 }
 
 #[test]
@@ -299,8 +275,5 @@ fn the_table_of_contents_has_every_code() {
         .map(|code| format!("  - [{code}](reference/findings/{code}.md)\n"))
         .collect();
     let contents = fs::read_to_string(&file).unwrap();
-    compare_generated(
-        &file,
-        &with_part(&contents, "<!-- codes -->\n", &lines, END_OF_CODES),
-    );
+    compare_generated(&file, &with_part(&contents, "<!-- codes -->\n", &lines, END_OF_CODES));
 }

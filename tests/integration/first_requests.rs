@@ -20,10 +20,7 @@ fn a_repo_without_requests_is_told_the_command_that_prints_one() {
     assert_says(&said, &["SIP0004", "`sipgen example sipcluster`"]);
 
     // The shell makes the file before sipgen reads the repo.
-    let command = format!(
-        "{} example sipcluster > edge.yaml",
-        env!("CARGO_BIN_EXE_sipgen")
-    );
+    let command = format!("{} example sipcluster > edge.yaml", env!("CARGO_BIN_EXE_sipgen"));
     let mut shell = Command::new("sh");
     run(shell.args(["-c", &command]).current_dir(repo.path())).expect(0);
     repo.generate(&[]).expect(0);
@@ -77,10 +74,7 @@ fn without_a_repo_examples_have_placeholders() {
     for kind in KINDS {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sipgen"));
         let printed = run(command.args(["example", kind]).current_dir(outside.path()));
-        assert_says(
-            &printed.expect(0).stdout,
-            &["This repo has n", "replace", "tenant-a"],
-        );
+        assert_says(&printed.expect(0).stdout, &["This repo has n", "replace", "tenant-a"]);
     }
 }
 
@@ -88,10 +82,7 @@ fn without_a_repo_examples_have_placeholders() {
 fn clusters_that_do_not_opt_in_are_named_with_the_line_that_opts_them_in() {
     let repo = Repo::of_fixture("cluster-api");
     repo.remove("edge.yaml");
-    let lines = [
-        "`requests: {clusterAPI: {clusters: all}}`",
-        "assign-hosts: \"true\"`",
-    ];
+    let lines = ["`requests: {clusterAPI: {clusters: all}}`", "assign-hosts: \"true\"`"];
 
     let said = repo.generate(&[]).expect(0).stderr;
 
@@ -115,11 +106,7 @@ fn uncommented(manifest: &str) -> String {
             let is_yaml = entry.split_once(':').is_some_and(|(key, value)| {
                 !key.contains([' ', '`']) && (value.is_empty() || value.starts_with(' '))
             });
-            if is_yaml {
-                format!("{indent}{text}\n")
-            } else {
-                format!("{line}\n")
-            }
+            if is_yaml { format!("{indent}{text}\n") } else { format!("{line}\n") }
         }
         _ => format!("{line}\n"),
     };
@@ -178,10 +165,7 @@ fn examples_avoid_nodeports_and_networks_that_the_repo_lacks() {
     );
 
     let without_networks = example(&Repo::of_hosts(3), &["sipcluster"]);
-    assert!(
-        !without_networks.contains("services:"),
-        "{without_networks}"
-    );
+    assert!(!without_networks.contains("services:"), "{without_networks}");
 }
 
 #[test]

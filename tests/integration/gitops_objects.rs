@@ -9,11 +9,7 @@ const ARGOCD: &str = "gitops: argocd\nargocd: {repoURL: 'https://git.example.com
 /// A Kustomization of Flux, whose source is ours unless `more` has one.
 fn flux(name: &str, path: &str, more: &str) -> String {
     let source = "  sourceRef: {kind: GitRepository, name: flux-system}\n";
-    let source = if more.contains("sourceRef") {
-        ""
-    } else {
-        source
-    };
+    let source = if more.contains("sourceRef") { "" } else { source };
     format!(
         "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n\
          metadata: {{name: {name}, namespace: flux-system}}\nspec:\n  interval: 1h\n  path: {path}\n  prune: true\n{source}{more}"
@@ -30,11 +26,7 @@ fn application(source: &str, destination: &str) -> String {
 /// A repo with declared hosts below `inventory`, and with an agent.
 fn declared(settings: &str) -> Repo {
     let repo = Repo::of_fixture("declared-and-snapshot");
-    let own = if repo.exists("sipgen.yaml") {
-        repo.read("sipgen.yaml")
-    } else {
-        String::new()
-    };
+    let own = if repo.exists("sipgen.yaml") { repo.read("sipgen.yaml") } else { String::new() };
     repo.write("sipgen.yaml", &(own + settings));
     repo
 }
@@ -53,9 +45,7 @@ fn said(repo: &Repo) -> String {
 /// Whether one of our own objects of this name is written.
 fn has_own(repo: &Repo, agent: &str, name: &str) -> bool {
     let files = repo.files(&format!("overlays/agents/{agent}"));
-    files
-        .values()
-        .any(|text| text.contains(&format!("\n  name: \"{name}\"\n")))
+    files.values().any(|text| text.contains(&format!("\n  name: \"{name}\"\n")))
 }
 
 #[test]
@@ -79,10 +69,9 @@ fn an_object_of_another_source_or_cluster_or_a_suspended_one_leaves_ours() {
             );
         }
     }
-    for more in [
-        "",
-        "  sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}\n",
-    ] {
+    for more in
+        ["", "  sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}\n"]
+    {
         let repo = of_flux(&flux("lab", OVERLAY, more));
         assert!(!said(&repo).contains("warning"), "{more}");
         assert!(!has_own(&repo, "flux", DECLARED), "{more}");
@@ -105,11 +94,7 @@ fn an_application_of_another_repo_or_for_another_cluster_leaves_ours() {
         let source = format!("{{repoURL: '{url}', path: overlays/hosts/declared/inventory}}");
         repo.write("agent/lab.yaml", &application(&source, destination));
         let warnings = said(&repo);
-        assert_eq!(
-            has_own(&repo, "argocd", DECLARED),
-            !is_ours,
-            "{url} {destination}"
-        );
+        assert_eq!(has_own(&repo, "argocd", DECLARED), !is_ours, "{url} {destination}");
         assert_eq!(
             warnings.contains("it is ignored as belonging to another repo or cluster"),
             !is_ours,
@@ -124,11 +109,7 @@ fn an_object_that_changes_the_names_of_hosts_is_refused() {
         let refused = of_flux(&flux("lab", path, "  namePrefix: lab-\n")).refused();
         assert_says(
             &refused,
-            &[
-                "changes the names of",
-                "by its `namePrefix`",
-                "--> agent/lab.yaml:9:",
-            ],
+            &["changes the names of", "by its `namePrefix`", "--> agent/lab.yaml:9:"],
         );
     }
     let repo = declared(ARGOCD);
@@ -140,34 +121,21 @@ fn an_object_that_changes_the_names_of_hosts_is_refused() {
 #[test]
 fn what_an_object_of_the_repo_applies_already_gets_none_of_ours() {
     for (path, names) in [
-        (
-            "./overlays/hosts/observed/tenant-b.live",
-            &["sipgen.observed.tenant-b.live"][..],
-        ),
+        ("./overlays/hosts/observed/tenant-b.live", &["sipgen.observed.tenant-b.live"][..]),
         ("./overlays/hosts/observed/released", &["sipgen.released"]),
-        (
-            "./overlays/hosts/observed",
-            &["sipgen.released", "sipgen.observed.tenant-b.live"],
-        ),
-        (
-            "./overlays/clusters/tenant-a/edge",
-            &["sipgen.services.tenant-a.edge"],
-        ),
+        ("./overlays/hosts/observed", &["sipgen.released", "sipgen.observed.tenant-b.live"]),
+        ("./overlays/clusters/tenant-a/edge", &["sipgen.services.tenant-a.edge"]),
         ("./overlays/crds/dex", &["sipgen.crds.dex"]),
         ("./overlays/clusters", &["sipgen.services.tenant-a.edge"]),
     ] {
         let repo = Repo::of_everything("gitops: flux\n");
-        names
-            .iter()
-            .for_each(|name| assert!(has_own(&repo, "flux", name), "{name}"));
+        names.iter().for_each(|name| assert!(has_own(&repo, "flux", name), "{name}"));
         repo.write("agent/lab.yaml", &flux("lab", path, ""));
 
         let directory = path.trim_start_matches("./");
         assert_says(
             &said(&repo),
-            &[&format!(
-                "lab applies {directory}: sipgen writes no object for it"
-            )],
+            &[&format!("lab applies {directory}: sipgen writes no object for it")],
         );
         for name in names {
             let files = repo.files("overlays/agents/flux");
@@ -182,10 +150,7 @@ fn what_an_object_of_the_repo_applies_already_gets_none_of_ours() {
 #[test]
 fn what_a_kustomization_of_the_repo_lists_and_an_object_applies_gets_none_of_ours() {
     let repo = Repo::of_everything("gitops: flux\n");
-    repo.write(
-        "top/kustomization.yaml",
-        "resources: [../overlays/clusters/tenant-a/edge]\n",
-    );
+    repo.write("top/kustomization.yaml", "resources: [../overlays/clusters/tenant-a/edge]\n");
     repo.write("agent/lab.yaml", &flux("lab", "./top", ""));
 
     assert_says(
@@ -201,10 +166,7 @@ fn what_a_kustomization_of_the_repo_lists_and_an_object_applies_gets_none_of_our
 #[test]
 fn without_an_agent_the_repo_applies_the_output_by_objects_of_its_own() {
     let repo = Repo::of_everything("");
-    repo.write(
-        "agent/lab.yaml",
-        &flux("lab", "./overlays/clusters/tenant-a/edge", ""),
-    );
+    repo.write("agent/lab.yaml", &flux("lab", "./overlays/clusters/tenant-a/edge", ""));
 
     assert!(!said(&repo).contains("lab applies"));
 }
@@ -221,10 +183,7 @@ fn observed_hosts_that_an_object_would_make_others_of_are_refused() {
             "gives other names, by its `nameSuffix`, to the hosts in overlays/hosts/observed",
         ),
     ] {
-        for path in [
-            "./overlays/hosts/observed/tenant-b.live",
-            "./overlays/hosts/observed",
-        ] {
+        for path in ["./overlays/hosts/observed/tenant-b.live", "./overlays/hosts/observed"] {
             let repo = Repo::of_everything("");
             repo.write("agent/lab.yaml", &flux("lab", path, more));
             assert_says(&repo.refused(), &[said, "--> agent/lab.yaml:9:"]);
@@ -234,11 +193,9 @@ fn observed_hosts_that_an_object_would_make_others_of_are_refused() {
 
 #[test]
 fn two_objects_that_apply_the_same_hosts_are_refused() {
-    for (one, other) in [
-        (OVERLAY, OVERLAY),
-        ("./inventory", "./inventory"),
-        (OVERLAY, "./inventory"),
-    ] {
+    for (one, other) in
+        [(OVERLAY, OVERLAY), ("./inventory", "./inventory"), (OVERLAY, "./inventory")]
+    {
         for settings in ["", "gitops: flux\n"] {
             let repo = declared(settings);
             repo.write("agent/a.yaml", &flux("a", one, ""));

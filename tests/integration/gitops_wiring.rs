@@ -92,11 +92,8 @@ fn objects_of_argo_cd_that_apply_what_an_overlay_is_based_on() {
             ],
         );
     }
-    for object in [
-        set("{{path}}/other"),
-        set("{{name}}"),
-        application("{repoURL: x, path: sites}"),
-    ] {
+    for object in [set("{{path}}/other"), set("{{name}}"), application("{repoURL: x, path: sites}")]
+    {
         assert!(!said(&with_object(&object)).contains("warning"), "{object}");
     }
 }
@@ -195,10 +192,7 @@ fn an_object_that_applies_the_output_with_everything_around_it_is_refused() {
         application("{repoURL: 'https://git.example.com/x', path: '', directory: {recurse: true}}");
     for object in [flux("./", ""), flux("overlays", ""), recursive] {
         let repo = with_object(&object);
-        repo.write(
-            "sipgen.yaml",
-            "argocd: {repoURL: 'https://git.example.com/x.git'}\n",
-        );
+        repo.write("sipgen.yaml", "argocd: {repoURL: 'https://git.example.com/x.git'}\n");
         let refused = repo.refused();
         assert_says(
             &refused,
@@ -238,10 +232,7 @@ fn a_namespace_that_an_agent_gives_to_hosts_is_refused_unless_they_have_it() {
         said(&with_object(&give("tenant-a", path)));
     }
     let object = application("{repoURL: x, path: sites/lab, kustomize: {namespace: metal}}");
-    assert_says(
-        &with_object(&object).refused(),
-        &["gives the namespace metal to 6 hosts"],
-    );
+    assert_says(&with_object(&object).refused(), &["gives the namespace metal to 6 hosts"]);
 }
 
 // Kustomizations of the repo
@@ -285,10 +276,7 @@ fn an_overlay_that_its_own_base_lists_is_refused() {
 #[test]
 fn an_overlay_among_components_and_a_component_among_resources_are_refused() {
     let repo = Repo::of_fixture("quickstart");
-    repo.write(
-        "top/kustomization.yaml",
-        "components: [../overlays/hosts/declared/sites/lab]\n",
-    );
+    repo.write("top/kustomization.yaml", "components: [../overlays/hosts/declared/sites/lab]\n");
     assert_says(
         &repo.refused(),
         &[
@@ -298,16 +286,10 @@ fn an_overlay_among_components_and_a_component_among_resources_are_refused() {
     );
 
     repo.write("sipgen.yaml", "hosts: {form: component}\n");
-    repo.write(
-        "top/kustomization.yaml",
-        "resources: [../overlays/hosts/declared/sites/lab]\n",
-    );
+    repo.write("top/kustomization.yaml", "resources: [../overlays/hosts/declared/sites/lab]\n");
     assert_says(
         &repo.refused(),
-        &[
-            "is listed among the resources, but is a component",
-            "--> top/kustomization.yaml:1:13",
-        ],
+        &["is listed among the resources, but is a component", "--> top/kustomization.yaml:1:13"],
     );
 }
 
@@ -330,10 +312,8 @@ fn with_component_in(kustomizations: &[&str]) -> Repo {
 
 #[test]
 fn a_component_that_is_included_twice_is_refused() {
-    let repo = with_component_in(&[
-        "sites/lab/kustomization.yaml",
-        "sites/lab/hosts/kustomization.yaml",
-    ]);
+    let repo =
+        with_component_in(&["sites/lab/kustomization.yaml", "sites/lab/hosts/kustomization.yaml"]);
 
     assert_says(
         &repo.refused(),
@@ -349,20 +329,10 @@ fn a_component_that_is_included_twice_is_refused() {
 fn a_component_where_hosts_are_out_of_reach_is_refused() {
     let repo = with_component_in(&[]);
     repo.replace("sites/lab/hosts/kustomization.yaml", "  - rack-c.yaml", "");
-    repo.replace(
-        "sites/lab/kustomization.yaml",
-        "  - hosts/\n",
-        "  - hosts/\n  - rack-c/\n",
-    );
-    repo.write(
-        "sites/lab/rack-c/hosts.yaml",
-        &repo.read("sites/lab/hosts/rack-c.yaml"),
-    );
+    repo.replace("sites/lab/kustomization.yaml", "  - hosts/\n", "  - hosts/\n  - rack-c/\n");
+    repo.write("sites/lab/rack-c/hosts.yaml", &repo.read("sites/lab/hosts/rack-c.yaml"));
     repo.remove("sites/lab/hosts/rack-c.yaml");
-    repo.write(
-        "sites/lab/rack-c/kustomization.yaml",
-        "resources: [hosts.yaml]\n",
-    );
+    repo.write("sites/lab/rack-c/kustomization.yaml", "resources: [hosts.yaml]\n");
     let file = "sites/lab/hosts/kustomization.yaml";
     repo.write(
         file,
@@ -382,25 +352,16 @@ fn a_component_where_hosts_are_out_of_reach_is_refused() {
 #[test]
 fn an_agent_that_applies_a_component_or_stays_below_it_is_told_so() {
     let repo = with_component_in(&["sites/lab/kustomization.yaml"]);
-    repo.write(
-        "agent/lab.yaml",
-        &flux("overlays/hosts/declared/sites/lab", ""),
-    );
+    repo.write("agent/lab.yaml", &flux("overlays/hosts/declared/sites/lab", ""));
     assert_says(
         &repo.refused(),
-        &[
-            "which is a component now and has no hosts of its own",
-            "--> agent/lab.yaml:6:9",
-        ],
+        &["which is a component now and has no hosts of its own", "--> agent/lab.yaml:6:9"],
     );
 
     repo.write("agent/lab.yaml", &flux("sites/lab/hosts", ""));
     assert_says(
         &said(&repo),
-        &[
-            UNLABELLED,
-            "let it apply sites/lab, which includes the component",
-        ],
+        &[UNLABELLED, "let it apply sites/lab, which includes the component"],
     );
 
     repo.write("agent/lab.yaml", &flux("sites/lab", ""));

@@ -17,10 +17,7 @@ mod declared {
     fn labels_in_a_manifest_are_adopted() {
         let repo = with_labelled_manifest();
 
-        assert_eq!(
-            repo.hosts_of("tenant", "one"),
-            ["Worker metal/host-1", "Worker metal/host-2"]
-        );
+        assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-1", "Worker metal/host-2"]);
     }
 
     #[test]
@@ -34,11 +31,7 @@ mod declared {
         repo.generate(&[]).expect(0);
 
         assert!(!repo.exists(&format!("{PATCHES}/released.yaml")));
-        assert!(
-            !repo
-                .read(&format!("{PATCHES}/kustomization.yaml"))
-                .contains("released.yaml")
-        );
+        assert!(!repo.read(&format!("{PATCHES}/kustomization.yaml")).contains("released.yaml"));
     }
 
     #[test]
@@ -49,10 +42,7 @@ mod declared {
 
         assert_says(
             &repo.refused(),
-            &[
-                "error[SIP0501]",
-                "with assignment labels of another cluster",
-            ],
+            &["error[SIP0501]", "with assignment labels of another cluster"],
         );
     }
 
@@ -72,10 +62,7 @@ mod declared {
     fn a_host_that_a_machine_consumes_does_not_move() {
         let repo = with_stale_snapshot();
         let consumed = "online: true\n  consumerRef: {apiVersion: v1, kind: Metal3Machine, name: m, namespace: tenant}";
-        repo.write(
-            SNAPSHOT,
-            &repo.read(SNAPSHOT).replace("online: true", consumed),
-        );
+        repo.write(SNAPSHOT, &repo.read(SNAPSHOT).replace("online: true", consumed));
         repo.want("tenant/one", 1);
         repo.want("tenant/two", 1);
 
@@ -88,9 +75,7 @@ mod declared {
     fn labels_of_another_cluster_on_a_consumed_host_are_a_conflict() {
         let repo = with_stale_snapshot();
         repo.want("tenant/two", 0);
-        let text = repo
-            .read(SNAPSHOT)
-            .replace("cluster-name: one", "cluster-name: two");
+        let text = repo.read(SNAPSHOT).replace("cluster-name: one", "cluster-name: two");
         repo.write(SNAPSHOT, &text);
         repo.generate(&[]).expect(0);
         let consumed = "online: true\n  consumerRef: {apiVersion: v1, kind: Metal3Machine, name: m, namespace: tenant}";
@@ -103,11 +88,9 @@ mod declared {
 
     #[test]
     fn labels_that_the_agent_set_before_a_release_keep_no_host_from_others() {
-        for (manager, is_free) in [
-            ("kustomize-controller", true),
-            ("argocd-controller", false),
-            ("kubectl-label", false),
-        ] {
+        for (manager, is_free) in
+            [("kustomize-controller", true), ("argocd-controller", false), ("kubectl-label", false)]
+        {
             let repo = with_stale_snapshot();
             repo.write("sipgen.yaml", "gitops: flux\n");
             show_managers(&repo, manager);
@@ -118,18 +101,8 @@ mod declared {
             repo.want("tenant/two", 1);
             let next = repo.generate(&[]);
 
-            assert_eq!(
-                !stale.stderr.contains("SIP0511"),
-                is_free,
-                "{manager}: {}",
-                stale.stderr
-            );
-            assert_eq!(
-                next.code,
-                if is_free { 0 } else { 1 },
-                "{manager}: {}",
-                next.stderr
-            );
+            assert_eq!(!stale.stderr.contains("SIP0511"), is_free, "{manager}: {}", stale.stderr);
+            assert_eq!(next.code, if is_free { 0 } else { 1 }, "{manager}: {}", next.stderr);
             if is_free {
                 assert_eq!(repo.hosts_of("tenant", "two"), ["Worker metal/host-2"]);
             }
@@ -143,10 +116,7 @@ mod declared {
              {{f:sip.airshipit.org/cluster-name: {{}}}}}}}}\n"
         );
         let labels = labels_of("tenant/one") + &managers;
-        repo.write(
-            SNAPSHOT,
-            &(live_host("host-1", &labels) + &live_host("host-2", &labels)),
-        );
+        repo.write(SNAPSHOT, &(live_host("host-1", &labels) + &live_host("host-2", &labels)));
     }
 
     /// Two declared hosts of one cluster, and a snapshot that shows their labels.
@@ -155,20 +125,14 @@ mod declared {
         repo.want("tenant/one", 2);
         repo.generate(&[]).expect(0);
         let labels = labels_of("tenant/one");
-        repo.write(
-            SNAPSHOT,
-            &(live_host("host-1", &labels) + &live_host("host-2", &labels)),
-        );
+        repo.write(SNAPSHOT, &(live_host("host-1", &labels) + &live_host("host-2", &labels)));
         repo.generate(&["--exit-code"]).expect(0);
         repo
     }
 
     /// Two declared hosts, the second with more metadata.
     fn declare(repo: &Repo, metadata: &str) {
-        repo.write(
-            "inventory/hosts.yaml",
-            &(host("host-1", "") + &host("host-2", metadata)),
-        );
+        repo.write("inventory/hosts.yaml", &(host("host-1", "") + &host("host-2", metadata)));
     }
 
     /// Two hosts of one cluster, of which the second has its labels by its manifest.
@@ -256,10 +220,7 @@ mod observed {
         repo.generate(&[]).expect(0);
 
         assert_eq!(released(&repo), ["host-2"]);
-        assert!(
-            repo.read(&format!("{RELEASED}/hosts.yaml"))
-                .contains("given-back: \"pending-2\"")
-        );
+        assert!(repo.read(&format!("{RELEASED}/hosts.yaml")).contains("given-back: \"pending-2\""));
     }
 
     #[test]
@@ -318,10 +279,7 @@ mod observed {
         repo.want("vino/one", 2);
         repo.generate(&[]).expect(0);
 
-        assert_eq!(
-            repo.hosts_of("vino", "one"),
-            ["Worker metal/host-1", "Worker metal/host-2"]
-        );
+        assert_eq!(repo.hosts_of("vino", "one"), ["Worker metal/host-1", "Worker metal/host-2"]);
         assert!(!repo.exists(RELEASED));
     }
 
@@ -359,10 +317,7 @@ mod observed {
         let left: Vec<String> = repo.files("overlays").into_keys().collect();
         assert_eq!(
             left,
-            [
-                "hosts/observed/released/hosts.yaml",
-                "hosts/observed/released/kustomization.yaml"
-            ]
+            ["hosts/observed/released/hosts.yaml", "hosts/observed/released/kustomization.yaml"]
         );
     }
 
@@ -397,9 +352,7 @@ mod deleted {
         let is_shared_no_longer = |path: &str| {
             let directory = path.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
             path.starts_with("shared/")
-                && !texts
-                    .values()
-                    .any(|text| text.contains(&format!("/{directory}\"")))
+                && !texts.values().any(|text| text.contains(&format!("/{directory}\"")))
         };
         let expected = before.into_iter().filter(|(path, _)| {
             of_others(path) && path != kustomization && !is_shared_no_longer(path)
@@ -437,11 +390,7 @@ mod deleted {
 
     #[test]
     fn a_cluster_that_has_become_a_template_is_not_taken_for_deleted() {
-        for metadata in [
-            "name: lab",
-            "\"name\": \"lab\"",
-            "labels: {a: b}, name: 'lab'",
-        ] {
+        for metadata in ["name: lab", "\"name\": \"lab\"", "labels: {a: b}, name: 'lab'"] {
             let template = format!(
                 "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{{metadata}}}\nspec: {{{{ .spec }}}}\n"
             );

@@ -40,10 +40,7 @@ fn generate_in_time(repo: &Repo) -> Run {
 }
 
 fn make_fifo(repo: &Repo, file: &str) {
-    let made = Command::new("mkfifo")
-        .arg(repo.path().join(file))
-        .status()
-        .unwrap();
+    let made = Command::new("mkfifo").arg(repo.path().join(file)).status().unwrap();
     assert!(made.success());
 }
 
@@ -53,11 +50,7 @@ fn lists_in_lists_without_end() {
     let (depth, opening) = (3_000, "{\"kind\": \"List\", \"items\": [");
     repo.write(
         "deep.json",
-        &format!(
-            "{}\"BareMetalHost\"{}",
-            opening.repeat(depth),
-            "]}".repeat(depth)
-        ),
+        &format!("{}\"BareMetalHost\"{}", opening.repeat(depth), "]}".repeat(depth)),
     );
 
     generate_in_time(&repo);
@@ -73,10 +66,7 @@ fn braces_in_braces_without_end() {
         );
         repo.write(
             "deep.json",
-            &format!(
-                "{{\"kind\": \"BareMetalHost\", \"spec\": {}",
-                "[".repeat(depth)
-            ),
+            &format!("{{\"kind\": \"BareMetalHost\", \"spec\": {}", "[".repeat(depth)),
         );
 
         generate_in_time(&repo);
@@ -98,10 +88,7 @@ fn anchors_that_expand_to_billions() {
 
     let run = generate_in_time(&repo).expect(1);
 
-    assert_says(
-        &run.stderr,
-        &["repetition limit exceeded", "--> snapshot/bomb.yaml:3:18"],
-    );
+    assert_says(&run.stderr, &["repetition limit exceeded", "--> snapshot/bomb.yaml:3:18"]);
 }
 
 #[test]
@@ -109,11 +96,8 @@ fn kustomizations_with_more_paths_than_can_be_walked() {
     let repo = quickstart();
     for level in 0..30 {
         for side in ["a", "b"] {
-            let below = if level < 29 {
-                format!("[../a{0}, ../b{0}]", level + 1)
-            } else {
-                "[]".to_owned()
-            };
+            let below =
+                if level < 29 { format!("[../a{0}, ../b{0}]", level + 1) } else { "[]".to_owned() };
             repo.write(
                 &format!("maze/{side}{level}/kustomization.yaml"),
                 &format!("resources: {below}\n"),
@@ -148,12 +132,7 @@ fn thousands_of_errors() {
 #[test]
 fn pipes_that_nobody_writes_to() {
     let repo = quickstart();
-    for file in [
-        "x.yaml",
-        "sites/lab/x.json",
-        "overlays/x.yaml",
-        "overlays/hosts/x.yaml",
-    ] {
+    for file in ["x.yaml", "sites/lab/x.json", "overlays/x.yaml", "overlays/hosts/x.yaml"] {
         make_fifo(&repo, file);
     }
 
@@ -207,13 +186,8 @@ fn a_line_of_ten_megabytes() {
 fn characters_that_no_yaml_has() {
     for bytes in [&b"\0"[..], b"\xff\xfe", b"\x1b[2J", b"\xed\xa0\x80"] {
         let repo = quickstart();
-        let text = [
-            HOST.as_bytes(),
-            b"metadata: {name: a",
-            bytes,
-            b"b, namespace: metal}\n",
-        ]
-        .concat();
+        let text =
+            [HOST.as_bytes(), b"metadata: {name: a", bytes, b"b, namespace: metal}\n"].concat();
         repo.write("snapshot/odd.yaml", "");
         std::fs::write(repo.path().join("snapshot/odd.yaml"), text).unwrap();
 
@@ -248,12 +222,7 @@ fn a_file_name_that_would_be_a_line_of_what_is_generated() {
     generate_in_time(&repo);
 
     for (file, text) in repo.files("overlays") {
-        assert!(
-            !text
-                .lines()
-                .any(|line| line.starts_with("images: [$(touch")),
-            "{file}:\n{text}"
-        );
+        assert!(!text.lines().any(|line| line.starts_with("images: [$(touch")), "{file}:\n{text}");
     }
 }
 
@@ -271,9 +240,7 @@ fn aliases_that_expand_to_gigabytes() {
             vec!["*a"; aliases].join(", ")
         )
     };
-    let keys: String = (0..20_000)
-        .map(|number| format!("k{number}: x, "))
-        .collect();
+    let keys: String = (0..20_000).map(|number| format!("k{number}: x, ")).collect();
     for field in [
         list(50_000, 50_000, "x"),
         list(1, 50_000, &"x".repeat(100_000)),
@@ -286,10 +253,7 @@ fn aliases_that_expand_to_gigabytes() {
 
         assert_says(
             &run.stderr,
-            &[
-                "its aliases expand to more than",
-                "--> snapshot/bomb.yaml:3:18",
-            ],
+            &["its aliases expand to more than", "--> snapshot/bomb.yaml:3:18"],
         );
     }
 }
@@ -320,18 +284,10 @@ fn aliases_that_expand_in_a_cluster_and_in_network_data() {
 
 #[test]
 fn documents_as_deep_as_a_well() {
-    let steps: String = (0..2_000)
-        .map(|depth| format!("{}a:\n", " ".repeat(depth)))
-        .collect();
-    let brackets = [
-        format!("a: {}", "[".repeat(100_000)),
-        format!("a: {}", "{a: ".repeat(50_000)),
-    ];
-    let others = [
-        format!("a:\n{}x", "- ".repeat(100_000)),
-        format!("a:\n{}x", "? ".repeat(50_000)),
-        steps,
-    ];
+    let steps: String = (0..2_000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+    let brackets = [format!("a: {}", "[".repeat(100_000)), format!("a: {}", "{a: ".repeat(50_000))];
+    let others =
+        [format!("a:\n{}x", "- ".repeat(100_000)), format!("a:\n{}x", "? ".repeat(50_000)), steps];
     for field in brackets.iter().chain(&others) {
         let repo = quickstart();
         repo.write("snapshot/deep.yaml", &host_with(field));
@@ -341,11 +297,7 @@ fn documents_as_deep_as_a_well() {
         if brackets.contains(field) {
             assert_says(
                 &run.stderr,
-                &[
-                    "error[SIP0101]",
-                    "nested more than 1000 deep",
-                    "--> snapshot/deep.yaml:1",
-                ],
+                &["error[SIP0101]", "nested more than 1000 deep", "--> snapshot/deep.yaml:1"],
             );
         }
     }
@@ -355,10 +307,7 @@ fn documents_as_deep_as_a_well() {
 fn network_data_as_deep_as_a_well() {
     let repo = quickstart();
     let data = "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\nstringData:\n  networkData: '";
-    repo.write(
-        "snapshot/deep.yaml",
-        &format!("{data}{}'\n", "[".repeat(200_000)),
-    );
+    repo.write("snapshot/deep.yaml", &format!("{data}{}'\n", "[".repeat(200_000)));
 
     generate_in_time(&repo).expect(0);
 }
@@ -415,10 +364,7 @@ fn documents_without_number() {
     repo.write("hosts.yaml", &format!("---\n{HOST}").repeat(20_000));
     repo.write(
         "snapshot/list.yaml",
-        &format!(
-            "kind: List\nitems:\n{}",
-            "- kind: BareMetalHost\n".repeat(100_000)
-        ),
+        &format!("kind: List\nitems:\n{}", "- kind: BareMetalHost\n".repeat(100_000)),
     );
 
     let run = generate_in_time(&repo).expect(1);
@@ -438,10 +384,7 @@ fn documents_without_number() {
 fn keys_without_end() {
     let repo = quickstart();
     let long = "k".repeat(1_000_000);
-    repo.write(
-        "keys.yaml",
-        &host_with(&format!("? {long}\n: x\n\"{long}2\": y")),
-    );
+    repo.write("keys.yaml", &host_with(&format!("? {long}\n: x\n\"{long}2\": y")));
 
     let run = generate_in_time(&repo);
 

@@ -18,22 +18,11 @@ fn quickstart() -> Repo {
 fn validate_within(repo: &Repo, mebibytes: u64) -> Run {
     let mut command = Command::new("prlimit");
     command.arg(format!("--data={}", mebibytes << 20));
-    command.args([
-        "--cpu=40",
-        "timeout",
-        "400",
-        env!("CARGO_BIN_EXE_sipgen"),
-        "validate",
-    ]);
+    command.args(["--cpu=40", "timeout", "400", env!("CARGO_BIN_EXE_sipgen"), "validate"]);
 
     let run = crate::support::run(command.current_dir(repo.path()));
 
-    assert!(
-        (0..=2).contains(&run.code),
-        "ended with {}\n{}",
-        run.code,
-        run.stderr
-    );
+    assert!((0..=2).contains(&run.code), "ended with {}\n{}", run.code, run.stderr);
     run
 }
 
@@ -65,10 +54,7 @@ fn kustomizations_that_list_much() {
     });
     repo.write("many/kustomization.yaml", &lists);
     let repeated = "- ../a\n".repeat(30_000);
-    repo.write(
-        "again/kustomization.yaml",
-        &format!("resources:\n{repeated}"),
-    );
+    repo.write("again/kustomization.yaml", &format!("resources:\n{repeated}"));
 
     validate_within(&repo, 700);
 }
@@ -92,10 +78,7 @@ fn components_in_a_long_row() {
     let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
     for number in 0..8_000 {
         let next = format!("components: [../{}]\n", number + 1);
-        repo.write(
-            &format!("row/{number}/kustomization.yaml"),
-            &format!("{component}{next}"),
-        );
+        repo.write(&format!("row/{number}/kustomization.yaml"), &format!("{component}{next}"));
     }
     repo.write("kustomization.yaml", "components: [row/0]\nresources: []\n");
 
@@ -105,10 +88,7 @@ fn components_in_a_long_row() {
 #[test]
 fn lines_without_number() {
     let repo = quickstart();
-    repo.write(
-        "many.yaml",
-        &format!("{HOST}metadata: [{}", "\n".repeat(8_000_000)),
-    );
+    repo.write("many.yaml", &format!("{HOST}metadata: [{}", "\n".repeat(8_000_000)));
     let comments = "#\n".repeat(400_000);
     repo.write(
         "comments.yaml",
@@ -120,11 +100,7 @@ fn lines_without_number() {
 
     assert_says(
         &run.stdout,
-        &[
-            "warning[SIP0349]",
-            "--> many.yaml:1",
-            "--> comments.yaml:400004:18",
-        ],
+        &["warning[SIP0349]", "--> many.yaml:1", "--> comments.yaml:400004:18"],
     );
 }
 
@@ -134,10 +110,7 @@ fn small_documents_without_number() {
         let repo = quickstart();
         repo.write(
             "many.yaml",
-            &format!(
-                "{HOST}metadata: {{name: Not_A_Name}}\n{}",
-                document.repeat(100_000)
-            ),
+            &format!("{HOST}metadata: {{name: Not_A_Name}}\n{}", document.repeat(100_000)),
         );
 
         let run = validate_within(&repo, 90).expect(0);
@@ -152,10 +125,7 @@ fn items_of_a_list_without_number() {
         let repo = quickstart();
         repo.write(
             "list.yaml",
-            &format!(
-                "kind: List\n# BareMetalHost\nitems:\n{}",
-                item.repeat(200_000)
-            ),
+            &format!("kind: List\n# BareMetalHost\nitems:\n{}", item.repeat(200_000)),
         );
 
         validate_within(&repo, 400);
@@ -176,35 +146,22 @@ fn items_of_a_list_without_number() {
 fn an_object_of_many_values() {
     let head = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: x, namespace: tenant-a}\nspec:\n";
     let count = 15 << 20;
-    for (open, value) in [
-        ("  x:\n", "  - a\n"),
-        ("  x: [", "a,"),
-        ("  nodes:\n", "   a:\n"),
-        ("", "  \"\": a\n"),
-    ] {
+    for (open, value) in
+        [("  x:\n", "  - a\n"), ("  x: [", "a,"), ("  nodes:\n", "   a:\n"), ("", "  \"\": a\n")]
+    {
         let repo = quickstart();
-        repo.write(
-            "large.yaml",
-            &format!("{head}{open}{}", value.repeat(count / value.len())),
-        );
+        repo.write("large.yaml", &format!("{head}{open}{}", value.repeat(count / value.len())));
 
         let run = validate_within(&repo, 400).expect(1);
 
         assert_says(
             &run.stdout,
-            &[
-                "error[SIP0101]",
-                "more than 1000000 lines and commas",
-                "--> large.yaml:1",
-            ],
+            &["error[SIP0101]", "more than 1000000 lines and commas", "--> large.yaml:1"],
         );
     }
     for (open, value) in [("  x:\n", "  - a\n"), ("  x: [", "a,"), ("", "  k: a\n")] {
         let repo = quickstart();
-        repo.write(
-            "large.yaml",
-            &format!("{head}{open}{}", value.repeat(200_000)),
-        );
+        repo.write("large.yaml", &format!("{head}{open}{}", value.repeat(200_000)));
 
         validate_within(&repo, 500).expect(1);
     }
@@ -219,17 +176,13 @@ fn generators_that_multiply() {
     };
     let without_equal = |prefix| list(&mut (0..10_000).map(|n| format!("{{k: {prefix}{n}}},")));
     let others = vec![without_equal("b"); 20].join(", ");
-    let merge = format!(
-        "{{merge: {{mergeKeys: [k], generators: [{}, {others}]}}}}",
-        without_equal("a")
-    );
+    let merge =
+        format!("{{merge: {{mergeKeys: [k], generators: [{}, {others}]}}}}", without_equal("a"));
     let keys: String = (0..2_000).map(|key| format!("k{key}: v,")).collect();
     let wide = list(&mut (0..100).map(|_| format!("{{{keys}}},")));
     let long = list(&mut (0..100).map(|number| format!("{{n: {number}}},")));
     let matrix = format!("{{matrix: {{generators: [{wide}, {long}]}}}}");
-    let globs: String = (0..20_000)
-        .map(|glob| format!("{{path: '*{glob}[ab]*'}},"))
-        .collect();
+    let globs: String = (0..20_000).map(|glob| format!("{{path: '*{glob}[ab]*'}},")).collect();
     for number in 0..200 {
         let file = format!("many/{number}/kustomization.yaml");
         repo.write(&file, "resources: []\n");
@@ -283,21 +236,14 @@ fn declared(repo: &Repo, hosts: usize, fields: &str) {
         hosts
     });
     repo.write("many/hosts.yaml", &hosts);
-    repo.write(
-        "many/kustomization.yaml",
-        &format!("resources: [hosts.yaml]\n{fields}"),
-    );
+    repo.write("many/kustomization.yaml", &format!("resources: [hosts.yaml]\n{fields}"));
 }
 
 #[test]
 fn json_patches_that_double_a_host() {
     let repo = quickstart();
     let operations = (0..40).fold(String::new(), |mut operations, number| {
-        writeln!(
-            operations,
-            "      - {{op: copy, from: /spec, path: /spec/c{number}}}"
-        )
-        .unwrap();
+        writeln!(operations, "      - {{op: copy, from: /spec, path: /spec/c{number}}}").unwrap();
         operations
     });
     let patch =
@@ -306,14 +252,7 @@ fn json_patches_that_double_a_host() {
 
     let run = validate_within(&repo, 3000).expect(1);
 
-    assert_says(
-        &run.stdout,
-        &[
-            "error[SIP0118]",
-            "1024 MiB",
-            "--> many/kustomization.yaml:3:5",
-        ],
-    );
+    assert_says(&run.stdout, &["error[SIP0118]", "1024 MiB", "--> many/kustomization.yaml:3:5"]);
 }
 
 #[test]
@@ -350,10 +289,7 @@ fn replacements_that_double_a_host() {
 
     let run = validate_within(&repo, 3000).expect(1);
 
-    assert_says(
-        &run.stdout,
-        &["error[SIP0118]", "1024 MiB", "--> many/kustomization.yaml:"],
-    );
+    assert_says(&run.stdout, &["error[SIP0118]", "1024 MiB", "--> many/kustomization.yaml:"]);
 }
 
 #[test]
@@ -362,15 +298,9 @@ fn components_that_list_the_next_one_twice() {
     let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
     for number in 0..30 {
         let next = format!("components: [../{0}, ../{0}]\n", number + 1);
-        repo.write(
-            &format!("row/{number}/kustomization.yaml"),
-            &format!("{component}{next}"),
-        );
+        repo.write(&format!("row/{number}/kustomization.yaml"), &format!("{component}{next}"));
     }
-    repo.write(
-        "row/30/kustomization.yaml",
-        &format!("{component}commonAnnotations: {{a: b}}\n"),
-    );
+    repo.write("row/30/kustomization.yaml", &format!("{component}commonAnnotations: {{a: b}}\n"));
     declared(&repo, 1, "components: [../row/0]\n");
 
     let run = validate_within(&repo, 700).expect(1);
@@ -382,11 +312,7 @@ fn components_that_list_the_next_one_twice() {
 fn annotations_of_many_hosts() {
     let repo = quickstart();
     let annotation = "x".repeat(1 << 20);
-    declared(
-        &repo,
-        2000,
-        &format!("commonAnnotations: {{a: {annotation}}}\n"),
-    );
+    declared(&repo, 2000, &format!("commonAnnotations: {{a: {annotation}}}\n"));
 
     let run = validate_within(&repo, 700).expect(1);
 

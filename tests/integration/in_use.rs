@@ -28,11 +28,7 @@ const FIELDS: [(&str, &str, &str); 5] = [
         "in use (consumerRef)",
         "is in use by Metal3Machine metal/edge-x1",
     ),
-    (
-        "consumerRef: {}",
-        "in use (consumerRef)",
-        "is in use by object without a name in metal",
-    ),
+    ("consumerRef: {}", "in use (consumerRef)", "is in use by object without a name in metal"),
 ];
 
 fn with_field(name: &str, metadata: &str, field: &str) -> String {
@@ -58,18 +54,12 @@ fn a_host_is_in_use_by_its_manifest() {
 
         assert_says(
             &repo.refused(),
-            &[
-                "1 of the 1 Worker hosts of metal/one cannot be found",
-                &format!("1 {rule}"),
-            ],
+            &["1 of the 1 Worker hosts of metal/one cannot be found", &format!("1 {rule}")],
         );
         assert_says(&explained(&repo, "metal/host-1"), &[reason]);
     }
     let repo = one_host(&host("host-1", REUSED));
-    assert_says(
-        &repo.refused(),
-        &["1 kept for a Machine (label node-reuse)"],
-    );
+    assert_says(&repo.refused(), &["1 kept for a Machine (label node-reuse)"]);
     let reason =
         "is kept for Machines of edge-kcp by the label infrastructure.cluster.x-k8s.io/node-reuse";
     assert_says(&explained(&repo, "metal/host-1"), &[reason]);
@@ -86,10 +76,7 @@ fn a_host_is_in_use_by_its_snapshot_whatever_its_manifest_says() {
     }
     let repo = one_host(&host("host-1", ""));
     repo.write("snapshot/hosts.yaml", &host("host-1", REUSED));
-    assert_says(
-        &repo.refused(),
-        &["1 kept for a Machine (label node-reuse)"],
-    );
+    assert_says(&repo.refused(), &["1 kept for a Machine (label node-reuse)"]);
 }
 
 #[test]
@@ -105,20 +92,14 @@ fn fields_without_a_value_say_nothing() {
     ] {
         let repo = one_host(&with_field("host-1", "", field));
         repo.generate(&[]).expect(0);
-        assert_eq!(
-            repo.hosts_of("metal", "one"),
-            ["Worker metal/host-1"],
-            "{field}"
-        );
+        assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/host-1"], "{field}");
     }
 }
 
 #[test]
 fn a_host_that_its_cluster_has_stays_when_it_comes_into_use_and_is_given_back_last() {
     let fields = FIELDS.map(|(field, ..)| (String::new(), field));
-    let all = fields
-        .into_iter()
-        .chain([(REUSED.to_owned(), "online: true")]);
+    let all = fields.into_iter().chain([(REUSED.to_owned(), "online: true")]);
     for (metadata, field) in all {
         let repo = Repo::of_hosts(3);
         repo.want("metal/one", 3);
@@ -126,31 +107,20 @@ fn a_host_that_its_cluster_has_stays_when_it_comes_into_use_and_is_given_back_la
 
         // As baremetal-operator and Cluster API write it while the tenant's cluster is installed.
         let text = host("host-1", "") + &host("host-2", "") + &host("host-3", &metadata);
-        let text = if field == "online: true" {
-            text
-        } else {
-            format!("{text}  {field}\n")
-        };
+        let text = if field == "online: true" { text } else { format!("{text}  {field}\n") };
         repo.write(HOSTS, &text);
         repo.generate(&[]).expect(0);
         assert_eq!(repo.hosts_of("metal", "one").len(), 3, "{field}");
 
         repo.want("metal/one", 1);
         repo.generate(&[]).expect(0);
-        assert_eq!(
-            repo.hosts_of("metal", "one"),
-            ["Worker metal/host-3"],
-            "{field}"
-        );
+        assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/host-3"], "{field}");
 
         repo.want("metal/one", 0);
         let run = repo.generate(&[]).expect(0);
         assert_says(
             &run.stderr,
-            &[
-                "danger: metal/one releases 1 host in use: metal/host-3",
-                "SIP0505",
-            ],
+            &["danger: metal/one releases 1 host in use: metal/host-3", "SIP0505"],
         );
     }
 }
@@ -162,10 +132,7 @@ fn a_host_that_a_snapshot_shows_provisioned_is_given_back_last() {
     repo.generate(&[]).expect(0);
     repo.write(
         "snapshot/hosts.yaml",
-        &format!(
-            "{}status: {{provisioning: {{state: provisioned}}}}\n",
-            host("host-2", "")
-        ),
+        &format!("{}status: {{provisioning: {{state: provisioned}}}}\n", host("host-2", "")),
     );
     repo.want("metal/one", 1);
     repo.generate(&[]).expect(0);
@@ -179,17 +146,11 @@ fn the_plan_says_that_the_state_of_a_host_without_a_snapshot_is_unknown() {
     let unknown = "2 hosts added: state unknown, no snapshot shows them";
     assert_says(&repo.generate(&["--check"]).expect(1).stderr, &[unknown]);
     assert_says(&run(&mut repo.sipgen(&["diff"])).stdout, &[unknown]);
-    assert_says(
-        &explained(&repo, "metal/host-1"),
-        &["has no known state: no snapshot shows it"],
-    );
+    assert_says(&explained(&repo, "metal/host-1"), &["has no known state: no snapshot shows it"]);
 
     repo.write(
         "snapshot/hosts.yaml",
-        &format!(
-            "{}status: {{provisioning: {{state: available}}}}\n",
-            host("host-2", "")
-        ),
+        &format!("{}status: {{provisioning: {{state: available}}}}\n", host("host-2", "")),
     );
     let one = "1 host added: state unknown, no snapshot shows it";
     assert_says(&repo.generate(&[]).expect(0).stderr, &[one]);
@@ -207,11 +168,5 @@ fn a_host_that_cluster_api_could_not_claim_is_reported() {
 
     // In the namespace of its hosts, it is not.
     repo.want("metal/two", 1);
-    assert!(
-        !repo
-            .generate(&[])
-            .expect(0)
-            .stderr
-            .contains("another namespace")
-    );
+    assert!(!repo.generate(&[]).expect(0).stderr.contains("another namespace"));
 }

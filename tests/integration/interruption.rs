@@ -26,9 +26,7 @@ fn interrupted(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
 ) -> Vec<BTreeMap<String, String>> {
-    let written = after
-        .iter()
-        .filter(|(path, text)| before.get(*path) != Some(text));
+    let written = after.iter().filter(|(path, text)| before.get(*path) != Some(text));
     let deleted = before.keys().filter(|path| !after.contains_key(*path));
     let changes: Vec<(&String, Option<&String>)> = written
         .map(|(path, text)| (path, Some(text)))
@@ -58,11 +56,7 @@ fn heals_from_everywhere(repo: &Repo, options: &[&str]) {
     for (done, state) in states.into_iter().enumerate() {
         put(repo, &state);
         repo.generate(options).expect(0);
-        assert_eq!(
-            repo.files("overlays"),
-            after,
-            "interrupted after {done} changes"
-        );
+        assert_eq!(repo.files("overlays"), after, "interrupted after {done} changes");
     }
 }
 
@@ -123,11 +117,7 @@ fn a_host_written_for_its_new_cluster_and_not_yet_removed_from_the_old_one_is_wi
 
 /// Starts a run, and kills it some time after it has begun to change the output directory.
 fn kill(repo: &Repo, begun: &dyn Fn() -> bool, later: Duration) {
-    let mut child = repo
-        .sipgen(&["generate"])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = repo.sipgen(&["generate"]).stderr(Stdio::null()).spawn().unwrap();
     while !begun() && child.try_wait().unwrap().is_none() {}
     thread::sleep(later);
     child.kill().unwrap();
@@ -193,22 +183,17 @@ fn unfinished_directories_of_a_killed_run_are_no_output_and_are_removed() {
 #[test]
 fn a_killed_run_forgets_no_host_that_is_given_back() {
     let repo = Repo::empty();
-    let hosts: String = (1..=400)
-        .map(|number| crate::support::live_host(&format!("host-{number}"), ""))
-        .collect();
+    let hosts: String =
+        (1..=400).map(|number| crate::support::live_host(&format!("host-{number}"), "")).collect();
     repo.write("snapshot/hosts.yaml", &hosts);
-    let others: Vec<String> = (1..=150)
-        .map(|number| format!("beta/cluster-{number}"))
-        .collect();
+    let others: Vec<String> = (1..=150).map(|number| format!("beta/cluster-{number}")).collect();
     others.iter().for_each(|cluster| repo.want(cluster, 1));
     repo.want("alpha/one", 2);
     repo.generate(&[]).expect(0);
     let before = repo.files("overlays");
     others.iter().for_each(|cluster| repo.want(cluster, 2));
     repo.want("alpha/one", 1);
-    let alpha = repo
-        .path()
-        .join("overlays/hosts/observed/alpha.one/hosts.yaml");
+    let alpha = repo.path().join("overlays/hosts/observed/alpha.one/hosts.yaml");
 
     for later in moments() {
         put(&repo, &before);

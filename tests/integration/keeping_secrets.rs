@@ -41,15 +41,8 @@ const WAYS_TO_SAY: [&[&str]; 12] = [
 fn keeps_the_secret(repo: &Repo) {
     let runs = WAYS_TO_SAY.map(|arguments| run(&mut repo.sipgen(arguments)));
 
-    let written = repo
-        .files("overlays")
-        .into_iter()
-        .map(|(path, text)| format!("{path}\n{text}"));
-    for text in runs
-        .into_iter()
-        .flat_map(|run| [run.stdout, run.stderr])
-        .chain(written)
-    {
+    let written = repo.files("overlays").into_iter().map(|(path, text)| format!("{path}\n{text}"));
+    for text in runs.into_iter().flat_map(|run| [run.stdout, run.stderr]).chain(written) {
         for secret in [PASSWORD, PASSWORD_IN_BASE64] {
             assert!(!text.contains(secret), "a secret value is in:\n{text}");
         }
@@ -111,10 +104,7 @@ fn passwords_in_a_host_of_the_wrong_shape() {
         let repo = with_password();
         let text = repo.read(RACK_A);
         let (before, after) = text.split_once("  bmc:\n").unwrap();
-        let after = after
-            .split_once("    disableCertificateVerification: true\n")
-            .unwrap()
-            .1;
+        let after = after.split_once("    disableCertificateVerification: true\n").unwrap().1;
         repo.write(RACK_A, &format!("{before}{broken}{after}"));
 
         keeps_the_secret(&repo);
@@ -155,10 +145,7 @@ fn passwords_in_network_data_of_the_wrong_shape() {
         let text = repo.read(RACK_A);
         let (before, after) = text.split_once("  networkData: |\n").unwrap();
         let after = after.split_once("    services: []\n").unwrap().1;
-        repo.write(
-            RACK_A,
-            &format!("{before}  networkData: \"{broken}\"\n{after}"),
-        );
+        repo.write(RACK_A, &format!("{before}  networkData: \"{broken}\"\n{after}"));
 
         keeps_the_secret(&repo);
     }
@@ -197,36 +184,13 @@ fn secrets_at_the_places_of_other_values() {
         (NODES, format!("  nodes: {PASSWORD}\n  x:\n")),
         (NODES, format!("  secert: {PASSWORD}\n  nodes:\n")),
         (NODES, format!("  nodez: {PASSWORD}\n  nodes:\n")),
-        (
-            NODES,
-            format!("  colour: red # login {PASSWORD}\n  nodes:\n"),
-        ),
-        (
-            "nodePort: 30022",
-            format!("nodePort: 030022   # login {PASSWORD}"),
-        ),
-        (
-            "nodePort: 30022",
-            format!("nodePort: 1   # login {PASSWORD}"),
-        ),
-        (
-            "bmc:\n          proxy: false",
-            format!("bmc: {{proxy: x}} # login {PASSWORD}"),
-        ),
-        (
-            OIDC,
-            connector(&format!(
-                "config: {{clientID: a, pw: {PASSWORD}, groop: b}}"
-            )),
-        ),
-        (
-            OIDC,
-            connector(&format!("config:\n            groop: {PASSWORD}")),
-        ),
-        (
-            OIDC,
-            connector(&format!("config:\n            x: {PASSWORD}: [\n")),
-        ),
+        (NODES, format!("  colour: red # login {PASSWORD}\n  nodes:\n")),
+        ("nodePort: 30022", format!("nodePort: 030022   # login {PASSWORD}")),
+        ("nodePort: 30022", format!("nodePort: 1   # login {PASSWORD}")),
+        ("bmc:\n          proxy: false", format!("bmc: {{proxy: x}} # login {PASSWORD}")),
+        (OIDC, connector(&format!("config: {{clientID: a, pw: {PASSWORD}, groop: b}}"))),
+        (OIDC, connector(&format!("config:\n            groop: {PASSWORD}"))),
+        (OIDC, connector(&format!("config:\n            x: {PASSWORD}: [\n"))),
         (OIDC, connector(&format!("config: [{{x: {PASSWORD}: y\n"))),
         (
             OIDC,
@@ -234,23 +198,13 @@ fn secrets_at_the_places_of_other_values() {
                 "config:\n            x: {PASSWORD}\n          groop: {PASSWORD} ["
             )),
         ),
-        (
-            OIDC,
-            format!("caSecret: x\n        staticClients: [{{id: a b, note: {PASSWORD}}}]"),
-        ),
-        (
-            OIDC,
-            format!("caSecret: x\n        staticClients:\n        - id: a b # {PASSWORD}"),
-        ),
+        (OIDC, format!("caSecret: x\n        staticClients: [{{id: a b, note: {PASSWORD}}}]")),
+        (OIDC, format!("caSecret: x\n        staticClients:\n        - id: a b # {PASSWORD}")),
     ] {
         let repo = with_password();
         repo.replace(EDGE, wrong, &pasted);
 
-        assert_ne!(
-            run(&mut repo.sipgen(&["validate", "--strict"])).code,
-            0,
-            "{pasted}"
-        );
+        assert_ne!(run(&mut repo.sipgen(&["validate", "--strict"])).code, 0, "{pasted}");
         keeps_the_secret(&repo);
     }
 }
@@ -258,26 +212,11 @@ fn secrets_at_the_places_of_other_values() {
 #[test]
 fn secrets_beside_what_is_wrong() {
     for (wrong, beside) in [
-        (
-            "nodePort: 30022",
-            format!("nodePort: 1 # {PASSWORD}: its password"),
-        ),
-        (
-            "bmc:\n          proxy: false",
-            format!("bmc: {{proxy: x, password: {PASSWORD}}}"),
-        ),
-        (
-            "bmc:\n          proxy: false",
-            format!("bmc:\n          proxy: {PASSWORD}"),
-        ),
-        (
-            "nodeSSHPrivateKeys: edge-node-ssh",
-            format!("nodeSSHPrivateKeys: {PASSWORD}_"),
-        ),
-        (
-            "nodeSSHPrivateKeys: edge-node-ssh",
-            format!("nodeSSHPrivateKeys: {{x: {PASSWORD}}}"),
-        ),
+        ("nodePort: 30022", format!("nodePort: 1 # {PASSWORD}: its password")),
+        ("bmc:\n          proxy: false", format!("bmc: {{proxy: x, password: {PASSWORD}}}")),
+        ("bmc:\n          proxy: false", format!("bmc:\n          proxy: {PASSWORD}")),
+        ("nodeSSHPrivateKeys: edge-node-ssh", format!("nodeSSHPrivateKeys: {PASSWORD}_")),
+        ("nodeSSHPrivateKeys: edge-node-ssh", format!("nodeSSHPrivateKeys: {{x: {PASSWORD}}}")),
         ("caSecret: edge-oidc-ca", format!("caSecret: [{PASSWORD}]")),
         (
             "caSecret: edge-oidc-ca",

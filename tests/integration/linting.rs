@@ -13,10 +13,8 @@ fn validated(repo: &Repo, code: i32) -> String {
 
 /// Says which codes a text names, each once, in order.
 fn codes(text: &str) -> Vec<&str> {
-    let mut codes: Vec<&str> = text
-        .match_indices("[SIP")
-        .map(|(at, _)| &text[at + 1..at + 8])
-        .collect();
+    let mut codes: Vec<&str> =
+        text.match_indices("[SIP").map(|(at, _)| &text[at + 1..at + 8]).collect();
     codes.sort_unstable();
     codes.dedup();
     codes
@@ -26,13 +24,9 @@ fn codes(text: &str) -> Vec<&str> {
 #[track_caller]
 fn spot(repo: &Repo, file: &str, behind: &str, text: &str) -> String {
     let content = repo.read(file);
-    let start = content
-        .find(behind)
-        .unwrap_or_else(|| panic!("{file} does not have {behind:?}"));
+    let start = content.find(behind).unwrap_or_else(|| panic!("{file} does not have {behind:?}"));
     let at = start
-        + content[start..]
-            .find(text)
-            .unwrap_or_else(|| panic!("{file} does not have {text:?}"));
+        + content[start..].find(text).unwrap_or_else(|| panic!("{file} does not have {text:?}"));
     let line = content[..at].matches('\n').count() + 1;
     let column = at - content[..at].rfind('\n').map_or(0, |end| end + 1) + 1;
     format!("{file}:{line}:{column}")
@@ -43,10 +37,7 @@ fn spot(repo: &Repo, file: &str, behind: &str, text: &str) -> String {
 fn value(repo: &Repo, file: &str, behind: &str, key: &str) -> String {
     let place = spot(repo, file, behind, &format!("{key}: "));
     let (line, column) = place.rsplit_once(':').unwrap();
-    format!(
-        "{line}:{}",
-        column.parse::<usize>().unwrap() + key.len() + 2
-    )
+    format!("{line}:{}", column.parse::<usize>().unwrap() + key.len() + 2)
 }
 
 #[test]
@@ -68,11 +59,7 @@ fn what_is_meant_is_not_doubted() {
         "placement-two-tenants",
     ] {
         assert_eq!(validated(&Repo::of_fixture(fixture), 0), "", "{fixture}");
-        assert_eq!(
-            validated(&Repo::generated(fixture), 0),
-            "",
-            "{fixture}, when it is generated"
-        );
+        assert_eq!(validated(&Repo::generated(fixture), 0), "", "{fixture}, when it is generated");
     }
 }
 
@@ -101,11 +88,7 @@ fn a_node_set_that_wants_no_host_yet_is_told_that_none_matches() {
         "        matchExpressions:\n          - {key: topology.example.com/rack, operator: Exists}\n          - key: \
          hardware.example.com/flavor\n            operator: In\n            values: [Workers]\n",
     );
-    repo.replace(
-        EDGE,
-        "active: 1\n        standby: 1",
-        "active: 0\n        standby: 0",
-    );
+    repo.replace(EDGE, "active: 1\n        standby: 1", "active: 0\n        standby: 0");
 
     let said = validated(&repo, 0);
 
@@ -123,10 +106,7 @@ fn a_selector_that_no_longer_matches_the_hosts_of_a_cluster_is_told_where_it_sta
 
     assert!(codes(&said).contains(&"SIP0250"), "{said}");
     let place = spot(&repo, EDGE, "Worker:", "hardware.example.com/flavour");
-    assert_says(
-        &said,
-        &[&format!("--> {place}"), "`hardware.example.com/flavor`"],
-    );
+    assert_says(&said, &[&format!("--> {place}"), "`hardware.example.com/flavor`"]);
 }
 
 #[test]
@@ -173,11 +153,7 @@ fn a_topology_key_that_no_host_bears_is_told_of_once() {
 
     let said = validated(&repo, 0);
 
-    assert_eq!(
-        said.matches("SIP0250").count(),
-        2,
-        "one for each node set: {said}"
-    );
+    assert_eq!(said.matches("SIP0250").count(), 2, "one for each node set: {said}");
     assert_eq!(codes(&said), ["SIP0250"], "{said}");
     let place = spot(&repo, EDGE, "Worker:", "example.com/room");
     assert_says(&said, &[&format!("--> {place}")]);
@@ -213,21 +189,12 @@ fn a_network_with_dhcp_is_not_taken_for_a_missing_one() {
         repo.replace(&file, "type: ipv4\n", "type: ipv4_dhcp\n");
         let lines: Vec<String> = repo.read(&file).lines().map(str::to_owned).collect();
         let kept = lines.iter().filter(|line| !line.contains("ip_address"));
-        repo.write(
-            &file,
-            &kept.map(|line| format!("{line}\n")).collect::<String>(),
-        );
+        repo.write(&file, &kept.map(|line| format!("{line}\n")).collect::<String>());
     }
 
     let said = validated(&repo, 1);
 
-    assert_says(
-        &said,
-        &[
-            "has an address in the network `oam-ipv4`",
-            "DHCP networks lack",
-        ],
-    );
+    assert_says(&said, &["has an address in the network `oam-ipv4`", "DHCP networks lack"]);
 }
 
 #[test]
@@ -239,10 +206,7 @@ fn the_secrets_of_a_snapshot_need_no_host() {
         )
     };
     let repo = Repo::of_fixture("quickstart");
-    repo.write(
-        "snapshot/secrets.yaml",
-        &secret(", uid: 5e0f7a52-8c49-4b4f-9d0a-9f1f8f0d1f11"),
-    );
+    repo.write("snapshot/secrets.yaml", &secret(", uid: 5e0f7a52-8c49-4b4f-9d0a-9f1f8f0d1f11"));
     assert_eq!(validated(&repo, 0), "");
 
     repo.write("snapshot/secrets.yaml", &secret(""));
@@ -271,10 +235,7 @@ fn what_is_no_id_of_a_network_is_not_shown() {
 
     let said = validated(&repo, 1);
 
-    assert!(
-        codes(&said).contains(&"SIP0252") && !said.contains("hunter2"),
-        "{said}"
-    );
+    assert!(codes(&said).contains(&"SIP0252") && !said.contains("hunter2"), "{said}");
 }
 
 #[test]
@@ -323,11 +284,7 @@ fn a_service_of_the_repo_with_a_port_of_a_range_is_told_at_that_end_of_it() {
         let other = value(&repo, "base/services.yaml", "ports", "nodePort");
         assert_says(
             &said,
-            &[
-                &format!("--> {place}"),
-                &format!("--> {other}"),
-                "monitoring/dashboard",
-            ],
+            &[&format!("--> {place}"), &format!("--> {other}"), "monitoring/dashboard"],
         );
     }
 }
@@ -382,16 +339,8 @@ fn with_rivals(active: usize) -> Repo {
         "{image: \"haproxy:3.0\", nodeInterfaceId: oam, nodePortRange: {start: 30080, end: 30080}}";
     let services =
         format!("  services:\n    loadBalancerWorker:\n      - {balancer}\n      - {balancer}\n");
-    repo.replace(
-        "tenant-a-web.yaml",
-        "active: 2",
-        &format!("active: {active}"),
-    );
-    repo.replace(
-        "tenant-a-web.yaml",
-        "spec:\n",
-        &format!("spec:\n{services}"),
-    );
+    repo.replace("tenant-a-web.yaml", "active: 2", &format!("active: {active}"));
+    repo.replace("tenant-a-web.yaml", "spec:\n", &format!("spec:\n{services}"));
     repo
 }
 
@@ -424,23 +373,13 @@ fn a_node_set_competes_with_one_whose_hosts_are_among_its_own() {
 fn a_cluster_that_is_held_back_is_told_that_it_wants_too_much_as_well() {
     let repo = Repo::of_fixture("quickstart");
     repo.replace(EDGE, "nodePort: 30022", "nodePort: 30443");
-    repo.replace(
-        EDGE,
-        "active: 2\n        standby: 0",
-        "active: 3\n        standby: 2",
-    );
+    repo.replace(EDGE, "active: 2\n        standby: 0", "active: 3\n        standby: 2");
 
     let said = validated(&repo, 1);
 
     assert_eq!(codes(&said), ["SIP0401", "SIP0530"], "{said}");
     let place = value(&repo, EDGE, "ControlPlane:", "standby");
-    assert_says(
-        &said,
-        &[
-            "requests 5 hosts, but can get 3 at most",
-            &format!("--> {place}"),
-        ],
-    );
+    assert_says(&said, &["requests 5 hosts, but can get 3 at most", &format!("--> {place}")]);
 }
 
 #[test]
@@ -459,19 +398,11 @@ fn a_directory_of_templates_that_is_there_and_empty() {
 fn nothing_is_doubted_while_an_input_cannot_be_read() {
     let repo = Repo::of_fixture("quickstart");
     repo.replace(EDGE, "flavor: worker", "flavour: worker");
-    repo.write(
-        "sites/lab/hosts/rack-a.yaml",
-        "kind: BareMetalHost\nmetadata: [\n",
-    );
+    repo.write("sites/lab/hosts/rack-a.yaml", "kind: BareMetalHost\nmetadata: [\n");
 
     let Run { stdout, .. } = run(&mut repo.sipgen(&["validate"])).expect(1);
 
-    assert!(
-        !codes(&stdout)
-            .iter()
-            .any(|code| ["SIP0250", "SIP0340"].contains(code)),
-        "{stdout}"
-    );
+    assert!(!codes(&stdout).iter().any(|code| ["SIP0250", "SIP0340"].contains(code)), "{stdout}");
 }
 
 /// Machines of others take any host of their namespace, also one with labels of a cluster.

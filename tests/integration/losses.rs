@@ -23,9 +23,7 @@ fn moved_out(file: &Path) -> std::path::PathBuf {
 
 /// Every way that makes the loss of what a file has unproven.
 const HIDDEN: [(&str, Hide); 9] = [
-    ("link out of the repo", |file| {
-        symlink(moved_out(file), file).unwrap()
-    }),
+    ("link out of the repo", |file| symlink(moved_out(file), file).unwrap()),
     ("dangling link", |file| {
         fs::remove_file(file).unwrap();
         symlink("nowhere.yaml", file).unwrap();
@@ -52,20 +50,12 @@ const HIDDEN: [(&str, Hide); 9] = [
     }),
     ("syntax error", |file| {
         let text = fs::read_to_string(file).unwrap();
-        fs::write(
-            file,
-            text.replace("kind: ", "kund: ")
-                .replace("spec: {", "\tspec: {["),
-        )
-        .unwrap();
+        fs::write(file, text.replace("kind: ", "kund: ").replace("spec: {", "\tspec: {[")).unwrap();
     }),
     ("cut off", |file| {
         let text = fs::read_to_string(file).unwrap();
-        fs::write(
-            file,
-            text[..text.find("namespace").unwrap()].replace("kind: ", "kund: "),
-        )
-        .unwrap();
+        fs::write(file, text[..text.find("namespace").unwrap()].replace("kind: ", "kund: "))
+            .unwrap();
     }),
 ];
 
@@ -76,48 +66,27 @@ const HIDDEN_WHERE_NAMED: [(&str, Hide); 3] = [
         fs::create_dir(file).unwrap();
     }),
     ("ignored by git", |file| {
-        fs::write(
-            file.with_file_name(".gitignore"),
-            file.file_name().unwrap().as_bytes(),
-        )
-        .unwrap();
+        fs::write(file.with_file_name(".gitignore"), file.file_name().unwrap().as_bytes()).unwrap();
         let mut remove = Command::new("git");
-        remove
-            .args(["rm", "-q", "--cached"])
-            .arg(file)
-            .current_dir(file.parent().unwrap());
+        remove.args(["rm", "-q", "--cached"]).arg(file).current_dir(file.parent().unwrap());
         assert!(remove.status().unwrap().success());
     }),
-    ("truncated in its first line", |file| {
-        fs::write(file, "apiVersion: \"airship.").unwrap()
-    }),
+    ("truncated in its first line", |file| fs::write(file, "apiVersion: \"airship.").unwrap()),
 ];
 
 #[track_caller]
 fn assert_refused(repo: &Repo, why: &str, lost: &str) {
     let before = repo.files("overlays");
-    for command in [
-        &["generate"][..],
-        &["generate", "--check"],
-        &["validate"],
-        &["diff"],
-    ] {
+    for command in [&["generate"][..], &["generate", "--check"], &["validate"], &["diff"]] {
         let run = crate::support::run(&mut repo.sipgen(command));
         assert_eq!(
             run.code,
-            if command == ["diff"] {
-                run.code.max(1)
-            } else {
-                1
-            },
+            if command == ["diff"] { run.code.max(1) } else { 1 },
             "{why}: {command:?}\n{}{}",
             run.stdout,
             run.stderr
         );
-        assert_says(
-            &format!("{}{}", run.stdout, run.stderr),
-            &["SIP0017", lost, "is missing"],
-        );
+        assert_says(&format!("{}{}", run.stdout, run.stderr), &["SIP0017", lost, "is missing"]);
     }
     assert_eq!(repo.files("overlays"), before, "{why}");
 }
@@ -146,15 +115,9 @@ fn a_host_whose_file_is_not_read_is_never_replaced() {
 fn a_cluster_is_removed_where_its_absence_is_proven() {
     let removals: [(&str, Hide); 3] = [
         ("its file is deleted", |file| fs::remove_file(file).unwrap()),
-        ("its document is deleted", |file| {
-            fs::write(file, "# nothing left\n").unwrap()
-        }),
+        ("its document is deleted", |file| fs::write(file, "# nothing left\n").unwrap()),
         ("it became another object", |file| {
-            fs::write(
-                file,
-                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n",
-            )
-            .unwrap();
+            fs::write(file, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n").unwrap();
         }),
     ];
     for (why, remove) in removals {
@@ -226,21 +189,10 @@ fn nothing_is_read_through_a_directory_that_became_a_link() {
     let repo = generated();
     // git tracks the file, but what is at its path now is no part of the repo.
     let elsewhere = tempfile::tempdir().unwrap();
-    fs::rename(
-        repo.path().join("clusters"),
-        elsewhere.path().join("clusters"),
-    )
-    .unwrap();
-    symlink(
-        elsewhere.path().join("clusters"),
-        repo.path().join("clusters"),
-    )
-    .unwrap();
-    fs::write(
-        elsewhere.path().join("clusters/db.yaml"),
-        "kind: SIPCluster\nsecret: canary\n",
-    )
-    .unwrap();
+    fs::rename(repo.path().join("clusters"), elsewhere.path().join("clusters")).unwrap();
+    symlink(elsewhere.path().join("clusters"), repo.path().join("clusters")).unwrap();
+    fs::write(elsewhere.path().join("clusters/db.yaml"), "kind: SIPCluster\nsecret: canary\n")
+        .unwrap();
 
     let run = crate::support::run(&mut repo.sipgen(&["validate"]));
 

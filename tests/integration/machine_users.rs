@@ -48,17 +48,11 @@ fn free() -> Live {
 }
 
 fn used_by(machine: &str) -> Live {
-    Live {
-        machine: Some(machine.to_owned()),
-        ..Live::default()
-    }
+    Live { machine: Some(machine.to_owned()), ..Live::default() }
 }
 
 fn of_cluster(machine: &str, cluster: &str) -> Live {
-    Live {
-        labels: format!("cluster.x-k8s.io/cluster-name: {cluster}"),
-        ..used_by(machine)
-    }
+    Live { labels: format!("cluster.x-k8s.io/cluster-name: {cluster}"), ..used_by(machine) }
 }
 
 fn snapshot(repo: &Repo, hosts: &[Live]) {
@@ -85,10 +79,7 @@ fn site(clusters: &[(&str, String)], hosts: &[Live]) -> Repo {
     repo.write("sipgen.yaml", "credentials: none\n");
     for (name, text) in clusters {
         repo.write(&format!("clusters/{name}/all.yaml"), text);
-        repo.write(
-            &format!("clusters/{name}/kustomization.yaml"),
-            "resources: [all.yaml]\n",
-        );
+        repo.write(&format!("clusters/{name}/kustomization.yaml"), "resources: [all.yaml]\n");
     }
     snapshot(&repo, hosts);
     repo.commit();
@@ -103,10 +94,7 @@ fn assigned(repo: &Repo) -> Vec<String> {
         let label = |key: &str| labels[format!("sip.airshipit.org/{key}").as_str()].as_str();
         let cluster = label("cluster-name").filter(|_| host["kind"] == "BareMetalHost")?;
         let set = label("node-set").unwrap_or("control plane");
-        Some(format!(
-            "{}: {cluster} {set}",
-            host["metadata"]["name"].as_str()?
-        ))
+        Some(format!("{}: {cluster} {set}", host["metadata"]["name"].as_str()?))
     });
     let mut hosts: Vec<String> = hosts.collect();
     hosts.sort();
@@ -125,16 +113,11 @@ fn settle(repo: &Repo) -> String {
 
 #[test]
 fn the_labels_follow_a_machine_to_its_node_set_and_cluster() {
-    let clusters = [
-        ("a", cluster("a", ("a-cp", 1), &[("a-md", 1)])),
-        ("b", cluster("b", ("b-cp", 1), &[])),
-    ];
+    let clusters =
+        [("a", cluster("a", ("a-cp", 1), &[("a-md", 1)])), ("b", cluster("b", ("b-cp", 1), &[]))];
     let repo = site(&clusters, &vec![free(); 6]);
     settle(&repo);
-    assert_eq!(
-        assigned(&repo),
-        ["h0: a control plane", "h1: a a-md", "h2: b control plane"]
-    );
+    assert_eq!(assigned(&repo), ["h0: a control plane", "h1: a a-md", "h2: b control plane"]);
 
     // CAPM3 chose at random, before any template selected by labels.
     snapshot(
@@ -150,32 +133,17 @@ fn the_labels_follow_a_machine_to_its_node_set_and_cluster() {
     );
     let said = settle(&repo);
 
-    assert_eq!(
-        assigned(&repo),
-        ["h0: a a-md", "h1: b control plane", "h2: a control plane"]
-    );
-    assert!(
-        !said.contains("SIP09") || !said.contains("SIP0911"),
-        "{said}"
-    );
-    assert!(
-        !said.contains("danger"),
-        "no host in use loses its labels: {said}"
-    );
+    assert_eq!(assigned(&repo), ["h0: a a-md", "h1: b control plane", "h2: a control plane"]);
+    assert!(!said.contains("SIP09") || !said.contains("SIP0911"), "{said}");
+    assert!(!said.contains("danger"), "no host in use loses its labels: {said}");
 }
 
 #[test]
 fn without_another_host_the_labels_wait_and_the_next_snapshot_resolves_it() {
-    let clusters = [
-        ("a", cluster("a", ("a-cp", 1), &[])),
-        ("b", cluster("b", ("b-cp", 1), &[])),
-    ];
+    let clusters = [("a", cluster("a", ("a-cp", 1), &[])), ("b", cluster("b", ("b-cp", 1), &[]))];
     let repo = site(&clusters, &[free(), free()]);
     settle(&repo);
-    assert_eq!(
-        assigned(&repo),
-        ["h0: a control plane", "h1: b control plane"]
-    );
+    assert_eq!(assigned(&repo), ["h0: a control plane", "h1: b control plane"]);
 
     // The Machine of `b` took the only host of `a`, whose own Machine waits.
     snapshot(&repo, &[of_cluster("b-cp-x2k9p", "b"), free()]);
@@ -194,17 +162,11 @@ fn without_another_host_the_labels_wait_and_the_next_snapshot_resolves_it() {
         &repo,
         &[
             of_cluster("b-cp-x2k9p", "b"),
-            Live {
-                annotations: "sip.airshipit.org/given-back: applied-1",
-                ..free()
-            },
+            Live { annotations: "sip.airshipit.org/given-back: applied-1", ..free() },
         ],
     );
     settle(&repo);
-    assert_eq!(
-        assigned(&repo),
-        ["h0: b control plane", "h1: a control plane"]
-    );
+    assert_eq!(assigned(&repo), ["h0: b control plane", "h1: a control plane"]);
 }
 
 #[test]
@@ -232,10 +194,7 @@ fn evidence_decides_whose_machine_uses_a_host() {
     // The name: `north` is no text that Cluster API generates.
     let repo = site(&both, &[free(), used_by(machine)]);
     settle(&repo);
-    assert_eq!(
-        assigned(&repo),
-        ["h0: prod prod", "h1: prod-north control plane"]
-    );
+    assert_eq!(assigned(&repo), ["h0: prod prod", "h1: prod-north control plane"]);
     // A MachineSet of the repo that is no request may have made the Machine, too.
     let repo = site(&both[1..], &[free(), used_by(machine)]);
     repo.write(
@@ -281,10 +240,7 @@ fn a_machine_of_an_unknown_node_set_is_reported() {
     );
     assert!(!settle(&repo).contains("SIP0911"));
     let explained = run(&mut repo.sipgen(&["explain", "metal/h2"])).stdout;
-    assert_says(
-        &explained,
-        &["is used by a Machine of the MachineSet metal/a-set of metal/a"],
-    );
+    assert_says(&explained, &["is used by a Machine of the MachineSet metal/a-set of metal/a"]);
     // The only node set of a Cluster has all of its Machines, whatever their names.
     let one = [("a", cluster("a", ("a-cp", 1), &[]))];
     let repo = site(&one, &[free(), of_cluster("node-1", "a")]);
@@ -302,19 +258,11 @@ fn hosts_of_machines_are_adopted_after_opting_out_and_in_again() {
     settle(&repo);
     assert_eq!(assigned(&repo), expected);
 
-    repo.replace(
-        "clusters/a/all.yaml",
-        "assign-hosts: 'true'",
-        "assign-hosts: 'false'",
-    );
+    repo.replace("clusters/a/all.yaml", "assign-hosts: 'true'", "assign-hosts: 'false'");
     repo.generate(&["--allow-empty"]).expect(0);
     assert_eq!(assigned(&repo), [""; 0]);
     repo.commit();
-    repo.replace(
-        "clusters/a/all.yaml",
-        "assign-hosts: 'false'",
-        "assign-hosts: 'true'",
-    );
+    repo.replace("clusters/a/all.yaml", "assign-hosts: 'false'", "assign-hosts: 'true'");
     settle(&repo);
 
     assert_eq!(assigned(&repo), expected);
@@ -322,10 +270,7 @@ fn hosts_of_machines_are_adopted_after_opting_out_and_in_again() {
 
 #[test]
 fn nothing_that_a_kustomization_lists_is_deleted() {
-    let clusters = [
-        ("a", cluster("a", ("a-cp", 1), &[])),
-        ("b", cluster("b", ("b-cp", 1), &[])),
-    ];
+    let clusters = [("a", cluster("a", ("a-cp", 1), &[])), ("b", cluster("b", ("b-cp", 1), &[]))];
     // What lists a generated path: a component, a directory, a file.
     for (file, list, line) in [
         (
@@ -333,11 +278,7 @@ fn nothing_that_a_kustomization_lists_is_deleted() {
             "resources: [all.yaml]\ncomponents:\n- ../../overlays/tenants/metal/a/cluster-api\n",
             3,
         ),
-        (
-            "all/kustomization.yaml",
-            "resources:\n- ../overlays/hosts/observed/metal.a\n",
-            2,
-        ),
+        ("all/kustomization.yaml", "resources:\n- ../overlays/hosts/observed/metal.a\n", 2),
         (
             "kustomization.yaml",
             "resources: [overlays/hosts/observed/metal.b/hosts.yaml]\npatches:\n- path: overlays/hosts/observed/metal.a/hosts.yaml\n",
@@ -349,22 +290,11 @@ fn nothing_that_a_kustomization_lists_is_deleted() {
         repo.write(file, list);
         repo.commit();
         let before = repo.files("overlays");
-        repo.replace(
-            "clusters/a/all.yaml",
-            "assign-hosts: 'true'",
-            "assign-hosts: 'false'",
-        );
+        repo.replace("clusters/a/all.yaml", "assign-hosts: 'true'", "assign-hosts: 'false'");
 
         let said = repo.generate(&[]).expect(1).stderr;
 
-        assert_says(
-            &said,
-            &[
-                "SIP0117",
-                "which is to be deleted",
-                &format!("--> {file}:{line}:"),
-            ],
-        );
+        assert_says(&said, &["SIP0117", "which is to be deleted", &format!("--> {file}:{line}:")]);
         assert_eq!(repo.files("overlays"), before);
         repo.write(file, "resources: []\n");
         repo.generate(&[]).expect(0);
@@ -377,28 +307,15 @@ fn nothing_that_a_kustomization_lists_is_deleted() {
         root,
         "resources: [all.yaml]\ncomponents: [../../overlays/tenants/metal/a/cluster-api]\n",
     );
-    let build = || {
-        run(tool("kustomize")
-            .args(["build", "clusters/a"])
-            .current_dir(repo.path()))
-    };
-    assert_says(
-        &build().expect(0).stdout,
-        &["sip.airshipit.org/cluster-name: a"],
-    );
+    let build = || run(tool("kustomize").args(["build", "clusters/a"]).current_dir(repo.path()));
+    assert_says(&build().expect(0).stdout, &["sip.airshipit.org/cluster-name: a"]);
 }
 
 #[test]
 fn marks_of_assigned_hosts_are_judged_as_those_of_new_ones() {
     let clusters = [("a", cluster("a", ("a-cp", 1), &[]))];
-    let marked = |annotations: &'static str| Live {
-        annotations,
-        ..free()
-    };
-    for unhealthy in [
-        "capm3.metal3.io/unhealthy: ''",
-        "capi.metal3.io/unhealthy: ''",
-    ] {
+    let marked = |annotations: &'static str| Live { annotations, ..free() };
+    for unhealthy in ["capm3.metal3.io/unhealthy: ''", "capi.metal3.io/unhealthy: ''"] {
         let repo = site(&clusters, &[free(), free()]);
         settle(&repo);
         snapshot(&repo, &[marked(unhealthy), free()]);
@@ -406,19 +323,12 @@ fn marks_of_assigned_hosts_are_judged_as_those_of_new_ones() {
         assert_eq!(assigned(&repo), ["h1: a control plane"], "{unhealthy}");
 
         // A Machine still uses it.
-        let used = Live {
-            annotations: unhealthy,
-            ..used_by("a-cp-x2k9p")
-        };
+        let used = Live { annotations: unhealthy, ..used_by("a-cp-x2k9p") };
         let repo = site(&clusters, &[used, free()]);
         let said = settle(&repo);
         assert_says(
             &said,
-            &[
-                "SIP0515",
-                "is marked as unhealthy",
-                "it stays: a Machine consumes it",
-            ],
+            &["SIP0515", "is marked as unhealthy", "it stays: a Machine consumes it"],
         );
         assert_eq!(assigned(&repo), ["h0: a control plane"]);
     }
@@ -435,10 +345,7 @@ fn marks_of_assigned_hosts_are_judged_as_those_of_new_ones() {
         repo.generate(&["--rebalance"]).expect(0);
         assert_eq!(assigned(&repo), ["h1: a control plane"]);
         // CAPM3 pauses the hosts of running Machines when it pauses their Cluster.
-        let used = Live {
-            annotations: mark,
-            ..used_by("a-cp-x2k9p")
-        };
+        let used = Live { annotations: mark, ..used_by("a-cp-x2k9p") };
         snapshot(&repo, &[used, free()]);
         let said = repo.generate(&[]).expect(0).stderr;
         assert!(!said.contains("SIP0503"), "{said}");
@@ -484,11 +391,7 @@ fn remediation_without_a_spare_host_is_reported_for_the_machines_that_it_selects
     };
     let metal3 = "Metal3RemediationTemplate";
     for (selector, template, said) in [
-        (
-            "{matchLabels: {cluster.x-k8s.io/control-plane: ''}}",
-            metal3,
-            Some("the control plane"),
-        ),
+        ("{matchLabels: {cluster.x-k8s.io/control-plane: ''}}", metal3, Some("the control plane")),
         (
             "{matchLabels: {cluster.x-k8s.io/deployment-name: a-md}}",
             metal3,
@@ -499,16 +402,8 @@ fn remediation_without_a_spare_host_is_reported_for_the_machines_that_it_selects
             metal3,
             Some("the MachineDeployment a-md"),
         ),
-        (
-            "{matchLabels: {cluster.x-k8s.io/deployment-name: other}}",
-            metal3,
-            None,
-        ),
-        (
-            "{matchLabels: {cluster.x-k8s.io/control-plane: ''}}",
-            "OtherRemediationTemplate",
-            None,
-        ),
+        ("{matchLabels: {cluster.x-k8s.io/deployment-name: other}}", metal3, None),
+        ("{matchLabels: {cluster.x-k8s.io/control-plane: ''}}", "OtherRemediationTemplate", None),
     ] {
         let labelled = cluster("a", ("a-cp", 1), &[("a-md", 1)]).replace(
             "template: {spec: {infra",
@@ -522,9 +417,6 @@ fn remediation_without_a_spare_host_is_reported_for_the_machines_that_it_selects
         // With a spare host, the next Machine has one.
         repo.replace("clusters/a/all.yaml", "metadata: {name: a-cp, namespace: metal}\nspec:\n  replicas", "metadata: {name: a-cp, namespace: metal, annotations: {sip.airshipit.org/spare-hosts: '1'}}\nspec:\n  replicas");
         let run = repo.generate(&[]).expect(0).stderr;
-        assert!(
-            !run.contains("of the control plane, which has no spare"),
-            "{run}"
-        );
+        assert!(!run.contains("of the control plane, which has no spare"), "{run}");
     }
 }

@@ -71,10 +71,7 @@ fn marked_hosts_get_no_new_assignment_and_say_why() {
     repo.generate(&[]).expect(0);
     assert_eq!(edge(&repo), ["Worker metal/h3", "Worker metal/h4"]);
     let explained = run(&mut repo.sipgen(&["explain", "metal/h1"])).expect(0);
-    assert_says(
-        &explained.stdout,
-        &["is in maintenance: new power supplies (until 2026-12-24)"],
-    );
+    assert_says(&explained.stdout, &["is in maintenance: new power supplies (until 2026-12-24)"]);
     let status = run(&mut repo.sipgen(&["status"])).expect(0);
     assert_says(&status.stdout, &["2 in maintenance"]);
 }
@@ -88,10 +85,7 @@ fn an_annotation_and_the_name_mark_single_hosts() {
         1,
     );
     repo.write("inventory/hosts.yaml", &hosts);
-    repo.write(
-        "sipgen.yaml",
-        "maintenance: [{hosts: [metal/h3], reason: firmware}]\n",
-    );
+    repo.write("sipgen.yaml", "maintenance: [{hosts: [metal/h3], reason: firmware}]\n");
     repo.generate(&[]).expect(0);
     assert_eq!(edge(&repo), ["Worker metal/h2", "Worker metal/h4"]);
     let explained = run(&mut repo.sipgen(&["explain", "metal/h1"])).expect(0);
@@ -103,10 +97,7 @@ fn an_assigned_host_stays_with_one_warning_and_rebalance_replaces_it() {
     let repo = repo(2);
     repo.generate(&[]).expect(0);
     assert_eq!(edge(&repo), ["Worker metal/h1", "Worker metal/h2"]);
-    repo.write(
-        "sipgen.yaml",
-        "maintenance: [{hosts: [metal/h1, metal/h2], reason: firmware}]\n",
-    );
+    repo.write("sipgen.yaml", "maintenance: [{hosts: [metal/h1, metal/h2], reason: firmware}]\n");
     let before = repo.files("overlays");
 
     let run = repo.generate(&[]).expect(0);
@@ -140,29 +131,17 @@ fn rebalance_never_moves_a_marked_host_in_use() {
 fn a_replaced_host_goes_first_and_is_held_while_a_machine_consumes_it() {
     let repo = repo(3);
     repo.generate(&[]).expect(0);
-    assert_eq!(
-        edge(&repo),
-        ["Worker metal/h1", "Worker metal/h2", "Worker metal/h3"]
-    );
-    repo.write(
-        "sipgen.yaml",
-        "maintenance: [{hosts: [metal/h1], reason: firmware}]\n",
-    );
+    assert_eq!(edge(&repo), ["Worker metal/h1", "Worker metal/h2", "Worker metal/h3"]);
+    repo.write("sipgen.yaml", "maintenance: [{hosts: [metal/h1], reason: firmware}]\n");
     want(&repo, 2);
     write_hosts(&repo, &[1]);
 
     let held = repo.generate(&[]).expect(0);
 
-    assert_eq!(
-        edge(&repo),
-        ["Worker metal/h1", "Worker metal/h2", "Worker metal/h3"]
-    );
+    assert_eq!(edge(&repo), ["Worker metal/h1", "Worker metal/h2", "Worker metal/h3"]);
     assert_says(
         &held.stderr,
-        &[
-            "SIP0908",
-            "kubectl annotate machine -n metal edge-1 cluster.x-k8s.io/delete-machine=",
-        ],
+        &["SIP0908", "kubectl annotate machine -n metal edge-1 cluster.x-k8s.io/delete-machine="],
     );
     assert!(!held.stderr.contains("SIP0518"), "{}", held.stderr);
 
@@ -200,15 +179,9 @@ fn an_expired_mark_keeps_its_effect_and_the_output_does_not_depend_on_the_date()
 fn invalid_marks_are_refused() {
     for (mark, said) in [
         ("{labels: {a: b}}", "missing field `reason`"),
-        (
-            "{labels: {a: b}, reason: ' '}",
-            "`reason` of maintenance mark 1 is empty",
-        ),
+        ("{labels: {a: b}, reason: ' '}", "`reason` of maintenance mark 1 is empty"),
         ("{reason: r}", "the mark selects no host"),
-        (
-            "{labels: {'/': b}, reason: r}",
-            "is not a label that a host can have",
-        ),
+        ("{labels: {'/': b}, reason: r}", "is not a label that a host can have"),
         ("{hosts: [h1], reason: r}", "write NAMESPACE/HOST"),
         (
             "{labels: {a: b}, reason: r, until: 2026-02-30}",

@@ -12,10 +12,7 @@ const GENERATIONS: [(&str, &str); 3] = [
 ];
 
 fn migrate(repo: &Repo, arguments: &[&str]) -> Run {
-    let all: Vec<&str> = ["migrate"]
-        .into_iter()
-        .chain(arguments.iter().copied())
-        .collect();
+    let all: Vec<&str> = ["migrate"].into_iter().chain(arguments.iter().copied()).collect();
     run(&mut repo.sipgen(&all))
 }
 
@@ -26,13 +23,7 @@ fn as_json(text: &str) -> serde_json::Value {
 
 fn indented(text: &str, indent: &str) -> String {
     text.lines()
-        .map(|line| {
-            if line.is_empty() {
-                "\n".to_owned()
-            } else {
-                format!("{indent}{line}\n")
-            }
-        })
+        .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("{indent}{line}\n") })
         .collect()
 }
 
@@ -43,10 +34,7 @@ fn ways(text: &str) -> Vec<(&'static str, String)> {
     let item = indented(text, "    ").replacen("    apiVersion", "  - apiVersion", 1);
     let flush = indented(text, "  ").replacen("  apiVersion", "- apiVersion", 1);
     // In flow style JSON is YAML, if not the other way round.
-    let keys = text
-        .lines()
-        .filter(|line| line.starts_with("spec:"))
-        .count();
+    let keys = text.lines().filter(|line| line.starts_with("spec:")).count();
     assert_eq!(keys, 1);
     let head = text.split_once("spec:").unwrap().0;
     let spec = serde_json::to_string(&json["spec"]).unwrap();
@@ -58,9 +46,8 @@ fn ways(text: &str) -> Vec<(&'static str, String)> {
         .map(|(key, value)| match (key.as_str(), value) {
             ("nodes", nodes) => {
                 let sets = nodes.as_object().unwrap().iter();
-                let sets: String = sets
-                    .map(|(role, set)| format!("    {role}: {}\n", in_braces(set)))
-                    .collect();
+                let sets: String =
+                    sets.map(|(role, set)| format!("    {role}: {}\n", in_braces(set))).collect();
                 format!("  nodes:\n{sets}")
             }
             (key, value) => format!("  {key}: {}\n", in_braces(value)),
@@ -135,11 +122,7 @@ fn what_is_generated_stays_the_same_however_it_is_written() {
                 "{fixture} {way}:\n{}",
                 repo.read(file)
             );
-            assert!(
-                !generated.stderr.contains("SIP0104"),
-                "{fixture} {way}: {}",
-                generated.stderr
-            );
+            assert!(!generated.stderr.contains("SIP0104"), "{fixture} {way}: {}", generated.stderr);
             let migrated = repo.on_disk("");
             migrate(&repo, &["--check"]).expect(0);
             migrate(&repo, &[]).expect(0);
@@ -192,11 +175,7 @@ fn comments_and_line_ends_stay() {
                 carriage_returns(&text) > 0,
                 "{fixture} {way}"
             );
-            assert_eq!(
-                carriage_returns(&after),
-                after.matches('\r').count(),
-                "{fixture} {way}"
-            );
+            assert_eq!(carriage_returns(&after), after.matches('\r').count(), "{fixture} {way}");
             assert_eq!(
                 after.starts_with('\u{feff}'),
                 text.starts_with('\u{feff}'),
@@ -220,10 +199,8 @@ fn files_without_older_clusters_are_not_touched() {
     let before = repo.on_disk("");
     migrate(&repo, &[]).expect(0);
     let after = repo.on_disk("");
-    let changed: Vec<&String> = before
-        .keys()
-        .filter(|file| before[*file] != after[*file])
-        .collect();
+    let changed: Vec<&String> =
+        before.keys().filter(|file| before[*file] != after[*file]).collect();
     assert_eq!(changed, ["site/sipcluster.yaml"]);
     assert_eq!(before.len(), after.len());
 }
@@ -236,10 +213,7 @@ fn a_check_writes_nothing_and_says_that_something_would_change() {
     let said = migrate(&repo, &["--check", "--diff"]).expect(1);
 
     assert!(repo.on_disk("") == before, "files have changed");
-    assert_says(
-        &said.stdout,
-        &["--- a/edge.yaml", "-    infra:", "+    services:"],
-    );
+    assert_says(&said.stdout, &["--- a/edge.yaml", "-    infra:", "+    services:"]);
     assert_says(&said.stderr, &["1 SIPCluster would be rewritten in 1 file"]);
 }
 
@@ -268,10 +242,7 @@ fn a_rewritten_file_keeps_its_permissions() {
 
     migrate(&repo, &[]).expect(0);
 
-    assert_eq!(
-        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
@@ -292,10 +263,7 @@ fn only_the_files_that_are_named_are_rewritten() {
     migrate(&repo, &["clusters/none.yaml"]).expect(2);
     migrate(&repo, &["/etc/hostname"]).expect(2);
     std::os::unix::fs::symlink("clusters/edge.yaml", repo.path().join("link.yaml")).unwrap();
-    assert_says(
-        &migrate(&repo, &["link.yaml"]).expect(2).stderr,
-        &["symbolic link"],
-    );
+    assert_says(&migrate(&repo, &["link.yaml"]).expect(2).stderr, &["symbolic link"]);
 }
 
 #[test]
@@ -318,18 +286,9 @@ fn what_cannot_be_rewritten_is_told_and_its_file_left_alone() {
     };
     let braces = "{a: b, # why\n          c: d}";
     for (repo, parts) in [
-        (
-            march("vmFlavor: vino", "vmFlavor: &flavor vino"),
-            &["SIP0122", "anchor"][..],
-        ),
-        (
-            march("name: edge\n", "name: edge\r\n"),
-            &["SIP0122", "carriage return"],
-        ),
-        (
-            march("spreadTopology: PerHost", "spreadTopology: PerRoom"),
-            &["SIP0240", "`PerRoom`"],
-        ),
+        (march("vmFlavor: vino", "vmFlavor: &flavor vino"), &["SIP0122", "anchor"][..]),
+        (march("name: edge\n", "name: edge\r\n"), &["SIP0122", "carriage return"]),
+        (march("spreadTopology: PerHost", "spreadTopology: PerRoom"), &["SIP0240", "`PerRoom`"]),
         (
             march(
                 "count:\n            active: 1\n            standby: 1\n",
@@ -360,21 +319,12 @@ fn one_file_that_cannot_be_rewritten_keeps_no_other_from_it() {
     let text = repo.read("clusters/edge.yaml");
     repo.write(
         "clusters/core.yaml",
-        &text
-            .replace("name: edge", "name: core")
-            .replace("PerHost", "PerRoom"),
+        &text.replace("name: edge", "name: core").replace("PerHost", "PerRoom"),
     );
 
     let said = migrate(&repo, &[]).expect(1).stderr;
 
-    assert_says(
-        &said,
-        &[
-            "SIP0240",
-            "--> clusters/core.yaml",
-            "1 SIPCluster rewritten in 1 file",
-        ],
-    );
+    assert_says(&said, &["SIP0240", "--> clusters/core.yaml", "1 SIPCluster rewritten in 1 file"]);
     assert!(repo.read("clusters/core.yaml").contains("PerRoom"));
     assert!(!repo.read("clusters/edge.yaml").contains("PerHost"));
 }
@@ -387,10 +337,7 @@ fn a_cluster_with_mistakes_of_today_is_rewritten_all_the_same() {
 
     migrate(&repo, &[]).expect(0);
 
-    assert_says(
-        &repo.refused(),
-        &["the auth service has no issuer of its certificate"],
-    );
+    assert_says(&repo.refused(), &["the auth service has no issuer of its certificate"]);
 }
 
 #[test]
@@ -398,32 +345,18 @@ fn a_file_that_cannot_be_read_is_told() {
     let repo = Repo::of_fixture("generation-2021-03");
     repo.write("clusters/broken.yaml", "kind: SIPCluster\nspec: [\n");
 
-    assert_says(
-        &migrate(&repo, &[]).expect(1).stderr,
-        &["SIP0101", "--> clusters/broken.yaml"],
-    );
+    assert_says(&migrate(&repo, &[]).expect(1).stderr, &["SIP0101", "--> clusters/broken.yaml"]);
 }
 
 #[test]
 fn anchors_outside_of_what_changes_are_no_obstacle() {
     let repo = Repo::of_fixture("generation-2021-03");
-    repo.replace(
-        "clusters/edge.yaml",
-        "image: quay.io",
-        "image: &image quay.io",
-    );
-    repo.replace(
-        "clusters/edge.yaml",
-        "image: docker.io/library/haproxy:2.3.2",
-        "image: *image",
-    );
+    repo.replace("clusters/edge.yaml", "image: quay.io", "image: &image quay.io");
+    repo.replace("clusters/edge.yaml", "image: docker.io/library/haproxy:2.3.2", "image: *image");
 
     migrate(&repo, &[]).expect(0);
 
-    assert_says(
-        &repo.read("clusters/edge.yaml"),
-        &["image: &image quay.io", "image: *image"],
-    );
+    assert_says(&repo.read("clusters/edge.yaml"), &["image: &image quay.io", "image: *image"]);
     repo.generate(&[]).expect(0);
 }
 

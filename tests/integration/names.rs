@@ -73,10 +73,7 @@ fn names_are_found_in_every_form() {
     let modules = |names: [&str; 2]| names.map(str::to_owned).to_vec();
     assert_eq!(
         sharing(&code).into_iter().collect::<Vec<_>>(),
-        [
-            ("Host".to_owned(), modules(["a", "b"])),
-            ("Kind".to_owned(), modules(["a", "c"])),
-        ]
+        [("Host".to_owned(), modules(["a", "b"])), ("Kind".to_owned(), modules(["a", "c"])),]
     );
     assert_eq!(beginning_with_of(&code), ["a: of_hosts", "c: of_both"]);
 }

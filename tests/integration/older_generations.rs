@@ -4,11 +4,7 @@
 use crate::support::{Repo, assert_says};
 
 const GENERATIONS: [(&str, &str, &str); 3] = [
-    (
-        "generation-2020-11",
-        "site/sipcluster.yaml",
-        "November 2020",
-    ),
+    ("generation-2020-11", "site/sipcluster.yaml", "November 2020"),
     ("generation-2021-01", "edge.yaml", "January 2021"),
     ("generation-2021-03", "clusters/edge.yaml", "March 2021"),
 ];
@@ -57,10 +53,7 @@ fn two_constraints_hold_at_once() {
 
     let before = repo.hosts_of("edge", "sipcluster-edge");
     assert_eq!(before.len(), 5, "{before:?}");
-    assert!(
-        before.contains(&"ControlPlane edge/rdm9-master-0".to_owned()),
-        "{before:?}"
-    );
+    assert!(before.contains(&"ControlPlane edge/rdm9-master-0".to_owned()), "{before:?}");
 
     // The only other host for the control plane now stands in the same rack.
     let repo = with(
@@ -72,11 +65,7 @@ fn two_constraints_hold_at_once() {
     let at = line(&repo, NOVEMBER, "      master:") + 6;
     assert_says(
         &repo.refused(),
-        &[
-            "error[SIP0501]",
-            "ControlPlane",
-            &format!("--> {NOVEMBER}:{at}:11"),
-        ],
+        &["error[SIP0501]", "ControlPlane", &format!("--> {NOVEMBER}:{at}:11")],
     );
 }
 
@@ -92,11 +81,7 @@ fn a_load_balancer_of_old_is_one_for_the_control_plane() {
             "{file}: {:?}",
             services.keys()
         );
-        assert!(
-            !has("/loadbalancer-worker/"),
-            "{file}: {:?}",
-            services.keys()
-        );
+        assert!(!has("/loadbalancer-worker/"), "{file}: {:?}", services.keys());
     }
 }
 
@@ -124,13 +109,7 @@ fn a_finding_points_at_what_is_written_and_not_at_what_is_read() {
             "            clusterIp: no-address #<",
             "SIP0209",
         ),
-        (
-            "generation-2020-11",
-            NOVEMBER,
-            "sshKey: ssh-ed25519",
-            "sshKey: rsa",
-            "SIP0120",
-        ),
+        ("generation-2020-11", NOVEMBER, "sshKey: ssh-ed25519", "sshKey: rsa", "SIP0120"),
         (
             "generation-2021-01",
             JANUARY,
@@ -138,13 +117,7 @@ fn a_finding_points_at_what_is_written_and_not_at_what_is_read() {
             "        nodePort: 22",
             "SIP0209",
         ),
-        (
-            "generation-2021-01",
-            JANUARY,
-            "sshkey: \"ssh-ed25519",
-            "sshkey: \"rsa",
-            "SIP0120",
-        ),
+        ("generation-2021-01", JANUARY, "sshkey: \"ssh-ed25519", "sshkey: \"rsa", "SIP0120"),
         (
             "generation-2021-01",
             JANUARY,
@@ -164,21 +137,13 @@ fn a_finding_points_at_what_is_written_and_not_at_what_is_read() {
         let repo = with(fixture, file, from.trim_start(), to.trim_start());
         let at = line(&repo, file, to.trim_start());
 
-        assert_says(
-            &repo.refused(),
-            &[&format!("error[{code}]"), &format!("--> {file}:{at}:")],
-        );
+        assert_says(&repo.refused(), &[&format!("error[{code}]"), &format!("--> {file}:{at}:")]);
     }
 }
 
 #[test]
 fn a_finding_of_rendering_points_at_what_is_written() {
-    let repo = with(
-        "generation-2021-01",
-        "inventory/snapshot.yaml",
-        "id: oam-ipv4",
-        "id: storage",
-    );
+    let repo = with("generation-2021-01", "inventory/snapshot.yaml", "id: oam-ipv4", "id: storage");
     let said = repo.refused();
 
     assert_says(&said, &["oam-ipv4", &format!("--> {JANUARY}:")]);
@@ -188,13 +153,7 @@ fn a_finding_of_rendering_points_at_what_is_written() {
 #[test]
 fn an_older_field_without_a_meaning_is_refused_where_it_stands() {
     for (fixture, file, from, to, code) in [
-        (
-            "generation-2020-11",
-            NOVEMBER,
-            "['per-node']",
-            "['per-room']",
-            "SIP0240",
-        ),
+        ("generation-2020-11", NOVEMBER, "['per-node']", "['per-room']", "SIP0240"),
         (
             "generation-2020-11",
             NOVEMBER,
@@ -202,34 +161,10 @@ fn an_older_field_without_a_meaning_is_refused_where_it_stands() {
             "- airship-masters",
             "SIP0240",
         ),
-        (
-            "generation-2020-11",
-            NOVEMBER,
-            "- 30443",
-            "- 30443\n              - 30444",
-            "SIP0240",
-        ),
-        (
-            "generation-2020-11",
-            NOVEMBER,
-            "jumppod:",
-            "dnspod:",
-            "SIP0240",
-        ),
-        (
-            "generation-2021-01",
-            JANUARY,
-            "serviceType: loadbalancer",
-            "serviceType: dns",
-            "SIP0240",
-        ),
-        (
-            "generation-2021-01",
-            JANUARY,
-            "'vino.airshipit.org/flavor=worker'",
-            "worker",
-            "SIP0240",
-        ),
+        ("generation-2020-11", NOVEMBER, "- 30443", "- 30443\n              - 30444", "SIP0240"),
+        ("generation-2020-11", NOVEMBER, "jumppod:", "dnspod:", "SIP0240"),
+        ("generation-2021-01", JANUARY, "serviceType: loadbalancer", "serviceType: dns", "SIP0240"),
+        ("generation-2021-01", JANUARY, "'vino.airshipit.org/flavor=worker'", "worker", "SIP0240"),
         (
             "generation-2021-03",
             MARCH,
@@ -249,38 +184,23 @@ fn an_older_field_without_a_meaning_is_refused_where_it_stands() {
 
         let said = repo.refused();
         assert_says(&said, &[&format!("error[{code}]"), &format!("--> {file}:")]);
-        assert!(
-            !said.contains(&format!("{code}]: the SIPCluster")),
-            "{said}"
-        );
+        assert!(!said.contains(&format!("{code}]: the SIPCluster")), "{said}");
     }
 }
 
 #[test]
 fn a_service_without_a_port_is_refused_at_the_service() {
-    let repo = with(
-        "generation-2021-01",
-        JANUARY,
-        "        nodePort: 30022\n",
-        "",
-    );
+    let repo = with("generation-2021-01", JANUARY, "        nodePort: 30022\n", "");
     let at = line(&repo, JANUARY, "- serviceType: jumphost");
 
-    assert_says(
-        &repo.refused(),
-        &["error[SIP0208]", &format!("--> {JANUARY}:{at}:9")],
-    );
+    assert_says(&repo.refused(), &["error[SIP0208]", &format!("--> {JANUARY}:{at}:9")]);
 }
 
 #[test]
 fn a_private_key_in_an_older_field_is_not_shown() {
     let key = "-----BEGIN OPENSSH PRIVATE KEY----- c2VjcmV0";
-    let repo = with(
-        "generation-2021-01",
-        JANUARY,
-        "sshkey: \"ssh-ed25519",
-        &format!("sshkey: \"{key} "),
-    );
+    let repo =
+        with("generation-2021-01", JANUARY, "sshkey: \"ssh-ed25519", &format!("sshkey: \"{key} "));
 
     let said = repo.refused();
     assert_says(&said, &["error[SIP0235]"]);
@@ -295,25 +215,12 @@ fn an_unknown_field_of_an_older_service_is_a_warning_at_its_place() {
         "          sshkey:",
         "          colour: red\n          sshkey:",
     );
-    repo.replace(
-        JANUARY,
-        "        nodelabels:",
-        "        nodelable: x\n        nodelabels:",
-    );
-    let (one, two) = (
-        line(&repo, JANUARY, "colour"),
-        line(&repo, JANUARY, "nodelable"),
-    );
+    repo.replace(JANUARY, "        nodelabels:", "        nodelable: x\n        nodelabels:");
+    let (one, two) = (line(&repo, JANUARY, "colour"), line(&repo, JANUARY, "nodelable"));
 
     let said = repo.generate(&[]).expect(0).stderr;
 
-    assert_says(
-        &said,
-        &[
-            &format!("--> {JANUARY}:{one}:11"),
-            &format!("--> {JANUARY}:{two}:9"),
-        ],
-    );
+    assert_says(&said, &[&format!("--> {JANUARY}:{one}:11"), &format!("--> {JANUARY}:{two}:9")]);
     assert_eq!(said.matches("SIP0103").count(), 2, "{said}");
 }
 
@@ -327,42 +234,25 @@ fn the_settings_say_which_label_is_a_rack() {
     );
     assert_says(
         &repo.refused(),
-        &[
-            "error[SIP0240]",
-            "no host has any of",
-            "`topology: {rack: KEY}`",
-        ],
+        &["error[SIP0240]", "no host has any of", "`topology: {rack: KEY}`"],
     );
 
-    repo.write(
-        "sipgen.yaml",
-        "topology: {rack: topology.example.com/rack}\n",
-    );
+    repo.write("sipgen.yaml", "topology: {rack: topology.example.com/rack}\n");
     repo.generate(&[]).expect(0);
 
     repo.write("sipgen.yaml", "topology: {rack: not a label}\n");
-    assert_says(
-        &repo.refused(),
-        &["SIP0002", "`topology.rack: not a label`"],
-    );
+    assert_says(&repo.refused(), &["SIP0002", "`topology.rack: not a label`"]);
 }
 
 #[test]
 fn two_known_labels_for_racks_are_ambiguous() {
     let both = "    vino.airshipit.org/rack: x\n    airshipit.org/rack: a\n";
-    let repo = with(
-        "generation-2021-03",
-        "inventory/hosts.yaml",
-        "    airshipit.org/rack: a\n",
-        both,
-    );
+    let repo =
+        with("generation-2021-03", "inventory/hosts.yaml", "    airshipit.org/rack: a\n", both);
 
     assert_says(
         &repo.refused(),
-        &[
-            "error[SIP0240]",
-            "hosts have vino.airshipit.org/rack and airshipit.org/rack",
-        ],
+        &["error[SIP0240]", "hosts have vino.airshipit.org/rack and airshipit.org/rack"],
     );
 }
 
@@ -374,24 +264,16 @@ fn older_labels_of_an_observed_host_stay_and_the_command_to_take_them_off_is_tol
 
     let command =
         "kubectl label baremetalhost -n edge vino-kvm1-control-plane-0 sip.airshipit.org/cluster-";
-    assert_says(
-        &said,
-        &["SIP0521", "--> inventory/snapshot.yaml:11:32", command],
-    );
+    assert_says(&said, &["SIP0521", "--> inventory/snapshot.yaml:11:32", command]);
     let hosts = repo.read("overlays/hosts/observed/edge.edge/hosts.yaml");
-    assert!(
-        !hosts.contains("null") && !hosts.contains("sip.airshipit.org/cluster:"),
-        "{hosts}"
-    );
+    assert!(!hosts.contains("null") && !hosts.contains("sip.airshipit.org/cluster:"), "{hosts}");
 }
 
 /// A repo with one observed host that bears older labels, and with clusters that want a worker each.
 fn labelled(labels: &str, clusters: &[&str]) -> Repo {
     let repo = Repo::empty();
-    let labels: String = labels
-        .lines()
-        .map(|label| format!("    sip.airshipit.org/{label}\n"))
-        .collect();
+    let labels: String =
+        labels.lines().map(|label| format!("    sip.airshipit.org/{label}\n")).collect();
     repo.write(
         "hosts.yaml",
         &(crate::support::live_host("one", &format!("  labels:\n{labels}"))
@@ -413,10 +295,8 @@ fn a_name_without_namespace_means_the_cluster_beside_the_host_or_else_the_only_o
     beside.generate(&[]).expect(0);
     assert_eq!(beside.hosts_of("metal", "edge"), ["Worker metal/one"]);
 
-    let exact = labelled(
-        "cluster: elsewhere_edge\nnode-type: Worker",
-        &["elsewhere/edge", "metal/edge"],
-    );
+    let exact =
+        labelled("cluster: elsewhere_edge\nnode-type: Worker", &["elsewhere/edge", "metal/edge"]);
     exact.generate(&[]).expect(0);
     assert_eq!(exact.hosts_of("elsewhere", "edge"), ["Worker metal/one"]);
 }
@@ -424,22 +304,10 @@ fn a_name_without_namespace_means_the_cluster_beside_the_host_or_else_the_only_o
 #[test]
 fn a_host_whose_older_labels_name_nobody_in_particular_is_given_to_nobody() {
     for (labels, clusters, why) in [
-        (
-            "cluster: edge\nnode-type: Worker",
-            &["a/edge", "b/edge"][..],
-            "may be a/edge or b/edge",
-        ),
-        (
-            "cluster: core\nnode-type: Worker",
-            &["a/edge"],
-            "the repo has no such SIPCluster",
-        ),
+        ("cluster: edge\nnode-type: Worker", &["a/edge", "b/edge"][..], "may be a/edge or b/edge"),
+        ("cluster: core\nnode-type: Worker", &["a/edge"], "the repo has no such SIPCluster"),
         ("cluster: edge", &["a/edge"], "no label says in which role"),
-        (
-            "cluster: edge\nnode-type: storage",
-            &["a/edge"],
-            "no label says in which role",
-        ),
+        ("cluster: edge\nnode-type: storage", &["a/edge"], "no label says in which role"),
         (
             "cluster: edge\nworkload-cluster: core\nnode-type: Worker",
             &["a/edge", "a/core"],
@@ -458,9 +326,7 @@ fn a_host_whose_older_labels_name_nobody_in_particular_is_given_to_nobody() {
         for cluster in clusters {
             let (namespace, name) = cluster.split_once('/').unwrap();
             assert!(
-                !repo
-                    .hosts_of(namespace, name)
-                    .contains(&"Worker metal/one".to_owned()),
+                !repo.hosts_of(namespace, name).contains(&"Worker metal/one".to_owned()),
                 "{labels}"
             );
         }

@@ -35,10 +35,7 @@ mod check {
 
         let run = repo.generate(&["--check"]).expect(1);
 
-        assert_says(
-            &run.stderr,
-            &["10 files would be written: 4 created, 2 changed, 4 deleted"],
-        );
+        assert_says(&run.stderr, &["10 files would be written: 4 created, 2 changed, 4 deleted"]);
         assert!(repo.on_disk("") == before, "files have changed");
     }
 
@@ -117,16 +114,9 @@ mod diff {
 
     fn git_apply(repo: &Repo, diff: &str, options: &[&str]) {
         let mut git = Command::new("git");
-        git.args(["apply", "--whitespace=nowarn"])
-            .args(options)
-            .current_dir(repo.path());
+        git.args(["apply", "--whitespace=nowarn"]).args(options).current_dir(repo.path());
         let mut child = git.stdin(Stdio::piped()).spawn().unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(diff.as_bytes())
-            .unwrap();
+        child.stdin.take().unwrap().write_all(diff.as_bytes()).unwrap();
         assert!(child.wait().unwrap().success(), "{diff}");
     }
 
@@ -149,10 +139,7 @@ mod diff {
     fn of_files_edited_by_hand_it_can_be_applied_by_git() {
         let repo = Repo::generated("quickstart");
         let jumphost = "overlays/clusters/tenant-a/edge/jumphost";
-        let without_newline = repo
-            .read(&format!("{jumphost}/hosts"))
-            .trim_end()
-            .to_owned();
+        let without_newline = repo.read(&format!("{jumphost}/hosts")).trim_end().to_owned();
         repo.write(&format!("{jumphost}/hosts"), &without_newline);
         repo.write(&format!("{jumphost}/start"), "");
         repo.replace(&format!("{jumphost}/service.yaml"), "\n", "\r\n");
@@ -163,11 +150,7 @@ mod diff {
     #[test]
     fn of_paths_with_spaces_it_can_be_applied_by_git() {
         let repo = Repo::of_hosts(1);
-        fs::rename(
-            repo.path().join("inventory"),
-            repo.path().join("the inventory"),
-        )
-        .unwrap();
+        fs::rename(repo.path().join("inventory"), repo.path().join("the inventory")).unwrap();
         repo.want("tenant/one", 1);
 
         makes_the_same_tree(&repo);
@@ -221,18 +204,9 @@ mod keep_going {
 
         let run = repo.generate(&["--keep-going"]).expect(1);
 
-        assert_says(
-            &run.stderr,
-            &["error in tenant/one: affected clusters left unchanged"],
-        );
-        assert_eq!(
-            repo.on_disk(PATCHES)["tenant.one.yaml"],
-            before["tenant.one.yaml"]
-        );
-        assert_eq!(
-            repo.hosts_of("tenant", "two"),
-            ["Worker metal/host-2", "Worker metal/host-3"]
-        );
+        assert_says(&run.stderr, &["error in tenant/one: affected clusters left unchanged"]);
+        assert_eq!(repo.on_disk(PATCHES)["tenant.one.yaml"], before["tenant.one.yaml"]);
+        assert_eq!(repo.hosts_of("tenant", "two"), ["Worker metal/host-2", "Worker metal/host-3"]);
     }
 
     #[test]
@@ -244,10 +218,7 @@ mod keep_going {
 
         let run = repo.generate(&["--keep-going"]).expect(1);
 
-        assert_says(
-            &run.stderr,
-            &["1 of the 3 Worker hosts of tenant/two cannot be found"],
-        );
+        assert_says(&run.stderr, &["1 of the 3 Worker hosts of tenant/two cannot be found"]);
         assert!(repo.on_disk("") == before, "files have changed");
     }
 
@@ -257,16 +228,8 @@ mod keep_going {
         let edge = "overlays/clusters/tenant-a/edge";
         let before = repo.on_disk(edge);
 
-        repo.replace(
-            "tenants/tenant-a/edge.yaml",
-            "nodePort: 30444",
-            "nodePort: 1",
-        );
-        repo.replace(
-            "tenants/tenant-a/core.yaml",
-            "nodePort: 30443",
-            "nodePort: 30445",
-        );
+        repo.replace("tenants/tenant-a/edge.yaml", "nodePort: 30444", "nodePort: 1");
+        repo.replace("tenants/tenant-a/core.yaml", "nodePort: 30443", "nodePort: 30445");
         repo.generate(&["--keep-going"]).expect(1);
 
         assert!(repo.on_disk(edge) == before, "files have changed");
@@ -338,8 +301,7 @@ mod only {
         repo.want("tenant/one", 2);
         repo.want("tenant/three", 1);
 
-        repo.generate(&["--only", "tenant/one", "--only", "tenant/two"])
-            .expect(0);
+        repo.generate(&["--only", "tenant/one", "--only", "tenant/two"]).expect(0);
 
         assert_eq!(repo.hosts_of("tenant", "one").len(), 2);
         assert!(!repo.exists(&format!("{PATCHES}/tenant.three.yaml")));
@@ -395,10 +357,7 @@ mod allow_empty {
 
         let message = repo.refused();
 
-        assert_says(
-            &message,
-            &["error[SIP0003]: no SIPCluster", "--allow-empty"],
-        );
+        assert_says(&message, &["error[SIP0003]: no SIPCluster", "--allow-empty"]);
     }
 
     #[test]
@@ -435,10 +394,7 @@ mod allow_empty {
 
         assert_says(
             &run.stderr,
-            &[
-                "warning[SIP0004]: no SIPCluster",
-                "check the directory and .gitignore",
-            ],
+            &["warning[SIP0004]: no SIPCluster", "check the directory and .gitignore"],
         );
     }
 }
@@ -451,8 +407,7 @@ mod repo_directory {
         let repo = Repo::of_fixture("quickstart");
 
         crate::support::run(
-            repo.sipgen(&["generate"])
-                .current_dir(repo.path().join("sites/lab/hosts")),
+            repo.sipgen(&["generate"]).current_dir(repo.path().join("sites/lab/hosts")),
         )
         .expect(0);
 
@@ -474,15 +429,10 @@ mod repo_directory {
     fn it_can_be_a_directory_without_git() {
         let plain = tempfile::tempdir().unwrap();
         let repo = with_two_clusters();
-        fs::rename(
-            repo.path().join("inventory"),
-            plain.path().join("inventory"),
-        )
-        .unwrap();
+        fs::rename(repo.path().join("inventory"), plain.path().join("inventory")).unwrap();
         fs::rename(repo.path().join("clusters"), plain.path().join("clusters")).unwrap();
 
-        repo.generate(&["--repo", plain.path().to_str().unwrap()])
-            .expect(0);
+        repo.generate(&["--repo", plain.path().to_str().unwrap()]).expect(0);
 
         assert!(plain.path().join(PATCHES).join("tenant.one.yaml").exists());
     }

@@ -10,12 +10,7 @@ fn placed(story: &str) -> Repo {
 /// A status that is not that of a free host, in the place of the one of a host.
 fn set_state(repo: &Repo, host: &str, status: &str) {
     let behind = format!("      name: {host}\n");
-    repo.replace_behind(
-        "hosts.yaml",
-        &behind,
-        "      operationalStatus: OK\n",
-        status,
-    );
+    repo.replace_behind("hosts.yaml", &behind, "      operationalStatus: OK\n", status);
 }
 
 /// Changes the provisioning state of a host.
@@ -42,14 +37,8 @@ fn of_machines_alone() -> Repo {
 fn a_broad_cluster_leaves_the_narrow_worker_pool_to_the_one_that_needs_it() {
     let repo = placed("narrow-pool");
 
-    assert_eq!(
-        repo.hosts_of("tenant-a", "web"),
-        ["Worker metal3/w3", "Worker metal3/w4"]
-    );
-    assert_eq!(
-        repo.hosts_of("tenant-b", "render"),
-        ["Worker metal3/w1", "Worker metal3/w2"]
-    );
+    assert_eq!(repo.hosts_of("tenant-a", "web"), ["Worker metal3/w3", "Worker metal3/w4"]);
+    assert_eq!(repo.hosts_of("tenant-b", "render"), ["Worker metal3/w1", "Worker metal3/w2"]);
 }
 
 #[test]
@@ -77,10 +66,7 @@ fn an_upgrade_that_needs_a_standby_gets_its_fourth_rack() {
 
     let core = repo.hosts_of("tenant-b", "core");
     assert_eq!(core.len(), 4);
-    assert!(
-        core.contains(&"ControlPlane metal3/a-r4".to_owned()),
-        "{core:?}"
-    );
+    assert!(core.contains(&"ControlPlane metal3/a-r4".to_owned()), "{core:?}");
 }
 
 #[test]
@@ -89,11 +75,7 @@ fn an_adopted_cluster_keeps_its_hosts_and_gets_the_third_rack() {
 
     assert_eq!(
         repo.hosts_of("tenant-b", "legacy"),
-        [
-            "ControlPlane metal3/a-r3",
-            "ControlPlane metal3/b-r1",
-            "ControlPlane metal3/c-r2"
-        ]
+        ["ControlPlane metal3/a-r3", "ControlPlane metal3/b-r1", "ControlPlane metal3/c-r2"]
     );
     assert_eq!(repo.hosts_of("tenant-a", "batch"), ["Worker metal3/d-r2"]);
 }
@@ -103,11 +85,7 @@ fn a_host_that_is_given_back_goes_to_the_tenant_that_waits_for_it_once_it_is_see
     let repo = placed("handed-on");
     let labels = "        sip.airshipit.org/cluster-name: old\n        sip.airshipit.org/cluster-namespace: tenant-a\n        \
                   sip.airshipit.org/node-type: Worker\n";
-    repo.replace(
-        "hosts.yaml",
-        "      labels:\n",
-        &format!("      labels:\n{labels}"),
-    );
+    repo.replace("hosts.yaml", "      labels:\n", &format!("      labels:\n{labels}"));
     repo.replace("tenant-a-old.yaml", "active: 2", "active: 1");
     repo.replace("tenant-b-new.yaml", "active: 0", "active: 1");
 
@@ -149,10 +127,7 @@ fn a_priority_that_is_no_number_is_refused() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "the priority `high` is not an integer",
-            "tenant-b-new.yaml:6:33",
-        ],
+        &["the priority `high` is not an integer", "tenant-b-new.yaml:6:33"],
     );
 }
 
@@ -218,12 +193,7 @@ mod scaling_down {
     #[test]
     fn gives_back_a_host_that_no_longer_matches_before_others() {
         let repo = standby_core();
-        repo.replace_behind(
-            "hosts.yaml",
-            "      name: b-r1\n",
-            "flavor: any",
-            "flavor: other",
-        );
+        repo.replace_behind("hosts.yaml", "      name: b-r1\n", "flavor: any", "flavor: other");
 
         repo.replace("tenant-b-core.yaml", "standby: 1", "standby: 0");
         repo.generate(&[]).expect(0);
@@ -256,19 +226,13 @@ mod scaling_down {
 
         repo.replace("tenant-b-core.yaml", "standby: 1", "standby: 0");
         repo.generate(&[]).expect(0);
-        assert!(
-            core(&repo).contains(&format!("ControlPlane metal3/{last}")),
-            "{:?}",
-            core(&repo)
-        );
+        assert!(core(&repo).contains(&format!("ControlPlane metal3/{last}")), "{:?}", core(&repo));
 
         repo.replace("tenant-b-core.yaml", "active: 3", "active: 0");
         let run = repo.generate(&[]).expect(0);
         assert_says(
             &run.stderr,
-            &[&format!(
-                "releases host metal3/{last}, which Metal3Machine metal3/core-9 consumes"
-            )],
+            &[&format!("releases host metal3/{last}, which Metal3Machine metal3/core-9 consumes")],
         );
     }
 }
@@ -292,11 +256,7 @@ mod a_host_that_is_lost {
             "hardware.example.com/gpu: \"yes\"",
             "hardware.example.com/flavor: worker",
         );
-        set_state(
-            &repo,
-            "w1",
-            "      errorType: inspection error\n      errorMessage: no luck\n",
-        );
+        set_state(&repo, "w1", "      errorType: inspection error\n      errorMessage: no luck\n");
 
         repo.generate(&[]).expect(0);
 
@@ -308,25 +268,15 @@ mod a_host_that_is_lost {
     #[test]
     fn stays_with_a_warning_when_there_is_no_spare_one() {
         let repo = placed("narrow-pool");
-        set_state(
-            &repo,
-            "w1",
-            "      errorType: inspection error\n      errorMessage: no luck\n",
-        );
+        set_state(&repo, "w1", "      errorType: inspection error\n      errorMessage: no luck\n");
 
         let run = repo.generate(&[]).expect(0);
 
         assert_says(
             &run.stderr,
-            &[
-                "host metal3/w1 (Worker of tenant-b/render) has failed",
-                "no other host can take",
-            ],
+            &["host metal3/w1 (Worker of tenant-b/render) has failed", "no other host can take"],
         );
-        assert_eq!(
-            repo.hosts_of("tenant-b", "render"),
-            ["Worker metal3/w1", "Worker metal3/w2"]
-        );
+        assert_eq!(repo.hosts_of("tenant-b", "render"), ["Worker metal3/w1", "Worker metal3/w2"]);
     }
 
     #[test]
@@ -345,10 +295,7 @@ mod a_host_that_is_lost {
 
         repo.generate(&[]).expect(0);
 
-        assert_eq!(
-            repo.hosts_of("tenant-b", "render"),
-            ["Worker metal3/w1", "Worker metal3/w2"]
-        );
+        assert_eq!(repo.hosts_of("tenant-b", "render"), ["Worker metal3/w1", "Worker metal3/w2"]);
     }
 }
 
@@ -360,12 +307,7 @@ mod rebalancing {
         let repo = Repo::of_fixture("placement-crowded-rack");
         repo.remove("tenant-a-batch.yaml");
         repo.generate(&[]).expect(0);
-        repo.replace_behind(
-            "hosts.yaml",
-            "      name: m2\n",
-            "flavor: any",
-            "flavor: other",
-        );
+        repo.replace_behind("hosts.yaml", "      name: m2\n", "flavor: any", "flavor: other");
         repo
     }
 
@@ -375,10 +317,7 @@ mod rebalancing {
 
         let run = repo.generate(&[]).expect(0);
 
-        assert_says(
-            &run.stderr,
-            &["no longer matches the selector", "--rebalance"],
-        );
+        assert_says(&run.stderr, &["no longer matches the selector", "--rebalance"]);
         assert_eq!(
             repo.hosts_of("tenant-b", "core"),
             ["ControlPlane metal3/m1", "ControlPlane metal3/m2"]
@@ -390,10 +329,7 @@ mod rebalancing {
         let repo = unbalanced();
 
         let run = repo.generate(&["--rebalance", "--check"]).expect(1);
-        assert_says(
-            &run.stderr,
-            &["tenant-b/core replaces metal3/m2 by metal3/m3"],
-        );
+        assert_says(&run.stderr, &["tenant-b/core replaces metal3/m2 by metal3/m3"]);
 
         repo.generate(&["--rebalance"]).expect(0);
         assert_eq!(
@@ -428,12 +364,7 @@ fn hosts_are_spread_over_racks_where_nobody_asks_for_it() {
 
     assert_eq!(
         repo.hosts_of("tenant-a", "batch"),
-        [
-            "Worker metal3/a-r4",
-            "Worker metal3/b-r1",
-            "Worker metal3/c-r2",
-            "Worker metal3/d-r3"
-        ]
+        ["Worker metal3/a-r4", "Worker metal3/b-r1", "Worker metal3/c-r2", "Worker metal3/d-r3"]
     );
 }
 
@@ -459,18 +390,13 @@ fn machines_and_node_sets_share_one_inventory() {
 #[test]
 fn a_machine_takes_the_smallest_host_that_suffices() {
     let repo = of_machines_alone();
-    repo.replace(
-        "lab-vran.yaml",
-        "        cpu: 32\n        memory: 100Gi\n",
-        "        cpu: 8\n",
-    );
+    repo.replace("lab-vran.yaml", "        cpu: 32\n        memory: 100Gi\n", "        cpu: 8\n");
     repo.generate(&[]).expect(0);
 
     let labels = repo.read("overlays/hosts/observed/lab.vran/hosts.yaml");
     let node_of = |host: &str| {
-        let document = labels
-            .split("---\n")
-            .find(|document| document.contains(&format!("name: \"{host}\"")));
+        let document =
+            labels.split("---\n").find(|document| document.contains(&format!("name: \"{host}\"")));
         document.map(|document| {
             document
                 .split("bpa.akraino.org/node: ")
@@ -482,11 +408,7 @@ fn a_machine_takes_the_smallest_host_that_suffices() {
                 .to_owned()
         })
     };
-    assert_eq!(
-        node_of("n1").as_deref(),
-        Some("\"du-1\""),
-        "the smaller one of those with SR-IOV"
-    );
+    assert_eq!(node_of("n1").as_deref(), Some("\"du-1\""), "the smaller one of those with SR-IOV");
     assert_eq!(
         node_of("n2").as_deref(),
         Some("\"du-2\""),
@@ -500,10 +422,7 @@ fn a_host_that_one_cluster_has_is_not_given_to_a_machine_that_names_it() {
     let vran = repo.read("lab-vran.yaml");
     repo.remove("lab-vran.yaml");
     repo.generate(&[]).expect(0);
-    repo.write(
-        "lab-vran.yaml",
-        &vran.replace("00:00:5E:00:53:13", "00:00:5E:00:53:11"),
-    );
+    repo.write("lab-vran.yaml", &vran.replace("00:00:5E:00:53:13", "00:00:5E:00:53:11"));
 
     let run = repo.generate(&[]).expect(1);
 
@@ -527,11 +446,7 @@ fn a_machine_keeps_its_host_when_its_role_and_its_needs_change_and_loses_it_when
     let repo = placed("machines");
     let hosts = || repo.hosts_of("lab", "vran");
 
-    repo.replace(
-        "lab-vran.yaml",
-        "        cpu: 16\n        sriov: true\n",
-        "        cpu: 2\n",
-    );
+    repo.replace("lab-vran.yaml", "        cpu: 16\n        sriov: true\n", "        cpu: 2\n");
     repo.replace(
         "lab-vran.yaml",
         "  workers:\n    - du-1:\n        cpu: 2\n",
@@ -553,11 +468,7 @@ fn a_machine_keeps_its_host_when_its_role_and_its_needs_change_and_loses_it_when
         "        cpu: 32\n        memory: 100Gi\n",
         "        mac-address: 00:00:5e:00:53:16\n",
     );
-    repo.replace(
-        "lab-vran.yaml",
-        "        cpu: 2\n",
-        "        mac-address: 00:00:5e:00:53:12\n",
-    );
+    repo.replace("lab-vran.yaml", "        cpu: 2\n", "        mac-address: 00:00:5e:00:53:12\n");
     repo.generate(&[]).expect(0);
     assert_eq!(
         hosts(),
@@ -585,21 +496,13 @@ fn a_machine_that_is_provisioned_keeps_its_host_when_that_has_failed_or_is_too_s
 
     let run = repo.generate(&["--rebalance"]).expect(0);
 
-    assert_says(
-        &run.stderr,
-        &[
-            "metal3/n1",
-            "it stays: it is provisioned, and may be running",
-        ],
-    );
+    assert_says(&run.stderr, &["metal3/n1", "it stays: it is provisioned, and may be running"]);
     assert_eq!(repo.hosts_of("lab", "vran"), hosts);
 
     set_provisioning(&repo, "n1", "externally provisioned", "available");
     repo.generate(&[]).expect(0);
     assert!(
-        !repo
-            .hosts_of("lab", "vran")
-            .contains(&"Worker metal3/n1".to_owned()),
+        !repo.hosts_of("lab", "vran").contains(&"Worker metal3/n1".to_owned()),
         "nothing runs there yet"
     );
 }
@@ -608,10 +511,9 @@ fn a_machine_that_is_provisioned_keeps_its_host_when_that_has_failed_or_is_too_s
 fn a_host_that_a_cluster_names_is_kept_for_it_while_it_is_left_out_or_has_errors() {
     let one = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: NAME, namespace: tenant-a}\nspec:\n  \
                nodes:\n    Worker: {labelSelector: {}, count: {active: 3, standby: 0}}\n";
-    for (cpu, args) in [
-        ("cpu: 16", ["--only", "tenant-a/all"].as_slice()),
-        ("cpu: -16", &["--keep-going"]),
-    ] {
+    for (cpu, args) in
+        [("cpu: 16", ["--only", "tenant-a/all"].as_slice()), ("cpu: -16", &["--keep-going"])]
+    {
         let repo = Repo::of_fixture("placement-machines");
         repo.remove("tenant-a-web.yaml");
         set_provisioning(&repo, "n2", "provisioned", "available");
@@ -634,19 +536,13 @@ fn a_host_that_goes_from_one_cluster_to_a_machine_of_another_takes_two_runs() {
     repo.remove("tenant-a-web.yaml");
     repo.generate(&["--keep-going"]).expect(0);
     let vran = repo.read("lab-vran.yaml");
-    repo.write(
-        "lab-vran.yaml",
-        &vran.replace("cluster: vran", "cluster: other"),
-    );
+    repo.write("lab-vran.yaml", &vran.replace("cluster: vran", "cluster: other"));
 
     let run = repo.generate(&[]).expect(1);
 
     assert_says(
         &run.stderr,
-        &[
-            "lab/vran has not yet released",
-            "an observed host moves between clusters in two runs",
-        ],
+        &["lab/vran has not yet released", "an observed host moves between clusters in two runs"],
     );
     repo.generate(&["--keep-going"]).expect(1);
     assert!(repo.hosts_of("lab", "vran").is_empty());
@@ -691,31 +587,15 @@ fn a_host_of_a_name_that_is_gone_goes_to_no_machine_that_asks_for_more_nor_when_
     let repo = of_machines_alone();
     with_workers(&repo, "    - du-1: {cpu: 16, sriov: true}\n");
     repo.generate(&[]).expect(0);
-    assert!(
-        repo.hosts_of("lab", "vran")
-            .contains(&"Worker metal3/n1".to_owned())
-    );
+    assert!(repo.hosts_of("lab", "vran").contains(&"Worker metal3/n1".to_owned()));
 
     with_workers(&repo, "    - du-9: {cpu: 17, sriov: true}\n");
-    assert_says(
-        &repo.generate(&["--check"]).expect(1).stderr,
-        &["1 added, 1 released"],
-    );
+    assert_says(&repo.generate(&["--check"]).expect(1).stderr, &["1 added, 1 released"]);
 
     with_workers(&repo, "    - du-9: {cpu: 16, sriov: true}\n");
-    assert_says(
-        &repo.generate(&["--check"]).expect(1).stderr,
-        &["0 added, 0 released"],
-    );
-    set_state(
-        &repo,
-        "n1",
-        "      operationalStatus: error\n      errorType: provisioning error\n",
-    );
-    assert_says(
-        &repo.generate(&["--check"]).expect(1).stderr,
-        &["1 added, 1 released"],
-    );
+    assert_says(&repo.generate(&["--check"]).expect(1).stderr, &["0 added, 0 released"]);
+    set_state(&repo, "n1", "      operationalStatus: error\n      errorType: provisioning error\n");
+    assert_says(&repo.generate(&["--check"]).expect(1).stderr, &["1 added, 1 released"]);
 }
 
 #[test]
@@ -723,10 +603,7 @@ fn a_host_of_a_name_that_is_gone_goes_to_the_machine_that_can_be_no_other() {
     let repo = of_machines_alone();
     with_workers(&repo, "    - du-2: {cpu: 32}\n");
     repo.generate(&[]).expect(0);
-    assert!(
-        repo.hosts_of("lab", "vran")
-            .contains(&"Worker metal3/n2".to_owned())
-    );
+    assert!(repo.hosts_of("lab", "vran").contains(&"Worker metal3/n2".to_owned()));
     for host in ["n4", "n6"] {
         set_provisioning(&repo, host, "provisioned", "available");
     }
@@ -735,10 +612,7 @@ fn a_host_of_a_name_that_is_gone_goes_to_the_machine_that_can_be_no_other() {
     repo.generate(&[]).expect(0);
 
     let labels = repo.read("overlays/hosts/observed/lab.vran/hosts.yaml");
-    let host_of_b = labels
-        .split("---\n")
-        .find(|document| document.contains("\"b-1\""))
-        .unwrap();
+    let host_of_b = labels.split("---\n").find(|document| document.contains("\"b-1\"")).unwrap();
     assert!(host_of_b.contains("name: \"n2\""), "{labels}");
 }
 
@@ -749,19 +623,13 @@ fn a_host_with_the_labels_of_a_cluster_and_no_machine_is_adopted_by_one_that_lac
     let labels = "        sip.airshipit.org/cluster-namespace: lab\n        sip.airshipit.org/cluster-name: vran\n        \
                   sip.airshipit.org/node-type: Worker\n";
     let rack = "        topology.example.com/rack: c\n";
-    repo.replace_behind(
-        "hosts.yaml",
-        "      name: n6\n",
-        rack,
-        &format!("{rack}{labels}"),
-    );
+    repo.replace_behind("hosts.yaml", "      name: n6\n", rack, &format!("{rack}{labels}"));
     set_provisioning(&repo, "n6", "provisioned", "available");
 
     let run = repo.generate(&[]).expect(0);
 
     assert!(
-        repo.hosts_of("lab", "vran")
-            .contains(&"Worker metal3/n6".to_owned()),
+        repo.hosts_of("lab", "vran").contains(&"Worker metal3/n6".to_owned()),
         "{}",
         run.stderr
     );
@@ -775,13 +643,7 @@ fn a_machine_takes_no_host_without_an_operating_system_and_a_sipcluster_none_wit
         set_provisioning(&repo, host, "provisioned", "available");
     }
     let said = repo.generate(&[]).expect(1).stderr;
-    assert_says(
-        &said,
-        &[
-            "error[SIP0501]",
-            "without an operating system (state `available`)",
-        ],
-    );
+    assert_says(&said, &["error[SIP0501]", "without an operating system (state `available`)"]);
 
     set_provisioning(&repo, "n5", "provisioned", "available");
     let said = repo.generate(&[]).expect(1).stderr;
@@ -832,21 +694,11 @@ fn a_machine_keeps_a_host_without_an_operating_system_with_a_warning_until_it_is
 
     set_provisioning(&repo, "n2", "available", "provisioning");
     let run = repo.generate(&["--rebalance"]).expect(0);
-    assert_says(
-        &run.stderr,
-        &[
-            "wait until Metal3 has provisioned it",
-            "0 added, 0 released",
-        ],
-    );
+    assert_says(&run.stderr, &["wait until Metal3 has provisioned it", "0 added, 0 released"]);
 
     set_provisioning(&repo, "n2", "provisioning", "available");
     repo.generate(&["--rebalance"]).expect(0);
-    assert!(
-        !repo
-            .hosts_of("lab", "vran")
-            .contains(&"Worker metal3/n2".to_owned())
-    );
+    assert!(!repo.hosts_of("lab", "vran").contains(&"Worker metal3/n2".to_owned()));
 }
 
 #[test]
@@ -858,16 +710,9 @@ fn a_host_of_unknown_state_is_for_the_machine_that_names_it_and_for_no_other() {
         "        cpu: 1\n        labelSelector: {matchLabels: {topology.example.com/rack: b}}\n",
     );
     repo.generate(&[]).expect(0);
-    assert!(
-        repo.hosts_of("lab", "vran")
-            .contains(&"ControlPlane metal3/n3".to_owned())
-    );
+    assert!(repo.hosts_of("lab", "vran").contains(&"ControlPlane metal3/n3".to_owned()));
     set_provisioning(&repo, "n4", "provisioned", "inspecting");
-    repo.replace(
-        "lab-vran.yaml",
-        "    - head-1:\n        mac-address: 00:00:5E:00:53:13\n",
-        "",
-    );
+    repo.replace("lab-vran.yaml", "    - head-1:\n        mac-address: 00:00:5E:00:53:13\n", "");
     repo.remove_all("overlays");
 
     let said = repo.generate(&[]).expect(1).stderr;
@@ -881,36 +726,18 @@ fn a_machine_takes_a_host_with_the_cpus_that_it_requires() {
     let xeon = "        cpu:\n          model: Intel(R) Xeon(R) Gold 6252N CPU @ 2.30GHz\n          flags: [fpu, avx512f]\n";
     let epyc = "        cpu:\n          model: AMD EPYC 7313P\n          flags: [fpu, avx2]\n";
     for (host, cpus) in [("n2", epyc), ("n4", xeon), ("n6", epyc)] {
-        repo.replace_behind(
-            "hosts.yaml",
-            &format!("      name: {host}\n"),
-            "        cpu:\n",
-            cpus,
-        );
+        repo.replace_behind("hosts.yaml", &format!("      name: {host}\n"), "        cpu:\n", cpus);
     }
-    with_workers(
-        &repo,
-        "    - du-1: {cpu: 1, cpuModel: xeon*gold, cpuFlags: [avx512f]}\n",
-    );
+    with_workers(&repo, "    - du-1: {cpu: 1, cpuModel: xeon*gold, cpuFlags: [avx512f]}\n");
     repo.generate(&[]).expect(0);
-    assert!(
-        repo.hosts_of("lab", "vran")
-            .contains(&"Worker metal3/n4".to_owned())
-    );
+    assert!(repo.hosts_of("lab", "vran").contains(&"Worker metal3/n4".to_owned()));
 
     with_workers(
         &repo,
         "    - du-1: {cpu: 1, cpuFlags: [avx512f]}\n    - du-2: {cpu: 1, cpuFlags: [avx512f]}\n",
     );
     let said = repo.generate(&[]).expect(1).stderr;
-    assert_says(
-        &said,
-        &[
-            "error[SIP0501]",
-            "without avx512f",
-            "without known CPU features",
-        ],
-    );
+    assert_says(&said, &["error[SIP0501]", "without avx512f", "without known CPU features"]);
 
     with_workers(
         &repo,
@@ -929,9 +756,6 @@ fn a_machine_takes_a_host_with_the_cpus_that_it_requires() {
     let said = repo.generate(&[]).expect(1).stderr;
     assert_says(
         &said,
-        &[
-            "`du-1` requires a CPU feature that is not a single word",
-            "such as `avx512f`",
-        ],
+        &["`du-1` requires a CPU feature that is not a single word", "such as `avx512f`"],
     );
 }

@@ -21,15 +21,8 @@ fn site() -> Repo {
 fn a_machine_is_the_host_of_its_mac_address_or_the_smallest_that_suffices() {
     let repo = site();
 
-    assert_says(
-        &validate(&repo, &["--strict"]).expect(0).stderr,
-        &["no findings"],
-    );
-    let depot = [
-        "master-1 lab/depot-01",
-        "master-2 lab/depot-02",
-        "worker-1 lab/depot-03",
-    ];
+    assert_says(&validate(&repo, &["--strict"]).expect(0).stderr, &["no findings"]);
+    let depot = ["master-1 lab/depot-01", "master-2 lab/depot-02", "worker-1 lab/depot-03"];
     assert_eq!(machines(&repo, "lab/depot"), depot);
     // The 16 CPUs of depot-07 are enough for body-3, and those of depot-04 in rack a are more than head-1 needs.
     let press = [
@@ -48,26 +41,14 @@ fn streams_revisions_and_sources_say_the_same_as_the_files() {
     let expected = machines(&repo, "lab/press");
     let text = |file: &str| repo.read(file);
 
-    repo.write(
-        "rendered.txt",
-        &[text(DEPOT), text(PRESS), text(HOSTS)].join("\n---\n"),
-    );
-    assert_eq!(
-        machines_by(&repo, "lab/press", &["--input", "rendered.txt"]),
-        expected
-    );
+    repo.write("rendered.txt", &[text(DEPOT), text(PRESS), text(HOSTS)].join("\n---\n"));
+    assert_eq!(machines_by(&repo, "lab/press", &["--input", "rendered.txt"]), expected);
 
     repo.remove(PRESS);
-    assert_eq!(
-        machines_by(&repo, "lab/press", &["--rev", "HEAD"]),
-        expected
-    );
+    assert_eq!(machines_by(&repo, "lab/press", &["--rev", "HEAD"]), expected);
 
     repo.git(&["checkout", "--quiet", PRESS]);
-    repo.write(
-        "sipgen.yaml",
-        "sources:\n  - paths: [clusters/press.yaml, inventory/**]\n",
-    );
+    repo.write("sipgen.yaml", "sources:\n  - paths: [clusters/press.yaml, inventory/**]\n");
     assert_eq!(machines(&repo, "lab/press"), expected);
     assert!(!validate(&repo, &[]).expect(0).stdout.contains("depot"));
 }
@@ -104,10 +85,7 @@ fn a_label_that_a_kustomization_adds_counts() {
     );
     assert_eq!(machines(&repo, "lab/depot"), ["head lab/depot-01"]);
 
-    repo.write(
-        "sipgen.yaml",
-        "sources:\n  - kustomization: clusters\n  - paths: [inventory/**]\n",
-    );
+    repo.write("sipgen.yaml", "sources:\n  - kustomization: clusters\n  - paths: [inventory/**]\n");
     assert_eq!(machines(&repo, "lab/depot"), ["head lab/depot-01"]);
 }
 
@@ -121,10 +99,7 @@ fn a_request_that_is_left_out_of_the_input_is_not_gone() {
 
     assert_says(
         &run.stderr,
-        &[
-            "error[SIP0013]: lab/press is not in the input",
-            "clusters/press.yaml:5:9",
-        ],
+        &["error[SIP0013]: lab/press is not in the input", "clusters/press.yaml:5:9"],
     );
     // And one that is gone gives its hosts back.
     repo.remove(PRESS);
@@ -138,16 +113,9 @@ fn one_that_became_unreadable_keeps_its_hosts() {
     let repo = Repo::generated("provisioning");
 
     repo.replace(PRESS, "        cpu: 64\n", "        cpu: lots\n");
-    assert_says(
-        &repo.refused(),
-        &["error[SIP0120]: `cpu` must be a whole number, found a string"],
-    );
+    assert_says(&repo.refused(), &["error[SIP0120]: `cpu` must be a whole number, found a string"]);
 
-    repo.replace(
-        PRESS,
-        "        cpu: lots\n",
-        "        cpu: {{ .Values.cpu }}\n",
-    );
+    repo.replace(PRESS, "        cpu: lots\n", "        cpu: {{ .Values.cpu }}\n");
     let message = repo.refused();
     assert_says(
         &message,
@@ -158,19 +126,12 @@ fn one_that_became_unreadable_keeps_its_hosts() {
     repo.replace(PRESS, "{{ .Values.cpu }}", "64");
     assert_says(
         &repo.refused(),
-        &[
-            "error[SIP0114]",
-            "write `kind: Provisioning`",
-            "its cluster's hosts are released",
-        ],
+        &["error[SIP0114]", "write `kind: Provisioning`", "its cluster's hosts are released"],
     );
 
     repo.remove(PRESS);
     repo.remove(DEPOT);
-    assert_says(
-        &repo.refused(),
-        &["error[SIP0003]", "Provisioning (bpa.akraino.org/v1alpha1)"],
-    );
+    assert_says(&repo.refused(), &["error[SIP0003]", "Provisioning (bpa.akraino.org/v1alpha1)"]);
 }
 
 #[test]
@@ -186,11 +147,7 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
     ];
     assert_says(&validate(&repo, &[]).expect(1).stdout, &expected);
     // One with innocent braces, and the mistake elsewhere.
-    repo.replace(
-        DEPOT,
-        "    - {{ shell }}\n",
-        "    - curl # {{ x }}\n    - [\n",
-    );
+    repo.replace(DEPOT, "    - {{ shell }}\n", "    - curl # {{ x }}\n    - [\n");
     let said = validate(&repo, &[]).expect(1).stdout;
     assert_says(
         &said,
@@ -199,11 +156,7 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
             "clusters/depot.yaml:43:",
         ],
     );
-    repo.replace(
-        DEPOT,
-        "    - curl # {{ x }}\n    - [\n",
-        "    - {{ shell }}\n",
-    );
+    repo.replace(DEPOT, "    - curl # {{ x }}\n    - [\n", "    - {{ shell }}\n");
     // One that can be read as YAML, and in a flow.
     repo.write(PRESS, "");
     repo.replace(DEPOT, "    - {{ shell }}\n", "    - '{{ shell }}': [1]\n");
@@ -219,9 +172,8 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
 
     // Those of others: in a chart, or with an open name.
     let site = site();
-    let template = site
-        .read(PRESS)
-        .replace("        cpu: 64\n", "        cpu: {{ .Values.cpu }}\n");
+    let template =
+        site.read(PRESS).replace("        cpu: 64\n", "        cpu: {{ .Values.cpu }}\n");
     site.write(
         "charts/a/templates/p.yaml",
         &template.replace("cluster: press", "cluster: {{ .Values.name }}"),
@@ -231,10 +183,7 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
         "charts/b/templates/p.yaml",
         &template.replace("cluster: press", "cluster: harbour"),
     );
-    assert_says(
-        &validate(&site, &["--strict"]).expect(0).stderr,
-        &["no findings"],
-    );
+    assert_says(&validate(&site, &["--strict"]).expect(0).stderr, &["no findings"]);
 }
 
 #[test]
@@ -264,24 +213,11 @@ fn objects_that_are_nearly_ours_are_told_and_those_of_others_are_not() {
             "{}",
             "write `apiVersion: bpa.akraino.org/v1alpha1`",
         ),
-        (
-            "",
-            "Provisioning",
-            "{KUDPlugins: []}",
-            "write `apiVersion: bpa.akraino.org/v1alpha1`",
-        ),
-        (
-            "",
-            "software",
-            "{masterSoftware: []}",
-            "its cluster's machines lack its packages",
-        ),
+        ("", "Provisioning", "{KUDPlugins: []}", "write `apiVersion: bpa.akraino.org/v1alpha1`"),
+        ("", "software", "{masterSoftware: []}", "its cluster's machines lack its packages"),
     ] {
         repo.write("clusters/more.yaml", &object(api_version, kind, spec));
-        assert_says(
-            &validate(&repo, &[]).expect(1).stdout,
-            &["error[SIP0114]", help],
-        );
+        assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0114]", help]);
     }
     repo.write(
         "clusters/more.yaml",
@@ -387,21 +323,10 @@ fn what_is_wrong_with_hardware_is_told_once() {
     let text = "apiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {name: gone, namespace: lab}\nspec: {}\n";
     repo.write("inventory/gone.yaml", text);
     let said = validate(&repo, &[]).expect(0);
-    assert_eq!(
-        said.stdout.matches("warning[SIP0323]").count(),
-        1,
-        "{}",
-        said.stdout
-    );
+    assert_eq!(said.stdout.matches("warning[SIP0323]").count(), 1, "{}", said.stdout);
 
-    repo.write(
-        "sipgen.yaml",
-        "findings: {ignore: [{code: SIP0323, reason: later}]}\n",
-    );
-    assert_says(
-        &validate(&repo, &[]).expect(0).stderr,
-        &["(1 warning muted)"],
-    );
+    repo.write("sipgen.yaml", "findings: {ignore: [{code: SIP0323, reason: later}]}\n");
+    assert_says(&validate(&repo, &[]).expect(0).stderr, &["(1 warning muted)"]);
 }
 
 #[test]
@@ -420,14 +345,11 @@ fn names_and_numbers_of_other_types_are_told_in_their_own_words() {
 
 #[test]
 fn what_nobody_would_want_in_a_file_is_refused_unseen() {
-    for (text, code) in [
-        ("${IMAGE}", "SIP0111"),
-        ("a\\u202eb", "SIP0113"),
-        ("a\\u0007b", "SIP0113"),
-    ] {
-        let repo = with_spec(&format!(
-            "  masters: [{{head: {{cpu: 1}}}}]\n  KUDPlugins: [\"{text}\"]\n"
-        ));
+    for (text, code) in
+        [("${IMAGE}", "SIP0111"), ("a\\u202eb", "SIP0113"), ("a\\u0007b", "SIP0113")]
+    {
+        let repo =
+            with_spec(&format!("  masters: [{{head: {{cpu: 1}}}}]\n  KUDPlugins: [\"{text}\"]\n"));
         let said = validate(&repo, &[]).expect(1).stdout;
         assert_says(&said, &[code, "clusters/depot.yaml:6:16"]);
     }
@@ -497,11 +419,7 @@ fn a_mac_address_near_to_one_of_a_host_is_pointed_at() {
         ],
     );
 
-    repo.replace(
-        DEPOT,
-        "{cluster: depot}",
-        "{cluster: depot, cluster-type: virtlet-vm}",
-    );
+    repo.replace(DEPOT, "{cluster: depot}", "{cluster: depot, cluster-type: virtlet-vm}");
     assert_says(
         &validate(&repo, &[]).expect(1).stdout,
         &["The hosts of a `virtlet-vm` cluster were pods"],
@@ -515,20 +433,14 @@ fn a_mac_address_near_to_one_of_a_host_is_pointed_at() {
     );
 
     repo.remove(HOSTS);
-    assert_says(
-        &validate(&repo, &[]).expect(1).stdout,
-        &["the repo has no hosts"],
-    );
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["the repo has no hosts"]);
 }
 
 #[test]
 fn a_declared_host_without_status_has_the_addresses_of_its_network_data() {
     let repo = Repo::of_fixture("quickstart");
     repo.remove(crate::support::EDGE);
-    repo.write(
-        "sites/lab/clusters/kustomization.yaml",
-        "resources: [depot.yaml]\n",
-    );
+    repo.write("sites/lab/clusters/kustomization.yaml", "resources: [depot.yaml]\n");
     let depot = "sites/lab/clusters/depot.yaml";
     repo.write(
         depot,
@@ -540,11 +452,7 @@ fn a_declared_host_without_status_has_the_addresses_of_its_network_data() {
     assert_eq!(machines(&repo, "tenant-a/depot"), ["head tenant-a/lab-a1"]);
 
     // Without an address, nobody could install anything on it.
-    repo.replace(
-        "sites/lab/hosts/rack-a.yaml",
-        "        ip_address: 198.51.100.11\n",
-        "",
-    );
+    repo.replace("sites/lab/hosts/rack-a.yaml", "        ip_address: 198.51.100.11\n", "");
     assert_says(
         &validate(&repo, &[]).expect(1).stdout,
         &["error[SIP0803]: `head` would have no address"],
@@ -555,31 +463,14 @@ fn a_declared_host_without_status_has_the_addresses_of_its_network_data() {
 fn devices_are_known_by_the_settings_too_and_wrong_models_are_refused() {
     let asks = "  masters: [{head: {qat: true}}]\n";
     let repo = with_spec(asks);
-    repo.replace(
-        HOSTS,
-        "status:\n",
-        "status:\n  provisioning: {state: provisioned}\n",
-    );
-    repo.replace(
-        HOSTS,
-        "ip: 198.51.100.11",
-        "ip: 198.51.100.11, model: 0x19A2 0x0710",
-    );
-    assert_says(
-        &validate(&repo, &[]).expect(1).stdout,
-        &["without QuickAssist"],
-    );
+    repo.replace(HOSTS, "status:\n", "status:\n  provisioning: {state: provisioned}\n");
+    repo.replace(HOSTS, "ip: 198.51.100.11", "ip: 198.51.100.11, model: 0x19A2 0x0710");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["without QuickAssist"]);
 
-    repo.write(
-        "sipgen.yaml",
-        "provisioning: {devices: {qat: ['0x19a2 0x0710']}}\n",
-    );
+    repo.write("sipgen.yaml", "provisioning: {devices: {qat: ['0x19a2 0x0710']}}\n");
     validate(&repo, &["--strict"]).expect(0);
 
-    repo.write(
-        "sipgen.yaml",
-        "provisioning: {devices: {qat: [QuickAssist]}}\n",
-    );
+    repo.write("sipgen.yaml", "provisioning: {devices: {qat: [QuickAssist]}}\n");
     let said = validate(&repo, &[]).expect(1).stdout;
     assert_says(
         &said,
@@ -621,11 +512,7 @@ fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
        |       ^
       help: fix the value; the API server refuses it
     ");
-    repo.replace(
-        "clusters/b.yaml",
-        "    - [x]\n",
-        "    - git: {versoin: 1}\n",
-    );
+    repo.replace("clusters/b.yaml", "    - [x]\n", "    - git: {versoin: 1}\n");
     assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
     warning[SIP0103]: a Software has the unknown field `versoin`: it is ignored
       --> clusters/b.yaml:13:13
@@ -724,11 +611,7 @@ fn a_machine_with_both_roles_has_one_version_of_a_package() {
 #[test]
 fn a_label_that_excludes_every_host_is_pointed_at_and_what_was_meant_is_said() {
     let repo = site();
-    repo.replace(
-        PRESS,
-        "topology.example.com/rack: a",
-        "topology.example.com/rak: a",
-    );
+    repo.replace(PRESS, "topology.example.com/rack: a", "topology.example.com/rak: a");
 
     let said = repo.refused();
 
@@ -750,10 +633,7 @@ fn where_a_label_leaves_hosts_the_selector_is_not_blamed() {
 
     let said = repo.refused();
 
-    assert_says(
-        &said,
-        &["none meets the requirements", "with fewer than 800 CPUs"],
-    );
+    assert_says(&said, &["none meets the requirements", "with fewer than 800 CPUs"]);
     assert!(!said.contains("did you mean"), "{said}");
 }
 
@@ -783,11 +663,7 @@ fn names_without_quotes_that_others_read_otherwise_are_told() {
                 "warning[SIP0826]: the label `cluster: {label}` of the Provisioning has no quotes"
             )],
         );
-        repo.replace(
-            DEPOT,
-            &format!("cluster: {label}"),
-            &format!("cluster: '{label}'"),
-        );
+        repo.replace(DEPOT, &format!("cluster: {label}"), &format!("cluster: '{label}'"));
         validate(&repo, &["--strict"]).expect(0);
     }
     for null in ["null", "~"] {
@@ -809,24 +685,15 @@ fn a_label_for_a_device_that_says_neither_yes_nor_no_is_told() {
             &format!("  labels: {{bpa.akraino.org/qat: {value}}}\n"),
         );
         let status = "status: {provisioning: {state: provisioned}, hardware: {nics: [{mac: '00:00:5e:00:53:01', ip: 198.51.100.11}]}}\n";
-        repo.write(
-            HOSTS,
-            &(host.replace("namespace: metal", "namespace: lab") + status),
-        );
+        repo.write(HOSTS, &(host.replace("namespace: metal", "namespace: lab") + status));
         validate(&repo, &[]).stdout
     };
     assert_says(
         &label("'on'"),
-        &[
-            "warning[SIP0827]: the label bpa.akraino.org/qat of host lab/depot-01",
-            "qat: \"true\"",
-        ],
+        &["warning[SIP0827]: the label bpa.akraino.org/qat of host lab/depot-01", "qat: \"true\""],
     );
     assert_says(&label("'False'"), &["warning[SIP0827]", "qat: \"false\""]);
-    assert_says(
-        &label("yes"),
-        &["warning[SIP0320]", "write bpa.akraino.org/qat: \"true\"\n"],
-    );
+    assert_says(&label("yes"), &["warning[SIP0320]", "write bpa.akraino.org/qat: \"true\"\n"]);
     assert!(!label("'true'").contains("SIP0827"));
 }
 
@@ -839,10 +706,7 @@ fn numbers_that_are_too_large_are_told_at_their_fields() {
     ] {
         let repo = with_spec(&format!("  masters:\n    - head:\n        {field}\n"));
         let said = validate(&repo, &[]).expect(1).stdout;
-        assert_says(
-            &said,
-            &[&format!("error[{code}]: `{}", &field[..3]), "depot.yaml:7:"],
-        );
+        assert_says(&said, &[&format!("error[{code}]: `{}", &field[..3]), "depot.yaml:7:"]);
         assert!(!said.contains("expected"), "{said}");
     }
     let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
@@ -852,13 +716,7 @@ fn numbers_that_are_too_large_are_told_at_their_fields() {
          depot}}\nspec:\n  workerSoftware:\n    - jq: {version: 20240101123456789012345}\n",
     );
     let said = validate(&repo, &[]).expect(1).stdout;
-    assert_says(
-        &said,
-        &[
-            "error[SIP0821]: `version` is too large for a number",
-            "tools.yaml:6:21",
-        ],
-    );
+    assert_says(&said, &["error[SIP0821]: `version` is too large for a number", "tools.yaml:6:21"]);
 }
 
 #[test]
@@ -888,23 +746,16 @@ fn what_to_do_is_said_in_the_words_of_provisionings() {
     let said = validate(&repo, &[]).expect(1).stdout;
     assert_says(
         &said,
-        &[
-            "`git` must be a mapping",
-            "for any version, write only its name, without a colon",
-        ],
+        &["`git` must be a mapping", "for any version, write only its name, without a colon"],
     );
 }
 
 #[test]
 fn a_network_of_pods_goes_together_with_the_machines() {
     let with_network = |network: &str, machine: &str| {
-        let repo = with_spec(&format!(
-            "  masters: [{{head: {{{machine}}}}}]\n  PodSubnet: {network}\n"
-        ));
-        repo.write(
-            "sipgen.yaml",
-            "provisioning: {image: registry.example.com/installer:1}\n",
-        );
+        let repo =
+            with_spec(&format!("  masters: [{{head: {{{machine}}}}}]\n  PodSubnet: {network}\n"));
+        repo.write("sipgen.yaml", "provisioning: {image: registry.example.com/installer:1}\n");
         validate(&repo, &[]).expect(0).stdout
     };
     let named = "mac-address: '00:00:5e:00:53:01'";
@@ -919,10 +770,7 @@ fn a_network_of_pods_goes_together_with_the_machines() {
     assert_says(&with_network("0.0.0.0/0", named), &["warning[SIP0828]"]);
     assert_says(
         &with_network("fd00::/56", named),
-        &[
-            "warning[SIP0828]",
-            "is IPv6, but all machines have IPv4 addresses",
-        ],
+        &["warning[SIP0828]", "is IPv6, but all machines have IPv4 addresses"],
     );
     for harmless in ["198.51.100.16/28", "10.244.0.0/16"] {
         assert_eq!(with_network(harmless, named), "");
@@ -931,17 +779,11 @@ fn a_network_of_pods_goes_together_with_the_machines() {
 
 #[test]
 fn a_machine_under_both_roles_may_have_its_body_in_one_of_the_lists() {
-    for second in [
-        "",
-        " {}",
-        " {mac-address: ''}",
-        " {mac-address: '00:00:5e:00:53:01'}",
-    ] {
+    for second in ["", " {}", " {mac-address: ''}", " {mac-address: '00:00:5e:00:53:01'}"] {
         let body = "{mac-address: '00:00:5e:00:53:01'}";
-        for (masters, workers) in [
-            (format!(" {body}"), second.to_owned()),
-            (second.to_owned(), format!(" {body}")),
-        ] {
+        for (masters, workers) in
+            [(format!(" {body}"), second.to_owned()), (second.to_owned(), format!(" {body}"))]
+        {
             let repo = with_spec(&format!(
                 "  masters:\n    - head:{masters}\n  workers:\n    - head:{workers}\n"
             ));
@@ -959,11 +801,7 @@ fn a_machine_under_both_roles_may_have_its_body_in_one_of_the_lists() {
                 (section("kube-master"), section("kube-node")),
                 ("head".to_owned(), "head".to_owned())
             );
-            assert_eq!(
-                inventory.matches("ansible_ssh_host").count(),
-                1,
-                "{inventory}"
-            );
+            assert_eq!(inventory.matches("ansible_ssh_host").count(), 1, "{inventory}");
         }
     }
 }
@@ -974,23 +812,10 @@ fn press_job(repo: &Repo) -> (String, String, bool) {
     let job = repo.read("overlays/clusters/lab/press/installer/job.yaml");
     let after = |key: &str| {
         let line = job.lines().find(|line| line.trim().starts_with(key));
-        line.unwrap_or_default()
-            .trim()
-            .trim_start_matches(key)
-            .trim()
-            .trim_matches('"')
-            .to_owned()
+        line.unwrap_or_default().trim().trim_start_matches(key).trim().trim_matches('"').to_owned()
     };
-    let mode = after("bpa.akraino.org/installed:")
-        .split(' ')
-        .next()
-        .unwrap()
-        .to_owned();
-    (
-        after("name: \"kud-press"),
-        mode,
-        job.contains("- \"--scale\""),
-    )
+    let mode = after("bpa.akraino.org/installed:").split(' ').next().unwrap().to_owned();
+    (after("name: \"kud-press"), mode, job.contains("- \"--scale\""))
 }
 
 #[test]
@@ -1012,19 +837,9 @@ fn a_job_that_only_adds_workers_scales_and_a_repeated_run_keeps_it() {
         "state: available",
         "state: provisioned",
     );
-    repo.replace(
-        PRESS,
-        "    - body-3:\n",
-        "    - body-4: {cpu: 8}\n    - body-3:\n",
-    );
+    repo.replace(PRESS, "    - body-3:\n", "    - body-4: {cpu: 8}\n    - body-3:\n");
     let said = run(&mut repo.sipgen(&["diff"])).stdout;
-    assert_says(
-        &said,
-        &[
-            "which adds workers",
-            "the installer adds workers to lab/press",
-        ],
-    );
+    assert_says(&said, &["which adds workers", "the installer adds workers to lab/press"]);
     let scaled = press_job(&repo);
     assert_ne!(scaled.0, first.0);
     assert_eq!((scaled.1.as_str(), scaled.2), ("scale", true));
@@ -1036,15 +851,7 @@ fn a_job_that_only_adds_workers_scales_and_a_repeated_run_keeps_it() {
     let removed = press_job(&repo);
     assert_eq!((removed.1.as_str(), removed.2), ("full", false));
     assert_eq!(removed.0, first.0, "the first Job is back");
-    repo.replace(
-        PRESS,
-        "    - body-3:\n",
-        "    - body-4: {cpu: 8}\n    - body-3:\n",
-    );
+    repo.replace(PRESS, "    - body-3:\n", "    - body-4: {cpu: 8}\n    - body-3:\n");
     repo.replace(PRESS, "    - qat\n", "    - qat\n    - cmk\n");
-    assert_eq!(
-        press_job(&repo).1,
-        "full",
-        "another plugin needs more than `scale.yml`"
-    );
+    assert_eq!(press_job(&repo).1, "full", "another plugin needs more than `scale.yml`");
 }

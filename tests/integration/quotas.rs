@@ -89,10 +89,7 @@ fn assigned_hosts_stay_beyond_a_quota_and_a_failed_one_is_replaced_within() {
     let before = repo.hosts_of("tenant-a", "edge");
     assert_eq!(before, ["Worker metal/h1", "Worker metal/h2"]);
 
-    repo.write(
-        "sipgen.yaml",
-        "quotas:\n- {namespace: tenant-a, hosts: 1}\n",
-    );
+    repo.write("sipgen.yaml", "quotas:\n- {namespace: tenant-a, hosts: 1}\n");
     let run = repo.generate(&[]).expect(0);
     assert_says(
         &run.stderr,
@@ -104,12 +101,7 @@ fn assigned_hosts_stay_beyond_a_quota_and_a_failed_one_is_replaced_within() {
     assert_eq!(repo.hosts_of("tenant-a", "edge"), before);
 
     let hosts = repo.read("inventory/hosts.yaml");
-    let failed = host(
-        2,
-        "big",
-        "available",
-        ", errorType: registration error, errorMessage: x",
-    );
+    let failed = host(2, "big", "available", ", errorType: registration error, errorMessage: x");
     let hosts = hosts.replace(&host(2, "big", "available", ""), &failed);
     assert!(hosts.contains("errorType"));
     repo.write("inventory/hosts.yaml", &hosts);
@@ -126,8 +118,5 @@ fn a_quota_with_a_label_that_no_host_can_have_is_refused() {
     let repo = repo("- {namespace: tenant-a, labels: {\"si ze\": big}, hosts: 3}\n");
     want(&repo, "tenant-a/edge", BIG, 1);
     let run = repo.generate(&[]).expect(1);
-    assert_says(
-        &run.stderr,
-        &["SIP0002", "sipgen.yaml:2", "`si ze: big` of quota 1"],
-    );
+    assert_says(&run.stderr, &["SIP0002", "sipgen.yaml:2", "`si ze: big` of quota 1"]);
 }

@@ -36,14 +36,9 @@ fn a_build_that_fails_or_differs_is_an_error() {
             "echo \"Error: no matches for Id in $2/x.yaml\" >&2; exit 1".to_owned(),
             ["error[SIP0117]", "fails", "no matches for Id"],
         ),
+        ("exit 0".to_owned(), ["error[SIP0714]", "differs from the plan", "0 times"]),
         (
-            "exit 0".to_owned(),
-            ["error[SIP0714]", "differs from the plan", "0 times"],
-        ),
-        (
-            building(&format!(
-                "sed 's/node-type: .*/node-type: Other/' {PATCHES}"
-            )),
+            building(&format!("sed 's/node-type: .*/node-type: Other/' {PATCHES}")),
             [
                 "error[SIP0714]",
                 "--> overlays/hosts/declared/sites/lab/kustomization.yaml",
@@ -59,24 +54,14 @@ fn a_build_that_fails_or_differs_is_an_error() {
             ],
         ),
         (
-            building(&format!(
-                "sed 's/^metadata:/spec: {{online: false}}\\nmetadata:/' {PATCHES}"
-            )),
-            [
-                "error[SIP0714]",
-                "the host `tenant-a/",
-                "another value of `spec`",
-            ],
+            building(&format!("sed 's/^metadata:/spec: {{online: false}}\\nmetadata:/' {PATCHES}")),
+            ["error[SIP0714]", "the host `tenant-a/", "another value of `spec`"],
         ),
         (
             building(&format!(
                 "cat {PATCHES}; printf -- '---\\nkind: Secret\\nmetadata: {{name: x}}\\n'"
             )),
-            [
-                "error[SIP0714]",
-                "the Secret `x` 1 times",
-                "differs from the plan",
-            ],
+            ["error[SIP0714]", "the Secret `x` 1 times", "differs from the plan"],
         ),
     ] {
         let run = check(&repo, &script, &[]).expect(1);
@@ -92,18 +77,12 @@ fn a_build_that_fails_or_differs_is_an_error() {
 fn without_kustomize_no_build_is_said_to_be_right() {
     let repo = Repo::generated("quickstart");
     let mut command = repo.sipgen(&["generate", "--check", "--build"]);
-    let git = Command::new("sh")
-        .args(["-c", "command -v git"])
-        .output()
-        .unwrap();
+    let git = Command::new("sh").args(["-c", "command -v git"]).output().unwrap();
     let git = String::from_utf8(git.stdout).unwrap();
     let path = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(git.trim(), path.path().join("git")).unwrap();
 
-    let run = run(command
-        .env("PATH", path.path())
-        .env_remove("SIPGEN_KUSTOMIZE"))
-    .expect(2);
+    let run = run(command.env("PATH", path.path()).env_remove("SIPGEN_KUSTOMIZE")).expect(2);
 
     assert_says(&run.stderr, &["neither `kustomize` nor `kubectl`"]);
 }
@@ -141,14 +120,8 @@ fn built_since(repo: &Repo, base: &str) -> (Vec<String>, String) {
 fn only_builds_that_a_change_affects_are_made() {
     const OVERLAY: &str = "overlays/hosts/declared/sites/lab";
     let repo = Repo::generated("quickstart");
-    repo.write(
-        "apps/kustomization.yaml",
-        "resources: [a.yaml, ../overlays/crds/dex]\n",
-    );
-    repo.write(
-        "apps/a.yaml",
-        "kind: ConfigMap\nmetadata: {name: a}\napiVersion: v1\n",
-    );
+    repo.write("apps/kustomization.yaml", "resources: [a.yaml, ../overlays/crds/dex]\n");
+    repo.write("apps/a.yaml", "kind: ConfigMap\nmetadata: {name: a}\napiVersion: v1\n");
     repo.write("overlays/crds/dex/x", "");
     repo.commit();
     let all = built_since(&repo, "").0;
@@ -161,20 +134,13 @@ fn only_builds_that_a_change_affects_are_made() {
     assert_eq!(built_since(&repo, "HEAD").0, [""; 0]);
 
     // A kustomization of the user's own that lists the output.
-    repo.write(
-        "apps/a.yaml",
-        "kind: ConfigMap\nmetadata: {name: b}\napiVersion: v1\n",
-    );
+    repo.write("apps/a.yaml", "kind: ConfigMap\nmetadata: {name: b}\napiVersion: v1\n");
     let (built, said) = built_since(&repo, "HEAD");
     assert_eq!(built, ["apps"]);
     assert_says(&said, &["kustomize has made 1 build; no change affects"]);
 
     // What the overlay is made of, in a commit.
-    repo.replace(
-        "sites/lab/hosts/kustomization.yaml",
-        "resources:",
-        "# why\nresources:",
-    );
+    repo.replace("sites/lab/hosts/kustomization.yaml", "resources:", "# why\nresources:");
     repo.commit();
     let (built, _) = built_since(&repo, "HEAD^");
     assert_eq!(built, ["apps", OVERLAY, "sites/lab"]);

@@ -81,33 +81,22 @@ fn a_malformed_selector() {
         ),
         (
             "matchLabels: {a b: c}",
-            [
-                "`a b: c` is not a label that a host can have",
-                "keys are `prefix/name`",
-            ],
+            ["`a b: c` is not a label that a host can have", "keys are `prefix/name`"],
         ),
         (
             "matchLabels: {a: b c}",
-            [
-                "`a: b c` is not a label that a host can have",
-                "values have at most 63",
-            ],
+            ["`a: b c` is not a label that a host can have", "values have at most 63"],
         ),
     ] {
-        let repo = edge_with(
-            "matchLabels:\n          hardware.example.com/flavor: worker",
-            selector,
-        );
+        let repo =
+            edge_with("matchLabels:\n          hardware.example.com/flavor: worker", selector);
 
         let message = repo.refused();
 
         assert_says(&message, &parts);
         assert_says(
             &message,
-            &[
-                "--> sites/lab/clusters/edge.yaml:21:",
-                "1 error in tenant-a/edge: no files written",
-            ],
+            &["--> sites/lab/clusters/edge.yaml:21:", "1 error in tenant-a/edge: no files written"],
         );
     }
 }
@@ -133,19 +122,13 @@ fn a_flat_selector() {
 
 #[test]
 fn a_topology_key_that_no_label_can_have() {
-    let repo = edge_with(
-        "topologyKey: topology.example.com/rack",
-        "topologyKey: per rack",
-    );
+    let repo = edge_with("topologyKey: topology.example.com/rack", "topologyKey: per rack");
 
     let message = repo.refused();
 
     assert_says(
         &message,
-        &[
-            "`per rack` is not a valid label key",
-            "--> sites/lab/clusters/edge.yaml:15:",
-        ],
+        &["`per rack` is not a valid label key", "--> sites/lab/clusters/edge.yaml:15:"],
     );
 }
 
@@ -209,17 +192,11 @@ fn a_negative_count() {
 #[test]
 fn a_missing_count() {
     for count in ["", "      count: {}\n", "      count:\n"] {
-        let repo = edge_with(
-            "      count:\n        active: 1\n        standby: 1\n",
-            count,
-        );
+        let repo = edge_with("      count:\n        active: 1\n        standby: 1\n", count);
 
         assert_says(
             &repo.refused(),
-            &[
-                "the Worker node set has no count",
-                "write `count: {active: N, standby: N}`",
-            ],
+            &["the Worker node set has no count", "write `count: {active: N, standby: N}`"],
         );
     }
 }
@@ -231,10 +208,8 @@ fn a_count_of_standby_alone_is_valid_as_in_the_published_definition() {
         "      count:\n        standby: 1\n",
     );
     repo.generate(&[]).expect(0);
-    let workers = repo
-        .hosts_of("tenant-a", "edge")
-        .into_iter()
-        .filter(|host| host.starts_with("Worker"));
+    let workers =
+        repo.hosts_of("tenant-a", "edge").into_iter().filter(|host| host.starts_with("Worker"));
     assert_eq!(workers.count(), 1);
 
     // With a slip in the other count, it would give hosts back.
@@ -278,11 +253,8 @@ fn a_field_in_the_wrong_case_is_refused_and_removes_nothing() {
 fn a_count_that_is_no_number() {
     for count in ["99999999999999999999", "-99999999999999999999"] {
         let beyond = edge_with("active: 2", &format!("active: {count}"));
-        let expected = [
-            "error[SIP0209]",
-            "--> sites/lab/clusters/edge.yaml:17:17",
-            "write 0 to 1000000",
-        ];
+        let expected =
+            ["error[SIP0209]", "--> sites/lab/clusters/edge.yaml:17:17", "write 0 to 1000000"];
         assert_says(&beyond.refused(), &expected);
     }
 
@@ -292,11 +264,7 @@ fn a_count_that_is_no_number() {
         let expected = "`active` must be a whole number, found a ";
         assert_says(
             &repo.refused(),
-            &[
-                "SIP0120",
-                expected,
-                "--> sites/lab/clusters/edge.yaml:17:17",
-            ],
+            &["SIP0120", expected, "--> sites/lab/clusters/edge.yaml:17:17"],
         );
     }
 }
@@ -304,10 +272,7 @@ fn a_count_that_is_no_number() {
 #[test]
 fn a_count_beyond_all_hosts() {
     let repo = edge_with("active: 2", "active: 9223372036854775807");
-    assert_says(
-        &repo.refused(),
-        &["`active: 9223372036854775807` is not a valid number of hosts"],
-    );
+    assert_says(&repo.refused(), &["`active: 9223372036854775807` is not a valid number of hosts"]);
 
     let repo = edge_with("active: 2", "active: 999999");
     assert_says(
@@ -330,10 +295,7 @@ fn a_name_that_leads_out_of_the_output_directory() {
 
         let message = repo.refused();
 
-        assert_says(
-            &message,
-            &["--> sites/lab/clusters/more.yaml:", "Kubernetes refuses it"],
-        );
+        assert_says(&message, &["--> sites/lab/clusters/more.yaml:", "Kubernetes refuses it"]);
     }
 }
 
@@ -350,10 +312,7 @@ fn a_namespace_that_leads_out_and_that_a_kustomization_gives() {
 
     assert_says(
         &message,
-        &[
-            "the namespace `../../x` has a dot",
-            "--> sites/lab/clusters/kustomization.yaml",
-        ],
+        &["the namespace `../../x` has a dot", "--> sites/lab/clusters/kustomization.yaml"],
     );
 }
 
@@ -381,10 +340,7 @@ fn a_name_too_long_for_a_label() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "has more than 63 characters, the limit of label values",
-            "choose a shorter name",
-        ],
+        &["has more than 63 characters, the limit of label values", "choose a shorter name"],
     );
 }
 
@@ -411,10 +367,7 @@ fn a_cluster_of_january_2021() {
          spreadTopology: per-rack\n      count: {active: 1, standby: 0}\n",
     );
 
-    assert_says(
-        &repo.refused(),
-        &["generation", "--> sites/lab/clusters/more.yaml:"],
-    );
+    assert_says(&repo.refused(), &["generation", "--> sites/lab/clusters/more.yaml:"]);
 }
 
 #[test]
@@ -428,10 +381,7 @@ fn a_cluster_of_november_2020() {
          loadbalancer: {optional: {clusterIp: 1.2.3.4}, image: haproxy, nodeLabels: [a], nodePort: 30000}\n",
     );
 
-    assert_says(
-        &repo.refused(),
-        &["generation", "--> sites/lab/clusters/more.yaml:"],
-    );
+    assert_says(&repo.refused(), &["generation", "--> sites/lab/clusters/more.yaml:"]);
 }
 
 #[test]
@@ -497,34 +447,18 @@ fn broken_yaml_in_a_later_document_of_a_file() {
 
     assert_says(
         &message,
-        &[
-            "the SIPCluster cannot be read: ",
-            "--> sites/lab/clusters/more.yaml:11:",
-        ],
+        &["the SIPCluster cannot be read: ", "--> sites/lab/clusters/more.yaml:11:"],
     );
-    assert!(
-        !message.contains(" at line "),
-        "a line of the document, not of the file:\n{message}"
-    );
+    assert!(!message.contains(" at line "), "a line of the document, not of the file:\n{message}");
 }
 
 #[test]
 fn broken_yaml_whose_kind_is_written_in_another_way() {
-    for kind in [
-        "kind: \"SIPCluster\"",
-        "kind: SIPCluster # one",
-        "\"kind\": \"SIPCluster\"",
-    ] {
+    for kind in ["kind: \"SIPCluster\"", "kind: SIPCluster # one", "\"kind\": \"SIPCluster\""] {
         let repo = with_a_second_cluster("tenant-a", "more");
-        repo.write(
-            MORE,
-            &format!("apiVersion: airship.airshipit.org/v1\n{kind}\n\tspec: [\n"),
-        );
+        repo.write(MORE, &format!("apiVersion: airship.airshipit.org/v1\n{kind}\n\tspec: [\n"));
 
-        assert_says(
-            &repo.refused(),
-            &["cannot be read: ", "--> sites/lab/clusters/more.yaml:"],
-        );
+        assert_says(&repo.refused(), &["cannot be read: ", "--> sites/lab/clusters/more.yaml:"]);
     }
 }
 
@@ -577,50 +511,23 @@ fn a_cluster_whose_kind_or_group_is_misspelt() {
     let right = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\n";
     let json = "{\"apiVersion\": \"airship.airshipit.org/v1\", \"kind\": \"SIPClusters\", \"metadata\": {\"name\": \"x\"}}";
     for (wrong, place) in [
-        (
-            "apiVersion: airship.airshipit.org/v1\nkind: SIPcluster\n",
-            "edge.yaml:2:7\n",
-        ),
-        (
-            "apiVersion: airship.airshipit.org/v1\nkind: SipCluster\n",
-            "edge.yaml:2:7\n",
-        ),
-        (
-            "apiVersion: airship.airshipit.org/v1\nkind: 'SIPClusters'\n",
-            "edge.yaml:2:7\n",
-        ),
-        (
-            "apiVersion: airship.airship.org/v1\nkind: SIPCluster\n",
-            "edge.yaml:1:13\n",
-        ),
-        (
-            "apiVersion: airshipit.org/v1\nkind: SIPCluster\n",
-            "edge.yaml:1:13\n",
-        ),
-        (
-            "apiVersion: airship.airship.org/v1\nkind: SIPcluster\n",
-            "edge.yaml:2:7\n",
-        ),
+        ("apiVersion: airship.airshipit.org/v1\nkind: SIPcluster\n", "edge.yaml:2:7\n"),
+        ("apiVersion: airship.airshipit.org/v1\nkind: SipCluster\n", "edge.yaml:2:7\n"),
+        ("apiVersion: airship.airshipit.org/v1\nkind: 'SIPClusters'\n", "edge.yaml:2:7\n"),
+        ("apiVersion: airship.airship.org/v1\nkind: SIPCluster\n", "edge.yaml:1:13\n"),
+        ("apiVersion: airshipit.org/v1\nkind: SIPCluster\n", "edge.yaml:1:13\n"),
+        ("apiVersion: airship.airship.org/v1\nkind: SIPcluster\n", "edge.yaml:2:7\n"),
         ("kind: SIPCluster\n", "edge.yaml:"),
     ] {
         let repo = Repo::generated("quickstart");
         let text = repo.read("sites/lab/clusters/edge.yaml");
         let start = text.find(right).unwrap();
-        repo.write(
-            "sites/lab/clusters/edge.yaml",
-            &text[start..].replace(right, wrong),
-        );
+        repo.write("sites/lab/clusters/edge.yaml", &text[start..].replace(right, wrong));
 
-        assert_says(
-            &repo.refused(),
-            &["error[SIP0114]: ", place, "kind", "released"],
-        );
+        assert_says(&repo.refused(), &["error[SIP0114]: ", place, "kind", "released"]);
     }
     let repo = Repo::generated("quickstart");
-    repo.write(
-        "clusters/list.json",
-        &format!("{{\"kind\": \"List\", \"items\": [{json}]}}"),
-    );
+    repo.write("clusters/list.json", &format!("{{\"kind\": \"List\", \"items\": [{json}]}}"));
     repo.write(
         "hosts/rack.yaml",
         "apiVersion: metal3.io/v1alpha1\nkind: BaremetalHost\nmetadata: {name: x}\n",
@@ -632,11 +539,6 @@ fn a_cluster_whose_kind_or_group_is_misspelt() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "list.json:1:",
-            "unknown kind `SIPClusters`",
-            "rack.yaml:2:7\n",
-            "other.yaml:1:13\n",
-        ],
+        &["list.json:1:", "unknown kind `SIPClusters`", "rack.yaml:2:7\n", "other.yaml:1:13\n"],
     );
 }

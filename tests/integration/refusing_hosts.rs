@@ -53,10 +53,7 @@ fn a_host_declared_twice() {
 #[test]
 fn a_host_twice_in_the_snapshot() {
     let repo = quickstart();
-    repo.write(
-        SNAPSHOT,
-        &format!("{}---\n{}", observed("vm-1"), observed("vm-1")),
-    );
+    repo.write(SNAPSHOT, &format!("{}---\n{}", observed("vm-1"), observed("vm-1")));
 
     let message = repo.refused();
 
@@ -82,10 +79,7 @@ fn network_data_that_cannot_be_read() {
             "stringData:\n  networkData: |\n    networks: [Hunter2\n",
             "is not network data in JSON or YAML",
         ),
-        (
-            "data:\n  networkData: Hunter2!!\n",
-            "is not base64 of a text",
-        ),
+        ("data:\n  networkData: Hunter2!!\n", "is not base64 of a text"),
     ] {
         let repo = quickstart();
         let text = repo.read(RACK_A);
@@ -98,10 +92,7 @@ fn network_data_that_cannot_be_read() {
         let holder = "host tenant-a/lab-a1 has network data in the Secret tenant-a/lab-a1-network-data, which";
         assert_says(
             &message,
-            &[
-                &format!("error[SIP0334]: {holder} {reason}\n"),
-                "networkData: …\n",
-            ],
+            &[&format!("error[SIP0334]: {holder} {reason}\n"), "networkData: …\n"],
         );
         assert!(!message.contains("Hunter2"), "{message}");
     }
@@ -135,26 +126,15 @@ fn a_file_of_a_generator_that_is_not_there() {
 fn values_of_other_secrets_are_not_judged() {
     let repo = quickstart();
     let other = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: tenant-a}\ndata: {value: Hunter2!!}\n";
-    repo.write(
-        RACK_A,
-        &(repo.read(RACK_A).trim_end().to_owned() + "\n" + other),
-    );
+    repo.write(RACK_A, &(repo.read(RACK_A).trim_end().to_owned() + "\n" + other));
 
-    assert!(
-        !crate::support::run(&mut repo.sipgen(&["validate"]))
-            .stdout
-            .contains("SIP0334")
-    );
+    assert!(!crate::support::run(&mut repo.sipgen(&["validate"])).stdout.contains("SIP0334"));
 }
 
 #[test]
 fn a_malformed_address_in_network_data() {
     let repo = quickstart();
-    repo.replace(
-        RACK_A,
-        "ip_address: 198.51.100.11\n",
-        "ip_address: 198.51.100.300\n",
-    );
+    repo.replace(RACK_A, "ip_address: 198.51.100.11\n", "ip_address: 198.51.100.300\n");
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0334]: the network data of host tenant-a/lab-a1 has the ip_address `198.51.100.300` in network `oam-ipv4`, which is not an IP address
@@ -192,19 +172,9 @@ fn a_malformed_address_in_network_data() {
 
 #[test]
 fn an_address_in_network_data_that_no_other_machine_reaches() {
-    for address in [
-        "0.0.0.0/24",
-        "127.0.0.1",
-        "224.0.0.1",
-        "255.255.255.255",
-        "'::1'",
-    ] {
+    for address in ["0.0.0.0/24", "127.0.0.1", "224.0.0.1", "255.255.255.255", "'::1'"] {
         let repo = quickstart();
-        repo.replace(
-            RACK_A,
-            "ip_address: 198.51.100.11\n",
-            &format!("ip_address: {address}\n"),
-        );
+        repo.replace(RACK_A, "ip_address: 198.51.100.11\n", &format!("ip_address: {address}\n"));
 
         let said = repo.refused();
 
@@ -230,11 +200,7 @@ fn network_data_of_another_shape() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "host tenant-a/lab-a1",
-            "tenant-a/lab-a1-network-data",
-            "is not network data",
-        ],
+        &["host tenant-a/lab-a1", "tenant-a/lab-a1-network-data", "is not network data"],
     );
 }
 
@@ -291,11 +257,9 @@ fn an_output_directory_inside_the_inventory() {
 
 #[test]
 fn a_live_copy_that_a_kustomization_renders() {
-    for (field, value) in [
-        ("uid", "8cc96106"),
-        ("resourceVersion", "\"53444\""),
-        ("managedFields", "[]"),
-    ] {
+    for (field, value) in
+        [("uid", "8cc96106"), ("resourceVersion", "\"53444\""), ("managedFields", "[]")]
+    {
         let repo = quickstart();
         repo.replace(RACK_C, C1, &format!("{C1}  {field}: {value}\n"));
 
@@ -316,10 +280,7 @@ fn a_live_copy_that_a_kustomization_renders() {
 #[test]
 fn a_host_that_two_builds_render() {
     let repo = quickstart();
-    repo.write(
-        "other/kustomization.yaml",
-        "resources:\n  - ../sites/lab/hosts\n",
-    );
+    repo.write("other/kustomization.yaml", "resources:\n  - ../sites/lab/hosts\n");
 
     let message = repo.refused();
 
@@ -389,10 +350,7 @@ fn a_cluster_that_two_builds_give_different_namespaces_is_two_clusters() {
 #[test]
 fn a_cycle_of_kustomizations() {
     let repo = quickstart();
-    repo.write(
-        "ring/a/kustomization.yaml",
-        "resources:\n  - ../b\n  - hosts.yaml\n",
-    );
+    repo.write("ring/a/kustomization.yaml", "resources:\n  - ../b\n  - hosts.yaml\n");
     repo.write("ring/a/hosts.yaml", &crate::support::host("vm-1", ""));
     repo.write("ring/b/kustomization.yaml", "resources:\n  - ../a\n");
 
@@ -410,17 +368,11 @@ fn a_cycle_of_kustomizations() {
 fn a_cycle_below_an_outermost_kustomization() {
     let repo = quickstart();
     repo.write("ring/kustomization.yaml", "resources:\n  - a\n");
-    repo.write(
-        "ring/a/kustomization.yaml",
-        "resources:\n  - ../b\n  - hosts.yaml\n",
-    );
+    repo.write("ring/a/kustomization.yaml", "resources:\n  - ../b\n  - hosts.yaml\n");
     repo.write("ring/a/hosts.yaml", &crate::support::host("vm-1", ""));
     repo.write("ring/b/kustomization.yaml", "resources:\n  - ../a\n");
 
-    assert_says(
-        &repo.refused(),
-        &["lists itself", "kustomize cannot build a cycle"],
-    );
+    assert_says(&repo.refused(), &["lists itself", "kustomize cannot build a cycle"]);
 }
 
 #[test]
@@ -444,10 +396,7 @@ fn a_prefix_over_the_names_of_hosts() {
 #[test]
 fn labels_that_say_another_cluster_than_the_output() {
     let repo = quickstart();
-    repo.write(
-        SNAPSHOT,
-        &format!("{}{}", observed("lab-a2"), labels_of("other")),
-    );
+    repo.write(SNAPSHOT, &format!("{}{}", observed("lab-a2"), labels_of("other")));
 
     assert_snapshot!(repo.refused(), @r#"
     error[SIP0508]: host tenant-a/lab-a2 is assigned to tenant-a/edge, but has the labels of tenant-a/other
@@ -471,15 +420,9 @@ fn labels_of_two_clusters_on_one_host() {
     repo.replace(
         RACK_C,
         "  name: lab-c2\n  namespace: tenant-a\n  labels:\n",
-        &format!(
-            "  name: lab-c2\n  namespace: tenant-a\n{}",
-            labels_of("edge")
-        ),
+        &format!("  name: lab-c2\n  namespace: tenant-a\n{}", labels_of("edge")),
     );
-    repo.write(
-        SNAPSHOT,
-        &format!("{}{}", observed("lab-c2"), labels_of("other")),
-    );
+    repo.write(SNAPSHOT, &format!("{}{}", observed("lab-c2"), labels_of("other")));
 
     assert_says(
         &repo.refused(),
@@ -499,10 +442,7 @@ fn broken_yaml_in_a_file_with_hosts() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "the BareMetalHost cannot be read: ",
-            "--> sites/lab/hosts/rack-c.yaml:",
-        ],
+        &["the BareMetalHost cannot be read: ", "--> sites/lab/hosts/rack-c.yaml:"],
     );
 }
 
@@ -517,10 +457,7 @@ fn a_host_with_a_field_of_another_type() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "the BareMetalHost cannot be read: ",
-            "--> sites/lab/hosts/rack-c.yaml:18:",
-        ],
+        &["the BareMetalHost cannot be read: ", "--> sites/lab/hosts/rack-c.yaml:18:"],
     );
 }
 
@@ -530,10 +467,7 @@ fn a_snapshot_in_json_that_was_cut_off() {
     let text = repo.read("snapshot/hosts.json");
     repo.write("snapshot/hosts.json", &text[..text.len() / 2]);
 
-    assert_says(
-        &repo.refused(),
-        &["cannot be read", "--> snapshot/hosts.json:"],
-    );
+    assert_says(&repo.refused(), &["cannot be read", "--> snapshot/hosts.json:"]);
 }
 
 #[test]
@@ -553,21 +487,15 @@ fn a_kustomization_that_cannot_be_read() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "the kustomization cannot be read: ",
-            "--> sites/lab/hosts/kustomization.yaml:1:",
-        ],
+        &["the kustomization cannot be read: ", "--> sites/lab/hosts/kustomization.yaml:1:"],
     );
 }
 
 #[test]
 fn a_host_whose_name_leads_out_of_the_output_directory() {
-    for (namespace, name) in [
-        ("../../x", "a"),
-        ("tenant-a", "../../x"),
-        ("tenant-a", "a/b"),
-        ("tenant-a", "a\\nb"),
-    ] {
+    for (namespace, name) in
+        [("../../x", "a"), ("tenant-a", "../../x"), ("tenant-a", "a/b"), ("tenant-a", "a\\nb")]
+    {
         let repo = quickstart();
         repo.write(
             SNAPSHOT,
@@ -576,10 +504,7 @@ fn a_host_whose_name_leads_out_of_the_output_directory() {
             ),
         );
 
-        assert_says(
-            &repo.refused(),
-            &["--> snapshot/hosts.yaml:3:", "Kubernetes refuses it"],
-        );
+        assert_says(&repo.refused(), &["--> snapshot/hosts.yaml:3:", "Kubernetes refuses it"]);
     }
 }
 
@@ -593,11 +518,7 @@ fn a_host_without_name() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "the BareMetalHost has no name",
-            "--> snapshot/hosts.yaml:1:1",
-            "write metadata.name",
-        ],
+        &["the BareMetalHost has no name", "--> snapshot/hosts.yaml:1:1", "write metadata.name"],
     );
 }
 
@@ -605,10 +526,7 @@ fn a_host_without_name() {
 fn an_observed_host_where_all_are_said_to_be_declared() {
     let repo = quickstart();
     repo.write("sipgen.yaml", "inventory: {mode: declared}\n");
-    repo.write(
-        SNAPSHOT,
-        &format!("{}spec: {{online: true}}\n", observed("vm-1")),
-    );
+    repo.write(SNAPSHOT, &format!("{}spec: {{online: true}}\n", observed("vm-1")));
 
     assert_says(
         &repo.refused(),

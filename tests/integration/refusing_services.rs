@@ -50,15 +50,9 @@ fn a_node_port_that_goes_from_one_service_to_another_is_warned_of() {
     let (before, entry) = edge.split_once("    jumpHost:\n").unwrap();
     let (entry, after) = entry.split_once("    auth:\n").unwrap();
     let second = entry.replace("nodePort: 30022", "nodePort: 30023");
-    repo.write(
-        EDGE,
-        &format!("{before}    jumpHost:\n{entry}{second}    auth:\n{after}"),
-    );
+    repo.write(EDGE, &format!("{before}    jumpHost:\n{entry}{second}    auth:\n{after}"));
     repo.generate(&[]).expect(0);
-    repo.write(
-        EDGE,
-        &format!("{before}    jumpHost:\n{second}    auth:\n{after}"),
-    );
+    repo.write(EDGE, &format!("{before}    jumpHost:\n{second}    auth:\n{after}"));
 
     let run = repo.generate(&["--check"]).expect(1);
 
@@ -146,15 +140,9 @@ fn a_node_port_out_of_range() {
 #[test]
 fn a_node_port_in_the_range_of_the_settings() {
     let repo = edge_with("nodePort: 30022", "nodePort: 8022");
-    repo.replace(
-        EDGE,
-        "start: 30080\n          end: 30082",
-        "start: 8403\n          end: 8405",
-    );
-    for (from, to) in [
-        ("nodePort: 30443", "nodePort: 8443"),
-        ("nodePort: 30556", "nodePort: 8556"),
-    ] {
+    repo.replace(EDGE, "start: 30080\n          end: 30082", "start: 8403\n          end: 8405");
+    for (from, to) in [("nodePort: 30443", "nodePort: 8443"), ("nodePort: 30556", "nodePort: 8556")]
+    {
         repo.replace(EDGE, from, to);
     }
     repo.write("sipgen.yaml", "services: {nodePortRange: 8000+1000}\n");
@@ -168,33 +156,21 @@ fn a_node_port_in_the_range_of_the_settings() {
     let configuration = repo.read(&format!("{cluster}/loadbalancer-worker/haproxy.cfg"));
     assert_says(
         &configuration,
-        &[
-            "listen port-8404\n",
-            "frontend metrics\n  mode http\n  bind :::8406 v4v6\n",
-        ],
+        &["listen port-8404\n", "frontend metrics\n  mode http\n  bind :::8406 v4v6\n"],
     );
     let policy = repo.shared("clusters/tenant-a/edge/loadbalancer-worker") + "/networkpolicy.yaml";
-    assert_says(
-        &repo.read(&policy),
-        &["- port: 8000\n          endPort: 9000\n"],
-    );
+    assert_says(&repo.read(&policy), &["- port: 8000\n          endPort: 9000\n"]);
 
     repo.write("sipgen.yaml", "services: {nodePortRange: 20000-22767}\n");
     assert_says(
         &repo.refused(),
-        &[
-            "nodePort 8022 is outside the NodePorts 20000-22767",
-            "choose one of 20000 to 22767",
-        ],
+        &["nodePort 8022 is outside the NodePorts 20000-22767", "choose one of 20000 to 22767"],
     );
 
     repo.write("sipgen.yaml", "services: {nodePortRange: 30000..32767}\n");
     assert_says(
         &repo.refused(),
-        &[
-            "invalid range of NodePorts `30000..32767`",
-            "--> sipgen.yaml:1",
-        ],
+        &["invalid range of NodePorts `30000..32767`", "--> sipgen.yaml:1"],
     );
 }
 
@@ -205,10 +181,7 @@ fn a_range_of_node_ports_that_is_none() {
             "start: 30082\n          end: 30080",
             "the nodePortRange ends at 30080 before it starts at 30082",
         ),
-        (
-            "start: 80\n          end: 30080",
-            "NodePort 80 is outside the NodePorts 30000-32767",
-        ),
+        ("start: 80\n          end: 30080", "NodePort 80 is outside the NodePorts 30000-32767"),
         (
             "start: 30080\n          end: 9223372036854775807",
             "NodePort 9223372036854775807 is outside",
@@ -216,10 +189,7 @@ fn a_range_of_node_ports_that_is_none() {
     ] {
         let repo = edge_with("start: 30080\n          end: 30082", range);
 
-        assert_says(
-            &repo.refused(),
-            &[part, "--> sites/lab/clusters/edge.yaml:3"],
-        );
+        assert_says(&repo.refused(), &[part, "--> sites/lab/clusters/edge.yaml:3"]);
     }
 }
 
@@ -240,12 +210,7 @@ fn a_service_without_node_port() {
 #[test]
 fn an_ssh_key_that_is_none() {
     let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L operator@lab.example.com";
-    for bad in [
-        "ssh-ed25519 AAAA",
-        "\"\"",
-        "operator",
-        &format!("\"{key}\\n{key}\""),
-    ] {
+    for bad in ["ssh-ed25519 AAAA", "\"\"", "operator", &format!("\"{key}\\n{key}\"")] {
         let repo = edge_with(key, bad);
 
         assert_says(
@@ -321,10 +286,9 @@ fn a_service_without_interface() {
 
 #[test]
 fn a_secret_whose_name_is_none() {
-    for (field, name, line) in [
-        ("nodeSSHPrivateKeys", "edge-node-ssh", 49),
-        ("caSecret", "edge-oidc-ca", 57),
-    ] {
+    for (field, name, line) in
+        [("nodeSSHPrivateKeys", "edge-node-ssh", 49), ("caSecret", "edge-oidc-ca", 57)]
+    {
         let repo = edge_with(&format!("{field}: {name}"), &format!("{field}: ../{name}"));
 
         assert_says(
@@ -344,10 +308,8 @@ fn host_keys_from_several_places() {
         "secretName: keys, volumeClaim: {}",
         "volumeClaim: {}, ephemeral: true",
     ] {
-        let repo = edge_with(
-            "hostKeys:\n          volumeClaim: {}",
-            &format!("hostKeys: {{{both}}}"),
-        );
+        let repo =
+            edge_with("hostKeys:\n          volumeClaim: {}", &format!("hostKeys: {{{both}}}"));
 
         assert_says(
             &repo.refused(),
@@ -363,23 +325,12 @@ fn host_keys_from_several_places() {
 #[test]
 fn host_keys_in_what_cannot_be_named_so() {
     for (place, says) in [
-        (
-            "secretName: A_b",
-            "invalid name of a Secret: it is not a DNS name",
-        ),
-        (
-            "secretName: ''",
-            "invalid name of a Secret: it is not a DNS name",
-        ),
-        (
-            "volumeClaim: {storageClassName: a/b}",
-            "`a/b` is not a DNS name",
-        ),
+        ("secretName: A_b", "invalid name of a Secret: it is not a DNS name"),
+        ("secretName: ''", "invalid name of a Secret: it is not a DNS name"),
+        ("volumeClaim: {storageClassName: a/b}", "`a/b` is not a DNS name"),
     ] {
-        let repo = edge_with(
-            "hostKeys:\n          volumeClaim: {}",
-            &format!("hostKeys: {{{place}}}"),
-        );
+        let repo =
+            edge_with("hostKeys:\n          volumeClaim: {}", &format!("hostKeys: {{{place}}}"));
 
         assert_says(&repo.refused(), &[says, "edge.yaml:50:"]);
     }
@@ -388,15 +339,9 @@ fn host_keys_in_what_cannot_be_named_so() {
 #[test]
 fn homes_in_a_volume_that_cannot_be() {
     for (claim, says) in [
-        (
-            "{storageClassName: Fast}",
-            "error[SIP0120]: `Fast` is not a DNS name",
-        ),
+        ("{storageClassName: Fast}", "error[SIP0120]: `Fast` is not a DNS name"),
         ("{storage: 10}", "storage"),
-        (
-            "{storage: 10GB}",
-            "`10GB` is not the size of a volume, such as `500Mi` or `10Gi`",
-        ),
+        ("{storage: 10GB}", "`10GB` is not the size of a volume, such as `500Mi` or `10Gi`"),
         ("{storage: 0Gi}", "`0Gi` is not the size of a volume"),
         ("{size: 10Gi}", "`size`"),
     ] {
@@ -416,25 +361,16 @@ fn a_private_key_is_not_shown_whatever_field_it_was_pasted_into() {
     let key =
         "\"-----BEGIN OPENSSH PRIVATE KEY-----\\nc2VjcmV0\\n-----END OPENSSH PRIVATE KEY-----\"";
     for (from, to) in [
-        (
-            "nodeSSHPrivateKeys: edge-node-ssh",
-            format!("nodeSSHPrivateKeys: {key}"),
-        ),
+        ("nodeSSHPrivateKeys: edge-node-ssh", format!("nodeSSHPrivateKeys: {key}")),
         ("caSecret: edge-oidc-ca", format!("caSecret: {key}")),
-        (
-            "nodePort: 30556",
-            format!("nodePort: 30556\n        nodeLabels: {{a: {key}}}"),
-        ),
+        ("nodePort: 30556", format!("nodePort: 30556\n        nodeLabels: {{a: {key}}}")),
     ] {
         let message = edge_with(from, &to).refused();
 
         assert!(!message.contains("c2VjcmV0"), "{message}");
         assert_says(
             &message,
-            &[
-                "a private key must not be in git",
-                "--> sites/lab/clusters/edge.yaml:",
-            ],
+            &["a private key must not be in git", "--> sites/lab/clusters/edge.yaml:"],
         );
     }
 }
@@ -452,10 +388,7 @@ fn a_character_that_cannot_be_seen() {
 
         assert_says(
             &message,
-            &[
-                "has an invisible character",
-                "--> sites/lab/clusters/edge.yaml:49:",
-            ],
+            &["has an invisible character", "--> sites/lab/clusters/edge.yaml:49:"],
         );
     }
 }

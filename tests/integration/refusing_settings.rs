@@ -31,18 +31,11 @@ fn a_snapshot_has_a_directory_of_its_own() {
         let said = with_settings(&format!("snapshot: {{directory: {directory}}}\n")).refused();
         assert_says(
             &said,
-            &[
-                "error[SIP0002]",
-                &format!("`snapshot.directory: {directory}`"),
-                "sipgen.yaml:1:23",
-            ],
+            &["error[SIP0002]", &format!("`snapshot.directory: {directory}`"), "sipgen.yaml:1:23"],
         );
     }
     let said = with_settings("snapshot: {splitBy: \"no label\"}\n").refused();
-    assert_says(
-        &said,
-        &["error[SIP0002]: `snapshot.splitBy: no label` is not a valid label key"],
-    );
+    assert_says(&said, &["error[SIP0002]: `snapshot.splitBy: no label` is not a valid label key"]);
 }
 
 #[test]
@@ -72,10 +65,7 @@ fn all_invalid_settings_at_once() {
 fn settings_that_are_no_yaml() {
     assert_says(
         &with_settings("output: [\n").refused(),
-        &[
-            "error[SIP0001]: the settings cannot be read: ",
-            "--> sipgen.yaml:1:9",
-        ],
+        &["error[SIP0001]: the settings cannot be read: ", "--> sipgen.yaml:1:9"],
     );
     let said = with_settings("flux: {path: fleet]\n").refused();
     assert!(!said.contains(" at line "), "the place says it:\n{said}");
@@ -86,10 +76,7 @@ fn settings_that_are_no_text() {
     let repo = Repo::generated("quickstart");
     std::fs::write(repo.path().join("sipgen.yaml"), b"output: deploy # \xff\n").unwrap();
 
-    assert_says(
-        &repo.refused(),
-        &["the settings cannot be read: ", "--> sipgen.yaml"],
-    );
+    assert_says(&repo.refused(), &["the settings cannot be read: ", "--> sipgen.yaml"]);
 }
 
 #[test]
@@ -106,25 +93,14 @@ fn an_unknown_value_of_a_setting() {
     ] {
         assert_says(
             &with_settings(text).refused(),
-            &[
-                "error[SIP0002]: the settings cannot be read: ",
-                part,
-                "--> sipgen.yaml:1:",
-            ],
+            &["error[SIP0002]: the settings cannot be read: ", part, "--> sipgen.yaml:1:"],
         );
     }
 }
 
 #[test]
 fn an_output_directory_that_is_not_in_the_repo() {
-    for output in [
-        "../elsewhere",
-        "/etc",
-        ".",
-        "a/../../b",
-        ".git/overlays",
-        "\"\"",
-    ] {
+    for output in ["../elsewhere", "/etc", ".", "a/../../b", ".git/overlays", "\"\""] {
         let repo = with_settings(&format!("inventory: {{mode: auto}}\noutput: {output}\n"));
 
         assert_says(
@@ -142,10 +118,7 @@ fn an_output_directory_that_is_not_in_the_repo() {
 fn templates_that_are_not_in_the_repo() {
     let repo = with_settings("templates: ../elsewhere\n");
 
-    assert_says(
-        &repo.refused(),
-        &["`templates: ../elsewhere` is not a directory inside the repo"],
-    );
+    assert_says(&repo.refused(), &["`templates: ../elsewhere` is not a directory inside the repo"]);
 }
 
 #[test]
@@ -156,11 +129,7 @@ fn an_output_directory_behind_a_symbolic_link() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "`overlays` is a symbolic link",
-            "--> overlays",
-            "move it away or delete it",
-        ],
+        &["`overlays` is a symbolic link", "--> overlays", "move it away or delete it"],
     );
     assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
@@ -168,10 +137,7 @@ fn an_output_directory_behind_a_symbolic_link() {
 #[test]
 fn a_file_of_somebody_else_where_one_of_ours_is_to_be() {
     let repo = Repo::of_fixture("quickstart");
-    repo.write(
-        "overlays/clusters/tenant-a/edge/jumphost/service.yaml",
-        "kind: Mine\n",
-    );
+    repo.write("overlays/clusters/tenant-a/edge/jumphost/service.yaml", "kind: Mine\n");
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0005]: `overlays/clusters/tenant-a/edge/jumphost/service.yaml` is a file without sipgen's first line: sipgen did not write it and does not replace it
@@ -202,10 +168,7 @@ fn a_template_with_a_syntax_error() {
 
 #[test]
 fn a_template_that_uses_what_it_is_not_given() {
-    let repo = with_template(
-        "loadbalancer/haproxy.cfg",
-        "defaults\n  mode é {{ mode }}\n",
-    );
+    let repo = with_template("loadbalancer/haproxy.cfg", "defaults\n  mode é {{ mode }}\n");
 
     assert_says(
         &repo.refused(),
@@ -221,10 +184,7 @@ fn a_template_that_uses_what_it_is_not_given() {
 
 #[test]
 fn a_template_included_by_one_of_ours_that_uses_what_it_is_not_given() {
-    let repo = with_template(
-        "partials/placement.yaml",
-        "      nodeSelector: {{ nodes }}\n",
-    );
+    let repo = with_template("partials/placement.yaml", "      nodeSelector: {{ nodes }}\n");
 
     assert_says(
         &repo.refused(),
@@ -241,37 +201,22 @@ fn a_configuration_that_is_no_yaml() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "the template own/auth/config.yaml renders what is not YAML",
-            "--> own/auth/config.yaml",
-        ],
+        &["the template own/auth/config.yaml renders what is not YAML", "--> own/auth/config.yaml"],
     );
 }
 
 #[test]
 fn a_template_that_renders_to_nothing_though_a_kustomization_lists_its_file() {
     for (template, file) in [
-        (
-            "loadbalancer/haproxy.cfg",
-            "loadbalancer-worker/kustomization.yaml lists haproxy.cfg",
-        ),
-        (
-            "auth/shared/rbac.yaml",
-            "kustomization.yaml lists rbac.yaml",
-        ),
-        (
-            "crds/dex/crds.yaml",
-            "crds/dex/kustomization.yaml lists crds.yaml",
-        ),
+        ("loadbalancer/haproxy.cfg", "loadbalancer-worker/kustomization.yaml lists haproxy.cfg"),
+        ("auth/shared/rbac.yaml", "kustomization.yaml lists rbac.yaml"),
+        ("crds/dex/crds.yaml", "crds/dex/kustomization.yaml lists crds.yaml"),
     ] {
         let repo = with_template(template, "{# nothing #}\n");
 
         assert_says(
             &repo.refused(),
-            &[
-                "what would be overlays/",
-                &format!("{file}, which no template renders"),
-            ],
+            &["what would be overlays/", &format!("{file}, which no template renders")],
         );
     }
 }
@@ -348,10 +293,7 @@ fn a_generated_file_whose_labels_were_changed_by_hand() {
     for (from, to) in [
         ("node-type: \"ControlPlane\"", "node-type: \"Master\""),
         ("cluster-name: \"edge\"", "cluster-name: \"../x\""),
-        (
-            "    sip.airshipit.org/cluster-namespace: \"tenant-a\"\n",
-            "",
-        ),
+        ("    sip.airshipit.org/cluster-namespace: \"tenant-a\"\n", ""),
     ] {
         let repo = Repo::generated("quickstart");
         repo.replace(PATCHES, from, to);
@@ -370,16 +312,8 @@ fn a_generated_file_whose_labels_were_changed_by_hand() {
 #[test]
 fn a_generated_file_with_another_name_or_kind() {
     for (from, to, part) in [
-        (
-            "name: \"lab-a1\"",
-            "name: \"../lab-a1\"",
-            "its host has no valid name",
-        ),
-        (
-            "kind: BareMetalHost",
-            "kind: Secret",
-            "it is not a BareMetalHost",
-        ),
+        ("name: \"lab-a1\"", "name: \"../lab-a1\"", "its host has no valid name"),
+        ("kind: BareMetalHost", "kind: Secret", "it is not a BareMetalHost"),
         ("  name: \"lab-a1\"\n", "", "missing field `name`"),
     ] {
         let repo = Repo::generated("quickstart");
@@ -387,11 +321,7 @@ fn a_generated_file_with_another_name_or_kind() {
 
         assert_says(
             &repo.refused(),
-            &[
-                "the generated file cannot be read: ",
-                part,
-                &format!("--> {PATCHES}:"),
-            ],
+            &["the generated file cannot be read: ", part, &format!("--> {PATCHES}:")],
         );
     }
 }
@@ -401,10 +331,7 @@ fn a_host_that_generated_files_give_to_two_node_sets_stays_with_the_one_that_it_
     let repo = Repo::generated("quickstart");
     let before = repo.hosts_of("tenant-a", "edge");
     let twice = repo.read(PATCHES).replace("\"ControlPlane\"", "\"Worker\"");
-    repo.write(
-        "overlays/hosts/declared/sites/lab/tenant-a.edge.copy.yaml",
-        &twice,
-    );
+    repo.write("overlays/hosts/declared/sites/lab/tenant-a.edge.copy.yaml", &twice);
 
     repo.generate(&[]).expect(0);
 
@@ -416,17 +343,10 @@ fn a_host_that_generated_files_give_to_two_node_sets_stays_with_the_one_that_it_
 fn a_host_that_generated_files_give_to_two_node_sets_that_it_fits() {
     let repo = Repo::generated("quickstart");
     let cluster = "sites/lab/clusters/edge.yaml";
-    repo.replace(
-        cluster,
-        "hardware.example.com/flavor: worker",
-        "topology.example.com/rack: a",
-    );
+    repo.replace(cluster, "hardware.example.com/flavor: worker", "topology.example.com/rack: a");
     repo.replace(cluster, "active: 1", "active: 3");
     let twice = repo.read(PATCHES).replace("\"ControlPlane\"", "\"Worker\"");
-    repo.write(
-        "overlays/hosts/declared/sites/lab/tenant-a.edge.copy.yaml",
-        &twice,
-    );
+    repo.write("overlays/hosts/declared/sites/lab/tenant-a.edge.copy.yaml", &twice);
 
     assert_says(
         &repo.refused(),

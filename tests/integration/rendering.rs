@@ -37,9 +37,7 @@ fn overlays(repo: &Repo) -> Files {
 /// All generated files of all fixtures, with names that tell where they are from.
 fn all_files() -> impl Iterator<Item = (String, &'static str)> {
     all_generated().flat_map(|(fixture, files)| {
-        files
-            .iter()
-            .map(move |(path, text)| (format!("{fixture}: {path}"), text.as_str()))
+        files.iter().map(move |(path, text)| (format!("{fixture}: {path}"), text.as_str()))
     })
 }
 
@@ -55,9 +53,7 @@ fn all_objects() -> impl Iterator<Item = (String, Value)> {
     let manifests =
         all_files().filter(|(file, _)| file.ends_with(".yaml") && !is_configuration(file));
     manifests.flat_map(|(file, text)| {
-        documents(text)
-            .into_iter()
-            .map(move |object| (file.clone(), object))
+        documents(text).into_iter().map(move |object| (file.clone(), object))
     })
 }
 
@@ -72,21 +68,14 @@ fn host_kustomizations() -> impl Iterator<Item = (String, Value)> {
 }
 
 fn strings(value: &Value) -> BTreeMap<&str, &str> {
-    let entries = value
-        .as_mapping()
-        .unwrap_or_else(|| panic!("{value:?} is not a mapping"));
-    entries
-        .iter()
-        .map(|(key, value)| (key.as_str().unwrap(), value.as_str().unwrap()))
-        .collect()
+    let entries = value.as_mapping().unwrap_or_else(|| panic!("{value:?} is not a mapping"));
+    entries.iter().map(|(key, value)| (key.as_str().unwrap(), value.as_str().unwrap())).collect()
 }
 
 /// The only object of a file.
 #[track_caller]
 fn only(files: &Files, path: &str) -> Value {
-    let text = files
-        .get(path)
-        .unwrap_or_else(|| panic!("{path} is not among {:?}", files.keys()));
+    let text = files.get(path).unwrap_or_else(|| panic!("{path} is not among {:?}", files.keys()));
     let mut objects = documents(text);
     assert_eq!(objects.len(), 1, "{path}");
     objects.remove(0)
@@ -96,10 +85,7 @@ fn only(files: &Files, path: &str) -> Value {
 #[track_caller]
 fn deployment(files: &Files, service: &str) -> Value {
     let kustomization = &files[&format!("{service}/kustomization.yaml")];
-    only(
-        files,
-        &format!("{}/deployment.yaml", shared_directory(kustomization)),
-    )
+    only(files, &format!("{}/deployment.yaml", shared_directory(kustomization)))
 }
 
 /// A patch of the kustomization of a service in a directory, by the kind of its object.
@@ -107,18 +93,14 @@ fn deployment(files: &Files, service: &str) -> Value {
 fn patch(files: &Files, service: &str, kind: &str) -> Option<Value> {
     let kustomization = only(files, &format!("{service}/kustomization.yaml"));
     let patches = kustomization["patches"].as_sequence().unwrap();
-    let mut bodies = patches
-        .iter()
-        .map(|patch| documents(patch["patch"].as_str().unwrap()).remove(0));
+    let mut bodies =
+        patches.iter().map(|patch| documents(patch["patch"].as_str().unwrap()).remove(0));
     bodies.find(|body| body["kind"].as_str() == Some(kind))
 }
 
 #[track_caller]
 fn object_name(files: &Files, path: &str) -> String {
-    only(files, path)["metadata"]["name"]
-        .as_str()
-        .unwrap()
-        .to_owned()
+    only(files, path)["metadata"]["name"].as_str().unwrap().to_owned()
 }
 
 /// Holds all rules for generated files against every fixture.
@@ -176,9 +158,7 @@ fn is_recorded(fixture: &str, path: &str) -> bool {
                 "tenant-a/edge/loadbalancer-",
                 "tenant-a/edge/jumphost",
             ];
-            let is_odd = odd
-                .iter()
-                .any(|below| path.starts_with(&format!("clusters/{below}")));
+            let is_odd = odd.iter().any(|below| path.starts_with(&format!("clusters/{below}")));
             path.starts_with("hosts/") || (is_odd && !is_script)
         }
         _ => false,
@@ -192,9 +172,8 @@ fn records(fixture: &str) -> BTreeMap<String, String> {
     let files = generated(fixture);
     for (path, text) in files.iter().filter(|(path, _)| is_recorded(fixture, path)) {
         let (directory, _) = path.rsplit_once('/').unwrap();
-        let record = records
-            .entry(format!("{fixture}.{}", record_name(files, directory)))
-            .or_default();
+        let record =
+            records.entry(format!("{fixture}.{}", record_name(files, directory))).or_default();
         record.push_str(&format!(">>> {path}\n{text}"));
     }
     records
@@ -211,9 +190,7 @@ fn record_name(files: &Files, directory: &str) -> String {
             let (kustomization, _) =
                 user.unwrap_or_else(|| panic!("nothing refers to {directory}"));
             let (service, _) = kustomization.rsplit_once('/').unwrap();
-            let below = shared
-                .get(3)
-                .map_or(String::new(), |below| format!("/{below}"));
+            let below = shared.get(3).map_or(String::new(), |below| format!("/{below}"));
             format!("{service}/shared{below}")
         }
         _ => directory.to_owned(),
@@ -287,35 +264,25 @@ fn nothing_is_recorded_that_is_no_longer_rendered() {
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let fixtures = fixture_names();
-    let ours = entries.filter(|file| {
-        fixtures
-            .iter()
-            .any(|fixture| file.starts_with(&format!("{fixture}.")))
-    });
+    let ours = entries
+        .filter(|file| fixtures.iter().any(|fixture| file.starts_with(&format!("{fixture}."))));
     let recorded: BTreeSet<String> = ours.filter(|file| file.ends_with(".snap")).collect();
 
     let abandoned: Vec<&String> = recorded.difference(&rendered).collect();
-    assert!(
-        abandoned.is_empty(),
-        "remove {abandoned:?} from tests/integration/snapshots"
-    );
+    assert!(abandoned.is_empty(), "remove {abandoned:?} from tests/integration/snapshots");
 }
 
 fn all_jump_hosts_have_the_same_scripts_and_those_of_the_image() {
     let script = |text: &str| -> String {
-        let lines = text
-            .lines()
-            .filter(|line| !line.starts_with("# Generated by sipgen"));
+        let lines = text.lines().filter(|line| !line.starts_with("# Generated by sipgen"));
         lines.map(|line| format!("{line}\n")).collect()
     };
     for name in SCRIPTS {
-        let template = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("templates/jumphost/shared")
-            .join(name);
+        let template =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/jumphost/shared").join(name);
         let template = fs::read_to_string(template).unwrap();
-        let scripts: Vec<_> = all_files()
-            .filter(|(file, _)| file.ends_with(&format!("/{name}")))
-            .collect();
+        let scripts: Vec<_> =
+            all_files().filter(|(file, _)| file.ends_with(&format!("/{name}"))).collect();
         assert!(scripts.len() > 2, "{name}");
         for (file, text) in scripts {
             assert_eq!(script(text), template, "{file}");
@@ -328,21 +295,12 @@ fn all_jump_hosts_have_the_same_scripts_and_those_of_the_image() {
 #[test]
 fn objects_are_named_after_their_service_and_cluster() {
     let files = generated("quickstart");
-    for service in [
-        "auth",
-        "jumphost",
-        "loadbalancer-controlplane",
-        "loadbalancer-worker",
-    ] {
+    for service in ["auth", "jumphost", "loadbalancer-controlplane", "loadbalancer-worker"] {
         let directory = format!("clusters/tenant-a/edge/{service}");
         let name = object_name(files, &format!("{directory}/service.yaml"));
         assert_eq!(name, format!("{service}-edge"));
         let kustomization = only(files, &format!("{directory}/kustomization.yaml"));
-        let renaming = kustomization["patches"]
-            .as_sequence()
-            .unwrap()
-            .last()
-            .unwrap();
+        let renaming = kustomization["patches"].as_sequence().unwrap().last().unwrap();
         assert_eq!(
             renaming["target"]["name"],
             deployment(files, &directory)["metadata"]["name"],
@@ -356,11 +314,7 @@ fn objects_are_named_after_their_service_and_cluster() {
 /// The name of the control-plane load balancer's Service, of a cluster with a name.
 fn service_name_of(cluster: &str) -> String {
     let repo = Repo::of_fixture("quickstart");
-    repo.replace(
-        "sites/lab/clusters/edge.yaml",
-        "  name: edge\n",
-        &format!("  name: {cluster}\n"),
-    );
+    repo.replace("sites/lab/clusters/edge.yaml", "  name: edge\n", &format!("  name: {cluster}\n"));
     let files = overlays(&repo);
     object_name(
         &files,
@@ -372,10 +326,7 @@ fn service_name_of(cluster: &str) -> String {
 fn the_longest_name_that_fits_a_service_is_kept_whole() {
     let cluster = "a".repeat(63 - "loadbalancer-controlplane-".len());
 
-    assert_eq!(
-        service_name_of(&cluster),
-        format!("loadbalancer-controlplane-{cluster}")
-    );
+    assert_eq!(service_name_of(&cluster), format!("loadbalancer-controlplane-{cluster}"));
 }
 
 /// The end of the name is the start of the whole name's SHA-256, as `sha256sum` gives it.
@@ -383,10 +334,7 @@ fn the_longest_name_that_fits_a_service_is_kept_whole() {
 fn a_name_too_long_for_a_service_is_shortened_and_ends_in_a_hash_of_the_whole() {
     let name = service_name_of(&"a".repeat(60));
 
-    assert_eq!(
-        name,
-        format!("loadbalancer-controlplane-{}-11ee3912", "a".repeat(28))
-    );
+    assert_eq!(name, format!("loadbalancer-controlplane-{}-11ee3912", "a".repeat(28)));
     assert_eq!(name.len(), 63);
 }
 
@@ -394,22 +342,13 @@ fn a_name_too_long_for_a_service_is_shortened_and_ends_in_a_hash_of_the_whole() 
 fn two_long_names_that_differ_at_the_end_stay_different() {
     let start = "a".repeat(59);
 
-    assert_ne!(
-        service_name_of(&format!("{start}a")),
-        service_name_of(&format!("{start}b"))
-    );
+    assert_ne!(service_name_of(&format!("{start}a")), service_name_of(&format!("{start}b")));
 }
 
 #[test]
 fn a_dot_that_a_service_must_not_have_is_replaced_and_the_hash_tells_the_names_apart() {
-    assert_eq!(
-        service_name_of("edge.lab"),
-        "loadbalancer-controlplane-edge-lab-028352e6"
-    );
-    assert_eq!(
-        service_name_of("edge-lab"),
-        "loadbalancer-controlplane-edge-lab"
-    );
+    assert_eq!(service_name_of("edge.lab"), "loadbalancer-controlplane-edge-lab-028352e6");
+    assert_eq!(service_name_of("edge-lab"), "loadbalancer-controlplane-edge-lab");
 }
 
 #[test]
@@ -417,10 +356,7 @@ fn several_entries_of_one_kind_have_names_of_their_own() {
     let files = generated("multi-cluster");
 
     let name = |directory: &str| {
-        object_name(
-            files,
-            &format!("clusters/tenant-a/edge/{directory}/service.yaml"),
-        )
+        object_name(files, &format!("clusters/tenant-a/edge/{directory}/service.yaml"))
     };
 
     assert_eq!(name("jumphost"), "jumphost-edge");
@@ -454,11 +390,7 @@ fn a_service_selects_the_pods_of_its_own_deployment_only() {
             labelled(&deployment["spec"]["template"]["metadata"]["labels"]);
             let namespace = path.split('/').nth(1).unwrap();
             assert!(
-                selectors.insert((
-                    fixture.clone(),
-                    namespace.to_owned(),
-                    format!("{selector:?}")
-                )),
+                selectors.insert((fixture.clone(), namespace.to_owned(), format!("{selector:?}"))),
                 "{fixture}: {path}"
             );
         }
@@ -469,16 +401,10 @@ fn a_service_selects_the_pods_of_its_own_deployment_only() {
 
 #[test]
 fn node_labels_say_on_which_nodes_a_service_runs() {
-    let deployment = deployment(
-        generated("multi-cluster"),
-        "clusters/tenant-a/edge/jumphost2",
-    );
+    let deployment = deployment(generated("multi-cluster"), "clusters/tenant-a/edge/jumphost2");
 
     let pod = &deployment["spec"]["template"]["spec"];
-    let expected = [
-        ("kubernetes.io/os", "linux"),
-        ("node-role.example.com/edge-services", ""),
-    ];
+    let expected = [("kubernetes.io/os", "linux"), ("node-role.example.com/edge-services", "")];
     assert_eq!(strings(&pod["nodeSelector"]), BTreeMap::from(expected));
 }
 
@@ -489,17 +415,13 @@ fn a_service_that_may_run_on_control_plane_nodes_tolerates_their_taints() {
         let pod = &deployment["spec"]["template"]["spec"];
         let tolerations = pod["tolerations"].as_sequence().into_iter().flatten();
 
-        let tolerated: Vec<&str> = tolerations
-            .map(|taint| taint["key"].as_str().unwrap())
-            .collect();
+        let tolerated: Vec<&str> =
+            tolerations.map(|taint| taint["key"].as_str().unwrap()).collect();
         // Without a selector the scheduler finds a node without taints.
         let expected: &[&str] = if pod["nodeSelector"].is_null() {
             &[]
         } else {
-            &[
-                "node-role.kubernetes.io/control-plane",
-                "node-role.kubernetes.io/master",
-            ]
+            &["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"]
         };
         assert_eq!(tolerated, expected, "{file}");
     }
@@ -536,9 +458,7 @@ fn without_ipv6_load_balancers_listen_on_ipv4_only() {
 
     repo.write("sipgen.yaml", "services: {ipv6: false}\n");
 
-    let expected = with_both
-        .replace("bind :::", "bind *:")
-        .replace(" v4v6\n", "\n");
+    let expected = with_both.replace("bind :::", "bind *:").replace(" v4v6\n", "\n");
     assert_eq!(config(&repo), expected);
 }
 
@@ -558,15 +478,8 @@ fn the_api_load_balancer_has_the_priority_of_the_settings_and_no_service_a_polic
         .map(|(path, _)| path)
         .collect();
     let balancer = &files["clusters/tenant-a/edge/loadbalancer-controlplane/kustomization.yaml"];
-    assert_eq!(
-        with_priority,
-        [&format!("{}/deployment.yaml", shared_directory(balancer))]
-    );
-    assert!(
-        !files
-            .keys()
-            .any(|path| path.ends_with("networkpolicy.yaml"))
-    );
+    assert_eq!(with_priority, [&format!("{}/deployment.yaml", shared_directory(balancer))]);
+    assert!(!files.keys().any(|path| path.ends_with("networkpolicy.yaml")));
     assert!(!files.values().any(|text| text.contains("networkpolicy")));
 }
 
@@ -583,10 +496,7 @@ fn a_node_label_that_looks_like_a_number_stays_a_text() {
 
     let jump_host = &files["clusters/tenant-a/edge/jumphost/kustomization.yaml"];
     let text = &files[&format!("{}/deployment.yaml", shared_directory(jump_host))];
-    assert!(
-        text.contains("\n        \"example.com/zone\": \"1e3\"\n"),
-        "{text}"
-    );
+    assert!(text.contains("\n        \"example.com/zone\": \"1e3\"\n"), "{text}");
 }
 
 // Secrets
@@ -613,19 +523,10 @@ fn a_jump_host_refers_to_the_secrets_of_its_hosts_by_name() {
     let jump_host = "clusters/tenant-a/edge/jumphost";
     let deployment = patch(generated("quickstart"), jump_host, "Deployment").unwrap();
 
-    let volumes = deployment["spec"]["template"]["spec"]["volumes"]
-        .as_sequence()
-        .unwrap();
-    let volume = |name: &str| {
-        volumes
-            .iter()
-            .find(|volume| volume["name"].as_str() == Some(name))
-            .unwrap()
-    };
-    assert_eq!(
-        volume("node-private-keys")["secret"]["secretName"].as_str(),
-        Some("edge-node-ssh")
-    );
+    let volumes = deployment["spec"]["template"]["spec"]["volumes"].as_sequence().unwrap();
+    let volume =
+        |name: &str| volumes.iter().find(|volume| volume["name"].as_str() == Some(name)).unwrap();
+    assert_eq!(volume("node-private-keys")["secret"]["secretName"].as_str(), Some("edge-node-ssh"));
     let list = &generated("quickstart")["clusters/tenant-a/edge/jumphost/hosts"];
     let lines = list.lines().filter(|line| !line.starts_with('#'));
     let names: Vec<String> = lines
@@ -644,9 +545,7 @@ fn a_jump_host_refers_to_the_secrets_of_its_hosts_by_name() {
 fn a_jump_host_may_get_the_bmc_secrets_of_its_hosts_and_nothing_else() {
     let mut secrets = 0;
     let jump_hosts = all_generated().flat_map(|(fixture, files)| {
-        let lists = files
-            .keys()
-            .filter_map(|path| path.strip_suffix("/jumphost/hosts"));
+        let lists = files.keys().filter_map(|path| path.strip_suffix("/jumphost/hosts"));
         lists.map(move |cluster| (fixture.clone(), files, format!("{cluster}/jumphost")))
     });
     for (fixture, files, directory) in jump_hosts {
@@ -665,11 +564,7 @@ fn a_jump_host_may_get_the_bmc_secrets_of_its_hosts_and_nothing_else() {
         assert_eq!(rules.len(), usize::from(!listed.is_empty()), "{file}");
         for rule in rules {
             let of = |field: &str| {
-                rule[field]
-                    .as_sequence()
-                    .unwrap()
-                    .iter()
-                    .map(|name| name.as_str().unwrap())
+                rule[field].as_sequence().unwrap().iter().map(|name| name.as_str().unwrap())
             };
             assert_eq!(
                 of("resourceNames").collect::<Vec<_>>(),
@@ -691,23 +586,15 @@ fn a_jump_host_may_get_the_bmc_secrets_of_its_hosts_and_nothing_else() {
 fn a_jump_host_of_hosts_without_credentials_may_read_no_secret() {
     let repo = Repo::of_fixture("jump-host");
     let hosts = repo.read("hosts/hosts.yaml");
-    let without = hosts
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("credentialsName:"));
-    repo.write(
-        "hosts/hosts.yaml",
-        &without.map(|line| format!("{line}\n")).collect::<String>(),
-    );
+    let without = hosts.lines().filter(|line| !line.trim_start().starts_with("credentialsName:"));
+    repo.write("hosts/hosts.yaml", &without.map(|line| format!("{line}\n")).collect::<String>());
 
     let files = overlays(&repo);
 
     let text = &files["clusters/depot/edge/jumphost/kustomization.yaml"];
     assert!(!text.contains("secrets"), "{text}");
     let text = &files[&format!("{}/rbac.yaml", shared_directory(text))];
-    assert!(
-        text.contains("\nrules: []\n") && !text.contains("secrets"),
-        "{text}"
-    );
+    assert!(text.contains("\nrules: []\n") && !text.contains("secrets"), "{text}");
 }
 
 #[test]
@@ -733,16 +620,9 @@ fn no_file_has_a_variable_that_flux_would_replace() {
 #[test]
 fn a_request_in_a_file_named_like_a_variable_brings_none_into_the_output() {
     let repo = Repo::of_fixture("quickstart");
-    repo.write(
-        "sites/lab/clusters/${X}.yaml",
-        &repo.read("sites/lab/clusters/edge.yaml"),
-    );
+    repo.write("sites/lab/clusters/${X}.yaml", &repo.read("sites/lab/clusters/edge.yaml"));
     repo.remove("sites/lab/clusters/edge.yaml");
-    repo.replace(
-        "sites/lab/clusters/kustomization.yaml",
-        "edge.yaml",
-        "${X}.yaml",
-    );
+    repo.replace("sites/lab/clusters/kustomization.yaml", "edge.yaml", "${X}.yaml");
 
     for (file, text) in overlays(&repo) {
         assert!(!text.contains("${"), "{file}");
@@ -754,10 +634,7 @@ fn every_directory_with_yaml_is_a_kustomization() {
         for path in files.keys().filter(|path| path.ends_with(".yaml")) {
             let (directory, _) = path.rsplit_once('/').unwrap();
             let has = |name: &str| files.contains_key(&format!("{directory}/{name}"));
-            assert!(
-                has("kustomization.yaml") || has("Kustomization"),
-                "{fixture}: {path}"
-            );
+            assert!(has("kustomization.yaml") || has("Kustomization"), "{fixture}: {path}");
         }
     }
 }
@@ -768,9 +645,7 @@ fn no_kustomization_is_empty() {
     assert!(kustomizations().count() > 20);
     for (file, kustomization) in kustomizations() {
         assert!(
-            kustomization["resources"]
-                .as_sequence()
-                .is_some_and(|resources| !resources.is_empty()),
+            kustomization["resources"].as_sequence().is_some_and(|resources| !resources.is_empty()),
             "{file}"
         );
     }
@@ -779,27 +654,15 @@ fn no_kustomization_is_empty() {
 fn patches_name_their_host_and_have_no_target_and_those_with_one_are_of_secrets() {
     let mut patches = 0;
     for (file, kustomization) in host_kustomizations() {
-        for patch in kustomization
-            .get("patches")
-            .and_then(Value::as_sequence)
-            .into_iter()
-            .flatten()
+        for patch in kustomization.get("patches").and_then(Value::as_sequence).into_iter().flatten()
         {
-            let keys: Vec<&str> = patch
-                .as_mapping()
-                .unwrap()
-                .keys()
-                .map(|key| key.as_str().unwrap())
-                .collect();
+            let keys: Vec<&str> =
+                patch.as_mapping().unwrap().keys().map(|key| key.as_str().unwrap()).collect();
             if keys == ["target", "patch"] {
                 assert_eq!(patch["target"]["kind"], "Secret", "{file}");
                 let patch: Value = yaml_serde::from_str(patch["patch"].as_str().unwrap()).unwrap();
-                let fields: Vec<&str> = patch
-                    .as_mapping()
-                    .unwrap()
-                    .keys()
-                    .map(|key| key.as_str().unwrap())
-                    .collect();
+                let fields: Vec<&str> =
+                    patch.as_mapping().unwrap().keys().map(|key| key.as_str().unwrap()).collect();
                 assert_eq!(fields, ["apiVersion", "kind", "metadata"], "{file}");
                 continue;
             }
@@ -822,18 +685,13 @@ fn builds_of_hosts_rewrite_neither_namespaces_nor_names() {
 /// The hosts of all fixtures without an agent that are given to clusters, declared or observed.
 fn assigned(standing: &str) -> Vec<(String, Value)> {
     let part = format!(": hosts/{standing}/");
-    let is_assigned = |host: &Value| {
-        host["metadata"]["labels"]
-            .get("sip.airshipit.org/cluster-name")
-            .is_some()
-    };
+    let is_assigned =
+        |host: &Value| host["metadata"]["labels"].get("sip.airshipit.org/cluster-name").is_some();
     let hosts =
         all_objects().filter(|(_, object)| object["kind"].as_str() == Some("BareMetalHost"));
     // agents.rs is about those with one.
     let hosts = hosts.filter(|(file, _)| !file.starts_with("layout-"));
-    hosts
-        .filter(|(file, host)| file.contains(&part) && is_assigned(host))
-        .collect()
+    hosts.filter(|(file, host)| file.contains(&part) && is_assigned(host)).collect()
 }
 
 fn sync_options(host: &Value) -> BTreeSet<&str> {
@@ -886,10 +744,7 @@ fn a_declared_host_is_applied_as_the_whole_that_it_is() {
     for (file, host) in assigned("declared") {
         let name = host["metadata"]["name"].as_str().unwrap();
         let annotations = strings(&host["metadata"]["annotations"]);
-        assert!(
-            !annotations.contains_key("kustomize.toolkit.fluxcd.io/ssa"),
-            "{file}: {name}"
-        );
+        assert!(!annotations.contains_key("kustomize.toolkit.fluxcd.io/ssa"), "{file}: {name}");
         assert_eq!(
             sync_options(&host),
             BTreeSet::from(["Prune=false", "Delete=false"]),
@@ -910,10 +765,7 @@ fn a_host_that_is_given_back_is_still_guarded() {
     assert!(!released.is_empty());
     for host in released {
         let annotations = strings(&host["metadata"]["annotations"]);
-        assert_eq!(
-            annotations.get("kustomize.toolkit.fluxcd.io/prune"),
-            Some(&"disabled")
-        );
+        assert_eq!(annotations.get("kustomize.toolkit.fluxcd.io/prune"), Some(&"disabled"));
         assert!(sync_options(&host).is_superset(&BTreeSet::from(["Prune=false", "Delete=false"])));
         assert!(host["metadata"].get("labels").is_none());
     }
@@ -931,14 +783,9 @@ fn options_beside(of_the_manifest: &str) -> String {
     );
     repo.generate(&[]).expect(0);
     let hosts = documents(&repo.read("overlays/hosts/declared/sites/lab/tenant-a.edge.yaml"));
-    let host = hosts
-        .iter()
-        .find(|host| host["metadata"]["name"].as_str() == Some("lab-a1"))
-        .unwrap();
-    host["metadata"]["annotations"]["argocd.argoproj.io/sync-options"]
-        .as_str()
-        .unwrap()
-        .to_owned()
+    let host =
+        hosts.iter().find(|host| host["metadata"]["name"].as_str() == Some("lab-a1")).unwrap();
+    host["metadata"]["annotations"]["argocd.argoproj.io/sync-options"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -955,23 +802,15 @@ fn a_sync_option_of_a_manifest_that_would_undo_a_guard_is_replaced() {
         options_beside("ServerSideApply=true,Prune=true"),
         "ServerSideApply=true,Prune=false,Delete=false"
     );
-    assert_eq!(
-        options_beside("\"Delete=confirm, Prune=confirm\""),
-        "Prune=false,Delete=false"
-    );
+    assert_eq!(options_beside("\"Delete=confirm, Prune=confirm\""), "Prune=false,Delete=false");
 }
 
 fn all_values_of_labels_and_annotations_of_hosts_are_quoted() {
-    let keys = [
-        "sip.airshipit.org/",
-        "argocd.argoproj.io/",
-        "kustomize.toolkit.fluxcd.io/",
-    ];
+    let keys = ["sip.airshipit.org/", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/"];
     let mut values = 0;
     for (file, text) in all_files().filter(|(file, _)| file.contains(": hosts/")) {
-        for line in text
-            .lines()
-            .filter(|line| keys.iter().any(|key| line.trim_start().starts_with(key)))
+        for line in
+            text.lines().filter(|line| keys.iter().any(|key| line.trim_start().starts_with(key)))
         {
             let (_, value) = line.split_once(": ").unwrap();
             assert!(
@@ -987,18 +826,13 @@ fn all_values_of_labels_and_annotations_of_hosts_are_quoted() {
 #[test]
 fn a_cluster_whose_name_looks_like_a_number_is_named_by_texts_everywhere() {
     let repo = Repo::of_fixture("quickstart");
-    repo.replace(
-        "sites/lab/clusters/edge.yaml",
-        "  name: edge\n",
-        "  name: \"1e3\"\n",
-    );
+    repo.replace("sites/lab/clusters/edge.yaml", "  name: edge\n", "  name: \"1e3\"\n");
 
     let files = overlays(&repo);
 
     let patches = &files["hosts/declared/sites/lab/tenant-a.1e3.yaml"];
-    let quoted = patches
-        .lines()
-        .filter(|line| *line == "    sip.airshipit.org/cluster-name: \"1e3\"");
+    let quoted =
+        patches.lines().filter(|line| *line == "    sip.airshipit.org/cluster-name: \"1e3\"");
     assert_eq!(quoted.count(), 4, "{patches}");
 }
 
@@ -1013,10 +847,8 @@ fn every_file_ends_with_a_newline() {
 
 fn every_file_says_in_a_comment_from_which_file_it_was_made() {
     for (file, text) in all_files() {
-        let marked = text
-            .lines()
-            .take(2)
-            .any(|line| line.starts_with("# Generated by sipgen from "));
+        let marked =
+            text.lines().take(2).any(|line| line.starts_with("# Generated by sipgen from "));
         assert!(marked, "{file}");
     }
 }
@@ -1025,10 +857,7 @@ fn every_file_begins_with_the_mark_of_ownership() {
     for (file, text) in all_files() {
         let skipped = usize::from(text.starts_with("#!"));
         let first = text.lines().nth(skipped).unwrap_or_default();
-        assert!(
-            first.starts_with("# Generated by sipgen from "),
-            "{file}: {first}"
-        );
+        assert!(first.starts_with("# Generated by sipgen from "), "{file}: {first}");
         assert!(first.ends_with(". Do not edit."), "{file}: {first}");
     }
 }

@@ -8,17 +8,9 @@ use crate::support::{EDGE, Repo, assert_says, edge_with, fixtures};
 
 #[test]
 fn the_same_input_gives_the_same_page() {
-    let (one, other) = (
-        Repo::generated("multi-cluster"),
-        Repo::generated("multi-cluster"),
-    );
+    let (one, other) = (Repo::generated("multi-cluster"), Repo::generated("multi-cluster"));
     for repo in [&one, &other] {
-        repo.git(&[
-            "remote",
-            "add",
-            "origin",
-            "https://user:secret@git.example.com/fleet.git",
-        ]);
+        repo.git(&["remote", "add", "origin", "https://user:secret@git.example.com/fleet.git"]);
     }
     let commit = one.git(&["rev-parse", "--short", "HEAD"]);
     other.git(&["fetch", "--quiet", one.path().to_str().unwrap(), "HEAD"]);
@@ -120,9 +112,6 @@ fn no_secret_is_in_a_page() {
         assert!(fixtures().join(fixture).is_dir());
         let page = page(&Repo::of_fixture(fixture));
 
-        assert!(
-            page.contains("</html>") && !page.contains("not-a-secret"),
-            "{fixture}"
-        );
+        assert!(page.contains("</html>") && !page.contains("not-a-secret"), "{fixture}");
     }
 }

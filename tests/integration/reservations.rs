@@ -52,10 +52,7 @@ fn reserved_hosts_go_to_their_tenants_only_and_the_shortage_names_the_tenants() 
     want(&repo, "tenant-a/core", 1);
     want(&repo, "tenant-b/lab", 1);
     repo.generate(&[]).expect(0);
-    assert_eq!(
-        repo.hosts_of("tenant-a", "edge"),
-        ["Worker metal/h1", "Worker metal/h2"]
-    );
+    assert_eq!(repo.hosts_of("tenant-a", "edge"), ["Worker metal/h1", "Worker metal/h2"]);
     assert_eq!(repo.hosts_of("tenant-a", "core"), ["Worker metal/h3"]);
     assert_eq!(repo.hosts_of("tenant-b", "lab"), ["Worker metal/h4"]);
 }
@@ -68,10 +65,7 @@ fn a_placement_is_found_if_there_is_one() {
     want(&repo, "tenant-b/lab", 2);
     want(&repo, "tenant-c/edge", 2);
     repo.generate(&[]).expect(0);
-    assert_eq!(
-        repo.hosts_of("tenant-b", "lab"),
-        ["Worker metal/h3", "Worker metal/h4"]
-    );
+    assert_eq!(repo.hosts_of("tenant-b", "lab"), ["Worker metal/h3", "Worker metal/h4"]);
 }
 
 #[test]
@@ -114,10 +108,7 @@ fn an_assigned_host_stays_when_it_is_reserved_for_others() {
     let run = repo.generate(&[]).expect(0);
 
     assert_eq!(repo.files("overlays"), before);
-    assert_says(
-        &run.stderr,
-        &["host metal/h3 (Worker of tenant-a/edge) is reserved for others"],
-    );
+    assert_says(&run.stderr, &["host metal/h3 (Worker of tenant-a/edge) is reserved for others"]);
 }
 
 #[test]
@@ -125,14 +116,8 @@ fn a_reservation_without_labels_or_tenants_is_refused() {
     for (settings, said) in [
         ("[{labels: {}, for: [a]}]", "would reserve every host"),
         ("[{labels: {a: b}, for: []}]", "names no tenant"),
-        (
-            "[{labels: {a: b}, for: [A]}]",
-            "write NAMESPACE or NAMESPACE/CLUSTER",
-        ),
-        (
-            "[{labels: {'/': b}, for: [a]}]",
-            "is not a label that a host can have",
-        ),
+        ("[{labels: {a: b}, for: [A]}]", "write NAMESPACE or NAMESPACE/CLUSTER"),
+        ("[{labels: {'/': b}, for: [a]}]", "is not a label that a host can have"),
     ] {
         let repo = repo();
         repo.write("sipgen.yaml", &format!("reservations: {settings}\n"));

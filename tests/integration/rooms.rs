@@ -23,13 +23,7 @@ pub(crate) fn modules() -> BTreeMap<Module, String> {
 fn files(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
-    let below = paths.flat_map(|path| {
-        if path.is_dir() {
-            files(&path)
-        } else {
-            vec![path]
-        }
-    });
+    let below = paths.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] });
     let is_code = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "rs");
     below.filter(is_code).collect()
 }
@@ -38,9 +32,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 fn module(file: &Path) -> Module {
     let name = file.with_extension("");
     let parts = name.iter().map(|part| part.to_str().unwrap().to_owned());
-    parts
-        .filter(|part| part != "mod" && part != "lib")
-        .collect()
+    parts.filter(|part| part != "mod" && part != "lib").collect()
 }
 
 /// The code of a file without comments and unit tests.
@@ -61,18 +53,10 @@ fn expand(prefix: &[String], tree: &str, paths: &mut Vec<(Vec<String>, String)>)
         };
         c == ',' && depth == 0
     };
-    for part in tree
-        .split(is_end)
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-    {
+    for part in tree.split(is_end).map(str::trim).filter(|part| !part.is_empty()) {
         let segments = |path: &str| -> Vec<String> {
             let own = path.split("::").filter(|segment| !segment.is_empty());
-            prefix
-                .iter()
-                .cloned()
-                .chain(own.map(str::to_owned))
-                .collect()
+            prefix.iter().cloned().chain(own.map(str::to_owned)).collect()
         };
         match part.split_once('{') {
             Some((head, list)) => {
@@ -85,11 +69,7 @@ fn expand(prefix: &[String], tree: &str, paths: &mut Vec<(Vec<String>, String)>)
                 if path.last().is_some_and(|last| last == "self") {
                     path.pop();
                 }
-                let name = if name.is_empty() {
-                    path.last().unwrap()
-                } else {
-                    name
-                };
+                let name = if name.is_empty() { path.last().unwrap() } else { name };
                 paths.push((path.clone(), name.to_owned()));
             }
         }
@@ -118,9 +98,8 @@ impl Imports {
             }
             let absolute_of = |path: &[String]| absolute(&modules, module, path);
             let paths = paths.into_iter();
-            let absolute: Vec<(Module, String)> = paths
-                .filter_map(|(path, name)| Some((absolute_of(&path)?, name)))
-                .collect();
+            let absolute: Vec<(Module, String)> =
+                paths.filter_map(|(path, name)| Some((absolute_of(&path)?, name))).collect();
             let inline = path.find_iter(text).filter_map(|path| {
                 let path: Vec<String> = path.as_str().split("::").map(str::to_owned).collect();
                 absolute_of(&path)
@@ -129,11 +108,7 @@ impl Imports {
             named.insert(module.clone(), imported.chain(inline).collect());
             brought.insert(module.clone(), absolute);
         }
-        Self {
-            modules,
-            brought,
-            named,
-        }
+        Self { modules, brought, named }
     }
 
     /// The module that has what a path leads to, through re-exports.
@@ -141,9 +116,7 @@ impl Imports {
         let mut path = path.to_vec();
         // A name is brought from module to module at most as often as there are modules.
         for _ in 0..self.modules.len() {
-            let known = (0..=path.len())
-                .rev()
-                .find(|n| self.modules.contains(&path[..*n]));
+            let known = (0..=path.len()).rev().find(|n| self.modules.contains(&path[..*n]));
             let (module, rest) = path.split_at(known.unwrap_or_default());
             let Some(name) = rest.first() else {
                 break;
@@ -155,9 +128,7 @@ impl Imports {
             };
             path = [from, &rest[1..]].concat();
         }
-        let known = (0..=path.len())
-            .rev()
-            .find(|n| self.modules.contains(&path[..*n]));
+        let known = (0..=path.len()).rev().find(|n| self.modules.contains(&path[..*n]));
         path[..known.unwrap_or_default()].to_vec()
     }
 
@@ -170,11 +141,8 @@ impl Imports {
 
     /// A circle of modules, if there is one: each imports from the next, the last from the first.
     fn circle(&self) -> Option<Vec<Module>> {
-        let edges: BTreeMap<&Module, BTreeSet<Module>> = self
-            .modules
-            .iter()
-            .map(|module| (module, self.of_module(module)))
-            .collect();
+        let edges: BTreeMap<&Module, BTreeSet<Module>> =
+            self.modules.iter().map(|module| (module, self.of_module(module))).collect();
         let mut open: BTreeSet<&Module> = self.modules.iter().collect();
         // Modules that import from no open module cannot be in a circle.
         loop {
@@ -189,10 +157,7 @@ impl Imports {
         }
         let mut way = vec![(*open.first()?).clone()];
         loop {
-            let next = edges[way.last()?]
-                .iter()
-                .find(|to| open.contains(to))?
-                .clone();
+            let next = edges[way.last()?].iter().find(|to| open.contains(to))?.clone();
             if let Some(at) = way.iter().position(|module| *module == next) {
                 return Some(way.split_off(at));
             }
@@ -209,25 +174,19 @@ fn absolute(modules: &BTreeSet<Module>, module: &Module, path: &[String]) -> Opt
     }
     if matches!(first, "super" | "self") {
         let ups = path.iter().take_while(|part| *part == "super").count();
-        let own = path
-            .iter()
-            .skip_while(|part| matches!(part.as_str(), "super" | "self"));
+        let own = path.iter().skip_while(|part| matches!(part.as_str(), "super" | "self"));
         let around = module.iter().take(module.len().checked_sub(ups)?);
         return Some(around.chain(own).cloned().collect());
     }
     let child = [module.as_slice(), &path[..1]].concat();
-    modules
-        .contains(&child)
-        .then(|| [module.as_slice(), path].concat())
+    modules.contains(&child).then(|| [module.as_slice(), path].concat())
 }
 
 /// The rooms in the order of the table.
 fn rooms() -> Vec<String> {
     let text = fs::read_to_string("ARCHITECTURE.md").unwrap();
     let row = Regex::new(r"(?m)^\| `(\w+)` \|").unwrap();
-    row.captures_iter(&text)
-        .map(|row| row[1].to_owned())
-        .collect()
+    row.captures_iter(&text).map(|row| row[1].to_owned()).collect()
 }
 
 #[test]
@@ -245,14 +204,10 @@ fn imports_go_up() {
             continue;
         };
         for import in imports.of_module(module) {
-            let room = import
-                .first()
-                .filter(|room| place(room).is_some_and(|place| place > at));
+            let room = import.first().filter(|room| place(room).is_some_and(|place| place > at));
             if room.is_some() {
                 let (module, import) = (module.join("::"), import.join("::"));
-                wrong.push(format!(
-                    "{module} imports from {import}, which is below {own}"
-                ));
+                wrong.push(format!("{module} imports from {import}, which is below {own}"));
             }
         }
     }
@@ -273,12 +228,8 @@ const PURE: [&str; 11] = [
 ];
 
 /// Modules that read files or run programs.
-const READERS: [[&str; 2]; 4] = [
-    ["load", "files"],
-    ["load", "kustomize"],
-    ["load", "program"],
-    ["load", "sops"],
-];
+const READERS: [[&str; 2]; 4] =
+    [["load", "files"], ["load", "kustomize"], ["load", "program"], ["load", "sops"]];
 
 #[test]
 fn rooms_that_decide_read_nothing() {
@@ -286,10 +237,7 @@ fn rooms_that_decide_read_nothing() {
     let imports = Imports::of(&code);
     let disk = Regex::new(r"\b(fs|process)::|\b(TcpStream|UdpSocket)\b").unwrap();
     for (module, text) in code {
-        if !module
-            .first()
-            .is_some_and(|room| PURE.contains(&room.as_str()))
-        {
+        if !module.first().is_some_and(|room| PURE.contains(&room.as_str())) {
             continue;
         }
         let name = module.join("::");
@@ -311,18 +259,13 @@ fn each_room_is_in_the_tree() {
     assert!(rooms.len() > 20, "{rooms:?}");
     for room in rooms {
         let path = Path::new("src").join(&room);
-        assert!(
-            path.is_dir() || path.with_extension("rs").is_file(),
-            "{room}"
-        );
+        assert!(path.is_dir() || path.with_extension("rs").is_file(), "{room}");
     }
 }
 
 /// Modules that were made up, by their paths.
 fn made_up(files: &[(&str, &str)]) -> Imports {
-    let modules = files
-        .iter()
-        .map(|(path, text)| (module(Path::new(path)), code(text)));
+    let modules = files.iter().map(|(path, text)| (module(Path::new(path)), code(text)));
     Imports::of(&modules.collect())
 }
 
@@ -347,10 +290,7 @@ fn an_import_is_found_in_every_form() {
         let modules = imports.of_module(&module(Path::new(path)));
         modules.iter().map(|module| module.join("::")).collect()
     };
-    assert_eq!(
-        of("report.rs"),
-        ["layout", "plan", "plan::choose", "render", "site"]
-    );
+    assert_eq!(of("report.rs"), ["layout", "plan", "plan::choose", "render", "site"]);
     assert_eq!(of("plan/explain.rs"), ["plan::choose"]);
 }
 
@@ -358,20 +298,14 @@ fn an_import_is_found_in_every_form() {
 fn a_circle_is_found() {
     let files = [
         ("lib.rs", ""),
-        (
-            "plan/mod.rs",
-            "mod a; mod b; mod c; pub use a::A; fn f() { b::f() }",
-        ),
+        ("plan/mod.rs", "mod a; mod b; mod c; pub use a::A; fn f() { b::f() }"),
         ("plan/a.rs", "use super::b::B;"),
         ("plan/b.rs", "use super::c;"),
         ("plan/c.rs", "use super::A;"),
     ];
     let circle = made_up(&files).circle().unwrap();
     assert_eq!(
-        circle
-            .iter()
-            .map(|module| module.join("::"))
-            .collect::<Vec<_>>(),
+        circle.iter().map(|module| module.join("::")).collect::<Vec<_>>(),
         ["plan::a", "plan::b", "plan::c"]
     );
     assert_eq!(made_up(&files[..4]).circle(), None);

@@ -48,16 +48,9 @@ fn of_hosts_with_one_boot_mac_address_in_any_spelling_one_is_assigned() {
 
     repo.want("metal/one", 2);
     repo.generate(&[]).expect(0);
-    assert_eq!(
-        repo.hosts_of("metal", "one"),
-        ["Worker metal/n1", "Worker metal/n3"]
-    );
+    assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/n1", "Worker metal/n3"]);
     // Its machine has a host that is assigned, whatever the order of names.
-    repo.replace(
-        "inventory/hosts.yaml",
-        "00:00:5e:00:53:0b",
-        "00:00:5e:00:53:0c",
-    );
+    repo.replace("inventory/hosts.yaml", "00:00:5e:00:53:0b", "00:00:5e:00:53:0c");
     repo.replace("inventory/hosts.yaml", "name: n2", "name: a2");
     assert!(!repo.generate(&[]).expect(0).stderr.contains("adds"));
 }
@@ -67,12 +60,7 @@ fn hosts_with_one_serial_number_or_network_card_are_one_machine() {
     let serial = |serial: &str| format!("{{systemVendor: {{serialNumber: {serial}}}}}");
     let card = |mac: &str| format!("{{nics: [{{mac: \"{mac}\"}}]}}");
     for (one, other, identity, assigned) in [
-        (
-            ["", &serial("S1")],
-            ["", &serial("S1")],
-            "the serial number `S1`",
-            1,
-        ),
+        (["", &serial("S1")], ["", &serial("S1")], "the serial number `S1`", 1),
         // A serial number may be that of the chassis.
         (
             ["00:00:5e:00:53:01", &serial("S1")],
@@ -99,25 +87,13 @@ fn hosts_with_one_serial_number_or_network_card_are_one_machine() {
             "",
             2,
         ),
-        (
-            ["00:00:5e:00:53:01", &serial("Default string")],
-            ["", &serial("Default string")],
-            "",
-            2,
-        ),
+        (["00:00:5e:00:53:01", &serial("Default string")], ["", &serial("Default string")], "", 2),
     ] {
-        let repo = snapshot_of(&[
-            inspected("n1", one[0], one[1]),
-            inspected("n2", other[0], other[1]),
-        ]);
+        let repo =
+            snapshot_of(&[inspected("n1", one[0], one[1]), inspected("n2", other[0], other[1])]);
         repo.want("metal/one", 2);
         let run = repo.generate(&[]);
-        assert_eq!(
-            run.code,
-            if assigned == 2 { 0 } else { 1 },
-            "{identity}: {}",
-            run.stderr
-        );
+        assert_eq!(run.code, if assigned == 2 { 0 } else { 1 }, "{identity}: {}", run.stderr);
         let warning = format!("warning[SIP0308]: 2 hosts share {identity}");
         assert_eq!(
             run.stderr.contains(&warning) && !identity.is_empty(),
@@ -125,12 +101,7 @@ fn hosts_with_one_serial_number_or_network_card_are_one_machine() {
             "{}",
             run.stderr
         );
-        assert_eq!(
-            run.stderr.contains("SIP0308"),
-            !identity.is_empty(),
-            "{}",
-            run.stderr
-        );
+        assert_eq!(run.stderr.contains("SIP0308"), !identity.is_empty(), "{}", run.stderr);
     }
 }
 
@@ -147,23 +118,14 @@ fn hardware_data_tells_that_hosts_are_one_machine() {
     let repo = snapshot_of(&hosts);
     repo.want("metal/one", 2);
     for (hardware, shared) in [
-        (
-            "{systemVendor: {serialNumber: S1}}",
-            "the serial number `S1`",
-        ),
-        (
-            "{nics: [{name: a, mac: '00:00:5e:00:53:01'}]}",
-            "the MAC address `00:00:5e:00:53:01`",
-        ),
+        ("{systemVendor: {serialNumber: S1}}", "the serial number `S1`"),
+        ("{nics: [{name: a, mac: '00:00:5e:00:53:01'}]}", "the MAC address `00:00:5e:00:53:01`"),
     ] {
         let both = data("n1", hardware) + &data("n2", hardware);
         repo.write("snapshot/hardware.yaml", &both);
         let refused = repo.refused();
         let says = format!("2 hosts share {shared}");
-        assert_says(
-            &refused,
-            &["SIP0308", &says, "1 on the machine of another host"],
-        );
+        assert_says(&refused, &["SIP0308", &says, "1 on the machine of another host"]);
     }
     let other = data("n1", "{systemVendor: {serialNumber: S1}}")
         + &data("n2", "{systemVendor: {serialNumber: S2}}");
@@ -174,11 +136,7 @@ fn hardware_data_tells_that_hosts_are_one_machine() {
 #[test]
 fn two_spellings_of_one_bmc_are_one_and_the_second_host_is_chosen_last() {
     let repo = repo_of(&[
-        declared(
-            "n1",
-            "00:00:5e:00:53:01",
-            "ipmi://203.0.113.9?privilegelevel=OPERATOR",
-        ),
+        declared("n1", "00:00:5e:00:53:01", "ipmi://203.0.113.9?privilegelevel=OPERATOR"),
         declared("n2", "00:00:5e:00:53:02", "203.0.113.9:623"),
         declared("n3", "00:00:5e:00:53:03", "redfish://203.0.113.3/x"),
     ]);
@@ -187,10 +145,7 @@ fn two_spellings_of_one_bmc_are_one_and_the_second_host_is_chosen_last() {
         &repo.generate(&[]).expect(0).stderr,
         &["warning[SIP0308]: 2 hosts share the BMC address `ipmi://203.0.113.9"],
     );
-    assert_eq!(
-        repo.hosts_of("metal", "one"),
-        ["Worker metal/n1", "Worker metal/n3"]
-    );
+    assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/n1", "Worker metal/n3"]);
     // It is better than none: only the address may be wrong.
     repo.want("metal/one", 3);
     repo.generate(&[]).expect(0);
@@ -206,10 +161,7 @@ fn addresses_of_bmcs_are_judged_as_metal3_does() {
             "redfish://bmc_4.example.com/redfish/v1/Systems/1",
             Some("its host is neither an IP address nor a DNS name"),
         ),
-        (
-            "https://203.0.113.5/redfish/v1/Systems/1",
-            Some("Metal3 has no driver `https`"),
-        ),
+        ("https://203.0.113.5/redfish/v1/Systems/1", Some("Metal3 has no driver `https`")),
     ] {
         let repo = repo_of(&[declared("n1", "00:00:5e:00:53:01", address)]);
         repo.want("metal/one", 1);
@@ -217,15 +169,8 @@ fn addresses_of_bmcs_are_judged_as_metal3_does() {
         let expected = says.map(|says| {
             format!("warning[SIP0314]: the BMC address of host metal/n1 is invalid: {says}")
         });
-        assert_eq!(
-            told.contains("SIP0314"),
-            expected.is_some(),
-            "{address}: {told}"
-        );
-        assert!(
-            told.contains(&expected.unwrap_or_default()),
-            "{address}: {told}"
-        );
+        assert_eq!(told.contains("SIP0314"), expected.is_some(), "{address}: {told}");
+        assert!(told.contains(&expected.unwrap_or_default()), "{address}: {told}");
         assert!(!told.contains("bmc_4"), "{told}");
     }
 }
@@ -243,24 +188,13 @@ fn a_host_that_the_api_server_refuses_for_its_boot_mac_address_is_not_assigned()
         let repo = repo_of(&[declared("n1", mac, "redfish://203.0.113.1/x")]);
         repo.want("metal/one", 1);
         let run = repo.generate(&[]);
-        assert_eq!(
-            run.code,
-            if is_free { 0 } else { 1 },
-            "{mac}: {}",
-            run.stderr
-        );
+        assert_eq!(run.code, if is_free { 0 } else { 1 }, "{mac}: {}", run.stderr);
         let warning = "warning[SIP0353]: host metal/n1 has no valid boot MAC address";
-        assert_eq!(
-            run.stderr.contains(warning),
-            !is_free,
-            "{mac}: {}",
-            run.stderr
-        );
+        assert_eq!(run.stderr.contains(warning), !is_free, "{mac}: {}", run.stderr);
     }
-    for (bmc, is_told) in [
-        ("redfish://203.0.113.1/x", true),
-        ("idrac-virtualmedia://203.0.113.1/x", false),
-    ] {
+    for (bmc, is_told) in
+        [("redfish://203.0.113.1/x", true), ("idrac-virtualmedia://203.0.113.1/x", false)]
+    {
         let repo = repo_of(&[declared("n1", "", bmc)]);
         repo.want("metal/one", 1);
         let told = repo.generate(&[]).expect(0).stderr;
@@ -277,18 +211,12 @@ fn a_live_host_without_a_state_is_not_free_and_a_manifest_is() {
     let live = |name: &str, status: &str| host(name, &format!("  uid: uid-{name}\n")) + status;
     let unregistered = [
         live("n1", ""),
-        live(
-            "n2",
-            "status: {operationalStatus: \"\", provisioning: {state: \"\"}}\n",
-        ),
+        live("n2", "status: {operationalStatus: \"\", provisioning: {state: \"\"}}\n"),
     ];
     for hosts in &unregistered {
         let repo = snapshot_of(std::slice::from_ref(hosts));
         repo.want("metal/one", 1);
-        assert_says(
-            &repo.refused(),
-            &["1 not registered yet (no provisioning state)"],
-        );
+        assert_says(&repo.refused(), &["1 not registered yet (no provisioning state)"]);
     }
     let repo = Repo::of_hosts(1);
     repo.want("metal/one", 1);
@@ -308,10 +236,7 @@ fn a_live_host_and_the_own_namespace_are_preferred_and_never_required() {
 
     repo.want("other/one", 2);
     repo.generate(&[]).expect(0);
-    assert_eq!(
-        repo.hosts_of("other", "one"),
-        ["Worker metal/z", "Worker other/b"]
-    );
+    assert_eq!(repo.hosts_of("other", "one"), ["Worker metal/z", "Worker other/b"]);
 
     repo.want("other/one", 3);
     repo.generate(&[]).expect(0);
@@ -335,10 +260,7 @@ fn a_host_that_its_agent_would_not_label_is_taken_last() {
 #[test]
 fn a_preferred_host_is_left_to_the_cluster_that_needs_it() {
     let repo = Repo::of_hosts(1);
-    repo.write(
-        "snapshot/hosts.yaml",
-        &live_host("z", "  labels: {only: here}\n"),
-    );
+    repo.write("snapshot/hosts.yaml", &live_host("z", "  labels: {only: here}\n"));
     repo.want("metal/one", 1);
     repo.want("metal/two", 1);
     repo.replace(
@@ -360,18 +282,12 @@ fn a_host_that_is_being_deleted_keeps_its_labels_while_it_is_used() {
         let repo = snapshot_of(&[live_host("host-1", ""), live_host("host-2", "")]);
         repo.want("metal/one", 1);
         repo.generate(&[]).expect(0);
-        let hosts = [
-            host("host-1", deleted) + consumer + state,
-            live_host("host-2", ""),
-        ];
+        let hosts = [host("host-1", deleted) + consumer + state, live_host("host-2", "")];
         repo.write("snapshot/hosts.yaml", &hosts.concat());
 
         let told = repo.generate(&[]).expect(0).stderr;
         let expected = if stays { "host-1" } else { "host-2" };
-        assert_eq!(
-            repo.hosts_of("metal", "one"),
-            [format!("Worker metal/{expected}")]
-        );
+        assert_eq!(repo.hosts_of("metal", "one"), [format!("Worker metal/{expected}")]);
         assert_eq!(
             told.contains(
                 "it keeps its labels until a snapshot shows it unused: a Machine consumes it"

@@ -43,12 +43,7 @@ fn generated() -> Repo {
 fn referred(repo: &Repo) -> BTreeMap<&'static str, String> {
     CLUSTERS
         .into_iter()
-        .map(|cluster| {
-            (
-                cluster,
-                repo.shared(&format!("clusters/tenant/{cluster}/auth")),
-            )
-        })
+        .map(|cluster| (cluster, repo.shared(&format!("clusters/tenant/{cluster}/auth"))))
         .collect()
 }
 
@@ -56,9 +51,7 @@ fn referred(repo: &Repo) -> BTreeMap<&'static str, String> {
 fn existing(repo: &Repo) -> BTreeSet<String> {
     let files = repo.files("overlays/shared/auth");
     let hashes = files.keys().map(|path| path.split_once('/').unwrap().0);
-    hashes
-        .map(|hash| format!("overlays/shared/auth/{hash}"))
-        .collect()
+    hashes.map(|hash| format!("overlays/shared/auth/{hash}")).collect()
 }
 
 /// Changes a template of shared files, as an upgrade of sipgen may.
@@ -90,11 +83,7 @@ fn a_cluster_of_all_services_has_few_files_and_lines_of_its_own() {
 
     let lines: usize = texts.iter().map(|text| text.lines().count()).sum();
 
-    assert!(
-        texts.len() <= 22 && lines <= 900,
-        "{} files, {lines} lines",
-        texts.len()
-    );
+    assert!(texts.len() <= 22 && lines <= 900, "{} files, {lines} lines", texts.len());
 }
 
 #[test]
@@ -130,10 +119,7 @@ fn an_upgrade_of_one_cluster_leaves_the_shared_files_of_others() {
 
     let now = referred(&repo);
     assert_eq!((&now["one"], &now["three"]), (&old, &old));
-    assert_eq!(
-        existing(&repo),
-        BTreeSet::from([old.clone(), now["two"].clone()])
-    );
+    assert_eq!(existing(&repo), BTreeSet::from([old.clone(), now["two"].clone()]));
     let after = repo.on_disk("overlays");
     let of_others = |path: &String| !path.contains("tenant/two/");
     assert!(
@@ -156,11 +142,7 @@ fn a_cluster_with_an_error_keeps_its_shared_files() {
     let repo = generated();
     let old = referred(&repo)["one"].clone();
     upgrade(&repo);
-    repo.replace(
-        "clusters/tenant.one.yaml",
-        "nodePort: 30500,",
-        "nodePort: 1,",
-    );
+    repo.replace("clusters/tenant.one.yaml", "nodePort: 30500,", "nodePort: 1,");
 
     repo.generate(&["--keep-going"]).expect(1);
 
@@ -190,10 +172,7 @@ fn the_diff_of_an_upgrade_names_each_cluster_in_a_line() {
 fn a_template_that_names_the_cluster_gives_each_its_own_files() {
     let repo = generated();
     let text = templates::embedded("auth/shared/deployment.yaml").unwrap();
-    repo.write(
-        "own/auth/shared/deployment.yaml",
-        &format!("# Of {{{{ cluster.name }}}}.\n{text}"),
-    );
+    repo.write("own/auth/shared/deployment.yaml", &format!("# Of {{{{ cluster.name }}}}.\n{text}"));
 
     repo.generate(&[]).expect(0);
 
@@ -256,13 +235,7 @@ fn texts_of_clusters_that_are_up_to_date_are_not_held_and_are_part_of_the_output
     repo.write(&format!("overlays/{}", emptied.unwrap()), "");
     let run = generated();
     assert!(of_two.len() > 1);
-    assert_eq!(
-        held(&run)
-            .iter()
-            .map(|path| &**path)
-            .collect::<BTreeSet<_>>(),
-        of_two
-    );
+    assert_eq!(held(&run).iter().map(|path| &**path).collect::<BTreeSet<_>>(), of_two);
     assert_eq!(run.changes.as_ref().unwrap().files.len(), 1);
     assert_eq!(run.output(&files).unwrap(), written);
 }
@@ -279,9 +252,7 @@ fn shared_files_that_somebody_edits_are_restored_and_the_diff_names_those_who_us
     for cluster in CLUSTERS {
         assert_says(
             &run.stdout,
-            &[&format!(
-                "~ tenant/{cluster}: service auth: configuration; its pods restart\n"
-            )],
+            &[&format!("~ tenant/{cluster}: service auth: configuration; its pods restart\n")],
         );
     }
     repo.generate(&[]).expect(0);

@@ -15,11 +15,7 @@ fn said(repo: &Repo, arguments: &[&str], code: i32) -> String {
 
 #[track_caller]
 fn json(repo: &Repo, arguments: &[&str]) -> Value {
-    let all: Vec<&str> = arguments
-        .iter()
-        .copied()
-        .chain(["--format", "json"])
-        .collect();
+    let all: Vec<&str> = arguments.iter().copied().chain(["--format", "json"]).collect();
     serde_json::from_str(&run(&mut repo.sipgen(&all)).stdout).unwrap()
 }
 
@@ -48,10 +44,7 @@ fn of_inspected_hosts(count: usize) -> Repo {
         )
     };
     let repo = Repo::empty();
-    repo.write(
-        "inventory/hosts.yaml",
-        &(1..=count).map(host).collect::<String>(),
-    );
+    repo.write("inventory/hosts.yaml", &(1..=count).map(host).collect::<String>());
     repo
 }
 
@@ -66,26 +59,16 @@ fn a_cluster_is_explained_machine_by_machine() {
 #[test]
 fn a_master_that_runs_workloads_too_is_shown_as_such() {
     let repo = Repo::of_fixture("provisioning");
-    assert_says(
-        &said(&repo, &["explain", "lab/press"], 0),
-        &["    head-1 (also Worker)  lab/"],
-    );
+    assert_says(&said(&repo, &["explain", "lab/press"], 0), &["    head-1 (also Worker)  lab/"]);
     assert_says(
         &said(&repo, &["status", "--cluster", "lab/press"], 0),
         &["ControlPlane       1        -     1  also Worker, 1 added"],
     );
     let explained = json(&repo, &["explain", "lab/press"]);
     let of_all = |sets: &Value| -> Vec<bool> {
-        sets.as_array()
-            .unwrap()
-            .iter()
-            .map(|set| set["workerToo"] == Value::Bool(true))
-            .collect()
+        sets.as_array().unwrap().iter().map(|set| set["workerToo"] == Value::Bool(true)).collect()
     };
-    assert_eq!(
-        of_all(&explained["cluster"]["nodeSets"]),
-        [true, false, false, false]
-    );
+    assert_eq!(of_all(&explained["cluster"]["nodeSets"]), [true, false, false, false]);
 
     // Without workers, the masters run workloads.
     let depot = "clusters/depot.yaml";
@@ -97,11 +80,7 @@ fn a_master_that_runs_workloads_too_is_shown_as_such() {
         .unwrap();
     repo.write(
         depot,
-        &(head
-            + &tail[tail
-                .find("  PodSubnet")
-                .or(tail.find("  KUDPlugins"))
-                .unwrap()..]),
+        &(head + &tail[tail.find("  PodSubnet").or(tail.find("  KUDPlugins")).unwrap()..]),
     );
     let status = json(&repo, &["status"]);
     let depot = status["clusters"]
@@ -115,16 +94,9 @@ fn a_master_that_runs_workloads_too_is_shown_as_such() {
 
 #[test]
 fn machines_that_are_there_stay() {
-    let said = said(
-        &Repo::generated("provisioning"),
-        &["explain", "lab/press"],
-        0,
-    );
+    let said = said(&Repo::generated("provisioning"), &["explain", "lab/press"], 0);
 
-    assert!(
-        said.contains("  stays  for QuickAssist\n") && !said.contains("picked"),
-        "{said}"
-    );
+    assert!(said.contains("  stays  for QuickAssist\n") && !said.contains("picked"), "{said}");
 }
 
 #[test]
@@ -158,31 +130,15 @@ fn machines_that_lack_a_host_for_the_same_reasons_are_told_once() {
     let findings = said(&repo, &["validate"], 1);
     assert_eq!(findings.matches("error[SIP0501]").count(), 1, "{findings}");
     let message = "no host can be found for 20 Worker machines (body-1, body-2, body-3, body-4, …) of metal/big";
-    assert_says(
-        &findings,
-        &[
-            message,
-            "none meets the requirements",
-            "30 with fewer than 16 CPUs",
-        ],
-    );
+    assert_says(&findings, &[message, "none meets the requirements", "30 with fewer than 16 CPUs"]);
 
     let explained = said(&repo, &["explain", "metal/big"], 1);
     let why = "    no host for body-1, body-2, body-3 and 17 more, because\n";
     assert_says(
         &explained,
-        &[
-            "ControlPlane: has 0 machines of 1",
-            "head     not placed",
-            "body-20  no host",
-            why,
-        ],
+        &["ControlPlane: has 0 machines of 1", "head     not placed", "body-20  no host", why],
     );
-    assert_eq!(
-        explained.matches("30 with fewer than 16 CPUs").count(),
-        1,
-        "{explained}"
-    );
+    assert_eq!(explained.matches("30 with fewer than 16 CPUs").count(), 1, "{explained}");
 }
 
 #[test]
@@ -194,10 +150,7 @@ fn a_machine_that_stays_although_its_host_has_too_little_says_so() {
 
     let said = said(&repo, &["explain", "metal/big"], 0);
 
-    assert_says(
-        &said,
-        &["stays, although it has 8 CPUs, and 9 are asked for  for 9 CPUs"],
-    );
+    assert_says(&said, &["stays, although it has 8 CPUs, and 9 are asked for  for 9 CPUs"]);
 }
 
 #[test]
@@ -210,19 +163,10 @@ fn programs_are_told_what_is_asked_and_what_there_is() {
         (&cluster["kind"], &cluster["provisioning"]),
         (&"Provisioning".into(), &"provisioning-press".into())
     );
-    assert_eq!(
-        (&body["role"], &body["node"]),
-        (&"Worker".into(), &"body-1".into())
-    );
-    assert_eq!(
-        (&body["asked"]["cpu"], &body["asked"]["sriov"]),
-        (&64.into(), &true.into())
-    );
+    assert_eq!((&body["role"], &body["node"]), (&"Worker".into(), &"body-1".into()));
+    assert_eq!((&body["asked"]["cpu"], &body["asked"]["sriov"]), (&64.into(), &true.into()));
     let machine = &body["hosts"][0]["machine"];
-    assert_eq!(
-        (&machine["cpu"], &machine["address"]),
-        (&72.into(), &"198.51.100.15".into())
-    );
+    assert_eq!((&machine["cpu"], &machine["address"]), (&72.into(), &"198.51.100.15".into()));
 }
 
 #[test]
@@ -252,10 +196,7 @@ fn two_hundred_machines_take_two_lines() {
     );
     assert_says(
         &said,
-        &[
-            "8 CPUs  (200 machines of metal/big)",
-            "9 CPUs  (9 machines of metal/more)",
-        ],
+        &["8 CPUs  (200 machines of metal/big)", "9 CPUs  (9 machines of metal/more)"],
     );
 }
 
@@ -266,17 +207,9 @@ fn programs_are_told_the_kinds_and_the_names() {
 
     let picture = json(&repo, &["status"]);
 
-    let kinds: Vec<(&Value, &Value)> = picture["clusters"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|c| (&c["name"], &c["kind"]))
-        .collect();
-    let expected = [
-        ("depot", "Provisioning"),
-        ("press", "Provisioning"),
-        ("tenant", "SIPCluster"),
-    ];
+    let kinds: Vec<(&Value, &Value)> =
+        picture["clusters"].as_array().unwrap().iter().map(|c| (&c["name"], &c["kind"])).collect();
+    let expected = [("depot", "Provisioning"), ("press", "Provisioning"), ("tenant", "SIPCluster")];
     assert!(
         kinds
             .iter()
@@ -286,15 +219,10 @@ fn programs_are_told_the_kinds_and_the_names() {
     let spare = picture["spare"].as_array().unwrap();
     // Machines that name their hosts want no other ones.
     assert!(!picture["spare"].to_string().contains("depot"), "{spare:?}");
-    let of_roles = spare
-        .iter()
-        .find(|spare| !spare["nodeSets"].as_array().unwrap().is_empty())
-        .unwrap();
+    let of_roles =
+        spare.iter().find(|spare| !spare["nodeSets"].as_array().unwrap().is_empty()).unwrap();
     assert_eq!(of_roles["nodeSets"][0][1], "Worker");
-    let of_machines = spare
-        .iter()
-        .find(|spare| spare["asked"]["qat"] == true)
-        .unwrap();
+    let of_machines = spare.iter().find(|spare| spare["asked"]["qat"] == true).unwrap();
     assert_eq!(
         (&of_machines["machines"][0][2], &of_machines["matching"]),
         (&"body-2".into(), &1.into())
@@ -311,12 +239,7 @@ fn a_provisioning_with_errors_and_one_that_is_gone_are_still_known_by_their_kind
 
     let clusters = picture["clusters"].as_array().unwrap();
     assert_eq!(clusters.len(), 2);
-    assert!(
-        clusters
-            .iter()
-            .all(|cluster| cluster["kind"] == "Provisioning"),
-        "{clusters:?}"
-    );
+    assert!(clusters.iter().all(|cluster| cluster["kind"] == "Provisioning"), "{clusters:?}");
 }
 
 #[test]
@@ -332,10 +255,7 @@ fn what_no_host_has_is_told_of_a_cluster_that_another_mistake_holds_back() {
     );
 
     // The hosts of a cluster that two ask for are not planned.
-    repo.write(
-        "clusters/other.yaml",
-        &text.replace("provisioning-big", "provisioning-other"),
-    );
+    repo.write("clusters/other.yaml", &text.replace("provisioning-big", "provisioning-other"));
     let held_back = said(&repo, &["validate"], 1);
 
     assert!(!held_back.contains("SIP0501"), "{held_back}");

@@ -11,10 +11,7 @@ use sipgen::report::status::{StatusFocus, StatusView};
 use crate::support::{EDGE, Repo, Run, assert_says, edge_with, labels_of, live_host, run};
 
 fn status(repo: &Repo, arguments: &[&str]) -> Run {
-    let all: Vec<&str> = ["status"]
-        .into_iter()
-        .chain(arguments.iter().copied())
-        .collect();
+    let all: Vec<&str> = ["status"].into_iter().chain(arguments.iter().copied()).collect();
     run(&mut repo.sipgen(&all))
 }
 
@@ -214,22 +211,12 @@ fn only_the_node_set_that_lacks_hosts_is_blamed_for_a_cluster_without_any() {
     let repo = Repo::of_fixture("quickstart");
     let text = repo.read(EDGE);
     let (control_plane, workers) = text.split_at(text.find("Worker").unwrap());
-    repo.write(
-        EDGE,
-        &format!(
-            "{control_plane}{}",
-            workers.replacen("active: 1", "active: 9", 1)
-        ),
-    );
+    repo.write(EDGE, &format!("{control_plane}{}", workers.replacen("active: 1", "active: 9", 1)));
 
     let run = status(&repo, &[]).expect(1);
 
     let line = |role: &str| {
-        run.stdout
-            .lines()
-            .find(|line| line.contains(&format!("  {role} ")))
-            .unwrap()
-            .to_owned()
+        run.stdout.lines().find(|line| line.contains(&format!("  {role} "))).unwrap().to_owned()
     };
     assert_says(&line("ControlPlane"), &["2 not placed"]);
     assert_says(&line("Worker"), &["7 missing"]);
@@ -238,18 +225,11 @@ fn only_the_node_set_that_lacks_hosts_is_blamed_for_a_cluster_without_any() {
 #[test]
 fn hosts_that_a_smaller_cluster_gives_back_are_told_from_free_ones() {
     let repo = Repo::generated("multi-cluster");
-    repo.replace(
-        "tenants/tenant-b/lab.yaml",
-        "        active: 2\n",
-        "        active: 1\n",
-    );
+    repo.replace("tenants/tenant-b/lab.yaml", "        active: 2\n", "        active: 1\n");
 
     let map = shown(&repo, &["--cluster", "tenant-b/lab"]);
 
-    assert_says(
-        &map,
-        &["releases 1 host", "< released", "released by tenant-b/lab"],
-    );
+    assert_says(&map, &["releases 1 host", "< released", "released by tenant-b/lab"]);
 }
 
 #[test]
@@ -265,11 +245,7 @@ fn an_observed_host_is_given_back_until_a_snapshot_shows_it_free() {
 
     assert_eq!(given_back["state"], "givenBack");
     assert_eq!(given_back["givenBackBy"]["name"], "batch");
-    assert_eq!(
-        given_back.get("changes"),
-        None,
-        "an earlier run gave it back"
-    );
+    assert_eq!(given_back.get("changes"), None, "an earlier run gave it back");
 }
 
 #[test]
@@ -287,11 +263,8 @@ fn a_cluster_that_is_gone_is_shown_until_its_files_are_gone() {
 
 #[test]
 fn what_is_missing_is_shown_and_the_answer_is_no() {
-    let run = status(
-        &edge_with("active: 2", "active: 9"),
-        &["--cluster", "tenant-a/edge"],
-    )
-    .expect(1);
+    let run =
+        status(&edge_with("active: 2", "active: 9"), &["--cluster", "tenant-a/edge"]).expect(1);
 
     assert_says(&run.stdout, &["1 error", "missing", "other hosts"]);
     assert_says(&run.stderr, &["error", EDGE]);
@@ -303,10 +276,7 @@ fn a_cluster_that_cannot_be_read_shows_the_hosts_that_it_keeps() {
 
     assert_says(
         &run.stdout,
-        &[
-            "A  tenant-a/edge  ControlPlane       ?        ?     2  1 error",
-            "A a A a . .",
-        ],
+        &["A  tenant-a/edge  ControlPlane       ?        ?     2  1 error", "A a A a . ."],
     );
 }
 
@@ -322,10 +292,7 @@ fn somebody_elses_hosts_are_not_free() {
     let overview = json(&repo);
 
     assert_eq!(host_of(&overview, "host-1")["state"], "inUse");
-    assert_says(
-        host_of(&overview, "host-1")["whyNotFree"].as_str().unwrap(),
-        &["elsewhere/other"],
-    );
+    assert_says(host_of(&overview, "host-1")["whyNotFree"].as_str().unwrap(), &["elsewhere/other"]);
     assert_eq!(host_of(&overview, "host-2")["assigned"]["role"], "Worker");
     assert_eq!(overview["spare"][0]["free"], 0);
 }
@@ -338,33 +305,19 @@ fn racks_are_the_topology_domains_or_what_the_user_says() {
     let by_flavor = shown(&repo, &["--by", "hardware.example.com/flavor"]);
     assert_says(
         &by_flavor,
-        &[
-            "in 2 racks, by hardware.example.com/flavor",
-            "control-plane",
-            "worker",
-        ],
+        &["in 2 racks, by hardware.example.com/flavor", "control-plane", "worker"],
     );
     let unknown = status(&repo, &["--by", "shelf"]).expect(2);
-    assert_says(
-        &unknown.stderr,
-        &["no host has the label `shelf`", "topology.example.com/rack"],
-    );
+    assert_says(&unknown.stderr, &["no host has the label `shelf`", "topology.example.com/rack"]);
 }
 
 #[test]
 fn a_key_that_is_every_hosts_own_is_no_rack_and_hosts_without_the_label_are_a_group_of_their_own() {
     let repo = Repo::empty();
-    let labels = |number: usize| {
-        format!(
-            "  labels: {{server: s{number}, rack: r{}}}\n",
-            9 + number % 2
-        )
-    };
+    let labels =
+        |number: usize| format!("  labels: {{server: s{number}, rack: r{}}}\n", 9 + number % 2);
     let hosts = |number: usize| live_host(&format!("host-{number}"), &labels(number));
-    repo.write(
-        "hosts.yaml",
-        &((1..=4).map(hosts).collect::<String>() + &live_host("host-5", "")),
-    );
+    repo.write("hosts.yaml", &((1..=4).map(hosts).collect::<String>() + &live_host("host-5", "")));
     let node_set =
         |key: &str| format!("{{labelSelector: {{}}, topologyKey: {key}, count: {{active: 1}}}}");
     for (name, first, second) in [("a", "server", "server"), ("b", "server", "rack")] {
@@ -398,10 +351,7 @@ fn a_key_that_is_every_hosts_own_is_no_rack_and_hosts_without_the_label_are_a_gr
 fn a_large_site_is_shown_in_part_and_says_what_is_left_out() {
     let repo = Repo::empty();
     let labelled = |number: usize| {
-        live_host(
-            &format!("host-{number}"),
-            &format!("  labels: {{rack: r{}}}\n", number / 4),
-        )
+        live_host(&format!("host-{number}"), &format!("  labels: {{rack: r{}}}\n", number / 4))
     };
     repo.write("hosts.yaml", &(0..400).map(labelled).collect::<String>());
     for number in 0..30 {
@@ -426,10 +376,7 @@ fn a_large_site_is_shown_in_part_and_says_what_is_left_out() {
     );
     assert!(some.lines().count() < 30, "{some}");
     let all = shown(&repo, &["--all"]);
-    assert!(
-        all.contains("r99") && all.contains("tenant/c29") && !all.contains('…'),
-        "{all}"
-    );
+    assert!(all.contains("r99") && all.contains("tenant/c29") && !all.contains('…'), "{all}");
 }
 
 #[test]
@@ -445,27 +392,18 @@ fn a_map_fits_the_terminal_however_narrow_it_is() {
         let text = status_text(
             &overview,
             &capacity,
-            &StatusView {
-                focus: StatusFocus::Site,
-                all: false,
-                width,
-            },
+            &StatusView { focus: StatusFocus::Site, all: false, width },
         )
         .to_string();
         let (_, map) = text.split_once("hosts without racks").unwrap();
 
-        let cells = map
-            .lines()
-            .filter(|line| line.starts_with("  a") && !line.contains("cluster"));
+        let cells = map.lines().filter(|line| line.starts_with("  a") && !line.contains("cluster"));
         let longest = cells.map(str::len).max().unwrap();
         assert!(
             (width - 3..=width).contains(&longest) || longest == 2 + 90 * 2 - 1,
             "{width}: {longest}\n{map}"
         );
-        assert!(
-            map.lines().skip(1).all(|line| line.len() <= width),
-            "{width}\n{map}"
-        );
+        assert!(map.lines().skip(1).all(|line| line.len() <= width), "{width}\n{map}");
     }
 }
 
@@ -474,24 +412,16 @@ fn a_name_that_the_site_does_not_have_is_a_usage_error() {
     let repo = Repo::generated("quickstart");
 
     assert_says(
-        &status(&repo, &["--cluster", "tenant-a/nowhere"])
-            .expect(2)
-            .stderr,
+        &status(&repo, &["--cluster", "tenant-a/nowhere"]).expect(2).stderr,
         &["tenant-a/edge"],
     );
-    assert_says(
-        &status(&repo, &["--rack", "z9"]).expect(2).stderr,
-        &["unknown rack `z9`"],
-    );
+    assert_says(&status(&repo, &["--rack", "z9"]).expect(2).stderr, &["unknown rack `z9`"]);
 }
 
 #[test]
 fn a_rack_whose_name_would_write_lines_stays_on_its_own() {
     let repo = Repo::empty();
-    repo.write(
-        "hosts.yaml",
-        &live_host("host-1", "  labels: {rack: \"r1\\n\\e[2Jerror: no\"}\n"),
-    );
+    repo.write("hosts.yaml", &live_host("host-1", "  labels: {rack: \"r1\\n\\e[2Jerror: no\"}\n"));
     repo.want("tenant/batch", 1);
 
     let text = shown(&repo, &["--by", "rack"]);

@@ -40,8 +40,7 @@ fn assert_refused(template: &str, line: usize) {
     let shown: String = template.chars().take(300).collect();
     assert_eq!(run.code, 1, "{shown}\n{}", run.stderr);
     assert!(
-        run.stderr
-            .contains("error[SIP0702]: the template loadbalancer/haproxy.cfg"),
+        run.stderr.contains("error[SIP0702]: the template loadbalancer/haproxy.cfg"),
         "{shown}\n{}",
         run.stderr
     );
@@ -151,18 +150,12 @@ fn texts_that_are_written_without_end() {
             "{{% macro m() %}}\n{line}{{% endmacro %}}{{% for i in range(99999) %}}{{% set x = m() %}}{{% endfor %}}"
         ),
         format!("{{% for i in range(99999) %}}\n{{% raw %}}{line}{{% endraw %}}{{% endfor %}}"),
-        format!(
-            "{{% for i in range(99999) %}}\n{}x{{% endfor %}}",
-            " ".repeat(40_000)
-        ),
+        format!("{{% for i in range(99999) %}}\n{}x{{% endfor %}}", " ".repeat(40_000)),
     ] {
         let (_, run) = rendered(&template, None);
         assert_says(
             &run.expect(1).stderr,
-            &[
-                "the template makes more than 16 MiB",
-                "--> own/loadbalancer/haproxy.cfg:",
-            ],
+            &["the template makes more than 16 MiB", "--> own/loadbalancer/haproxy.cfg:"],
         );
     }
 }
@@ -198,14 +191,8 @@ fn nested(depth: usize) -> Vec<String> {
         format!("{{% set x = 1 %}}{}", "{% set x = [x] %}".repeat(depth)),
         format!("{{% set x = 1 %}}{}", "{% set x = x, x %}".repeat(depth)),
         format!("{{% set x = 'a' %}}{}", "{% set x = x ~ x %}".repeat(depth)),
-        format!(
-            "{{% set x = [1] %}}{}{{{{ x }}}}",
-            "{% set x = x[0:] %}".repeat(depth)
-        ),
-        format!(
-            "{{% set x = [1] %}}{}{{{{ x }}}}",
-            "{% set x = x + x[:0] %}".repeat(depth)
-        ),
+        format!("{{% set x = [1] %}}{}{{{{ x }}}}", "{% set x = x[0:] %}".repeat(depth)),
+        format!("{{% set x = [1] %}}{}{{{{ x }}}}", "{% set x = x + x[:0] %}".repeat(depth)),
     ]
 }
 
@@ -244,10 +231,7 @@ fn templates_that_lead_back_to_themselves() {
 
         assert_says(
             &run.expect(1).stderr,
-            &[
-                "error[SIP0702]: the template partials/x",
-                "--> own/partials/x:1:",
-            ],
+            &["error[SIP0702]: the template partials/x", "--> own/partials/x:1:"],
         );
     }
 }
@@ -263,9 +247,6 @@ fn what_is_large_and_harmless_is_rendered() {
 
     run.expect(0);
     let text = repo.read("overlays/clusters/tenant-a/edge/loadbalancer-worker/haproxy.cfg");
-    assert!(
-        text.contains("\nserver 04999 loadbalancer-worker-edge-4999 "),
-        "{text:.500}"
-    );
+    assert!(text.contains("\nserver 04999 loadbalancer-worker-edge-4999 "), "{text:.500}");
     assert_says(&text, &["5000 0,100,200,", " check port 9998\n"]);
 }

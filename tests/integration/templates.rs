@@ -13,10 +13,7 @@ use crate::support::{Repo, Run, assert_says, compare_generated, run, text};
 fn template(arguments: &[&str]) -> Run {
     let nowhere = tempfile::tempdir().unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sipgen"));
-    run(command
-        .current_dir(nowhere.path())
-        .arg("template")
-        .args(arguments))
+    run(command.current_dir(nowhere.path()).arg("template").args(arguments))
 }
 
 fn root() -> &'static Path {
@@ -32,13 +29,7 @@ fn sources() -> BTreeMap<String, String> {
         .filter(|entry| entry.file_type().is_file());
     files
         .map(|entry| {
-            let name = entry
-                .path()
-                .strip_prefix(&directory)
-                .unwrap()
-                .to_str()
-                .unwrap()
-                .to_owned();
+            let name = entry.path().strip_prefix(&directory).unwrap().to_str().unwrap().to_owned();
             (name, text(&fs::read(entry.path()).unwrap()))
         })
         .collect()
@@ -55,11 +46,7 @@ fn list_names_every_template_of_the_source_tree() {
 #[test]
 fn show_prints_a_template_as_it_is() {
     for (name, source) in sources() {
-        assert_eq!(
-            template(&["show", &name]).expect(0).stdout,
-            source,
-            "{name}"
-        );
+        assert_eq!(template(&["show", &name]).expect(0).stdout, source, "{name}");
     }
 }
 
@@ -69,10 +56,7 @@ fn a_template_that_is_shown_and_put_into_the_repo_changes_nothing() {
     repo.write("sipgen.yaml", "templates: own\n");
     repo.generate(&[]).expect(0);
     for name in templates::names() {
-        repo.write(
-            &format!("own/{name}"),
-            &template(&["show", name]).expect(0).stdout,
-        );
+        repo.write(&format!("own/{name}"), &template(&["show", name]).expect(0).stdout);
     }
 
     let run = repo.generate(&["--check"]).expect(0);
@@ -85,10 +69,7 @@ fn an_unknown_template_is_refused_with_the_one_that_is_meant() {
     for verb in ["show", "values"] {
         let run = template(&[verb, "haproxy.cfg"]).expect(2);
 
-        assert_says(
-            &run.stderr,
-            &["unknown template `haproxy.cfg`", "loadbalancer/haproxy.cfg"],
-        );
+        assert_says(&run.stderr, &["unknown template `haproxy.cfg`", "loadbalancer/haproxy.cfg"]);
     }
 }
 
@@ -96,29 +77,18 @@ fn an_unknown_template_is_refused_with_the_one_that_is_meant() {
 fn every_value_of_every_template_says_what_it_means() {
     for name in templates::names() {
         for value in values::given(name).unwrap() {
-            assert!(
-                !value.meaning.is_empty() && value.kind != "value",
-                "{name}: {value:?}"
-            );
+            assert!(!value.meaning.is_empty() && value.kind != "value", "{name}: {value:?}");
         }
     }
 }
 
 #[test]
 fn values_explains_what_a_template_is_given() {
-    let said = template(&["values", "loadbalancer/haproxy.cfg"])
-        .expect(0)
-        .stdout;
+    let said = template(&["values", "loadbalancer/haproxy.cfg"]).expect(0).stdout;
 
-    let lines = |name: &str| {
-        said.lines()
-            .find(|line| line.split_whitespace().next() == Some(name))
-    };
+    let lines = |name: &str| said.lines().find(|line| line.split_whitespace().next() == Some(name));
     assert_says(lines("check").unwrap(), &["`kube-apiserver` or `tcp`"]);
-    assert_says(
-        lines("servers[].address").unwrap(),
-        &["text", "IPv6 in brackets"],
-    );
+    assert_says(lines("servers[].address").unwrap(), &["text", "IPv6 in brackets"]);
 }
 
 /// Template with the values of all services, which the tables of the others leave out.
@@ -141,10 +111,7 @@ fn with_true_tables(documentation: &str) -> String {
             let rows = |template: &str| -> Vec<String> {
                 let values = values::given(template).unwrap();
                 let row = values.iter().map(|value| {
-                    format!(
-                        "| `{}` | {} | {} |\n",
-                        value.name, value.kind, value.meaning
-                    )
+                    format!("| `{}` | {} | {} |\n", value.name, value.kind, value.meaning)
                 });
                 row.collect()
             };

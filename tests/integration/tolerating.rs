@@ -7,11 +7,7 @@ use crate::support::{Repo, assert_says};
 
 const EDGE: &str = "sites/lab/clusters/edge.yaml";
 const RACK_A: &str = "sites/lab/hosts/rack-a.yaml";
-const RACKS: [&str; 3] = [
-    RACK_A,
-    "sites/lab/hosts/rack-b.yaml",
-    "sites/lab/hosts/rack-c.yaml",
-];
+const RACKS: [&str; 3] = [RACK_A, "sites/lab/hosts/rack-b.yaml", "sites/lab/hosts/rack-c.yaml"];
 
 const NO_CHANGES: &str = "1 cluster: 4 hosts assigned, 0 added, 0 released\nno file changes\n";
 
@@ -89,10 +85,7 @@ fn yaml_of_other_tools() {
     same_output(|repo| {
         repo.write("mkdocs.yaml", "theme: !!python/name:material.x\n");
         repo.write("broken.yaml", "a: [\n");
-        repo.write(
-            "notes.yaml",
-            "just a text about SIPCluster and BareMetalHost\n",
-        );
+        repo.write("notes.yaml", "just a text about SIPCluster and BareMetalHost\n");
         repo.write("list.yaml", "- BareMetalHost\n- SIPCluster\n");
         repo.write("empty.yaml", "");
         repo.write("binary.yaml", "\u{0}\u{1}\u{2}");
@@ -101,10 +94,7 @@ fn yaml_of_other_tools() {
             "other.yaml",
             "apiVersion: example.com/v1\nkind: SIPCluster\nmetadata: {name: Not/Ours}\n",
         );
-        repo.write(
-            "package.json",
-            "{\"kind\": 1, \"description\": \"BareMetalHost\"}",
-        );
+        repo.write("package.json", "{\"kind\": 1, \"description\": \"BareMetalHost\"}");
     });
 }
 
@@ -160,11 +150,7 @@ fn selected_by_label(label: &str, in_selector: &str) {
         )
     });
     let selector = "          hardware.example.com/flavor: control-plane\n";
-    repo.replace(
-        EDGE,
-        selector,
-        &format!("{selector}          example.com/x: {in_selector}\n"),
-    );
+    repo.replace(EDGE, selector, &format!("{selector}          example.com/x: {in_selector}\n"));
     repo.replace(EDGE, "active: 2", "active: 3");
 
     let run = repo.generate(&[]).expect(0);
@@ -204,8 +190,7 @@ fn anchors_beside_labels_that_look_like_other_types() {
     same_output_but("warning[SIP0320]", |repo| {
         rewrite_hosts(repo, |text| {
             let labels = "  labels: &labels\n    example.com/x: 008\n    example.com/y: 8\n    example.com/z: true\n";
-            text.replace("  labels:\n", labels)
-                .replace("spec:\n", "spec:\n  unused: *labels\n")
+            text.replace("  labels:\n", labels).replace("spec:\n", "spec:\n  unused: *labels\n")
         });
     });
 }
@@ -246,9 +231,8 @@ fn network_data_in_base64() {
     same_output(|repo| {
         rewrite_hosts(repo, |text| {
             let documents = objects(text).into_iter().map(|mut object| {
-                if let Some(data) = object
-                    .get("stringData")
-                    .and_then(|data| data["networkData"].as_str())
+                if let Some(data) =
+                    object.get("stringData").and_then(|data| data["networkData"].as_str())
                 {
                     let encoded = BASE64_STANDARD.encode(data);
                     object["data"] =
@@ -326,10 +310,7 @@ fn kinds_that_are_like_ours_and_somebody_elses() {
             "apiVersion: {api_version}\nkind: {kind}\nmetadata:\n  name: other\n  namespace: tenant-a\n---\n"
         )
     };
-    let mut others: String = metal3
-        .iter()
-        .map(|kind| object("metal3.io/v1alpha1", kind))
-        .collect();
+    let mut others: String = metal3.iter().map(|kind| object("metal3.io/v1alpha1", kind)).collect();
     others.push_str(&object("airship.airshipit.org/v1", "Vino"));
     others.push_str(&object("telephony.example.com/v1", "SIPCluster"));
     others.push_str(&object("telephony.example.com/v1", "SipCluster"));
@@ -385,22 +366,16 @@ fn a_password_in_the_address_of_a_bmc_is_warned_of_and_never_shown() {
             "--> sites/lab/hosts/rack-a.yaml:68:14  (tenant-a/lab-a2)",
         ],
     );
-    assert!(
-        !run.stderr.contains("hunter2") && !run.stderr.contains("root:"),
-        "{}",
-        run.stderr
-    );
+    assert!(!run.stderr.contains("hunter2") && !run.stderr.contains("root:"), "{}", run.stderr);
     assert_eq!(run.stderr.matches("SIP0318]").count(), 1, "{}", run.stderr);
 }
 
 #[test]
 fn two_addresses_on_networks_of_one_id_are_worth_a_warning_unless_they_are_dual_stack() {
     let warning = "warning[SIP0317]: host tenant-a/lab-a1 has several networks `oam-ipv4`, with different addresses";
-    for (address, is_warned_of) in [
-        ("198.51.100.99", true),
-        ("'2001:db8::99'", false),
-        ("198.51.100.11", false),
-    ] {
+    for (address, is_warned_of) in
+        [("198.51.100.99", true), ("'2001:db8::99'", false), ("198.51.100.11", false)]
+    {
         let repo = Repo::generated("quickstart");
         let first = "        ip_address: 198.51.100.11\n";
         repo.replace(

@@ -25,10 +25,8 @@ fn a_host_is_read_whatever_way_it_is_written() {
 
     let run = repo.generate(&[]).expect(0);
 
-    let mut expected: Vec<String> = HOSTS
-        .iter()
-        .map(|(name, _)| format!("Worker metal/{name}"))
-        .collect();
+    let mut expected: Vec<String> =
+        HOSTS.iter().map(|(name, _)| format!("Worker metal/{name}")).collect();
     expected.sort();
     assert_eq!(repo.hosts_of("metal", "lab"), expected);
     let proxy = repo.read("overlays/clusters/metal/lab/loadbalancer-worker/haproxy.cfg");
@@ -45,9 +43,7 @@ fn a_host_is_read_whatever_way_it_is_written() {
 fn the_hardware_of_a_host_is_that_of_its_hardware_data_first() {
     let repo = Repo::of_fixture("traps");
 
-    let said = run(&mut repo.sipgen(&["explain", "metal/live"]))
-        .expect(0)
-        .stdout;
+    let said = run(&mut repo.sipgen(&["explain", "metal/live"])).expect(0).stdout;
 
     insta::assert_snapshot!(said.split_once("  hardware").unwrap().1, @"
     , from its HardwareData
@@ -75,11 +71,7 @@ fn the_hardware_of_a_host_may_stand_in_its_annotation() {
     assert_eq!(host["hardware"]["cpu"]["count"], 64);
     assert_eq!(host["hardware"]["nics"][0]["ip"], "198.51.100.19");
     assert!(
-        host["facts"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|fact| fact == "is in the state `available`"),
+        host["facts"].as_array().unwrap().iter().any(|fact| fact == "is in the state `available`"),
         "{said}"
     );
 }
@@ -98,10 +90,7 @@ fn a_status_in_an_annotation_counts_where_there_is_no_other() {
         &(host("a1", "  uid: x\n") + "status: {provisioning: {state: available}}\n"),
     );
 
-    assert_says(
-        &repo.generate(&[]).expect(1).stderr,
-        &["1 in the state `provisioned` (metal/a1)"],
-    );
+    assert_says(&repo.generate(&[]).expect(1).stderr, &["1 in the state `provisioned` (metal/a1)"]);
     both.generate(&[]).expect(0);
 }
 
@@ -110,10 +99,7 @@ fn hardware_is_found_under_the_namespace_that_a_kustomization_gives() {
     let repo = Repo::empty();
     let hardware = "apiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {name: a1}\n\
                     spec: {hardware: {cpu: {count: 64}, nics: null}}\n";
-    repo.write(
-        "inventory/hosts.yaml",
-        &host("a1", "").replace("  namespace: metal\n", ""),
-    );
+    repo.write("inventory/hosts.yaml", &host("a1", "").replace("  namespace: metal\n", ""));
     repo.write("inventory/hardware.yaml", hardware);
     repo.write(
         "inventory/kustomization.yaml",
@@ -123,10 +109,7 @@ fn hardware_is_found_under_the_namespace_that_a_kustomization_gives() {
 
     let run = run(&mut repo.sipgen(&["explain", "site/a1"])).expect(0);
 
-    assert_says(
-        &run.stdout,
-        &["hardware, from its HardwareData", "CPU         64"],
-    );
+    assert_says(&run.stdout, &["hardware, from its HardwareData", "CPU         64"]);
 }
 
 #[test]
@@ -154,21 +137,9 @@ fn hardware_that_cannot_be_read_leaves_the_host_as_it_is() {
 fn validate_tells_of_hardware_that_cannot_be_read_however_it_is_written() {
     let head = "apiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {name: a1, namespace: metal}\n";
     for (file, text, line) in [
-        (
-            "h.yaml",
-            format!("{head}spec:\n  hardware:\n    ramMebibytes: lots\n"),
-            6,
-        ),
-        (
-            "h.yaml",
-            format!("{head}spec:\n  hardware: {{ramMebibytes: lots, nics: {{a: b}}}}\n"),
-            5,
-        ),
-        (
-            "h.yaml",
-            format!("{head}spec: {{hardware: {{nics: {{a: b}}}}}}\n"),
-            4,
-        ),
+        ("h.yaml", format!("{head}spec:\n  hardware:\n    ramMebibytes: lots\n"), 6),
+        ("h.yaml", format!("{head}spec:\n  hardware: {{ramMebibytes: lots, nics: {{a: b}}}}\n"), 5),
+        ("h.yaml", format!("{head}spec: {{hardware: {{nics: {{a: b}}}}}}\n"), 4),
         ("h.yaml", format!("{head}spec:\n  hardware: none\n"), 5),
         ("h.yaml", format!("{head}spec: none\n"), 4),
         (
@@ -188,10 +159,7 @@ fn validate_tells_of_hardware_that_cannot_be_read_however_it_is_written() {
         let at = format!("--> snapshot/{file}:{line}:");
         assert_says(
             &said,
-            &[
-                "warning[SIP0323]: the hardware details in the HardwareData cannot be read",
-                &at,
-            ],
+            &["warning[SIP0323]: the hardware details in the HardwareData cannot be read", &at],
         );
     }
 }
@@ -208,13 +176,7 @@ fn a_label_that_is_null_is_empty_as_on_the_live_host() {
 
     let run = repo.generate(&[]).expect(0);
 
-    assert_says(
-        &run.stderr,
-        &[
-            "warning[SIP0320]",
-            "the API server stores as an empty string",
-        ],
-    );
+    assert_says(&run.stderr, &["warning[SIP0320]", "the API server stores as an empty string"]);
     assert_eq!(repo.hosts_of("metal", "lab"), ["Worker metal/a1"]);
 }
 
@@ -229,18 +191,10 @@ fn many_hosts_with_one_mistake_are_one_warning() {
 
     let run = repo.generate(&[]).expect(0);
 
-    assert_eq!(
-        run.stderr.matches("warning[SIP0320]").count(),
-        1,
-        "{}",
-        run.stderr
-    );
+    assert_eq!(run.stderr.matches("warning[SIP0320]").count(), 1, "{}", run.stderr);
     assert_says(
         &run.stderr,
-        &[
-            "the label rack of 30 hosts is `008` without quotes",
-            "and 20 more places",
-        ],
+        &["the label rack of 30 hosts is `008` without quotes", "and 20 more places"],
     );
 }
 
@@ -248,10 +202,7 @@ fn many_hosts_with_one_mistake_are_one_warning() {
 fn the_empty_label_that_vino_copies_is_no_topology_domain() {
     let repo = Repo::empty();
     let labels = "  labels:\n    rack: \"\"\n";
-    repo.write(
-        "inventory/hosts.yaml",
-        &(live_host("a1", labels) + &live_host("a2", labels)),
-    );
+    repo.write("inventory/hosts.yaml", &(live_host("a1", labels) + &live_host("a2", labels)));
     repo.want("metal/lab", 2);
     repo.replace(
         "clusters/metal.lab.yaml",
@@ -265,10 +216,7 @@ fn the_empty_label_that_vino_copies_is_no_topology_domain() {
         &run.stderr,
         &["warning[SIP0250]: no host available to Worker of `metal/lab` has a value for `rack`"],
     );
-    assert_eq!(
-        repo.hosts_of("metal", "lab"),
-        ["Worker metal/a1", "Worker metal/a2"]
-    );
+    assert_eq!(repo.hosts_of("metal", "lab"), ["Worker metal/a1", "Worker metal/a2"]);
 }
 
 #[test]
@@ -276,21 +224,11 @@ fn a_mac_address_is_a_number_to_tools_of_yaml_1_1() {
     let python = "import sys, yaml; print(yaml.safe_load(sys.stdin)['mac'])";
     let read_by_python = |mac: &str| {
         let script = format!("printf 'mac: %s' {mac} | python3 -c \"{python}\"");
-        text(
-            &Command::new("sh")
-                .args(["-c", &script])
-                .output()
-                .unwrap()
-                .stdout,
-        )
-        .trim()
-        .to_owned()
+        text(&Command::new("sh").args(["-c", &script]).output().unwrap().stdout).trim().to_owned()
     };
-    for (mac, is_number) in [
-        ("52:54:00:12:34:56", true),
-        ("08:00:27:12:34:56", false),
-        ("00:00:5e:00:53:01", false),
-    ] {
+    for (mac, is_number) in
+        [("52:54:00:12:34:56", true), ("08:00:27:12:34:56", false), ("00:00:5e:00:53:01", false)]
+    {
         let repo = repo_with("");
         repo.replace(
             "inventory/hosts.yaml",
@@ -300,12 +238,7 @@ fn a_mac_address_is_a_number_to_tools_of_yaml_1_1() {
 
         let run = repo.generate(&[]).expect(0);
 
-        assert_eq!(
-            run.stderr.contains("warning[SIP0320]"),
-            is_number,
-            "{mac}: {}",
-            run.stderr
-        );
+        assert_eq!(run.stderr.contains("warning[SIP0320]"), is_number, "{mac}: {}", run.stderr);
         assert_eq!(read_by_python(mac) != mac, is_number, "{mac}");
     }
 }

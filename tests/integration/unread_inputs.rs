@@ -26,10 +26,7 @@ fn declared() -> Repo {
     repo.write("racks/kustomization.yaml", "resources: [a.yaml, b.yaml]\n");
     repo.generate(&[]).expect(0);
     repo.commit();
-    assert!(
-        repo.read("overlays/hosts/declared/racks/t.web.yaml")
-            .contains("name: \"a\"")
-    );
+    assert!(repo.read("overlays/hosts/declared/racks/t.web.yaml").contains("name: \"a\""));
     repo
 }
 
@@ -40,22 +37,10 @@ fn unread_texts(original: &str) -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("Git LFS", lfs.into()),
         ("git-crypt", b"\0GITCRYPT\0\x17\x8f\xfe\x01".to_vec()),
-        (
-            "Ansible Vault",
-            "$ANSIBLE_VAULT;1.1;AES256\n62313365396662343061393464336163\n".into(),
-        ),
-        (
-            "PGP",
-            "-----BEGIN PGP MESSAGE-----\n\nhQEMA4z\n-----END PGP MESSAGE-----\n".into(),
-        ),
-        (
-            "age",
-            "-----BEGIN AGE ENCRYPTED FILE-----\nYWdlLWVuY3J5\n".into(),
-        ),
-        (
-            "SOPS",
-            "data: ENC[AES256_GCM,data:x,type:str]\nsops: {version: 3.9.0}\n".into(),
-        ),
+        ("Ansible Vault", "$ANSIBLE_VAULT;1.1;AES256\n62313365396662343061393464336163\n".into()),
+        ("PGP", "-----BEGIN PGP MESSAGE-----\n\nhQEMA4z\n-----END PGP MESSAGE-----\n".into()),
+        ("age", "-----BEGIN AGE ENCRYPTED FILE-----\nYWdlLWVuY3J5\n".into()),
+        ("SOPS", "data: ENC[AES256_GCM,data:x,type:str]\nsops: {version: 3.9.0}\n".into()),
         (
             "encrypted kind",
             "apiVersion: x\nkind: ENC[AES256_GCM,data:x,type:str]\nmetadata: {name: y}\n".into(),
@@ -70,19 +55,11 @@ fn unread_texts(original: &str) -> Vec<(&'static str, Vec<u8>)> {
             "list of objects",
             "[{\"apiVersion\": \"metal3.io/v1alpha1\", \"kind\": \"BareMetalHost\"}]\n".into(),
         ),
-        (
-            "no kind",
-            "apiVersion: metal3.io/v1alpha1\nmetadata: {name: x}\n".into(),
-        ),
-        (
-            "no name",
-            "apiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {}\n".into(),
-        ),
+        ("no kind", "apiVersion: metal3.io/v1alpha1\nmetadata: {name: x}\n".into()),
+        ("no name", "apiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {}\n".into()),
         (
             "cut off in the name",
-            original[..name_ends + 1]
-                .replace("metadata: {", "metadata:\n  ")
-                .into_bytes(),
+            original[..name_ends + 1].replace("metadata: {", "metadata:\n  ").into_bytes(),
         ),
     ]
 }
@@ -184,10 +161,7 @@ fn a_part_of_a_build_that_is_not_read_hides_a_host() {
         }),
         ("a base outside of the repo", |repo| {
             repo.remove("racks/a.yaml");
-            repo.write(
-                "racks/kustomization.yaml",
-                "resources: [../../racks, b.yaml]\n",
-            );
+            repo.write("racks/kustomization.yaml", "resources: [../../racks, b.yaml]\n");
         }),
         ("a listed file is gone", |repo| repo.remove("racks/a.yaml")),
         ("a listed file is ignored", |repo| {
@@ -196,11 +170,8 @@ fn a_part_of_a_build_that_is_not_read_hides_a_host() {
         }),
         ("a directory without a kustomization", |repo| {
             fs::create_dir(repo.path().join("racks/a")).unwrap();
-            fs::rename(
-                repo.path().join("racks/a.yaml"),
-                repo.path().join("racks/a/hosts.txt"),
-            )
-            .unwrap();
+            fs::rename(repo.path().join("racks/a.yaml"), repo.path().join("racks/a/hosts.txt"))
+                .unwrap();
             repo.write("racks/kustomization.yaml", "resources: [a, b.yaml]\n");
         }),
         ("a chart", |repo| {
@@ -249,9 +220,7 @@ fn a_host_that_is_removed_in_full_is_gone() {
             repo.commit();
             repo.write("racks/a.yaml", &host("c"));
         }),
-        ("all but a comment", |repo| {
-            repo.write("racks/a.yaml", "# Sold in May.\n")
-        }),
+        ("all but a comment", |repo| repo.write("racks/a.yaml", "# Sold in May.\n")),
         ("an emptied file that nothing lists", |repo| {
             repo.write("racks/a.yaml", "");
             repo.write("racks/kustomization.yaml", "resources: [b.yaml]\n");
@@ -269,20 +238,14 @@ fn a_host_that_is_removed_in_full_is_gone() {
             "kind: ConfigMap\n{{ if .Values.a }}\nmetadata: {name: {{ .x }}}\n{{ end }}\n",
         );
         repo.write("docs/example.yaml", "a: b: c\n");
-        repo.write(
-            "app/kustomization.yaml",
-            "resources: [\"https://git.example/app?ref=v1\"]\n",
-        );
+        repo.write("app/kustomization.yaml", "resources: [\"https://git.example/app?ref=v1\"]\n");
         remove(&repo);
 
         let run = repo.generate(&[]);
 
         assert_eq!(run.code, 0, "{why}\n{}", run.stderr);
         let hosts = repo.read("overlays/hosts/declared/racks/t.web.yaml");
-        assert!(
-            hosts.contains("name: \"b\"") && !hosts.contains("name: \"a\""),
-            "{why}\n{hosts}"
-        );
+        assert!(hosts.contains("name: \"b\"") && !hosts.contains("name: \"a\""), "{why}\n{hosts}");
     }
 }
 
@@ -308,14 +271,8 @@ fn a_link_to_a_directory_without_inputs_is_no_finding() {
     let with_link = |to: &str| {
         let repo = declared();
         repo.write("base/kustomization.yaml", component);
-        repo.write(
-            "app/cm.yaml",
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-        );
-        repo.write(
-            "app/kustomization.yaml",
-            "resources: [cm.yaml]\ncomponents: [../link]\n",
-        );
+        repo.write("app/cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
+        repo.write("app/kustomization.yaml", "resources: [cm.yaml]\ncomponents: [../link]\n");
         symlink(to, repo.path().join("link")).unwrap();
         repo
     };
@@ -328,26 +285,14 @@ fn a_link_to_a_directory_without_inputs_is_no_finding() {
     // Behind other links, or beside hosts, it is an error.
     let outside = tempfile::tempdir().unwrap();
     for to in [outside.path().to_str().unwrap(), "nowhere", "racks"] {
-        assert_says(
-            &with_link(to).refused(),
-            &["SIP0116", "behind a symbolic link"],
-        );
+        assert_says(&with_link(to).refused(), &["SIP0116", "behind a symbolic link"]);
     }
     let repo = with_link("base");
-    repo.write(
-        "racks/kustomization.yaml",
-        "resources: [a.yaml, b.yaml]\ncomponents: [../link]\n",
-    );
+    repo.write("racks/kustomization.yaml", "resources: [a.yaml, b.yaml]\ncomponents: [../link]\n");
     assert_says(&repo.refused(), &["SIP0116", "behind a symbolic link"]);
     let repo = with_link("base");
-    repo.write(
-        "base/sub/kustomization.yaml",
-        "resources: [../../racks/a.yaml]\n",
-    );
-    repo.write(
-        "app/kustomization.yaml",
-        "resources: [cm.yaml, ../link/sub]\n",
-    );
+    repo.write("base/sub/kustomization.yaml", "resources: [../../racks/a.yaml]\n");
+    repo.write("app/kustomization.yaml", "resources: [cm.yaml, ../link/sub]\n");
     assert_says(&repo.refused(), &["SIP0116", "behind a symbolic link"]);
 }
 
@@ -375,26 +320,15 @@ fn the_root_is_where_git_says() {
         run(command.args(arguments).current_dir(repo.join(directory)))
     };
     sipgen("clusters", &["generate"]).expect(0);
-    assert!(
-        repo.join("overlays/hosts/observed/t.web/hosts.yaml")
-            .is_file()
-    );
+    assert!(repo.join("overlays/hosts/observed/t.web/hosts.yaml").is_file());
     assert_eq!(fs::read_dir(around.path()).unwrap().count(), 2);
-    assert_eq!(
-        fs::read_dir(around.path().join("elsewhere"))
-            .unwrap()
-            .count(),
-        1
-    );
+    assert_eq!(fs::read_dir(around.path().join("elsewhere")).unwrap().count(), 1);
     git(&["add", "--all"]);
     sipgen("", &["generate", "--check", "--from-index"]).expect(0);
     // A hook gets the git directory by a variable.
     fs::write(
         around.path().join("elsewhere/git/hooks/pre-commit"),
-        format!(
-            "#!/bin/sh\nexec {} generate --check --from-index\n",
-            env!("CARGO_BIN_EXE_sipgen")
-        ),
+        format!("#!/bin/sh\nexec {} generate --check --from-index\n", env!("CARGO_BIN_EXE_sipgen")),
     )
     .unwrap();
     let hook = around.path().join("elsewhere/git/hooks/pre-commit");

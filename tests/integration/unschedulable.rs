@@ -41,10 +41,7 @@ fn the_third_host_is_taken_when_nothing_is_wrong_with_it() {
 
     repo.generate(&[]).expect(0);
 
-    assert!(
-        repo.hosts_of("tenant-a", "edge")
-            .contains(&"ControlPlane tenant-a/lab-c1".to_owned())
-    );
+    assert!(repo.hosts_of("tenant-a", "edge").contains(&"ControlPlane tenant-a/lab-c1".to_owned()));
 }
 
 /// The quickstart after its first run, with a second cluster that has no hosts yet.
@@ -85,10 +82,8 @@ fn a_selector_that_matches_nothing() {
 
 #[test]
 fn a_label_that_hosts_have_under_another_prefix() {
-    let repo = with_a_second_cluster(
-        "{matchLabels: {vino.airshipit.org/flavor: control-plane}}",
-        3,
-    );
+    let repo =
+        with_a_second_cluster("{matchLabels: {vino.airshipit.org/flavor: control-plane}}", 3);
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0501]: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its selector matches no host (none has a label vino.airshipit.org/flavor; did you mean hardware.example.com/flavor?)
@@ -115,10 +110,7 @@ fn a_label_that_no_host_has_under_any_prefix() {
 
     let message = repo.refused();
 
-    assert_says(
-        &message,
-        &["its selector matches no host (none has a label example.com/size)\n"],
-    );
+    assert_says(&message, &["its selector matches no host (none has a label example.com/size)\n"]);
 }
 
 #[test]
@@ -134,21 +126,14 @@ fn a_selector_that_no_longer_matches_the_hosts_that_the_cluster_keeps() {
 
     assert_says(
         &message,
-        &[
-            "its selector matches no host",
-            "did you mean hardware.example.com/flavor?",
-        ],
+        &["its selector matches no host", "did you mean hardware.example.com/flavor?"],
     );
 }
 
 #[test]
 fn too_few_racks() {
     let repo = Repo::generated("quickstart");
-    repo.replace(
-        RACK_C,
-        "topology.example.com/rack: c",
-        "topology.example.com/rack: b",
-    );
+    repo.replace(RACK_C, "topology.example.com/rack: c", "topology.example.com/rack: b");
     repo.replace(EDGE, "active: 2", "active: 3");
 
     assert_snapshot!(repo.refused(), @"
@@ -176,10 +161,7 @@ fn too_few_hosts() {
 
     assert_says(
         &message,
-        &[
-            "9 of the 12 ControlPlane hosts",
-            "its selector matches only 3 of all hosts",
-        ],
+        &["9 of the 12 ControlPlane hosts", "its selector matches only 3 of all hosts"],
     );
 }
 
@@ -203,10 +185,7 @@ fn equal_clusters_are_refused_each_in_its_own_name_and_by_what_is_left_then() {
     };
     let clusters = [("c1", 9), ("c2", 9), ("c3", 4), ("c4", 9)];
     repo.write("hosts.yaml", &(0..6).map(host).collect::<String>());
-    repo.write(
-        "clusters.yaml",
-        &clusters.into_iter().map(cluster).collect::<String>(),
-    );
+    repo.write("clusters.yaml", &clusters.into_iter().map(cluster).collect::<String>());
 
     let message = repo.refused();
 
@@ -234,10 +213,7 @@ fn a_repo_without_hosts() {
 
     assert_says(
         &message,
-        &[
-            "2 of the 2 Worker hosts of tenant-a/edge",
-            "the repo has no BareMetalHost",
-        ],
+        &["2 of the 2 Worker hosts of tenant-a/edge", "the repo has no BareMetalHost"],
     );
 }
 
@@ -256,11 +232,7 @@ fn a_host_in_use() {
 #[test]
 fn a_host_that_is_being_deleted() {
     let repo = one_host_left();
-    repo.replace(
-        RACK_C,
-        C1,
-        &format!("{C1}  deletionTimestamp: \"2026-03-09T09:04:01Z\"\n"),
-    );
+    repo.replace(RACK_C, C1, &format!("{C1}  deletionTimestamp: \"2026-03-09T09:04:01Z\"\n"));
 
     refused_for_lab_c1(&repo, "being deleted");
 }
@@ -311,11 +283,7 @@ fn a_host_that_an_annotation_reserves() {
         "capi.metal3.io/unhealthy",
     ] {
         let repo = one_host_left();
-        repo.replace(
-            RACK_C,
-            C1,
-            &format!("{C1}  annotations: {{{annotation}: \"\"}}\n"),
-        );
+        repo.replace(RACK_C, C1, &format!("{C1}  annotations: {{{annotation}: \"\"}}\n"));
 
         refused_for_lab_c1(&repo, &format!("with the annotation {annotation}"));
     }
@@ -324,11 +292,7 @@ fn a_host_that_an_annotation_reserves() {
 #[test]
 fn a_host_without_network_data() {
     let repo = one_host_left();
-    repo.replace(
-        RACK_C,
-        "  networkData:\n    name: lab-c1-network-data\n",
-        "",
-    );
+    repo.replace(RACK_C, "  networkData:\n    name: lab-c1-network-data\n", "");
 
     refused_for_lab_c1(&repo, "without network data");
 }
@@ -342,10 +306,7 @@ fn network_data_in_a_secret_that_is_not_there() {
         "  networkData: {name: lost}\n",
     );
 
-    refused_for_lab_c1(
-        &repo,
-        "with network data in a Secret that is not in the repo",
-    );
+    refused_for_lab_c1(&repo, "with network data in a Secret that is not in the repo");
 }
 
 #[test]
@@ -355,10 +316,7 @@ fn network_data_that_is_encrypted() {
     let start = text.find("  networkData: |\n").unwrap();
     let end = text.find("    services: []\n").unwrap() + "    services: []\n".len();
     let encrypted = "  networkData: ENC[AES256_GCM,data:2jCk1Q==,iv:r0Y=,tag:9w==,type:str]\n";
-    repo.write(
-        RACK_C,
-        &format!("{}{encrypted}{}", &text[..start], &text[end..]),
-    );
+    repo.write(RACK_C, &format!("{}{encrypted}{}", &text[..start], &text[end..]));
 
     refused_for_lab_c1(&repo, "with network data that is encrypted");
 }
@@ -366,11 +324,7 @@ fn network_data_that_is_encrypted() {
 #[test]
 fn no_network_of_the_name_that_a_service_uses() {
     let repo = one_host_left();
-    repo.replace(
-        RACK_C,
-        C1_NETWORK,
-        &C1_NETWORK.replace("oam-ipv4", "storage"),
-    );
+    repo.replace(RACK_C, C1_NETWORK, &C1_NETWORK.replace("oam-ipv4", "storage"));
 
     refused_for_lab_c1(&repo, "without a network `oam-ipv4` in the network data");
 }
@@ -398,17 +352,9 @@ fn a_host_that_labels_give_to_a_cluster_of_another_repo() {
 
 #[test]
 fn a_host_that_labels_of_2020_say_is_taken() {
-    for label in [
-        "sip-scheduled: \"true\"",
-        "workload-cluster: old",
-        "cluster: old",
-    ] {
+    for label in ["sip-scheduled: \"true\"", "workload-cluster: old", "cluster: old"] {
         let repo = one_host_left();
-        repo.replace(
-            RACK_C,
-            C1_LABELS,
-            &format!("{C1_LABELS}    sip.airshipit.org/{label}\n"),
-        );
+        repo.replace(RACK_C, C1_LABELS, &format!("{C1_LABELS}    sip.airshipit.org/{label}\n"));
 
         refused_for_lab_c1(&repo, "with assignment labels of another cluster");
     }
@@ -416,10 +362,8 @@ fn a_host_that_labels_of_2020_say_is_taken() {
 
 #[test]
 fn hosts_that_another_cluster_of_the_repo_has() {
-    let repo = with_a_second_cluster(
-        "{matchLabels: {hardware.example.com/flavor: control-plane}}",
-        2,
-    );
+    let repo =
+        with_a_second_cluster("{matchLabels: {hardware.example.com/flavor: control-plane}}", 2);
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0501]: 1 of the 2 ControlPlane hosts of tenant-a/more cannot be found: 3 hosts match its selector, 2 of them assigned to a cluster already
@@ -450,10 +394,7 @@ fn a_host_with_an_empty_topology_label_is_the_last_choice_and_worth_a_word() {
 
         assert_says(
             &run.stderr,
-            &[
-                "tenant-a/lab-c1 is assigned",
-                "although it has no label topology.example.com/rack",
-            ],
+            &["tenant-a/lab-c1 is assigned", "although it has no label topology.example.com/rack"],
         );
     }
 }
@@ -461,11 +402,7 @@ fn a_host_with_an_empty_topology_label_is_the_last_choice_and_worth_a_word() {
 #[test]
 fn many_reasons_at_once_are_counted_the_commonest_first() {
     let repo = Repo::generated("multi-cluster");
-    repo.replace(
-        "tenants/tenant-a/core.yaml",
-        "        active: 3\n",
-        "        active: 9\n",
-    );
+    repo.replace("tenants/tenant-a/core.yaml", "        active: 3\n", "        active: 9\n");
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0501]: 6 of the 10 Worker hosts of tenant-a/core cannot be found: its selector matches only 7 of all hosts
@@ -490,11 +427,7 @@ fn many_reasons_at_once_are_counted_the_commonest_first() {
 #[test]
 fn a_host_that_the_cluster_has_already_and_that_loses_its_address() {
     let repo = Repo::generated("quickstart");
-    repo.replace(
-        "sites/lab/hosts/rack-a.yaml",
-        "        ip_address: 198.51.100.11\n",
-        "",
-    );
+    repo.replace("sites/lab/hosts/rack-a.yaml", "        ip_address: 198.51.100.11\n", "");
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0311]: host tenant-a/lab-a1 of tenant-a/edge has no address in its network `oam-ipv4`, so loadbalancer-controlplane-edge cannot reach it
@@ -529,21 +462,13 @@ fn a_host_that_the_cluster_has_already_and_that_loses_its_address() {
 fn a_host_without_network_data_gets_a_remedy_that_fits_the_repo() {
     let repo = one_host_left();
     // Its Secret is there, and the host forgot to name it.
-    repo.replace(
-        RACK_C,
-        "  networkData:\n    name: lab-c1-network-data\n",
-        "",
-    );
+    repo.replace(RACK_C, "  networkData:\n    name: lab-c1-network-data\n", "");
     let named = "the Secret tenant-a/lab-c1-network-data has network data that no host names: write `spec: {networkData: \
                  {name: lab-c1-network-data}}` into host tenant-a/lab-c1";
     assert_says(&repo.refused(), &[named]);
 
     // Nothing in the repo has it, as in repos that leave addresses to DHCP.
-    repo.replace(
-        RACK_C,
-        "name: lab-c1-network-data\n",
-        "name: something-else\n",
-    );
+    repo.replace(RACK_C, "name: lab-c1-network-data\n", "name: something-else\n");
     repo.replace(RACK_C, "  networkData: |\n", "  other: |\n");
     let add = format!(
         "add a Secret with the key `networkData` to {RACK_C}, and name it in host tenant-a/lab-c1"
@@ -565,10 +490,7 @@ fn an_observed_host_without_network_data_gets_it_where_it_is_made() {
 
     assert_says(
         &message,
-        &[
-            "kubectl patch baremetalhost -n tenant-a live-1 --type merge -p",
-            "sipgen snapshot",
-        ],
+        &["kubectl patch baremetalhost -n tenant-a live-1 --type merge -p", "sipgen snapshot"],
     );
 }
 
@@ -598,9 +520,7 @@ fn network_data_of_another_format_is_called_that_and_the_help_works() {
         let secret = "  name: lab-c1-network-data\n";
         let text = repo.read(RACK_C);
         let start = text.find("  networkData: |\n").unwrap();
-        let end = text[start..]
-            .find("\n---")
-            .map_or(text.len(), |end| start + end);
+        let end = text[start..].find("\n---").map_or(text.len(), |end| start + end);
         let text = format!("{}  {key}: '{NMSTATE}'{}", &text[..start], &text[end..]);
         assert!(text.contains(secret));
         repo.write(RACK_C, &text);
@@ -615,10 +535,7 @@ fn network_data_of_another_format_is_called_that_and_the_help_works() {
                  `sip.airshipit.org/addresses: NETWORK=ADDRESS`",
             ],
         );
-        assert!(
-            !message.contains("under the key `networkData`; it has"),
-            "{message}"
-        );
+        assert!(!message.contains("under the key `networkData`; it has"), "{message}");
 
         repo.replace_behind(
             RACK_C,

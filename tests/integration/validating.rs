@@ -12,10 +12,7 @@ fn a_repo_without_mistakes_is_fine_even_if_nothing_is_generated_yet() {
 
     let run = validate(&repo, &["--strict"]).expect(0);
 
-    assert_eq!(
-        (run.stdout.as_str(), run.stderr.as_str()),
-        ("", "no findings\n")
-    );
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", "no findings\n"));
     assert!(repo.on_disk("") == before);
 }
 
@@ -51,14 +48,8 @@ fn a_mistake_is_marked_however_the_line_is_written() {
             "active: 2000000000 # \u{202e}x",
             "17 |         active: 2000000000\n   |                 ^^^^^^^^^^\n",
         ),
-        (
-            "active:   -2\r",
-            "17 |         active:   -2\n   |                   ^^\n",
-        ),
-        (
-            "\"active\": \"机架\"",
-            "17 |         \"active\": …\n   |                   ^\n",
-        ),
+        ("active:   -2\r", "17 |         active:   -2\n   |                   ^^\n"),
+        ("\"active\": \"机架\"", "17 |         \"active\": …\n   |                   ^\n"),
     ] {
         let repo = edge_with("active: 2", line);
 
@@ -69,18 +60,11 @@ fn a_mistake_is_marked_however_the_line_is_written() {
 #[test]
 fn a_value_below_its_key_is_marked_where_it_stands() {
     let repo = Repo::of_fixture("quickstart");
-    repo.replace(
-        "sites/lab/clusters/edge.yaml",
-        "active: 2",
-        "active:\n          \"2\"",
-    );
+    repo.replace("sites/lab/clusters/edge.yaml", "active: 2", "active:\n          \"2\"");
 
     let run = validate(&repo, &[]).expect(1);
 
-    assert_says(
-        &run.stdout,
-        &["edge.yaml:18:11\n   |\n18 |           …\n   |           ^\n"],
-    );
+    assert_says(&run.stdout, &["edge.yaml:18:11\n   |\n18 |           …\n   |           ^\n"]);
 }
 
 #[test]
@@ -94,15 +78,9 @@ fn a_long_line_is_cut_around_the_mistake() {
 
     let run = validate(&repo, &[]).expect(1);
 
-    assert_says(
-        &run.stdout,
-        &["`workers` is not a role", " 1 | …", "\"workers\""],
-    );
+    assert_says(&run.stdout, &["`workers` is not a role", " 1 | …", "\"workers\""]);
     assert!(
-        run.stdout
-            .lines()
-            .filter(|line| line.starts_with(" 1 |"))
-            .all(|line| line.len() < 140),
+        run.stdout.lines().filter(|line| line.starts_with(" 1 |")).all(|line| line.len() < 140),
         "{}",
         run.stdout
     );
@@ -116,20 +94,12 @@ fn strict_makes_errors_of_warnings() {
     let strict = validate(&repo, &["--strict"]).expect(1);
 
     assert_says(&lenient.stdout, &["warning[SIP0308]: "]);
-    assert_says(
-        &lenient.stderr,
-        &["1 warning; run `sipgen explain SIP0308` for details"],
-    );
+    assert_says(&lenient.stderr, &["1 warning; run `sipgen explain SIP0308` for details"]);
     assert_says(&strict.stdout, &["error[SIP0308]: "]);
     assert_says(&strict.stderr, &["1 error; "]);
-    assert_eq!(
-        json(&repo, &["--strict"])["findings"][0]["severity"],
-        "error"
-    );
+    assert_eq!(json(&repo, &["--strict"])["findings"][0]["severity"], "error");
     assert_says(
-        &validate(&repo, &["--strict", "--format", "github"])
-            .expect(1)
-            .stdout,
+        &validate(&repo, &["--strict", "--format", "github"]).expect(1).stdout,
         &["::error file="],
     );
 }
@@ -144,10 +114,7 @@ fn a_warning_is_ignored_where_the_settings_say_so_and_why() {
 
     let run = validate(&repo, &["--strict"]).expect(0);
 
-    assert_eq!(
-        (run.stdout.as_str(), run.stderr.as_str()),
-        ("", "no findings (1 warning muted)\n")
-    );
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", "no findings (1 warning muted)\n"));
     assert_eq!(json(&repo, &[])["muted"], 1);
     assert!(!repo.generate(&[]).expect(0).stderr.contains("SIP0308"));
 }
@@ -157,29 +124,17 @@ fn settings_that_ignore_what_cannot_be_ignored_are_refused() {
     for (ignored, says) in [
         (
             "{code: SIP0501, reason: x}",
-            &[
-                "SIP0501 is an error; only warnings can be ignored",
-                "sipgen.yaml:3:12",
-            ][..],
+            &["SIP0501 is an error; only warnings can be ignored", "sipgen.yaml:3:12"][..],
         ),
         (
             "{code: SIP0308, reason: \"\"}",
             &["`reason` for ignoring SIP0308 is empty", "sipgen.yaml:3:29"],
         ),
-        (
-            "{code: SIP0308}",
-            &["the settings cannot be read: ", "missing field `reason`"],
-        ),
-        (
-            "{code: SIP0399, reason: x}",
-            &["unknown code `SIP0399`; similar codes are "],
-        ),
+        ("{code: SIP0308}", &["the settings cannot be read: ", "missing field `reason`"]),
+        ("{code: SIP0399, reason: x}", &["unknown code `SIP0399`; similar codes are "]),
     ] {
         let repo = with_a_warning();
-        repo.write(
-            "sipgen.yaml",
-            &format!("findings:\n  ignore:\n  - {ignored}\n"),
-        );
+        repo.write("sipgen.yaml", &format!("findings:\n  ignore:\n  - {ignored}\n"));
 
         assert_says(&validate(&repo, &[]).expect(1).stdout, says);
     }
@@ -204,15 +159,9 @@ fn programs_get_places_with_their_ends() {
 
     let document = json(&repo, &[]);
 
-    assert_eq!(
-        (&document["errors"], &document["warnings"]),
-        (&1.into(), &0.into())
-    );
+    assert_eq!((&document["errors"], &document["warnings"]), (&1.into(), &0.into()));
     let finding = &document["findings"][0];
-    assert_eq!(
-        finding["title"],
-        "a field of a SIPCluster has an invalid value"
-    );
+    assert_eq!(finding["title"], "a field of a SIPCluster has an invalid value");
     assert_eq!(
         finding["places"][0],
         serde_json::json!({"file": EDGE, "line": 17, "column": 17, "endLine": 17, "endColumn": 19, "what": null})

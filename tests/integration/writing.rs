@@ -21,9 +21,7 @@ fn touched(
     after: &BTreeMap<String, OnDisk>,
 ) -> BTreeSet<String> {
     let all = before.keys().chain(after.keys());
-    all.filter(|path| before.get(*path) != after.get(*path))
-        .cloned()
-        .collect()
+    all.filter(|path| before.get(*path) != after.get(*path)).cloned().collect()
 }
 
 #[test]
@@ -36,10 +34,8 @@ fn the_first_run_writes_the_labels_and_the_services_and_nothing_else() {
     let written: Vec<String> = touched(&before, &repo.on_disk("")).into_iter().collect();
     // The load balancers' names of shared directories are in the order of their hashes.
     let hash = regex::Regex::new("(shared/[a-z-]+)/[0-9a-f]{10}/").unwrap();
-    let mut written: Vec<String> = written
-        .iter()
-        .map(|path| hash.replace(path, "$1/HASH/").into_owned())
-        .collect();
+    let mut written: Vec<String> =
+        written.iter().map(|path| hash.replace(path, "$1/HASH/").into_owned()).collect();
     written.sort();
     insta::assert_snapshot!(written.join("\n"), @"
     overlays/clusters/tenant-a/edge/auth/certificate.yaml
@@ -104,11 +100,7 @@ fn a_second_run_touches_nothing() {
         repo.generate(&[]).expect(0);
         let before = repo.on_disk("");
         let second = repo.generate(&["--exit-code"]).expect(0);
-        assert!(
-            second.stderr.contains("no file changes"),
-            "{}",
-            second.stderr
-        );
+        assert!(second.stderr.contains("no file changes"), "{}", second.stderr);
         assert!(repo.on_disk("") == before, "{fixture}");
     }
 }
@@ -121,10 +113,8 @@ fn a_cluster_that_grows_keeps_its_hosts() {
     repo.replace(EDGE, ONE_WORKER, TWO_WORKERS);
     repo.generate(&[]).expect(0);
 
-    let expected: Vec<String> = before
-        .into_iter()
-        .chain(["Worker tenant-a/lab-c2".to_owned()])
-        .collect();
+    let expected: Vec<String> =
+        before.into_iter().chain(["Worker tenant-a/lab-c2".to_owned()]).collect();
     assert_eq!(repo.hosts_of("tenant-a", "edge"), expected);
 }
 
@@ -243,10 +233,7 @@ fn a_directory_of_hosts_that_is_named_as_the_patches_of_a_cluster_is_refused() {
     let repo = Repo::generated("quickstart");
     let hosts = repo.read("sites/lab/hosts/rack-a.yaml");
     let named = "sites/lab/tenant-a.edge.yaml";
-    repo.write(
-        &format!("{named}/rack.yaml"),
-        &hosts.replace("lab-a", "lab-z"),
-    );
+    repo.write(&format!("{named}/rack.yaml"), &hosts.replace("lab-a", "lab-z"));
     repo.write(
         &format!("{named}/kustomization.yaml"),
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: tenant-a\nresources: [rack.yaml]\n",
@@ -279,11 +266,7 @@ fn a_host_entered_for_two_clusters_by_hand_is_an_error_that_names_both_places() 
     repo.want("tenant/one", 1);
     repo.want("tenant/two", 1);
     repo.generate(&[]).expect(0);
-    repo.replace(
-        "overlays/hosts/declared/inventory/tenant.two.yaml",
-        "host-2",
-        "host-1",
-    );
+    repo.replace("overlays/hosts/declared/inventory/tenant.two.yaml", "host-2", "host-1");
 
     let message = repo.refused();
 
@@ -315,19 +298,13 @@ fn a_host_moved_to_another_cluster_by_hand_stays_there() {
     let (first, second) = (text.find("---").unwrap(), text.rfind("---").unwrap());
 
     repo.write(&one, &(text[..first].to_owned() + &text[second..]));
-    repo.write(
-        &two,
-        &(repo.read(&two) + &text[first..second].replace("\"one\"", "\"two\"")),
-    );
+    repo.write(&two, &(repo.read(&two) + &text[first..second].replace("\"one\"", "\"two\"")));
     repo.want("tenant/one", 1);
     repo.want("tenant/two", 2);
     repo.generate(&[]).expect(0);
 
     assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-2"]);
-    assert_eq!(
-        repo.hosts_of("tenant", "two"),
-        ["Worker metal/host-1", "Worker metal/host-3"]
-    );
+    assert_eq!(repo.hosts_of("tenant", "two"), ["Worker metal/host-1", "Worker metal/host-3"]);
 }
 
 /// A run that finds something in its way changes nothing and says what it is.
@@ -339,10 +316,7 @@ fn refused(repo: &Repo, reason: &str) {
 #[test]
 fn a_foreign_file_where_ours_is_to_be_is_not_overwritten() {
     let repo = Repo::of_fixture("quickstart");
-    repo.write(
-        "overlays/clusters/tenant-a/edge/kustomization.yaml",
-        "resources: [mine.yaml]\n",
-    );
+    repo.write("overlays/clusters/tenant-a/edge/kustomization.yaml", "resources: [mine.yaml]\n");
 
     refused(
         &repo,
@@ -357,10 +331,7 @@ fn a_file_of_ours_that_has_lost_its_mark_is_not_overwritten() {
     let (_, without_mark) = text.split_once('\n').unwrap();
     repo.write(EDGE_HOSTS, without_mark);
 
-    refused(
-        &repo,
-        &format!("`{EDGE_HOSTS}` is a file without sipgen's first line"),
-    );
+    refused(&repo, &format!("`{EDGE_HOSTS}` is a file without sipgen's first line"));
 }
 
 #[test]
@@ -374,15 +345,9 @@ fn a_directory_where_a_file_is_to_be_is_not_replaced() {
 #[test]
 fn a_file_where_a_directory_is_to_be_is_not_replaced() {
     let repo = Repo::of_fixture("quickstart");
-    repo.write(
-        "overlays/hosts",
-        "# Generated by sipgen from nothing. Do not edit.\n",
-    );
+    repo.write("overlays/hosts", "# Generated by sipgen from nothing. Do not edit.\n");
 
-    refused(
-        &repo,
-        "`overlays/hosts` is a file where a directory is required",
-    );
+    refused(&repo, "`overlays/hosts` is a file where a directory is required");
 }
 
 #[test]
@@ -398,11 +363,7 @@ fn a_file_in_place_of_the_output_directory_is_not_replaced() {
 
 #[test]
 fn nothing_is_written_through_a_symbolic_link() {
-    for link in [
-        "overlays",
-        "overlays/clusters",
-        "overlays/clusters/tenant-a/edge/jumphost",
-    ] {
+    for link in ["overlays", "overlays/clusters", "overlays/clusters/tenant-a/edge/jumphost"] {
         let repo = Repo::of_fixture("quickstart");
         let elsewhere = tempfile::tempdir().unwrap();
         fs::create_dir_all(repo.path().join(link).parent().unwrap()).unwrap();
@@ -512,9 +473,7 @@ fn directories(top: &Path) -> BTreeSet<String> {
         .into_iter()
         .map(Result::unwrap)
         .filter(|entry| entry.file_type().is_dir());
-    entries
-        .map(|entry| entry.path().to_str().unwrap().to_owned())
-        .collect()
+    entries.map(|entry| entry.path().to_str().unwrap().to_owned()).collect()
 }
 
 #[test]

@@ -40,24 +40,15 @@ const H0: &str = "apiVersion: metal3.io/v1alpha1\n    kind: BareMetalHost\n    m
 const MUTATIONS: &[Mutation] = &[
     ("missing file", &[Item("resources", "no.yaml")]),
     ("missing directory", &[Item("resources", "../no")]),
-    (
-        "missing URL-like path",
-        &[Item("resources", "example.org/a/b")],
-    ),
+    ("missing URL-like path", &[Item("resources", "example.org/a/b")]),
     (
         "directory without kustomization",
         &[File("bare/a.yaml", CONFIG), Item("resources", "../bare")],
     ),
     ("file twice", &[Item("resources", "hosts.yaml")]),
-    (
-        "config twice",
-        &[Resource("c1.yaml", CONFIG), Item("resources", "c1.yaml")],
-    ),
+    ("config twice", &[Resource("c1.yaml", CONFIG), Item("resources", "c1.yaml")]),
     ("directory twice", &[Item("resources", "../inner")]),
-    (
-        "object in two files",
-        &[Resource("c1.yaml", CONFIG), Resource("c2.yaml", CONFIG)],
-    ),
+    ("object in two files", &[Resource("c1.yaml", CONFIG), Resource("c2.yaml", CONFIG)]),
     (
         "host in two files",
         &[Resource(
@@ -69,10 +60,7 @@ const MUTATIONS: &[Mutation] = &[
         "same name, other kind",
         &[
             Resource("c1.yaml", CONFIG),
-            Resource(
-                "s.yaml",
-                "apiVersion: v1\nkind: Service\nmetadata: {name: settings}\n",
-            ),
+            Resource("s.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: settings}\n"),
         ],
     ),
     (
@@ -89,10 +77,7 @@ const MUTATIONS: &[Mutation] = &[
         "same name, other version",
         &[
             Resource("c1.yaml", CONFIG),
-            Resource(
-                "c2.yaml",
-                "apiVersion: v2\nkind: ConfigMap\nmetadata: {name: settings}\n",
-            ),
+            Resource("c2.yaml", "apiVersion: v2\nkind: ConfigMap\nmetadata: {name: settings}\n"),
         ],
     ),
     (
@@ -121,18 +106,9 @@ const MUTATIONS: &[Mutation] = &[
     ),
     (
         "component in resources",
-        &[
-            File("part/kustomization.yaml", COMPONENT),
-            Item("resources", "../part"),
-        ],
+        &[File("part/kustomization.yaml", COMPONENT), Item("resources", "../part")],
     ),
-    (
-        "component",
-        &[
-            File("part/kustomization.yaml", COMPONENT),
-            Item("components", "../part"),
-        ],
-    ),
+    ("component", &[File("part/kustomization.yaml", COMPONENT), Item("components", "../part")]),
     (
         "component twice",
         &[
@@ -175,24 +151,9 @@ const MUTATIONS: &[Mutation] = &[
         ],
     ),
     ("empty entry", &[Item("resources", "\"\"")]),
-    (
-        "file outside",
-        &[File("out.yaml", CONFIG), Item("resources", "../out.yaml")],
-    ),
-    (
-        "file below",
-        &[
-            File("top/a/b/out.yaml", CONFIG),
-            Item("resources", "a/b/out.yaml"),
-        ],
-    ),
-    (
-        "file by a detour",
-        &[
-            File("top/det.yaml", CONFIG),
-            Item("resources", "../top/det.yaml"),
-        ],
-    ),
+    ("file outside", &[File("out.yaml", CONFIG), Item("resources", "../out.yaml")]),
+    ("file below", &[File("top/a/b/out.yaml", CONFIG), Item("resources", "a/b/out.yaml")]),
+    ("file by a detour", &[File("top/det.yaml", CONFIG), Item("resources", "../top/det.yaml")]),
     (
         "directory above",
         &[
@@ -210,83 +171,29 @@ const MUTATIONS: &[Mutation] = &[
     ("empty mapping", &[Resource("e.yaml", "{}\n")]),
     (
         "scalar behind an object",
-        &[Resource(
-            "e.yaml",
-            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\n---\nhello\n",
-        )],
+        &[Resource("e.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: e}\n---\nhello\n")],
     ),
-    (
-        "no kind",
-        &[Resource("e.yaml", "apiVersion: v1\nmetadata: {name: e}\n")],
-    ),
-    (
-        "no apiVersion",
-        &[Resource("e.yaml", "kind: Service\nmetadata: {name: e}\n")],
-    ),
+    ("no kind", &[Resource("e.yaml", "apiVersion: v1\nmetadata: {name: e}\n")]),
+    ("no apiVersion", &[Resource("e.yaml", "kind: Service\nmetadata: {name: e}\n")]),
     (
         "no name",
-        &[Resource(
-            "e.yaml",
-            "apiVersion: v1\nkind: Service\nmetadata: {labels: {a: b}}\n",
-        )],
+        &[Resource("e.yaml", "apiVersion: v1\nkind: Service\nmetadata: {labels: {a: b}}\n")],
     ),
-    (
-        "empty name",
-        &[Resource(
-            "e.yaml",
-            "apiVersion: v1\nkind: Service\nmetadata: {name: ''}\n",
-        )],
-    ),
-    (
-        "null name",
-        &[Resource(
-            "e.yaml",
-            "apiVersion: v1\nkind: Service\nmetadata: {name: ~}\n",
-        )],
-    ),
+    ("empty name", &[Resource("e.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: ''}\n")]),
+    ("null name", &[Resource("e.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: ~}\n")]),
     (
         "number as name",
-        &[Resource(
-            "e.yaml",
-            "apiVersion: v1\nkind: Service\nmetadata: {name: 5}\n",
-        )],
+        &[Resource("e.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: 5}\n")],
     ),
     (
         "list as name",
-        &[Resource(
-            "e.yaml",
-            "apiVersion: v1\nkind: Service\nmetadata: {name: [a]}\n",
-        )],
+        &[Resource("e.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: [a]}\n")],
     ),
-    (
-        "null kind",
-        &[Resource(
-            "e.yaml",
-            "apiVersion: v1\nkind:\nmetadata: {name: e}\n",
-        )],
-    ),
-    (
-        "empty kind",
-        &[Resource(
-            "e.yaml",
-            "apiVersion: v1\nkind: ''\nmetadata: {name: e}\n",
-        )],
-    ),
-    (
-        "no metadata",
-        &[Resource("e.yaml", "apiVersion: v1\nkind: Service\n")],
-    ),
-    (
-        "scalar metadata",
-        &[Resource(
-            "e.yaml",
-            "apiVersion: v1\nkind: Service\nmetadata: e\n",
-        )],
-    ),
-    (
-        "values of a chart",
-        &[Resource("e.yaml", "replicas: 3\nimage: x\n")],
-    ),
+    ("null kind", &[Resource("e.yaml", "apiVersion: v1\nkind:\nmetadata: {name: e}\n")]),
+    ("empty kind", &[Resource("e.yaml", "apiVersion: v1\nkind: ''\nmetadata: {name: e}\n")]),
+    ("no metadata", &[Resource("e.yaml", "apiVersion: v1\nkind: Service\n")]),
+    ("scalar metadata", &[Resource("e.yaml", "apiVersion: v1\nkind: Service\nmetadata: e\n")]),
+    ("values of a chart", &[Resource("e.yaml", "replicas: 3\nimage: x\n")]),
     (
         "List",
         &[Resource(
@@ -308,17 +215,8 @@ const MUTATIONS: &[Mutation] = &[
             "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, metadata: {name: e}}\n",
         )],
     ),
-    (
-        "empty List",
-        &[Resource(
-            "e.yaml",
-            "apiVersion: v1\nkind: List\nitems: []\n",
-        )],
-    ),
-    (
-        "List without items",
-        &[Resource("e.yaml", "apiVersion: v1\nkind: ServiceList\n")],
-    ),
+    ("empty List", &[Resource("e.yaml", "apiVersion: v1\nkind: List\nitems: []\n")]),
+    ("List without items", &[Resource("e.yaml", "apiVersion: v1\nkind: ServiceList\n")]),
     (
         "ServiceList",
         &[Resource(
@@ -326,13 +224,7 @@ const MUTATIONS: &[Mutation] = &[
             "apiVersion: v1\nkind: ServiceList\nitems:\n- {apiVersion: v1, kind: Service, metadata: {name: e}}\n",
         )],
     ),
-    (
-        "tab",
-        &[Resource(
-            "e.yaml",
-            "apiVersion: v1\nkind: Service\nmetadata:\n\tname: e\n",
-        )],
-    ),
+    ("tab", &[Resource("e.yaml", "apiVersion: v1\nkind: Service\nmetadata:\n\tname: e\n")]),
     (
         "unclosed bracket",
         &[Resource(
@@ -349,10 +241,7 @@ const MUTATIONS: &[Mutation] = &[
     ),
     (
         "unclosed quote",
-        &[Resource(
-            "e.yaml",
-            "apiVersion: v1\nkind: Service\nmetadata:\n  name: \"e\n",
-        )],
+        &[Resource("e.yaml", "apiVersion: v1\nkind: Service\nmetadata:\n  name: \"e\n")],
     ),
     (
         "key twice",
@@ -531,17 +420,11 @@ const MUTATIONS: &[Mutation] = &[
     ),
     (
         "byte order mark",
-        &[Resource(
-            "e.yaml",
-            "\u{feff}apiVersion: v1\nkind: Service\nmetadata: {name: e}\n",
-        )],
+        &[Resource("e.yaml", "\u{feff}apiVersion: v1\nkind: Service\nmetadata: {name: e}\n")],
     ),
     (
         "other extension",
-        &[Resource(
-            "e.txt",
-            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\n",
-        )],
+        &[Resource("e.txt", "apiVersion: v1\nkind: Service\nmetadata: {name: e}\n")],
     ),
     (
         "local object without a name",
@@ -557,10 +440,7 @@ const MUTATIONS: &[Mutation] = &[
             "apiVersion: v1\nkind: Service\nmetadata: {name: e, annotations: {config.kubernetes.io/local-config: 'true'}}\n",
         )],
     ),
-    (
-        "generator",
-        &[Item("configMapGenerator", "{name: made, literals: [a=b]}")],
-    ),
+    ("generator", &[Item("configMapGenerator", "{name: made, literals: [a=b]}")]),
     (
         "generator over an object",
         &[
@@ -572,10 +452,7 @@ const MUTATIONS: &[Mutation] = &[
         "generator in another namespace",
         &[
             Resource("c1.yaml", CONFIG),
-            Item(
-                "configMapGenerator",
-                "{name: settings, namespace: x, literals: [a=b]}",
-            ),
+            Item("configMapGenerator", "{name: settings, namespace: x, literals: [a=b]}"),
         ],
     ),
     (
@@ -592,39 +469,21 @@ const MUTATIONS: &[Mutation] = &[
             Item("secretGenerator", "{name: both, literals: [a=b]}"),
         ],
     ),
-    (
-        "generator without its file",
-        &[Item("configMapGenerator", "{name: f, files: [no.cfg]}")],
-    ),
+    ("generator without its file", &[Item("configMapGenerator", "{name: f, files: [no.cfg]}")]),
     (
         "generator with its file",
-        &[
-            File("top/yes.cfg", "x"),
-            Item("configMapGenerator", "{name: f, files: [yes.cfg]}"),
-        ],
+        &[File("top/yes.cfg", "x"), Item("configMapGenerator", "{name: f, files: [yes.cfg]}")],
     ),
     (
         "generator with a key",
-        &[
-            File("top/yes.cfg", "x"),
-            Item("configMapGenerator", "{name: f, files: [key=yes.cfg]}"),
-        ],
+        &[File("top/yes.cfg", "x"), Item("configMapGenerator", "{name: f, files: [key=yes.cfg]}")],
     ),
     (
         "generator with a file outside",
-        &[
-            File("no.cfg", "x"),
-            Item("configMapGenerator", "{name: f, files: [../no.cfg]}"),
-        ],
+        &[File("no.cfg", "x"), Item("configMapGenerator", "{name: f, files: [../no.cfg]}")],
     ),
-    (
-        "generator with a directory",
-        &[Item("configMapGenerator", "{name: f, files: [../inner]}")],
-    ),
-    (
-        "generator without its environment",
-        &[Item("secretGenerator", "{name: f, envs: [no.env]}")],
-    ),
+    ("generator with a directory", &[Item("configMapGenerator", "{name: f, files: [../inner]}")]),
+    ("generator without its environment", &[Item("secretGenerator", "{name: f, envs: [no.env]}")]),
     (
         "generator with its environment",
         &[
@@ -634,77 +493,35 @@ const MUTATIONS: &[Mutation] = &[
     ),
     (
         "environment with a key twice",
-        &[
-            File("top/two.env", "A=b\nA=c\n"),
-            Item("secretGenerator", "{name: f, envs: [two.env]}"),
-        ],
+        &[File("top/two.env", "A=b\nA=c\n"), Item("secretGenerator", "{name: f, envs: [two.env]}")],
     ),
     (
         "generator to merge into nothing",
-        &[Item(
-            "configMapGenerator",
-            "{name: no, behavior: merge, literals: [a=b]}",
-        )],
+        &[Item("configMapGenerator", "{name: no, behavior: merge, literals: [a=b]}")],
     ),
     (
         "generator to replace nothing",
-        &[Item(
-            "configMapGenerator",
-            "{name: no, behavior: replace, literals: [a=b]}",
-        )],
+        &[Item("configMapGenerator", "{name: no, behavior: replace, literals: [a=b]}")],
     ),
     (
         "generator to merge",
         &[
             Resource("c1.yaml", CONFIG),
-            Item(
-                "configMapGenerator",
-                "{name: settings, behavior: merge, literals: [a=c]}",
-            ),
+            Item("configMapGenerator", "{name: settings, behavior: merge, literals: [a=c]}"),
         ],
     ),
     (
         "generator of unknown behavior",
-        &[Item(
-            "configMapGenerator",
-            "{name: u, behavior: update, literals: [a=b]}",
-        )],
+        &[Item("configMapGenerator", "{name: u, behavior: update, literals: [a=b]}")],
     ),
-    (
-        "generator without a name",
-        &[Item("configMapGenerator", "{literals: [a=b]}")],
-    ),
-    (
-        "literal without a value",
-        &[Item("configMapGenerator", "{name: l, literals: [a]}")],
-    ),
-    (
-        "literal without a key",
-        &[Item("configMapGenerator", "{name: l, literals: ['=a']}")],
-    ),
-    (
-        "literal twice",
-        &[Item(
-            "configMapGenerator",
-            "{name: l, literals: [a=b, a=c]}",
-        )],
-    ),
-    (
-        "file of two keys",
-        &[Item("configMapGenerator", "{name: l, files: [a=b=c]}")],
-    ),
-    (
-        "file without a key",
-        &[Item("configMapGenerator", "{name: l, files: ['=yes.cfg']}")],
-    ),
-    (
-        "file without a path",
-        &[Item("configMapGenerator", "{name: l, files: ['a=']}")],
-    ),
-    (
-        "patch",
-        &[Item("patches", "patch: |-\n    {H0}spec: {online: false}")],
-    ),
+    ("generator without a name", &[Item("configMapGenerator", "{literals: [a=b]}")]),
+    ("literal without a value", &[Item("configMapGenerator", "{name: l, literals: [a]}")]),
+    ("literal without a key", &[Item("configMapGenerator", "{name: l, literals: ['=a']}")]),
+    ("literal twice", &[Item("configMapGenerator", "{name: l, literals: [a=b, a=c]}")]),
+    ("file of two keys", &[Item("configMapGenerator", "{name: l, files: [a=b=c]}")]),
+    ("file without a key", &[Item("configMapGenerator", "{name: l, files: ['=yes.cfg']}")]),
+    ("file without a path", &[Item("configMapGenerator", "{name: l, files: ['a=']}")]),
+    ("patch", &[Item("patches", "patch: |-\n    {H0}spec: {online: false}")]),
     (
         "patch of a missing host",
         &[Item(
@@ -764,15 +581,9 @@ const MUTATIONS: &[Mutation] = &[
             Item("patches", "path: p.yaml\n  patch: '- {op: test}'"),
         ],
     ),
-    (
-        "patch of no form",
-        &[Item("patches", "target: {kind: BareMetalHost}")],
-    ),
+    ("patch of no form", &[Item("patches", "target: {kind: BareMetalHost}")]),
     ("patch of spaces", &[Item("patches", "patch: ' '")]),
-    (
-        "empty patch file",
-        &[File("top/pe.yaml", ""), Item("patches", "path: pe.yaml")],
-    ),
+    ("empty patch file", &[File("top/pe.yaml", ""), Item("patches", "path: pe.yaml")]),
     (
         "empty patch file with a target",
         &[
@@ -789,10 +600,7 @@ const MUTATIONS: &[Mutation] = &[
     ),
     (
         "JSON patch without a target",
-        &[Item(
-            "patches",
-            "patch: '- {op: add, path: /spec/x, value: 1}'",
-        )],
+        &[Item("patches", "patch: '- {op: add, path: /spec/x, value: 1}'")],
     ),
     (
         "JSON patch of a missing path",
@@ -836,13 +644,7 @@ const MUTATIONS: &[Mutation] = &[
             "target: {kind: BareMetalHost}\n  patch: '[{op: add, path: /spec/x, value: 1}]'",
         )],
     ),
-    (
-        "empty JSON patch",
-        &[Item(
-            "patches",
-            "target: {kind: BareMetalHost}\n  patch: '[]'",
-        )],
-    ),
+    ("empty JSON patch", &[Item("patches", "target: {kind: BareMetalHost}\n  patch: '[]'")]),
     (
         "JSON patch of the name",
         &[Item(
@@ -878,34 +680,19 @@ const MUTATIONS: &[Mutation] = &[
             "target: {kind: BareMetalHost}\n  patch: |-\n    {H0}\n    ---\n    {H0}",
         )],
     ),
-    (
-        "two patches",
-        &[Item("patches", "patch: |-\n    {H0}\n    ---\n    {H0}")],
-    ),
+    ("two patches", &[Item("patches", "patch: |-\n    {H0}\n    ---\n    {H0}")]),
     (
         "patch without a kind",
-        &[Item(
-            "patches",
-            "patch: |-\n    metadata: {name: h0, namespace: metal}",
-        )],
+        &[Item("patches", "patch: |-\n    metadata: {name: h0, namespace: metal}")],
     ),
     ("broken patch", &[Item("patches", "patch: '{'")]),
     ("scalar patch", &[Item("patches", "patch: hello")]),
-    (
-        "patch of another shape",
-        &[Item("patches", "patch: |-\n    {H0}spec: {online: {a: b}}")],
-    ),
+    ("patch of another shape", &[Item("patches", "patch: |-\n    {H0}spec: {online: {a: b}}")]),
     (
         "patch with a key twice",
-        &[Item(
-            "patches",
-            "patch: |-\n    {H0}spec: {online: true, online: false}",
-        )],
+        &[Item("patches", "patch: |-\n    {H0}spec: {online: true, online: false}")],
     ),
-    (
-        "patch that deletes",
-        &[Item("patches", "patch: |-\n    {H0}$patch: delete")],
-    ),
+    ("patch that deletes", &[Item("patches", "patch: |-\n    {H0}$patch: delete")]),
     (
         "patch that deletes twice",
         &[
@@ -913,14 +700,8 @@ const MUTATIONS: &[Mutation] = &[
             Item("patches", "patch: |-\n    {H0}$patch: delete"),
         ],
     ),
-    (
-        "patch that replaces the whole",
-        &[Item("patches", "patch: |-\n    {H0}$patch: replace")],
-    ),
-    (
-        "patch of an unknown strategy",
-        &[Item("patches", "patch: |-\n    {H0}$patch: spoil")],
-    ),
+    ("patch that replaces the whole", &[Item("patches", "patch: |-\n    {H0}$patch: replace")]),
+    ("patch of an unknown strategy", &[Item("patches", "patch: |-\n    {H0}$patch: spoil")]),
     (
         "patch that renames",
         &[Item(
@@ -981,10 +762,7 @@ const MUTATIONS: &[Mutation] = &[
     ),
     (
         "target of a wrong regular expression",
-        &[Item(
-            "patches",
-            "target: {name: 'h('}\n  patch: '- {op: add, path: /spec/x, value: 1}'",
-        )],
+        &[Item("patches", "target: {name: 'h('}\n  patch: '- {op: add, path: /spec/x, value: 1}'")],
     ),
     (
         "merge patch in the old list",
@@ -1000,16 +778,10 @@ const MUTATIONS: &[Mutation] = &[
             "|-\n  apiVersion: metal3.io/v1alpha1\n  kind: BareMetalHost\n  metadata: {name: h9, namespace: metal}\n  spec: {x: 1}",
         )],
     ),
-    (
-        "missing file in the old list",
-        &[Item("patchesStrategicMerge", "no.yaml")],
-    ),
+    ("missing file in the old list", &[Item("patchesStrategicMerge", "no.yaml")]),
     (
         "empty file in the old list",
-        &[
-            File("top/pe.yaml", ""),
-            Item("patchesStrategicMerge", "pe.yaml"),
-        ],
+        &[File("top/pe.yaml", ""), Item("patchesStrategicMerge", "pe.yaml")],
     ),
     (
         "JSON patch in the old list",
@@ -1027,39 +799,24 @@ const MUTATIONS: &[Mutation] = &[
     ),
     (
         "JSON patch without a target in the old list",
-        &[Item(
-            "patchesJson6902",
-            "patch: '- {op: add, path: /spec/x, value: 1}'",
-        )],
+        &[Item("patchesJson6902", "patch: '- {op: add, path: /spec/x, value: 1}'")],
     ),
     (
         "empty JSON patch in the old list",
-        &[Item(
-            "patchesJson6902",
-            "target: {kind: BareMetalHost, name: h0}\n  patch: '[]'",
-        )],
+        &[Item("patchesJson6902", "target: {kind: BareMetalHost, name: h0}\n  patch: '[]'")],
     ),
     (
         "missing JSON patch in the old list",
-        &[Item(
-            "patchesJson6902",
-            "target: {kind: BareMetalHost, name: h0}\n  path: no.yaml",
-        )],
+        &[Item("patchesJson6902", "target: {kind: BareMetalHost, name: h0}\n  path: no.yaml")],
     ),
     ("namespace", &[Field("namespace", "metal")]),
-    (
-        "namespace that joins hosts",
-        &[Resource("oh.yaml", OTHER_HOST), Field("namespace", "metal")],
-    ),
+    ("namespace that joins hosts", &[Resource("oh.yaml", OTHER_HOST), Field("namespace", "metal")]),
     ("other namespace", &[Resource("oh.yaml", OTHER_HOST)]),
     ("labels", &[Item("labels", "pairs: {a: b}")]),
     (
         "labels on a scalar",
         &[
-            Resource(
-                "ls.yaml",
-                "apiVersion: v1\nkind: Service\nmetadata: {name: ls, labels: x}\n",
-            ),
+            Resource("ls.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: ls, labels: x}\n"),
             Item("labels", "pairs: {a: b}"),
         ],
     ),
@@ -1073,23 +830,11 @@ const MUTATIONS: &[Mutation] = &[
             Field("commonAnnotations", "{a: b}"),
         ],
     ),
-    (
-        "replicas of nobody",
-        &[Item("replicas", "{name: web9, count: 2}")],
-    ),
-    (
-        "replicas",
-        &[
-            Resource("d.yaml", DEPLOYMENT),
-            Item("replicas", "{name: web, count: 2}"),
-        ],
-    ),
+    ("replicas of nobody", &[Item("replicas", "{name: web9, count: 2}")]),
+    ("replicas", &[Resource("d.yaml", DEPLOYMENT), Item("replicas", "{name: web, count: 2}")]),
     (
         "replicas of a ConfigMap",
-        &[
-            Resource("c1.yaml", CONFIG),
-            Item("replicas", "{name: settings, count: 2}"),
-        ],
+        &[Resource("c1.yaml", CONFIG), Item("replicas", "{name: settings, count: 2}")],
     ),
     (
         "replicas by a prefixed name",
@@ -1112,10 +857,7 @@ const MUTATIONS: &[Mutation] = &[
     ),
     (
         "variable of nobody",
-        &[Item(
-            "vars",
-            "{name: W, objref: {apiVersion: v1, kind: ConfigMap, name: no}}",
-        )],
+        &[Item("vars", "{name: W, objref: {apiVersion: v1, kind: ConfigMap, name: no}}")],
     ),
     (
         "variable of a missing field",
@@ -1131,14 +873,8 @@ const MUTATIONS: &[Mutation] = &[
         "variable twice",
         &[
             Resource("c1.yaml", CONFIG),
-            Item(
-                "vars",
-                "{name: Y, objref: {apiVersion: v1, kind: ConfigMap, name: settings}}",
-            ),
-            Item(
-                "vars",
-                "{name: Y, objref: {apiVersion: v1, kind: ConfigMap, name: settings}}",
-            ),
+            Item("vars", "{name: Y, objref: {apiVersion: v1, kind: ConfigMap, name: settings}}"),
+            Item("vars", "{name: Y, objref: {apiVersion: v1, kind: ConfigMap, name: settings}}"),
         ],
     ),
     (
@@ -1195,10 +931,7 @@ const MUTATIONS: &[Mutation] = &[
     ),
     (
         "replacement without targets",
-        &[Item(
-            "replacements",
-            "source: {kind: BareMetalHost, name: h0}",
-        )],
+        &[Item("replacements", "source: {kind: BareMetalHost, name: h0}")],
     ),
     (
         "replacement without a source",
@@ -1214,16 +947,10 @@ const MUTATIONS: &[Mutation] = &[
             "source: {kind: BareMetalHost, name: h0}\n  targets: [{fieldPaths: [metadata.labels.rack]}]",
         )],
     ),
-    (
-        "missing file of replacements",
-        &[Item("replacements", "path: no.yaml")],
-    ),
+    ("missing file of replacements", &[Item("replacements", "path: no.yaml")]),
     (
         "empty file of replacements",
-        &[
-            File("top/re.yaml", ""),
-            Item("replacements", "path: re.yaml"),
-        ],
+        &[File("top/re.yaml", ""), Item("replacements", "path: re.yaml")],
     ),
     (
         "file of replacements and a source",
@@ -1232,10 +959,7 @@ const MUTATIONS: &[Mutation] = &[
                 "top/r.yaml",
                 "- source: {kind: BareMetalHost, name: h0}\n  targets: [{select: {kind: BareMetalHost}, fieldPaths: [metadata.labels.rack]}]\n",
             ),
-            Item(
-                "replacements",
-                "path: r.yaml\n  source: {kind: BareMetalHost, name: h0}",
-            ),
+            Item("replacements", "path: r.yaml\n  source: {kind: BareMetalHost, name: h0}"),
         ],
     ),
     (
@@ -1248,10 +972,7 @@ const MUTATIONS: &[Mutation] = &[
             Item("replacements", "path: r.yaml"),
         ],
     ),
-    (
-        "missing configuration",
-        &[Item("configurations", "no.yaml")],
-    ),
+    ("missing configuration", &[Item("configurations", "no.yaml")]),
     (
         "configuration",
         &[
@@ -1263,39 +984,24 @@ const MUTATIONS: &[Mutation] = &[
         ],
     ),
     ("missing definitions", &[Item("crds", "no.json")]),
-    (
-        "empty definitions",
-        &[File("top/empty.json", ""), Item("crds", "empty.json")],
-    ),
-    (
-        "definitions",
-        &[File("top/crd.json", "{}"), Item("crds", "crd.json")],
-    ),
+    ("empty definitions", &[File("top/empty.json", ""), Item("crds", "empty.json")]),
+    ("definitions", &[File("top/crd.json", "{}"), Item("crds", "crd.json")]),
     ("missing schema", &[Field("openapi", "{path: no.json}")]),
     ("missing transformer", &[Item("transformers", "no.yaml")]),
     ("missing validator", &[Item("validators", "no.yaml")]),
     ("missing generator", &[Item("generators", "no.yaml")]),
     (
         "inner kustomization with a missing file",
-        &[
-            File("sub/kustomization.yaml", "resources: [no.yaml]\n"),
-            Item("resources", "../sub"),
-        ],
+        &[File("sub/kustomization.yaml", "resources: [no.yaml]\n"), Item("resources", "../sub")],
     ),
     (
         "inner kustomization with an unknown field",
-        &[
-            File("sub/kustomization.yaml", "resource: [no.yaml]\n"),
-            Item("resources", "../sub"),
-        ],
+        &[File("sub/kustomization.yaml", "resource: [no.yaml]\n"), Item("resources", "../sub")],
     ),
     (
         "inner kustomization with a host twice",
         &[
-            File(
-                "sub/kustomization.yaml",
-                "resources: [h.yaml]\nnamespace: metal\n",
-            ),
+            File("sub/kustomization.yaml", "resources: [h.yaml]\nnamespace: metal\n"),
             File("sub/h.yaml", OTHER_HOST),
             Item("resources", "../sub"),
         ],
@@ -1303,25 +1009,16 @@ const MUTATIONS: &[Mutation] = &[
     (
         "inner kustomization with a prefix",
         &[
-            File(
-                "sub/kustomization.yaml",
-                "resources: [h.yaml]\nnamePrefix: p-\n",
-            ),
+            File("sub/kustomization.yaml", "resources: [h.yaml]\nnamePrefix: p-\n"),
             File("sub/h.yaml", OTHER_HOST),
             Item("resources", "../sub"),
         ],
     ),
     ("order of objects", &[Field("sortOptions", "{order: fifo}")]),
-    (
-        "unknown order of objects",
-        &[Field("sortOptions", "{order: random}")],
-    ),
+    ("unknown order of objects", &[Field("sortOptions", "{order: random}")]),
     (
         "order with options of another",
-        &[Field(
-            "sortOptions",
-            "{order: fifo, legacySortOptions: {orderFirst: [Namespace]}}",
-        )],
+        &[Field("sortOptions", "{order: fifo, legacySortOptions: {orderFirst: [Namespace]}}")],
     ),
 ];
 
@@ -1332,10 +1029,7 @@ fn what_is_accepted_builds_and_what_is_refused_does_not() {
     for (is_labelled, suffix) in [(false, ""), (true, ", labelled")] {
         cases.push((format!("unchanged{suffix}"), tree(&[], is_labelled)));
         for mutation in MUTATIONS {
-            cases.push((
-                format!("{}{suffix}", mutation.0),
-                tree(&[*mutation], is_labelled),
-            ));
+            cases.push((format!("{}{suffix}", mutation.0), tree(&[*mutation], is_labelled)));
         }
     }
     for seed in 0..COMBINATIONS {
@@ -1346,9 +1040,8 @@ fn what_is_accepted_builds_and_what_is_refused_does_not() {
             state ^= state << 17;
             usize::try_from(state % below as u64).unwrap()
         };
-        let mutations: Vec<Mutation> = (0..2 + draw(2))
-            .map(|_| MUTATIONS[draw(MUTATIONS.len())])
-            .collect();
+        let mutations: Vec<Mutation> =
+            (0..2 + draw(2)).map(|_| MUTATIONS[draw(MUTATIONS.len())]).collect();
         let names: Vec<&str> = mutations.iter().map(|(name, _)| *name).collect();
         cases.push((names.join(" + "), tree(&mutations, draw(2) == 0)));
     }
@@ -1358,14 +1051,9 @@ fn what_is_accepted_builds_and_what_is_refused_does_not() {
     let mut different = Vec::new();
     for ((name, tree), real) in cases.iter().zip(real) {
         let generated = generated_from(tree, &[]);
-        let errors: Vec<_> = generated
-            .findings
-            .iter()
-            .filter(|finding| finding.is_error())
-            .collect();
-        let is_refused = errors
-            .iter()
-            .any(|finding| finding.code == Code::BuildRefused);
+        let errors: Vec<_> =
+            generated.findings.iter().filter(|finding| finding.is_error()).collect();
+        let is_refused = errors.iter().any(|finding| finding.code == Code::BuildRefused);
         match real {
             Ok(_) if is_refused => different.push(format!("{name}: builds, but {errors:#?}")),
             Err(error) if errors.is_empty() => {
@@ -1397,24 +1085,15 @@ fn tree(mutations: &[Mutation], is_labelled: bool) -> Tree {
     let request = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge, namespace: metal}\n\
          spec:\n  nodes: {Worker: {labelSelector: {}, count: {active: 0}}}\n";
     let mut files: Tree = [
-        (
-            "top/hosts.yaml",
-            format!("{}---\n{}", host("h0"), host("h1")),
-        ),
-        (
-            "inner/kustomization.yaml",
-            "resources: [h2.yaml]\n".to_owned(),
-        ),
+        ("top/hosts.yaml", format!("{}---\n{}", host("h0"), host("h1"))),
+        ("inner/kustomization.yaml", "resources: [h2.yaml]\n".to_owned()),
         ("inner/h2.yaml", host("h2")),
         ("clusters/edge.yaml", request.to_owned()),
     ]
     .map(|(path, text)| (path.to_owned(), text))
     .into();
     let mut lists: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    lists.insert(
-        "resources",
-        vec!["hosts.yaml".to_owned(), "../inner".to_owned()],
-    );
+    lists.insert("resources", vec!["hosts.yaml".to_owned(), "../inner".to_owned()]);
     if is_labelled {
         lists.insert("labels", vec!["pairs: {site: lab}".to_owned()]);
     }
@@ -1431,10 +1110,7 @@ fn tree(mutations: &[Mutation], is_labelled: bool) -> Tree {
             File(path, text) => {
                 files.insert((*path).to_owned(), (*text).to_owned());
             }
-            Item(list, item) => lists
-                .entry(list)
-                .or_default()
-                .push(item.replace("{H0}", H0)),
+            Item(list, item) => lists.entry(list).or_default().push(item.replace("{H0}", H0)),
             Field(name, value) => {
                 fields.insert(name, value);
             }

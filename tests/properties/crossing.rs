@@ -40,9 +40,7 @@ struct Cluster {
 impl Host {
     /// The domains of a host that some keys limit.
     fn domains_of(&self, keys: &[usize]) -> BTreeSet<(usize, usize)> {
-        keys.iter()
-            .filter_map(|key| Some((*key, self.domains[*key]?)))
-            .collect()
+        keys.iter().filter_map(|key| Some((*key, self.domains[*key]?))).collect()
     }
 }
 
@@ -82,10 +80,7 @@ fn planted(
     flavors: usize,
 ) -> Case {
     let mut numbers = Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let mut case = Case {
-        hosts: Vec::new(),
-        clusters: Vec::new(),
-    };
+    let mut case = Case { hosts: Vec::new(), clusters: Vec::new() };
     for _ in 0..clusters {
         let flavor = (numbers.below(2) == 0).then(|| numbers.below(flavors));
         let orders: Vec<Vec<usize>> = domains
@@ -99,11 +94,7 @@ fn planted(
         for at in 0..wanted {
             let flavor = flavor.unwrap_or_else(|| numbers.below(flavors));
             let domains = orders.iter().map(|order| Some(order[at])).collect();
-            case.hosts.push(Host {
-                flavor,
-                domains,
-                fails: false,
-            });
+            case.hosts.push(Host { flavor, domains, fails: false });
         }
         case.clusters.push(Cluster {
             flavor,
@@ -114,15 +105,8 @@ fn planted(
     }
     while case.hosts.len() < hosts {
         let flavor = numbers.below(flavors);
-        let domains = domains
-            .iter()
-            .map(|count| Some(numbers.below(*count)))
-            .collect();
-        case.hosts.push(Host {
-            flavor,
-            domains,
-            fails: false,
-        });
+        let domains = domains.iter().map(|count| Some(numbers.below(*count))).collect();
+        case.hosts.push(Host { flavor, domains, fails: false });
     }
     numbers.shuffle(&mut case.hosts);
     case
@@ -138,36 +122,16 @@ fn host_text(text: &mut String, index: usize, host: &Host) {
         "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: h{index}, namespace: metal, \
          labels: {{{labels}}}}}\nspec: {{}}\n"
     );
-    let error = if host.fails {
-        "errorMessage: no power, "
-    } else {
-        ""
-    };
-    let _ = writeln!(
-        text,
-        "status: {{{error}provisioning: {{state: available}}}}"
-    );
+    let error = if host.fails { "errorMessage: no power, " } else { "" };
+    let _ = writeln!(text, "status: {{{error}provisioning: {{state: available}}}}");
 }
 
 fn text_of(case: &Case) -> String {
     let mut text = String::new();
-    case.hosts
-        .iter()
-        .enumerate()
-        .for_each(|(index, host)| host_text(&mut text, index, host));
-    for (
-        index,
-        Cluster {
-            flavor,
-            keys,
-            wanted,
-            ..
-        },
-    ) in case.clusters.iter().enumerate()
-    {
-        let selector = flavor.map_or("{}".to_owned(), |flavor| {
-            format!("{{matchLabels: {{{FLAVOR}: f{flavor}}}}}")
-        });
+    case.hosts.iter().enumerate().for_each(|(index, host)| host_text(&mut text, index, host));
+    for (index, Cluster { flavor, keys, wanted, .. }) in case.clusters.iter().enumerate() {
+        let selector = flavor
+            .map_or("{}".to_owned(), |flavor| format!("{{matchLabels: {{{FLAVOR}: f{flavor}}}}}"));
         let keys: Vec<&str> = keys.iter().map(|key| KEYS[*key]).collect();
         let _ = write!(
             text,
@@ -185,12 +149,7 @@ fn planned(case: &Case) -> (Site, Plan, Vec<sipgen::finding::Finding>) {
     let root = Utf8Path::from_path(directory.path()).unwrap();
     fs::write(root.join("site.yaml"), text_of(case)).unwrap();
     let (site, _) = Site::read(&Files::on_disk(root), Settings::default()).unwrap();
-    let (plan, findings) = plan(
-        &site,
-        &BTreeSet::new(),
-        &BTreeSet::new(),
-        PlanChanges::default(),
-    );
+    let (plan, findings) = plan(&site, &BTreeSet::new(), &BTreeSet::new(), PlanChanges::default());
     (site, plan, findings)
 }
 
@@ -200,18 +159,12 @@ fn served(case: &Case, site: &Site, plan: &Plan) -> BTreeSet<usize> {
     let mut served = BTreeSet::new();
     for (key, placement) in &plan.clusters {
         let number: usize = key.name.as_str()[1..].parse().unwrap();
-        let Cluster {
-            flavor,
-            keys,
-            wanted,
-            ..
-        } = &case.clusters[number];
+        let Cluster { flavor, keys, wanted, .. } = &case.clusters[number];
         let mut used = BTreeSet::new();
         let mut count = 0;
         for assigned in placement.values().flatten() {
-            let index: usize = site.inventory.hosts[assigned.host].key.name.as_str()[1..]
-                .parse()
-                .unwrap();
+            let index: usize =
+                site.inventory.hosts[assigned.host].key.name.as_str()[1..].parse().unwrap();
             let host = &case.hosts[index];
             assert!(taken.insert(index), "h{index} is taken twice");
             assert!(flavor.is_none_or(|flavor| flavor == host.flavor));
@@ -237,10 +190,7 @@ fn served(case: &Case, site: &Site, plan: &Plan) -> BTreeSet<usize> {
 fn assert_solved(case: &Case, what: &str) {
     let (site, plan, findings) = planned(case);
     let all: BTreeSet<usize> = (0..case.clusters.len()).collect();
-    let said: Vec<&str> = findings
-        .iter()
-        .map(|finding| finding.message.as_str())
-        .collect();
+    let said: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
     assert_eq!(served(case, &site, &plan), all, "{what}: {said:?}");
 }
 
@@ -270,11 +220,9 @@ fn planted_sites_with_two_keys_are_solved() {
 
 #[test]
 fn planted_sites_with_three_keys_are_solved() {
-    for (hosts, clusters, wanted, domains) in [
-        (40, 2, 8, [9, 9, 9]),
-        (100, 3, 10, [13, 13, 13]),
-        (90, 1, 14, [16, 16, 16]),
-    ] {
+    for (hosts, clusters, wanted, domains) in
+        [(40, 2, 8, [9, 9, 9]), (100, 3, 10, [13, 13, 13]), (90, 1, 14, [16, 16, 16])]
+    {
         for seed in 0..12 {
             let case = planted(seed, hosts, clusters, wanted, &domains, 2);
             assert_solved(
@@ -304,18 +252,9 @@ fn can_be_served(case: &Case, clusters: &[usize], limits: &dyn Fn(usize, usize) 
         let Cluster { flavor, keys, .. } = &case.clusters[*cluster];
         if missing == 0 {
             let next = clusters.get(at + 1).map(|next| &case.clusters[*next]);
-            let (missing, used) = next.map_or((0, BTreeSet::new()), |next| {
-                (next.wanted, next.used.clone())
-            });
-            return place(
-                case,
-                clusters,
-                kinds,
-                limits,
-                (at + 1, 0, left, used),
-                missing,
-                failed,
-            );
+            let (missing, used) =
+                next.map_or((0, BTreeSet::new()), |next| (next.wanted, next.used.clone()));
+            return place(case, clusters, kinds, limits, (at + 1, 0, left, used), missing, failed);
         }
         let state = ((at, from, left, used), missing);
         if failed.contains(&state) {
@@ -336,15 +275,7 @@ fn can_be_served(case: &Case, clusters: &[usize], limits: &dyn Fn(usize, usize) 
             let mut left = left.clone();
             left[kind] -= 1;
             let used = used.iter().copied().chain(domains).collect();
-            if place(
-                case,
-                clusters,
-                kinds,
-                limits,
-                (at, kind, left, used),
-                missing - 1,
-                failed,
-            ) {
+            if place(case, clusters, kinds, limits, (at, kind, left, used), missing - 1, failed) {
                 return true;
             }
         }
@@ -360,57 +291,24 @@ fn can_be_served(case: &Case, clusters: &[usize], limits: &dyn Fn(usize, usize) 
     }
     let left = kinds.iter().map(|(_, count)| *count).collect();
     let first = clusters.first().map(|cluster| &case.clusters[*cluster]);
-    let (missing, used) = first.map_or((0, BTreeSet::new()), |first| {
-        (first.wanted, first.used.clone())
-    });
-    place(
-        case,
-        clusters,
-        &kinds,
-        limits,
-        (0, 0, left, used),
-        missing,
-        &mut BTreeSet::new(),
-    )
+    let (missing, used) =
+        first.map_or((0, BTreeSet::new()), |first| (first.wanted, first.used.clone()));
+    place(case, clusters, &kinds, limits, (0, 0, left, used), missing, &mut BTreeSet::new())
 }
 
 #[test]
 fn clusters_that_are_alike_are_refused_alike_and_each_in_its_own_name() {
     // All hosts are in three racks or three feeds: six at most, apart by both.
     let host = |at: usize| {
-        let domains = if at.is_multiple_of(2) {
-            [at % 3, 3 + at % 7]
-        } else {
-            [3 + at % 8, at % 3]
-        };
-        Host {
-            flavor: 0,
-            domains: domains.map(Some).to_vec(),
-            fails: false,
-        }
+        let domains =
+            if at.is_multiple_of(2) { [at % 3, 3 + at % 7] } else { [3 + at % 8, at % 3] };
+        Host { flavor: 0, domains: domains.map(Some).to_vec(), fails: false }
     };
-    let of_both = |wanted| Cluster {
-        flavor: None,
-        keys: vec![0, 1],
-        wanted,
-        used: BTreeSet::new(),
-    };
-    let too_many = Cluster {
-        flavor: Some(0),
-        ..of_both(41)
-    };
-    let clusters = vec![
-        of_both(7),
-        of_both(7),
-        of_both(3),
-        of_both(7),
-        too_many.clone(),
-        too_many,
-    ];
-    let case = Case {
-        hosts: (0..40).map(host).collect(),
-        clusters,
-    };
+    let of_both =
+        |wanted| Cluster { flavor: None, keys: vec![0, 1], wanted, used: BTreeSet::new() };
+    let too_many = Cluster { flavor: Some(0), ..of_both(41) };
+    let clusters = vec![of_both(7), of_both(7), of_both(3), of_both(7), too_many.clone(), too_many];
+    let case = Case { hosts: (0..40).map(host).collect(), clusters };
 
     let (site, plan, _) = planned(&case);
 
@@ -422,10 +320,7 @@ fn clusters_that_are_alike_are_refused_alike_and_each_in_its_own_name() {
             ShortageReason::Counted { rivals, .. } => rivals,
             ShortageReason::Undecided => panic!("{cluster} is undecided"),
         };
-        assert!(
-            named.iter().any(|rival| rival.cluster == *cluster),
-            "{cluster}: {named:?}"
-        );
+        assert!(named.iter().any(|rival| rival.cluster == *cluster), "{cluster}: {named:?}");
     }
 }
 
@@ -446,18 +341,9 @@ fn cases() -> impl Strategy<Value = Case> {
         vec![0],
         vec![],
     ]);
-    let cluster = (prop::option::weighted(0.4, 0..2_usize), keys, 1..5_usize).prop_map(
-        |(flavor, keys, wanted)| Cluster {
-            flavor,
-            keys,
-            wanted,
-            used: BTreeSet::new(),
-        },
-    );
-    (
-        prop::collection::vec(host, 4..=11),
-        prop::collection::vec(cluster, 1..=4),
-    )
+    let cluster = (prop::option::weighted(0.4, 0..2_usize), keys, 1..5_usize)
+        .prop_map(|(flavor, keys, wanted)| Cluster { flavor, keys, wanted, used: BTreeSet::new() });
+    (prop::collection::vec(host, 4..=11), prop::collection::vec(cluster, 1..=4))
         .prop_map(|(hosts, clusters)| Case { hosts, clusters })
 }
 
@@ -499,25 +385,11 @@ struct Drift {
 }
 
 fn drifts() -> impl Strategy<Value = Drift> {
-    let moved = (
-        any::<Index>(),
-        0..3_usize,
-        prop::option::weighted(0.9, 0..4_usize),
-    );
+    let moved = (any::<Index>(), 0..3_usize, prop::option::weighted(0.9, 0..4_usize));
     let failing = prop::collection::vec(any::<Index>(), 0..4);
     let grown = prop::collection::vec((any::<Index>(), 1..3_usize), 0..3);
-    (
-        failing,
-        prop::collection::vec(moved, 0..4),
-        grown,
-        any::<bool>(),
-    )
-        .prop_map(|(failing, moved, grown, rebalance)| Drift {
-            failing,
-            moved,
-            grown,
-            rebalance,
-        })
+    (failing, prop::collection::vec(moved, 0..4), grown, any::<bool>())
+        .prop_map(|(failing, moved, grown, rebalance)| Drift { failing, moved, grown, rebalance })
 }
 
 impl Drift {
@@ -652,26 +524,15 @@ fn assert_minimal(
         .iter()
         .flat_map(|(key, values)| {
             let key = KEYS.iter().position(|other| other == key).unwrap();
-            values
-                .iter()
-                .map(move |value| (key, value[1..].parse().unwrap()))
+            values.iter().map(move |value| (key, value[1..].parse().unwrap()))
         })
         .collect();
     let limits = |key: usize, domain: usize| domains.contains(&(key, domain));
-    assert!(
-        !can_be_served(case, &clusters, &limits),
-        "there is a placement: {case:?}"
-    );
+    assert!(!can_be_served(case, &clusters, &limits), "there is a placement: {case:?}");
     for left_out in &clusters {
-        let rest: Vec<usize> = clusters
-            .iter()
-            .copied()
-            .filter(|cluster| cluster != left_out)
-            .collect();
-        assert!(
-            can_be_served(case, &rest, &limits),
-            "c{left_out} does not matter: {case:?}"
-        );
+        let rest: Vec<usize> =
+            clusters.iter().copied().filter(|cluster| cluster != left_out).collect();
+        assert!(can_be_served(case, &rest, &limits), "c{left_out} does not matter: {case:?}");
     }
     for left_out in &domains {
         let limits = |key: usize, domain: usize| (key, domain) != *left_out && limits(key, domain);

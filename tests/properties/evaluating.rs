@@ -23,9 +23,7 @@ pub(super) type Tree = BTreeMap<String, String>;
 
 /// Generates a repo in memory, of a tree and further files.
 pub fn generated_from(tree: &Tree, more: &[(&str, &str)]) -> sipgen::GeneratedSite {
-    let own = tree
-        .iter()
-        .map(|(path, text)| (path.as_str(), text.as_str()));
+    let own = tree.iter().map(|(path, text)| (path.as_str(), text.as_str()));
     let files = own.chain(more.iter().copied());
     let files = files.map(|(path, text)| (Utf8PathBuf::from(path), text.as_bytes().to_vec()));
     let options = sipgen::Options::default();
@@ -41,10 +39,7 @@ fn builds_in_memory_are_those_of_kustomize() {
             .chunks(trees.len().div_ceil(2))
             .map(|part| scope.spawn(|| real_builds(part, None)))
             .collect();
-        parts
-            .into_iter()
-            .flat_map(|part| part.join().unwrap())
-            .collect()
+        parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
     });
     let (mut built, mut refused, mut left) = (0, 0, 0);
     let mut different: Vec<(usize, String)> = Vec::new();
@@ -57,10 +52,8 @@ fn builds_in_memory_are_those_of_kustomize() {
                 let size = tree.values().map(String::len).sum();
                 let ours = ours.map(|ours| sorted(&ours).join("---\n"));
                 let real = real.as_ref().map(|real| sorted(real).join("---\n"));
-                let files: String = tree
-                    .iter()
-                    .map(|(path, text)| format!("==> {path}\n{text}\n"))
-                    .collect();
+                let files: String =
+                    tree.iter().map(|(path, text)| format!("==> {path}\n{text}\n")).collect();
                 let shown = |build: Result<String, String>| {
                     build.unwrap_or_else(|error| format!("fails: {error}"))
                 };
@@ -76,10 +69,7 @@ fn builds_in_memory_are_those_of_kustomize() {
         }
     }
     different.sort();
-    let smallest = different
-        .first()
-        .map(|(_, shown)| shown.as_str())
-        .unwrap_or_default();
+    let smallest = different.first().map(|(_, shown)| shown.as_str()).unwrap_or_default();
     assert!(
         different.is_empty(),
         "{} of {TREES} trees are built otherwise; the smallest:\n{smallest}",
@@ -176,19 +166,14 @@ fn what_kustomize_refuses_to_read_is_refused() {
             file("top/hosts.yaml", host.to_owned()),
         ])
     };
-    let mut trees: Vec<Tree> = SPELLINGS
-        .iter()
-        .map(|more| of_top("resources: [hosts.yaml]", more))
-        .collect();
+    let mut trees: Vec<Tree> =
+        SPELLINGS.iter().map(|more| of_top("resources: [hosts.yaml]", more)).collect();
     trees.push(of_top("Resources: [hosts.yaml]", ""));
     trees.push(of_top("resources: hosts.yaml", ""));
     trees.push(of_top("resources: [hosts.yaml, 1]", ""));
-    for inner in [
-        "kind: Kustomization\n",
-        "namespace: ''\nresources:\n",
-        "resources: []\n",
-        "foo: x\n",
-    ] {
+    for inner in
+        ["kind: Kustomization\n", "namespace: ''\nresources:\n", "resources: []\n", "foo: x\n"]
+    {
         let mut tree = of_top("resources: [hosts.yaml, inner]", "");
         tree.insert("top/inner/kustomization.yaml".to_owned(), inner.to_owned());
         trees.push(tree);
@@ -198,15 +183,10 @@ fn what_kustomize_refuses_to_read_is_refused() {
     let mut different = Vec::new();
     for (tree, real) in trees.iter().zip(real) {
         let generated = generated_from(tree, &[("clusters/edge.yaml", request)]);
-        let errors: Vec<_> = generated
-            .findings
-            .iter()
-            .filter(|finding| finding.is_error())
-            .collect();
+        let errors: Vec<_> =
+            generated.findings.iter().filter(|finding| finding.is_error()).collect();
         if errors.is_empty() == real.is_err() {
-            different.push(format!(
-                "{tree:#?}\nsipgen: {errors:#?}\nkustomize: {real:?}"
-            ));
+            different.push(format!("{tree:#?}\nsipgen: {errors:#?}\nkustomize: {real:?}"));
         }
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
@@ -220,18 +200,9 @@ fn a_kustomization_that_reaches_no_host_may_be_refused() {
             "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge, namespace: \
           metal}\nspec:\n  nodes: {Worker: {labelSelector: {}, count: {active: 0}}}\n",
         ),
-        (
-            "apps/kustomization.yaml",
-            "resources: [app.yaml]\nfoo: bar\n",
-        ),
-        (
-            "apps/app.yaml",
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-        ),
-        (
-            "hosts/kustomization.yaml",
-            "resources: [h.yaml]\ncomponents: [../fix]\n",
-        ),
+        ("apps/kustomization.yaml", "resources: [app.yaml]\nfoo: bar\n"),
+        ("apps/app.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"),
+        ("hosts/kustomization.yaml", "resources: [h.yaml]\ncomponents: [../fix]\n"),
         (
             "hosts/h.yaml",
             "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: a, namespace: metal}\n\
@@ -249,27 +220,19 @@ fn a_kustomization_that_reaches_no_host_may_be_refused() {
             }
             _ => (Utf8PathBuf::from(*path), text.as_bytes().to_vec()),
         });
-        sipgen::generate(
-            &Files::in_memory(files),
-            &sipgen::Options::default(),
-            &|_| {},
-        )
-        .unwrap()
-        .findings
+        sipgen::generate(&Files::in_memory(files), &sipgen::Options::default(), &|_| {})
+            .unwrap()
+            .findings
     };
     assert_eq!(run(None), []);
     // A component is of the build that lists it.
     let component =
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Component\nnamespace: metal\n";
     let findings = run(Some(("fix/kustomization.yaml", component)));
-    let [finding] = &findings[..] else {
-        panic!("{findings:?}")
-    };
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
     assert_eq!(finding.code, sipgen::finding::Code::BuildRefused);
     assert!(
-        finding
-            .message
-            .contains("`kustomize build hosts` fails: `apiVersion` must be"),
+        finding.message.contains("`kustomize build hosts` fails: `apiVersion` must be"),
         "{}",
         finding.message
     );
@@ -281,12 +244,8 @@ pub(super) fn real_builds(
     substitute: Option<&BTreeMap<String, String>>,
 ) -> Vec<Result<Vec<Value>, String>> {
     let mut command = tool("kustomize-builds");
-    let mut program = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut program =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut requests = program.stdin.take().unwrap();
     let lines: Vec<String> = trees
         .iter()
@@ -294,18 +253,13 @@ pub(super) fn real_builds(
             json!({"files": files, "directory": "top", "substitute": substitute}).to_string()
         })
         .collect();
-    let writer = thread::spawn(move || {
-        lines
-            .iter()
-            .for_each(|line| writeln!(requests, "{line}").unwrap())
-    });
+    let writer =
+        thread::spawn(move || lines.iter().for_each(|line| writeln!(requests, "{line}").unwrap()));
     let output = program.wait_with_output().unwrap();
     writer.join().unwrap();
     let answers = text(&output.stdout);
-    let answers: Vec<Json> = answers
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let answers: Vec<Json> =
+        answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers.len(), trees.len());
     let read = |answer: Json| match answer["error"].as_str() {
         Some(error) => Err(error.to_owned()),
@@ -318,17 +272,13 @@ pub fn in_memory(
     tree: &Tree,
     variables: &BTreeMap<String, String>,
 ) -> Result<Vec<Value>, EvaluationError> {
-    let files = tree
-        .iter()
-        .map(|(path, text)| (Utf8PathBuf::from(path), text.clone().into_bytes()));
+    let files =
+        tree.iter().map(|(path, text)| (Utf8PathBuf::from(path), text.clone().into_bytes()));
     let repo = Files::in_memory(files);
     let is_kustomization = |path: &&String| path.ends_with("kustomization.yaml");
     let kustomizations = tree.keys().filter(is_kustomization).map(|path| {
         let kustomization: Kustomization = yaml_serde::from_str(&tree[path]).unwrap();
-        (
-            Origin::for_file(Utf8Path::new(path).into(), &tree[path]),
-            kustomization,
-        )
+        (Origin::for_file(Utf8Path::new(path).into(), &tree[path]), kustomization)
     });
     let (builds, findings) = Builds::new(kustomizations.collect());
     assert!(findings.is_empty(), "{findings:?}");
@@ -338,10 +288,8 @@ pub fn in_memory(
 
 /// Objects in an order of their own, without what means nothing to an API server.
 pub fn sorted(objects: &[Value]) -> Vec<String> {
-    let mut all: Vec<String> = objects
-        .iter()
-        .map(|object| yaml_serde::to_string(&bare(object)).unwrap())
-        .collect();
+    let mut all: Vec<String> =
+        objects.iter().map(|object| yaml_serde::to_string(&bare(object)).unwrap()).collect();
     all.sort();
     all
 }
@@ -349,10 +297,8 @@ pub fn sorted(objects: &[Value]) -> Vec<String> {
 fn bare(value: &Value) -> Value {
     match value {
         Value::Mapping(mapping) => {
-            let mut fields: Vec<(Value, Value)> = mapping
-                .iter()
-                .map(|(key, value)| (key.clone(), bare(value)))
-                .collect();
+            let mut fields: Vec<(Value, Value)> =
+                mapping.iter().map(|(key, value)| (key.clone(), bare(value))).collect();
             let is_empty = |key: &Value, value: &Value| {
                 matches!(key.as_str(), Some("labels" | "annotations"))
                     && value.as_mapping().is_some_and(|it| it.is_empty())
@@ -436,9 +382,8 @@ impl Maker {
 
     fn tree(mut self) -> Tree {
         let depth = 1 + self.below(3);
-        let bases: Vec<String> = (0..1 + self.below(2))
-            .map(|index| format!("base{index}"))
-            .collect();
+        let bases: Vec<String> =
+            (0..1 + self.below(2)).map(|index| format!("base{index}")).collect();
         let (mut listed, mut below): (Vec<String>, Vec<_>) = (Vec::new(), Vec::new());
         for (index, base) in bases.iter().enumerate() {
             let mut objects = String::new();
@@ -470,11 +415,7 @@ impl Maker {
     fn object(&mut self, kind: usize, name: &str, base: usize) -> String {
         let index = kind;
         let (version, kind) = KINDS[kind];
-        let name = if base == 0 || self.one_in(4) {
-            name.to_owned()
-        } else {
-            format!("{name}-b")
-        };
+        let name = if base == 0 || self.one_in(4) { name.to_owned() } else { format!("{name}-b") };
         let mut metadata = format!("name: {name}");
         let namespace = self.of(&["", "", "metal", "default", "other"]);
         if !namespace.is_empty() {
@@ -525,11 +466,7 @@ impl Maker {
             text = text.replace("resources:\n", "");
         }
         if self.one_in(3) {
-            text += self.of(&[
-                "namespace: metal\n",
-                "namespace: tenant\n",
-                "namespace: default\n",
-            ]);
+            text += self.of(&["namespace: metal\n", "namespace: tenant\n", "namespace: default\n"]);
         }
         if self.one_in(5) {
             text += self.of(&["namePrefix: a-\n", "namePrefix: lab-\n"]);
@@ -551,9 +488,8 @@ impl Maker {
             ]);
         }
         if self.one_in(2) {
-            let patches: Vec<String> = (0..1 + self.below(2))
-                .map(|index| self.patch(directory, index))
-                .collect();
+            let patches: Vec<String> =
+                (0..1 + self.below(2)).map(|index| self.patch(directory, index)).collect();
             text += &format!("patches:\n{}", patches.concat());
         }
         if self.one_in(6) {
@@ -581,9 +517,8 @@ impl Maker {
             text += &self.replacements(directory);
         }
         if self.one_in(8) {
-            let references: Vec<&str> = (0..1 + self.below(3))
-                .map(|_| self.of(&REFERENCES))
-                .collect();
+            let references: Vec<&str> =
+                (0..1 + self.below(3)).map(|_| self.of(&REFERENCES)).collect();
             let file = format!("nameReference:\n{}", references.concat());
             self.files.insert(format!("{directory}/names.yaml"), file);
             text += "configurations: [names.yaml]\n";
@@ -602,14 +537,10 @@ impl Maker {
             text += &format!("components: [../{component}]\n");
         }
         // kustomize takes none that says nothing.
-        if text
-            .lines()
-            .all(|line| line.starts_with("apiVersion") || line.starts_with("kind"))
-        {
+        if text.lines().all(|line| line.starts_with("apiVersion") || line.starts_with("kind")) {
             text += "commonAnnotations: {note: c}\n";
         }
-        self.files
-            .insert(format!("{directory}/kustomization.yaml"), text);
+        self.files.insert(format!("{directory}/kustomization.yaml"), text);
     }
 
     /// The kind, name and namespace of an object, which is mostly there.
@@ -625,11 +556,8 @@ impl Maker {
     fn merge_patch(&mut self) -> String {
         let (kind, name, namespace) = self.known();
         let (version, kind) = KINDS[kind];
-        let namespace = if namespace.is_empty() {
-            String::new()
-        } else {
-            format!(", namespace: {namespace}")
-        };
+        let namespace =
+            if namespace.is_empty() { String::new() } else { format!(", namespace: {namespace}") };
         let labels = self.of(&[
             "",
             ", labels: {rack: r7}",
@@ -645,11 +573,7 @@ impl Maker {
                 "spec: {rootDeviceHints: null, taints: [{key: p}]}",
                 "spec: {bmc: {$patch: delete}, new: {a: null, b: {$patch: delete}, c: [1, null]}}",
                 "spec: {online: false, bootMACAddress: '00:00:00:00:00:02'}",
-                if is_odd {
-                    "spec: {online: {a: b}}"
-                } else {
-                    "$patch: delete"
-                },
+                if is_odd { "spec: {online: {a: b}}" } else { "$patch: delete" },
             ]),
             "Secret" => self.of(&[
                 "data: {username: Yw==}",
@@ -701,11 +625,8 @@ impl Maker {
             ],
             _ => &[],
         };
-        let all: Vec<&str> = any
-            .into_iter()
-            .chain(of_kind.iter().copied())
-            .chain(of_kind.iter().copied())
-            .collect();
+        let all: Vec<&str> =
+            any.into_iter().chain(of_kind.iter().copied()).chain(of_kind.iter().copied()).collect();
         (0..1 + self.below(2)).map(|_| self.of(&all)).collect()
     }
 
@@ -748,38 +669,26 @@ impl Maker {
     }
 
     fn patch(&mut self, directory: &str, index: usize) -> String {
-        let options = if self.one_in(6) {
-            "  options: {allowNameChange: true}\n"
-        } else {
-            ""
-        };
+        let options = if self.one_in(6) { "  options: {allowNameChange: true}\n" } else { "" };
         match self.below(4) {
             0 => format!("- patch: |-\n{}{options}", indented(&self.merge_patch(), 4)),
             1 => {
                 let patch = self.merge_patch();
-                self.files
-                    .insert(format!("{directory}/patch{index}.yaml"), patch);
+                self.files.insert(format!("{directory}/patch{index}.yaml"), patch);
                 format!("- path: patch{index}.yaml\n{options}")
             }
             2 => {
                 let ((target, _), patch) = (self.target(), self.merge_patch());
-                format!(
-                    "- target: {target}\n  patch: |-\n{}{options}",
-                    indented(&patch, 4)
-                )
+                format!("- target: {target}\n  patch: |-\n{}{options}", indented(&patch, 4))
             }
             _ => {
                 let (target, kind) = self.target();
                 let operations = self.operations(kind);
                 if self.one_in(3) {
-                    self.files
-                        .insert(format!("{directory}/operations{index}.yaml"), operations);
+                    self.files.insert(format!("{directory}/operations{index}.yaml"), operations);
                     return format!("- target: {target}\n  path: operations{index}.yaml\n");
                 }
-                format!(
-                    "- target: {target}\n  patch: |-\n{}",
-                    indented(&operations, 4)
-                )
+                format!("- target: {target}\n  patch: |-\n{}", indented(&operations, 4))
             }
         }
     }
@@ -889,10 +798,7 @@ impl Maker {
             "source: {source}\n  targets:\n  - select: {select}\n{reject}    fieldPaths: {paths}\n{options}"
         );
         if self.one_in(4) {
-            self.files.insert(
-                format!("{directory}/replacement.yaml"),
-                entry.replace("\n  ", "\n"),
-            );
+            self.files.insert(format!("{directory}/replacement.yaml"), entry.replace("\n  ", "\n"));
             return "replacements: [{path: replacement.yaml}]\n".to_owned();
         }
         format!("replacements:\n- {entry}")
@@ -900,7 +806,5 @@ impl Maker {
 }
 
 fn indented(text: &str, by: usize) -> String {
-    text.lines()
-        .map(|line| format!("{}{line}\n", " ".repeat(by)))
-        .collect()
+    text.lines().map(|line| format!("{}{line}\n", " ".repeat(by))).collect()
 }

@@ -12,16 +12,8 @@ const KEYS: [&str; 5] = [
     "example.com/role",
     "flavor",
 ];
-const VALUES: [&str; 8] = [
-    "r1",
-    "r2",
-    "r3",
-    "",
-    "on",
-    "worker",
-    "control-plane",
-    "controller-worker",
-];
+const VALUES: [&str; 8] =
+    ["r1", "r2", "r3", "", "on", "worker", "control-plane", "controller-worker"];
 
 #[derive(Debug, Clone)]
 struct Host {
@@ -32,35 +24,22 @@ struct Host {
 }
 
 fn host() -> impl Strategy<Value = Host> {
-    let label = (
-        proptest::sample::select(&KEYS[..]),
-        proptest::sample::select(&VALUES[..]),
-    );
+    let label = (proptest::sample::select(&KEYS[..]), proptest::sample::select(&VALUES[..]));
     let usage = prop_oneof![
         5 => Just(""),
         1 => Just("  consumerRef: {kind: Metal3Machine, name: other, namespace: metal}\n"),
         1 => Just("  externallyProvisioned: true\n"),
     ];
-    (
-        prop_oneof![Just("metal"), Just("tenant-a")],
-        prop::collection::vec(label, 0..4),
-        usage,
-    )
-        .prop_map(|(namespace, labels, usage)| Host {
-            namespace,
-            labels,
-            usage,
-        })
+    (prop_oneof![Just("metal"), Just("tenant-a")], prop::collection::vec(label, 0..4), usage)
+        .prop_map(|(namespace, labels, usage)| Host { namespace, labels, usage })
 }
 
 fn inventory(hosts: &[Host]) -> String {
     let manifest = |(index, host): (usize, &Host)| {
         let mut keys = std::collections::BTreeMap::new();
         keys.extend(host.labels.iter().copied());
-        let labels: String = keys
-            .iter()
-            .map(|(key, value)| format!("    {key}: \"{value}\"\n"))
-            .collect();
+        let labels: String =
+            keys.iter().map(|(key, value)| format!("    {key}: \"{value}\"\n")).collect();
         format!(
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: h{index}\n  \
              namespace: {}\n  labels:\n    any: \"\"\n{labels}spec:\n  online: true\n{}",
@@ -71,9 +50,7 @@ fn inventory(hosts: &[Host]) -> String {
 }
 
 fn generated(files: &[(&str, &str)]) -> GeneratedSite {
-    let files = files
-        .iter()
-        .map(|(path, text)| ((*path).into(), text.as_bytes().to_vec()));
+    let files = files.iter().map(|(path, text)| ((*path).into(), text.as_bytes().to_vec()));
     let options = Options::default().allow_empty(true);
     generate(&Files::in_memory(files), &options, &|_| {}).unwrap()
 }

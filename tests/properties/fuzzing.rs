@@ -16,14 +16,9 @@ fn root() -> &'static Path {
 
 /// All files below a directory, sorted; none when there is no such directory.
 fn files(below: &str) -> Vec<PathBuf> {
-    let entries = WalkDir::new(root().join(below))
-        .sort_by_file_name()
-        .into_iter()
-        .filter_map(Result::ok);
-    entries
-        .filter(|entry| entry.file_type().is_file())
-        .map(walkdir::DirEntry::into_path)
-        .collect()
+    let entries =
+        WalkDir::new(root().join(below)).sort_by_file_name().into_iter().filter_map(Result::ok);
+    entries.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path).collect()
 }
 
 #[test]
@@ -40,14 +35,8 @@ fn no_target_fails_at_what_fuzzing_has_found() {
 const LOOKS_AT: [(&str, &[&str]); 10] = [
     ("sip_cluster", &["SIPCluster"]),
     ("provisioning", &["kind: Provisioning", "kind: Software"]),
-    (
-        "bare_metal_host",
-        &["BareMetalHost\n", "HardwareData", "Secret\n"],
-    ),
-    (
-        "kustomization",
-        &["resources:", "components:", "namespace:"],
-    ),
+    ("bare_metal_host", &["BareMetalHost\n", "HardwareData", "Secret\n"]),
+    ("kustomization", &["resources:", "components:", "namespace:"]),
     ("ssh_key", &["ssh-"]),
     ("bmc_address", &["bmc:"]),
     ("label_selector", &["matchLabels"]),
@@ -67,10 +56,7 @@ fn no_target_fails_at_the_fixtures_or_at_what_is_left_of_them() {
     let inputs: Vec<Vec<u8>> = inputs.into_iter().collect();
     for (name, target) in ALL {
         println!("{name}");
-        let looks_at = LOOKS_AT
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, words)| *words);
+        let looks_at = LOOKS_AT.iter().find(|(known, _)| *known == name).map(|(_, words)| *words);
         let has_use = |input: &[u8]| {
             let text = String::from_utf8_lossy(input);
             looks_at.is_none_or(|words| words.iter().any(|word| text.contains(word)))
@@ -89,12 +75,7 @@ fn no_target_fails_at_the_fixtures_or_at_what_is_left_of_them() {
 #[test]
 fn each_target_has_a_binary() {
     for (name, _) in ALL {
-        assert!(
-            root()
-                .join(format!("fuzz/fuzz_targets/{name}.rs"))
-                .is_file(),
-            "{name}"
-        );
+        assert!(root().join(format!("fuzz/fuzz_targets/{name}.rs")).is_file(), "{name}");
         assert!(
             fs::read_to_string(root().join("fuzz/Cargo.toml"))
                 .unwrap()

@@ -382,10 +382,7 @@ fn files_of<'a>(cluster: &Key, tree: &'a Tree) -> BTreeMap<&'a String, &'a Strin
     let is_its_own = |file: &str| {
         file.starts_with(&services) || file.ends_with(&patches) || file.starts_with(&objects)
     };
-    tree.files
-        .iter()
-        .filter(|(file, _)| is_its_own(file))
-        .collect()
+    tree.files.iter().filter(|(file, _)| is_its_own(file)).collect()
 }
 
 /// What a build renders, by kind, namespace and name.
@@ -399,10 +396,7 @@ fn built(directory: &Utf8Path) -> BTreeMap<[String; 3], Value> {
         ]
     };
     let objects = crate::support::documents(&crate::support::kustomize_build(directory));
-    objects
-        .into_iter()
-        .map(|object| (key(&object), object))
-        .collect()
+    objects.into_iter().map(|object| (key(&object), object)).collect()
 }
 
 /// An object without what sipgen may change: assignment labels and annotations.
@@ -410,17 +404,13 @@ fn without_assignment(object: &Value) -> Value {
     let mut object = object.clone();
     let metadata = object["metadata"].as_mapping_mut().unwrap();
     metadata.remove("annotations");
-    let labels = metadata
-        .entry("labels".into())
-        .or_insert(Value::Mapping(yaml_serde::Mapping::new()));
+    let labels =
+        metadata.entry("labels".into()).or_insert(Value::Mapping(yaml_serde::Mapping::new()));
     if let Some(labels) = labels.as_mapping_mut() {
         // A host that is adopted by the labels of an older tool loses those.
-        ASSIGNMENT_LABELS
-            .iter()
-            .chain(&LEGACY_LABELS)
-            .for_each(|label| {
-                labels.remove(*label);
-            });
+        ASSIGNMENT_LABELS.iter().chain(&LEGACY_LABELS).for_each(|label| {
+            labels.remove(*label);
+        });
     }
     object
 }

@@ -21,11 +21,7 @@ const NAMESPACE: &str = "metal";
 /// Names of control planes and MachineDeployments, by Cluster.
 const CLUSTERS: [(&str, &str, &[&str]); 3] = [
     ("prod", "prod", &["prod-north"]),
-    (
-        "prod-north",
-        "prod-north-cp",
-        &["prod-north-md", "prod-north-cp-md"],
-    ),
+    ("prod-north", "prod-north-cp", &["prod-north-md", "prod-north-cp-md"]),
     ("edge", "edge", &["edge-md"]),
 ];
 
@@ -159,22 +155,13 @@ impl World {
                 template: name.to_owned(),
             }));
         }
-        let host = LiveHost {
-            labels: None,
-            machine: None,
-            is_unhealthy: false,
-            has_failed: false,
-        };
+        let host = LiveHost { labels: None, machine: None, is_unhealthy: false, has_failed: false };
         let hosts = vec![host; history.hosts];
         Self {
             history: history.clone(),
             clusters: clusters
                 .iter()
-                .map(|(name, ..)| Cluster {
-                    name,
-                    is_asked: true,
-                    is_pinned: false,
-                })
+                .map(|(name, ..)| Cluster { name, is_asked: true, is_pinned: false })
                 .collect(),
             sets,
             seen: hosts.clone(),
@@ -224,11 +211,8 @@ impl World {
     /// Cluster API makes and deletes Machines, and CAPM3 chooses a host for each new one.
     fn reconcile(&mut self, seed: usize) {
         for set in 0..self.sets.len() {
-            let own = |host: &LiveHost| {
-                host.machine
-                    .as_ref()
-                    .is_some_and(|machine| machine.set == set)
-            };
+            let own =
+                |host: &LiveHost| host.machine.as_ref().is_some_and(|machine| machine.set == set);
             while self.hosts.iter().filter(|host| own(host)).count() > self.sets[set].replicas {
                 let at = self.hosts.iter().rposition(own).unwrap();
                 self.hosts[at].machine = None;
@@ -265,9 +249,7 @@ impl World {
             }
             text
         };
-        let NodeSet {
-            name, deployment, ..
-        } = &self.sets[set];
+        let NodeSet { name, deployment, .. } = &self.sets[set];
         match deployment {
             None => format!("{name}-{}", random(1)),
             Some(_) => format!("{name}-{}-{}", random(2), random(1)),
@@ -281,10 +263,7 @@ impl World {
             ("snap/hosts.yaml".into(), self.snapshot()),
         ];
         if self.history.declared {
-            files.push((
-                "hosts/kustomization.yaml".into(),
-                "resources: [hosts.yaml]\n".to_owned(),
-            ));
+            files.push(("hosts/kustomization.yaml".into(), "resources: [hosts.yaml]\n".to_owned()));
             let hosts = (0..self.hosts.len())
                 .map(|host| format!("{}spec: {{online: true}}\n", head(host, "")));
             files.push(("hosts/hosts.yaml".into(), hosts.collect()));
@@ -293,16 +272,11 @@ impl World {
             let directory = format!("clusters/{}", cluster.name);
             let mut kustomization = "resources: [all.yaml]\n".to_owned();
             if cluster.is_pinned {
-                let component = format!(
-                    "../../overlays/tenants/{NAMESPACE}/{}/cluster-api",
-                    cluster.name
-                );
+                let component =
+                    format!("../../overlays/tenants/{NAMESPACE}/{}/cluster-api", cluster.name);
                 kustomization.push_str(&format!("components: [{component}]\n"));
             }
-            files.push((
-                format!("{directory}/kustomization.yaml").into(),
-                kustomization,
-            ));
+            files.push((format!("{directory}/kustomization.yaml").into(), kustomization));
             files.push((format!("{directory}/all.yaml").into(), self.objects(index)));
         }
         files
@@ -310,38 +284,21 @@ impl World {
 
     /// The repo with an output.
     fn files(&self, output: &BTreeMap<Utf8PathBuf, String>) -> Files {
-        let own = self
-            .inputs()
-            .into_iter()
-            .map(|(path, text)| (path, text.into_bytes()));
-        let merged = output
-            .iter()
-            .map(|(path, text)| (path.clone(), text.clone().into_bytes()));
+        let own = self.inputs().into_iter().map(|(path, text)| (path, text.into_bytes()));
+        let merged = output.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes()));
         Files::in_memory(own.chain(merged))
     }
 
     fn objects(&self, index: usize) -> String {
         let Cluster { name, is_asked, .. } = &self.clusters[index];
         let own = self.sets.iter().filter(|set| set.cluster == index);
-        let control_plane = own
-            .clone()
-            .find(|set| set.deployment.is_none())
-            .unwrap()
-            .name;
+        let control_plane = own.clone().find(|set| set.deployment.is_none()).unwrap().name;
         let mut text = format!(
             "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {{name: {name}, namespace: {NAMESPACE}, \
              annotations: {{sip.airshipit.org/assign-hosts: '{is_asked}'}}}}\nspec:\n  controlPlaneRef: {{kind: \
              KubeadmControlPlane, name: {control_plane}}}\n"
         );
-        for NodeSet {
-            deployment,
-            name: set,
-            replicas,
-            surge,
-            template,
-            ..
-        } in own
-        {
+        for NodeSet { deployment, name: set, replicas, surge, template, .. } in own {
             let reference =
                 format!("infrastructureRef: {{kind: Metal3MachineTemplate, name: {template}}}");
             let strategy = format!("{{type: RollingUpdate, rollingUpdate: {{maxSurge: {surge}}}}}");
@@ -382,16 +339,8 @@ impl World {
                     ", image: {{url: u}}, consumerRef: {{kind: Metal3Machine, name: {name}, namespace: {NAMESPACE}}}"
                 ));
             }
-            let annotations = if host.is_unhealthy {
-                "capm3.metal3.io/unhealthy: ''"
-            } else {
-                ""
-            };
-            let state = if host.machine.is_some() {
-                "provisioned"
-            } else {
-                "available"
-            };
+            let annotations = if host.is_unhealthy { "capm3.metal3.io/unhealthy: ''" } else { "" };
+            let state = if host.machine.is_some() { "provisioned" } else { "available" };
             let error = if host.has_failed {
                 ", errorMessage: broken, errorType: provisioning error"
             } else {
@@ -423,11 +372,7 @@ impl World {
     }
 
     fn labels(&self, set: usize) -> String {
-        let NodeSet {
-            cluster,
-            deployment,
-            ..
-        } = &self.sets[set];
+        let NodeSet { cluster, deployment, .. } = &self.sets[set];
         let name = self.clusters[*cluster].name;
         let role = deployment.map_or("ControlPlane", |_| "Worker");
         let mut labels = format!(
@@ -443,9 +388,7 @@ impl World {
     /// The node set of each host in an output.
     fn assigned(&self, output: &BTreeMap<Utf8PathBuf, String>) -> BTreeMap<usize, usize> {
         let mut assigned = BTreeMap::new();
-        let files = output
-            .iter()
-            .filter(|(path, _)| path.starts_with("overlays/hosts"));
+        let files = output.iter().filter(|(path, _)| path.starts_with("overlays/hosts"));
         for host in files.flat_map(|(_, text)| documents(text)) {
             let labels = &host["metadata"]["labels"];
             let label = |key: &str| labels[format!("sip.airshipit.org/{key}").as_str()].as_str();
@@ -486,44 +429,22 @@ impl World {
 
         for cluster in self.clusters.iter().filter(|cluster| cluster.is_pinned) {
             let component = component(cluster.name);
-            assert!(
-                output.contains_key(&component),
-                "{component} is listed and gone"
-            );
+            assert!(output.contains_key(&component), "{component} is listed and gone");
         }
         let named = |host: usize| {
             let name = format!("{NAMESPACE}/h{host}");
-            generated
-                .findings
-                .iter()
-                .any(|finding| finding.message.contains(&name))
+            generated.findings.iter().any(|finding| finding.message.contains(&name))
         };
         let assigned = self.assigned(&output);
         let is_asked = |set: usize| self.clusters[self.sets[set].cluster].is_asked;
         for (host, live) in self.seen.iter().enumerate() {
-            let user = live
-                .machine
-                .as_ref()
-                .map(|machine| machine.set)
-                .filter(|set| is_asked(*set));
+            let user =
+                live.machine.as_ref().map(|machine| machine.set).filter(|set| is_asked(*set));
             if let Some(user) = user.filter(|user| assigned.get(&host) != Some(user)) {
-                assert!(
-                    named(host),
-                    "h{host} has {:?} and is used by {user}",
-                    assigned.get(&host)
-                );
+                assert!(named(host), "h{host} has {:?} and is used by {user}", assigned.get(&host));
             }
         }
-        for (
-            set,
-            NodeSet {
-                name,
-                replicas,
-                surge,
-                ..
-            },
-        ) in self.sets.iter().enumerate()
-        {
+        for (set, NodeSet { name, replicas, surge, .. }) in self.sets.iter().enumerate() {
             let wanted = if *replicas == 0 { 0 } else { replicas + surge };
             let serves = |host: usize| {
                 let live = &self.seen[host];
@@ -535,9 +456,7 @@ impl World {
                 }
             };
             let hosts = (0..self.seen.len()).filter(|host| serves(*host)).count();
-            let is_told = assigned
-                .iter()
-                .any(|(host, owner)| *owner == set && named(*host));
+            let is_told = assigned.iter().any(|(host, owner)| *owner == set && named(*host));
             assert!(
                 !is_asked(set) || hosts >= wanted || is_told,
                 "{name} has {hosts} of {wanted} hosts"

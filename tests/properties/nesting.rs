@@ -17,9 +17,7 @@ fn nested(key: &str, depth: usize) -> Vec<String> {
         format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
     };
     let steps = |line: &str| -> String {
-        (0..depth)
-            .map(|level| format!("{}{line}\n", " ".repeat(level + 1)))
-            .collect()
+        (0..depth).map(|level| format!("{}{line}\n", " ".repeat(level + 1))).collect()
     };
     let aliases: String = (1..depth.min(300))
         .map(|level| format!("  a{level}: &a{level} [*a{}]\n", level - 1))
@@ -58,19 +56,9 @@ fn json(depth: usize) -> [String; 3] {
         format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
     };
     [
-        format!(
-            "{{\"kind\": \"BareMetalHost\", \"a\": {}}}",
-            of("[", "1", "]")
-        ),
-        format!(
-            "{{\"kind\": \"BareMetalHost\", \"a\": {}}}",
-            of("{\"a\": ", "1", "}")
-        ),
-        of(
-            "{\"kind\": \"List\", \"items\": [",
-            "{\"kind\": \"BareMetalHost\"}",
-            "]}",
-        ),
+        format!("{{\"kind\": \"BareMetalHost\", \"a\": {}}}", of("[", "1", "]")),
+        format!("{{\"kind\": \"BareMetalHost\", \"a\": {}}}", of("{\"a\": ", "1", "}")),
+        of("{\"kind\": \"List\", \"items\": [", "{\"kind\": \"BareMetalHost\"}", "]}"),
     ]
 }
 
@@ -78,17 +66,10 @@ fn json(depth: usize) -> [String; 3] {
 fn every_depth_is_cut_parsed_and_looked_up() {
     let (_, documents) = ALL.iter().find(|(name, _)| *name == "documents").unwrap();
     on_small_stack(|| {
-        for depth in (1..300)
-            .step_by(9)
-            .chain((300..2_000).step_by(170))
-            .chain([2_000, 100_000])
-        {
+        for depth in (1..300).step_by(9).chain((300..2_000).step_by(170)).chain([2_000, 100_000]) {
             // Lines that are indented so deep are many megabytes.
-            let fields = if depth > 2_000 {
-                nested("status", 2_000)
-            } else {
-                nested("status", depth)
-            };
+            let fields =
+                if depth > 2_000 { nested("status", 2_000) } else { nested("status", depth) };
             for field in fields {
                 documents(format!("{HOST}{field}").as_bytes());
             }

@@ -32,8 +32,7 @@ impl Host {
     }
 
     fn is_reserved_for(&self, cluster: usize) -> bool {
-        self.reserved
-            .is_none_or(|clusters| clusters & (1 << cluster) != 0)
+        self.reserved.is_none_or(|clusters| clusters & (1 << cluster) != 0)
     }
 }
 
@@ -74,18 +73,9 @@ impl Quota {
 }
 
 pub fn quotas() -> impl Strategy<Value = Vec<Quota>> {
-    let quota = (
-        0..2_usize,
-        prop::option::of(0..2_u8),
-        prop::option::of(0..3_u8),
-        0..4_usize,
-    );
-    let quota = quota.prop_map(|(namespace, flavor, rack, hosts)| Quota {
-        namespace,
-        flavor,
-        rack,
-        hosts,
-    });
+    let quota = (0..2_usize, prop::option::of(0..2_u8), prop::option::of(0..3_u8), 0..4_usize);
+    let quota =
+        quota.prop_map(|(namespace, flavor, rack, hosts)| Quota { namespace, flavor, rack, hosts });
     prop::collection::vec(quota, 0..=3)
 }
 
@@ -98,30 +88,15 @@ pub fn hosts() -> impl Strategy<Value = Vec<Host>> {
     let reserved = prop::option::weighted(0.3, 1..8_u64);
     let marked = prop::bool::weighted(0.1);
     let host = (0..2_u8, label(3), label(3), reserved, marked).prop_map(
-        |(flavor, rack, feed, reserved, marked)| Host {
-            flavor,
-            rack,
-            feed,
-            reserved,
-            marked,
-        },
+        |(flavor, rack, feed, reserved, marked)| Host { flavor, rack, feed, reserved, marked },
     );
     prop::collection::vec(host, 1..=7)
 }
 
 pub fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
-    let node_set = (
-        prop::option::of(0..2_u8),
-        any::<bool>(),
-        any::<bool>(),
-        0..4_usize,
-    )
-        .prop_map(|(flavor, by_rack, by_feed, wanted)| NodeSet {
-            flavor,
-            by_rack,
-            by_feed,
-            wanted,
-        });
+    let node_set = (prop::option::of(0..2_u8), any::<bool>(), any::<bool>(), 0..4_usize).prop_map(
+        |(flavor, by_rack, by_feed, wanted)| NodeSet { flavor, by_rack, by_feed, wanted },
+    );
     let node_set = || prop::option::weighted(0.7, node_set.clone());
     let cluster = (0..2_usize, -1..2_i8, node_set(), node_set()).prop_map(
         |(namespace, priority, control_plane, worker)| Cluster {
@@ -149,9 +124,7 @@ pub fn place(
         let matches = node_set.flavor.is_none_or(|flavor| flavor == host.flavor);
         let beside = |of: fn(&Host) -> Option<u8>| {
             of(host).is_some()
-                && taken
-                    .iter()
-                    .any(|(other, by)| by == unit && of(&hosts[*other]) == of(host))
+                && taken.iter().any(|(other, by)| by == unit && of(&hosts[*other]) == of(host))
         };
         let crowded = node_set.by_rack && beside(|host| host.rack)
             || node_set.by_feed && beside(|host| host.feed);
@@ -160,9 +133,7 @@ pub fn place(
             clusters[by].namespace == namespace && quota.counts(&hosts[*other])
         };
         let exceeded = quotas.iter().any(|quota| {
-            let counted = taken
-                .iter()
-                .filter(|(other, by)| is_counted(other, by.0, quota));
+            let counted = taken.iter().filter(|(other, by)| is_counted(other, by.0, quota));
             quota.namespace == namespace && quota.counts(host) && counted.count() >= quota.hosts
         });
         if !matches || !host.is_for(unit.0) || crowded || exceeded || taken.contains_key(&index) {
@@ -180,11 +151,7 @@ pub fn place(
 /// The clusters, and one of a namespace of its own: a host that it has serves nobody.
 pub fn with_nobody(clusters: &[Cluster]) -> (Vec<Cluster>, usize) {
     let mut clusters = clusters.to_vec();
-    clusters.push(Cluster {
-        namespace: usize::MAX,
-        priority: 0,
-        node_sets: [None, None],
-    });
+    clusters.push(Cluster { namespace: usize::MAX, priority: 0, node_sets: [None, None] });
     let nobody = clusters.len() - 1;
     (clusters, nobody)
 }
@@ -193,25 +160,17 @@ pub fn with_nobody(clusters: &[Cluster]) -> (Vec<Cluster>, usize) {
 pub fn served(hosts: &[Host], clusters: &[Cluster], quotas: &[Quota]) -> BTreeSet<usize> {
     let mut order: Vec<usize> = (0..clusters.len()).collect();
     order.sort_by_key(|cluster| {
-        (
-            -clusters[*cluster].priority,
-            clusters[*cluster].namespace,
-            *cluster,
-        )
+        (-clusters[*cluster].priority, clusters[*cluster].namespace, *cluster)
     });
     let mut accepted: Vec<(usize, usize)> = Vec::new();
     let mut served = BTreeSet::new();
     for cluster in order {
-        let units = clusters[cluster]
-            .node_sets
-            .iter()
-            .enumerate()
-            .flat_map(|(role, node_set)| {
-                std::iter::repeat_n(
-                    (cluster, role),
-                    node_set.as_ref().map_or(0, |node_set| node_set.wanted),
-                )
-            });
+        let units = clusters[cluster].node_sets.iter().enumerate().flat_map(|(role, node_set)| {
+            std::iter::repeat_n(
+                (cluster, role),
+                node_set.as_ref().map_or(0, |node_set| node_set.wanted),
+            )
+        });
         let together: Vec<(usize, usize)> = accepted.iter().copied().chain(units).collect();
         if place(hosts, clusters, quotas, &together, &mut BTreeMap::new()) {
             accepted = together;
@@ -223,17 +182,10 @@ pub fn served(hosts: &[Host], clusters: &[Cluster], quotas: &[Quota]) -> BTreeSe
 
 pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], quotas: &[Quota]) {
     let mut settings = String::from("quotas:\n");
-    for Quota {
-        namespace,
-        flavor,
-        rack,
-        hosts,
-    } in quotas
-    {
+    for Quota { namespace, flavor, rack, hosts } in quotas {
         let labels = [(FLAVOR, flavor), (RACK, rack)];
-        let labels = labels
-            .iter()
-            .filter_map(|(key, value)| Some(format!("{key}: v{}", (**value)?)));
+        let labels =
+            labels.iter().filter_map(|(key, value)| Some(format!("{key}: v{}", (**value)?)));
         let labels = labels.collect::<Vec<_>>().join(", ");
         let namespace = NAMESPACES[*namespace];
         let _ = writeln!(
@@ -247,27 +199,18 @@ pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], qu
     fs::write(directory.join("sipgen.yaml"), settings).unwrap();
     let mut text = String::new();
     for (index, host) in hosts.iter().enumerate() {
-        let Host {
-            flavor, rack, feed, ..
-        } = host;
+        let Host { flavor, rack, feed, .. } = host;
         let label = |key: &str, value: Option<u8>| {
             value.map_or(String::new(), |value| format!(", {key}: v{value}"))
         };
-        let labels = format!(
-            "{FLAVOR}: v{flavor}{}{}",
-            label(RACK, *rack),
-            label(FEED, *feed)
-        );
+        let labels = format!("{FLAVOR}: v{flavor}{}{}", label(RACK, *rack), label(FEED, *feed));
         let tenants = (0..3).filter(|cluster| host.is_reserved_for(*cluster));
         let names = |cluster: usize| NAMESPACES.map(|namespace| format!("{namespace}/c{cluster}"));
         let tenants: Vec<String> = tenants.flat_map(names).collect();
         let mut annotations = String::new();
         if host.reserved.is_some() {
-            let _ = write!(
-                annotations,
-                "sip.airshipit.org/reserved-for: \"{}\", ",
-                tenants.join(", ")
-            );
+            let _ =
+                write!(annotations, "sip.airshipit.org/reserved-for: \"{}\", ", tenants.join(", "));
         }
         if host.marked {
             annotations.push_str("sip.airshipit.org/maintenance: firmware");
@@ -279,15 +222,7 @@ pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], qu
              labels: {{{labels}}}{annotations}}}\nspec: {{}}\nstatus: {{provisioning: {{state: available}}}}\n"
         );
     }
-    for (
-        index,
-        Cluster {
-            namespace,
-            priority,
-            node_sets,
-        },
-    ) in clusters.iter().enumerate()
-    {
+    for (index, Cluster { namespace, priority, node_sets }) in clusters.iter().enumerate() {
         let _ = write!(
             text,
             "---\napiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: c{index}, namespace: {}, \
@@ -296,24 +231,15 @@ pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], qu
         );
         let mut nodes = String::new();
         for (role, node_set) in ROLES.iter().zip(node_sets) {
-            let Some(NodeSet {
-                flavor,
-                by_rack,
-                by_feed,
-                wanted,
-            }) = node_set
-            else {
+            let Some(NodeSet { flavor, by_rack, by_feed, wanted }) = node_set else {
                 continue;
             };
             let selector = flavor.map_or("{}".to_owned(), |flavor| {
                 format!("{{matchLabels: {{{FLAVOR}: v{flavor}}}}}")
             });
             let keys = [(by_rack, RACK), (by_feed, FEED)];
-            let keys: Vec<&str> = keys
-                .iter()
-                .filter(|(wanted, _)| **wanted)
-                .map(|(_, key)| *key)
-                .collect();
+            let keys: Vec<&str> =
+                keys.iter().filter(|(wanted, _)| **wanted).map(|(_, key)| *key).collect();
             let _ = writeln!(
                 nodes,
                 "    {role}: {{labelSelector: {selector}, topologyKeys: [{}], count: {{active: {wanted}, standby: 0}}}}",

@@ -92,9 +92,7 @@ impl Oracle<'_> {
             let splits = (0..=*count).flat_map(|a| (0..=count - a).map(move |b| (a, b)));
             splits.into_iter().any(|(a, b)| {
                 let flavors = (0..*count).map(|at| u8::from(at >= a) + u8::from(at >= a + b));
-                let bought = flavors
-                    .enumerate()
-                    .map(|(at, flavor)| bought_host(flavor, at));
+                let bought = flavors.enumerate().map(|(at, flavor)| bought_host(flavor, at));
                 self.fits_with(&bought.collect::<Vec<_>>())
             })
         })
@@ -122,13 +120,7 @@ impl Oracle<'_> {
 /// A host in a rack and feed of its own.
 fn bought_host(flavor: u8, at: usize) -> Host {
     let own = u8::try_from(100 + at).unwrap();
-    Host {
-        flavor,
-        rack: Some(own),
-        feed: Some(own),
-        reserved: None,
-        marked: false,
-    }
+    Host { flavor, rack: Some(own), feed: Some(own), reserved: None, marked: false }
 }
 
 /// The hosts of a purchase, as the oracle has them.
@@ -176,14 +168,10 @@ pub fn taken(generated: &GeneratedSite) -> Taken {
         let cluster: usize = key.name.as_str()[1..].parse().unwrap();
         placement.iter().flat_map(move |(part, assigned)| {
             let role = ROLES.iter().position(|name| *name == part.role.as_str());
-            assigned
-                .iter()
-                .map(move |it| (it.host, (cluster, role.unwrap())))
+            assigned.iter().map(move |it| (it.host, (cluster, role.unwrap())))
         })
     });
-    hosts
-        .map(|(host, by)| (index(generated, host), by))
-        .collect()
+    hosts.map(|(host, by)| (index(generated, host), by)).collect()
 }
 
 pub fn index(generated: &GeneratedSite, host: usize) -> usize {
@@ -210,10 +198,7 @@ fn check(answer: &Capacity, oracle: &Oracle<'_>) -> Result<(), TestCaseError> {
     }
     for growth in &answer.node_sets {
         let cluster = number(growth.cluster.name.as_str());
-        let role = ROLES
-            .iter()
-            .position(|name| *name == growth.part.role.as_str())
-            .unwrap();
+        let role = ROLES.iter().position(|name| *name == growth.part.role.as_str()).unwrap();
         prop_assert_eq!(
             growth.fit,
             oracle.growth(cluster, role),
@@ -227,10 +212,8 @@ fn check(answer: &Capacity, oracle: &Oracle<'_>) -> Result<(), TestCaseError> {
     for loss in answer.losses.iter().filter(|_| by_rack) {
         let of_domain = |host: &Host| host.rack.map(|rack| format!("v{rack}")) == loss.domain;
         let hosts = oracle.hosts.iter().enumerate();
-        let gone: BTreeSet<usize> = hosts
-            .filter(|(_, host)| of_domain(host))
-            .map(|(index, _)| index)
-            .collect();
+        let gone: BTreeSet<usize> =
+            hosts.filter(|(_, host)| of_domain(host)).map(|(index, _)| index).collect();
         prop_assert_eq!(loss.hosts, gone.len());
         let fits = oracle.fits(oracle.clusters, &oracle.served, oracle.hosts, &gone);
         prop_assert_eq!(loss.is_absorbed(), fits, "loss of {:?}", loss.domain);
@@ -249,12 +232,7 @@ fn check_purchase(answer: &Capacity, oracle: &Oracle<'_>) -> Result<(), TestCase
         prop_assert_eq!(smallest, Some(0));
         return Ok(());
     };
-    prop_assert_eq!(
-        purchase.hosts.is_none(),
-        smallest.is_none(),
-        "{:?}",
-        purchase
-    );
+    prop_assert_eq!(purchase.hosts.is_none(), smallest.is_none(), "{:?}", purchase);
     if purchase.hosts.is_none() {
         return Ok(());
     }
@@ -266,12 +244,7 @@ fn check_purchase(answer: &Capacity, oracle: &Oracle<'_>) -> Result<(), TestCase
     for without in 0..hosts.len() {
         let mut fewer = hosts.clone();
         fewer.remove(without);
-        prop_assert!(
-            !oracle.fits_with(&fewer),
-            "{:?} without {}",
-            purchase,
-            without
-        );
+        prop_assert!(!oracle.fits_with(&fewer), "{:?} without {}", purchase, without);
     }
     Ok(())
 }

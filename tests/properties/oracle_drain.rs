@@ -33,11 +33,7 @@ struct State {
 
 impl State {
     fn new(taken: Taken) -> Self {
-        State {
-            taken,
-            released: BTreeSet::new(),
-            moved: BTreeMap::new(),
-        }
+        State { taken, released: BTreeSet::new(), moved: BTreeMap::new() }
     }
 
     fn next_step(&self) -> Self {
@@ -75,11 +71,7 @@ impl Oracle<'_> {
         released.insert(from);
         let mut moved = state.moved.clone();
         moved.insert(unit.0, (hosts + 1, members + usize::from(is_member)));
-        Some(State {
-            taken: rest,
-            released,
-            moved,
-        })
+        Some(State { taken: rest, released, moved })
     }
 
     fn is_done(&self, state: &State) -> bool {
@@ -91,13 +83,7 @@ impl Oracle<'_> {
         let (clusters, nobody) = with_nobody(self.clusters);
         let units: Vec<(usize, usize)> = taken.values().copied().collect();
         let drained = self.drained.iter().map(|host| (*host, (nobody, 0)));
-        place(
-            self.hosts,
-            &clusters,
-            self.quotas,
-            &units,
-            &mut drained.collect(),
-        )
+        place(self.hosts, &clusters, self.quotas, &units, &mut drained.collect())
     }
 
     /// The fewest moves, and the fewest steps with them.
@@ -133,11 +119,7 @@ fn scarce() -> impl Strategy<Value = (Vec<Host>, Vec<Cluster>)> {
         reserved,
         marked: false,
     });
-    let node_set = (
-        prop::option::weighted(0.6, 0..2_u8),
-        any::<bool>(),
-        1..3_usize,
-    );
+    let node_set = (prop::option::weighted(0.6, 0..2_u8), any::<bool>(), 1..3_usize);
     let node_set = node_set.prop_map(|(flavor, by_rack, wanted)| NodeSet {
         flavor,
         by_rack,
@@ -154,10 +136,7 @@ fn scarce() -> impl Strategy<Value = (Vec<Host>, Vec<Cluster>)> {
         priority: 0,
         node_sets: [control_plane, Some(worker)],
     });
-    (
-        prop::collection::vec(host, 3..=6),
-        prop::collection::vec(cluster, 2..=3),
-    )
+    (prop::collection::vec(host, 3..=6), prop::collection::vec(cluster, 2..=3))
 }
 
 fn check(
@@ -176,9 +155,7 @@ fn check(
         hosts,
         clusters,
         quotas,
-        drained: (0..hosts.len())
-            .filter(|host| drained & (1 << host) != 0)
-            .collect(),
+        drained: (0..hosts.len()).filter(|host| drained & (1 << host) != 0).collect(),
         at_once,
     };
     let start = taken(&generated);
@@ -217,9 +194,7 @@ fn check(
         state = state.next_step();
         for made in &step.moves {
             let from = number(made.from.host.name.as_str());
-            let role = ROLES
-                .iter()
-                .position(|name| *name == made.from.part.role.as_str());
+            let role = ROLES.iter().position(|name| *name == made.from.part.role.as_str());
             let unit = (number(made.from.cluster.name.as_str()), role.unwrap());
             prop_assert_eq!(state.taken.get(&from), Some(&unit));
             let next = oracle.moved(&state, from, number(made.to.name.as_str()));
@@ -245,17 +220,8 @@ proptest! {
 
 /// Quotas that most clusters fit into, and that few moves keep.
 fn tight_quotas() -> impl Strategy<Value = Vec<Quota>> {
-    let quota = (
-        prop::option::of(0..2_u8),
-        prop::option::of(0..3_u8),
-        1..3_usize,
-    );
-    let quota = quota.prop_map(|(flavor, rack, hosts)| Quota {
-        namespace: 0,
-        flavor,
-        rack,
-        hosts,
-    });
+    let quota = (prop::option::of(0..2_u8), prop::option::of(0..3_u8), 1..3_usize);
+    let quota = quota.prop_map(|(flavor, rack, hosts)| Quota { namespace: 0, flavor, rack, hosts });
     prop::collection::vec(quota, 0..=2)
 }
 

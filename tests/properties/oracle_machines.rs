@@ -37,31 +37,15 @@ enum State {
 /// What one unit of a request wants: any host of a flavor, or a machine.
 #[derive(Debug, Clone)]
 enum Wanted {
-    Any {
-        flavor: Option<u8>,
-    },
+    Any { flavor: Option<u8> },
     Named(usize),
-    Machine {
-        cpu: u64,
-        memory_gib: u64,
-        sriov: bool,
-        qat: bool,
-        avx: bool,
-        flavor: Option<u8>,
-    },
+    Machine { cpu: u64, memory_gib: u64, sriov: bool, qat: bool, avx: bool, flavor: Option<u8> },
 }
 
 #[derive(Debug, Clone)]
 enum Request {
-    SipCluster {
-        priority: i8,
-        flavor: Option<u8>,
-        count: usize,
-    },
-    Provisioning {
-        priority: i8,
-        machines: Vec<Wanted>,
-    },
+    SipCluster { priority: i8, flavor: Option<u8>, count: usize },
+    Provisioning { priority: i8, machines: Vec<Wanted> },
 }
 
 impl Request {
@@ -89,14 +73,7 @@ impl Host {
         match wanted {
             Wanted::Any { flavor } => self.state != State::Provisioned && is_of(flavor),
             Wanted::Named(named) => *named == index && self.state != State::Available,
-            Wanted::Machine {
-                cpu,
-                memory_gib,
-                sriov,
-                qat,
-                avx,
-                flavor,
-            } => {
+            Wanted::Machine { cpu, memory_gib, sriov, qat, avx, flavor } => {
                 self.state == State::Provisioned
                     && self.has_address
                     && self.cpu >= *cpu
@@ -116,10 +93,7 @@ impl Host {
 }
 
 fn hosts() -> impl Strategy<Value = Vec<Host>> {
-    let sizes = (
-        prop::sample::select(vec![4_u64, 8, 16]),
-        prop::sample::select(vec![16_u64, 64]),
-    );
+    let sizes = (prop::sample::select(vec![4_u64, 8, 16]), prop::sample::select(vec![16_u64, 64]));
     let devices = (prop::bool::weighted(0.3), prop::bool::weighted(0.3));
     let host = (
         0..2_u8,
@@ -133,63 +107,40 @@ fn hosts() -> impl Strategy<Value = Vec<Host>> {
         ],
         prop::bool::weighted(0.6),
     )
-        .prop_map(
-            |(flavor, (cpu, memory_gib), (sriov, qat), has_address, state, has_avx)| Host {
-                flavor,
-                cpu,
-                memory_gib,
-                sriov,
-                qat,
-                has_address,
-                state,
-                has_avx,
-            },
-        );
+        .prop_map(|(flavor, (cpu, memory_gib), (sriov, qat), has_address, state, has_avx)| Host {
+            flavor,
+            cpu,
+            memory_gib,
+            sriov,
+            qat,
+            has_address,
+            state,
+            has_avx,
+        });
     prop::collection::vec(host, 1..=7)
 }
 
 fn requests() -> impl Strategy<Value = Vec<Request>> {
     let flavor = || prop::option::weighted(0.4, 0..2_u8);
-    let asked = (
-        prop::sample::select(vec![1_u64, 4, 8, 16]),
-        prop::sample::select(vec![1_u64, 16, 64]),
-    );
-    let devices = (
-        prop::bool::weighted(0.2),
-        prop::bool::weighted(0.2),
-        prop::bool::weighted(0.3),
-    );
+    let asked =
+        (prop::sample::select(vec![1_u64, 4, 8, 16]), prop::sample::select(vec![1_u64, 16, 64]));
+    let devices = (prop::bool::weighted(0.2), prop::bool::weighted(0.2), prop::bool::weighted(0.3));
     let machine =
         (asked, devices, flavor()).prop_map(|((cpu, memory_gib), (sriov, qat, avx), flavor)| {
-            Wanted::Machine {
-                cpu,
-                memory_gib,
-                sriov,
-                qat,
-                avx,
-                flavor,
-            }
+            Wanted::Machine { cpu, memory_gib, sriov, qat, avx, flavor }
         });
     let machine = prop_oneof![3 => machine, 1 => (0..7_usize).prop_map(Wanted::Named)];
     let provisioning = (-1..2_i8, prop::collection::vec(machine, 1..=4))
         .prop_map(|(priority, machines)| Request::Provisioning { priority, machines });
-    let cluster = (-1..2_i8, flavor(), 0..4_usize).prop_map(|(priority, flavor, count)| {
-        Request::SipCluster {
-            priority,
-            flavor,
-            count,
-        }
-    });
+    let cluster = (-1..2_i8, flavor(), 0..4_usize)
+        .prop_map(|(priority, flavor, count)| Request::SipCluster { priority, flavor, count });
     prop::collection::vec(prop_oneof![2 => provisioning, 1 => cluster], 1..=3)
 }
 
 /// Leaves out what is a mistake by itself: a name of no host, of one without an address, and one twice.
 fn without_mistakes(hosts: &[Host], requests: Vec<Request>) -> Vec<Request> {
     let valid = |request: Request| match request {
-        Request::Provisioning {
-            priority,
-            mut machines,
-        } => {
+        Request::Provisioning { priority, mut machines } => {
             let mut named = BTreeSet::new();
             machines.retain(|machine| match machine {
                 Wanted::Named(host) => {
@@ -227,11 +178,8 @@ fn served(hosts: &[Host], requests: &[Request]) -> BTreeSet<usize> {
     order.sort_by_key(|index| (-requests[*index].priority(), *index));
     let (mut accepted, mut served): (Vec<Wanted>, _) = (Vec::new(), BTreeSet::new());
     for index in order {
-        let together: Vec<Wanted> = accepted
-            .iter()
-            .cloned()
-            .chain(requests[index].wanted())
-            .collect();
+        let together: Vec<Wanted> =
+            accepted.iter().cloned().chain(requests[index].wanted()).collect();
         if place(hosts, &together, &mut BTreeSet::new()) {
             accepted = together;
             served.insert(index);
@@ -247,21 +195,8 @@ fn mac(host: usize) -> String {
 fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
     let mut text = String::new();
     for (index, host) in hosts.iter().enumerate() {
-        let Host {
-            flavor,
-            cpu,
-            memory_gib,
-            sriov,
-            qat,
-            has_address,
-            state,
-            has_avx,
-        } = host;
-        let flags = if *has_avx {
-            "fpu, avx512f"
-        } else {
-            "fpu, avx512cd"
-        };
+        let Host { flavor, cpu, memory_gib, sriov, qat, has_address, state, has_avx } = host;
+        let flags = if *has_avx { "fpu, avx512f" } else { "fpu, avx512cd" };
         let (state, mib) = (
             match state {
                 State::Provisioned => "provisioning: {state: provisioned}",
@@ -270,11 +205,7 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
             },
             memory_gib * 1024,
         );
-        let address = if *has_address {
-            format!("10.0.0.{}", index + 1)
-        } else {
-            String::new()
-        };
+        let address = if *has_address { format!("10.0.0.{}", index + 1) } else { String::new() };
         let _ = write!(
             text,
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: h{index}\n  namespace: metal\n  \
@@ -314,14 +245,7 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
                     let asked = match machine {
                         Wanted::Any { .. } => unreachable!("of SIPClusters only"),
                         Wanted::Named(host) => format!("mac-address: \"{}\"", mac(*host)),
-                        Wanted::Machine {
-                            cpu,
-                            memory_gib,
-                            sriov,
-                            qat,
-                            avx,
-                            flavor,
-                        } => format!(
+                        Wanted::Machine { cpu, memory_gib, sriov, qat, avx, flavor } => format!(
                             "cpu: {cpu}, memory: {memory_gib}Gi, sriov: {sriov}, qat: {qat}, cpuFlags: [{}], labelSelector: {}",
                             if *avx { "avx512f" } else { "" },
                             selector(flavor)
@@ -333,11 +257,7 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
         }
     }
     // Hosts of unknown state are free, too.
-    fs::write(
-        directory.join("sipgen.yaml"),
-        "inventory: {mode: observed}\n",
-    )
-    .unwrap();
+    fs::write(directory.join("sipgen.yaml"), "inventory: {mode: observed}\n").unwrap();
     fs::write(directory.join("site.yaml"), text).unwrap();
 }
 
@@ -349,19 +269,13 @@ fn planned(root: &Utf8Path) -> GeneratedSite {
 /// The hosts of every cluster that is served, by what they are for.
 fn placed(generated: &GeneratedSite) -> BTreeMap<String, BTreeSet<(String, usize)>> {
     let index_of = |host: usize| {
-        generated.site.inventory.hosts[host].key.name.as_str()[1..]
-            .parse::<usize>()
-            .unwrap()
+        generated.site.inventory.hosts[host].key.name.as_str()[1..].parse::<usize>().unwrap()
     };
     let clusters = generated.plan.clusters.iter().map(|(key, placement)| {
         let hosts = placement.iter().flat_map(|(part, assigned)| {
-            let name = part
-                .node
-                .as_ref()
-                .map_or_else(|| part.role.to_string(), ToString::to_string);
-            assigned
-                .iter()
-                .map(move |assigned| (name.clone(), index_of(assigned.host)))
+            let name =
+                part.node.as_ref().map_or_else(|| part.role.to_string(), ToString::to_string);
+            assigned.iter().map(move |assigned| (name.clone(), index_of(assigned.host)))
         });
         (key.name.to_string(), hosts.collect())
     });

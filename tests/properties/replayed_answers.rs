@@ -48,9 +48,7 @@ impl SiteFiles {
     }
 
     fn root(&self) -> Utf8PathBuf {
-        Utf8Path::from_path(self.directory.path())
-            .unwrap()
-            .to_owned()
+        Utf8Path::from_path(self.directory.path()).unwrap().to_owned()
     }
 
     fn parts(&self) -> SiteParts {
@@ -82,9 +80,7 @@ impl SiteFiles {
 
     /// Shows released hosts with their annotation, as a snapshot does once the agent has applied them.
     fn take_snapshot(&self) {
-        let released = self
-            .root()
-            .join("overlays/hosts/observed/released/hosts.yaml");
+        let released = self.root().join("overlays/hosts/observed/released/hosts.yaml");
         let released = fs::read_to_string(released).unwrap_or_default();
         let file = self.root().join("site.yaml");
         let mut hosts = fs::read_to_string(&file).unwrap();
@@ -175,10 +171,7 @@ fn check_copies(site: &SiteFiles, answer: &Capacity) -> Result<(), TestCaseError
             let short = site.short_with(|parts| {
                 let copy = parts.clusters[original].clone();
                 // Reservations name the first three clusters.
-                let empty = Cluster {
-                    node_sets: [None, None],
-                    ..copy.clone()
-                };
+                let empty = Cluster { node_sets: [None, None], ..copy.clone() };
                 parts.clusters.resize(3, empty);
                 parts.clusters.extend(std::iter::repeat_n(copy, count));
             });
@@ -258,9 +251,7 @@ fn check_losses(site: &SiteFiles, answer: &Capacity) -> Result<(), TestCaseError
 fn lacking(parts: &SiteParts, kept: &Taken, cluster: usize) -> usize {
     let node_sets = &parts.clusters[cluster].node_sets;
     let missing = |role: usize| {
-        let wanted = node_sets[role]
-            .as_ref()
-            .map_or(0, |node_set| node_set.wanted);
+        let wanted = node_sets[role].as_ref().map_or(0, |node_set| node_set.wanted);
         wanted - kept.values().filter(|by| **by == (cluster, role)).count()
     };
     let (control_plane, workers) = (missing(0), missing(1));
@@ -270,13 +261,7 @@ fn lacking(parts: &SiteParts, kept: &Taken, cluster: usize) -> usize {
         let units = units.chain(std::iter::repeat_n((cluster, 1), *b));
         let units: Vec<(usize, usize)> = units.collect();
         let mut taken = kept.clone();
-        place(
-            &parts.hosts,
-            &parts.clusters,
-            &parts.quotas,
-            &units,
-            &mut taken,
-        )
+        place(&parts.hosts, &parts.clusters, &parts.quotas, &units, &mut taken)
     });
     let most = can_be_had.map(|(a, b)| a + b).max();
     control_plane + workers - most.unwrap_or_default()
@@ -299,13 +284,7 @@ fn check_causes(site: &SiteFiles) -> Result<(), TestCaseError> {
         let told = short(&generated).into_iter();
         let told = told.filter(|((key, _), _)| *key == node_set.0);
         let told: usize = told.map(|(_, hosts)| hosts).sum();
-        prop_assert!(
-            (1..=today).contains(&told),
-            "{} of {}: {}",
-            told,
-            today,
-            cause
-        );
+        prop_assert!((1..=today).contains(&told), "{} of {}: {}", told, today, cause);
         let is_less = |relax: &dyn Fn(&mut SiteParts)| lacks(relax) < today;
         let relaxations: [Relaxation<'_>; 4] = [
             ("topology", &|parts| {
@@ -327,16 +306,9 @@ fn check_causes(site: &SiteFiles) -> Result<(), TestCaseError> {
         };
         // Rules that refuse the same host, or a number of hosts beside a quota, only help together.
         // A conflict is one minimal set of several.
-        let is_joint = [" and ", "only", "no choice"]
-            .iter()
-            .any(|word| cause.contains(word));
+        let is_joint = [" and ", "only", "no choice"].iter().any(|word| cause.contains(word));
         for (word, relax) in named.clone() {
-            prop_assert!(
-                is_joint || is_less(*relax),
-                "{}: {} is no cause",
-                cause,
-                word
-            );
+            prop_assert!(is_joint || is_less(*relax), "{}: {} is no cause", cause, word);
         }
         // Hosts that clusters have stay assigned.
         let is_relaxable = !cause.contains("only") && !cause.contains("assigned to");

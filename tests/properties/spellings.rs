@@ -18,10 +18,8 @@ struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % sides
     }
 
@@ -46,11 +44,7 @@ fn escaped(dice: &mut Dice, text: &str) -> String {
 /// What may stand behind the colon of `kind`.
 fn kind_value(dice: &mut Dice, kind: &str) -> String {
     let escaped = escaped(dice, kind);
-    let base64 = if kind == "SIPCluster" {
-        "U0lQQ2x1c3Rlcg=="
-    } else {
-        "QmFyZU1ldGFsSG9zdA=="
-    };
+    let base64 = if kind == "SIPCluster" { "U0lQQ2x1c3Rlcg==" } else { "QmFyZU1ldGFsSG9zdA==" };
     let values = [
         format!(" {kind}"),
         format!("   {kind}"),
@@ -122,11 +116,8 @@ fn decoy(dice: &mut Dice) -> String {
 
 /// One object in one spelling.
 fn object(dice: &mut Dice, kind: &str, name: &str) -> String {
-    let group = if kind == "SIPCluster" {
-        "airship.airshipit.org/v1"
-    } else {
-        "metal3.io/v1alpha1"
-    };
+    let group =
+        if kind == "SIPCluster" { "airship.airshipit.org/v1" } else { "metal3.io/v1alpha1" };
     let line = kind_line(dice, kind);
     let anchored = if line.contains("*kind") {
         format!(", annotations: {{of: &kind {kind}}}")
@@ -145,11 +136,7 @@ fn object(dice: &mut Dice, kind: &str, name: &str) -> String {
     {
         fields[4].clear();
     }
-    let place = if anchored.is_empty() {
-        dice.roll(6)
-    } else {
-        2 + dice.roll(4)
-    };
+    let place = if anchored.is_empty() { dice.roll(6) } else { 2 + dice.roll(4) };
     let before: String = fields[..place.min(5)].concat();
     let after: String = fields[place.min(5)..].concat();
     format!("{before}{line}\n{after}")
@@ -158,13 +145,15 @@ fn object(dice: &mut Dice, kind: &str, name: &str) -> String {
 /// A text, each line but those of nothing further in.
 fn indented(text: &str, by: usize) -> String {
     text.lines()
-        .map(|line| {
-            if line.is_empty() {
-                "\n".to_owned()
-            } else {
-                format!("{}{line}\n", " ".repeat(by))
-            }
-        })
+        .map(
+            |line| {
+                if line.is_empty() {
+                    "\n".to_owned()
+                } else {
+                    format!("{}{line}\n", " ".repeat(by))
+                }
+            },
+        )
         .collect()
 }
 
@@ -218,11 +207,7 @@ fn mistaken(dice: &mut Dice) -> String {
         format!("jumpHost: {{{one}, nested: [{{{two}}}, {{{three}}}]}}"),
     ];
     let services = dice.pick(&services);
-    let breaks = if services.starts_with(['{', '[']) {
-        " "
-    } else {
-        "\n    "
-    };
+    let breaks = if services.starts_with(['{', '[']) { " " } else { "\n    " };
     format!(
         "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: e, namespace: x, annotations: {{a: &x foo}}}}\n\
          spec:\n  nodes: {{Worker: {{count: {{active: 1}}, labelSelector: {{}}}}}}\n  services:{breaks}{services}\n"
@@ -245,10 +230,7 @@ fn file(dice: &mut Dice, kind: &str, name: &str) -> Vec<u8> {
         indented(&object, 3),
         format!("{other}---\n{object}"),
         format!("{other}---\t# z\n{object}---\n"),
-        format!(
-            "apiVersion: v1\nkind: List\nitems:\n- {}",
-            item.trim_start()
-        ),
+        format!("apiVersion: v1\nkind: List\nitems:\n- {}", item.trim_start()),
         format!(
             "apiVersion: v1\nitems:\n- {}- {}kind: List\n",
             other_item.trim_start(),
@@ -259,21 +241,14 @@ fn file(dice: &mut Dice, kind: &str, name: &str) -> Vec<u8> {
             item.trim_start(),
             other_item.trim_start()
         ),
-        format!(
-            "apiVersion: v1\nkind: \"Li\\x73t\"\nitems:\n  -\n{}",
-            indented(&object, 4)
-        ),
+        format!("apiVersion: v1\nkind: \"Li\\x73t\"\nitems:\n  -\n{}", indented(&object, 4)),
         format!(
             "apiVersion: v1\nkind: List\nitems:\n  # x\n  -   {}",
             indented(&object, 6).trim_start()
         ),
     ];
     let text = dice.pick(&texts);
-    let utf_16 = |text: &str| {
-        text.encode_utf16()
-            .flat_map(u16::to_le_bytes)
-            .collect::<Vec<u8>>()
-    };
+    let utf_16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     match dice.roll(12) {
         0 => text.replace('\n', "\r\n").into_bytes(),
         1 => text.replace('\n', "\r").into_bytes(),
@@ -289,15 +264,9 @@ fn file(dice: &mut Dice, kind: &str, name: &str) -> Vec<u8> {
 fn judged(content: &[u8]) -> Option<BTreeSet<(String, String)>> {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file.yaml"), content).unwrap();
-    fs::write(
-        directory.path().join("kustomization.yaml"),
-        "resources: [file.yaml]\n",
-    )
-    .unwrap();
+    fs::write(directory.path().join("kustomization.yaml"), "resources: [file.yaml]\n").unwrap();
     let output = crate::support::run_tool(
-        crate::support::tool("kustomize")
-            .arg("build")
-            .arg(directory.path()),
+        crate::support::tool("kustomize").arg("build").arg(directory.path()),
     );
     if !output.status.success() {
         return None;
@@ -307,11 +276,7 @@ fn judged(content: &[u8]) -> Option<BTreeSet<(String, String)>> {
         let text = |value: &yaml_serde::Value| value.as_str().unwrap_or_default().to_owned();
         (text(&object["kind"]), text(&object["metadata"]["name"]))
     });
-    Some(
-        named
-            .filter(|(kind, _)| kind == "SIPCluster" || kind == "BareMetalHost")
-            .collect(),
-    )
+    Some(named.filter(|(kind, _)| kind == "SIPCluster" || kind == "BareMetalHost").collect())
 }
 
 #[test]
@@ -346,17 +311,12 @@ fn whatever_kustomize_reads_is_seen_or_reported() {
         })
         .collect();
     let path = |name: &str| format!("{name}.yaml").into();
-    let files = cases
-        .iter()
-        .map(|(name, content)| (path(name), content.clone()));
+    let files = cases.iter().map(|(name, content)| (path(name), content.clone()));
     let repo = Files::in_memory(files);
     let generated = generate(&repo, &Options::default(), &|_| {}).unwrap();
     crate::targets::print_findings(&generated.findings, &repo);
-    let clusters = generated
-        .site
-        .clusters
-        .keys()
-        .map(|key| ("SIPCluster".to_owned(), key.name.to_string()));
+    let clusters =
+        generated.site.clusters.keys().map(|key| ("SIPCluster".to_owned(), key.name.to_string()));
     let hosts = generated
         .site
         .inventory
@@ -364,36 +324,26 @@ fn whatever_kustomize_reads_is_seen_or_reported() {
         .iter()
         .map(|host| ("BareMetalHost".to_owned(), host.key.name.to_string()));
     let seen: BTreeSet<(String, String)> = clusters.chain(hosts).collect();
-    let errors = generated
-        .findings
-        .iter()
-        .filter(|finding| finding.is_error());
+    let errors = generated.findings.iter().filter(|finding| finding.is_error());
     let reported: BTreeSet<String> = errors
         .flat_map(|finding| &finding.places)
         .map(|(place, _)| place.file().to_string())
         .collect();
 
-    let judged: Vec<Option<BTreeSet<(String, String)>>> = cases
-        .par_iter()
-        .map(|(_, content)| judged(content))
-        .collect();
+    let judged: Vec<Option<BTreeSet<(String, String)>>> =
+        cases.par_iter().map(|(_, content)| judged(content)).collect();
 
     let mut failures = Vec::new();
     let (mut accepted, mut read) = (0, 0);
     for ((name, content), judged) in cases.iter().zip(&judged) {
         let Some(judged) = judged else { continue };
-        let seen_here: BTreeSet<_> = seen
-            .iter()
-            .filter(|(_, seen)| seen == name)
-            .cloned()
-            .collect();
+        let seen_here: BTreeSet<_> =
+            seen.iter().filter(|(_, seen)| seen == name).cloned().collect();
         accepted += 1;
         read += usize::from(seen_here == *judged);
         if seen_here != *judged && !reported.contains(&format!("{name}.yaml")) {
             let content = String::from_utf8_lossy(content);
-            failures.push(format!(
-                "kustomize: {judged:?}, sipgen: {seen_here:?} in\n{content}"
-            ));
+            failures.push(format!("kustomize: {judged:?}, sipgen: {seen_here:?} in\n{content}"));
         }
     }
     assert!(
@@ -406,12 +356,6 @@ fn whatever_kustomize_reads_is_seen_or_reported() {
         "{accepted} of {CASES} spellings are accepted by kustomize, {read} of them read by sipgen"
     );
     // Else the cases or the reader are worth little: an error is the answer to rare spellings only.
-    assert!(
-        accepted > CASES / 2,
-        "kustomize accepts {accepted} of {CASES}"
-    );
-    assert!(
-        read * 20 > accepted * 17,
-        "sipgen reads {read} of {accepted}"
-    );
+    assert!(accepted > CASES / 2, "kustomize accepts {accepted} of {CASES}");
+    assert!(read * 20 > accepted * 17, "sipgen reads {read} of {accepted}");
 }

@@ -202,11 +202,8 @@ fn variables_are_substituted_as_flux_does() {
     let variables = BTreeMap::from(variables);
     let known = SPELLINGS.iter().map(|text| (*text).to_owned());
     let texts: Vec<String> = known.chain((0..TEXTS).map(made_up)).collect();
-    let trees: Vec<Tree> = texts
-        .iter()
-        .enumerate()
-        .map(|(index, text)| tree(index, text))
-        .collect();
+    let trees: Vec<Tree> =
+        texts.iter().enumerate().map(|(index, text)| tree(index, text)).collect();
     let real = real_builds(&trees, Some(&variables));
 
     let (mut same, mut refused, mut left) = (0, 0, 0);
@@ -218,9 +215,7 @@ fn variables_are_substituted_as_flux_does() {
             let is_valid = real.iter().all(has_valid_metadata);
             // It takes null for the empty text.
             let real: Vec<Value> = real.into_iter().map(with_empty_labels).collect();
-            is_valid
-                .then_some(real)
-                .ok_or("invalid metadata".to_owned())
+            is_valid.then_some(real).ok_or("invalid metadata".to_owned())
         });
         match (&ours, &real) {
             (Err(EvaluationError::Undetermined(_) | EvaluationError::Beyond(_)), _) => left += 1,
@@ -229,19 +224,13 @@ fn variables_are_substituted_as_flux_does() {
             _ => {
                 let ours = ours.map(|ours| sorted(&ours).join("---\n"));
                 let real = real.map(|real| sorted(&real).join("---\n"));
-                different.push((
-                    text.len(),
-                    format!("{text:?}\nsipgen: {ours:?}\nFlux:   {real:?}"),
-                ));
+                different
+                    .push((text.len(), format!("{text:?}\nsipgen: {ours:?}\nFlux:   {real:?}")));
             }
         }
     }
     different.sort();
-    let shown: Vec<&str> = different
-        .iter()
-        .take(10)
-        .map(|(_, shown)| shown.as_str())
-        .collect();
+    let shown: Vec<&str> = different.iter().take(10).map(|(_, shown)| shown.as_str()).collect();
     assert!(
         different.is_empty(),
         "{} of {} texts are substituted otherwise; the shortest:\n{}",
@@ -251,10 +240,7 @@ fn variables_are_substituted_as_flux_does() {
     );
     println!("{same} equal, {refused} refused by both, {left} left to Flux");
     let all = texts.len();
-    assert!(
-        same > all / 3 && refused > all / 10 && left < all / 20,
-        "{same} {refused} {left}"
-    );
+    assert!(same > all / 3 && refused > all / 10 && left < all / 20, "{same} {refused} {left}");
 }
 
 /// Texts that YAML 1.1, YAML 1.2 or JSON take for other types without quotes.
@@ -306,10 +292,7 @@ fn tree(index: usize, text: &str) -> Tree {
         ),
     };
     Tree::from([
-        (
-            "top/kustomization.yaml".to_owned(),
-            "resources: [a.yaml]\n".to_owned(),
-        ),
+        ("top/kustomization.yaml".to_owned(), "resources: [a.yaml]\n".to_owned()),
         (
             "top/a.yaml".to_owned(),
             format!("apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n{object}"),
@@ -318,9 +301,7 @@ fn tree(index: usize, text: &str) -> Tree {
 }
 
 fn with_empty_labels(mut object: Value) -> Value {
-    let labels = object["metadata"]
-        .get_mut("labels")
-        .and_then(Value::as_mapping_mut);
+    let labels = object["metadata"].get_mut("labels").and_then(Value::as_mapping_mut);
     for value in labels.into_iter().flat_map(|labels| labels.values_mut()) {
         if value.is_null() {
             *value = Value::from("");
@@ -332,9 +313,9 @@ fn with_empty_labels(mut object: Value) -> Value {
 fn has_valid_metadata(object: &Value) -> bool {
     let metadata = &object["metadata"];
     let are_texts = |field: &str| match &metadata[field] {
-        Value::Mapping(entries) => entries
-            .values()
-            .all(|value| value.is_string() || value.is_null()),
+        Value::Mapping(entries) => {
+            entries.values().all(|value| value.is_string() || value.is_null())
+        }
         Value::Null => true,
         _ => false,
     };

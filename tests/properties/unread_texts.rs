@@ -38,29 +38,14 @@ fn inputs() -> Contents {
         ("clusters/made.yaml", cluster("made")),
         ("snapshot/seen.yaml", list(["s1", "s2"])),
         ("snapshot/spare.yaml", list(["s8", "s9"])),
-        (
-            "racks/kustomization.yaml",
-            "resources: [one, two/hosts.yaml, spare.yaml]\n".to_owned(),
-        ),
-        (
-            "racks/one/kustomization.yaml",
-            "resources:\n- d1.yaml\n".to_owned(),
-        ),
+        ("racks/kustomization.yaml", "resources: [one, two/hosts.yaml, spare.yaml]\n".to_owned()),
+        ("racks/one/kustomization.yaml", "resources:\n- d1.yaml\n".to_owned()),
         ("racks/one/d1.yaml", host("d1", "made")),
-        (
-            "racks/two/hosts.yaml",
-            format!("{}---\n{}", host("d2", "other"), host("d3", "made")),
-        ),
-        (
-            "racks/spare.yaml",
-            format!("{}---\n{}", host("d8", "made"), host("d9", "made")),
-        ),
+        ("racks/two/hosts.yaml", format!("{}---\n{}", host("d2", "other"), host("d3", "made"))),
+        ("racks/spare.yaml", format!("{}---\n{}", host("d8", "made"), host("d9", "made"))),
         ("values.yaml", "image: x\n".to_owned()),
     ];
-    files
-        .into_iter()
-        .map(|(path, text)| (path.into(), text.into_bytes()))
-        .collect()
+    files.into_iter().map(|(path, text)| (path.into(), text.into_bytes())).collect()
 }
 
 fn run(files: &Contents) -> (GeneratedSite, Contents) {
@@ -69,9 +54,8 @@ fn run(files: &Contents) -> (GeneratedSite, Contents) {
     crate::targets::print_findings(&generated.findings, &repo);
     let output = generated.output(&repo).unwrap();
     let below = Utf8Path::new("overlays");
-    let output = output
-        .into_iter()
-        .map(|(path, text)| (below.join(path.as_str()), text.into_bytes()));
+    let output =
+        output.into_iter().map(|(path, text)| (below.join(path.as_str()), text.into_bytes()));
     (generated, output.collect())
 }
 
@@ -82,11 +66,8 @@ fn assignments(output: &Contents) -> Vec<(Utf8PathBuf, String)> {
     });
     let lines = files.flat_map(|(path, text)| {
         let text = String::from_utf8(text.clone()).unwrap();
-        let names: Vec<String> = text
-            .lines()
-            .filter(|line| line.starts_with("  name: "))
-            .map(str::to_owned)
-            .collect();
+        let names: Vec<String> =
+            text.lines().filter(|line| line.starts_with("  name: ")).map(str::to_owned).collect();
         names.into_iter().map(move |name| (path.clone(), name))
     });
     lines.collect()
@@ -150,11 +131,7 @@ fn texts(original: &str) -> Vec<Vec<u8>> {
         .map(|document| serde_json::to_value(document).unwrap())
         .collect();
     all.push(serde_json::to_vec(&json).unwrap());
-    all.extend(
-        (0..original.len())
-            .step_by(7)
-            .map(|end| original.as_bytes()[..end].to_vec()),
-    );
+    all.extend((0..original.len()).step_by(7).map(|end| original.as_bytes()[..end].to_vec()));
     all
 }
 
@@ -174,9 +151,7 @@ fn is_whole(text: &[u8]) -> bool {
         )
     });
     let is_object = |object: &yaml_serde::Value| {
-        object["kind"]
-            .as_str()
-            .is_some_and(|kind| kind == "BareMetalHost" || kind == "SIPCluster")
+        object["kind"].as_str().is_some_and(|kind| kind == "BareMetalHost" || kind == "SIPCluster")
             && object["metadata"]["name"].is_string()
             && (object["spec"].is_mapping() || text.ends_with('\n'))
     };
@@ -187,20 +162,14 @@ fn is_whole(text: &[u8]) -> bool {
 fn no_text_in_place_of_an_input_loses_anything() {
     let inputs = inputs();
     let (first, output) = run(&inputs);
-    assert!(
-        first.findings.iter().all(|finding| !finding.is_error()),
-        "{:?}",
-        first.findings
-    );
+    assert!(first.findings.iter().all(|finding| !finding.is_error()), "{:?}", first.findings);
     let before = assignments(&output);
     assert_eq!(before.len(), 4, "{before:?}");
     let repo: Contents = inputs.clone().into_iter().chain(output).collect();
     let cases: Vec<(&Utf8PathBuf, Vec<u8>)> = inputs
         .iter()
         .flat_map(|(path, text)| {
-            texts(std::str::from_utf8(text).unwrap())
-                .into_iter()
-                .map(move |text| (path, text))
+            texts(std::str::from_utf8(text).unwrap()).into_iter().map(move |text| (path, text))
         })
         .collect();
 
@@ -216,10 +185,7 @@ fn no_text_in_place_of_an_input_loses_anything() {
             let after = assignments(&output);
             let lost: Vec<_> = before.iter().filter(|host| !after.contains(host)).collect();
             (!lost.is_empty()).then(|| {
-                format!(
-                    "{path}: {lost:?} are lost by\n{}\n",
-                    String::from_utf8_lossy(text)
-                )
+                format!("{path}: {lost:?} are lost by\n{}\n", String::from_utf8_lossy(text))
             })
         })
         .collect();
@@ -238,9 +204,7 @@ fn no_text_in_place_of_an_input_loses_anything() {
 /// may stand anywhere.
 fn is_exempt(path: &Utf8Path, text: &[u8]) -> bool {
     let holds_objects = |value: &yaml_serde::Value| {
-        let has_items = value["items"]
-            .as_sequence()
-            .is_some_and(|items| !items.is_empty());
+        let has_items = value["items"].as_sequence().is_some_and(|items| !items.is_empty());
         value["kind"].as_str().is_some_and(|kind| match kind {
             "BareMetalHost" | "SIPCluster" => true,
             kind => kind == "List" && has_items,

@@ -17,13 +17,8 @@ use super::programs::succeed;
 use super::{run_tool, text, tool};
 
 /// Users who may do everything; each has a token, `NAME-token`, and a kubeconfig.
-pub const USERS: [&str; 5] = [
-    "admin",
-    "human",
-    "baremetal-operator",
-    "kustomize-controller",
-    "argocd",
-];
+pub const USERS: [&str; 5] =
+    ["admin", "human", "baremetal-operator", "kustomize-controller", "argocd"];
 /// Somebody who may do nothing until a role says otherwise.
 pub const READER: &str = "reader";
 
@@ -79,36 +74,14 @@ impl ApiServer {
         succeed(tool("openssl").args(["genrsa", "-out", &at("account.key"), "2048"]));
         let token = |user: &str, groups: &str| format!("{user}-token,{user},{user}{groups}\n");
         let admins = USERS.iter().map(|user| token(user, ",\"system:masters\""));
-        fs::write(
-            at("tokens"),
-            admins.chain([token(READER, "")]).collect::<String>(),
-        )
-        .unwrap();
+        fs::write(at("tokens"), admins.chain([token(READER, "")]).collect::<String>()).unwrap();
         fs::write(at("audit.yaml"), AUDIT).unwrap();
         let etcd = Daemon::start("etcd", directory.path(), |command| {
-            let (client, peer) = (
-                format!("http://127.0.0.1:{client}"),
-                format!("http://127.0.0.1:{peer}"),
-            );
-            command.args([
-                "--data-dir",
-                &at("etcd"),
-                "--unsafe-no-fsync",
-                "--log-level",
-                "warn",
-            ]);
-            command.args([
-                "--listen-client-urls",
-                &client,
-                "--advertise-client-urls",
-                &client,
-            ]);
-            command.args([
-                "--listen-peer-urls",
-                &peer,
-                "--initial-advertise-peer-urls",
-                &peer,
-            ]);
+            let (client, peer) =
+                (format!("http://127.0.0.1:{client}"), format!("http://127.0.0.1:{peer}"));
+            command.args(["--data-dir", &at("etcd"), "--unsafe-no-fsync", "--log-level", "warn"]);
+            command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
+            command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
             command.args(["--initial-cluster", &format!("default={peer}")]);
         });
         let api = Daemon::start("kube-apiserver", directory.path(), |command| {
@@ -116,16 +89,8 @@ impl ApiServer {
                 .arg(format!("--etcd-servers=http://127.0.0.1:{client}"))
                 .arg(format!("--secure-port={port}"));
             command.args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"]);
-            command.args([
-                "--cert-dir",
-                &at("certificates"),
-                "--token-auth-file",
-                &at("tokens"),
-            ]);
-            command.args([
-                "--service-cluster-ip-range=10.96.0.0/16",
-                "--authorization-mode=RBAC",
-            ]);
+            command.args(["--cert-dir", &at("certificates"), "--token-auth-file", &at("tokens")]);
+            command.args(["--service-cluster-ip-range=10.96.0.0/16", "--authorization-mode=RBAC"]);
             command.arg("--service-account-issuer=https://kubernetes.default.svc");
             command.args(["--service-account-key-file", &at("account.key")]);
             command.args(["--service-account-signing-key-file", &at("account.key")]);
@@ -140,11 +105,7 @@ impl ApiServer {
                 &at("audit.log"),
             ]);
         });
-        let mut server = Self {
-            directory,
-            port,
-            daemons: vec![api, etcd],
-        };
+        let mut server = Self { directory, port, daemons: vec![api, etcd] };
         server.wait()?;
         Ok(server)
     }
@@ -155,10 +116,7 @@ impl ApiServer {
         let certificate = self.path("certificates/apiserver.crt");
         loop {
             if certificate.is_file() {
-                USERS
-                    .iter()
-                    .chain([&READER])
-                    .for_each(|user| self.write_kubeconfig(user));
+                USERS.iter().chain([&READER]).for_each(|user| self.write_kubeconfig(user));
                 let ready = run_tool(self.kubectl("admin").args(["get", "--raw", "/readyz"]));
                 if ready.status.success() {
                     return Ok(());
@@ -189,10 +147,7 @@ impl ApiServer {
         let flux = |kind: &str, group: &str| {
             installed.join(format!("{group}.toolkit.fluxcd.io_{kind}.yaml"))
         };
-        let mut files = vec![
-            own.join("baremetalhosts.yaml"),
-            own.join("hardwaredata.yaml"),
-        ];
+        let mut files = vec![own.join("baremetalhosts.yaml"), own.join("hardwaredata.yaml")];
         files.push(flux("kustomizations", "kustomize"));
         files.extend(
             ["gitrepositories", "buckets", "ocirepositories"].map(|kind| flux(kind, "source")),
@@ -206,19 +161,11 @@ impl ApiServer {
             });
             self.apply(&text);
         }
-        let sipgen = Command::new(env!("CARGO_BIN_EXE_sipgen"))
-            .args(["schema", "crd"])
-            .output()
-            .unwrap();
+        let sipgen =
+            Command::new(env!("CARGO_BIN_EXE_sipgen")).args(["schema", "crd"]).output().unwrap();
         self.apply(&text(&sipgen.stdout));
         let mut established = self.kubectl("admin");
-        established.args([
-            "wait",
-            "--for=condition=Established",
-            "--timeout=60s",
-            "crd",
-            "--all",
-        ]);
+        established.args(["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]);
         succeed(&mut established);
     }
 
@@ -244,10 +191,7 @@ impl ApiServer {
     /// kubectl, as a user.
     pub fn kubectl(&self, user: &str) -> Command {
         let mut command = tool("kubectl");
-        command
-            .arg("--kubeconfig")
-            .arg(self.kubeconfig(user))
-            .env_remove("KUBECONFIG");
+        command.arg("--kubeconfig").arg(self.kubeconfig(user)).env_remove("KUBECONFIG");
         // kubectl caches an API server's kinds by its port, which an earlier server may have had.
         command.arg("--cache-dir").arg(self.path("kubectl"));
         command
@@ -257,37 +201,23 @@ impl ApiServer {
     #[track_caller]
     pub fn apply(&self, objects: &str) {
         let mut command = self.kubectl("admin");
-        command.args([
-            "apply",
-            "--server-side",
-            "--force-conflicts",
-            "--filename=-",
-        ]);
+        command.args(["apply", "--server-side", "--force-conflicts", "--filename=-"]);
         let output = fed(&mut command, objects);
-        assert!(
-            output.status.success(),
-            "{}\n{objects}",
-            text(&output.stderr)
-        );
+        assert!(output.status.success(), "{}\n{objects}", text(&output.stderr));
     }
 
     /// Returns the output of `kubectl get`, with field managers.
     #[track_caller]
     pub fn get(&self, arguments: &[&str]) -> Value {
         let mut command = self.kubectl("admin");
-        command
-            .arg("get")
-            .args(arguments)
-            .args(["--output=json", "--show-managed-fields"]);
+        command.arg("get").args(arguments).args(["--output=json", "--show-managed-fields"]);
         serde_json::from_str(&succeed(&mut command)).unwrap()
     }
 
     /// The recorded requests so far, without rehearsals.
     pub fn requests(&self) -> Vec<Request> {
         let log = fs::read_to_string(self.path("audit.log")).unwrap_or_default();
-        let events = log
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let events = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let real = events.filter(|event| !word(&event["requestURI"]).contains("dryRun=All"));
         real.map(|event| {
@@ -309,10 +239,7 @@ impl ApiServer {
 /// Runs a program with a text as its input.
 #[track_caller]
 pub fn fed(command: &mut Command, input: &str) -> Output {
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = command.spawn().unwrap_or_else(|error| {
         panic!("{command:?} cannot be run ({error}); `tests/tools/install` installs what the tests need")
     });

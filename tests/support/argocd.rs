@@ -27,10 +27,7 @@ struct Application {
 
 impl<'a> ArgoCd<'a> {
     pub fn new(server: &'a ApiServer) -> Self {
-        Self {
-            server,
-            known: Mutex::default(),
-        }
+        Self { server, known: Mutex::default() }
     }
 
     /// Syncs all Applications that a commit's app of apps has, wave by wave, and removes those that it no longer has;
@@ -41,13 +38,8 @@ impl<'a> ArgoCd<'a> {
         applications.sort_by_key(|application| application.wave);
         let before = std::mem::replace(&mut *self.known.lock().unwrap(), applications);
         let failures = self.sync_known(repo);
-        let now: BTreeSet<String> = self
-            .known
-            .lock()
-            .unwrap()
-            .iter()
-            .map(|known| known.name.clone())
-            .collect();
+        let now: BTreeSet<String> =
+            self.known.lock().unwrap().iter().map(|known| known.name.clone()).collect();
         before
             .iter()
             .filter(|application| !now.contains(&application.name))
@@ -61,10 +53,7 @@ impl<'a> ArgoCd<'a> {
         let known = self.known.lock().unwrap();
         let sync = |application: &Application| {
             let objects = kustomize_build(repo.path().join(&application.path));
-            Some((
-                application.name.clone(),
-                self.sync_one(application, &objects).err()?,
-            ))
+            Some((application.name.clone(), self.sync_one(application, &objects).err()?))
         };
         known.iter().filter_map(sync).collect()
     }
@@ -73,9 +62,7 @@ impl<'a> ArgoCd<'a> {
     #[track_caller]
     pub fn remove_all(&self) {
         let known = std::mem::take(&mut *self.known.lock().unwrap());
-        known
-            .iter()
-            .for_each(|application| self.delete(application));
+        known.iter().for_each(|application| self.delete(application));
     }
 
     /// Takes the finalizers off all Applications.
@@ -96,14 +83,8 @@ impl<'a> ArgoCd<'a> {
             .args(["-application", &application.name]);
         command.arg(format!("-server-side={}", has("ServerSideApply=true")));
         command.arg(format!("-validate={}", !has("Validate=false")));
-        command.arg(format!(
-            "-migrate={}",
-            !has("ClientSideApplyMigration=false")
-        ));
-        command.arg(format!(
-            "-prune={}",
-            application.prunes && !has("Prune=false")
-        ));
+        command.arg(format!("-migrate={}", !has("ClientSideApplyMigration=false")));
+        command.arg(format!("-prune={}", application.prunes && !has("Prune=false")));
         let output = fed(&mut command, objects);
         match output.status.code() {
             Some(0) => Ok(()),
@@ -133,14 +114,8 @@ fn applications(repo: &Repo) -> Vec<Application> {
         .flat_map(|text| documents(text))
         .map(|object| serde_json::to_value(object).unwrap());
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let words = |value: &Value| {
-        value
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(word)
-            .collect::<Vec<String>>()
-    };
+    let words =
+        |value: &Value| value.as_array().into_iter().flatten().map(word).collect::<Vec<String>>();
     let applications = objects.filter(|object| object["kind"] == "Application");
     applications
         .map(|object| {

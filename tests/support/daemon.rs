@@ -36,14 +36,9 @@ impl Daemon {
         let log = logs.join(format!("{name}.log"));
         let file = fs::File::create(&log).unwrap();
         let mut command = tool("setpriv");
-        command
-            .args(["--pdeathsig", "KILL", "--"])
-            .arg(tool(name).get_program());
+        command.args(["--pdeathsig", "KILL", "--"]).arg(tool(name).get_program());
         configure(&mut command);
-        command
-            .stdin(Stdio::null())
-            .stdout(file.try_clone().unwrap())
-            .stderr(file);
+        command.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
         let (sender, receiver) = mpsc::channel();
         STARTER.lock().unwrap().send((command, sender)).unwrap();
         let process = receiver.recv().unwrap();
@@ -52,11 +47,7 @@ impl Daemon {
                 "{name} cannot be run ({error}); `tests/tools/install` installs what the tests need"
             )
         });
-        Self {
-            process,
-            name: name.to_owned(),
-            log,
-        }
+        Self { process, name: name.to_owned(), log }
     }
 
     pub fn has_ended(&mut self) -> bool {
@@ -67,11 +58,7 @@ impl Daemon {
     pub fn said(&self) -> String {
         let log = String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned();
         let lines: Vec<&str> = log.lines().collect();
-        format!(
-            "-- {}\n{}\n",
-            self.name,
-            lines[lines.len().saturating_sub(15)..].join("\n")
-        )
+        format!("-- {}\n{}\n", self.name, lines[lines.len().saturating_sub(15)..].join("\n"))
     }
 }
 

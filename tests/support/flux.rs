@@ -52,12 +52,7 @@ impl<'a> Flux<'a> {
                 .arg(format!("--metrics-addr=127.0.0.1:{metrics}"))
                 .arg(format!("--health-addr=127.0.0.1:{health}"));
         });
-        Self {
-            server,
-            controller,
-            artifacts,
-            address,
-        }
+        Self { server, controller, artifacts, address }
     }
 
     /// Publishes the last commit of a repo as the GitRepository `flux-system` of a namespace; returns its revision.
@@ -65,18 +60,10 @@ impl<'a> Flux<'a> {
         let commit = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
         let file = format!("{namespace}-{commit}.tar.gz");
         let path = self.artifacts.join(&file);
-        repo.git(&[
-            "archive",
-            "--format=tar.gz",
-            "--output",
-            path.to_str().unwrap(),
-            "HEAD",
-        ]);
+        repo.git(&["archive", "--format=tar.gz", "--output", path.to_str().unwrap(), "HEAD"]);
         let content = fs::read(&path).unwrap();
-        let digest: String = Sha256::digest(&content)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let digest: String =
+            Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
         let revision = format!("main@sha1:{commit}");
         let then = "2026-01-01T00:00:00Z";
         self.server.apply(&format!(
@@ -106,12 +93,7 @@ impl<'a> Flux<'a> {
         let list = self.server.get(&["--namespace", namespace, KUSTOMIZATIONS]);
         let items = list["items"].as_array().unwrap().iter();
         items
-            .map(|item| {
-                (
-                    item["metadata"]["name"].as_str().unwrap().to_owned(),
-                    item.clone(),
-                )
-            })
+            .map(|item| (item["metadata"]["name"].as_str().unwrap().to_owned(), item.clone()))
             .collect()
     }
 
@@ -159,10 +141,8 @@ impl<'a> Flux<'a> {
         let mut settled = 0;
         loop {
             let all = self.kustomizations(namespace);
-            let states: BTreeMap<&String, State> = all
-                .iter()
-                .map(|(name, object)| (name, State::of(object, revision)))
-                .collect();
+            let states: BTreeMap<&String, State> =
+                all.iter().map(|(name, object)| (name, State::of(object, revision))).collect();
             let is_settled = states.keys().all(|name| is_settled(name, &states, &all));
             // Objects that the others wait for come and go, so one look is not enough.
             settled = if is_settled { settled + 1 } else { 0 };
@@ -172,18 +152,9 @@ impl<'a> Flux<'a> {
                     .filter_map(|(name, state)| Some((name.clone(), state.failure()?)))
                     .collect();
             }
-            let message = || {
-                format!(
-                    "{states:#?}\n{}{}",
-                    self.controller.said(),
-                    self.server.said()
-                )
-            };
-            assert!(
-                Instant::now() < deadline,
-                "Flux has not settled:\n{}",
-                message()
-            );
+            let message =
+                || format!("{states:#?}\n{}{}", self.controller.said(), self.server.said());
+            assert!(Instant::now() < deadline, "Flux has not settled:\n{}", message());
             sleep(Duration::from_millis(300));
         }
     }
@@ -198,10 +169,7 @@ fn is_settled(
     match states.get(name) {
         Some(State::Applied | State::Failed(_)) => true,
         Some(State::Blocked(_)) => {
-            let dependencies = all[name]["spec"]["dependsOn"]
-                .as_array()
-                .into_iter()
-                .flatten();
+            let dependencies = all[name]["spec"]["dependsOn"].as_array().into_iter().flatten();
             let mut names =
                 dependencies.map(|dependency| dependency["name"].as_str().unwrap().to_owned());
             names.any(|name| {
@@ -274,16 +242,8 @@ fn serve_files(directory: PathBuf) -> String {
 fn answer(mut stream: &TcpStream, directory: &Path) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream).lines();
     let first = lines.next().transpose()?.unwrap_or_default();
-    while lines
-        .next()
-        .transpose()?
-        .is_some_and(|line| !line.is_empty())
-    {}
-    let name = first
-        .split(' ')
-        .nth(1)
-        .unwrap_or_default()
-        .trim_start_matches('/');
+    while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
+    let name = first.split(' ').nth(1).unwrap_or_default().trim_start_matches('/');
     let (code, body) = match fs::read(directory.join(name)) {
         Ok(body) => ("200 OK", body),
         Err(_) => ("404 Not Found", Vec::new()),

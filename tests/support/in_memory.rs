@@ -34,8 +34,6 @@ pub fn generated_with(more: &[(&str, &str)]) -> GeneratedSite {
 
 /// What sipgen makes of files; of those with one path, the last counts.
 pub fn generated_of(files: &[(&str, &str)]) -> GeneratedSite {
-    let files = files
-        .iter()
-        .map(|(path, text)| ((*path).into(), text.as_bytes().to_vec()));
+    let files = files.iter().map(|(path, text)| ((*path).into(), text.as_bytes().to_vec()));
     generate(&Files::in_memory(files), &Options::default(), &|_| {}).unwrap()
 }

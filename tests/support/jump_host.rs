@@ -16,13 +16,8 @@ use super::{Repo, Run, run};
 pub const PASSWORD: &str = "not-a-secret";
 
 /// The addresses of the fixture's BMCs, and one for whoever else there is.
-const ADDRESSES: [&str; 5] = [
-    "203.0.113.21",
-    "203.0.113.22",
-    "203.0.113.26",
-    "2001:db8:0:b::25",
-    "192.0.2.10",
-];
+const ADDRESSES: [&str; 5] =
+    ["203.0.113.21", "203.0.113.22", "203.0.113.26", "2001:db8:0:b::25", "192.0.2.10"];
 
 /// A cluster's jump host, in the network of the BMCs.
 pub struct Scene {
@@ -49,34 +44,15 @@ impl Scene {
         }
         let network = Network::with(&ADDRESSES);
         let api = SecretsApi::start(&network);
-        Self {
-            network,
-            api,
-            secrets,
-            repo,
-            cluster,
-            claims: tempfile::tempdir().unwrap(),
-        }
+        Self { network, api, secrets, repo, cluster, claims: tempfile::tempdir().unwrap() }
     }
 
     /// The Redfish services of the cluster `edge`.
     pub fn bmcs(&self) -> [Emulator; 2] {
         let certificate = Certificate::of("203.0.113.21");
         [
-            Emulator::start(
-                &self.network,
-                "203.0.113.21",
-                443,
-                Some(&certificate),
-                &["depot-1"],
-            ),
-            Emulator::start(
-                &self.network,
-                "203.0.113.22",
-                8000,
-                None,
-                &["depot-2", "depot-3"],
-            ),
+            Emulator::start(&self.network, "203.0.113.21", 443, Some(&certificate), &["depot-1"]),
+            Emulator::start(&self.network, "203.0.113.22", 8000, None, &["depot-2", "depot-3"]),
         ]
     }
 
@@ -84,28 +60,14 @@ impl Scene {
     pub fn odd_bmc(&self, address: &str, port: u16, answers: &str) -> Server {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/odd-bmc.py");
         let mut command = self.network.tool("python3");
-        command
-            .arg(script)
-            .args([address, &port.to_string(), answers]);
-        Server::start(
-            &mut command,
-            &self.claims.path().join("odd-bmc.log"),
-            "ready",
-        )
+        command.arg(script).args([address, &port.to_string(), answers]);
+        Server::start(&mut command, &self.claims.path().join("odd-bmc.log"), "ready")
     }
 
     fn pod(&self) -> Pod<'_> {
-        let directory = self
-            .repo
-            .path()
-            .join(format!("overlays/clusters/depot/{}/jumphost", self.cluster));
-        Pod::new(
-            &self.network,
-            &self.api,
-            &directory,
-            &self.secrets,
-            self.claims.path(),
-        )
+        let directory =
+            self.repo.path().join(format!("overlays/clusters/depot/{}/jumphost", self.cluster));
+        Pod::new(&self.network, &self.api, &directory, &self.secrets, self.claims.path())
     }
 
     /// Runs the host tool in the pod.
@@ -125,10 +87,7 @@ impl Scene {
         arguments: &[&str],
         environment: &[(&str, &str)],
     ) -> Run {
-        run(&mut self.pod().tool(
-            &[&["sh", "-uc", script, "sh"], arguments].concat(),
-            environment,
-        ))
+        run(&mut self.pod().tool(&[&["sh", "-uc", script, "sh"], arguments].concat(), environment))
     }
 
     /// Starts a program in the pod, and hands over to the caller while it runs.
@@ -148,9 +107,7 @@ pub fn processes(having: &str) -> Vec<String> {
         String::from_utf8_lossy(&fs::read(directory.join(name)).unwrap_or_default())
             .replace('\0', " ")
     };
-    let directories = fs::read_dir("/proc")
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+    let directories = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
     let commands =
         directories.map(|directory| (read(&directory, "cmdline"), read(&directory, "environ")));
     commands

@@ -55,11 +55,7 @@ impl Run {
     /// The run, if it ended with a code; a panic with all it said, if not.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
-        assert_eq!(
-            self.code, code,
-            "\n-- stdout\n{}\n-- stderr\n{}",
-            self.stdout, self.stderr
-        );
+        assert_eq!(self.code, code, "\n-- stdout\n{}\n-- stderr\n{}", self.stdout, self.stderr);
         self
     }
 }
@@ -143,9 +139,7 @@ impl Repo {
     /// A repo with the declared hosts `host-1`, `host-2`, … of the namespace `metal`, all alike, and no cluster.
     pub fn of_hosts(count: usize) -> Self {
         let repo = Self::empty();
-        let hosts: String = (1..=count)
-            .map(|number| host(&format!("host-{number}"), ""))
-            .collect();
+        let hosts: String = (1..=count).map(|number| host(&format!("host-{number}"), "")).collect();
         repo.write("inventory/hosts.yaml", &hosts);
         repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
         repo
@@ -221,10 +215,7 @@ impl Repo {
     pub fn replace_behind(&self, file: &str, behind: &str, from: &str, to: &str) {
         let text = self.read(file);
         let (before, after) = text.split_at(text.find(behind).unwrap_or(text.len()));
-        assert!(
-            after.contains(from),
-            "{file} does not contain {from:?} behind {behind:?}"
-        );
+        assert!(after.contains(from), "{file} does not contain {from:?} behind {behind:?}");
         self.write(file, &format!("{before}{}", after.replacen(from, to, 1)));
     }
 
@@ -244,11 +235,7 @@ impl Repo {
             .current_dir(self.path())
             .output()
             .unwrap_or_else(|error| panic!("git cannot be run: {error}"));
-        assert!(
-            output.status.success(),
-            "git {arguments:?}: {}",
-            text(&output.stderr)
-        );
+        assert!(output.status.success(), "git {arguments:?}: {}", text(&output.stderr));
         text(&output.stdout)
     }
 
@@ -261,16 +248,13 @@ impl Repo {
     pub fn commit_plainly(&self) {
         let repo = git2::Repository::open(self.path()).unwrap();
         let mut index = repo.index().unwrap();
-        index
-            .add_all(["*"], git2::IndexAddOption::DEFAULT, None)
-            .unwrap();
+        index.add_all(["*"], git2::IndexAddOption::DEFAULT, None).unwrap();
         index.write().unwrap();
         let tree = repo.find_tree(index.write_tree().unwrap()).unwrap();
         let author = git2::Signature::now("test", "test@example.com").unwrap();
         let head = repo.head().ok().map(|head| head.peel_to_commit().unwrap());
         let parents: Vec<&git2::Commit> = head.iter().collect();
-        repo.commit(Some("HEAD"), &author, &author, "state\n", &tree, &parents)
-            .unwrap();
+        repo.commit(Some("HEAD"), &author, &author, "state\n", &tree, &parents).unwrap();
     }
 
     /// A command that runs sipgen in the repo.
@@ -282,10 +266,7 @@ impl Repo {
 
     /// Runs `sipgen generate` in the repo.
     pub fn generate(&self, arguments: &[&str]) -> Run {
-        let all: Vec<&str> = ["generate"]
-            .into_iter()
-            .chain(arguments.iter().copied())
-            .collect();
+        let all: Vec<&str> = ["generate"].into_iter().chain(arguments.iter().copied()).collect();
         run(&mut self.sipgen(&all))
     }
 
@@ -320,9 +301,8 @@ impl Repo {
         if !top.exists() {
             return files;
         }
-        for entry in WalkDir::new(&top)
-            .into_iter()
-            .filter_entry(|entry| entry.file_name() != ".git")
+        for entry in
+            WalkDir::new(&top).into_iter().filter_entry(|entry| entry.file_name() != ".git")
         {
             let entry = entry.unwrap();
             if entry.file_type().is_file() {
@@ -351,20 +331,15 @@ impl Repo {
         let files = self.files("overlays/hosts");
         let patches = format!("/{namespace}.{cluster}.yaml");
         let objects = format!("/{namespace}.{cluster}/hosts.yaml");
-        let of_cluster = files
-            .iter()
-            .filter(|(path, _)| path.ends_with(&patches) || path.ends_with(&objects));
+        let of_cluster =
+            files.iter().filter(|(path, _)| path.ends_with(&patches) || path.ends_with(&objects));
         let mut hosts: Vec<String> = of_cluster
             .flat_map(|(_, text)| documents(text))
             .map(|host| {
                 let metadata = &host["metadata"];
                 let value = |value: &yaml_serde::Value| value.as_str().unwrap().to_owned();
                 let role = value(&metadata["labels"]["sip.airshipit.org/node-type"]);
-                format!(
-                    "{role} {}/{}",
-                    value(&metadata["namespace"]),
-                    value(&metadata["name"])
-                )
+                format!("{role} {}/{}", value(&metadata["namespace"]), value(&metadata["name"]))
             })
             .collect();
         hosts.sort();
@@ -499,14 +474,9 @@ pub fn documents(text: &str) -> Vec<yaml_serde::Value> {
 
 /// A real program that the tests need: one that `tests/run` has installed, or else one of the machine.
 pub fn tool(name: &str) -> Command {
-    let installed = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("target/tools/bin")
-        .join(name);
-    let mut command = if installed.is_file() {
-        Command::new(installed)
-    } else {
-        Command::new(name)
-    };
+    let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/bin").join(name);
+    let mut command =
+        if installed.is_file() { Command::new(installed) } else { Command::new(name) };
     // Debian keeps daemons, haproxy among them, where a plain user's PATH does not lead.
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
@@ -515,11 +485,7 @@ pub fn tool(name: &str) -> Command {
 
 /// A real program of a Python package that `tests/tools/install` has installed.
 pub fn python_tool(name: &str) -> Command {
-    Command::new(
-        Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("target/tools/venv/bin")
-            .join(name),
-    )
+    Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/venv/bin").join(name))
 }
 
 /// Runs a real program; one that is missing is a failure that says what to do.
@@ -535,11 +501,7 @@ pub fn run_tool(command: &mut Command) -> Output {
 pub fn run(command: &mut Command) -> Run {
     let output = command.output().unwrap();
     let code = output.status.code().unwrap_or(-1);
-    Run {
-        code,
-        stdout: text(&output.stdout),
-        stderr: text(&output.stderr),
-    }
+    Run { code, stdout: text(&output.stdout), stderr: text(&output.stderr) }
 }
 
 pub fn text(bytes: &[u8]) -> String {
@@ -559,11 +521,7 @@ pub fn assert_says(message: &str, parts: &[&str]) {
 pub fn kustomize_build(directory: impl AsRef<OsStr>) -> String {
     let directory = directory.as_ref();
     let output = run_tool(tool("kustomize").arg("build").arg(directory));
-    assert!(
-        output.status.success(),
-        "kustomize build {directory:?}: {}",
-        text(&output.stderr)
-    );
+    assert!(output.status.success(), "kustomize build {directory:?}: {}", text(&output.stderr));
     text(&output.stdout)
 }
 
@@ -574,17 +532,12 @@ pub fn built_host(directory: impl AsRef<OsStr>, name: &str) -> yaml_serde::Value
     let is_it = |object: &yaml_serde::Value| {
         object["kind"] == "BareMetalHost" && object["metadata"]["name"] == name
     };
-    objects
-        .into_iter()
-        .find(is_it)
-        .unwrap_or_else(|| panic!("the build has no host {name}"))
+    objects.into_iter().find(is_it).unwrap_or_else(|| panic!("the build has no host {name}"))
 }
 
 /// Whether a host bears a label that gives it to a cluster.
 pub fn is_labelled(host: &yaml_serde::Value) -> bool {
     let labels = ["cluster-namespace", "cluster-name", "node-type"]
         .map(|name| format!("sip.airshipit.org/{name}"));
-    labels
-        .iter()
-        .any(|label| host["metadata"]["labels"].get(label.as_str()).is_some())
+    labels.iter().any(|label| host["metadata"]["labels"].get(label.as_str()).is_some())
 }

@@ -23,11 +23,7 @@ impl Network {
                 .to_owned();
         for address in addresses {
             // Without `nodad` an IPv6 address is not there for a second.
-            let options = if address.contains(':') {
-                "/128 dev lo nodad"
-            } else {
-                "/32 dev lo"
-            };
+            let options = if address.contains(':') { "/128 dev lo nodad" } else { "/32 dev lo" };
             commands.push_str(&format!("ip addr add {address}{options}\n"));
         }
         let mut unshare = tool("unshare");
@@ -35,18 +31,11 @@ impl Network {
             unshare.args(["--user", "--map-root-user", "--map-auto"]);
         }
         // It ends when its input does, even if this process is killed.
-        unshare.args([
-            "--net",
-            "sh",
-            "-ec",
-            &format!("{commands}echo ready\nexec cat"),
-        ]);
+        unshare.args(["--net", "sh", "-ec", &format!("{commands}echo ready\nexec cat")]);
         let holder = unshare.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut holder = holder.unwrap_or_else(|error| panic!("unshare cannot be run: {error}"));
         let mut line = String::new();
-        BufReader::new(holder.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(
             line, "ready\n",
             "a network namespace cannot be made: is this a container without the right to?"
@@ -57,10 +46,7 @@ impl Network {
     /// A program in the network, with all rights there.
     pub fn tool(&self, program: &str) -> Command {
         let mut command = tool("nsenter");
-        command
-            .arg("--target")
-            .arg(self.holder.id().to_string())
-            .arg("--net");
+        command.arg("--target").arg(self.holder.id().to_string()).arg("--net");
         if !is_root() {
             command.arg("--user");
         }
@@ -87,30 +73,14 @@ impl Server {
     #[track_caller]
     pub fn start(command: &mut Command, log: &Path, ready: &str) -> Self {
         let file = fs::File::create(log).unwrap();
-        command
-            .stdin(Stdio::null())
-            .stdout(file.try_clone().unwrap())
-            .stderr(file);
-        let process = command
-            .spawn()
-            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let mut server = Self {
-            process,
-            log: log.to_owned(),
-        };
+        command.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
+        let process = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let mut server = Self { process, log: log.to_owned() };
         let deadline = Instant::now() + Duration::from_secs(120);
         while !server.log().contains(ready) {
             let ended = server.process.try_wait().unwrap();
-            assert!(
-                ended.is_none(),
-                "it has ended ({ended:?}):\n{}\n{command:?}",
-                server.log()
-            );
-            assert!(
-                Instant::now() < deadline,
-                "it is not ready:\n{}\n{command:?}",
-                server.log()
-            );
+            assert!(ended.is_none(), "it has ended ({ended:?}):\n{}\n{command:?}", server.log());
+            assert!(Instant::now() < deadline, "it is not ready:\n{}\n{command:?}", server.log());
             sleep(Duration::from_millis(20));
         }
         server

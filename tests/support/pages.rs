@@ -61,10 +61,7 @@ pub fn pages() -> Vec<Page> {
     let entries = WalkDir::new(repo_path("docs")).sort_by_file_name();
     let paths = entries.into_iter().map(|entry| entry.unwrap().into_path());
     let paths = paths.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
-    let page = |path: PathBuf| Page {
-        text: fs::read_to_string(&path).unwrap(),
-        path,
-    };
+    let page = |path: PathBuf| Page { text: fs::read_to_string(&path).unwrap(), path };
     paths.map(page).collect()
 }
 
@@ -107,11 +104,7 @@ impl Page {
                 Step::Console { commands, code } => {
                     for (index, expected) in commands.iter().enumerate() {
                         let (actual_code, output) = session.run(&expected.command);
-                        let code = if index + 1 == commands.len() {
-                            *code
-                        } else {
-                            0
-                        };
+                        let code = if index + 1 == commands.len() { *code } else { 0 };
                         if actual_code != code {
                             let command = &expected.command;
                             return Err(failed(format!(
@@ -146,10 +139,7 @@ impl Session {
         fs::create_dir(&home).unwrap();
         let working_directory = directory.path().join("work");
         fs::create_dir(&working_directory).unwrap();
-        Self {
-            directory,
-            working_directory,
-        }
+        Self { directory, working_directory }
     }
 
     fn of_fixture(name: &str) -> Self {
@@ -194,9 +184,7 @@ impl Session {
         let path = std::env::var("PATH").unwrap();
         let result = Command::new("bash")
             .args(["-euo", "pipefail", "-c"])
-            .arg(format!(
-                "exec 2>&1\ntrap 'pwd > \"$ENDED_IN\"' EXIT\n{script}"
-            ))
+            .arg(format!("exec 2>&1\ntrap 'pwd > \"$ENDED_IN\"' EXIT\n{script}"))
             .current_dir(&self.working_directory)
             // Nothing of the machine's own clusters and accounts is within reach.
             .env_clear()
@@ -268,10 +256,7 @@ fn step(info: &str, block: &[&str], first: usize) -> Option<Step> {
     if attributes.contains(&"file") {
         let path = block.first().and_then(|line| line.strip_prefix("# "));
         let path = path.unwrap_or_else(|| panic!("`{info}` needs a first line `# PATH`"));
-        return Some(Step::Write {
-            path: path.to_owned(),
-            text: block.join("\n") + "\n",
-        });
+        return Some(Step::Write { path: path.to_owned(), text: block.join("\n") + "\n" });
     }
     if attributes.contains(&"no_run") {
         return None;
@@ -279,9 +264,7 @@ fn step(info: &str, block: &[&str], first: usize) -> Option<Step> {
     match language {
         "sh" => Some(Step::Run(block.join("\n"))),
         "console" => {
-            let code = attributes
-                .iter()
-                .find_map(|word| word.strip_prefix("exit="));
+            let code = attributes.iter().find_map(|word| word.strip_prefix("exit="));
             Some(Step::Console {
                 commands: commands(block, first),
                 code: code.map_or(0, |code| code.parse().unwrap()),
@@ -341,10 +324,8 @@ fn matches(expected: &str, actual: &str) -> bool {
 fn updated(text: &str, updates: &[((usize, usize), String)]) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for ((first, end), output) in updates.iter().rev() {
-        let indentation: String = lines[first - 1]
-            .chars()
-            .take_while(|char| *char == ' ')
-            .collect();
+        let indentation: String =
+            lines[first - 1].chars().take_while(|char| *char == ' ').collect();
         let output = output.trim_end().lines().map(|line| {
             let line = format!("{indentation}{line}");
             line.trim_end().to_owned()

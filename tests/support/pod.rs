@@ -27,21 +27,14 @@ pub fn secrets_of(directory: &Path) -> Secrets {
         .into_iter()
         .filter(|object| object["kind"] == "Secret");
     let entries = |secret: &Value, field: &str| -> Vec<(String, String)> {
-        let entries = secret
-            .get(field)
-            .and_then(Value::as_mapping)
-            .into_iter()
-            .flatten();
-        entries
-            .map(|(key, value)| (string(key), string(value)))
-            .collect()
+        let entries = secret.get(field).and_then(Value::as_mapping).into_iter().flatten();
+        entries.map(|(key, value)| (string(key), string(value))).collect()
     };
     let decoded = |text: String| String::from_utf8(STANDARD.decode(text).unwrap()).unwrap();
     secrets
         .map(|secret| {
-            let data = entries(&secret, "data")
-                .into_iter()
-                .map(|(key, value)| (key, decoded(value)));
+            let data =
+                entries(&secret, "data").into_iter().map(|(key, value)| (key, decoded(value)));
             let all = data.chain(entries(&secret, "stringData")).collect();
             (string(&secret["metadata"]["name"]), all)
         })
@@ -128,10 +121,8 @@ impl<'a> Pod<'a> {
             let is_meant = |object: &&Value| {
                 object["kind"] == "ConfigMap" && object["metadata"]["name"] == config["name"]
             };
-            let map = objects
-                .iter()
-                .find(is_meant)
-                .unwrap_or_else(|| panic!("there is no {config:?}"));
+            let map =
+                objects.iter().find(is_meant).unwrap_or_else(|| panic!("there is no {config:?}"));
             let data = map["data"].as_mapping().unwrap();
             let files = data.iter().map(|(name, text)| (string(name), string(text)));
             self.files(&directory, files, &config["defaultMode"]);
@@ -142,11 +133,7 @@ impl<'a> Pod<'a> {
                 entries.is_some() || is_optional,
                 "the pod waits for ever: there is no {secret:?}"
             );
-            self.files(
-                &directory,
-                entries.cloned().unwrap_or_default(),
-                &secret["defaultMode"],
-            );
+            self.files(&directory, entries.cloned().unwrap_or_default(), &secret["defaultMode"]);
         } else if let Some(projected) = volume.get("projected") {
             let files = sequence(&projected["sources"]).iter().map(|source| {
                 if let Some(token) = source.get("serviceAccountToken") {
@@ -154,10 +141,7 @@ impl<'a> Pod<'a> {
                 }
                 // Every namespace has this one.
                 let map = &source["configMap"];
-                assert_eq!(
-                    map["name"], "kube-root-ca.crt",
-                    "these tests do not know {source:?}"
-                );
+                assert_eq!(map["name"], "kube-root-ca.crt", "these tests do not know {source:?}");
                 (string(&map["items"][0]["path"]), self.api.certificate())
             });
             let files: Vec<_> = files.collect();
@@ -170,15 +154,10 @@ impl<'a> Pod<'a> {
                 "mkdir -p '{claim}'; chgrp -R {group} '{claim}'; chmod -R g+rwX '{claim}'; chmod g+s '{claim}'"
             ));
         } else {
-            assert!(
-                volume.get("emptyDir").is_some(),
-                "these tests do not know {volume:?}"
-            );
+            assert!(volume.get("emptyDir").is_some(), "these tests do not know {volume:?}");
             fs::create_dir_all(&directory).unwrap();
             let (group, directory) = (self.group(), directory.display());
-            self.as_root(&format!(
-                "chown 0:{group} '{directory}'; chmod 2777 '{directory}'"
-            ));
+            self.as_root(&format!("chown 0:{group} '{directory}'; chmod 2777 '{directory}'"));
         }
     }
 
@@ -225,9 +204,7 @@ impl<'a> Pod<'a> {
     /// Where a mount of a container comes from; nothing for an empty volume that no other container mounts.
     fn source(&self, mount: &Value) -> Option<PathBuf> {
         let name = &mount["name"];
-        let volume = sequence(&self.pod["volumes"])
-            .iter()
-            .find(|volume| &volume["name"] == name);
+        let volume = sequence(&self.pod["volumes"]).iter().find(|volume| &volume["name"] == name);
         let volume = volume.unwrap_or_else(|| panic!("there is no volume {name:?}"));
         if volume.get("emptyDir").is_some() {
             let containers = ["containers", "initContainers"].map(|list| sequence(&self.pod[list]));
@@ -269,10 +246,7 @@ impl<'a> Pod<'a> {
         environment: &[(&str, &str)],
     ) -> Command {
         let context = &self.pod["securityContext"];
-        assert_eq!(
-            container["securityContext"]["readOnlyRootFilesystem"].as_bool(),
-            Some(true)
-        );
+        assert_eq!(container["securityContext"]["readOnlyRootFilesystem"].as_bool(), Some(true));
 
         let mut sandbox = self.network.tool("bwrap");
         let mut add = |arguments: &[&str]| {
@@ -288,15 +262,7 @@ impl<'a> Pod<'a> {
             "ALL",
             "--clearenv",
         ]);
-        add(&[
-            "--ro-bind",
-            &in_image("/usr"),
-            "/usr",
-            "--proc",
-            "/proc",
-            "--dev",
-            "/dev",
-        ]);
+        add(&["--ro-bind", &in_image("/usr"), "/usr", "--proc", "/proc", "--dev", "/dev"]);
         for name in ["bin", "sbin", "lib", "lib64"] {
             add(&["--symlink", &format!("usr/{name}"), &format!("/{name}")]);
         }
@@ -304,29 +270,18 @@ impl<'a> Pod<'a> {
         for path in ["/etc", "/etc/opt", "/etc/ssh", "/run", "/run/sipgen"] {
             add(&["--perms", "0755", "--dir", path]);
         }
-        for path in [
-            "/etc/ssl",
-            "/etc/alternatives",
-            "/etc/ld.so.cache",
-            "/etc/nsswitch.conf",
-            "/etc/skel",
-        ] {
+        for path in
+            ["/etc/ssl", "/etc/alternatives", "/etc/ld.so.cache", "/etc/nsswitch.conf", "/etc/skel"]
+        {
             add(&["--ro-bind-try", &in_image(path), path]);
         }
         let mounts = sequence(&container["volumeMounts"]);
         let mut files = vec![("passwd", PASSWD), ("group", "root:x:0:\njump:x:1000:\n")];
-        if !mounts
-            .iter()
-            .any(|mount| mount["mountPath"] == "/etc/hosts")
-        {
+        if !mounts.iter().any(|mount| mount["mountPath"] == "/etc/hosts") {
             files.push(("hosts", KUBELETS_HOSTS));
         }
         for (name, text) in files {
-            add(&[
-                "--ro-bind",
-                self.etc(name, text).to_str().unwrap(),
-                &format!("/etc/{name}"),
-            ]);
+            add(&["--ro-bind", self.etc(name, text).to_str().unwrap(), &format!("/etc/{name}")]);
         }
         if image == "/" {
             let (packages, mounted) = redfishtool();
@@ -352,11 +307,7 @@ impl<'a> Pod<'a> {
             add(&["--remount-ro", "/usr/local"]);
         }
         add(&["--remount-ro", "/"]);
-        add(&[
-            "--setenv",
-            "PATH",
-            "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        ]);
+        add(&["--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]);
         for (name, value) in SecretsApi::environment() {
             add(&["--setenv", name, &value]);
         }
@@ -402,10 +353,7 @@ impl<'a> Pod<'a> {
             panic!("there is no container")
         };
         let others = others.iter().map(|other| {
-            let log = self
-                .volumes
-                .path()
-                .join(format!("{}.log", string(&other["name"])));
+            let log = self.volumes.path().join(format!("{}.log", string(&other["name"])));
             Server::start(&mut self.program(other, &command(other), &[]), &log, "")
         });
         let others = others.collect();
@@ -415,11 +363,7 @@ impl<'a> Pod<'a> {
             &log,
             ready,
         );
-        Running {
-            server,
-            _others: others,
-            pod: self,
-        }
+        Running { server, _others: others, pod: self }
     }
 }
 
@@ -461,14 +405,9 @@ fn redfishtool() -> (String, String) {
     let version = python
         .map(|entry| entry.unwrap().file_name())
         .find(|name| name.to_string_lossy().starts_with("python"));
-    let packages = root
-        .join(version.unwrap_or(OsString::from("python3")))
-        .join("site-packages");
+    let packages = root.join(version.unwrap_or(OsString::from("python3"))).join("site-packages");
     let version =
         "import sys; print('/usr/local/lib/python%d.%d/dist-packages' % sys.version_info[:2])";
     let mounted = succeed(tool("/usr/bin/python3").arg("-c").arg(version));
-    (
-        packages.to_str().unwrap().to_owned(),
-        mounted.trim().to_owned(),
-    )
+    (packages.to_str().unwrap().to_owned(), mounted.trim().to_owned())
 }

@@ -19,10 +19,7 @@ pub fn generated(fixture: &str) -> Repo {
 
 /// The repos of all fixtures after a run, by fixture.
 pub static GENERATED: LazyLock<BTreeMap<String, Repo>> = LazyLock::new(|| {
-    fixture_names()
-        .into_iter()
-        .map(|name| (name.clone(), generated(&name)))
-        .collect()
+    fixture_names().into_iter().map(|name| (name.clone(), generated(&name))).collect()
 });
 
 /// A kustomization of the output, and what kustomize makes of it.
@@ -43,23 +40,14 @@ pub static BUILDS: LazyLock<Vec<Build>> = LazyLock::new(|| {
                 && !file.starts_with("tenants/")
                 && !is_component()
             {
-                let directory = repo
-                    .path()
-                    .join("overlays")
-                    .join(&file)
-                    .parent()
-                    .unwrap()
-                    .to_owned();
+                let directory =
+                    repo.path().join("overlays").join(&file).parent().unwrap().to_owned();
                 let output = kustomize_build(&directory);
                 // Shared transformers build into nothing.
                 if output.is_empty() {
                     continue;
                 }
-                builds.push(Build {
-                    name: format!("{fixture}: {file}"),
-                    directory,
-                    output,
-                });
+                builds.push(Build { name: format!("{fixture}: {file}"), directory, output });
             }
         }
         if repo.exists("tenant/kustomization.yaml") {
@@ -78,10 +66,8 @@ pub static BUILDS: LazyLock<Vec<Build>> = LazyLock::new(|| {
 pub fn files_named(name: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for repo in GENERATED.values() {
-        let paths = repo
-            .files("overlays")
-            .into_keys()
-            .filter(|path| path.rsplit('/').next() == Some(name));
+        let paths =
+            repo.files("overlays").into_keys().filter(|path| path.rsplit('/').next() == Some(name));
         files.extend(paths.map(|path| repo.path().join("overlays").join(path)));
     }
     assert!(!files.is_empty(), "no fixture has a {name}");
@@ -110,10 +96,7 @@ pub fn succeed(command: &mut Command) -> String {
 }
 
 pub fn string(value: &Value) -> String {
-    value
-        .as_str()
-        .unwrap_or_else(|| panic!("{value:?} is not a string"))
-        .to_owned()
+    value.as_str().unwrap_or_else(|| panic!("{value:?} is not a string")).to_owned()
 }
 
 pub fn sequence(value: &Value) -> &[Value] {
@@ -123,37 +106,23 @@ pub fn sequence(value: &Value) -> &[Value] {
 /// `Kind namespace/name` of an object; one without namespace is in `default`.
 pub fn identity(object: &Value) -> String {
     let metadata = &object["metadata"];
-    let namespace = metadata
-        .get("namespace")
-        .map_or("default".to_owned(), string);
-    format!(
-        "{} {namespace}/{}",
-        string(&object["kind"]),
-        string(&metadata["name"])
-    )
+    let namespace = metadata.get("namespace").map_or("default".to_owned(), string);
+    format!("{} {namespace}/{}", string(&object["kind"]), string(&metadata["name"]))
 }
 
 #[track_caller]
 pub fn object(build: &str, kind: &str) -> Value {
-    let mut objects = documents(build)
-        .into_iter()
-        .filter(|object| object["kind"].as_str() == Some(kind));
-    let object = objects
-        .next()
-        .unwrap_or_else(|| panic!("no {kind} in\n{build}"));
+    let mut objects =
+        documents(build).into_iter().filter(|object| object["kind"].as_str() == Some(kind));
+    let object = objects.next().unwrap_or_else(|| panic!("no {kind} in\n{build}"));
     assert!(objects.next().is_none(), "more than one {kind} in\n{build}");
     object
 }
 
 /// A kustomization's text: its kind, its namespace and the lists in it.
 pub fn kustomization(kind: &str, namespace: Option<&str>, lists: &str) -> String {
-    let version = if kind == "Component" {
-        "v1alpha1"
-    } else {
-        "v1beta1"
-    };
-    let namespace = namespace.map_or(String::new(), |namespace| {
-        format!("namespace: {namespace}\n")
-    });
+    let version = if kind == "Component" { "v1alpha1" } else { "v1beta1" };
+    let namespace =
+        namespace.map_or(String::new(), |namespace| format!("namespace: {namespace}\n"));
     format!("apiVersion: kustomize.config.k8s.io/{version}\nkind: {kind}\n{lists}{namespace}")
 }

@@ -22,9 +22,7 @@ pub struct Certificate {
 
 impl Certificate {
     pub fn of(address: &str) -> Self {
-        let certificate = Self {
-            directory: tempfile::tempdir().unwrap(),
-        };
+        let certificate = Self { directory: tempfile::tempdir().unwrap() };
         let mut openssl = tool("openssl");
         openssl.args([
             "req",
@@ -53,12 +51,7 @@ impl Certificate {
     }
 
     pub fn path(&self, name: &str) -> String {
-        self.directory
-            .path()
-            .join(name)
-            .to_str()
-            .unwrap()
-            .to_owned()
+        self.directory.path().join(name).to_str().unwrap().to_owned()
     }
 
     /// The certificate, by which it vouches for itself.
@@ -109,28 +102,16 @@ impl Emulator {
         let program =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/venv/bin/sushy-emulator");
         let mut command = network.tool(program.to_str().unwrap());
-        command
-            .arg("--fake")
-            .arg("--config")
-            .arg(path("settings.py"));
-        let server = Server::start(
-            &mut command,
-            &directory.path().join("log"),
-            "Running on http",
-        );
-        Self {
-            server,
-            _directory: directory,
-        }
+        command.arg("--fake").arg("--config").arg(path("settings.py"));
+        let server = Server::start(&mut command, &directory.path().join("log"), "Running on http");
+        Self { server, _directory: directory }
     }
 
     /// What was asked of its systems, each as `SYSTEM RESET-TYPE`.
     pub fn orders(&self) -> Vec<String> {
         let log = self.server.log();
         let orders = log.lines().filter_map(|line| {
-            line.split_once("System \"")?
-                .1
-                .split_once("\" power state set to ")
+            line.split_once("System \"")?.1.split_once("\" power state set to ")
         });
         orders
             .map(|(system, reset_type)| format!("{system} {}", reset_type.trim_matches('"')))
@@ -139,10 +120,6 @@ impl Emulator {
 
     /// Everything that it was asked for, by anybody.
     pub fn requests(&self) -> usize {
-        self.server
-            .log()
-            .lines()
-            .filter(|line| line.contains("HTTP/1.1"))
-            .count()
+        self.server.log().lines().filter(|line| line.contains("HTTP/1.1")).count()
     }
 }

@@ -34,27 +34,18 @@ impl SecretsApi {
             .args([certificate.path("certificate"), certificate.path("key")])
             .arg(directory.path().join("state"));
         let server = Server::start(&mut command, &directory.path().join("log"), "ready");
-        Self {
-            server,
-            certificate,
-            directory,
-        }
+        Self { server, certificate, directory }
     }
 
     /// Applies what a build says of the pod's rights, beside some Secrets.
     pub fn apply(&self, build: &str, secrets: &Secrets) {
         let objects = documents(build);
         let of_kind = |kind: &str| {
-            objects
-                .iter()
-                .filter(move |object| object["kind"] == kind)
-                .collect::<Vec<_>>()
+            objects.iter().filter(move |object| object["kind"] == kind).collect::<Vec<_>>()
         };
         let deployment = of_kind("Deployment")[0];
         let namespace = string(&deployment["metadata"]["namespace"]);
-        let account = deployment["spec"]["template"]["spec"]
-            .get("serviceAccountName")
-            .map(string);
+        let account = deployment["spec"]["template"]["spec"].get("serviceAccountName").map(string);
         let is_for_pod = |subject: &Value| {
             subject["kind"] == "ServiceAccount"
                 && subject["namespace"] == namespace.as_str()

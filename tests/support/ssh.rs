@@ -14,13 +14,8 @@ use super::secrets_api::SecretsApi;
 use super::{Repo, run_tool, tool};
 
 /// The nodes of the fixture, the jump host, a BMC, and nothing else.
-const ADDRESSES: [&str; 5] = [
-    "198.51.100.51",
-    "2001:db8:0:a::55",
-    "192.0.2.10",
-    "2001:db8::10",
-    "203.0.113.21",
-];
+const ADDRESSES: [&str; 5] =
+    ["198.51.100.51", "2001:db8:0:a::55", "192.0.2.10", "2001:db8::10", "203.0.113.21"];
 
 /// A key of OpenSSH.
 pub struct Key {
@@ -29,9 +24,7 @@ pub struct Key {
 
 impl Key {
     pub fn new(kind: &str) -> Self {
-        let key = Self {
-            directory: tempfile::tempdir().unwrap(),
-        };
+        let key = Self { directory: tempfile::tempdir().unwrap() };
         succeed(
             tool("ssh-keygen")
                 .args(["-q", "-N", "", "-C", "operator", "-t", kind, "-f"])
@@ -45,10 +38,7 @@ impl Key {
     }
 
     pub fn public(&self) -> String {
-        fs::read_to_string(self.path().with_extension("pub"))
-            .unwrap()
-            .trim()
-            .to_owned()
+        fs::read_to_string(self.path().with_extension("pub")).unwrap().trim().to_owned()
     }
 
     pub fn private(&self) -> String {
@@ -106,34 +96,17 @@ impl Scene {
         let claims = tempfile::tempdir().unwrap();
         let network = Network::with(&ADDRESSES);
         let api = SecretsApi::start(&network);
-        Self {
-            network,
-            api,
-            repo,
-            cluster,
-            secrets,
-            operator,
-            node,
-            claims,
-        }
+        Self { network, api, repo, cluster, secrets, operator, node, claims }
     }
 
     /// The directory of the jump host.
     pub fn directory(&self) -> PathBuf {
-        self.repo
-            .path()
-            .join(format!("overlays/clusters/depot/{}/jumphost", self.cluster))
+        self.repo.path().join(format!("overlays/clusters/depot/{}/jumphost", self.cluster))
     }
 
     pub fn pod(&self) -> Pod<'_> {
         let directory = self.directory();
-        Pod::new(
-            &self.network,
-            &self.api,
-            &directory,
-            &self.secrets,
-            self.claims.path(),
-        )
+        Pod::new(&self.network, &self.api, &directory, &self.secrets, self.claims.path())
     }
 
     /// Starts sshd; it serves while the result lives.
@@ -169,10 +142,7 @@ impl Scene {
 
     #[track_caller]
     pub fn session(&self, command: &str) -> String {
-        succeed(
-            self.client("ssh", &self.operator)
-                .args(["-p", "2222", "jump@192.0.2.10", command]),
-        )
+        succeed(self.client("ssh", &self.operator).args(["-p", "2222", "jump@192.0.2.10", command]))
     }
 
     /// A node: an sshd on port 22 of an address, which admits the node key only and says where one is.
@@ -180,9 +150,7 @@ impl Scene {
         let directory = self.node.directory.path();
         let path = |name: &str| directory.join(name);
         succeed(
-            tool("ssh-keygen")
-                .args(["-q", "-N", "", "-t", "ed25519", "-f"])
-                .arg(path("host_key")),
+            tool("ssh-keygen").args(["-q", "-N", "", "-t", "ed25519", "-f"]).arg(path("host_key")),
         );
         fs::write(path("authorized_keys"), admitted.public() + "\n").unwrap();
         fs::write(path("passwd"), PASSWD).unwrap();
@@ -215,28 +183,12 @@ impl Scene {
             "usr/lib",
             "/lib",
         ]);
-        sandbox.args([
-            "--symlink",
-            "usr/lib64",
-            "/lib64",
-            "--proc",
-            "/proc",
-            "--tmpfs",
-            "/home",
-        ]);
-        sandbox.args([
-            "--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/etc/ssh",
-        ]);
+        sandbox.args(["--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--tmpfs", "/home"]);
+        sandbox.args(["--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/etc/ssh"]);
         sandbox.args(["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]);
-        sandbox
-            .arg("--ro-bind")
-            .arg(path("passwd"))
-            .arg("/etc/passwd");
+        sandbox.arg("--ro-bind").arg(path("passwd")).arg("/etc/passwd");
         for name in ["host_key", "authorized_keys", "sshd_config"] {
-            sandbox
-                .arg("--ro-bind")
-                .arg(path(name))
-                .arg(format!("/etc/ssh/{name}"));
+            sandbox.arg("--ro-bind").arg(path(name)).arg(format!("/etc/ssh/{name}"));
         }
         sandbox.args([
             "--",
@@ -255,8 +207,7 @@ impl Scene {
     /// Fills the Secret of the cluster `far`.
     pub fn keep_host_keys(&mut self, key: &str) {
         let entries = [("ssh_host_ed25519_key".to_owned(), key.to_owned())];
-        self.secrets
-            .insert("far-jumphost-keys".to_owned(), entries.into());
+        self.secrets.insert("far-jumphost-keys".to_owned(), entries.into());
     }
 
     /// The host keys that a pod shows, after it has been started anew.

@@ -36,13 +36,8 @@ pub const LABELS: [&str; 5] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE, NODE,
 
 /// Labels of the SIP operator's releases of 2020 and early 2021, apart from [`NODE_TYPE`].
 /// `note-type` was a misspelling in some of them.
-pub const LEGACY_LABELS: [&str; 5] = [
-    SIP_SCHEDULED,
-    SCHEDULED,
-    WORKLOAD_CLUSTER,
-    CLUSTER,
-    NOTE_TYPE,
-];
+pub const LEGACY_LABELS: [&str; 5] =
+    [SIP_SCHEDULED, SCHEDULED, WORKLOAD_CLUSTER, CLUSTER, NOTE_TYPE];
 const SIP_SCHEDULED: &str = "sip.airshipit.org/sip-scheduled";
 const SCHEDULED: &str = "sip.airshipit.org/scheduled";
 const WORKLOAD_CLUSTER: &str = "sip.airshipit.org/workload-cluster";
@@ -76,16 +71,7 @@ const PENDING: &str = "pending";
 
 impl fmt::Display for ReleaseProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}-{}",
-            if self.labels_seen {
-                LABELS_SEEN
-            } else {
-                PENDING
-            },
-            self.round
-        )
+        write!(f, "{}-{}", if self.labels_seen { LABELS_SEEN } else { PENDING }, self.round)
     }
 }
 
@@ -164,12 +150,7 @@ pub struct LegacyClaim {
 ///
 /// An empty value claims nothing: ViNO copies a label that its node lacks as `""`.
 pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
-    let value = |key: &str| {
-        labels
-            .get(key)
-            .map(String::as_str)
-            .filter(|v| !v.is_empty())
-    };
+    let value = |key: &str| labels.get(key).map(String::as_str).filter(|v| !v.is_empty());
     // The operator of 2020 sets `sip-scheduled: "false"` on free hosts.
     let says_free =
         |key: &str, value: &str| matches!(key, SIP_SCHEDULED | SCHEDULED) && value == "false";
@@ -180,21 +161,13 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
     };
     claiming().next()?;
     let in_words = |key: &str| format!("{key}={}", value(key).unwrap_or_default());
-    let claimed = || {
-        claiming()
-            .map(|key| in_words(key))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+    let claimed = || claiming().map(|key| in_words(key)).collect::<Vec<_>>().join(", ");
     let has_current_labels = [CLUSTER_NAMESPACE, CLUSTER_NAME].into_iter().any(claims);
-    let free = [SIP_SCHEDULED, SCHEDULED]
-        .into_iter()
-        .find(|key| value(key).is_some() && !claims(key));
+    let free =
+        [SIP_SCHEDULED, SCHEDULED].into_iter().find(|key| value(key).is_some() && !claims(key));
     // That operator named the cluster in `workload-cluster` and recorded in a second label whether
     // the assignment still applies.
-    let taken = [CLUSTER, SIP_SCHEDULED, SCHEDULED]
-        .into_iter()
-        .find(|key| claims(key));
+    let taken = [CLUSTER, SIP_SCHEDULED, SCHEDULED].into_iter().find(|key| claims(key));
     if free.is_some() && taken.is_none() && !has_current_labels {
         return None;
     }
@@ -219,9 +192,7 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
             return None;
         }
         // The newer label first, because it may contain the namespace.
-        let label = [CLUSTER, WORKLOAD_CLUSTER]
-            .into_iter()
-            .find(|label| value(label).is_some())?;
+        let label = [CLUSTER, WORKLOAD_CLUSTER].into_iter().find(|label| value(label).is_some())?;
         let text = value(label)?;
         let (namespace, name) = match text.split_once('_') {
             // Only this label could have the form `namespace_name`. Names of objects contain no
@@ -241,20 +212,9 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
         let contradiction =
             contradicting.map(|(one, other)| format!("{} and {}", in_words(one), in_words(other)));
         let (name, labels) = (name.to_owned(), claimed());
-        Some(Claim::Older(LegacyClaim {
-            label,
-            namespace,
-            name,
-            role,
-            contradiction,
-            labels,
-        }))
+        Some(Claim::Older(LegacyClaim { label, namespace, name, role, contradiction, labels }))
     };
-    Some(
-        assignment
-            .or_else(older)
-            .unwrap_or_else(|| Claim::Unclear(claimed())),
-    )
+    Some(assignment.or_else(older).unwrap_or_else(|| Claim::Unclear(claimed())))
 }
 
 /// Returns the role for a node type of any generation.
@@ -280,20 +240,13 @@ mod tests {
     fn labels_of_every_generation_say_whose_a_host_is() {
         for (labels, namespace, role) in [
             (
-                &[
-                    ("sip-scheduled", "true"),
-                    ("workload-cluster", "edge"),
-                    ("node-type", "master"),
-                ][..],
+                &[("sip-scheduled", "true"), ("workload-cluster", "edge"), ("node-type", "master")]
+                    [..],
                 None,
                 Role::ControlPlane,
             ),
             (
-                &[
-                    ("sip-scheduled", "true"),
-                    ("workload-cluster", "edge"),
-                    ("note-type", "worker"),
-                ],
+                &[("sip-scheduled", "true"), ("workload-cluster", "edge"), ("note-type", "worker")],
                 None,
                 Role::Worker,
             ),
@@ -306,11 +259,7 @@ mod tests {
                 None,
                 Role::ControlPlane,
             ),
-            (
-                &[("cluster", "edge"), ("node-type", "Worker")],
-                None,
-                Role::Worker,
-            ),
+            (&[("cluster", "edge"), ("node-type", "Worker")], None, Role::Worker),
             (
                 &[("cluster", "tenant-a_edge"), ("node-type", "Worker")],
                 Some("tenant-a"),
@@ -333,11 +282,7 @@ mod tests {
         assert!(claimed(&[("sip-scheduled", "true"), ("node-type", "")]).is_some());
         for free in ["sip-scheduled", "scheduled"] {
             assert_eq!(
-                claimed(&[
-                    (free, "false"),
-                    ("workload-cluster", "c1"),
-                    ("node-type", "worker")
-                ]),
+                claimed(&[(free, "false"), ("workload-cluster", "c1"), ("node-type", "worker")]),
                 None,
                 "{free}"
             );
@@ -347,88 +292,36 @@ mod tests {
     #[test]
     fn labels_that_contradict_each_other_are_told() {
         for (labels, contradict) in [
+            (&[("cluster", "c2"), ("workload-cluster", "c1"), ("node-type", "Worker")][..], true),
+            (&[("cluster", "a_c1"), ("workload-cluster", "c1"), ("node-type", "Worker")], false),
+            (&[("workload-cluster", "c1"), ("node-type", "worker"), ("note-type", "master")], true),
             (
-                &[
-                    ("cluster", "c2"),
-                    ("workload-cluster", "c1"),
-                    ("node-type", "Worker"),
-                ][..],
-                true,
-            ),
-            (
-                &[
-                    ("cluster", "a_c1"),
-                    ("workload-cluster", "c1"),
-                    ("node-type", "Worker"),
-                ],
+                &[("workload-cluster", "c1"), ("node-type", "worker"), ("note-type", "worker")],
                 false,
             ),
+            (&[("cluster", "c1"), ("sip-scheduled", "false"), ("node-type", "Worker")], true),
             (
-                &[
-                    ("workload-cluster", "c1"),
-                    ("node-type", "worker"),
-                    ("note-type", "master"),
-                ],
-                true,
-            ),
-            (
-                &[
-                    ("workload-cluster", "c1"),
-                    ("node-type", "worker"),
-                    ("note-type", "worker"),
-                ],
-                false,
-            ),
-            (
-                &[
-                    ("cluster", "c1"),
-                    ("sip-scheduled", "false"),
-                    ("node-type", "Worker"),
-                ],
-                true,
-            ),
-            (
-                &[
-                    ("workload-cluster", "c1"),
-                    ("sip-scheduled", "false"),
-                    ("scheduled", "true"),
-                ],
+                &[("workload-cluster", "c1"), ("sip-scheduled", "false"), ("scheduled", "true")],
                 true,
             ),
         ] {
             let Some(Claim::Older(claim)) = claimed(labels) else {
                 panic!("{labels:?}: {:?}", claimed(labels))
             };
-            assert_eq!(
-                claim.contradiction.is_some(),
-                contradict,
-                "{labels:?}: {claim:?}"
-            );
+            assert_eq!(claim.contradiction.is_some(), contradict, "{labels:?}: {claim:?}");
         }
         let half = [("cluster-name", "b"), ("sip-scheduled", "false")];
-        assert!(
-            matches!(claimed(&half), Some(Claim::Unclear(_))),
-            "half of today's labels"
-        );
+        assert!(matches!(claimed(&half), Some(Claim::Unclear(_))), "half of today's labels");
     }
 
     #[test]
     fn todays_labels_count_before_older_ones() {
-        let today = [
-            ("cluster-namespace", "a"),
-            ("cluster-name", "b"),
-            ("node-type", "Worker"),
-        ];
-        let both: Vec<_> = today
-            .into_iter()
-            .chain([("cluster", "c"), ("sip-scheduled", "true")])
-            .collect();
+        let today = [("cluster-namespace", "a"), ("cluster-name", "b"), ("node-type", "Worker")];
+        let both: Vec<_> =
+            today.into_iter().chain([("cluster", "c"), ("sip-scheduled", "true")]).collect();
         assert!(
             matches!(claimed(&both), Some(Claim::Cluster(cluster, _)) if cluster.to_string() == "a/b")
         );
-        assert!(
-            matches!(claimed(&both[1..]), Some(Claim::Unclear(_))),
-            "half of today's labels"
-        );
+        assert!(matches!(claimed(&both[1..]), Some(Claim::Unclear(_))), "half of today's labels");
     }
 }

@@ -56,9 +56,7 @@ impl Default for Scheme {
 impl<'de> Deserialize<'de> for Scheme {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let labels: BTreeMap<String, QuotedText> = unique::map(deserializer)?;
-        let labels = labels
-            .into_iter()
-            .map(|(key, QuotedText(value))| (key, value));
+        let labels = labels.into_iter().map(|(key, QuotedText(value))| (key, value));
         Self::try_from(labels.collect::<BTreeMap<_, _>>()).map_err(de::Error::custom)
     }
 }
@@ -102,10 +100,7 @@ impl TryFrom<BTreeMap<String, String>> for Scheme {
         if scheme.is_default() {
             return Ok(scheme);
         }
-        let mut taken = LABELS
-            .into_iter()
-            .chain(LEGACY_LABELS)
-            .chain([FAILURE_DOMAIN]);
+        let mut taken = LABELS.into_iter().chain(LEGACY_LABELS).chain([FAILURE_DOMAIN]);
         if let Some(key) = taken.find(|key| scheme.has_key(key)) {
             return Err(Invalid::because(&format!(
                 "a label may have the key `{key}`, which has another meaning: choose another"
@@ -171,20 +166,14 @@ impl Scheme {
 
     /// Returns the keys of the labels that tell a host's assignment.
     pub(crate) fn keys(&self, cluster: &ClusterKey, part: &Part) -> impl Iterator<Item = String> {
-        let telling = self
-            .labels
-            .iter()
-            .filter(|label| label.variables().next().is_some());
+        let telling = self.labels.iter().filter(|label| label.variables().next().is_some());
         telling.map(|label| label.key.render(|variable| value(variable, cluster, part)))
     }
 
     /// Returns the key of a label with the cluster's name as the value.
     pub(crate) fn naming_key(&self) -> Option<&str> {
         let names = |label: &&LabelTemplate| {
-            label
-                .value
-                .variables()
-                .any(|variable| variable == Variable::ClusterName)
+            label.value.variables().any(|variable| variable == Variable::ClusterName)
         };
         self.labels.iter().find(names)?.key.constant()
     }
@@ -202,9 +191,7 @@ impl Scheme {
 
     /// Returns whether a label with this key may be one of its labels.
     pub(crate) fn has_key(&self, key: &str) -> bool {
-        self.labels
-            .iter()
-            .any(|label| label.key.captures(key).is_some())
+        self.labels.iter().any(|label| label.key.captures(key).is_some())
     }
 
     /// Reads the assignment of a host from its labels; `None` if no label names a cluster.
@@ -215,11 +202,7 @@ impl Scheme {
         let mut keys = Vec::new();
         let mut values: BTreeMap<Variable, &str> = BTreeMap::new();
         let (mut is_claimed, mut is_clear) = (false, true);
-        for label in self
-            .labels
-            .iter()
-            .filter(|label| label.variables().next().is_some())
-        {
+        for label in self.labels.iter().filter(|label| label.variables().next().is_some()) {
             let mut is_there = false;
             for (key, value) in label.candidates(labels) {
                 is_there = true;
@@ -278,18 +261,11 @@ fn claim_of(
         }
         role = Some(known);
     }
-    let own = |key: &str| {
-        labels
-            .get(key)
-            .map(String::as_str)
-            .filter(|name| !name.is_empty())
-    };
+    let own = |key: &str| labels.get(key).map(String::as_str).filter(|name| !name.is_empty());
     let node_set = value(Variable::NodeSet);
     // A role in its place means that the host has no node set.
     let role = role.or_else(|| node_set.map(|name| role_of(name).unwrap_or(Role::Worker)))?;
-    let node_set = node_set
-        .filter(|name| *name != role.in_lower_case())
-        .or_else(|| own(NODE_SET));
+    let node_set = node_set.filter(|name| *name != role.in_lower_case()).or_else(|| own(NODE_SET));
     let part = Part {
         role,
         node: own(NODE).map(str::parse).transpose().ok()?,
@@ -297,18 +273,10 @@ fn claim_of(
     };
     let name = value(Variable::ClusterName)?.parse().ok()?;
     Some(match value(Variable::ClusterNamespace) {
-        Some(namespace) => Claim::Cluster(
-            ClusterKey {
-                namespace: namespace.parse().ok()?,
-                name,
-            },
-            part,
-        ),
-        None => Claim::Named(NamedClaim {
-            name,
-            part,
-            labels: in_words(labels, keys),
-        }),
+        Some(namespace) => {
+            Claim::Cluster(ClusterKey { namespace: namespace.parse().ok()?, name }, part)
+        }
+        None => Claim::Named(NamedClaim { name, part, labels: in_words(labels, keys) }),
     })
 }
 
@@ -316,13 +284,9 @@ impl LabelTemplate {
     fn parse(key: &str, value: &str) -> Result<Self, Invalid> {
         /// A value that every variable may have.
         const ANY: &str = "a";
-        let label = Self {
-            key: key.parse()?,
-            value: value.parse()?,
-        };
-        let (cluster_variables, part_variables): (Vec<_>, Vec<_>) = label
-            .variables()
-            .partition(|variable| variable.is_of_cluster());
+        let label = Self { key: key.parse()?, value: value.parse()? };
+        let (cluster_variables, part_variables): (Vec<_>, Vec<_>) =
+            label.variables().partition(|variable| variable.is_of_cluster());
         if !is_label_key(&label.key.render(|_| ANY))
             || !is_label_value(&label.value.render(|_| ANY))
         {
@@ -355,10 +319,7 @@ impl LabelTemplate {
         let similar = labels
             .iter()
             .filter(move |(key, value)| constant.is_none() && self.captures(key, value).is_some());
-        exact
-            .into_iter()
-            .chain(similar)
-            .map(|(key, value)| (key, value.as_str()))
+        exact.into_iter().chain(similar).map(|(key, value)| (key, value.as_str()))
     }
 
     /// Returns the values of the variables in a label.
@@ -370,9 +331,7 @@ impl LabelTemplate {
 }
 
 fn role_of(text: &str) -> Option<Role> {
-    Role::ALL
-        .into_iter()
-        .find(|role| role.in_lower_case() == text)
+    Role::ALL.into_iter().find(|role| role.in_lower_case() == text)
 }
 
 fn in_words(labels: &BTreeMap<String, String>, keys: &[String]) -> String {
@@ -394,35 +353,19 @@ mod tests {
     }
 
     fn parts() -> Vec<Part> {
-        let worker = |name: &str| Part {
-            node_set: Some(name.parse().unwrap()),
-            ..Role::Worker.into()
-        };
-        let machine = Part {
-            node: Some("node_1".parse().unwrap()),
-            ..Role::ControlPlane.into()
-        };
-        vec![
-            Role::ControlPlane.into(),
-            Role::Worker.into(),
-            worker("md-0"),
-            machine,
-        ]
+        let worker =
+            |name: &str| Part { node_set: Some(name.parse().unwrap()), ..Role::Worker.into() };
+        let machine = Part { node: Some("node_1".parse().unwrap()), ..Role::ControlPlane.into() };
+        vec![Role::ControlPlane.into(), Role::Worker.into(), worker("md-0"), machine]
     }
 
     #[test]
     fn an_assignment_is_read_back_from_its_labels() {
         let schemes = [
             Scheme::default(),
+            scheme(&[("cluster", "{{ cluster.name }}"), ("cluster-role", "{{ role }}")]),
             scheme(&[
-                ("cluster", "{{ cluster.name }}"),
-                ("cluster-role", "{{ role }}"),
-            ]),
-            scheme(&[
-                (
-                    "example.com/owner",
-                    "{{ cluster.namespace }}_{{ cluster.name }}",
-                ),
+                ("example.com/owner", "{{ cluster.namespace }}_{{ cluster.name }}"),
                 ("pool-{{ node_set }}", ""),
                 ("managed-by", "sipgen"),
             ]),
@@ -438,11 +381,7 @@ mod tests {
                 for part in parts() {
                     let mut labels = scheme.labels(&cluster, &part);
                     let bears = labels.len();
-                    labels.extend(map(&[
-                        ("c-other", "free"),
-                        ("rack", "r7"),
-                        ("pool-x", "no"),
-                    ]));
+                    labels.extend(map(&[("c-other", "free"), ("rack", "r7"), ("pool-x", "no")]));
                     let found = scheme.find(&labels).unwrap();
                     assert!(found.keys.len() <= bears);
                     let has_namespace = scheme
@@ -476,11 +415,7 @@ mod tests {
             let found = scheme.find(&map(labels)).unwrap();
             assert!(matches!(found.claim, Claim::Unclear(_)), "{labels:?}");
         }
-        for labels in [
-            &[("role", "worker")][..],
-            &[("cluster", "")],
-            &[("size", "big")],
-        ] {
+        for labels in [&[("role", "worker")][..], &[("cluster", "")], &[("size", "big")]] {
             assert!(scheme.find(&map(labels)).is_none(), "{labels:?}");
         }
     }
@@ -489,19 +424,13 @@ mod tests {
     fn a_scheme_tells_clusters_and_roles_apart() {
         for (labels, part) in [
             (&[][..], "cluster.name"),
-            (
-                &[("cluster", "edge"), ("role", "{{ role }}")],
-                "cluster.name",
-            ),
+            (&[("cluster", "edge"), ("role", "{{ role }}")], "cluster.name"),
             (&[("cluster", "{{ cluster.name }}")], "{{ role }}"),
             (&[("pool", "{{ cluster.name }}_{{ role }}")], "two labels"),
             (&[("/", "{{ cluster.name }}")], "not a label"),
             (&[("c", "{{ cluster.name }} ")], "not a label"),
             (&[(CLUSTER_NAME, "x{{ cluster.name }}")], "another meaning"),
-            (
-                &[("sip.airshipit.org/{{ cluster.name }}", "")],
-                "another meaning",
-            ),
+            (&[("sip.airshipit.org/{{ cluster.name }}", "")], "another meaning"),
             (&[(FAILURE_DOMAIN, "{{ cluster.name }}")], "another meaning"),
         ] {
             let error = Scheme::try_from(map(labels)).unwrap_err().to_string();

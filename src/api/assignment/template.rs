@@ -70,9 +70,8 @@ impl FromStr for NameTemplate {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
-            let (name, after) = after
-                .split_once("}}")
-                .ok_or_else(|| Invalid::because("has `{{` without `}}`"))?;
+            let (name, after) =
+                after.split_once("}}").ok_or_else(|| Invalid::because("has `{{` without `}}`"))?;
             if matches!(pieces.last(), Some(TemplatePiece::Variable(_)))
                 && !before.contains(SEPARATOR)
             {
@@ -174,18 +173,8 @@ mod tests {
         for (text, name, namespace, rendered) in [
             ("{{ cluster.name }}", "edge.lab-1", "a", "edge.lab-1"),
             ("x-{{cluster.name}}-x", "x-x", "a", "x-x-x-x"),
-            (
-                "{{ cluster.namespace }}_{{ cluster.name }}",
-                "b-c",
-                "a",
-                "a_b-c",
-            ),
-            (
-                "{{ cluster.name }}a_a{{ cluster.namespace }}.",
-                "a",
-                "a",
-                "aa_aa.",
-            ),
+            ("{{ cluster.namespace }}_{{ cluster.name }}", "b-c", "a", "a_b-c"),
+            ("{{ cluster.name }}a_a{{ cluster.namespace }}.", "a", "a", "aa_aa."),
         ] {
             let value = |variable| match variable {
                 Variable::ClusterName => name,
@@ -194,12 +183,7 @@ mod tests {
             let template = template(text);
             assert_eq!(template.render(value), rendered);
             let captures = template.captures(rendered).unwrap();
-            assert!(
-                captures
-                    .iter()
-                    .all(|(variable, found)| *found == value(*variable)),
-                "{text}"
-            );
+            assert!(captures.iter().all(|(variable, found)| *found == value(*variable)), "{text}");
         }
         assert_eq!(template("a-{{ role }}").captures("b-worker"), None);
         assert_eq!(template("a-{{ role }}").captures("a-"), None);

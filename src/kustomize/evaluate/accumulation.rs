@@ -52,28 +52,21 @@ impl BuildEvaluation<'_> {
             let origin = &objects[index].origin;
             let matters = self.wanted.vital.contains(&origin.file)
                 || matches!(problem, EvaluationError::Refused(_));
-            if matters {
-                Err(BuildFailure::at(&origin.start())(problem))
-            } else {
-                Ok(())
-            }
+            if matters { Err(BuildFailure::at(&origin.start())(problem)) } else { Ok(()) }
         })?;
         objects.iter_mut().for_each(BuildObject::spell_annotations);
         self.apply_flux(directory, &mut objects)?;
         // kustomize drops objects with this annotation from its output.
         objects.retain(|object| {
-            let local = object.text(&[
-                "metadata",
-                "annotations",
-                "config.kubernetes.io/local-config",
-            ]);
+            let local =
+                object.text(&["metadata", "annotations", "config.kubernetes.io/local-config"]);
             local.is_empty() || local == "false"
         });
         for object in &objects {
             if let Some(why) = no_resource(&object.value) {
-                return Err(BuildFailure::at(&object.origin.start())(
-                    EvaluationError::Refused(why),
-                ));
+                return Err(BuildFailure::at(&object.origin.start())(EvaluationError::Refused(
+                    why,
+                )));
             }
         }
         Ok(objects)
@@ -96,20 +89,14 @@ impl BuildEvaluation<'_> {
             let place = Place::File(node.file.clone());
             let problem =
                 EvaluationError::Beyond("its kustomizations are nested too deeply".to_owned());
-            return Err(BuildFailure {
-                is_known: true,
-                ..BuildFailure::at(&place)(problem)
-            });
+            return Err(BuildFailure { is_known: true, ..BuildFailure::at(&place)(problem) });
         }
         self.budget
             .step(STEPS_PER_KUSTOMIZATION)
             .map_err(BuildFailure::at(&Place::File(node.file.clone())))?;
         let kustomization = &node.kustomization;
         objects.are_partial |= kustomization.is_partly_unknown();
-        let lists = [
-            ("resources", &kustomization.resources),
-            ("bases", &kustomization.bases),
-        ];
+        let lists = [("resources", &kustomization.resources), ("bases", &kustomization.bases)];
         for (list, entries) in lists {
             for (index, entry) in entries.iter().flatten().enumerate() {
                 let place = node.origin.at([RouteStep::from(list), index.into()]);
@@ -120,10 +107,7 @@ impl BuildEvaluation<'_> {
         self.check_unique(&objects.list)?;
         self.check_files(node, directory, &objects)?;
         self.generate(node, directory, &mut objects)?;
-        for node in [Some(node), self.added_by_agent(directory)]
-            .into_iter()
-            .flatten()
-        {
+        for node in [Some(node), self.added_by_agent(directory)].into_iter().flatten() {
             objects = self.add_components(node, directory, objects)?;
         }
         objects.note_level(directory);
@@ -146,12 +130,7 @@ impl BuildEvaluation<'_> {
         self.budget.step(1).map_err(&failed)?;
         match self.listed(directory, entry).map_err(&failed)? {
             ListedTarget::Kustomization(path) => {
-                if self
-                    .builds
-                    .nodes
-                    .get(&path)
-                    .is_some_and(KustomizationNode::is_component)
-                {
+                if self.builds.nodes.get(&path).is_some_and(KustomizationNode::is_component) {
                     let why = format!("`{path}` is a component, but is listed in `resources`");
                     return Err(failed(EvaluationError::Refused(why)));
                 }
@@ -200,9 +179,7 @@ impl BuildEvaluation<'_> {
     ) -> Result<BuildObjects, BuildFailure> {
         let entries = node.kustomization.components.iter().flatten();
         for (index, entry) in entries.enumerate() {
-            let place = node
-                .origin
-                .at([RouteStep::from("components"), index.into()]);
+            let place = node.origin.at([RouteStep::from("components"), index.into()]);
             objects = self.add_component(directory, entry, &place, objects)?;
         }
         Ok(objects)
@@ -220,12 +197,7 @@ impl BuildEvaluation<'_> {
         self.budget.step(1 + objects.list.len()).map_err(&failed)?;
         match self.listed(directory, entry).map_err(&failed)? {
             ListedTarget::Kustomization(path) => {
-                if self
-                    .builds
-                    .nodes
-                    .get(&path)
-                    .is_some_and(|node| !node.is_component())
-                {
+                if self.builds.nodes.get(&path).is_some_and(|node| !node.is_component()) {
                     let why = format!("`{path}` is a Kustomization, but is listed in `components`");
                     return Err(failed(EvaluationError::Refused(why)));
                 }
@@ -278,19 +250,13 @@ impl BuildEvaluation<'_> {
                 ..BuildFailure::at(place)(problem)
             });
         }
-        self.budget
-            .allocate(read.bytes)
-            .map_err(BuildFailure::at(place))?;
+        self.budget.allocate(read.bytes).map_err(BuildFailure::at(place))?;
         let list = read
             .documents
             .iter()
             .map(|(origin, value)| BuildObject::new(origin.clone(), value.clone()))
             .collect();
-        Ok(Some(BuildObjects {
-            list,
-            are_partial: read.is_partial,
-            vars: Vec::new(),
-        }))
+        Ok(Some(BuildObjects { list, are_partial: read.is_partial, vars: Vec::new() }))
     }
 
     fn append(
@@ -299,15 +265,11 @@ impl BuildEvaluation<'_> {
         more: BuildObjects,
         place: &Place,
     ) -> Result<(), BuildFailure> {
-        self.budget
-            .step(more.list.len())
-            .map_err(BuildFailure::at(place))?;
+        self.budget.step(more.list.len()).map_err(BuildFailure::at(place))?;
         objects.are_partial |= more.are_partial;
         objects.list.extend(more.list);
         for var in more.vars {
-            self.budget
-                .step(objects.vars.len())
-                .map_err(BuildFailure::at(place))?;
+            self.budget.step(objects.vars.len()).map_err(BuildFailure::at(place))?;
             objects.add_var(var)?;
         }
         Ok(())
@@ -317,9 +279,7 @@ impl BuildEvaluation<'_> {
     pub(super) fn check_unique(&self, objects: &[BuildObject]) -> Result<(), BuildFailure> {
         let mut seen: HashMap<Id, &BuildObject> = HashMap::with_capacity(objects.len());
         if let Some(first) = objects.first() {
-            self.budget
-                .step(objects.len())
-                .map_err(BuildFailure::at(&first.origin.start()))?;
+            self.budget.step(objects.len()).map_err(BuildFailure::at(&first.origin.start()))?;
         }
         for object in objects {
             let id = object.id();
@@ -352,15 +312,9 @@ impl BuildEvaluation<'_> {
         place: &Place,
         why: String,
     ) -> Result<(), BuildFailure> {
-        let matters = objects
-            .list
-            .iter()
-            .any(|object| self.wanted.vital.contains(&object.origin.file));
-        if matters {
-            Err(BuildFailure::at(place)(EvaluationError::Beyond(why)))
-        } else {
-            Ok(())
-        }
+        let matters =
+            objects.list.iter().any(|object| self.wanted.vital.contains(&object.origin.file));
+        if matters { Err(BuildFailure::at(place)(EvaluationError::Beyond(why))) } else { Ok(()) }
     }
 
     /// Adds the objects of a kustomization's generators.
@@ -372,16 +326,8 @@ impl BuildEvaluation<'_> {
     ) -> Result<(), BuildFailure> {
         let kustomization = &node.kustomization;
         let lists = [
-            (
-                "configMapGenerator",
-                GeneratedKind::ConfigMap,
-                &kustomization.config_map_generator,
-            ),
-            (
-                "secretGenerator",
-                GeneratedKind::Secret,
-                &kustomization.secret_generator,
-            ),
+            ("configMapGenerator", GeneratedKind::ConfigMap, &kustomization.config_map_generator),
+            ("secretGenerator", GeneratedKind::Secret, &kustomization.secret_generator),
         ];
         for (field, made, generators) in lists {
             for (index, generator) in generators.iter().flatten().enumerate() {
@@ -400,10 +346,7 @@ impl BuildEvaluation<'_> {
                 };
                 let id = new.id();
                 let behavior = new.generated.unwrap_or(Behavior::Create);
-                let mut old = objects
-                    .list
-                    .iter_mut()
-                    .filter(|object| object.ids().contains(&id));
+                let mut old = objects.list.iter_mut().filter(|object| object.ids().contains(&id));
                 match (old.next(), old.next(), behavior) {
                     (None, _, Behavior::Create) => objects.list.push(new),
                     (Some(old), None, Behavior::Merge | Behavior::Replace) => {
@@ -434,12 +377,8 @@ impl BuildEvaluation<'_> {
     ) -> Result<(), BuildFailure> {
         let paths = node.kustomization.configurations.iter().flatten();
         for (index, path) in paths.enumerate() {
-            let place = node
-                .origin
-                .at([RouteStep::from("configurations"), index.into()]);
-            let text = self
-                .text_of(directory, path)
-                .map_err(BuildFailure::at(&place))?;
+            let place = node.origin.at([RouteStep::from("configurations"), index.into()]);
+            let text = self.text_of(directory, path).map_err(BuildFailure::at(&place))?;
             let read = text.and_then(|text| yaml::from_str::<Configuration>(&text).ok());
             let is_vital = |object: &&BuildObject| self.wanted.vital.contains(&object.origin.file);
             let mut vital = objects.list.iter().filter(is_vital);
@@ -447,10 +386,7 @@ impl BuildEvaluation<'_> {
                 Some(read) if !vital.any(|object| read.changes(object)) => {
                     self.kinds_with_replicas.extend(read.kinds_with_replicas());
                     // kustomize merges equal references, so none is followed twice.
-                    for reference in read
-                        .name_reference
-                        .into_iter()
-                        .flat_map(NameReference::split)
+                    for reference in read.name_reference.into_iter().flat_map(NameReference::split)
                     {
                         if !self.references.contains(&reference) {
                             self.references.push(reference);
@@ -470,9 +406,7 @@ impl BuildEvaluation<'_> {
 
 impl BuildObjects {
     fn note_level(&mut self, directory: &Utf8PathBuf) {
-        self.list
-            .iter_mut()
-            .for_each(|object| object.note_level(directory));
+        self.list.iter_mut().for_each(|object| object.note_level(directory));
     }
 }
 

@@ -46,12 +46,7 @@ impl AgentBuild {
             own: NameEffect::default(),
             as_component: NameEffect::default(),
         };
-        AgentBuild {
-            kustomization: Some(node),
-            directory,
-            is_above_root,
-            ..Self::default()
-        }
+        AgentBuild { kustomization: Some(node), directory, is_above_root, ..Self::default() }
     }
 
     /// Returns the changes by variables that are all known, if there are any.
@@ -59,17 +54,11 @@ impl AgentBuild {
         variables: BTreeMap<String, String>,
         place: &Place,
     ) -> Option<Self> {
-        let values = variables
-            .into_iter()
-            .map(|(name, value)| (name, Some((value, place.clone()))));
-        let variables = SubstitutionVariables {
-            values: values.collect(),
-            are_partial: false,
-        };
-        (!variables.values.is_empty()).then(|| AgentBuild {
-            variables: Some(variables),
-            ..Self::default()
-        })
+        let values =
+            variables.into_iter().map(|(name, value)| (name, Some((value, place.clone()))));
+        let variables = SubstitutionVariables { values: values.collect(), are_partial: false };
+        (!variables.values.is_empty())
+            .then(|| AgentBuild { variables: Some(variables), ..Self::default() })
     }
 
     /// Adds labels or annotations that are set after the build.
@@ -147,9 +136,7 @@ impl<'a> BuildEvaluation<'a> {
         mut objects: BuildObjects,
     ) -> Result<BuildObjects, BuildFailure> {
         if let Some((reason, place)) = &build.unknown {
-            return Err(BuildFailure::at(place)(EvaluationError::Undetermined(
-                reason.clone(),
-            )));
+            return Err(BuildFailure::at(place)(EvaluationError::Undetermined(reason.clone())));
         }
         if let Some(node) = build.kustomization.as_ref().filter(|_| build.is_above_root) {
             objects = self.add_components(node, &build.directory, objects)?;
@@ -171,9 +158,9 @@ impl<'a> BuildEvaluation<'a> {
             if let Some((name, place)) = variables.invalid_name() {
                 let root = Place::File(self.builds.nodes[directory].file.clone());
                 let why = format!("`{name}` is no name of a variable");
-                return Err(BuildFailure::at(place.unwrap_or(&root))(
-                    EvaluationError::Unapplied(why),
-                ));
+                return Err(BuildFailure::at(place.unwrap_or(&root))(EvaluationError::Unapplied(
+                    why,
+                )));
             }
             for object in objects.iter_mut() {
                 variables.replace_in(object, self.budget)?;

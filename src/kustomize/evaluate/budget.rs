@@ -43,10 +43,7 @@ impl EvaluationBudget {
         if used <= MAX_BYTES {
             return Ok(());
         }
-        Err(EvaluationError::Beyond(format!(
-            "its objects take more than {} MiB",
-            MAX_BYTES >> 20
-        )))
+        Err(EvaluationError::Beyond(format!("its objects take more than {} MiB", MAX_BYTES >> 20)))
     }
 
     /// Counts a value that is about to be copied.
@@ -65,9 +62,9 @@ pub(super) fn size(value: &Value, depth: usize) -> Option<usize> {
     }
     let inner = match value {
         Value::String(text) => text.len(),
-        Value::Sequence(items) => items
-            .iter()
-            .try_fold(0, |sum, item| Some(sum + size(item, depth + 1)?))?,
+        Value::Sequence(items) => {
+            items.iter().try_fold(0, |sum, item| Some(sum + size(item, depth + 1)?))?
+        }
         Value::Mapping(mapping) => mapping.iter().try_fold(0, |sum, (key, value)| {
             Some(sum + size(key, depth + 1)? + size(value, depth + 1)?)
         })?,

@@ -32,22 +32,14 @@ pub(super) struct BuildFailure {
 impl BuildFailure {
     pub(super) fn at(place: &Place) -> impl Fn(EvaluationError) -> Self + use<> {
         let place = Box::new(place.clone());
-        move |problem| BuildFailure {
-            problem,
-            place: place.clone(),
-            is_known: false,
-        }
+        move |problem| BuildFailure { problem, place: place.clone(), is_known: false }
     }
 }
 
 impl Builds {
     /// Returns the finding about a failed build, unless another finding reports it.
     pub(super) fn failed(&self, root: usize, failure: BuildFailure) -> Option<Finding> {
-        let BuildFailure {
-            problem,
-            place,
-            is_known,
-        } = failure;
+        let BuildFailure { problem, place, is_known } = failure;
         let root = &self.roots[root];
         let directory = layout::directory_argument(&root.directory);
         (!is_known).then(|| match problem {
@@ -83,10 +75,7 @@ impl Builds {
 pub(super) fn deduplicated(findings: Vec<Finding>) -> Vec<Finding> {
     let mut kept: Vec<Finding> = Vec::new();
     for finding in findings {
-        if !kept
-            .iter()
-            .any(|other| other.code == finding.code && other.places == finding.places)
-        {
+        if !kept.iter().any(|other| other.code == finding.code && other.places == finding.places) {
             kept.push(finding);
         }
     }

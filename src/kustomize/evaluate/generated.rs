@@ -47,30 +47,19 @@ pub(super) fn object(
         .as_deref()
         .filter(|name| !name.is_empty())
         .ok_or_else(|| refused("has no name"))?;
-    let kind = if made == GeneratedKind::Secret {
-        "Secret"
-    } else {
-        "ConfigMap"
-    };
+    let kind = if made == GeneratedKind::Secret { "Secret" } else { "ConfigMap" };
     let options = MergedOptions::merged(generator, global);
     let text = |text: &str| Value::from(text);
     let mut metadata = Mapping::from_iter([(text("name"), text(name))]);
-    if let Some(namespace) = generator
-        .namespace
-        .as_deref()
-        .filter(|namespace| !namespace.is_empty())
+    if let Some(namespace) =
+        generator.namespace.as_deref().filter(|namespace| !namespace.is_empty())
     {
         metadata.insert(text("namespace"), text(namespace));
     }
-    for (field, pairs) in [
-        ("labels", &options.labels),
-        ("annotations", &options.annotations),
-    ] {
+    for (field, pairs) in [("labels", &options.labels), ("annotations", &options.annotations)] {
         if !pairs.is_empty() {
-            let pairs: Mapping = pairs
-                .iter()
-                .map(|(key, value)| (text(key), text(value)))
-                .collect();
+            let pairs: Mapping =
+                pairs.iter().map(|(key, value)| (text(key), text(value))).collect();
             metadata.insert(text(field), Value::Mapping(pairs));
         }
     }
@@ -80,25 +69,20 @@ pub(super) fn object(
         (text("metadata"), Value::Mapping(metadata)),
     ]);
     if made == GeneratedKind::Secret {
-        let secret_type = generator
-            .secret_type
-            .as_deref()
-            .filter(|secret_type| !secret_type.is_empty());
+        let secret_type =
+            generator.secret_type.as_deref().filter(|secret_type| !secret_type.is_empty());
         object.insert(text("type"), text(secret_type.unwrap_or("Opaque")));
         object.insert(text("data"), Value::Mapping(Mapping::new()));
     }
     for (key, value) in pairs(generator, read)? {
         let (field, value) = match (made, String::from_utf8(value)) {
-            (GeneratedKind::Secret, value) => (
-                "data",
-                base64(&value.map_or_else(|error| error.into_bytes(), String::into_bytes)),
-            ),
+            (GeneratedKind::Secret, value) => {
+                ("data", base64(&value.map_or_else(|error| error.into_bytes(), String::into_bytes)))
+            }
             (GeneratedKind::ConfigMap, Ok(value)) => ("data", value),
             (GeneratedKind::ConfigMap, Err(error)) => ("binaryData", base64(&error.into_bytes())),
         };
-        let data = object
-            .entry(text(field))
-            .or_insert_with(|| Value::Mapping(Mapping::new()));
+        let data = object.entry(text(field)).or_insert_with(|| Value::Mapping(Mapping::new()));
         if let Value::Mapping(data) = data
             && data.insert(text(&key), text(&value)).is_some()
         {
@@ -150,11 +134,7 @@ fn pairs(
     let mut pairs = Vec::new();
     for path in generator.envs.iter().flatten().chain(&generator.env) {
         let content = String::from_utf8_lossy(&file(path)?).into_owned();
-        for line in content
-            .trim_start_matches('\u{feff}')
-            .lines()
-            .map(str::trim_start)
-        {
+        for line in content.trim_start_matches('\u{feff}').lines().map(str::trim_start) {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
@@ -182,10 +162,7 @@ fn pairs(
                 ));
             }
             Some(split) => split,
-            None => (
-                Utf8Path::new(source).file_name().unwrap_or_default(),
-                source.as_str(),
-            ),
+            None => (Utf8Path::new(source).file_name().unwrap_or_default(), source.as_str()),
         };
         pairs.push((key.to_owned(), file(path)?));
     }
@@ -218,16 +195,11 @@ pub(super) fn absorb(
 ) {
     let taken = |object: &Mapping, field: &str| -> Mapping {
         let found = if matches!(field, "labels" | "annotations") {
-            object
-                .get("metadata")
-                .and_then(|metadata| metadata.get(field))
+            object.get("metadata").and_then(|metadata| metadata.get(field))
         } else {
             object.get(field)
         };
-        found
-            .and_then(Value::as_mapping)
-            .cloned()
-            .unwrap_or_default()
+        found.and_then(Value::as_mapping).cloned().unwrap_or_default()
     };
     let joined = |field: &str| -> Mapping {
         let mut joined = taken(&old.value, field);
@@ -239,12 +211,8 @@ pub(super) fn absorb(
         joined
     };
     let (labels, annotations) = (joined("labels"), joined("annotations"));
-    let data = (behavior == Behavior::Merge).then(|| {
-        [
-            ("data", joined("data")),
-            ("binaryData", joined("binaryData")),
-        ]
-    });
+    let data = (behavior == Behavior::Merge)
+        .then(|| [("data", joined("data")), ("binaryData", joined("binaryData"))]);
     let mut metadata = Mapping::new();
     for field in ["name", "namespace"] {
         if let Some(value) = text_at(&old.value, &["metadata", field]) {
@@ -256,13 +224,8 @@ pub(super) fn absorb(
             metadata.insert(Value::from(field), Value::Mapping(pairs));
         }
     }
-    new.value
-        .insert(Value::from("metadata"), Value::Mapping(metadata));
-    for (field, pairs) in data
-        .into_iter()
-        .flatten()
-        .filter(|(_, pairs)| !pairs.is_empty())
-    {
+    new.value.insert(Value::from("metadata"), Value::Mapping(metadata));
+    for (field, pairs) in data.into_iter().flatten().filter(|(_, pairs)| !pairs.is_empty()) {
         new.value.insert(Value::from(field), Value::Mapping(pairs));
     }
     old.value = new.value;
@@ -271,12 +234,7 @@ pub(super) fn absorb(
     // Later messages about these fields point at the generator.
     for field in ["data", "binaryData", "stringData", "type"] {
         let route = vec![RouteStep::from(field)];
-        old.note(ForeignValue {
-            route,
-            place: place.clone(),
-            goes_on: false,
-            replaces: true,
-        });
+        old.note(ForeignValue { route, place: place.clone(), goes_on: false, replaces: true });
     }
 }
 
@@ -294,21 +252,13 @@ pub(super) fn hash(object: &BuildObject) -> String {
         ("name", serde_json::Value::from("")),
         ("data", json(object.value.get("data"))),
     ]);
-    let mut other = vec![if kind == "Secret" {
-        "stringData"
-    } else {
-        "binaryData"
-    }];
+    let mut other = vec![if kind == "Secret" { "stringData" } else { "binaryData" }];
     other.retain(|field| object.value.get(*field).is_some_and(Value::is_mapping));
     for field in other {
         hashed.insert(field, json(object.value.get(field)));
     }
     if kind == "Secret" {
-        let secret_type = object
-            .value
-            .get("type")
-            .and_then(scalar_text)
-            .unwrap_or_default();
+        let secret_type = object.value.get("type").and_then(scalar_text).unwrap_or_default();
         hashed.insert("type", serde_json::Value::from(secret_type));
     }
     let text = serde_json::to_string(&hashed).unwrap_or_default();
@@ -320,11 +270,7 @@ pub(super) fn hash(object: &BuildObject) -> String {
     let text: String = text.chars().map(by_number).collect();
     let digest = Sha256::digest(text.as_bytes());
     // kustomize's encoding: ten hex digits, with some replaced so that no words can appear.
-    let digits: String = digest
-        .iter()
-        .take(5)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digits: String = digest.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
     let letter = |c: char| match c {
         '0' => 'g',
         '1' => 'h',

@@ -48,11 +48,7 @@ pub(super) fn parse(text: &str) -> Result<Mapping, Error> {
                 is_usual(anchor, tag.is_some())?;
                 if style == ScalarStyle::Plain {
                     let is_key = matches!(open.last(), Some(OpenCollection::Mapping(_, None)));
-                    let error = if is_key {
-                        Error::Unusual
-                    } else {
-                        Error::Invalid
-                    };
+                    let error = if is_key { Error::Unusual } else { Error::Invalid };
                     plain(&text).ok_or(error)?
                 } else {
                     Value::String(text.into_owned())
@@ -90,10 +86,7 @@ pub(super) fn parse(text: &str) -> Result<Mapping, Error> {
 pub(super) fn to_text(object: &Mapping) -> Result<String, Error> {
     let write = |object: &Mapping| yaml_serde::to_string(object).map_err(|_| Error::Unwritable);
     let text = write(object)?;
-    let used: HashSet<char> = text
-        .chars()
-        .filter(|char| PRIVATE_USE.contains(char))
-        .collect();
+    let used: HashSet<char> = text.chars().filter(|char| PRIVATE_USE.contains(char)).collect();
     let mut quote = PRIVATE_USE.filter(|char| !used.contains(char));
     let quote = quote.next().ok_or(Error::Unwritable)?;
     let mut object = Value::Mapping(object.clone());
@@ -124,9 +117,9 @@ fn mark_other_types(value: &mut Value, quote: char) -> bool {
             }
             is_marked
         }
-        Value::Sequence(items) => items
-            .iter_mut()
-            .fold(false, |any, item| mark_other_types(item, quote) | any),
+        Value::Sequence(items) => {
+            items.iter_mut().fold(false, |any, item| mark_other_types(item, quote) | any)
+        }
         Value::Mapping(mapping) => {
             let mut any = false;
             let entries = std::mem::take(mapping).into_iter();
@@ -144,11 +137,7 @@ fn mark_other_types(value: &mut Value, quote: char) -> bool {
 }
 
 fn is_usual(anchor: usize, has_tag: bool) -> Result<(), Error> {
-    if anchor == 0 && !has_tag {
-        Ok(())
-    } else {
-        Err(Error::Unusual)
-    }
+    if anchor == 0 && !has_tag { Ok(()) } else { Err(Error::Unusual) }
 }
 
 /// Returns the value of an unquoted scalar. JSON, in which Go keeps objects, has no infinity.
@@ -170,27 +159,13 @@ fn plain(text: &str) -> Option<Value> {
 
 fn number(text: &str) -> Value {
     let unsigned = text.trim_start_matches(['+', '-']);
-    let prefixes = [
-        ("0x", 16),
-        ("0X", 16),
-        ("0b", 2),
-        ("0B", 2),
-        ("0o", 8),
-        ("0O", 8),
-        ("0", 8),
-    ];
+    let prefixes = [("0x", 16), ("0X", 16), ("0b", 2), ("0B", 2), ("0o", 8), ("0O", 8), ("0", 8)];
     let based = prefixes.iter().find_map(|(prefix, base)| {
         let digits = unsigned.strip_prefix(prefix)?;
         i64::from_str_radix(digits, *base).ok()
     });
     let integer = based
-        .map(|number| {
-            if text.starts_with('-') {
-                -number
-            } else {
-                number
-            }
-        })
+        .map(|number| if text.starts_with('-') { -number } else { number })
         .or_else(|| text.parse().ok());
     if let Some(integer) = integer {
         return Value::from(integer);

@@ -32,12 +32,7 @@ pub(super) fn apply(
     operation: &JsonPatchOperation,
     budget: &EvaluationBudget,
 ) -> Result<Option<(Vec<RouteStep>, bool)>, EvaluationError> {
-    let JsonPatchOperation {
-        op,
-        path,
-        from,
-        value,
-    } = operation;
+    let JsonPatchOperation { op, path, from, value } = operation;
     let missing = |path: &str| EvaluationError::Refused(format!("missing path `{path}`"));
     if path.matches('/').count() > MAX_PARTS {
         return Err(EvaluationError::Beyond(format!(
@@ -98,30 +93,20 @@ pub(super) fn apply(
             if is_equal {
                 Ok(None)
             } else {
-                Err(EvaluationError::Refused(format!(
-                    "the test of `{path}` fails"
-                )))
+                Err(EvaluationError::Refused(format!("the test of `{path}` fails")))
             }
         }
-        other => Err(EvaluationError::Refused(format!(
-            "unknown operation `{other}`"
-        ))),
+        other => Err(EvaluationError::Refused(format!("unknown operation `{other}`"))),
     }
 }
 
 /// Returns the unescaped parts of a path.
 fn parts(path: &str) -> Vec<String> {
-    path.split('/')
-        .skip(1)
-        .map(|part| part.replace("~1", "/").replace("~0", "~"))
-        .collect()
+    path.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
 }
 
 fn route(path: &str) -> Vec<RouteStep> {
-    let step = |part: String| {
-        part.parse::<usize>()
-            .map_or(RouteStep::from(part), RouteStep::from)
-    };
+    let step = |part: String| part.parse::<usize>().map_or(RouteStep::from(part), RouteStep::from);
     parts(path).into_iter().map(step).collect()
 }
 
@@ -142,11 +127,7 @@ fn find<'a>(object: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)
 /// Parses a list index. Negative ones count from the end.
 fn index(key: &str, length: usize) -> Option<usize> {
     let index: isize = key.parse().ok()?;
-    let index = if index < 0 {
-        index.checked_add_unsigned(length)?
-    } else {
-        index
-    };
+    let index = if index < 0 { index.checked_add_unsigned(length)? } else { index };
     usize::try_from(index).ok()
 }
 
@@ -204,11 +185,7 @@ fn add(
     let had = match container {
         Value::Mapping(mapping) => mapping.insert(Value::from(key), value).is_some(),
         Value::Sequence(items) => {
-            let at = if key == "-" {
-                Some(items.len())
-            } else {
-                index(&key, items.len() + 1)
-            };
+            let at = if key == "-" { Some(items.len()) } else { index(&key, items.len() + 1) };
             let at = at.filter(|at| *at <= items.len()).ok_or_else(missing)?;
             // All later items move.
             budget.step(1 + (items.len() - at) / 64)?;
@@ -241,9 +218,7 @@ pub(super) fn as_value(
     change(&mut value)?;
     match value {
         Value::Mapping(mapping) => Ok(mapping),
-        _ => Err(EvaluationError::Refused(
-            "the patch removes the whole object".to_owned(),
-        )),
+        _ => Err(EvaluationError::Refused("the patch removes the whole object".to_owned())),
     }
 }
 
@@ -264,44 +239,16 @@ mod tests {
             ("a: 1", "{op: add, path: /b, value: 2}", "{a: 1, b: 2}"),
             ("a: 1", "{op: replace, path: /b, value: 2}", "{a: 1, b: 2}"),
             ("a: {b/c: 1}", "{op: remove, path: /a/b~1c}", "a: {}"),
-            (
-                "a: [1, 2]",
-                "{op: add, path: /a/-, value: 3}",
-                "a: [1, 2, 3]",
-            ),
-            (
-                "a: [1, 2]",
-                "{op: add, path: /a/-1, value: 3}",
-                "a: [1, 2, 3]",
-            ),
-            (
-                "a: [1, 2]",
-                "{op: add, path: /a/0, value: 3}",
-                "a: [3, 1, 2]",
-            ),
-            (
-                "a: [1, 2]",
-                "{op: replace, path: /a/-1, value: 3}",
-                "a: [1, 3]",
-            ),
-            (
-                "a: {b: 1}",
-                "{op: move, from: /a/b, path: /c}",
-                "{a: {}, c: 1}",
-            ),
-            (
-                "a: {b: 1}",
-                "{op: copy, from: /a, path: /c}",
-                "{a: {b: 1}, c: {b: 1}}",
-            ),
+            ("a: [1, 2]", "{op: add, path: /a/-, value: 3}", "a: [1, 2, 3]"),
+            ("a: [1, 2]", "{op: add, path: /a/-1, value: 3}", "a: [1, 2, 3]"),
+            ("a: [1, 2]", "{op: add, path: /a/0, value: 3}", "a: [3, 1, 2]"),
+            ("a: [1, 2]", "{op: replace, path: /a/-1, value: 3}", "a: [1, 3]"),
+            ("a: {b: 1}", "{op: move, from: /a/b, path: /c}", "{a: {}, c: 1}"),
+            ("a: {b: 1}", "{op: copy, from: /a, path: /c}", "{a: {b: 1}, c: {b: 1}}"),
             ("a: 1", "{op: test, path: /a, value: 1}", "a: 1"),
         ] {
             let expected: Value = yaml_serde::from_str(expected).unwrap();
-            assert_eq!(
-                patched(object, operation),
-                Ok(expected),
-                "{object} {operation}"
-            );
+            assert_eq!(patched(object, operation), Ok(expected), "{object} {operation}");
         }
     }
 

@@ -58,9 +58,8 @@ impl BuildEvaluation<'_> {
             Some(EntryKind::File) => Ok(ListedTarget::File(path)),
             Some(EntryKind::Directory) => {
                 // One that cannot be parsed has a finding of its own.
-                let has_any = FILE_NAMES
-                    .iter()
-                    .any(|name| self.repo.kind(&path.join(name)).is_some());
+                let has_any =
+                    FILE_NAMES.iter().any(|name| self.repo.kind(&path.join(name)).is_some());
                 if has_any {
                     Ok(ListedTarget::Unknown)
                 } else {
@@ -72,10 +71,9 @@ impl BuildEvaluation<'_> {
             }
             Some(_) => Ok(ListedTarget::Unknown),
             None if is_remote(entry) => Ok(ListedTarget::Unknown),
-            None => Err(EvaluationError::Refused(format!(
-                "`{}` does not exist",
-                masked_value(entry)
-            ))),
+            None => {
+                Err(EvaluationError::Refused(format!("`{}` does not exist", masked_value(entry))))
+            }
         }
     }
 
@@ -105,9 +103,7 @@ impl BuildEvaluation<'_> {
         directory: &Utf8Path,
         entry: &str,
     ) -> Result<Option<String>, EvaluationError> {
-        let text = self
-            .file(directory, entry)?
-            .and_then(|path| self.repo.text(&path));
+        let text = self.file(directory, entry)?.and_then(|path| self.repo.text(&path));
         self.budget.allocate(text.as_ref().map_or(0, String::len))?;
         Ok(text)
     }
@@ -118,9 +114,7 @@ impl BuildEvaluation<'_> {
         directory: &Utf8Path,
         entry: &str,
     ) -> Result<Option<Vec<u8>>, EvaluationError> {
-        let content = self
-            .file(directory, entry)?
-            .and_then(|path| self.repo.read(&path).ok());
+        let content = self.file(directory, entry)?.and_then(|path| self.repo.read(&path).ok());
         self.budget.allocate(content.as_ref().map_or(0, Vec::len))?;
         Ok(content)
     }
@@ -135,9 +129,7 @@ impl BuildEvaluation<'_> {
         let own = &node.kustomization;
         for (index, entry) in own.crds.iter().flatten().enumerate() {
             let place = node.origin.at([RouteStep::from("crds"), index.into()]);
-            let text = self
-                .text_of(directory, entry)
-                .map_err(BuildFailure::at(&place))?;
+            let text = self.text_of(directory, entry).map_err(BuildFailure::at(&place))?;
             if text.is_some_and(|text| text.is_empty()) {
                 let why = format!("`{}` is empty", masked_value(entry));
                 return Err(BuildFailure::at(&place)(EvaluationError::Refused(why)));
@@ -153,8 +145,7 @@ impl BuildEvaluation<'_> {
                 let is_inline = entry.contains('\n') || entry.trim_start().starts_with('{');
                 if !is_inline {
                     let place = node.origin.at([RouteStep::from(list), index.into()]);
-                    self.listed(directory, entry)
-                        .map_err(BuildFailure::at(&place))?;
+                    self.listed(directory, entry).map_err(BuildFailure::at(&place))?;
                 }
             }
         }
@@ -163,8 +154,7 @@ impl BuildEvaluation<'_> {
             let place = node.origin.at(["openapi", key]);
             match key.as_str() {
                 "path" => {
-                    self.text_of(directory, value)
-                        .map_err(BuildFailure::at(&place))?;
+                    self.text_of(directory, value).map_err(BuildFailure::at(&place))?;
                 }
                 "version" if value != SCHEMA && !value.is_empty() => {
                     let why = format!("unknown OpenAPI version `{value}`");
@@ -183,9 +173,7 @@ fn is_remote(entry: &str) -> bool {
     let entry = entry.strip_prefix("git::").unwrap_or(&entry);
     let user = entry.split_once('@').is_some_and(|(user, _)| {
         user.starts_with(|c: char| c.is_ascii_alphabetic())
-            && user
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && user.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     });
     user || entry.contains("://")
         || entry.starts_with("github.com/")

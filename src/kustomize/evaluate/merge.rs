@@ -158,30 +158,20 @@ mod tests {
             ("a: [1, 2]", "a: [3]", "a: [3]"),
             ("a: {b: 1}", "a: {$patch: replace, c: 2}", "a: {c: 2}"),
             ("a: {b: 1}", "a: {$patch: delete}", "{}"),
-            (
-                "a: 1",
-                "b: {c: null, d: {$patch: delete}, e: {f: 1}}",
-                "a: 1\nb: {e: {f: 1}}",
-            ),
+            ("a: 1", "b: {c: null, d: {$patch: delete}, e: {f: 1}}", "a: 1\nb: {e: {f: 1}}"),
             ("a: null", "a: {b: 1}", "a: {b: 1}"),
         ] {
             let expected: Value = yaml_serde::from_str(expected).unwrap();
-            assert_eq!(
-                merged(object, patch),
-                Ok(Some(expected)),
-                "{object} + {patch}"
-            );
+            assert_eq!(merged(object, patch), Ok(Some(expected)), "{object} + {patch}");
         }
         assert_eq!(merged("a: 1", "$patch: delete"), Ok(None));
     }
 
     #[test]
     fn shapes_that_differ_and_unknown_strategies_are_refused() {
-        for (object, patch) in [
-            ("a: 1", "a: {b: 1}"),
-            ("a: [1]", "a: 1"),
-            ("a: {b: 1}", "a: {$patch: no}"),
-        ] {
+        for (object, patch) in
+            [("a: 1", "a: {b: 1}"), ("a: [1]", "a: 1"), ("a: {b: 1}", "a: {$patch: no}")]
+        {
             assert!(merged(object, patch).is_err(), "{object} + {patch}");
         }
     }

@@ -52,9 +52,8 @@ pub(super) fn no_patch() -> EvaluationError {
 
 impl PatchSource<'_> {
     pub(super) fn parsed(&self, options: &PatchOptions) -> Result<ParsedPatch, EvaluationError> {
-        let values: Result<Vec<Value>, _> = yaml_serde::Deserializer::from_str(self.text.trim())
-            .map(Value::deserialize)
-            .collect();
+        let values: Result<Vec<Value>, _> =
+            yaml_serde::Deserializer::from_str(self.text.trim()).map(Value::deserialize).collect();
         let values = values.map_err(|error| {
             // kustomize accepts a key twice in a patch.
             if error.to_string().contains("duplicate") {
@@ -73,10 +72,7 @@ impl PatchSource<'_> {
                 ));
             }
             let in_file = |file: &Arc<Utf8Path>| Origin::for_file(file.clone(), &self.text).start();
-            let place = self
-                .file
-                .as_ref()
-                .map_or_else(|| self.place.clone(), in_file);
+            let place = self.file.as_ref().map_or_else(|| self.place.clone(), in_file);
             return operations
                 .map(|operations| ParsedPatch::Json(operations, place))
                 .map_err(EvaluationError::Refused);
@@ -97,10 +93,7 @@ impl MergePatch {
     /// Returns the id of the object that it names.
     pub(super) fn id(&self) -> Id {
         let text = |route: &[&str]| text_at(&self.patch, route).unwrap_or_default();
-        let (name, namespace) = (
-            text(&["metadata", "name"]),
-            text(&["metadata", "namespace"]),
-        );
+        let (name, namespace) = (text(&["metadata", "name"]), text(&["metadata", "namespace"]));
         Id::new(&text(&["apiVersion"]), &text(&["kind"]), &name, &namespace)
     }
 
@@ -139,10 +132,8 @@ impl MergePatch {
         budget: &EvaluationBudget,
     ) -> Result<bool, EvaluationError> {
         let (name, kind) = (object.name(), object.kind());
-        let (namespace, version) = (
-            object.text(&["metadata", "namespace"]),
-            object.text(&["apiVersion"]),
-        );
+        let (namespace, version) =
+            (object.text(&["metadata", "namespace"]), object.text(&["apiVersion"]));
         if self.may_rename || self.may_change_kind {
             object.keep_id();
         }
@@ -166,9 +157,7 @@ impl MergePatch {
         }
         // A merge patch never changes apiVersion and namespace, and kind and name only with its
         // options.
-        object
-            .value
-            .insert(Value::from("apiVersion"), Value::from(version));
+        object.value.insert(Value::from("apiVersion"), Value::from(version));
         if !self.may_change_kind {
             object.value.insert(Value::from("kind"), Value::from(kind));
         }
@@ -186,12 +175,7 @@ impl MergePatch {
             }
             other => other.clone(),
         };
-        ForeignValue {
-            route,
-            place,
-            goes_on: self.is_document,
-            replaces,
-        }
+        ForeignValue { route, place, goes_on: self.is_document, replaces }
     }
 }
 
@@ -221,9 +205,7 @@ impl ParsedPatch {
             if text_at(&patch, &["kind"]).is_none()
                 || text_at(&patch, &["metadata", "name"]).is_none()
             {
-                return Err(EvaluationError::Refused(
-                    "a patch has no kind or no name".to_owned(),
-                ));
+                return Err(EvaluationError::Refused("a patch has no kind or no name".to_owned()));
             }
             let patch = Value::Mapping(patch);
             let bytes = size(&patch, 0).unwrap_or_default();
@@ -239,10 +221,6 @@ impl ParsedPatch {
                 may_change_kind: options.allow_kind_change == Some(true),
             });
         }
-        Ok(if patches.is_empty() {
-            ParsedPatch::Empty
-        } else {
-            ParsedPatch::Merge(patches)
-        })
+        Ok(if patches.is_empty() { ParsedPatch::Empty } else { ParsedPatch::Merge(patches) })
     }
 }

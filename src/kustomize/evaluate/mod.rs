@@ -142,11 +142,7 @@ impl DeliveredDocument {
     /// Returns the document, to be decoded like any other.
     pub(crate) fn document(&self) -> Document<'_> {
         let text = self.text.get(self.origin.range()).unwrap_or_default();
-        Document::from_value(
-            self.origin.clone(),
-            Value::Mapping(self.object.clone()),
-            text,
-        )
+        Document::from_value(self.origin.clone(), Value::Mapping(self.object.clone()), text)
     }
 }
 
@@ -155,14 +151,9 @@ impl Builds {
     /// of all vital files.
     pub(crate) fn evaluate(&self, repo: &Files, wanted: &EvaluatedFiles<'_>) -> EvaluationResult {
         let touched = self.touched(wanted);
-        let changed = touched
-            .iter()
-            .copied()
-            .filter(|file| wanted.files.contains(file.as_path()));
-        let vital = wanted
-            .vital
-            .iter()
-            .filter_map(|file| Some(self.reached.get_key_value(&**file)?.0));
+        let changed = touched.iter().copied().filter(|file| wanted.files.contains(file.as_path()));
+        let vital =
+            wanted.vital.iter().filter_map(|file| Some(self.reached.get_key_value(&**file)?.0));
         let roots_of = |file: &Utf8PathBuf| self.reach(file).iter().map(|reach| reach.root);
         let changed: BTreeSet<usize> = changed.flat_map(roots_of).collect();
         let roots: BTreeSet<usize> = vital.flat_map(roots_of).chain(changed.clone()).collect();
@@ -202,19 +193,15 @@ impl Builds {
                 }
             }
             let bases = &mut evaluated.overlay_bases;
-            bases
-                .roots
-                .extend(run.overlay_base.map(|base| (root, base)));
+            bases.roots.extend(run.overlay_base.map(|base| (root, base)));
             for (component, base) in run.component_bases {
                 bases.components.entry(component).or_default().push(base);
             }
-            evaluated.renamed.extend(
-                made.iter()
-                    .filter_map(|object| Renaming::from_object(object, root)),
-            );
-            for object in made
-                .into_iter()
-                .filter(|object| object.generated != Some(Behavior::Create))
+            evaluated
+                .renamed
+                .extend(made.iter().filter_map(|object| Renaming::from_object(object, root)));
+            for object in
+                made.into_iter().filter(|object| object.generated != Some(Behavior::Create))
             {
                 let file = object.origin.file.as_ref();
                 if !wanted.files.contains(file) || !touched.contains(&file.to_path_buf()) {
@@ -222,10 +209,7 @@ impl Builds {
                 }
                 // Roots that deliver equal objects share one document.
                 let others = objects.entry(object.origin.clone()).or_default();
-                match others
-                    .iter_mut()
-                    .find(|(other, _)| other.value == object.value)
-                {
+                match others.iter_mut().find(|(other, _)| other.value == object.value) {
                     Some((_, roots)) => roots.push(root),
                     None => others.push((object, vec![root])),
                 }
@@ -234,11 +218,7 @@ impl Builds {
         let mut delivered: Vec<(BuildObject, Vec<usize>)> =
             objects.into_values().flatten().collect();
         let order = |object: &BuildObject| {
-            (
-                object.origin.file.clone(),
-                object.origin.range().start,
-                object.origin.steps_into(),
-            )
+            (object.origin.file.clone(), object.origin.range().start, object.origin.steps_into())
         };
         delivered.sort_by(|(a, a_documents), (b, b_documents)| {
             (order(a), a_documents).cmp(&(order(b), b_documents))
@@ -248,14 +228,7 @@ impl Builds {
                 continue;
             };
             let file = object.origin.file.clone();
-            let BuildObject {
-                origin,
-                value,
-                changes: given,
-                levels,
-                unsubstituted,
-                ..
-            } = object;
+            let BuildObject { origin, value, changes: given, levels, unsubstituted, .. } = object;
             let origin = origin.delivered_as(DocumentBuilds {
                 roots,
                 is_evaluated: true,
@@ -264,15 +237,11 @@ impl Builds {
                 unsubstituted,
             });
             let text = read.text.clone();
-            evaluated
-                .delivered
-                .entry(file)
-                .or_default()
-                .push(DeliveredDocument {
-                    origin,
-                    object: value,
-                    text,
-                });
+            evaluated.delivered.entry(file).or_default().push(DeliveredDocument {
+                origin,
+                object: value,
+                text,
+            });
         }
         evaluated.findings = deduplicated(evaluated.findings);
         evaluated
@@ -312,13 +281,8 @@ impl Builds {
         };
         let budget = EvaluationBudget::default();
         let mut run = BuildEvaluation::new(self, repo, &wanted, &read, &budget);
-        let objects = run
-            .build(&root.directory)
-            .map_err(|failure| failure.problem)?;
-        Ok(objects
-            .into_iter()
-            .map(|object| Value::Mapping(object.value))
-            .collect())
+        let objects = run.build(&root.directory).map_err(|failure| failure.problem)?;
+        Ok(objects.into_iter().map(|object| Value::Mapping(object.value)).collect())
     }
 }
 

@@ -64,19 +64,10 @@ const NO_NAMESPACE: &str = "_non_namespaceable_";
 
 /// Cluster-scoped kinds of kustomize 5.8 with their groups, for any version.
 const CLUSTER_SCOPED: [(&str, &str); 28] = [
-    (
-        "admissionregistration.k8s.io",
-        "MutatingWebhookConfiguration",
-    ),
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
-    (
-        "admissionregistration.k8s.io",
-        "ValidatingAdmissionPolicyBinding",
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "ValidatingWebhookConfiguration",
-    ),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
     ("apiextensions.k8s.io", "CustomResourceDefinition"),
     ("apiregistration.k8s.io", "APIService"),
     ("certificates.k8s.io", "CertificateSigningRequest"),
@@ -153,13 +144,7 @@ impl Id {
     }
 
     fn parts(&self) -> [&str; 5] {
-        [
-            &self.group,
-            &self.version,
-            &self.kind,
-            &self.name,
-            self.effective_namespace(),
-        ]
+        [&self.group, &self.version, &self.kind, &self.name, self.effective_namespace()]
     }
 }
 
@@ -219,12 +204,7 @@ impl BuildObject {
 
     pub(super) fn id(&self) -> Id {
         let namespace = self.text(&["metadata", "namespace"]);
-        Id::new(
-            &self.text(&["apiVersion"]),
-            &self.kind(),
-            &self.name(),
-            &namespace,
-        )
+        Id::new(&self.text(&["apiVersion"]), &self.kind(), &self.name(), &namespace)
     }
 
     /// Returns the id before any change.
@@ -248,11 +228,7 @@ impl BuildObject {
         let id = self.id();
         let namespace = id.effective_namespace().to_owned();
         // kustomize forgets of a previous id whether its kind is namespaced.
-        self.previous.push(Id {
-            namespace,
-            is_cluster_scoped: false,
-            ..id
-        });
+        self.previous.push(Id { namespace, is_cluster_scoped: false, ..id });
     }
 
     /// Sets a text at a route, creating missing mappings.
@@ -260,9 +236,8 @@ impl BuildObject {
         let [above @ .., last] = route else { return };
         let mut mapping = &mut self.value;
         for key in above {
-            let value = mapping
-                .entry(Value::from(*key))
-                .or_insert_with(|| Value::Mapping(Mapping::new()));
+            let value =
+                mapping.entry(Value::from(*key)).or_insert_with(|| Value::Mapping(Mapping::new()));
             if !value.is_mapping() {
                 *value = Value::Mapping(Mapping::new());
             }
@@ -276,12 +251,7 @@ impl BuildObject {
         }
         let route = route.iter().map(|key| RouteStep::from(*key)).collect();
         let replaces = before.is_some_and(|before| !before.is_null());
-        self.note(ForeignValue {
-            route,
-            place: place.clone(),
-            goes_on: false,
-            replaces,
-        });
+        self.note(ForeignValue { route, place: place.clone(), goes_on: false, replaces });
     }
 
     /// Reverts a name or namespace that a patch must not change.
@@ -299,10 +269,8 @@ impl BuildObject {
 
     /// Records the place that sets the value at a route.
     pub(super) fn note(&mut self, mut given: ForeignValue) {
-        given.replaces |= self
-            .changes
-            .iter()
-            .any(|change| change.route == given.route && change.replaces);
+        given.replaces |=
+            self.changes.iter().any(|change| change.route == given.route && change.replaces);
         self.changes
             // Earlier changes at or below the route are overwritten.
             .retain(|change| !change.route.starts_with(&given.route));
@@ -313,12 +281,10 @@ impl BuildObject {
     pub(super) fn settle_types(&mut self) {
         let mut object = Value::Mapping(std::mem::take(&mut self.value));
         for route in std::mem::take(&mut self.untyped) {
-            let value = route
-                .iter()
-                .try_fold(&mut object, |value, step| match step {
-                    RouteStep::Key(key) => value.get_mut(key.as_str()),
-                    RouteStep::Index(_) => None,
-                });
+            let value = route.iter().try_fold(&mut object, |value, step| match step {
+                RouteStep::Key(key) => value.get_mut(key.as_str()),
+                RouteStep::Index(_) => None,
+            });
             if let Some((value, text)) =
                 value.and_then(|value| scalar_text(value).map(|text| (value, text)))
             {
@@ -332,14 +298,10 @@ impl BuildObject {
 
     /// Turns all annotations into strings, as kustomize does at the end of a build.
     pub(super) fn spell_annotations(&mut self) {
-        let metadata = self
-            .value
-            .get_mut("metadata")
-            .and_then(|metadata| metadata.get_mut("annotations"));
-        for value in metadata
-            .and_then(Value::as_mapping_mut)
-            .into_iter()
-            .flat_map(Mapping::values_mut)
+        let metadata =
+            self.value.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
+        for value in
+            metadata.and_then(Value::as_mapping_mut).into_iter().flat_map(Mapping::values_mut)
         {
             if !value.is_null() {
                 *value = Value::from(scalar_text(value).unwrap_or_default());
@@ -349,15 +311,9 @@ impl BuildObject {
 
     /// Returns the place that sets the value at a route.
     pub(super) fn place_of(&self, route: &[RouteStep]) -> Place {
-        let changes = self
-            .changes
-            .iter()
-            .filter(|change| route.starts_with(&change.route));
+        let changes = self.changes.iter().filter(|change| route.starts_with(&change.route));
         let change = changes.max_by_key(|change| change.route.len());
-        change.map_or_else(
-            || self.origin.at(route.to_vec()),
-            |change| change.place.clone(),
-        )
+        change.map_or_else(|| self.origin.at(route.to_vec()), |change| change.place.clone())
     }
 
     /// Returns the place that sets its name.
@@ -367,15 +323,9 @@ impl BuildObject {
 
     /// Records its name and namespace where a kustomization's components run.
     pub(super) fn note_level(&mut self, directory: &Utf8PathBuf) {
-        let Id {
-            name, namespace, ..
-        } = self.id();
+        let Id { name, namespace, .. } = self.id();
         let namespace = (!namespace.is_empty()).then_some(namespace);
-        self.levels.push(ComponentLevel {
-            directory: directory.clone(),
-            name,
-            namespace,
-        });
+        self.levels.push(ComponentLevel { directory: directory.clone(), name, namespace });
     }
 }
 

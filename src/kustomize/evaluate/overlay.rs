@@ -56,12 +56,7 @@ impl OverlayBases {
     /// Returns the bases of an overlay on a root, or of a component.
     pub(crate) fn for_root(&self, root: usize, component: Option<&Utf8Path>) -> Vec<&OverlayBase> {
         match component {
-            Some(component) => self
-                .components
-                .get(component)
-                .into_iter()
-                .flatten()
-                .collect(),
+            Some(component) => self.components.get(component).into_iter().flatten().collect(),
             None => self.roots.get(&root).into_iter().collect(),
         }
     }
@@ -83,9 +78,7 @@ impl OverlayBase {
     /// Returns objects of which only the ids are known.
     pub(crate) fn with_ids(objects: impl Iterator<Item = (Origin, Mapping)>) -> Self {
         OverlayBase(BuildObjects {
-            list: objects
-                .map(|(origin, id)| BuildObject::new(origin, id))
-                .collect(),
+            list: objects.map(|(origin, id)| BuildObject::new(origin, id)).collect(),
             ..BuildObjects::default()
         })
     }
@@ -158,16 +151,8 @@ impl OverlayBuild<'_> {
         let index = mem::take(&mut self.index);
         let mut patched = PatchedObjects::with_index(index, &mut self.after, None, &budget);
         let applied = patches.iter().try_for_each(|entry| {
-            let Patch::Entry {
-                path,
-                patch,
-                target,
-                options: None,
-            } = entry
-            else {
-                return Err(EvaluationError::Refused(
-                    "a patch has another form".to_owned(),
-                ));
+            let Patch::Entry { path, patch, target, options: None } = entry else {
+                return Err(EvaluationError::Refused("a patch has another form".to_owned()));
             };
             let parsed = match (path, patch) {
                 (Some(path), None) => match file(path) {
@@ -183,9 +168,7 @@ impl OverlayBuild<'_> {
                     "a patch has both `path` and `patch`, or neither".to_owned(),
                 )),
             }?;
-            patched
-                .apply(parsed, target.as_ref(), false, &place)
-                .map_err(|failure| failure.problem)
+            patched.apply(parsed, target.as_ref(), false, &place).map_err(|failure| failure.problem)
         });
         self.index = patched.index;
         applied

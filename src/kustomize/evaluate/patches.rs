@@ -33,15 +33,12 @@ impl BuildEvaluation<'_> {
         let mut patched = self.patched(objects);
         let mut has_patch = entries.is_empty();
         for (index, entry) in entries.iter().enumerate() {
-            let place = node
-                .origin
-                .at([RouteStep::from("patchesStrategicMerge"), index.into()]);
+            let place = node.origin.at([RouteStep::from("patchesStrategicMerge"), index.into()]);
             let failed = BuildFailure::at(&place);
             // An entry is a path or an inline patch.
             let is_inline = entry.contains('\n') || yaml::from_str::<Mapping>(entry).is_ok();
-            let Some(source) = self
-                .patch_source(directory, entry, is_inline, &place)
-                .map_err(&failed)?
+            let Some(source) =
+                self.patch_source(directory, entry, is_inline, &place).map_err(&failed)?
             else {
                 patched.leave_to_kustomize(&place, entry)?;
                 has_patch = true;
@@ -89,13 +86,7 @@ impl BuildEvaluation<'_> {
         for (index, entry) in entries.iter().enumerate() {
             let place = node.origin.at([RouteStep::from(list), index.into()]);
             let failed = BuildFailure::at(&place);
-            let Patch::Entry {
-                path,
-                patch,
-                target,
-                options,
-            } = entry
-            else {
+            let Patch::Entry { path, patch, target, options } = entry else {
                 return Err(failed(EvaluationError::Refused(
                     "an entry of `patches` must be a mapping".to_owned(),
                 )));
@@ -110,16 +101,13 @@ impl BuildEvaluation<'_> {
                     return Err(failed(EvaluationError::Refused(why)));
                 }
             };
-            let Some(source) = self
-                .patch_source(directory, text, is_inline, &place)
-                .map_err(&failed)?
+            let Some(source) =
+                self.patch_source(directory, text, is_inline, &place).map_err(&failed)?
             else {
                 patched.leave_to_kustomize(&place, text)?;
                 continue;
             };
-            let parsed = source
-                .parsed(&options.clone().unwrap_or_default())
-                .map_err(&failed)?;
+            let parsed = source.parsed(&options.clone().unwrap_or_default()).map_err(&failed)?;
             patched.apply(parsed, target.as_ref(), is_json, &place)?;
         }
         patched.finish();
@@ -172,12 +160,7 @@ impl<'a> PatchedObjects<'a> {
         vital: Option<&'a HashSet<Arc<Utf8Path>>>,
         budget: &'a EvaluationBudget,
     ) -> Self {
-        PatchedObjects {
-            vital,
-            budget,
-            index,
-            objects,
-        }
+        PatchedObjects { vital, budget, index, objects }
     }
 
     /// Applies a patch.
@@ -205,9 +188,9 @@ impl<'a> PatchedObjects<'a> {
                 Err(failed(no_patch()))
             }
             (ParsedPatch::Empty, _) => Ok(()),
-            (ParsedPatch::Merge(patches), None) => patches
-                .iter()
-                .try_for_each(|patch| self.merge_by_id(patch, place)),
+            (ParsedPatch::Merge(patches), None) => {
+                patches.iter().try_for_each(|patch| self.merge_by_id(patch, place))
+            }
             (ParsedPatch::Merge(patches), Some(selector)) => {
                 let Ok([patch]) = <[MergePatch; 1]>::try_from(patches) else {
                     let why = "a patch with a target has several documents".to_owned();
@@ -220,14 +203,13 @@ impl<'a> PatchedObjects<'a> {
                 for at in self.selected(&selector).map_err(&failed)? {
                     // `patchesJson6902` does not record the previous id.
                     let keeps_id = !is_json;
-                    self.operate(at, &operations, &from, keeps_id)
-                        .map_err(&failed)?;
+                    self.operate(at, &operations, &from, keeps_id).map_err(&failed)?;
                 }
                 Ok(())
             }
-            (ParsedPatch::Json(..), None) => Err(failed(EvaluationError::Refused(
-                "a JSON patch has no target".to_owned(),
-            ))),
+            (ParsedPatch::Json(..), None) => {
+                Err(failed(EvaluationError::Refused("a JSON patch has no target".to_owned())))
+            }
         }
     }
 
@@ -262,8 +244,7 @@ impl<'a> PatchedObjects<'a> {
         };
         self.budget.step(1 + candidates.len())?;
         let is_selected = |at: &usize| {
-            list.get(*at)
-                .is_some_and(|object| !object.is_deleted && selector.selects(object))
+            list.get(*at).is_some_and(|object| !object.is_deleted && selector.selects(object))
         };
         Ok(candidates.into_iter().filter(is_selected).collect())
     }
@@ -273,9 +254,8 @@ impl<'a> PatchedObjects<'a> {
         let id = patch.id();
         let list = &self.objects.list;
         let found = self.index.with_id(&id).iter().copied();
-        let found: Vec<usize> = found
-            .filter(|at| list.get(*at).is_some_and(|object| !object.is_deleted))
-            .collect();
+        let found: Vec<usize> =
+            found.filter(|at| list.get(*at).is_some_and(|object| !object.is_deleted)).collect();
         let why = match found.as_slice() {
             [only] => return self.merge(patch, &[*only]),
             [] if self.objects.are_partial => return Ok(()),
@@ -302,9 +282,7 @@ impl<'a> PatchedObjects<'a> {
                 // For kinds with a schema, kustomize may accept a patch that is refused here.
                 Err(problem)
                     if matches!(problem, EvaluationError::Beyond(_))
-                        || self
-                            .vital
-                            .is_none_or(|vital| vital.contains(&object.origin.file)) =>
+                        || self.vital.is_none_or(|vital| vital.contains(&object.origin.file)) =>
                 {
                     return Err(failed(problem));
                 }
@@ -388,12 +366,7 @@ fn apply_operations(
     })?;
     for (route, replaces) in given {
         budget.step(1 + object.changes.len() / 8)?;
-        object.note(ForeignValue {
-            route,
-            place: place.clone(),
-            goes_on: false,
-            replaces,
-        });
+        object.note(ForeignValue { route, place: place.clone(), goes_on: false, replaces });
     }
     Ok(())
 }

@@ -79,10 +79,8 @@ pub(super) fn update(
     objects: &mut [BuildObject],
     references: &[NameReference],
 ) -> Result<(), (usize, EvaluationError)> {
-    let renamed: Vec<RenamedObject> = objects
-        .iter()
-        .filter_map(RenamedObject::from_object)
-        .collect();
+    let renamed: Vec<RenamedObject> =
+        objects.iter().filter_map(RenamedObject::from_object).collect();
     let mut by_name: HashMap<&str, Vec<&RenamedObject>> = HashMap::new();
     for candidate in &renamed {
         for id in &candidate.before {
@@ -100,11 +98,7 @@ pub(super) fn update(
             suffixes: object.suffixes.clone(),
         };
         for reference in references {
-            for field in reference
-                .field_specs
-                .iter()
-                .filter(|it| it.is_of(&original))
-            {
+            for field in reference.field_specs.iter().filter(|it| it.is_of(&original)) {
                 let mut update = ReferenceUpdate {
                     reference,
                     by_name: &by_name,
@@ -118,12 +112,7 @@ pub(super) fn update(
                 }
                 result.map_err(|problem| (index, problem))?;
                 for (route, place) in update.changes {
-                    object.note(ForeignValue {
-                        route,
-                        place,
-                        goes_on: false,
-                        replaces: true,
-                    });
+                    object.note(ForeignValue { route, place, goes_on: false, replaces: true });
                 }
             }
         }
@@ -149,10 +138,7 @@ impl NameReference {
     /// Returns one reference for each field.
     pub(super) fn split(self) -> impl Iterator<Item = NameReference> {
         let fields = self.field_specs.clone().into_iter();
-        fields.map(move |field| NameReference {
-            field_specs: vec![field],
-            ..self.clone()
-        })
+        fields.map(move |field| NameReference { field_specs: vec![field], ..self.clone() })
     }
 }
 
@@ -178,11 +164,8 @@ impl RenamedObject {
     /// Returns whether this object and a referrer got the same prefixes and suffixes.
     fn has_affixes_of(&self, referrer: &Referrer, allow_none: bool) -> bool {
         let are_same = |ours: &[String], others: &[String]| {
-            let (short, long) = if ours.len() < others.len() {
-                (ours, others)
-            } else {
-                (others, ours)
-            };
+            let (short, long) =
+                if ours.len() < others.len() { (ours, others) } else { (others, ours) };
             match short {
                 [] => allow_none || long.is_empty(),
                 short => long.ends_with(short),
@@ -266,10 +249,7 @@ impl ReferenceUpdate<'_> {
         if found.len() > 1 {
             found.retain(|candidate| candidate.has_affixes_of(referrer, false));
         }
-        if found
-            .iter()
-            .any(|other| other.now.name != found[0].now.name)
-        {
+        if found.iter().any(|other| other.now.name != found[0].now.name) {
             return Err(EvaluationError::Refused(format!(
                 "a name reference to `{name}` has {} possible targets",
                 found.len()

@@ -73,9 +73,7 @@ impl Replacement {
         budget: &EvaluationBudget,
     ) -> Result<(), EvaluationError> {
         let Some(targets) = &self.targets else {
-            return Err(EvaluationError::Refused(
-                "a replacement has no targets".to_owned(),
-            ));
+            return Err(EvaluationError::Refused("a replacement has no targets".to_owned()));
         };
         budget.step(objects.len())?;
         let value = self.value(objects)?;
@@ -92,10 +90,7 @@ impl Replacement {
         let source = match (&self.source, &self.source_value) {
             (Some(source), None) => source,
             (None, Some(value)) => {
-                return Ok(SourceValue {
-                    value: Value::from(value.as_str()),
-                    from: None,
-                });
+                return Ok(SourceValue { value: Value::from(value.as_str()), from: None });
             }
             _ => {
                 return Err(EvaluationError::Refused(
@@ -111,17 +106,12 @@ impl Replacement {
                 "the source of a replacement must match one object".to_owned(),
             ));
         };
-        let path = if source.field_path.is_empty() {
-            NAME
-        } else {
-            &source.field_path
-        };
+        let path = if source.field_path.is_empty() { NAME } else { &source.field_path };
         let parts = split(path);
         let missing =
             || EvaluationError::Refused(format!("the source of a replacement has no `{path}`"));
-        let value = lookup(&object.value, &parts)
-            .filter(|value| !is_empty(value))
-            .ok_or_else(missing)?;
+        let value =
+            lookup(&object.value, &parts).filter(|value| !is_empty(value)).ok_or_else(missing)?;
         let is_whole = source.options.delimiter.is_empty();
         Ok(SourceValue {
             value: source.options.select(value)?,
@@ -151,10 +141,8 @@ struct SourceValue {
 
 impl SourceValue {
     fn now<'a>(&'a self, objects: &'a [BuildObject]) -> &'a Value {
-        let from = self
-            .from
-            .as_ref()
-            .and_then(|(index, path)| lookup(&objects.get(*index)?.value, path));
+        let from =
+            self.from.as_ref().and_then(|(index, path)| lookup(&objects.get(*index)?.value, path));
         from.unwrap_or(&self.value)
     }
 }
@@ -162,14 +150,7 @@ impl SourceValue {
 impl ReplacementSource {
     fn is(&self, id: &Id) -> bool {
         let is = |asked: &str, has: &str| asked.is_empty() || asked == has;
-        let SelectorTarget {
-            group,
-            version,
-            kind,
-            name,
-            namespace,
-            ..
-        } = &self.of;
+        let SelectorTarget { group, version, kind, name, namespace, .. } = &self.of;
         let wanted = Id::new("", kind, name, namespace);
         is(group, &id.group)
             && is(version, &id.version)
@@ -204,12 +185,8 @@ impl FieldOptions {
                 Ok(new.clone())
             };
         }
-        let text = if old.is_null() {
-            Some(String::new())
-        } else {
-            scalar_text(old)
-        }
-        .ok_or_else(no_parts)?;
+        let text = if old.is_null() { Some(String::new()) } else { scalar_text(old) }
+            .ok_or_else(no_parts)?;
         let new = scalar_text(new).unwrap_or_default();
         let mut parts: Vec<&str> = text.split(&self.delimiter).collect();
         match usize::try_from(self.index) {
@@ -330,12 +307,7 @@ impl ReplacementTarget {
             if !replaces && is_scalar(value) {
                 object.untyped.push(route.clone());
             }
-            object.note(ForeignValue {
-                route,
-                place: place.clone(),
-                goes_on: false,
-                replaces,
-            });
+            object.note(ForeignValue { route, place: place.clone(), goes_on: false, replaces });
         }
         Ok(())
     }
@@ -370,9 +342,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
                 return self.item(items, index, rest, route, true);
             }
             if items.len() <= index {
-                return Err(EvaluationError::Refused(format!(
-                    "a list has no item {index}"
-                )));
+                return Err(EvaluationError::Refused(format!("a list has no item {index}")));
             }
             return self.item(items, index, rest, route, false);
         }
@@ -381,10 +351,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
             return (0..items.len())
                 .try_for_each(|index| self.item(items, index, rest, route, false));
         }
-        if let Some(entry) = part
-            .strip_prefix('[')
-            .and_then(|part| part.strip_suffix(']'))
-        {
+        if let Some(entry) = part.strip_prefix('[').and_then(|part| part.strip_suffix(']')) {
             return self.entries(value, entry, rest, route);
         }
         match value {
@@ -400,9 +367,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
             Value::String(_) | Value::Number(_) | Value::Bool(_) => Err(EvaluationError::Beyond(
                 "a replacement's path continues inside a scalar".to_owned(),
             )),
-            _ => Err(EvaluationError::Refused(format!(
-                "`{part}` is not an index of a list"
-            ))),
+            _ => Err(EvaluationError::Refused(format!("`{part}` is not an index of a list"))),
         }
     }
 
@@ -464,9 +429,8 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
             };
             text.is_some_and(|text| regex.is_match(text.trim()))
         };
-        let mut meant: Vec<usize> = (0..items.len())
-            .filter(|index| is_meant(&items[*index]))
-            .collect();
+        let mut meant: Vec<usize> =
+            (0..items.len()).filter(|index| is_meant(&items[*index])).collect();
         if meant.is_empty() && self.create {
             meant.push(items.len());
             items.push(match field {
@@ -478,9 +442,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
         }
         // An item that is a scalar has no fields, so the rest of the path is ignored.
         let rest = if field.is_empty() { &[] } else { rest };
-        meant
-            .into_iter()
-            .try_for_each(|index| self.item(items, index, rest, route, false))
+        meant.into_iter().try_for_each(|index| self.item(items, index, rest, route, false))
     }
 }
 
@@ -519,18 +481,14 @@ pub(super) fn plain(text: &str) -> Value {
 
 /// Returns a text with the type of another value.
 fn retyped(like: &Value, text: &str) -> Result<Value, EvaluationError> {
-    let value = if like.is_string() {
-        Value::from(text)
-    } else {
-        plain(text)
-    };
+    let value = if like.is_string() { Value::from(text) } else { plain(text) };
     match (like, &value) {
         (Value::String(_), _)
         | (Value::Number(_), Value::Number(_))
         | (Value::Bool(_), Value::Bool(_)) => Ok(value),
-        (Value::Null, _) => Err(EvaluationError::Beyond(
-            "the target field of a replacement is null".to_owned(),
-        )),
+        (Value::Null, _) => {
+            Err(EvaluationError::Beyond("the target field of a replacement is null".to_owned()))
+        }
         // kustomize notices this only when it reads the value, which may be never.
         _ => Err(EvaluationError::Beyond(format!(
             "`{text}` has another type than the value that it replaces"
@@ -613,18 +571,9 @@ mod tests {
     fn a_path_is_parted_at_its_dots() {
         for (path, parts) in [
             ("spec.bmc.address", vec!["spec", "bmc", "address"]),
-            (
-                r"metadata.labels.example\.org/rack",
-                vec!["metadata", "labels", "example.org/rack"],
-            ),
-            (
-                "metadata.annotations.[a.b.c]",
-                vec!["metadata", "annotations", "a.b.c"],
-            ),
-            (
-                "spec.ports.[name=a.b].port",
-                vec!["spec", "ports", "[name=a.b]", "port"],
-            ),
+            (r"metadata.labels.example\.org/rack", vec!["metadata", "labels", "example.org/rack"]),
+            ("metadata.annotations.[a.b.c]", vec!["metadata", "annotations", "a.b.c"]),
+            ("spec.ports.[name=a.b].port", vec!["spec", "ports", "[name=a.b]", "port"]),
             ("a.0.*", vec!["a", "0", "*"]),
         ] {
             assert_eq!(split(path), parts, "{path}");

@@ -52,9 +52,8 @@ impl ResourceFile {
                 Ok(Value::Mapping(mut object)) => {
                     let place = || document.origin.start();
                     if let Some(why) = no_resource(&object).or_else(|| not_json(&object)) {
-                        let is_vital = document
-                            .kind()
-                            .is_some_and(|kind| vital_kinds.contains(&kind));
+                        let is_vital =
+                            document.kind().is_some_and(|kind| vital_kinds.contains(&kind));
                         read.is_reported |= is_vital && read.refused.is_none();
                         read.refuse(why, place);
                     }
@@ -75,11 +74,7 @@ impl ResourceFile {
                     if error.line.is_some() {
                         // The parser's message may quote a secret.
                         let is_duplicate = error.message.contains("duplicate");
-                        let why = if is_duplicate {
-                            "a key is duplicated"
-                        } else {
-                            "invalid YAML"
-                        };
+                        let why = if is_duplicate { "a key is duplicated" } else { "invalid YAML" };
                         let line = error.line.unwrap_or(1);
                         read.refuse(why.to_owned(), || {
                             Place::Spot(file.clone(), line, error.column)
@@ -98,9 +93,7 @@ impl ResourceFile {
                 continue;
             }
             if yaml::from_str::<Value>(document).is_ok_and(|value| !may_be_skipped(&value)) {
-                read.refuse(NO_KIND.to_owned(), || {
-                    Origin::for_file(file.clone(), &text).start()
-                });
+                read.refuse(NO_KIND.to_owned(), || Origin::for_file(file.clone(), &text).start());
             }
         }
         Some(read)
@@ -146,9 +139,8 @@ fn not_json(object: &Mapping) -> Option<String> {
 /// Returns the fields that decide an object's id.
 fn id_fields(object: &Mapping) -> Mapping {
     let only = |mapping: &Mapping, keys: &[&str]| -> Mapping {
-        let kept = keys
-            .iter()
-            .filter_map(|key| Some((Value::from(*key), mapping.get(*key)?.clone())));
+        let kept =
+            keys.iter().filter_map(|key| Some((Value::from(*key), mapping.get(*key)?.clone())));
         kept.collect()
     };
     let mut kept = only(object, &["apiVersion", "kind"]);

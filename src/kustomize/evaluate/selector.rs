@@ -61,9 +61,7 @@ impl AnchoredPattern {
         }
         // Most patterns are plain names, which need no regular expression.
         if regex::escape(pattern) == pattern
-            || pattern
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'-')
+            || pattern.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
         {
             return Ok(AnchoredPattern::Plain(pattern.to_owned()));
         }
@@ -113,13 +111,7 @@ fn anchored(pattern: &str) -> Result<Regex, String> {
 
 impl Selector {
     pub(super) fn new(target: &SelectorTarget) -> Result<Self, String> {
-        let id = [
-            &target.group,
-            &target.version,
-            &target.kind,
-            &target.name,
-            &target.namespace,
-        ];
+        let id = [&target.group, &target.version, &target.kind, &target.name, &target.namespace];
         Ok(Selector {
             group: AnchoredPattern::new(&target.group)?,
             version: AnchoredPattern::new(&target.version)?,
@@ -186,10 +178,7 @@ fn are_met(selector: &kube::core::Selector, object: &BuildObject, field: &str) -
     if selector.selects_all() {
         return true;
     }
-    let metadata = object
-        .value
-        .get("metadata")
-        .and_then(|metadata| metadata.get(field));
+    let metadata = object.value.get("metadata").and_then(|metadata| metadata.get(field));
     let values = metadata
         .and_then(Value::as_mapping)
         .into_iter()
@@ -212,9 +201,7 @@ mod tests {
     }
 
     fn selects(target: &str, object: &BuildObject) -> bool {
-        Selector::new(&yaml_serde::from_str(target).unwrap())
-            .unwrap()
-            .selects(object)
+        Selector::new(&yaml_serde::from_str(target).unwrap()).unwrap().selects(object)
     }
 
     #[test]
@@ -250,16 +237,10 @@ mod tests {
 
     #[test]
     fn what_is_no_selector_is_refused() {
-        for target in [
-            "labelSelector: 'a in b'",
-            "labelSelector: 'a b'",
-            "name: '('",
-            "labelSelector: '=b'",
-        ] {
-            assert!(
-                Selector::new(&yaml_serde::from_str(target).unwrap()).is_err(),
-                "{target}"
-            );
+        for target in
+            ["labelSelector: 'a in b'", "labelSelector: 'a b'", "name: '('", "labelSelector: '=b'"]
+        {
+            assert!(Selector::new(&yaml_serde::from_str(target).unwrap()).is_err(), "{target}");
         }
     }
 }

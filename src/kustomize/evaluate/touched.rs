@@ -74,19 +74,12 @@ impl Builds {
             };
             wanted.agents.contains_key(directory.as_path())
                 || node.kustomization.changes_objects()
-                || node
-                    .kustomization
-                    .components
-                    .iter()
-                    .flatten()
-                    .any(is_foreign)
+                || node.kustomization.components.iter().flatten().any(is_foreign)
         };
         let several_namespaces = wanted.requests.iter().filter_map(|file| {
             let (file, reaches) = self.reached.get_key_value(&**file)?;
-            let namespaces: BTreeSet<Option<&str>> = reaches
-                .iter()
-                .map(|reach| reach.effect.namespace_name())
-                .collect();
+            let namespaces: BTreeSet<Option<&str>> =
+                reaches.iter().map(|reach| reach.effect.namespace_name()).collect();
             (namespaces.len() > 1).then_some(file)
         });
         let mut pending: Vec<&Utf8PathBuf> = self

@@ -13,12 +13,8 @@ use crate::kustomize::KustomizationNode;
 use crate::text::yaml;
 
 /// Kinds to which `replicas` applies without `configurations`.
-const KINDS_WITH_REPLICAS: [&str; 4] = [
-    "Deployment",
-    "ReplicationController",
-    "ReplicaSet",
-    "StatefulSet",
-];
+const KINDS_WITH_REPLICAS: [&str; 4] =
+    ["Deployment", "ReplicationController", "ReplicaSet", "StatefulSet"];
 
 impl BuildEvaluation<'_> {
     /// Transforms the objects in kustomize's order.
@@ -31,11 +27,7 @@ impl BuildEvaluation<'_> {
         let kustomization = &node.kustomization;
         let failed = BuildFailure::at(&Place::File(node.file.clone()));
         self.budget.step(4 * objects.list.len()).map_err(&failed)?;
-        if kustomization
-            .openapi
-            .as_ref()
-            .is_some_and(|openapi| openapi.contains_key("path"))
-        {
+        if kustomization.openapi.as_ref().is_some_and(|openapi| openapi.contains_key("path")) {
             self.leave_to_kustomize(
                 objects,
                 &node.origin.at(["openapi"]),
@@ -82,21 +74,10 @@ impl BuildEvaluation<'_> {
         objects: &mut BuildObjects,
     ) -> Result<(), BuildFailure> {
         let kustomization = &node.kustomization;
-        let lists = kustomization
-            .labels
-            .iter()
-            .flatten()
-            .enumerate()
-            .map(|(index, labels)| {
-                (
-                    vec![RouteStep::from("labels"), index.into(), "pairs".into()],
-                    labels.pairs.as_ref(),
-                )
-            });
-        let common = (
-            vec![RouteStep::from("commonLabels")],
-            kustomization.common_labels.as_ref(),
-        );
+        let lists = kustomization.labels.iter().flatten().enumerate().map(|(index, labels)| {
+            (vec![RouteStep::from("labels"), index.into(), "pairs".into()], labels.pairs.as_ref())
+        });
+        let common = (vec![RouteStep::from("commonLabels")], kustomization.common_labels.as_ref());
         // Labels in selectors are skipped: no kind that sipgen reads has such selectors.
         for (route, pairs) in lists.chain([common]) {
             for (name, value) in pairs
@@ -104,19 +85,12 @@ impl BuildEvaluation<'_> {
                 .flatten()
                 .filter_map(|(name, value)| Some((name, value.as_str()?)))
             {
-                let place = node.origin.at(route
-                    .iter()
-                    .cloned()
-                    .chain([RouteStep::from(name.as_str())]));
+                let place =
+                    node.origin.at(route.iter().cloned().chain([RouteStep::from(name.as_str())]));
                 self.set_all(&mut objects.list, "labels", (name, value), &place)?;
             }
         }
-        if kustomization
-            .labels
-            .iter()
-            .flatten()
-            .any(|labels| has(&labels.fields))
-        {
+        if kustomization.labels.iter().flatten().any(|labels| has(&labels.fields)) {
             self.leave_to_kustomize(
                 objects,
                 &node.origin.at(["labels"]),
@@ -144,10 +118,8 @@ impl BuildEvaluation<'_> {
             let metadata = object.value.get("metadata");
             let pairs = metadata.and_then(|metadata| metadata.get(field));
             if pairs.is_some_and(|pairs| !pairs.is_mapping() && !pairs.is_null()) {
-                let why = format!(
-                    "`metadata.{field}` of the {} is not a mapping",
-                    object.id().shown()
-                );
+                let why =
+                    format!("`metadata.{field}` of the {} is not a mapping", object.id().shown());
                 return Err(failed(EvaluationError::Refused(why)));
             }
             object.set(&["metadata", field, name], value, place);
@@ -165,10 +137,7 @@ impl BuildEvaluation<'_> {
             let place = node.origin.at([RouteStep::from("replicas"), index.into()]);
             let failed = BuildFailure::at(&place);
             self.budget.step(objects.list.len()).map_err(&failed)?;
-            let name = entry
-                .get("name")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
+            let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
             let has_replicas = |id: &Id| {
                 id.name == name
                     && (KINDS_WITH_REPLICAS.contains(&id.kind.as_str())
@@ -191,9 +160,7 @@ impl BuildEvaluation<'_> {
         objects: &mut BuildObjects,
     ) -> Result<(), BuildFailure> {
         for (index, entry) in node.kustomization.replacements.iter().flatten().enumerate() {
-            let place = node
-                .origin
-                .at([RouteStep::from("replacements"), index.into()]);
+            let place = node.origin.at([RouteStep::from("replacements"), index.into()]);
             let failed = BuildFailure::at(&place);
             let mut read: Vec<Value> = vec![entry.clone()];
             let path = entry.get("path").and_then(Value::as_str);
@@ -256,11 +223,8 @@ impl BuildEvaluation<'_> {
 
 /// Sets the namespace of all namespaced objects. Returns whether there is one to set.
 fn set_namespace(node: &KustomizationNode, objects: &mut BuildObjects) -> bool {
-    let Some(namespace) = node
-        .kustomization
-        .namespace
-        .as_deref()
-        .filter(|namespace| !namespace.is_empty())
+    let Some(namespace) =
+        node.kustomization.namespace.as_deref().filter(|namespace| !namespace.is_empty())
     else {
         return false;
     };
@@ -280,10 +244,7 @@ fn set_namespace(node: &KustomizationNode, objects: &mut BuildObjects) -> bool {
 /// Adds the name prefix and suffix to all names.
 fn set_affixes(node: &KustomizationNode, objects: &mut BuildObjects) {
     let own = &node.kustomization;
-    let affixes = [
-        ("namePrefix", &own.name_prefix),
-        ("nameSuffix", &own.name_suffix),
-    ];
+    let affixes = [("namePrefix", &own.name_prefix), ("nameSuffix", &own.name_suffix)];
     for (field, affix) in affixes {
         let Some(affix) = affix.as_deref().filter(|affix| !affix.is_empty()) else {
             continue;
@@ -291,11 +252,9 @@ fn set_affixes(node: &KustomizationNode, objects: &mut BuildObjects) {
         let place = node.origin.at([field]);
         for object in &mut objects.list {
             let first = object.original_id();
-            let keeps_name = matches!(
-                first.kind.as_str(),
-                "CustomResourceDefinition" | "Namespace"
-            ) || first.kind == "APIService"
-                && first.group == "apiregistration.k8s.io";
+            let keeps_name =
+                matches!(first.kind.as_str(), "CustomResourceDefinition" | "Namespace")
+                    || first.kind == "APIService" && first.group == "apiregistration.k8s.io";
             // kustomize exempts these kinds from prefixes and suffixes.
             if keeps_name {
                 continue;

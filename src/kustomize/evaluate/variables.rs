@@ -58,10 +58,8 @@ impl SubstitutionVariables {
                 !made.is_ok_and(|made| go_yaml::parse(&format!("a: {}", made.text)).is_ok())
             };
             let used = uses.iter().find(is_refused).or(uses.first());
-            let place = used.map_or_else(
-                || object.origin.start(),
-                |used| object.place_of(&used.route),
-            );
+            let place =
+                used.map_or_else(|| object.origin.start(), |used| object.place_of(&used.route));
             BuildFailure::at(&place)(why)
         };
         let text = go_yaml::to_text(&object.value)
@@ -69,9 +67,7 @@ impl SubstitutionVariables {
         let SubstitutedText { text, is_partial } = self
             .substitute(&text, &mut { MAX_BYTES })
             .map_err(|error| failed(error.into(), object))?;
-        budget
-            .allocate(text.len())
-            .map_err(|problem| failed(problem, object))?;
+        budget.allocate(text.len()).map_err(|problem| failed(problem, object))?;
         // Go's parser takes these for line breaks in some places only.
         if text.contains(['\u{85}', '\u{2028}', '\u{2029}']) {
             let why = "it has Unicode line breaks beside variables".to_owned();
@@ -99,19 +95,13 @@ impl SubstitutionVariables {
                 .map_err(BuildFailure::at(&object.origin.start()))?;
             let steps = used.route.iter().map(|step| match step {
                 RouteStep::Key(key) => RouteStep::from(
-                    self.substitute(key, &mut left)
-                        .map_or_else(|_| key.clone(), |made| made.text),
+                    self.substitute(key, &mut left).map_or_else(|_| key.clone(), |made| made.text),
                 ),
                 RouteStep::Index(index) => RouteStep::from(*index),
             });
             let steps = steps.collect();
             if let Some(place) = self.first_place(&used.text) {
-                object.note(ForeignValue {
-                    route: steps,
-                    place,
-                    goes_on: false,
-                    replaces: true,
-                });
+                object.note(ForeignValue { route: steps, place, goes_on: false, replaces: true });
             }
         }
         let texts = uses.into_iter().map(|used| (used.route, used.text));
@@ -139,9 +129,7 @@ impl SubstitutionVariables {
     pub(super) fn invalid_name(&self) -> Option<(&str, Option<&Place>)> {
         let is_invalid = |name: &str| {
             let mut chars = name.chars();
-            !chars
-                .next()
-                .is_some_and(|first| first == '_' || first.is_ascii_alphabetic())
+            !chars.next().is_some_and(|first| first == '_' || first.is_ascii_alphabetic())
                 || !chars.all(|char| char == '_' || char.is_ascii_alphanumeric())
         };
         let (name, value) = self.values.iter().find(|(name, _)| is_invalid(name))?;
@@ -236,10 +224,7 @@ fn note_use(
             RouteStep::Index(_) => 0,
         });
         budget.allocate(text.len() + bytes.sum::<usize>())?;
-        uses.push(VariableUse {
-            route: route.to_vec(),
-            text: text.to_owned(),
-        });
+        uses.push(VariableUse { route: route.to_vec(), text: text.to_owned() });
     }
     Ok(())
 }
@@ -249,22 +234,14 @@ fn note_use(
 fn check_metadata(value: &mut Mapping, object: &BuildObject) -> Result<(), BuildFailure> {
     let Some(Value::Mapping(metadata)) = value.get_mut("metadata") else {
         let why = "after the substitution of variables, an object has no metadata".to_owned();
-        return Err(BuildFailure::at(&object.origin.start())(
-            EvaluationError::Unapplied(why),
-        ));
+        return Err(BuildFailure::at(&object.origin.start())(EvaluationError::Unapplied(why)));
     };
     for field in ["name", "namespace", "labels", "annotations"] {
         let (route, entries): (_, Vec<(Option<String>, &mut Value)>) = match metadata.get_mut(field)
         {
             Some(Value::Mapping(entries)) if field.ends_with('s') => {
                 let entry = |(key, value): (&Value, _)| (key.as_str().map(str::to_owned), value);
-                (
-                    field,
-                    entries
-                        .iter_mut()
-                        .map(|(key, value)| entry((key, value)))
-                        .collect(),
-                )
+                (field, entries.iter_mut().map(|(key, value)| entry((key, value))).collect())
             }
             Some(value) => (field, vec![(None, value)]),
             None => continue,
@@ -286,9 +263,9 @@ fn check_metadata(value: &mut Mapping, object: &BuildObject) -> Result<(), Build
             );
             let steps = ["metadata".into(), route.into()].into_iter();
             let steps: Vec<RouteStep> = steps.chain(key.map(RouteStep::from)).collect();
-            return Err(BuildFailure::at(&object.place_of(&steps))(
-                EvaluationError::Unapplied(why),
-            ));
+            return Err(BuildFailure::at(&object.place_of(&steps))(EvaluationError::Unapplied(
+                why,
+            )));
         }
     }
     Ok(())
@@ -310,14 +287,8 @@ mod tests {
             |name: &str, value: &str| (name.to_owned(), Some((value.to_owned(), place.clone())));
         let undecided = ("SECRET".to_owned(), None);
         let values = BTreeMap::from([known("RACK", "r1"), known("EMPTY", ""), undecided]);
-        let whole = SubstitutionVariables {
-            values: values.clone(),
-            are_partial: false,
-        };
-        let partial = SubstitutionVariables {
-            values,
-            are_partial: true,
-        };
+        let whole = SubstitutionVariables { values: values.clone(), are_partial: false };
+        let partial = SubstitutionVariables { values, are_partial: true };
         for (text, with_all, with_some) in [
             ("${RACK}", "r1", "r1"),
             ("a-${RACK}-${RACK}", "a-r1-r1", "a-r1-r1"),
@@ -332,14 +303,8 @@ mod tests {
                 "r1${EMPTY:=${SECRET}}",
             ),
         ] {
-            assert_eq!(
-                whole.substitute(text, &mut { MAX_BYTES }).unwrap().text,
-                with_all
-            );
-            assert_eq!(
-                partial.substitute(text, &mut { MAX_BYTES }).unwrap().text,
-                with_some
-            );
+            assert_eq!(whole.substitute(text, &mut { MAX_BYTES }).unwrap().text, with_all);
+            assert_eq!(partial.substitute(text, &mut { MAX_BYTES }).unwrap().text, with_some);
         }
         assert!(whole.substitute("${RACK", &mut { MAX_BYTES }).is_err());
     }
@@ -353,18 +318,10 @@ mod tests {
             are_partial: false,
         };
         let texts = (0..5000).map(|index| format!("  a{index}: ${{A}}${{A}}${{A}}\n"));
-        let text = format!(
-            "metadata: {{name: a}}\nspec:\n{}",
-            texts.collect::<String>()
-        );
+        let text = format!("metadata: {{name: a}}\nspec:\n{}", texts.collect::<String>());
         let origin = Origin::for_file(Arc::from(Utf8Path::new("a.yaml")), &text);
         let mut object = BuildObject::new(origin, yaml_serde::from_str(&text).unwrap());
-        let failed = variables
-            .replace_in(&mut object, &EvaluationBudget::default())
-            .err();
-        assert!(matches!(
-            failed.unwrap().problem,
-            EvaluationError::Undetermined(_)
-        ));
+        let failed = variables.replace_in(&mut object, &EvaluationBudget::default()).err();
+        assert!(matches!(failed.unwrap().problem, EvaluationError::Undetermined(_)));
     }
 }

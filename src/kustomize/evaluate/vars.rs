@@ -29,9 +29,7 @@ impl BuildEvaluation<'_> {
         for (index, entry) in node.kustomization.vars.iter().flatten().enumerate() {
             let place = node.origin.at([RouteStep::from("vars"), index.into()]);
             let failed = BuildFailure::at(&place);
-            self.budget
-                .step(objects.list.len() + objects.vars.len())
-                .map_err(&failed)?;
+            self.budget.step(objects.list.len() + objects.vars.len()).map_err(&failed)?;
             let text = |value: Option<&Value>| {
                 value.and_then(Value::as_str).unwrap_or_default().to_owned()
             };
@@ -51,10 +49,8 @@ impl BuildEvaluation<'_> {
                     && (is_any || id.effective_namespace() == wanted.effective_namespace())
             };
             let name = text(entry.get("name"));
-            let mut found = objects
-                .list
-                .iter_mut()
-                .filter(|object| object.ids().iter().any(is_meant));
+            let mut found =
+                objects.list.iter_mut().filter(|object| object.ids().iter().any(is_meant));
             if let Some(first) = found.next() {
                 if found.next().is_some() {
                     let why = format!("the variable `{name}` matches several objects");
@@ -63,11 +59,7 @@ impl BuildEvaluation<'_> {
                 first.vars.push(name.clone());
             }
             let field = text(entry.get("fieldref").and_then(|of| of.get("fieldPath")));
-            let field = if field.is_empty() {
-                NAME.to_owned()
-            } else {
-                field
-            };
+            let field = if field.is_empty() { NAME.to_owned() } else { field };
             objects.add_var(Var { name, field, place })?;
         }
         Ok(())
@@ -101,10 +93,8 @@ impl BuildEvaluation<'_> {
                     && object.value.values().any(|value| has(value, &reference))
             };
             if let Some(object) = objects.list.iter().find(uses) {
-                let why = format!(
-                    "the {} uses the variable `{name}` of `vars`",
-                    object.id().shown()
-                );
+                let why =
+                    format!("the {} uses the variable `{name}` of `vars`", object.id().shown());
                 return Err(failed(EvaluationError::Beyond(why)));
             }
         }

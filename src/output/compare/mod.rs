@@ -82,31 +82,15 @@ impl OutputChanges {
         for (path, before) in before {
             let change = match after.get(path.as_str()) {
                 Some(after) if after == before => continue,
-                Some(after) => Change::Update {
-                    before: before.clone(),
-                    after: after.clone(),
-                },
-                None => Change::Delete {
-                    before: before.clone(),
-                },
+                Some(after) => Change::Update { before: before.clone(), after: after.clone() },
+                None => Change::Delete { before: before.clone() },
             };
             files.insert(output.join(path), change);
         }
-        for (path, after) in after
-            .iter()
-            .filter(|(path, _)| !before.contains_key(path.as_str()))
-        {
-            files.insert(
-                output.join(path),
-                Change::Create {
-                    after: after.clone(),
-                },
-            );
+        for (path, after) in after.iter().filter(|(path, _)| !before.contains_key(path.as_str())) {
+            files.insert(output.join(path), Change::Create { after: after.clone() });
         }
-        OutputChanges {
-            files,
-            leftovers: Vec::new(),
-        }
+        OutputChanges { files, leftovers: Vec::new() }
     }
 }
 
@@ -156,10 +140,8 @@ pub fn compare(
     }
     // Flux applies every YAML file of a directory without a kustomization, so those of kept files
     // stay.
-    let with_kept: HashSet<&str> = kept
-        .iter()
-        .filter_map(|path| Some(path.rsplit_once('/')?.0))
-        .collect();
+    let with_kept: HashSet<&str> =
+        kept.iter().filter_map(|path| Some(path.rsplit_once('/')?.0)).collect();
     let is_beside_kept = |path: &Utf8Path| {
         let directory = path.parent().unwrap_or(Utf8Path::new(""));
         // kustomize refuses a directory with two kustomizations.
@@ -191,10 +173,7 @@ pub fn compare(
             });
         }
         if directories.contains(path.as_str()) {
-            return Ok(PathComparison::InTheWay(
-                full(),
-                "a file where a directory is required",
-            ));
+            return Ok(PathComparison::InTheWay(full(), "a file where a directory is required"));
         }
         if layout::is_leftover(path) {
             return Ok(PathComparison::Leftover(full()));
@@ -214,33 +193,24 @@ pub fn compare(
             // A machine crash may leave generated files empty.
             Some(after) if ours || content.is_empty() => PathComparison::Changed(
                 full(),
-                Change::Update {
-                    before: layout::text_of(&content),
-                    after: after.clone(),
-                },
+                Change::Update { before: layout::text_of(&content), after: after.clone() },
             ),
             Some(_) => PathComparison::InTheWay(full(), UNMARKED),
             None if ours && is_beside_kept(path) => PathComparison::Unchanged,
             None if ours => PathComparison::Changed(
                 full(),
-                Change::Delete {
-                    before: layout::text_of(&content),
-                },
+                Change::Delete { before: layout::text_of(&content) },
             ),
             None => PathComparison::Foreign(full()),
         })
     };
-    let found: Vec<PathComparison> = entries
-        .par_iter()
-        .map(judge)
-        .collect::<Result<_, ReadError>>()?;
+    let found: Vec<PathComparison> =
+        entries.par_iter().map(judge).collect::<Result<_, ReadError>>()?;
 
     let there = state.entries.iter().map(|(path, _)| path.as_str());
     let there: HashSet<&str> = there.filter(|path| new_files.contains(*path)).collect();
-    let created = new_files
-        .iter()
-        .filter(|path| !there.contains(path.as_str()))
-        .filter_map(|path| {
+    let created =
+        new_files.iter().filter(|path| !there.contains(path.as_str())).filter_map(|path| {
             let after = tree.get(path.as_str())?.clone();
             Some((output.join(path), Change::Create { after }))
         });
@@ -267,10 +237,8 @@ pub fn compare(
 
 /// Returns the first existing part of the path to the output directory that is not a directory.
 fn obstacle_above(repo: &Files, output: &Utf8Path) -> Option<(Utf8PathBuf, &'static str)> {
-    let mut above: Vec<&Utf8Path> = output
-        .ancestors()
-        .filter(|path| !path.as_str().is_empty())
-        .collect();
+    let mut above: Vec<&Utf8Path> =
+        output.ancestors().filter(|path| !path.as_str().is_empty()).collect();
     above.reverse();
     above.into_iter().find_map(|path| {
         let what = match repo.kind(path)? {
@@ -309,13 +277,8 @@ fn left_alone(output: &Utf8Path, foreign: &[Utf8PathBuf]) -> Option<Finding> {
     let shown = foreign.iter().take(FOREIGN_SHOWN);
     let finding = Finding::new(
         Code::ForeignFiles,
-        format!(
-            "sipgen did not write {} {noun} in `{output}`",
-            foreign.len()
-        ),
+        format!("sipgen did not write {} {noun} in `{output}`", foreign.len()),
     )
     .help("move your own files elsewhere; sipgen leaves them unchanged");
-    Some(shown.fold(finding, |finding, path| {
-        finding.at(Place::File(Arc::from(path.as_path())))
-    }))
+    Some(shown.fold(finding, |finding, path| finding.at(Place::File(Arc::from(path.as_path())))))
 }

@@ -38,37 +38,24 @@ pub fn in_worktree(
                     Some(after) => {
                         changes.files.insert(
                             path.clone(),
-                            Change::Update {
-                                before,
-                                after: after.to_owned(),
-                            },
+                            Change::Update { before, after: after.to_owned() },
                         );
                     }
                     None => {
-                        changes
-                            .files
-                            .insert(path.clone(), Change::Delete { before });
+                        changes.files.insert(path.clone(), Change::Delete { before });
                     }
                 }
             }
             (None, Some(_), Some(_)) => findings.push(in_the_way(path, "not a regular file")),
             (None, None, Some(after)) => {
-                changes.files.insert(
-                    path.clone(),
-                    Change::Create {
-                        after: after.to_owned(),
-                    },
-                );
+                changes.files.insert(path.clone(), Change::Create { after: after.to_owned() });
             }
             // Already absent.
             (_, _, None) => {}
         }
     }
     findings.dedup();
-    changes.leftovers = disk
-        .files_below(output)?
-        .into_iter()
-        .filter(|file| layout::is_leftover(file))
-        .collect();
+    changes.leftovers =
+        disk.files_below(output)?.into_iter().filter(|file| layout::is_leftover(file)).collect();
     Ok((changes, findings))
 }

@@ -12,26 +12,13 @@ use crate::layout;
 pub fn attributes(output: &Utf8Path) -> String {
     let line =
         |directory: &Utf8Path, attributes: &str| format!("{} {attributes}\n", pattern(directory));
-    let folded = [
-        layout::CLUSTERS,
-        layout::CRDS,
-        layout::SHARED,
-        layout::TENANTS,
-    ]
-    .map(|directory| {
-        line(
-            &output.join(directory),
-            "linguist-generated gitlab-generated",
-        )
-    });
+    let folded = [layout::CLUSTERS, layout::CRDS, layout::SHARED, layout::TENANTS]
+        .map(|directory| line(&output.join(directory), "linguist-generated gitlab-generated"));
     format!(
         "# What sipgen writes. Reviews fold the services, never the labels of hosts.\n{}{}{}",
         line(output, "text eol=lf"),
         folded.concat(),
-        line(
-            &output.join(layout::HOSTS),
-            "-linguist-generated -gitlab-generated"
-        )
+        line(&output.join(layout::HOSTS), "-linguist-generated -gitlab-generated")
     )
 }
 
@@ -42,11 +29,7 @@ fn pattern(directory: &Utf8Path) -> String {
         .as_str()
         .chars()
         .flat_map(|c| Some('\\').filter(|_| is_special(&c)).into_iter().chain([c]));
-    let pattern: String = ['/']
-        .into_iter()
-        .chain(escaped)
-        .chain("/**".chars())
-        .collect();
+    let pattern: String = ['/'].into_iter().chain(escaped).chain("/**".chars()).collect();
     if !pattern.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"') {
         return pattern;
     }

@@ -65,11 +65,7 @@ impl TargetBranch {
                 )));
             }
         };
-        Ok(Self {
-            name: name.to_owned(),
-            tip,
-            parent,
-        })
+        Ok(Self { name: name.to_owned(), tip, parent })
     }
 
     /// Returns the name of the branch.
@@ -104,10 +100,7 @@ impl TargetBranch {
         let paths: Vec<String> = diff
             .deltas()
             .filter_map(|delta| {
-                delta
-                    .new_file()
-                    .path()
-                    .map(|path| path.to_string_lossy().into_owned())
+                delta.new_file().path().map(|path| path.to_string_lossy().into_owned())
             })
             .filter(|path| differs(Utf8Path::new(path)))
             .collect();
@@ -135,14 +128,7 @@ impl TargetBranch {
         // exist.
         let before = self.tip.unwrap_or(Oid::ZERO_SHA1).to_string();
         program.output(
-            &[
-                "update-ref",
-                "-m",
-                "sipgen generate",
-                &reference(&self.name),
-                commit,
-                &before,
-            ],
+            &["update-ref", "-m", "sipgen generate", &reference(&self.name), commit, &before],
             "",
         )?;
         Ok(())
@@ -157,10 +143,8 @@ fn expect_not_checked_out(program: &Program, name: &str) -> Result<(), GitError>
     let Some(worktree) = worktrees.split("\n\n").find(is_there) else {
         return Ok(());
     };
-    let place = worktree
-        .lines()
-        .find_map(|line| line.strip_prefix("worktree "))
-        .unwrap_or_default();
+    let place =
+        worktree.lines().find_map(|line| line.strip_prefix("worktree ")).unwrap_or_default();
     Err(GitError::new(format!(
         "branch `{name}` is checked out in `{place}`, whose files would not follow the commit; use another branch, or \
          run `sipgen generate --commit` there"

@@ -102,13 +102,7 @@ impl Committer {
                 )
             })?;
         }
-        Ok(Self {
-            opened,
-            program,
-            at,
-            branch,
-            _lock: lock,
-        })
+        Ok(Self { opened, program, at, branch, _lock: lock })
     }
 
     /// Returns the target branch, or `None` for the checked-out one.
@@ -149,10 +143,8 @@ impl Committer {
         owns: IsGenerated,
     ) -> Result<CommitDifference, GitError> {
         if let Some(branch) = &self.branch {
-            let generated: Vec<&Utf8Path> = directories
-                .iter()
-                .map(|(directory, _)| *directory)
-                .collect();
+            let generated: Vec<&Utf8Path> =
+                directories.iter().map(|(directory, _)| *directory).collect();
             branch.expect_inputs_of(
                 &self.opened.repo,
                 self.at.commit,
@@ -187,17 +179,12 @@ impl Committer {
     ) -> Result<NewCommit, GitError> {
         let mut message = format!("{}\n", message.trim_end());
         if let (Some(head), Some(inputs)) = (self.at.commit, inputs) {
-            let uncommitted = if self.are_uncommitted(inputs)? {
-                " with uncommitted changes"
-            } else {
-                ""
-            };
+            let uncommitted =
+                if self.are_uncommitted(inputs)? { " with uncommitted changes" } else { "" };
             // Writing to a String cannot fail.
             let _ = write!(message, "\n{TRAILER}: {head}{uncommitted}\n");
         }
-        let tree = content
-            .tree
-            .ok_or_else(|| GitError::new("nothing to commit"))?;
+        let tree = content.tree.ok_or_else(|| GitError::new("nothing to commit"))?;
         let (commit, branch) = match &self.branch {
             Some(branch) => {
                 let commit = self.commit_tree(&tree.to_string(), &message, branch.parent)?;
@@ -206,12 +193,7 @@ impl Committer {
             }
             None => (self.commit_here(content, tree, &message)?, self.at.branch()),
         };
-        Ok(NewCommit {
-            id: self
-                .program
-                .output(&["rev-parse", "--short", &commit], "")?,
-            branch,
-        })
+        Ok(NewCommit { id: self.program.output(&["rev-parse", "--short", &commit], "")?, branch })
     }
 
     /// Stages the generated files as HEAD has them. Returns the number of files that differed, as
@@ -226,16 +208,9 @@ impl Committer {
         };
         let wanted = content.entries_of(&self.opened, &tree)?;
         let now = index::entries(&self.opened, wanted.keys())?;
-        let stale: Entries = wanted
-            .into_iter()
-            .filter(|(path, entry)| now.get(path) != Some(entry))
-            .collect();
-        index::put(
-            &self.opened,
-            &self.program,
-            self.directory()?.path(),
-            &stale,
-        )?;
+        let stale: Entries =
+            wanted.into_iter().filter(|(path, entry)| now.get(path) != Some(entry)).collect();
+        index::put(&self.opened, &self.program, self.directory()?.path(), &stale)?;
         Ok(stale.len())
     }
 
@@ -252,10 +227,9 @@ impl Committer {
             arguments.extend(["-p", parent]);
         }
         // Unlike `git commit`, `git commit-tree` signs only with `-S`.
-        let signs = self.program.output(
-            &["config", "--type=bool", "--default=false", "commit.gpgSign"],
-            "",
-        )?;
+        let signs = self
+            .program
+            .output(&["config", "--type=bool", "--default=false", "commit.gpgSign"], "")?;
         if signs == "true" {
             arguments.push("-S");
         }
@@ -277,12 +251,9 @@ impl Committer {
         let directory = self.directory()?;
         // A separate index, so that other staged changes are not committed.
         let index = directory.path().join("index");
-        self.program
-            .output_of(&index, &["read-tree", &tree.to_string()], "")?;
+        self.program.output_of(&index, &["read-tree", &tree.to_string()], "")?;
         // Fails if other files have changed, which does not matter here.
-        let _ = self
-            .program
-            .output_of(&index, &["update-index", "-q", "--refresh"], "");
+        let _ = self.program.output_of(&index, &["update-index", "-q", "--refresh"], "");
         let hook = |name: &str, arguments: &[&str]| match self
             .program
             .run_hook(name, arguments, &index)?
@@ -297,10 +268,7 @@ impl Committer {
         hook("pre-commit", &[])?;
         let message = self.edited(message, directory.path(), hook)?;
         let tree = self.program.output_of(&index, &["write-tree"], "")?;
-        if self
-            .parent_tree()?
-            .is_some_and(|parent| parent.id().to_string() == tree)
-        {
+        if self.parent_tree()?.is_some_and(|parent| parent.id().to_string() == tree) {
             return Err(GitError::new(
                 "git did not commit: the hook `pre-commit` left nothing to commit",
             ));
@@ -308,9 +276,7 @@ impl Committer {
         let commit = self.commit_tree(&tree, &message, self.at.commit)?;
         self.publish(content, &commit, &message, directory.path())?;
         // A failing post-commit hook has no effect, as with `git commit`.
-        let _ = self
-            .program
-            .run_hook("post-commit", &[], &self.opened.repo.path().join("index"));
+        let _ = self.program.run_hook("post-commit", &[], &self.opened.repo.path().join("index"));
         Ok(commit)
     }
 
@@ -325,19 +291,14 @@ impl Committer {
             |error: io::Error| GitError::new(format!("cannot write into the repo: {error}"));
         let path = directory.join("COMMIT_EDITMSG");
         fs::write(&path, message).map_err(cannot)?;
-        let name = path
-            .to_str()
-            .ok_or_else(|| GitError::new("the repo's path is not UTF-8"))?;
+        let name = path.to_str().ok_or_else(|| GitError::new("the repo's path is not UTF-8"))?;
         hook("prepare-commit-msg", &[name, "message"])?;
         hook("commit-msg", &[name])?;
-        let message = self.program.output(
-            &["stripspace"],
-            &String::from_utf8_lossy(&fs::read(&path).map_err(cannot)?),
-        )?;
+        let message = self
+            .program
+            .output(&["stripspace"], &String::from_utf8_lossy(&fs::read(&path).map_err(cannot)?))?;
         if message.is_empty() {
-            return Err(GitError::new(
-                "git did not commit: a hook left an empty message",
-            ));
+            return Err(GitError::new("git did not commit: a hook left an empty message"));
         }
         Ok(message + "\n")
     }
@@ -351,24 +312,16 @@ impl Committer {
         message: &str,
         directory: &Path,
     ) -> Result<(), GitError> {
-        let tree = self
-            .opened
-            .repo
-            .find_commit(Oid::from_str(commit)?)?
-            .tree()?;
+        let tree = self.opened.repo.find_commit(Oid::from_str(commit)?)?.tree()?;
         let staged = content.entries_of(&self.opened, &tree)?;
         let before = index::entries(&self.opened, staged.keys())?;
-        let staged: Entries = staged
-            .into_iter()
-            .filter(|(path, entry)| before.get(path) != Some(entry))
-            .collect();
+        let staged: Entries =
+            staged.into_iter().filter(|(path, entry)| before.get(path) != Some(entry)).collect();
         self.expect_unmoved()?;
         is_at_rest(&self.opened)?;
         index::put(&self.opened, &self.program, directory, &staged)?;
-        let moved = self
-            .expect_unmoved()
-            .and_then(|()| self.advance(commit, message))
-            .and_then(|()| {
+        let moved =
+            self.expect_unmoved().and_then(|()| self.advance(commit, message)).and_then(|()| {
                 let now = position(&self.opened.repo, &self.program)?;
                 if now.reference == self.at.reference {
                     return Ok(());
@@ -393,9 +346,7 @@ impl Committer {
         directory: &Path,
     ) -> Result<(), GitError> {
         let head = position(&self.opened.repo, &self.program)?.commit;
-        let tree = head
-            .map(|head| self.opened.repo.find_commit(head)?.tree())
-            .transpose()?;
+        let tree = head.map(|head| self.opened.repo.find_commit(head)?.tree()).transpose()?;
         let now = index::entries(&self.opened, staged.keys())?;
         let is_left = |(path, entry): &(&Utf8PathBuf, &Option<(u32, Oid)>)| {
             // An entry that HEAD has belongs to a commit, whoever made it.
@@ -403,9 +354,8 @@ impl Committer {
             now.get(*path) == Some(*entry) && in_head != **entry
         };
         let left = staged.iter().filter(is_left);
-        let back: Entries = left
-            .filter_map(|(path, _)| Some((path.clone(), *before.get(path)?)))
-            .collect();
+        let back: Entries =
+            left.filter_map(|(path, _)| Some((path.clone(), *before.get(path)?))).collect();
         index::put(&self.opened, &self.program, directory, &back)
     }
 
@@ -413,19 +363,12 @@ impl Committer {
     fn advance(&self, commit: &str, message: &str) -> Result<(), GitError> {
         let before = self.at.commit.unwrap_or(Oid::ZERO_SHA1).to_string();
         let reference = self.at.reference.as_deref().unwrap_or("HEAD");
-        let kind = if self.at.commit.is_some() {
-            "commit"
-        } else {
-            "commit (initial)"
-        };
+        let kind = if self.at.commit.is_some() { "commit" } else { "commit (initial)" };
         let log = format!("{kind}: {}", message.lines().next().unwrap_or_default());
-        let moved = self
-            .program
-            .output(&["update-ref", "-m", &log, reference, commit, &before], "");
+        let moved =
+            self.program.output(&["update-ref", "-m", &log, reference, commit, &before], "");
         // git's message does not say whether the branch moved, so HEAD is checked again.
-        moved
-            .map(|_| ())
-            .or_else(|error| self.expect_unmoved().and(Err(error)))
+        moved.map(|_| ()).or_else(|error| self.expect_unmoved().and(Err(error)))
     }
 
     /// Checks that HEAD has not moved.
@@ -444,20 +387,14 @@ impl Committer {
 
     /// Creates a temporary directory in the repo. The next run removes it if this one cannot.
     fn directory(&self) -> Result<TempDir, GitError> {
-        let directory = tempfile::Builder::new()
-            .prefix(index::OURS)
-            .tempdir_in(self.opened.repo.path());
+        let directory =
+            tempfile::Builder::new().prefix(index::OURS).tempdir_in(self.opened.repo.path());
         directory.map_err(|error| GitError::new(format!("cannot write into the repo: {error}")))
     }
 
     fn parent_tree(&self) -> Result<Option<Tree<'_>>, GitError> {
-        let parent = self
-            .branch
-            .as_ref()
-            .map_or(self.at.commit, |branch| branch.parent);
-        Ok(parent
-            .map(|parent| self.opened.repo.find_commit(parent)?.tree())
-            .transpose()?)
+        let parent = self.branch.as_ref().map_or(self.at.commit, |branch| branch.parent);
+        Ok(parent.map(|parent| self.opened.repo.find_commit(parent)?.tree()).transpose()?)
     }
 
     /// Returns whether inputs differ from HEAD.
@@ -481,12 +418,9 @@ impl Committer {
             Some(("?", path)) => !inputs.staged && is_input(path),
             Some(("1", rest)) => {
                 let mut fields = rest.splitn(8, ' ');
-                let is_staged = fields
-                    .next()
-                    .is_some_and(|changes| !changes.starts_with('.'));
-                let is_submodule = fields
-                    .next()
-                    .is_some_and(|submodule| submodule.starts_with('S'));
+                let is_staged = fields.next().is_some_and(|changes| !changes.starts_with('.'));
+                let is_submodule =
+                    fields.next().is_some_and(|submodule| submodule.starts_with('S'));
                 (is_staged || !inputs.staged)
                     && (is_submodule || fields.last().is_some_and(is_input))
             }
@@ -499,9 +433,7 @@ impl Committer {
 impl CommitInputs<'_> {
     fn has(&self, path: &Utf8Path) -> bool {
         let is_below = |directories: &[&Utf8Path]| {
-            directories
-                .iter()
-                .any(|directory| path.starts_with(directory))
+            directories.iter().any(|directory| path.starts_with(directory))
         };
         is_below(self.templates) || load::may_hold_resources(path) && !is_below(self.outputs)
     }
@@ -524,9 +456,7 @@ fn position(repo: &Repository, program: &Program) -> Result<HeadPosition, GitErr
     };
     Ok(HeadPosition {
         commit,
-        reference: program
-            .output(&["symbolic-ref", "--quiet", "HEAD"], "")
-            .ok(),
+        reference: program.output(&["symbolic-ref", "--quiet", "HEAD"], "").ok(),
     })
 }
 

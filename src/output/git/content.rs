@@ -90,10 +90,7 @@ impl CommitDifference {
         files: &FileTree,
     ) -> Result<(), GitError> {
         let (output, owns, changed) = (self.place.join(directory), self.owns, &mut self.changed);
-        let before = parent
-            .map(|tree| blobs(repo, tree, &output))
-            .transpose()?
-            .unwrap_or_default();
+        let before = parent.map(|tree| blobs(repo, tree, &output)).transpose()?.unwrap_or_default();
         for (path, after) in files {
             let known = before.get(&**path);
             // Comparing blob ids avoids reading the files that are unchanged, which are most.
@@ -115,41 +112,24 @@ impl CommitDifference {
             };
             changed.insert(output.join(path), Changed { mode, change });
         }
-        for (path, (id, mode)) in before
-            .iter()
-            .filter(|(path, _)| !files.contains_key(path.as_str()))
+        for (path, (id, mode)) in
+            before.iter().filter(|(path, _)| !files.contains_key(path.as_str()))
         {
             if owns(repo.find_blob(*id)?.content()) {
-                let change = Change::Delete {
-                    before: text(repo, *id)?,
-                };
-                changed.insert(
-                    output.join(path),
-                    Changed {
-                        mode: *mode,
-                        change,
-                    },
-                );
+                let change = Change::Delete { before: text(repo, *id)? };
+                changed.insert(output.join(path), Changed { mode: *mode, change });
             }
         }
-        let clusters = before
-            .keys()
-            .filter_map(|path| layout::cluster_of(path))
-            .collect();
+        let clusters = before.keys().filter_map(|path| layout::cluster_of(path)).collect();
         self.clusters.insert(directory.to_owned(), clusters);
-        self.files
-            .extend(files.keys().map(|path| output.join(path)));
+        self.files.extend(files.keys().map(|path| output.join(path)));
         self.outputs.push(output);
         Ok(())
     }
 
     /// Returns the extent of the difference.
     pub fn differs(&self) -> DifferenceExtent {
-        match self
-            .changed
-            .values()
-            .all(|changed| changed.change.is_in_mark_only())
-        {
+        match self.changed.values().all(|changed| changed.change.is_in_mark_only()) {
             _ if self.changed.is_empty() => DifferenceExtent::Not,
             true => DifferenceExtent::InMarksOnly,
             false => DifferenceExtent::Really,
@@ -169,9 +149,7 @@ impl CommitDifference {
         tree: &Tree<'_>,
     ) -> Result<Entries, GitError> {
         let known = self.files.iter().chain(self.changed.keys());
-        let mut entries: Entries = known
-            .map(|path| (path.clone(), entry_of(tree, path)))
-            .collect();
+        let mut entries: Entries = known.map(|path| (path.clone(), entry_of(tree, path))).collect();
         for entry in index::current(opened)?.iter() {
             let Ok(path) = std::str::from_utf8(&entry.path) else {
                 continue;
@@ -181,10 +159,7 @@ impl CommitDifference {
                 && !entries.contains_key(path);
             if may_be_older
                 && entry_of(tree, path).is_none()
-                && opened
-                    .repo
-                    .find_blob(entry.id)
-                    .is_ok_and(|blob| (self.owns)(blob.content()))
+                && opened.repo.find_blob(entry.id).is_ok_and(|blob| (self.owns)(blob.content()))
             {
                 entries.insert(path.to_owned(), None);
             }
@@ -195,17 +170,11 @@ impl CommitDifference {
     /// Returns the changes by path relative to the run's directory.
     pub fn changes(&self) -> OutputChanges {
         let below = |path: &Utf8PathBuf| {
-            path.strip_prefix(&self.place)
-                .map_or_else(|_| path.clone(), Utf8Path::to_owned)
+            path.strip_prefix(&self.place).map_or_else(|_| path.clone(), Utf8Path::to_owned)
         };
-        let files = self
-            .changed
-            .iter()
-            .map(|(path, changed)| (below(path), changed.change.clone()));
-        OutputChanges {
-            files: files.collect(),
-            leftovers: Vec::new(),
-        }
+        let files =
+            self.changed.iter().map(|(path, changed)| (below(path), changed.change.clone()));
+        OutputChanges { files: files.collect(), leftovers: Vec::new() }
     }
 
     /// Returns the clusters with generated files below an output directory in the parent commit.
@@ -231,10 +200,7 @@ impl CommitDifference {
         let paths = diff.deltas().filter_map(|delta| {
             Utf8Path::from_path(delta.old_file().path()?).map(Utf8Path::to_owned)
         });
-        match paths
-            .into_iter()
-            .find(|path| !self.changed.contains_key(path))
-        {
+        match paths.into_iter().find(|path| !self.changed.contains_key(path)) {
             Some(path) => Err(GitError::new(format!(
                 "`{path}` is not generated, but would have to go to commit the generated files; move it away \
                  and commit that first"

@@ -27,14 +27,9 @@ impl HeadCommit {
 
     /// Returns whether it has this text at a path; `None` asks for a missing file.
     pub(crate) fn has(&self, path: &Utf8Path, text: Option<&str>) -> bool {
-        let tree = self
-            .repo
-            .find_commit(self.id)
-            .and_then(|commit| commit.tree());
+        let tree = self.repo.find_commit(self.id).and_then(|commit| commit.tree());
         let entry = tree.and_then(|tree| tree.get_path(self.prefix.join(path).as_std_path()));
-        let blob = entry
-            .ok()
-            .and_then(|entry| self.repo.find_blob(entry.id()).ok());
+        let blob = entry.ok().and_then(|entry| self.repo.find_blob(entry.id()).ok());
         match (blob, text) {
             (Some(blob), Some(text)) => {
                 layout::differ_in_line_ends_only(blob.content(), text.as_bytes())

@@ -45,21 +45,13 @@ pub(super) fn steps<'a>(
         changes.iter().partition(|(path, _)| has_hosts(path));
     let mut steps: Vec<WriteStep<'_>> = if host_files.iter().all(|(_, change)| is_new(change)) {
         // A file that did not exist has no hosts to lose, so the order does not matter.
-        host_files
-            .into_iter()
-            .map(|(path, _)| WriteStep::Put(path))
-            .collect()
+        host_files.into_iter().map(|(path, _)| WriteStep::Put(path)).collect()
     } else {
         let files = host_files.into_iter();
-        in_order(
-            &files
-                .map(|(path, change)| host_file(path, change))
-                .collect::<Vec<_>>(),
-        )
+        in_order(&files.map(|(path, change)| host_file(path, change)).collect::<Vec<_>>())
     };
-    let (written, removed): (Vec<_>, Vec<_>) = others
-        .into_iter()
-        .partition(|(_, change)| change.texts().1.is_some());
+    let (written, removed): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|(_, change)| change.texts().1.is_some());
     steps.extend(written.into_iter().map(|(path, _)| WriteStep::Put(path)));
     steps.extend(removed.into_iter().map(|(path, _)| WriteStep::Remove(path)));
     steps
@@ -72,10 +64,8 @@ fn is_new(change: &Change) -> bool {
 fn host_file<'a>(path: &'a Utf8Path, change: &Change) -> HostFile<'a> {
     let (before, after) = change.texts();
     let file: Arc<Utf8Path> = Arc::from(path);
-    let hosts = |text: Option<&str>| {
-        text.map(|text| hosts_in_generated(&file, text))
-            .unwrap_or_default()
-    };
+    let hosts =
+        |text: Option<&str>| text.map(|text| hosts_in_generated(&file, text)).unwrap_or_default();
     let (had, has) = (hosts(before), hosts(after));
     HostFile {
         path,
@@ -89,48 +79,28 @@ fn host_file<'a>(path: &'a Utf8Path, change: &Change) -> HostFile<'a> {
 fn in_order<'a>(files: &[HostFile<'a>]) -> Vec<WriteStep<'a>> {
     let mut gained_by: HashMap<&HostKey, Vec<usize>> = HashMap::new();
     for (index, file) in files.iter().enumerate() {
-        file.gains
-            .iter()
-            .for_each(|host| gained_by.entry(host).or_default().push(index));
+        file.gains.iter().for_each(|host| gained_by.entry(host).or_default().push(index));
     }
     let takers: Vec<BTreeSet<usize>> = files
         .iter()
         .map(|file| {
-            file.loses
-                .iter()
-                .filter_map(|host| gained_by.get(host))
-                .flatten()
-                .copied()
-                .collect()
+            file.loses.iter().filter_map(|host| gained_by.get(host)).flatten().copied().collect()
         })
         .collect();
     // Number of files that must lose hosts before each file can gain them.
     let mut waits_for = vec![0_usize; files.len()];
-    takers
-        .iter()
-        .flatten()
-        .for_each(|taker| waits_for[*taker] += 1);
+    takers.iter().flatten().for_each(|taker| waits_for[*taker] += 1);
 
     let mut steps = Vec::with_capacity(files.len());
     let mut waiting: BTreeSet<usize> = (0..files.len()).collect();
-    let mut ready: BTreeSet<usize> = waiting
-        .iter()
-        .copied()
-        .filter(|index| waits_for[*index] == 0)
-        .collect();
+    let mut ready: BTreeSet<usize> =
+        waiting.iter().copied().filter(|index| waits_for[*index] == 0).collect();
     let mut has_given = vec![false; files.len()];
     while !waiting.is_empty() {
         let (index, step) = if let Some(index) = ready.pop_first() {
             waiting.remove(&index);
             let HostFile { path, stays, .. } = files[index];
-            (
-                index,
-                if stays {
-                    WriteStep::Put(path)
-                } else {
-                    WriteStep::Remove(path)
-                },
-            )
+            (index, if stays { WriteStep::Put(path) } else { WriteStep::Remove(path) })
         } else {
             // A cycle: one of its files is removed before the others are written.
             let Some(index) = waiting.iter().copied().find(|index| !has_given[*index]) else {

@@ -116,10 +116,7 @@ pub fn undo_interrupted_snapshot(root: &Utf8Path, directory: &Utf8Path) -> Resul
 
 fn undo(root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), WriteError> {
     let path = place(root, output);
-    let unusable = |reason: String| WriteError::Journal {
-        path: path.clone(),
-        reason,
-    };
+    let unusable = |reason: String| WriteError::Journal { path: path.clone(), reason };
     let text = match fs::symlink_metadata(&path) {
         Err(error) if is_absent(&error) => return Ok(()),
         Ok(found) if found.is_file() => {
@@ -135,13 +132,7 @@ fn undo(root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), W
     let changes = journal.undoing(root, output)?;
     let steps = handover::steps(&changes, output);
     PreparedChanges::new(root, None, &changes, &[])?.carry_out(&steps)?;
-    remove_empty(
-        &journal
-            .directories
-            .iter()
-            .map(|path| root.join(output).join(path))
-            .collect(),
-    );
+    remove_empty(&journal.directories.iter().map(|path| root.join(output).join(path)).collect());
     WrittenJournal { root, output }.delete()
 }
 
@@ -159,10 +150,7 @@ impl Journal {
         mut before: BTreeMap<&Utf8PathBuf, String>,
     ) -> Self {
         let hosts = changes.par_iter().filter_map(|(path, change)| {
-            let below = path
-                .strip_prefix(output)
-                .ok()
-                .filter(|below| scope.has(below))?;
+            let below = path.strip_prefix(output).ok().filter(|below| scope.has(below))?;
             Some((path, below.to_owned(), change.texts().1.map(hash)))
         });
         let hosts: Vec<_> = hosts.collect();
@@ -171,9 +159,7 @@ impl Journal {
             (below, JournalEntry { before, after })
         });
         let hosts = hosts.collect();
-        let below = changes
-            .keys()
-            .filter_map(|path| path.strip_prefix(output).ok());
+        let below = changes.keys().filter_map(|path| path.strip_prefix(output).ok());
         let head = HeadCommit::around(root).map(|head| head.id());
         Self {
             head,
@@ -200,9 +186,8 @@ impl Journal {
     /// Checks that all paths are permitted for a journal, which may come from a commit.
     fn check(&self, root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), String> {
         for path in self.hosts.keys().chain(&self.directories) {
-            let is_plain = path
-                .components()
-                .all(|component| matches!(component, Utf8Component::Normal(_)));
+            let is_plain =
+                path.components().all(|component| matches!(component, Utf8Component::Normal(_)));
             if !is_plain || path.as_str().is_empty() {
                 return Err(format!("{path:?} is not a path below {output}"));
             }
@@ -245,10 +230,7 @@ impl Journal {
         for (entry, (path, now)) in self.hosts.values().zip(&now) {
             // Files that someone else changed since are left alone.
             let is_of_the_killed = now.is_none() || now.as_deref().map(hash) == entry.after;
-            let is_committed = || {
-                head.as_ref()
-                    .is_some_and(|head| head.has(path, now.as_deref()))
-            };
+            let is_committed = || head.as_ref().is_some_and(|head| head.has(path, now.as_deref()));
             if !is_of_the_killed || is_committed() {
                 continue;
             }
@@ -270,10 +252,7 @@ impl WrittenJournal<'_> {
         let path = place(self.root, self.output);
         remove(&path)?;
         // The output directory is removed with its last file.
-        let above = self
-            .output
-            .ancestors()
-            .filter(|path| !path.as_str().is_empty());
+        let above = self.output.ancestors().filter(|path| !path.as_str().is_empty());
         remove_empty(&above.map(|path| self.root.join(path)).collect());
         Ok(())
     }
@@ -281,8 +260,5 @@ impl WrittenJournal<'_> {
 
 /// Hashes a text regardless of its line ends.
 fn hash(text: &str) -> String {
-    format!(
-        "{:x}",
-        Sha256::digest(layout::with_line_feeds(text.as_bytes()))
-    )
+    format!("{:x}", Sha256::digest(layout::with_line_feeds(text.as_bytes())))
 }

@@ -76,14 +76,11 @@ impl WriteError {
 /// Renaming or deleting rarely fails once staging succeeded. If it does, some files are new, and
 /// another run completes the rest.
 pub fn write(root: &Utf8Path, changes: &OutputChanges) -> Result<(), WriteError> {
-    let (written, removed): (Vec<_>, Vec<_>) = changes
-        .files
-        .iter()
-        .partition(|(_, change)| change.texts().1.is_some());
+    let (written, removed): (Vec<_>, Vec<_>) =
+        changes.files.iter().partition(|(_, change)| change.texts().1.is_some());
     let written = written.into_iter().map(|(path, _)| WriteStep::Put(path));
-    let steps: Vec<WriteStep<'_>> = written
-        .chain(removed.into_iter().map(|(path, _)| WriteStep::Remove(path)))
-        .collect();
+    let steps: Vec<WriteStep<'_>> =
+        written.chain(removed.into_iter().map(|(path, _)| WriteStep::Remove(path))).collect();
     PreparedChanges::new(root, None, &changes.files, &changes.leftovers)?.carry_out(&steps)
 }
 
@@ -172,10 +169,7 @@ fn expect_unchanged<'a>(
         }
         Ok(content.map(|content| (path, String::from_utf8_lossy(&content).into_owned())))
     };
-    let texts: Vec<_> = changes
-        .par_iter()
-        .map(read)
-        .collect::<Result<_, WriteError>>()?;
+    let texts: Vec<_> = changes.par_iter().map(read).collect::<Result<_, WriteError>>()?;
     Ok(texts.into_iter().flatten().collect())
 }
 
@@ -199,13 +193,8 @@ impl<'a> PreparedChanges<'a> {
         changes: &'a BTreeMap<Utf8PathBuf, Change>,
         leftovers: &'a [Utf8PathBuf],
     ) -> Result<Self, WriteError> {
-        let mut prepared = Self {
-            root,
-            new: None,
-            staged: HashMap::new(),
-            leftovers,
-            created: BTreeSet::new(),
-        };
+        let mut prepared =
+            Self { root, new: None, staged: HashMap::new(), leftovers, created: BTreeSet::new() };
         match prepared.stage(built_in, changes) {
             Ok(()) => Ok(prepared),
             Err(error) => {
@@ -237,21 +226,14 @@ impl<'a> PreparedChanges<'a> {
             .par_iter()
             .map(|(path, text)| Ok((path.as_str(), StagedFile::new(root.join(path), text)?)))
             .collect::<Result<_, WriteError>>()?;
-        let stale = changes
-            .iter()
-            .filter(|(_, change)| matches!(change, Change::Delete { .. }));
+        let stale = changes.iter().filter(|(_, change)| matches!(change, Change::Delete { .. }));
         let stale: Vec<&Utf8PathBuf> = stale.map(|(path, _)| path).chain(self.leftovers).collect();
         may_delete(root, &stale)
     }
 
     /// Removes the temporary files and directories.
     fn abandon(self) {
-        let Self {
-            new,
-            staged,
-            created,
-            ..
-        } = self;
+        let Self { new, staged, created, .. } = self;
         drop(new);
         drop(staged);
         remove_empty(&created);
@@ -292,10 +274,8 @@ fn create_directories<'a>(
 ) -> Result<BTreeSet<Utf8PathBuf>, WriteError> {
     let mut created = BTreeSet::new();
     for directory in wanted.collect::<BTreeSet<_>>() {
-        let missing = directory
-            .ancestors()
-            .map(|path| root.join(path))
-            .take_while(|path| !path.exists());
+        let missing =
+            directory.ancestors().map(|path| root.join(path)).take_while(|path| !path.exists());
         created.extend(missing);
         let path = root.join(directory);
         if let Err(source) = fs::create_dir_all(&path) {
@@ -332,8 +312,7 @@ impl StagedFile {
 
     fn rename(self) -> Result<(), WriteError> {
         let Self { file, path } = self;
-        file.persist(&path)
-            .map_err(|error| WriteError::refused("write", path)(error.error))
+        file.persist(&path).map_err(|error| WriteError::refused("write", path)(error.error))
     }
 }
 
@@ -360,10 +339,7 @@ fn may_delete(root: &Utf8Path, files: &[&Utf8PathBuf]) -> Result<(), WriteError>
 /// Returns whether an error says that a path does not exist, even because a file is in place of a
 /// directory above it.
 fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Removes a file if it exists.

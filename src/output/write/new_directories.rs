@@ -87,11 +87,7 @@ impl<'a> NewDirectories<'a> {
     /// Returns the temporary path of a file in the directory with this index.
     fn aside_of(&self, index: usize, file: &Utf8Path) -> Utf8PathBuf {
         let top = self.directories[index].path.as_str();
-        Utf8PathBuf::from(format!(
-            "{}/{index}{}",
-            self.aside,
-            &file.as_str()[top.len()..]
-        ))
+        Utf8PathBuf::from(format!("{}/{index}{}", self.aside, &file.as_str()[top.len()..]))
     }
 
     /// Renames the directory of a file when the turn of its last file has come. Nothing waits for a
@@ -170,19 +166,14 @@ fn outermost_missing<'a>(
 fn may_create(directory: &Utf8Path) -> Result<(), WriteError> {
     fs::create_dir(directory)
         .and_then(|()| fs::remove_dir(directory))
-        .map_err(WriteError::refused(
-            "create the directory",
-            directory.to_owned(),
-        ))
+        .map_err(WriteError::refused("create the directory", directory.to_owned()))
 }
 
 /// Creates the directory of some files, and writes them.
 fn fill(files: &[(Utf8PathBuf, &str)]) -> Result<(), WriteError> {
     if let Some(directory) = files.first().and_then(|(path, _)| path.parent()) {
-        fs::create_dir_all(directory).map_err(WriteError::refused(
-            "create the directory",
-            directory.to_owned(),
-        ))?;
+        fs::create_dir_all(directory)
+            .map_err(WriteError::refused("create the directory", directory.to_owned()))?;
     }
     for (path, text) in files {
         File::create_new(path)

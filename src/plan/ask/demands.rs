@@ -43,9 +43,8 @@ impl<'a> PlannedSite<'a> {
             node_sets.map(move |(part, node_set)| (cluster, part, node_set))
         });
         let demands = node_sets.map(|(cluster, part, node_set)| {
-            let other = hypothesis
-                .resized
-                .filter(|(key, other, _)| **key == cluster.key && *other == part);
+            let other =
+                hypothesis.resized.filter(|(key, other, _)| **key == cluster.key && *other == part);
             let node_set = other.map_or(&**node_set, |(.., other)| other);
             self.demand(cluster, part, node_set, hypothesis)
         });
@@ -71,11 +70,7 @@ impl<'a> PlannedSite<'a> {
             return demand;
         }
         let has = self.assigned(cluster, part).count();
-        let unmoved = if may_move {
-            self.unmoved(&demand, gone)
-        } else {
-            0
-        };
+        let unmoved = if may_move { self.unmoved(&demand, gone) } else { 0 };
         let wanted = demand.wanted.min(has).saturating_sub(unmoved);
         NodeSetDemand {
             missing: wanted.saturating_sub(stays.len()),

@@ -129,9 +129,7 @@ impl<'a> PlannedSite<'a> {
         let named = planned.occupied_sets().into_iter();
         for set in named.filter(|set| set.node_set.is_named()) {
             let hosts = set.hosts.into_iter();
-            planned
-                .owners
-                .extend(hosts.map(|host| (host, &set.cluster.key)));
+            planned.owners.extend(hosts.map(|host| (host, &set.cluster.key)));
         }
         planned.quotas =
             QuotaUses::new(site, planned.owners.iter().map(|(host, key)| (*host, *key)));
@@ -150,10 +148,7 @@ impl<'a> PlannedSite<'a> {
         let mut availability = Availability::all(site, &owners, &plan.released, &BTreeSet::new());
         availability.resize(hosts.len(), Availability::Free);
         // The labels of a cluster are removed with the release.
-        for (host, _) in plan
-            .assigned(site)
-            .filter(|(host, _)| !owners.contains_key(host))
-        {
+        for (host, _) in plan.assigned(site).filter(|(host, _)| !owners.contains_key(host)) {
             availability[host] = Availability::Free;
         }
         let clusters = by_priority(site, &plan.frozen);
@@ -287,10 +282,7 @@ impl<'a> PlannedSite<'a> {
 
     /// Returns whether a cluster cannot be served without a hypothesis.
     pub fn is_short(&self, cluster: &ClusterKey) -> bool {
-        self.plan
-            .shortages
-            .keys()
-            .any(|(short, _)| short == cluster)
+        self.plan.shortages.keys().any(|(short, _)| short == cluster)
     }
 
     /// Returns the number of free hosts that a node set may have, whatever their topology domains.

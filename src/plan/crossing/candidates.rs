@@ -74,9 +74,7 @@ impl<'a> Candidates<'a> {
         let mut classes = Vec::new();
         // All hosts of a class may be gone.
         for (class, domain) in choices.filter(|(class, _)| problem.capacities[*class] > 0) {
-            let values = keys
-                .iter()
-                .filter_map(|key| Some((*key, instance.value(class, *key)?)));
+            let values = keys.iter().filter_map(|key| Some((*key, instance.value(class, *key)?)));
             let limits: Vec<Limit> = values.map(|(key, value)| self.number(key, value)).collect();
             classes.push((class, domain, limits));
         }
@@ -115,11 +113,7 @@ impl<'a> Candidates<'a> {
 
     pub(super) fn at(&self, pool: usize, place: usize) -> Candidate<'_> {
         let (class, domain, limits) = &self.classes[pool][place];
-        Candidate {
-            class: *class,
-            domain: *domain,
-            limits,
-        }
+        Candidate { class: *class, domain: *domain, limits }
     }
 
     pub(super) fn all(&self, pool: usize) -> impl Iterator<Item = Candidate<'_>> {
@@ -128,15 +122,11 @@ impl<'a> Candidates<'a> {
 
     /// Returns a class as a candidate of one of its pools.
     pub(super) fn candidate(&self, pool: usize, class: usize) -> Option<Candidate<'_>> {
-        self.places[pool]
-            .get(&class)
-            .map(|place| self.at(pool, *place))
+        self.places[pool].get(&class).map(|place| self.at(pool, *place))
     }
 
     /// Returns the pools of a class, with its position in each.
     pub(super) fn pools(&self, class: usize) -> impl Iterator<Item = (usize, usize)> {
-        self.pools[class]
-            .iter()
-            .map(move |pool| (*pool, self.places[*pool][&class]))
+        self.pools[class].iter().map(move |pool| (*pool, self.places[*pool][&class]))
     }
 }

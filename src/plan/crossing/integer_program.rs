@@ -100,33 +100,20 @@ impl Question<'_> {
                     continue;
                 }
                 limits.iter().for_each(|limit| {
-                    limited
-                        .entry((demand, *limit))
-                        .or_default()
-                        .push(takes.len())
+                    limited.entry((demand, *limit)).or_default().push(takes.len())
                 });
                 for quota in of.quotas.iter().filter(|quota| quotas.contains(quota)) {
                     counted.entry(*quota).or_default().push(takes.len());
                 }
                 // Classes of a group share their domains, so a limited group has one host for a
                 // demand.
-                let most = if limits.is_empty() {
-                    sizes[group].min((self.missing)(demand))
-                } else {
-                    1
-                };
-                takes.push(TakeVariable {
-                    demand,
-                    group,
-                    most,
-                });
+                let most =
+                    if limits.is_empty() { sizes[group].min((self.missing)(demand)) } else { 1 };
+                takes.push(TakeVariable { demand, group, most });
             }
         }
-        let mut demand_variables: BTreeMap<usize, Vec<usize>> = self
-            .demands
-            .iter()
-            .map(|demand| (*demand, Vec::new()))
-            .collect();
+        let mut demand_variables: BTreeMap<usize, Vec<usize>> =
+            self.demands.iter().map(|demand| (*demand, Vec::new())).collect();
         let mut group_variables: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, take) in takes.iter().enumerate() {
             demand_variables.entry(take.demand).or_default().push(at);
@@ -135,18 +122,13 @@ impl Question<'_> {
         let most = |takes_of: &[usize]| takes_of.iter().map(|at| takes[*at].most).sum::<usize>();
         let missing = self.missing;
         // Too few candidates need no search.
-        if demand_variables
-            .iter()
-            .any(|(demand, of)| most(of) < missing(*demand))
-        {
+        if demand_variables.iter().any(|(demand, of)| most(of) < missing(*demand)) {
             return SolverAnswer::Impossible;
         }
-        let at_least = demand_variables
-            .iter()
-            .map(|(demand, of)| (of, ComparisonOp::Ge, missing(*demand)));
-        let host_rows = group_variables
-            .iter()
-            .map(|(group, of)| (of, ComparisonOp::Le, sizes[*group]));
+        let at_least =
+            demand_variables.iter().map(|(demand, of)| (of, ComparisonOp::Ge, missing(*demand)));
+        let host_rows =
+            group_variables.iter().map(|(group, of)| (of, ComparisonOp::Le, sizes[*group]));
         let domain_rows = limited.values().map(|of| (of, ComparisonOp::Le, 1));
         let quota_rows = counted
             .iter()
@@ -170,11 +152,8 @@ impl Question<'_> {
 
     /// Groups equal classes, and returns the number of hosts of each group.
     fn groups(&self) -> (Vec<(ClassProperties, Vec<usize>)>, Vec<usize>) {
-        let pools: BTreeSet<usize> = self
-            .demands
-            .iter()
-            .map(|demand| self.problem.demands[*demand].pool)
-            .collect();
+        let pools: BTreeSet<usize> =
+            self.demands.iter().map(|demand| self.problem.demands[*demand].pool).collect();
         let mut class_pools: BTreeMap<usize, Vec<(usize, Vec<Limit>)>> = BTreeMap::new();
         for pool in pools {
             for candidate in self.candidates.all(pool) {
@@ -184,10 +163,7 @@ impl Question<'_> {
                     .copied()
                     .filter(|limit| (self.limits)(*limit))
                     .collect();
-                class_pools
-                    .entry(candidate.class)
-                    .or_default()
-                    .push((pool, limits));
+                class_pools.entry(candidate.class).or_default().push((pool, limits));
             }
         }
         let mut numbers: HashMap<ClassProperties, usize> = HashMap::new();
@@ -219,9 +195,7 @@ impl Question<'_> {
         let mut missing: HashMap<usize, usize> = HashMap::new();
         let mut placed = Vec::new();
         for (TakeVariable { demand, group, .. }, value) in takes.iter().zip(values) {
-            let missing = missing
-                .entry(*demand)
-                .or_insert_with(|| (self.missing)(*demand));
+            let missing = missing.entry(*demand).or_insert_with(|| (self.missing)(*demand));
             let mut wanted = (*value).min(*missing);
             *missing -= wanted;
             for class in &groups[*group].1 {
@@ -256,10 +230,8 @@ fn solve(
     }
     let mut program = Program::new(OptimizationDirection::Minimize);
     let bound = |most: &usize| (0, i32::try_from(*most).unwrap_or(i32::MAX));
-    let variables: Vec<Variable> = bounds
-        .iter()
-        .map(|most| program.add_integer_var(0.0, bound(most)))
-        .collect();
+    let variables: Vec<Variable> =
+        bounds.iter().map(|most| program.add_integer_var(0.0, bound(most))).collect();
     for (of, comparison, bound) in rows {
         let terms: Vec<(Variable, f64)> = of.iter().map(|at| (variables[*at], 1.0)).collect();
         program.add_constraint(terms, *comparison, *bound as f64);
@@ -272,10 +244,7 @@ fn solve(
     // An infeasible program does not report its number of nodes, so they are granted in growing
     // portions.
     let solution = loop {
-        let steps = size
-            .saturating_mul(ITERATIONS_PER_NODE)
-            .saturating_mul(nodes)
-            .min(left);
+        let steps = size.saturating_mul(ITERATIONS_PER_NODE).saturating_mul(nodes).min(left);
         budget.left -= steps;
         left -= steps;
         let unsolved = match outcome {
@@ -293,25 +262,15 @@ fn solve(
         outcome = unsolved.resume_with(options);
     };
     // Values are floats, so the rounded ones are checked below.
-    let values: Vec<usize> = variables
-        .iter()
-        .map(|variable| solution.var_value(*variable).round() as usize)
-        .collect();
+    let values: Vec<usize> =
+        variables.iter().map(|variable| solution.var_value(*variable).round() as usize).collect();
     let holds = |(of, comparison, bound): &(&Vec<usize>, ComparisonOp, usize)| {
         let sum: usize = of.iter().map(|at| values[*at]).sum();
-        if matches!(comparison, ComparisonOp::Ge) {
-            sum >= *bound
-        } else {
-            sum <= *bound
-        }
+        if matches!(comparison, ComparisonOp::Ge) { sum >= *bound } else { sum <= *bound }
     };
     let is_valid =
         rows.iter().all(holds) && values.iter().zip(bounds).all(|(value, most)| value <= most);
-    if is_valid {
-        Solution::Values(values)
-    } else {
-        Solution::Unknown
-    }
+    if is_valid { Solution::Values(values) } else { Solution::Unknown }
 }
 
 /// Approximate number of simplex iterations for a node.

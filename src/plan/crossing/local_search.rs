@@ -42,9 +42,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     pub(super) fn new(instance: &'a Instance<'a>, candidates: &'c Candidates<'a>) -> Self {
         let used = candidates.taken.iter().map(|taken| {
             let mut used = HashMap::new();
-            taken
-                .iter()
-                .for_each(|limit| *used.entry(*limit).or_default() += 1);
+            taken.iter().for_each(|limit| *used.entry(*limit).or_default() += 1);
             used
         });
         let live =
@@ -70,12 +68,9 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         if self.instance.crossing[pool].is_empty() && !has_quota {
             let before = self.matching.picks[demand].len();
             self.matching.take_free(demand);
-            let new: Vec<usize> = self.matching.picks[demand][before..]
-                .iter()
-                .map(|pick| pick.class)
-                .collect();
-            new.into_iter()
-                .for_each(|class| self.count(demand, class, true));
+            let new: Vec<usize> =
+                self.matching.picks[demand][before..].iter().map(|pick| pick.class).collect();
+            new.into_iter().for_each(|class| self.count(demand, class, true));
         } else {
             self.take_free(demand);
         }
@@ -108,12 +103,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     }
 
     fn forget_exhausted(&mut self, pool: usize) {
-        let Self {
-            candidates,
-            matching,
-            live,
-            ..
-        } = self;
+        let Self { candidates, matching, live, .. } = self;
         live[pool].retain(|place| matching.is_free(candidates.at(pool, *place).class));
     }
 
@@ -160,17 +150,11 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
             }
         }
         let pool = self.pool(demand);
-        let limits = self
-            .candidates
-            .candidate(pool, class)
-            .map_or(&[][..], |candidate| candidate.limits);
+        let limits =
+            self.candidates.candidate(pool, class).map_or(&[][..], |candidate| candidate.limits);
         for limit in limits {
             let used = self.used[demand].entry(*limit).or_default();
-            *used = if more {
-                *used + 1
-            } else {
-                used.saturating_sub(1)
-            };
+            *used = if more { *used + 1 } else { used.saturating_sub(1) };
         }
     }
 
@@ -179,13 +163,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         let Some(candidate) = self.candidates.candidate(self.pool(demand), class) else {
             return;
         };
-        self.matching.pick(
-            demand,
-            FlowUnit {
-                domain: candidate.domain,
-                class,
-            },
-        );
+        self.matching.pick(demand, FlowUnit { domain: candidate.domain, class });
         self.count(demand, class, true);
     }
 
@@ -194,13 +172,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         let Some(candidate) = self.candidates.candidate(self.pool(demand), class) else {
             return;
         };
-        self.matching.unpick(
-            demand,
-            FlowUnit {
-                domain: candidate.domain,
-                class,
-            },
-        );
+        self.matching.unpick(demand, FlowUnit { domain: candidate.domain, class });
         self.count(demand, class, false);
         for (pool, place) in self.candidates.pools(class) {
             if let Err(at) = self.live[pool].binary_search(&place) {
@@ -211,10 +183,8 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
 
     /// Undoes all picks of a demand and returns their classes.
     pub(super) fn release(&mut self, demand: usize) -> Vec<usize> {
-        let classes: Vec<usize> = self.matching.picks[demand]
-            .iter()
-            .map(|pick| pick.class)
-            .collect();
+        let classes: Vec<usize> =
+            self.matching.picks[demand].iter().map(|pick| pick.class).collect();
         classes.iter().for_each(|class| self.leave(demand, *class));
         classes
     }
@@ -224,11 +194,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         let count = |used: &mut HashMap<Limit, usize>, more: bool| {
             for limit in kept {
                 let used = used.entry(*limit).or_default();
-                *used = if more {
-                    *used + 1
-                } else {
-                    used.saturating_sub(1)
-                };
+                *used = if more { *used + 1 } else { used.saturating_sub(1) };
             }
         };
         count(&mut self.used[demand], false);
@@ -271,11 +237,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
 
     /// Finds one more host for a demand by a chain of moves, the shortest first.
     fn chain(&mut self, start: usize) -> bool {
-        let mut links = vec![Link {
-            demand: start,
-            left: None,
-            before: None,
-        }];
+        let mut links = vec![Link { demand: start, left: None, before: None }];
         let mut queue = VecDeque::from([0]);
         let mut reached: HashSet<usize> = HashSet::new();
         let mut swapped: HashSet<(usize, usize)> = HashSet::new();
@@ -283,11 +245,11 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         while let Some(at) = queue.pop_front() {
             let Link { demand, left, .. } = links[at];
             let pool = self.pool(demand);
-            if self.live[pool].iter().take(MOST_EXHAUSTED).all(|place| {
-                !self
-                    .matching
-                    .is_free(self.candidates.at(pool, *place).class)
-            }) {
+            if self.live[pool]
+                .iter()
+                .take(MOST_EXHAUSTED)
+                .all(|place| !self.matching.is_free(self.candidates.at(pool, *place).class))
+            {
                 self.forget_exhausted(pool);
             }
             let mut swaps = Vec::new();
@@ -327,11 +289,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
             // The demand leaves its own host in the way and takes this class instead.
             for (class, other) in swaps {
                 if swapped.insert((demand, other)) {
-                    links.push(Link {
-                        demand,
-                        left: Some(other),
-                        before: Some((at, class)),
-                    });
+                    links.push(Link { demand, left: Some(other), before: Some((at, class)) });
                     queue.push_back(links.len() - 1);
                 }
             }
@@ -353,11 +311,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                     users.into_iter().filter(|user| *user != demand).collect();
                 users.sort_unstable();
                 for user in users {
-                    links.push(Link {
-                        demand: user,
-                        left: Some(class),
-                        before: Some((at, class)),
-                    });
+                    links.push(Link { demand: user, left: Some(class), before: Some((at, class)) });
                     queue.push_back(links.len() - 1);
                 }
             }
@@ -387,21 +341,15 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         let Some(other) = first_pick else {
             return BlockingHosts::More;
         };
-        let limits = self
-            .candidates
-            .candidate(pool, other)
-            .map_or(&[][..], |candidate| candidate.limits);
+        let limits =
+            self.candidates.candidate(pool, other).map_or(&[][..], |candidate| candidate.limits);
         let is_alone = |limit: &Limit| {
             let left_limits = left.and_then(|class| self.candidates.candidate(pool, class));
             let left = usize::from(left_limits.is_some_and(|left| left.limits.contains(limit)));
             limits.contains(limit)
                 && self.used[demand].get(limit).copied().unwrap_or_default() == 1 + left
         };
-        if clashes.iter().all(is_alone) {
-            BlockingHosts::Own(other)
-        } else {
-            BlockingHosts::More
-        }
+        if clashes.iter().all(is_alone) { BlockingHosts::Own(other) } else { BlockingHosts::More }
     }
 
     /// Moves all demands of a chain from its end, if they do not conflict with each other.
@@ -410,17 +358,10 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         let mut moves: Vec<(usize, Option<usize>, usize)> = Vec::new();
         let mut complete = true;
         while let Some((at, class)) = next {
-            let Link {
-                demand,
-                left,
-                before,
-            } = links[at];
+            let Link { demand, left, before } = links[at];
             if let Some(left) = left {
                 // An earlier move of the chain has taken this pick already.
-                if !self.matching.picks[demand]
-                    .iter()
-                    .any(|pick| pick.class == left)
-                {
+                if !self.matching.picks[demand].iter().any(|pick| pick.class == left) {
                     complete = false;
                     break;
                 }

@@ -27,10 +27,8 @@ pub(super) fn core(
     demands: &[usize],
     budget: &mut SolverBudget,
 ) -> ConflictCore {
-    let pools: BTreeSet<usize> = demands
-        .iter()
-        .map(|demand| problem.demands[*demand].pool)
-        .collect();
+    let pools: BTreeSet<usize> =
+        demands.iter().map(|demand| problem.demands[*demand].pool).collect();
     let all: BTreeSet<Limit> = pools
         .iter()
         .flat_map(|pool| candidates.all(*pool))
@@ -58,22 +56,11 @@ pub(super) fn core(
     let mut limits: Vec<Limit> = all.into_iter().collect();
     let mut demands = demands.to_vec();
     let mut quotas: Vec<usize> = (0..problem.quotas.len()).collect();
-    shrink(&mut demands, |demands| {
-        is_impossible(demands, &limits, &quotas)
-    });
-    shrink(&mut limits, |limits| {
-        is_impossible(&demands, limits, &quotas)
-    });
-    shrink(&mut quotas, |quotas| {
-        is_impossible(&demands, &limits, quotas)
-    });
+    shrink(&mut demands, |demands| is_impossible(demands, &limits, &quotas));
+    shrink(&mut limits, |limits| is_impossible(&demands, limits, &quotas));
+    shrink(&mut quotas, |quotas| is_impossible(&demands, &limits, quotas));
     demands.sort_unstable();
-    ConflictCore {
-        demands,
-        limits,
-        quotas,
-        is_minimal,
-    }
+    ConflictCore { demands, limits, quotas, is_minimal }
 }
 
 /// Returns how many hosts each demand of a cluster can have, one after the other, in addition to
@@ -117,10 +104,7 @@ pub(super) fn most(
         }
         found.insert(*last, least);
     }
-    cluster
-        .iter()
-        .map(|demand| found.get(demand).copied().unwrap_or_default())
-        .collect()
+    cluster.iter().map(|demand| found.get(demand).copied().unwrap_or_default()).collect()
 }
 
 /// Removes items while the rest still `holds`: many at once, then fewer.
@@ -131,11 +115,7 @@ fn shrink(items: &mut Vec<usize>, mut holds: impl FnMut(&[usize]) -> bool) {
         while at < items.len() {
             let end = (at + size).min(items.len());
             let rest: Vec<usize> = items[..at].iter().chain(&items[end..]).copied().collect();
-            if holds(&rest) {
-                *items = rest
-            } else {
-                at = end
-            }
+            if holds(&rest) { *items = rest } else { at = end }
         }
         if size == 1 {
             return;

@@ -74,13 +74,7 @@ pub(super) fn serve<'a, 'i>(
         problems: &problems,
         bounds: None,
         accepted: Vec::new(),
-        reserved: instance
-            .problem
-            .reserved
-            .iter()
-            .flatten()
-            .copied()
-            .collect(),
+        reserved: instance.problem.reserved.iter().flatten().copied().collect(),
         refused: HashMap::new(),
         budget: SolverBudget::new(STEPS),
     };
@@ -91,28 +85,16 @@ pub(super) fn serve<'a, 'i>(
             Err(cluster_demands) => unserved.extend(cluster_demands),
         }
     }
-    let CrossingSearch {
-        mut placing,
-        accepted,
-        ..
-    } = search;
+    let CrossingSearch { mut placing, accepted, .. } = search;
     let accepted: BTreeSet<usize> = accepted.into_iter().collect();
     let mut replaced = vec![Vec::new(); instance.problem.demands.len()];
-    for (index, hosts) in replaceable
-        .into_iter()
-        .filter(|(index, _)| accepted.contains(index))
-    {
-        replaced[index] = replace_each(hosts, |(limits, quotas)| {
-            placing.replace(index, limits, quotas)
-        });
+    for (index, hosts) in replaceable.into_iter().filter(|(index, _)| accepted.contains(index)) {
+        replaced[index] =
+            replace_each(hosts, |(limits, quotas)| placing.replace(index, limits, quotas));
     }
     accepted.iter().for_each(|demand| placing.settle(*demand));
     placing.matching.settle();
-    SearchResult {
-        picks: placing.matching.picks,
-        replaced,
-        unserved,
-    }
+    SearchResult { picks: placing.matching.picks, replaced, unserved }
 }
 
 /// The requests of a cluster, for comparison: the pool of each demand, its missing hosts, its
@@ -146,8 +128,7 @@ impl CrossingSearch<'_, '_> {
         }
         let refused = self.decide(cluster);
         if let (Err(refused), Some(wants)) = (&refused, wants) {
-            self.refused
-                .insert(wants, (cluster.to_vec(), refused.clone()));
+            self.refused.insert(wants, (cluster.to_vec(), refused.clone()));
         }
         refused
     }
@@ -157,9 +138,7 @@ impl CrossingSearch<'_, '_> {
         if let Some(excess) = self.quota_excess(cluster) {
             let by_count = self.bound(cluster).err().unwrap_or_default();
             if by_count.is_empty() {
-                self.bounds
-                    .iter_mut()
-                    .for_each(|bounds| bounds.release(cluster));
+                self.bounds.iter_mut().for_each(|bounds| bounds.release(cluster));
             }
             return Err(self.tighter(excess, by_count));
         }
@@ -172,9 +151,7 @@ impl CrossingSearch<'_, '_> {
         if cluster.iter().all(|demand| self.placing.fill(*demand)) {
             return Ok(());
         }
-        cluster
-            .iter()
-            .for_each(|demand| drop(self.placing.release(*demand)));
+        cluster.iter().for_each(|demand| drop(self.placing.release(*demand)));
         if !is_bounded {
             self.bound(cluster)?;
         }
@@ -184,29 +161,17 @@ impl CrossingSearch<'_, '_> {
             SolverAnswer::Undecided => self.undecided(cluster),
         };
         // Refused demands must not restrict later clusters.
-        self.bounds
-            .iter_mut()
-            .for_each(|bounds| bounds.release(cluster));
+        self.bounds.iter_mut().for_each(|bounds| bounds.release(cluster));
         Err(refused)
     }
 
     /// Proves that a cluster cannot be served. Returns the demands of the conflict that lack hosts.
     fn refusal(&mut self, cluster: &[usize]) -> Vec<ShortDemand> {
-        let Self {
-            instance,
-            placing,
-            accepted,
-            budget,
-            ..
-        } = self;
+        let Self { instance, placing, accepted, budget, .. } = self;
         let (problem, candidates) = (&instance.problem, placing.candidates);
         // Demands that are served last are removed first.
-        let last_first: Vec<usize> = cluster
-            .iter()
-            .rev()
-            .chain(accepted.iter().rev())
-            .copied()
-            .collect();
+        let last_first: Vec<usize> =
+            cluster.iter().rev().chain(accepted.iter().rev()).copied().collect();
         let core = minimal_conflict::core(problem, candidates, &last_first, budget);
         let found = minimal_conflict::most(problem, candidates, accepted, cluster, budget);
         let is_short = |(index, found): &(&usize, usize)| {
@@ -216,54 +181,32 @@ impl CrossingSearch<'_, '_> {
         let conflict = self.conflict(core);
         let unserved = |(index, found): (&usize, usize)| {
             let why = ShortageProof::Crossing(conflict.clone());
-            ShortDemand {
-                index: *index,
-                found,
-                why,
-            }
+            ShortDemand { index: *index, found, why }
         };
         let short: Vec<ShortDemand> = short.into_iter().map(unserved).collect();
-        if short.is_empty() {
-            self.undecided(cluster)
-        } else {
-            short
-        }
+        if short.is_empty() { self.undecided(cluster) } else { short }
     }
 
     fn undecided(&self, cluster: &[usize]) -> Vec<ShortDemand> {
-        let open = cluster
-            .iter()
-            .filter(|demand| self.instance.problem.demands[**demand].missing > 0);
-        open.map(|index| ShortDemand {
-            index: *index,
-            found: 0,
-            why: ShortageProof::Undecided,
-        })
-        .collect()
+        let open =
+            cluster.iter().filter(|demand| self.instance.problem.demands[**demand].missing > 0);
+        open.map(|index| ShortDemand { index: *index, found: 0, why: ShortageProof::Undecided })
+            .collect()
     }
 
     /// Satisfies a cluster by one key at a time.
     fn bound(&mut self, cluster: &[usize]) -> Result<(), Vec<ShortDemand>> {
-        let problems = self
-            .problems
-            .get_or_init(|| relaxations::by_one_key(self.instance));
-        let bounds = self
-            .bounds
-            .get_or_insert_with(|| Relaxations::new(problems, &self.accepted));
+        let problems = self.problems.get_or_init(|| relaxations::by_one_key(self.instance));
+        let bounds = self.bounds.get_or_insert_with(|| Relaxations::new(problems, &self.accepted));
         let problem = &self.instance.problem;
         let unserved = |cut| ShortDemand::by_cut(problem, cut);
-        bounds
-            .accept(cluster)
-            .map_err(|cuts| cuts.into_iter().map(unserved).collect())
+        bounds.accept(cluster).map_err(|cuts| cuts.into_iter().map(unserved).collect())
     }
 
     fn wants(&self, cluster: &[usize]) -> Option<ClusterDemands> {
         let problem = &self.instance.problem;
         // Reserved hosts distinguish clusters with otherwise equal demands.
-        if cluster
-            .iter()
-            .any(|demand| self.reserved.contains(&problem.demands[*demand].group))
-        {
+        if cluster.iter().any(|demand| self.reserved.contains(&problem.demands[*demand].group)) {
             return None;
         }
         let wants = cluster.iter().map(|demand| {
@@ -291,10 +234,7 @@ impl CrossingSearch<'_, '_> {
                 .map(|class| self.placing.matching.free(class))
                 .collect();
             // The hosts of neighbors count as free, because neighbors are placed again.
-            for pick in some
-                .iter()
-                .flat_map(|demand| &self.placing.matching.picks[*demand])
-            {
+            for pick in some.iter().flat_map(|demand| &self.placing.matching.picks[*demand]) {
                 hosts[pick.class] += 1;
             }
             // So do their shares of quotas.
@@ -319,11 +259,8 @@ impl CrossingSearch<'_, '_> {
             let steps = if is_all { STEPS_OF_ALL } else { STEPS_OF_SOME };
             let answer = question.answer(&mut self.budget, steps);
             if let SolverAnswer::Placed(picks) = &answer {
-                some.iter()
-                    .for_each(|demand| drop(self.placing.release(*demand)));
-                picks
-                    .iter()
-                    .for_each(|(demand, class)| self.placing.put(*demand, *class));
+                some.iter().for_each(|demand| drop(self.placing.release(*demand)));
+                picks.iter().for_each(|(demand, class)| self.placing.put(*demand, *class));
                 return answer;
             }
             if is_all {
@@ -339,20 +276,15 @@ impl CrossingSearch<'_, '_> {
     /// Returns the accepted demands, those first that have most hosts that the cluster could use.
     fn neighbors(&self, cluster: &[usize]) -> Vec<usize> {
         let problem = &self.instance.problem;
-        let pools: HashSet<usize> = cluster
-            .iter()
-            .map(|demand| problem.demands[*demand].pool)
-            .collect();
+        let pools: HashSet<usize> =
+            cluster.iter().map(|demand| problem.demands[*demand].pool).collect();
         let useful = |demand: &usize| {
             let picks = self.placing.matching.picks[*demand].iter();
             picks
                 .filter(|pick| {
-                    pools.iter().any(|pool| {
-                        self.placing
-                            .candidates
-                            .candidate(*pool, pick.class)
-                            .is_some()
-                    })
+                    pools
+                        .iter()
+                        .any(|pool| self.placing.candidates.candidate(*pool, pick.class).is_some())
                 })
                 .count()
         };

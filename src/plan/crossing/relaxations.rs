@@ -21,16 +21,9 @@ pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<MatchingProblem> {
     let with_key = |key: usize| {
         let pools = instance.problem.pools.iter().zip(&instance.crossing);
         let pools = pools.map(|(pool, keys)| {
-            if keys.contains(&key) {
-                Arc::new(by_key(instance, pool, key))
-            } else {
-                pool.clone()
-            }
+            if keys.contains(&key) { Arc::new(by_key(instance, pool, key)) } else { pool.clone() }
         });
-        let mut problem = MatchingProblem {
-            pools: pools.collect(),
-            ..instance.problem.clone()
-        };
+        let mut problem = MatchingProblem { pools: pools.collect(), ..instance.problem.clone() };
         for demand in problem
             .demands
             .iter_mut()
@@ -53,34 +46,19 @@ fn by_key(instance: &Instance<'_>, pool: &HostPool, key: usize) -> HostPool {
     let mut numbers: HashMap<Option<&str>, usize> = HashMap::new();
     let mut domains: Vec<FlowDomain> = Vec::new();
     let new_domain = |domains: &mut Vec<FlowDomain>, limited| {
-        domains.push(FlowDomain {
-            limited,
-            classes: Vec::new(),
-        });
+        domains.push(FlowDomain { limited, classes: Vec::new() });
         domains.len() - 1
     };
-    for class in pool
-        .tiers
-        .iter()
-        .flatten()
-        .flat_map(|choice| &choice.classes)
-    {
+    for class in pool.tiers.iter().flatten().flat_map(|choice| &choice.classes) {
         let value = instance.value(*class, key);
-        let domain = *numbers
-            .entry(value)
-            .or_insert_with(|| new_domain(&mut domains, value.is_some()));
+        let domain =
+            *numbers.entry(value).or_insert_with(|| new_domain(&mut domains, value.is_some()));
         domains[domain].classes.push(*class);
     }
-    let choice = |(domain, of): (usize, &FlowDomain)| EqualClasses {
-        domain,
-        classes: of.classes.clone(),
-    };
+    let choice =
+        |(domain, of): (usize, &FlowDomain)| EqualClasses { domain, classes: of.classes.clone() };
     let tier = domains.iter().enumerate().map(choice).collect();
-    HostPool {
-        by_size: pool.by_size,
-        domains,
-        tiers: vec![tier],
-    }
+    HostPool { by_size: pool.by_size, domains, tiers: vec![tier] }
 }
 
 /// One flow for each key.
@@ -118,10 +96,7 @@ impl<'p> Relaxations<'p> {
             let lacking = lacking.map(|(demand, found, _)| self.missing[*demand] - found);
             lacking.sum()
         };
-        let refusals = results
-            .iter()
-            .rev()
-            .filter_map(|result| result.as_ref().err());
+        let refusals = results.iter().rev().filter_map(|result| result.as_ref().err());
         let Some(worst) = refusals.max_by_key(|cuts| lacking(cuts)).cloned() else {
             return Ok(());
         };

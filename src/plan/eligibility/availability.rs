@@ -34,12 +34,7 @@ impl Availability {
         let hosts = site.inventory.hosts.iter().enumerate();
         let mut all: Vec<Availability> = hosts
             .map(|(at, host)| {
-                Self::for_host(
-                    site,
-                    host,
-                    assigned.get(&at).copied(),
-                    released.get(&host.key),
-                )
+                Self::for_host(site, host, assigned.get(&at).copied(), released.get(&host.key))
             })
             .collect();
         // A cluster that is left out or invalid must find the hosts that it names in a later run.
@@ -93,10 +88,8 @@ impl Availability {
                 }
                 (Claim::Cluster(cluster, _), Some((other, _))) if cluster == other => {}
                 (Claim::Cluster(cluster, part), None) => {
-                    only = Some((
-                        cluster.clone(),
-                        Refusal::Claimed(format!("of {cluster}, {part}")),
-                    ));
+                    only =
+                        Some((cluster.clone(), Refusal::Claimed(format!("of {cluster}, {part}"))));
                 }
                 (Claim::Cluster(cluster, part), Some(_)) => {
                     // Two clusters have claims, so neither may take it.
@@ -106,9 +99,7 @@ impl Availability {
                 }
             }
         }
-        only.map_or(Availability::Free, |(cluster, refusal)| {
-            Availability::Only(cluster, refusal)
-        })
+        only.map_or(Availability::Free, |(cluster, refusal)| Availability::Only(cluster, refusal))
     }
 
     /// Returns the reason why a cluster may not take the host.

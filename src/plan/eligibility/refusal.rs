@@ -143,10 +143,9 @@ impl Refusal {
                 format_args!("does not match `{requirement}` of the selector"),
                 format_args!("not matching `{requirement}` of the selector"),
             ),
-            Refusal::Insufficient(reason) => say(
-                format_args!("{reason}"),
-                format_args!("{}", lacking(reason)),
-            ),
+            Refusal::Insufficient(reason) => {
+                say(format_args!("{reason}"), format_args!("{}", lacking(reason)))
+            }
             Refusal::Assigned(cluster) => say(
                 format_args!("is assigned to {cluster}"),
                 format_args!("assigned to a cluster already"),
@@ -178,10 +177,9 @@ impl Refusal {
                 format_args!("applied in full by another object of the agent"),
             ),
             Refusal::InUse(usage) => say(format_args!("{usage}"), format_args!("{}", usage.rule())),
-            Refusal::Deleting => say(
-                format_args!("is being deleted"),
-                format_args!("being deleted"),
-            ),
+            Refusal::Deleting => {
+                say(format_args!("is being deleted"), format_args!("being deleted"))
+            }
             Refusal::InMaintenance(reason) => say(
                 format_args!("is in maintenance: {reason}"),
                 format_args!("in maintenance: {reason}"),
@@ -190,10 +188,9 @@ impl Refusal {
                 format_args!("{undecided}"),
                 format_args!("that the variable `{}` decides about", undecided.variable),
             ),
-            Refusal::InError(error) => say(
-                format_args!("is in an error: {error}"),
-                format_args!("in an error"),
-            ),
+            Refusal::InError(error) => {
+                say(format_args!("is in an error: {error}"), format_args!("in an error"))
+            }
             Refusal::NotFree(state) => say(
                 format_args!("is in the state `{state}`, neither `available` nor `ready`"),
                 format_args!("in the state `{state}`"),
@@ -203,10 +200,7 @@ impl Refusal {
                 format_args!("not registered yet (no provisioning state)"),
             ),
             Refusal::SameMachine(same) => say(
-                format_args!(
-                    "is the machine of host {}: both have {}",
-                    same.host, same.identity
-                ),
+                format_args!("is the machine of host {}: both have {}", same.host, same.identity),
                 format_args!("on the machine of another host"),
             ),
             Refusal::InvalidBootMac => say(
@@ -230,10 +224,9 @@ impl Refusal {
                 format_args!("has the annotation {annotation}"),
                 format_args!("with the annotation {annotation}"),
             ),
-            Refusal::Unaddressed(reason) => say(
-                format_args!("{reason}"),
-                format_args!("{}", unaddressed(reason)),
-            ),
+            Refusal::Unaddressed(reason) => {
+                say(format_args!("{reason}"), format_args!("{}", unaddressed(reason)))
+            }
             Refusal::DomainTaken { key, domain } => say(
                 format_args!(
                     "is in {key}={domain}, where the cluster has a host of this role already"
@@ -304,20 +297,13 @@ mod tests {
 
     #[test]
     fn a_refusal_reads_as_a_sentence_about_one_host_and_about_many() {
-        let refusal = Refusal::DomainTaken {
-            key: "example.com/rack".to_owned(),
-            domain: "a3".to_owned(),
-        };
+        let refusal =
+            Refusal::DomainTaken { key: "example.com/rack".to_owned(), domain: "a3".to_owned() };
         assert_eq!(
             format!("the host {refusal}"),
             "the host is in example.com/rack=a3, where the cluster has a host of this role already"
         );
-        assert!(
-            refusal
-                .rule()
-                .to_string()
-                .starts_with("in a domain of example.com/rack")
-        );
+        assert!(refusal.rule().to_string().starts_with("in a domain of example.com/rack"));
     }
 
     #[test]

@@ -286,9 +286,7 @@ fn installed(host: &Host, system: RequiredSystem) -> Option<Refusal> {
 /// Requires that no annotation reserves the host. An annotation does not keep a host from being
 /// named.
 fn unreserved(host: &Host, system: RequiredSystem) -> Option<Refusal> {
-    host.reserved_by
-        .filter(|_| !system.is_of_named())
-        .map(Refusal::Reserved)
+    host.reserved_by.filter(|_| !system.is_of_named()).map(Refusal::Reserved)
 }
 
 /// Requires an address on every interface that services of the cluster use.
@@ -296,10 +294,7 @@ fn addressed(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
     if needs.named().is_some() {
         return None;
     }
-    let mut errors = needs
-        .interfaces
-        .iter()
-        .filter_map(|interface| host.address(interface).err());
+    let mut errors = needs.interfaces.iter().filter_map(|interface| host.address(interface).err());
     errors.next().map(Refusal::Unaddressed)
 }
 
@@ -308,8 +303,5 @@ fn in_other_domain(host: &Host, asker: &RequestingNodeSet<'_>) -> Option<Refusal
     let (key, domain) = topology::domains(host, &asker.needs.topology_keys)
         .into_iter()
         .find(|domain| asker.domains.contains(domain))?;
-    Some(Refusal::DomainTaken {
-        key: key.to_owned(),
-        domain: domain.to_owned(),
-    })
+    Some(Refusal::DomainTaken { key: key.to_owned(), domain: domain.to_owned() })
 }

@@ -3,9 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn is_taken(problem: &MatchingProblem, taken: &BTreeMap<usize, usize>, class: usize) -> bool {
-    problem.values[class]
-        .iter()
-        .any(|value| taken.contains_key(value))
+    problem.values[class].iter().any(|value| taken.contains_key(value))
 }
 
 /// Tells whether all demands can be satisfied together, by brute force.
@@ -19,13 +17,7 @@ fn satisfiable(problem: &MatchingProblem, demands: &[usize]) -> bool {
         let Some((demand, rest)) = units.split_first() else {
             return true;
         };
-        let FlowDemand {
-            group,
-            pool,
-            load,
-            taken,
-            ..
-        } = &problem.demands[*demand];
+        let FlowDemand { group, pool, load, taken, .. } = &problem.demands[*demand];
         for (domain, FlowDomain { limited, classes }) in
             problem.pools[*pool].domains.iter().enumerate()
         {
@@ -50,36 +42,18 @@ fn satisfiable(problem: &MatchingProblem, demands: &[usize]) -> bool {
         }
         false
     }
-    let units: Vec<usize> = demands
-        .iter()
-        .flat_map(|demand| vec![*demand; problem.demands[*demand].missing])
-        .collect();
-    place(
-        problem,
-        &units,
-        &mut problem.capacities.clone(),
-        &mut BTreeSet::new(),
-    )
+    let units: Vec<usize> =
+        demands.iter().flat_map(|demand| vec![*demand; problem.demands[*demand].missing]).collect();
+    place(problem, &units, &mut problem.capacities.clone(), &mut BTreeSet::new())
 }
 
 /// Checks a cut by counting, independently of the search.
 fn proves(problem: &MatchingProblem, cut: &Cut) -> bool {
     let mut most = cut.domains.len()
-        + cut
-            .classes
-            .iter()
-            .map(|class| problem.capacities[*class])
-            .sum::<usize>();
+        + cut.classes.iter().map(|class| problem.capacities[*class]).sum::<usize>();
     let mut wanted = 0;
     for demand in &cut.demands {
-        let FlowDemand {
-            group,
-            pool,
-            missing,
-            load,
-            taken,
-            ..
-        } = &problem.demands[*demand];
+        let FlowDemand { group, pool, missing, load, taken, .. } = &problem.demands[*demand];
         wanted += missing;
         for (domain, FlowDomain { limited, classes }) in
             problem.pools[*pool].domains.iter().enumerate()
@@ -102,24 +76,15 @@ fn proves(problem: &MatchingProblem, cut: &Cut) -> bool {
 /// demands.
 fn problems() -> impl Strategy<Value = MatchingProblem> {
     let values = prop::collection::vec(0..4_usize, 0..3);
-    let class = (
-        1..=2_usize,
-        prop::option::weighted(0.15, 0..3_usize),
-        0..3_usize,
-        values,
-    );
+    let class = (1..=2_usize, prop::option::weighted(0.15, 0..3_usize), 0..3_usize, values);
     let pool = (
         any::<bool>(),
         prop::collection::vec(any::<bool>(), 5),
         prop::collection::vec(0..2_usize, 5),
     );
     let taken = prop::collection::btree_map(0..4_usize, 1..=2_usize, 0..2);
-    let demand = (
-        0..3_usize,
-        0..3_usize,
-        prop::collection::btree_map(0..3_usize, 1..=1_usize, 0..2),
-        taken,
-    );
+    let demand =
+        (0..3_usize, 0..3_usize, prop::collection::btree_map(0..3_usize, 1..=1_usize, 0..2), taken);
     let all = (
         prop::collection::vec(class, 1..=5),
         prop::collection::vec(pool, 3),
@@ -127,30 +92,15 @@ fn problems() -> impl Strategy<Value = MatchingProblem> {
     );
     all.prop_map(|(classes, pools, groups)| {
         let pools = pools.into_iter().map(|(limited, members, tiers)| {
-            let mut domains = vec![
-                FlowDomain {
-                    limited,
-                    classes: Vec::new()
-                };
-                3
-            ];
+            let mut domains = vec![FlowDomain { limited, classes: Vec::new() }; 3];
             let mut by_tier = vec![Vec::new(); 2];
-            for (class, (_, _, domain, _)) in classes
-                .iter()
-                .enumerate()
-                .filter(|(class, _)| members[*class])
+            for (class, (_, _, domain, _)) in
+                classes.iter().enumerate().filter(|(class, _)| members[*class])
             {
                 domains[*domain].classes.push(class);
-                by_tier[tiers[class]].push(EqualClasses {
-                    domain: *domain,
-                    classes: vec![class],
-                });
+                by_tier[tiers[class]].push(EqualClasses { domain: *domain, classes: vec![class] });
             }
-            Arc::new(HostPool {
-                by_size: false,
-                domains,
-                tiers: by_tier,
-            })
+            Arc::new(HostPool { by_size: false, domains, tiers: by_tier })
         });
         let demands = groups.into_iter().enumerate().flat_map(|(group, demands)| {
             let demand = move |(pool, missing, load, taken)| FlowDemand {
@@ -178,27 +128,9 @@ fn problems() -> impl Strategy<Value = MatchingProblem> {
 fn assert_valid(problem: &MatchingProblem, matching: &Matching<'_>, accepted: &[usize]) {
     let mut used = vec![0; problem.capacities.len()];
     for (demand, picks) in matching.picks.iter().enumerate() {
-        let FlowDemand {
-            group,
-            pool,
-            missing,
-            load,
-            taken,
-            ..
-        } = &problem.demands[demand];
-        assert!(
-            picks
-                .iter()
-                .all(|pick| !is_taken(problem, taken, pick.class))
-        );
-        assert_eq!(
-            picks.len(),
-            if accepted.contains(&demand) {
-                *missing
-            } else {
-                0
-            }
-        );
+        let FlowDemand { group, pool, missing, load, taken, .. } = &problem.demands[demand];
+        assert!(picks.iter().all(|pick| !is_taken(problem, taken, pick.class)));
+        assert_eq!(picks.len(), if accepted.contains(&demand) { *missing } else { 0 });
         for (at, FlowUnit { domain, class }) in picks.iter().enumerate() {
             let in_domain = &problem.pools[*pool].domains[*domain];
             assert!(in_domain.classes.contains(class));
@@ -208,11 +140,7 @@ fn assert_valid(problem: &MatchingProblem, matching: &Matching<'_>, accepted: &[
             used[*class] += 1;
         }
     }
-    assert!(
-        used.iter()
-            .zip(&problem.capacities)
-            .all(|(used, capacity)| used <= capacity)
-    );
+    assert!(used.iter().zip(&problem.capacities).all(|(used, capacity)| used <= capacity));
 }
 
 proptest! {

@@ -12,11 +12,8 @@ const CASCADE: &str = "resources-finalizer.argocd.argoproj.io";
 
 /// Makes Argo CD merge a partial object. Without these options, it applies the object as a whole.
 /// It reads the last one only here, not in annotations of objects.
-const MERGE: [&str; 3] = [
-    "ServerSideApply=true",
-    "Validate=false",
-    "ClientSideApplyMigration=false",
-];
+const MERGE: [&str; 3] =
+    ["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"];
 
 /// Keeps Argo CD from deleting objects that leave git, and from deleting them with the Application.
 const KEEP: [&str; 2] = ["Prune=false", "Delete=false"];
@@ -30,10 +27,8 @@ pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
         "annotations": { "argocd.argoproj.io/sync-wave": wave(delivery.holds).to_string() },
     });
     // Deleting hosts powers machines off, and deleting definitions deletes their objects.
-    let is_deletable = matches!(
-        delivery.holds,
-        DirectoryContent::Services | DirectoryContent::Installer
-    );
+    let is_deletable =
+        matches!(delivery.holds, DirectoryContent::Services | DirectoryContent::Installer);
     if is_deletable {
         metadata["finalizers"] = json!([CASCADE]);
     }

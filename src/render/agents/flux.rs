@@ -40,11 +40,7 @@ struct FluxSpec<'a> {
 pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String {
     let flux = &settings.flux;
     let spec = FluxSpec {
-        depends_on: delivery
-            .after
-            .iter()
-            .map(|name| json!({ "name": name }))
-            .collect(),
+        depends_on: delivery.after.iter().map(|name| json!({ "name": name })).collect(),
         interval: &flux.interval,
         retry_interval: flux.retry_interval.as_ref(),
         timeout: if delivery.holds == DirectoryContent::Installer && flux.wait {

@@ -78,14 +78,12 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
     };
     let directory = layout::agent_directory(agent);
     let (names, namespace) = match agent {
-        GitopsAgent::Flux => (
-            AgentObjectNames(site.settings.flux.name.as_str()),
-            &site.settings.flux.namespace,
-        ),
-        GitopsAgent::Argocd => (
-            AgentObjectNames(site.settings.argocd.name.as_str()),
-            &site.settings.argocd.namespace,
-        ),
+        GitopsAgent::Flux => {
+            (AgentObjectNames(site.settings.flux.name.as_str()), &site.settings.flux.namespace)
+        }
+        GitopsAgent::Argocd => {
+            (AgentObjectNames(site.settings.argocd.name.as_str()), &site.settings.argocd.namespace)
+        }
     };
     let made_from = site.settings.file.to_string();
     let mut listed = BTreeSet::new();
@@ -136,9 +134,7 @@ fn write_kustomization(
 ) {
     files.insert(directory.join(ANCHOR).into(), header(made_from) + anchor);
     let mut text = header(made_from) + super::hosts::KUSTOMIZATION_HEAD + "resources:\n";
-    listed
-        .iter()
-        .for_each(|file| super::hosts::write_item(&mut text, "", file));
+    listed.iter().for_each(|file| super::hosts::write_item(&mut text, "", file));
     files.insert(directory.join(layout::KUSTOMIZATION).into(), text);
 }
 
@@ -265,10 +261,7 @@ impl<'a> Output<'a> {
             name: self.names.observed(cluster),
             directory,
             holds: DirectoryContent::Observed,
-            after: services
-                .iter()
-                .map(|delivery| delivery.name.clone())
-                .collect(),
+            after: services.iter().map(|delivery| delivery.name.clone()).collect(),
             file: layout::patch_file(cluster),
         })
     }
@@ -324,9 +317,7 @@ impl<'a> Output<'a> {
     }
 
     fn after_services(&self, all: &[Delivery]) -> Delivery {
-        let services = all
-            .iter()
-            .filter(|delivery| delivery.holds == DirectoryContent::Services);
+        let services = all.iter().filter(|delivery| delivery.holds == DirectoryContent::Services);
         Delivery {
             name: self.site.settings.flux.after_services(),
             after: services.map(|delivery| delivery.name.clone()).collect(),

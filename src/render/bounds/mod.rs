@@ -53,12 +53,8 @@ pub(super) fn edited(
 /// Calls a function on a stack that suffices for any template within the limits.
 pub(super) fn on_large_stack<T: Send>(run: impl FnOnce() -> T + Send) -> std::io::Result<T> {
     std::thread::scope(|scope| {
-        let handle = std::thread::Builder::new()
-            .stack_size(STACK)
-            .spawn_scoped(scope, run)?;
-        handle
-            .join()
-            .map_err(|_| std::io::Error::other("the thread has panicked"))
+        let handle = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run)?;
+        handle.join().map_err(|_| std::io::Error::other("the thread has panicked"))
     })
 }
 
@@ -71,10 +67,7 @@ pub(super) struct TemplateRejection {
 
 impl TemplateRejection {
     fn new(message: impl Into<String>, at: usize) -> Self {
-        Self {
-            message: message.into(),
-            at: Some(at),
-        }
+        Self { message: message.into(), at: Some(at) }
     }
 }
 

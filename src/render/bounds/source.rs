@@ -29,10 +29,7 @@ struct SourceEdit {
 impl BoundedSource {
     /// Returns a template that needs no counting functions.
     pub(in crate::render) fn unchanged(text: &str) -> Self {
-        Self {
-            text: text.to_owned(),
-            edits: Vec::new(),
-        }
+        Self { text: text.to_owned(), edits: Vec::new() }
     }
 
     /// Converts an offset in the rewritten text to one in the original.
@@ -59,11 +56,7 @@ pub(super) fn edited(
     syntax: &SyntaxConfig,
 ) -> Result<BoundedSource, TemplateRejection> {
     if text.len() > LARGEST {
-        let message = format!(
-            "it has {} KiB; the limit is {}",
-            text.len() >> 10,
-            LARGEST >> 10
-        );
+        let message = format!("it has {} KiB; the limit is {}", text.len() >> 10, LARGEST >> 10);
         return Err(TemplateRejection { message, at: None });
     }
     check_tokens(text, syntax)?;
@@ -71,11 +64,7 @@ pub(super) fn edited(
     let Ok(template) = parse(text, "", syntax.clone()) else {
         return Ok(BoundedSource::unchanged(text));
     };
-    let mut editor = Editor {
-        text,
-        edits: Vec::new(),
-        unfit: None,
-    };
+    let mut editor = Editor { text, edits: Vec::new(), unfit: None };
     editor.statement(&template);
     if let Some(unfit) = editor.unfit {
         return Err(unfit);
@@ -91,10 +80,7 @@ pub(super) fn edited(
         copied = edit.at + edit.removed;
     }
     rewritten.push_str(text.get(copied..).unwrap_or_default());
-    Ok(BoundedSource {
-        text: rewritten,
-        edits,
-    })
+    Ok(BoundedSource { text: rewritten, edits })
 }
 
 /// Limits what the parser handles by recursion, without parsing.
@@ -145,11 +131,7 @@ struct Editor<'a> {
 
 impl<'a> Editor<'a> {
     fn insert(&mut self, at: usize, text: impl Into<String>) {
-        self.edits.push(SourceEdit {
-            at,
-            removed: 0,
-            inserted: text.into(),
-        });
+        self.edits.push(SourceEdit { at, removed: 0, inserted: text.into() });
     }
 
     /// Rejects a template whose text does not match its syntax tree.
@@ -171,9 +153,7 @@ impl<'a> Editor<'a> {
             Stmt::EmitRaw(emitted) => self.raw(emitted.raw),
             Stmt::ForLoop(each) => {
                 self.called("__items(", &each.iter);
-                each.filter_expr
-                    .iter()
-                    .for_each(|filter| self.expression(filter));
+                each.filter_expr.iter().for_each(|filter| self.expression(filter));
                 self.statements(&each.body);
                 self.statements(&each.else_body);
             }
@@ -183,9 +163,7 @@ impl<'a> Editor<'a> {
                 self.statements(&condition.false_body);
             }
             Stmt::WithBlock(with) => {
-                with.assignments
-                    .iter()
-                    .for_each(|(_, value)| self.expression(value));
+                with.assignments.iter().for_each(|(_, value)| self.expression(value));
                 self.statements(&with.body);
             }
             Stmt::Set(set) => match set.target {
@@ -210,19 +188,12 @@ impl<'a> Editor<'a> {
             Stmt::Extends(extends) => self.expression(&extends.name),
             Stmt::Include(include) => self.expression(&include.name),
             Stmt::Macro(defined) => {
-                defined
-                    .defaults
-                    .iter()
-                    .for_each(|default| self.expression(default));
+                defined.defaults.iter().for_each(|default| self.expression(default));
                 self.statements(&defined.body);
             }
             Stmt::CallBlock(block) => {
                 self.call(&block.call);
-                block
-                    .macro_decl
-                    .defaults
-                    .iter()
-                    .for_each(|default| self.expression(default));
+                block.macro_decl.defaults.iter().for_each(|default| self.expression(default));
                 self.statements(&block.macro_decl.body);
             }
             Stmt::Do(done) => self.call(&done.call),
@@ -272,10 +243,7 @@ impl<'a> Editor<'a> {
             Expr::IfExpr(choice) => {
                 self.expression(&choice.true_expr);
                 self.expression(&choice.test_expr);
-                choice
-                    .false_expr
-                    .iter()
-                    .for_each(|otherwise| self.expression(otherwise));
+                choice.false_expr.iter().for_each(|otherwise| self.expression(otherwise));
             }
             Expr::Filter(filter) => {
                 filter.expr.iter().for_each(|value| self.expression(value));
@@ -319,10 +287,8 @@ impl<'a> Editor<'a> {
             },
             Expr::UnaryOp(operation) => {
                 // `a is not b` and `a not in b` are unary operations as well.
-                let is_prefix = self
-                    .text
-                    .get(own..)
-                    .is_some_and(|text| text.starts_with(['-', 'n']));
+                let is_prefix =
+                    self.text.get(own..).is_some_and(|text| text.starts_with(['-', 'n']));
                 let inner = self.start(&operation.expr);
                 return if is_prefix && own < inner { own } else { inner };
             }
@@ -392,23 +358,15 @@ impl<'a> Editor<'a> {
     /// Wraps a list, tuple or mapping in a counting call. Literals of constants are no larger than
     /// the template and need none.
     fn literal(&mut self, literal: &Expr<'a>, items: &[Expr<'a>], values: &[Expr<'a>]) {
-        let is_constant = items
-            .iter()
-            .chain(values)
-            .all(|item| matches!(item, Expr::Const(_)));
+        let is_constant = items.iter().chain(values).all(|item| matches!(item, Expr::Const(_)));
         let (span, start) = (literal.span(), self.start(literal));
-        let is_bracketed = self
-            .text
-            .get(start..)
-            .is_some_and(|text| text.starts_with(['[', '(', '{']))
-            && items.first().is_none_or(|first| start < self.start(first));
+        let is_bracketed =
+            self.text.get(start..).is_some_and(|text| text.starts_with(['[', '(', '{']))
+                && items.first().is_none_or(|first| start < self.start(first));
         if !is_constant {
             self.insert(start, if is_bracketed { "__made(" } else { "__made((" });
         }
-        items
-            .iter()
-            .chain(values)
-            .for_each(|item| self.expression(item));
+        items.iter().chain(values).for_each(|item| self.expression(item));
         if !is_constant {
             self.insert(end_of(span), if is_bracketed { ")" } else { "))" });
         }
@@ -445,16 +403,13 @@ impl<'a> Editor<'a> {
     fn comma(&mut self, operator: char, left: &Expr<'a>, right: &Expr<'a>) {
         let (start, end) = (end_of(left.span()), self.start(right));
         let between = self.text.get(start..end).unwrap_or_default();
-        let is_operator_alone = between
-            .chars()
-            .all(|c| c == operator || matches!(c, '(' | ')') || c.is_whitespace())
-            && between.matches(operator).count() == 1;
+        let is_operator_alone =
+            between.chars().all(|c| c == operator || matches!(c, '(' | ')') || c.is_whitespace())
+                && between.matches(operator).count() == 1;
         match between.find(operator).filter(|_| is_operator_alone) {
-            Some(at) => self.edits.push(SourceEdit {
-                at: start + at,
-                removed: 1,
-                inserted: ",".to_owned(),
-            }),
+            Some(at) => {
+                self.edits.push(SourceEdit { at: start + at, removed: 1, inserted: ",".to_owned() })
+            }
             None => self.refuse(start),
         }
     }
@@ -467,11 +422,8 @@ impl<'a> Editor<'a> {
             .and_then(|rest| rest.find('='))
             .map(|at| target_end + at + 1);
         let value_end = end_of(value.span());
-        let end = self
-            .text
-            .get(value_end..)
-            .and_then(|rest| rest.find("%}"))
-            .map(|at| value_end + at);
+        let end =
+            self.text.get(value_end..).and_then(|rest| rest.find("%}")).map(|at| value_end + at);
         let (Some(start), Some(end)) = (start, end) else {
             return self.refuse(target_end);
         };
@@ -493,9 +445,8 @@ impl<'a> Editor<'a> {
         }
         let counted = format!("{{{{ __text({}) }}}}", raw.len());
         let before = self.text.get(..at).unwrap_or_default().trim_end();
-        let before = before
-            .strip_suffix("%}")
-            .map(|before| before.trim_end_matches(['-', '+']).trim_end());
+        let before =
+            before.strip_suffix("%}").map(|before| before.trim_end_matches(['-', '+']).trim_end());
         if !before.is_some_and(|before| before.ends_with("raw") && !before.ends_with("endraw")) {
             return self.insert(at, counted);
         }
@@ -528,28 +479,16 @@ mod tests {
         for (text, expected) in [
             ("{{ a ~ b ~ c }}", "{{ __join(a , b , c) }}"),
             ("{{ (a ~ b) ~ (c) }}", "{{ __join((__join(a , b)) , (c)) }}"),
-            (
-                "{{ a ~ b|upper ~ c.d[e] }}",
-                "{{ __join(a , b|upper , __text(c.d)[e]) }}",
-            ),
+            ("{{ a ~ b|upper ~ c.d[e] }}", "{{ __join(a , b|upper , __text(c.d)[e]) }}"),
             ("{{ a + b * 2 }}", "{{ __add(a , __times(b , 2)) }}"),
             ("{{ a * b * c }}", "{{ __times(__times(a , b) , c) }}"),
-            (
-                "{{ [a, 1] }}{{ [1, 2] }}",
-                "{{ __made([a, 1]) }}{{ [1, 2] }}",
-            ),
+            ("{{ [a, 1] }}{{ [1, 2] }}", "{{ __made([a, 1]) }}{{ [1, 2] }}"),
             ("{{ {'x': a}.x }}", "{{ __made({'x': a}).x }}"),
             ("{{ (a, b)[0] }}", "{{ __made((a, b))[0] }}"),
             ("{{ a.b[1:][0] }}", "{{ __made(a.b[1:])[0] }}"),
-            (
-                "{{ (a ~ b)|upper == c }}",
-                "{{ __weighed((__join(a , b))|upper) == __weighed(c) }}",
-            ),
+            ("{{ (a ~ b)|upper == c }}", "{{ __weighed((__join(a , b))|upper) == __weighed(c) }}"),
             ("{{ ((a)) . b == 1 }}", "{{ __weighed(((a)) . b) == 1 }}"),
-            (
-                "{{ a not in b and not c }}",
-                "{{ __weighed(a) not in __weighed(b) and not c }}",
-            ),
+            ("{{ a not in b and not c }}", "{{ __weighed(a) not in __weighed(b) and not c }}"),
             (
                 "{{ x if a is not none else -y.z ~ 1 }}",
                 "{{ x if a is not none else __join(-y.z , 1) }}",
@@ -562,15 +501,9 @@ mod tests {
                 "{% for x in (a if b else c + d) %}{% endfor %}",
                 "{% for x in (__items(a if b else __add(c , d))) %}{% endfor %}",
             ),
-            (
-                "{% for x in a|b %}{% endfor %}",
-                "{% for x in __items(a|b) %}{% endfor %}",
-            ),
+            ("{% for x in a|b %}{% endfor %}", "{% for x in __items(a|b) %}{% endfor %}"),
             ("{% set n.x = (a) -%}", "{% set n.x =__kept(( (a))) -%}"),
-            (
-                "{% set n.x = a if b else (c) %}",
-                "{% set n.x =__kept(( a if b else (c))) %}",
-            ),
+            ("{% set n.x = a if b else (c) %}", "{% set n.x =__kept(( a if b else (c))) %}"),
             ("{% set x = a, b %}", "{% set x = __made((a, b)) %}"),
             (
                 "{% macro m(x=a ~ 'b') %}{% endmacro %}",

@@ -36,9 +36,7 @@ fn count(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
 /// Returns the size of a value and everything inside it, in bytes.
 fn weight(state: &mut State<'_, '_>, value: &Value, is_kept: bool) -> Result<usize, Error> {
     let mut weight = 0;
-    let left = state
-        .get_or_insert_extension_with(|| AllocationLeft(BYTES))
-        .0;
+    let left = state.get_or_insert_extension_with(|| AllocationLeft(BYTES)).0;
     add_weight(value, left, &mut weight, 0, is_kept)?;
     Ok(weight)
 }
@@ -79,9 +77,7 @@ fn add_weight(
     depth: usize,
     is_kept: bool,
 ) -> Result<(), Error> {
-    *weight = weight
-        .saturating_add(value.as_bytes().map_or(0, <[u8]>::len))
-        .saturating_add(ITEM);
+    *weight = weight.saturating_add(value.as_bytes().map_or(0, <[u8]>::len)).saturating_add(ITEM);
     if *weight > left {
         return Err(too_much());
     }
@@ -141,17 +137,12 @@ fn made(value: Value) -> Result<Value, Error> {
 
 /// Counts a text whose characters become separate values.
 fn count_characters(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
-    count(
-        state,
-        value.as_str().map_or(0, str::len).saturating_mul(ITEM),
-    )
+    count(state, value.as_str().map_or(0, str::len).saturating_mul(ITEM))
 }
 
 /// Returns the error for an undefined operand.
 fn undefined(state: &State<'_, '_>, value: &Value) -> Error {
-    filters::string(state, value)
-        .err()
-        .unwrap_or_else(|| Error::from(ErrorKind::UndefinedError))
+    filters::string(state, value).err().unwrap_or_else(|| Error::from(ErrorKind::UndefinedError))
 }
 
 /// Implements `a ~ b`.
@@ -242,17 +233,10 @@ fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, 
             }
         };
     }
-    if let Some(value) = [&left, &right]
-        .into_iter()
-        .find(|value| value.is_undefined())
-    {
+    if let Some(value) = [&left, &right].into_iter().find(|value| value.is_undefined()) {
         return Err(undefined(state, value));
     }
-    let (repeated, times) = if left.is_number() {
-        (&right, &left)
-    } else {
-        (&left, &right)
-    };
+    let (repeated, times) = if left.is_number() { (&right, &left) } else { (&left, &right) };
     let times = times.as_usize().ok_or_else(failed)?;
     if let Some(text) = repeated.as_str() {
         count(state, text.len().saturating_mul(times))?;
@@ -265,11 +249,7 @@ fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, 
     count(state, weight.saturating_mul(times))?;
     let items: Vec<Value> = repeated.try_iter()?.collect();
     let all: Vec<Value> = (0..times).flat_map(|_| items.iter().cloned()).collect();
-    Ok(if repeated.is_tuple() {
-        Value::from(Tuple::from(all))
-    } else {
-        Value::from(all)
-    })
+    Ok(if repeated.is_tuple() { Value::from(Tuple::from(all)) } else { Value::from(all) })
 }
 
 /// Returns minijinja's filters except `pprint`, which is for debugging only.
@@ -330,23 +310,14 @@ fn count_growth(
     weights: &[usize],
 ) -> Result<(), Error> {
     let weight = weights.first().copied().unwrap_or_default();
-    let text = |index: usize| {
-        values
-            .get(index)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
+    let text = |index: usize| values.get(index).and_then(Value::as_str).unwrap_or_default();
     let mut numbers: Vec<i64> = values.iter().skip(1).filter_map(Value::as_i64).collect();
     if let Some(named) = values.last().filter(|last| last.is_kwargs()) {
         for key in named.try_iter()? {
             numbers.extend(named.get_item(&key)?.as_i64());
         }
     }
-    let widest = numbers
-        .into_iter()
-        .map(i64::unsigned_abs)
-        .max()
-        .unwrap_or_default();
+    let widest = numbers.into_iter().map(i64::unsigned_abs).max().unwrap_or_default();
     let widest = usize::try_from(widest).unwrap_or(usize::MAX);
     let is_wide = widest > WIDEST && matches!(name, "indent" | "tojson" | "block" | "round");
     let digits = |c: char| !c.is_ascii_digit();
@@ -356,11 +327,8 @@ fn count_growth(
             .filter(|run| !run.is_empty())
             .map(|run| run.parse().unwrap_or(usize::MAX))
     };
-    let width_of_format = if name == "format" {
-        format_widths().max().unwrap_or_default()
-    } else {
-        0
-    };
+    let width_of_format =
+        if name == "format" { format_widths().max().unwrap_or_default() } else { 0 };
     if is_wide
         || width_of_format > WIDEST
         || name == "format" && text(0).contains('*') && widest > WIDEST
@@ -369,10 +337,7 @@ fn count_growth(
         return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
     let bytes = match name {
-        "replace" => text(0)
-            .matches(text(1))
-            .count()
-            .saturating_mul(text(2).len()),
+        "replace" => text(0).matches(text(1)).count().saturating_mul(text(2).len()),
         "join" => {
             let items = values
                 .first()
@@ -381,18 +346,17 @@ fn count_growth(
             items.saturating_mul(text(1).len())
         }
         "indent" => (text(0).matches('\n').count() + 1).saturating_mul(widest.max(4)),
-        "tojson" | "block" => (weight / ITEM)
-            .saturating_mul(widest.max(2))
-            .saturating_mul(DEEPEST / 4),
+        "tojson" | "block" => {
+            (weight / ITEM).saturating_mul(widest.max(2)).saturating_mul(DEEPEST / 4)
+        }
         // Each item may be searched for in the whole of another list.
         "select" | "reject" | "selectattr" | "rejectattr" | "map" => {
             (weight / ITEM).saturating_mul(weights.iter().skip(1).sum::<usize>() / ITEM) / SEEN
         }
         "batch" | "slice" => widest.saturating_mul(ITEM),
-        "format" => text(0)
-            .matches('%')
-            .count()
-            .saturating_mul(width_of_format.max(widest.min(WIDEST))),
+        "format" => {
+            text(0).matches('%').count().saturating_mul(width_of_format.max(widest.min(WIDEST)))
+        }
         _ => 0,
     };
     count(state, bytes)
@@ -409,12 +373,7 @@ struct Filter {
 /// Calls a filter within the limits.
 fn filtered(
     state: &mut State<'_, '_>,
-    Filter {
-        name,
-        function: filter,
-        is_of_texts,
-        is_of_one,
-    }: &Filter,
+    Filter { name, function: filter, is_of_texts, is_of_one }: &Filter,
     values: &[Value],
 ) -> Result<Value, Error> {
     if *is_of_one {
@@ -507,12 +466,11 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
         count_characters(state, &value)?;
         Ok::<_, Error>(value)
     });
-    environment.add_function(
-        "__text",
-        |state: &mut State<'_, '_>, value: Value| match value.as_usize() {
+    environment.add_function("__text", |state: &mut State<'_, '_>, value: Value| {
+        match value.as_usize() {
             // The argument is the length of a text in the template.
             Some(length) => count(state, length).map(|()| Value::from_safe_string(String::new())),
             None => count(state, value.as_str().map_or(0, str::len) / SEEN).map(|()| value),
-        },
-    );
+        }
+    });
 }

@@ -69,31 +69,16 @@ impl<'a> InstallerInventory<'a> {
         let workers: Vec<&NodeName> = workers.iter().collect();
         // A node with both roles is listed once.
         let mut seen = BTreeSet::new();
-        let in_order = masters
-            .iter()
-            .take(1)
-            .chain(&workers)
-            .chain(&masters)
-            .copied();
+        let in_order = masters.iter().take(1).chain(&workers).chain(&masters).copied();
         let nodes: Vec<&NodeName> = in_order.filter(|node| seen.insert(*node)).collect();
-        let missing: Vec<&NodeName> = nodes
-            .iter()
-            .copied()
-            .filter(|node| !addresses.contains_key(*node))
-            .collect();
+        let missing: Vec<&NodeName> =
+            nodes.iter().copied().filter(|node| !addresses.contains_key(*node)).collect();
         if !missing.is_empty() {
             return Err(missing);
         }
-        let nodes = nodes
-            .into_iter()
-            .filter_map(|node| Some((node, *addresses.get(node)?)))
-            .collect();
-        Ok(Self {
-            nodes,
-            masters,
-            workers,
-            is_virtlet_vm: installation.is_virtlet_vm,
-        })
+        let nodes =
+            nodes.into_iter().filter_map(|node| Some((node, *addresses.get(node)?))).collect();
+        Ok(Self { nodes, masters, workers, is_virtlet_vm: installation.is_virtlet_vm })
     }
 
     /// Formats the inventory, without the ownership header.
@@ -108,10 +93,7 @@ impl<'a> InstallerInventory<'a> {
     /// roles has both keys.
     pub fn addresses_by_role(&self) -> BTreeMap<String, IpAddr> {
         let address = |node: &NodeName| {
-            self.nodes
-                .iter()
-                .find(|(name, _)| *name == node)
-                .map(|(_, address)| *address)
+            self.nodes.iter().find(|(name, _)| *name == node).map(|(_, address)| *address)
         };
         let keyed = |role: &str, nodes: &[&NodeName]| -> Vec<(String, IpAddr)> {
             nodes
@@ -119,10 +101,7 @@ impl<'a> InstallerInventory<'a> {
                 .filter_map(|node| Some((format!("{role}_{node}"), address(node)?)))
                 .collect()
         };
-        keyed("MASTER", &self.masters)
-            .into_iter()
-            .chain(keyed("WORKER", &self.workers))
-            .collect()
+        keyed("MASTER", &self.masters).into_iter().chain(keyed("WORKER", &self.workers)).collect()
     }
 
     /// Formats the inventory exactly as the last version of the Binary Provisioning Agent did: two
@@ -144,17 +123,11 @@ impl<'a> InstallerInventory<'a> {
             sections.push(("ovn-controller", workers.clone()));
             sections.push(("virtlet", workers));
         }
-        sections.push((
-            "k8s-cluster:children",
-            vec!["kube-node".to_owned(), "kube-master".to_owned()],
-        ));
+        sections
+            .push(("k8s-cluster:children", vec!["kube-node".to_owned(), "kube-master".to_owned()]));
         let section =
             |(name, lines): (&str, Vec<String>)| format!("[{name}]\n{}\n", lines.join("\n"));
-        sections
-            .into_iter()
-            .map(section)
-            .collect::<Vec<_>>()
-            .join("\n")
+        sections.into_iter().map(section).collect::<Vec<_>>().join("\n")
     }
 
     /// Formats the inventory with the groups and variables of kubespray.
@@ -164,11 +137,8 @@ impl<'a> InstallerInventory<'a> {
     fn yaml(&self) -> String {
         let mut text = "all:\n  hosts:\n".to_owned();
         for (node, address) in &self.nodes {
-            let (ip, access_ip) = if address.is_ipv6() {
-                ("ip6", "access_ip6")
-            } else {
-                ("ip", "access_ip")
-            };
+            let (ip, access_ip) =
+                if address.is_ipv6() { ("ip6", "access_ip6") } else { ("ip", "access_ip") };
             line(&mut text, 4, &format!("{}:", quoted(node)));
             for variable in ["ansible_host", ip, access_ip] {
                 line(&mut text, 6, &format!("{variable}: \"{address}\""));
@@ -185,9 +155,7 @@ impl<'a> InstallerInventory<'a> {
         ] {
             line(&mut text, 4, &format!("{group}:"));
             line(&mut text, 6, "hosts:");
-            nodes
-                .iter()
-                .for_each(|node| line(&mut text, 8, &format!("{}: {{}}", quoted(node))));
+            nodes.iter().for_each(|node| line(&mut text, 8, &format!("{}: {{}}", quoted(node))));
         }
         text.push_str("    k8s_cluster:\n      children:\n        kube_control_plane: {}\n        kube_node: {}\n");
         text
@@ -213,11 +181,7 @@ mod tests {
     }
 
     fn installation(masters: &[&str], workers: &[&str]) -> Installation {
-        Installation {
-            masters: nodes(masters),
-            workers: nodes(workers),
-            ..Installation::default()
-        }
+        Installation { masters: nodes(masters), workers: nodes(workers), ..Installation::default() }
     }
 
     /// Returns an address for each node of an installation, ending in its number.
@@ -241,10 +205,7 @@ mod tests {
 
     /// Returns the names in a section of an INI file.
     fn section(text: &str, name: &str) -> Vec<String> {
-        let lines = text
-            .lines()
-            .skip_while(|line| *line != format!("[{name}]"))
-            .skip(1);
+        let lines = text.lines().skip_while(|line| *line != format!("[{name}]")).skip(1);
         let names = lines
             .take_while(|line| !line.is_empty())
             .map(|line| line.split_whitespace().next().unwrap());
@@ -253,11 +214,7 @@ mod tests {
 
     #[test]
     fn the_historical_file_is_written_byte_by_byte() {
-        let text = text(
-            &installation(&["m-1", "m-2"], &["w-1"]),
-            "10.0.0.",
-            InventoryFormat::Ini,
-        );
+        let text = text(&installation(&["m-1", "m-2"], &["w-1"]), "10.0.0.", InventoryFormat::Ini);
 
         assert_eq!(
             text,
@@ -270,23 +227,14 @@ mod tests {
 
     #[test]
     fn a_cluster_of_virtual_machines_in_pods_has_neither_ovn_nor_virtlet() {
-        let installation = Installation {
-            is_virtlet_vm: true,
-            ..installation(&["m"], &["w"])
-        };
+        let installation = Installation { is_virtlet_vm: true, ..installation(&["m"], &["w"]) };
 
         let text = text(&installation, "10.0.0.", InventoryFormat::Ini);
 
         let sections: Vec<&str> = text.lines().filter(|line| line.starts_with('[')).collect();
         assert_eq!(
             sections,
-            [
-                "[all]",
-                "[kube-master]",
-                "[kube-node]",
-                "[etcd]",
-                "[k8s-cluster:children]"
-            ]
+            ["[all]", "[kube-master]", "[kube-node]", "[etcd]", "[k8s-cluster:children]"]
         );
     }
 
@@ -296,10 +244,7 @@ mod tests {
 
         let text = text(&both, "10.0.0.", InventoryFormat::Ini);
 
-        assert_eq!(
-            section(&text, "all"),
-            ["a", "worker-10", "b", "worker-1", "c"]
-        );
+        assert_eq!(section(&text, "all"), ["a", "worker-10", "b", "worker-1", "c"]);
         assert_eq!(section(&text, "kube-node"), ["worker-10", "b", "worker-1"]);
     }
 
@@ -322,18 +267,9 @@ mod tests {
             .unwrap()
             .addresses_by_role();
 
-        let texts: Vec<String> = addresses
-            .iter()
-            .map(|(key, address)| format!("{key}={address}"))
-            .collect();
-        assert_eq!(
-            texts,
-            [
-                "MASTER_a=10.0.0.1",
-                "WORKER_a=10.0.0.1",
-                "WORKER_w=10.0.0.2"
-            ]
-        );
+        let texts: Vec<String> =
+            addresses.iter().map(|(key, address)| format!("{key}={address}")).collect();
+        assert_eq!(texts, ["MASTER_a=10.0.0.1", "WORKER_a=10.0.0.1", "WORKER_w=10.0.0.2"]);
     }
 
     #[test]
@@ -342,10 +278,7 @@ mod tests {
         let mut known = addresses(&two, "10.0.0.");
         known.remove(&two.workers[0]);
 
-        assert_eq!(
-            InstallerInventory::new(&two, &known),
-            Err(vec![&two.workers[0]])
-        );
+        assert_eq!(InstallerInventory::new(&two, &known), Err(vec![&two.workers[0]]));
     }
 
     #[test]

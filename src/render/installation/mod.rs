@@ -114,17 +114,8 @@ fn machines<'a>(
     cluster.node_sets.iter().filter_map(|(part, node_set)| {
         let node = part.node.as_ref()?;
         let host = &site.inventory.hosts[placement.get(part)?.first()?.host];
-        let mac = node_set
-            .machine
-            .as_ref()
-            .and_then(|machine| machine.named)
-            .map(|(mac, _)| mac);
-        Some(PlacedMachine {
-            node,
-            node_set,
-            host,
-            address: host.machine.address(mac),
-        })
+        let mac = node_set.machine.as_ref().and_then(|machine| machine.named).map(|(mac, _)| mac);
+        Some(PlacedMachine { node, node_set, host, address: host.machine.address(mac) })
     })
 }
 
@@ -134,17 +125,9 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
     let mut addresses = BTreeMap::new();
     let mut addressed = Vec::new();
     let mut complete = true;
-    renderer.findings.extend(mixed_families(
-        renderer.cluster,
-        renderer.placement,
-        renderer.site,
-    ));
-    for PlacedMachine {
-        node,
-        node_set,
-        host,
-        address,
-    } in machines(renderer.cluster, renderer.placement, renderer.site)
+    renderer.findings.extend(mixed_families(renderer.cluster, renderer.placement, renderer.site));
+    for PlacedMachine { node, node_set, host, address } in
+        machines(renderer.cluster, renderer.placement, renderer.site)
     {
         if let Some(address) = address {
             addresses.insert(node.clone(), address);
@@ -152,10 +135,7 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
             continue;
         }
         complete = false;
-        let message = format!(
-            "host {} of {} has no address for the installer",
-            host.key, node
-        );
+        let message = format!("host {} of {} has no address for the installer", host.key, node);
         renderer.findings.push(
             Finding::new(Code::InvalidMachine, message)
                 .at(node_set.at.place())
@@ -178,11 +158,7 @@ fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Opti
         addressed.partition(|(address, _)| address.is_ipv6());
     let ((_, first), (_, other)) = (ipv6_nodes.first()?, others.first()?);
     let more = |count: usize| {
-        if count > 1 {
-            format!(" and {} more", count - 1)
-        } else {
-            String::new()
-        }
+        if count > 1 { format!(" and {} more", count - 1) } else { String::new() }
     };
     let message = format!(
         "of {}, {}{} would be reached by IPv6 and {}{} by IPv4: they do not reach each other",
@@ -194,10 +170,7 @@ fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Opti
     );
     let finding = Finding::new(Code::MixedFamilies, message)
         .at(first.node_set.at.place())
-        .see(
-            first.host.origin.name(),
-            "its network card has no IPv4 address",
-        )
+        .see(first.host.origin.name(), "its network card has no IPv4 address")
         .see(other.node_set.at.place(), "this machine is reached by IPv4");
     let help = "give all machines of the cluster addresses of one family; `mac-address` says which network card counts";
     Some(finding.help(help).for_cluster(&cluster.key))
@@ -209,17 +182,13 @@ fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
         .node_sets
         .iter()
         .filter_map(|(part, node_set)| Some((part.node.as_ref()?, node_set)));
-    named
-        .filter(|(node, _)| inventory::is_taken(node))
-        .map(|(node, node_set)| {
-            let message = format!(
-                "a machine of {} is named `{node}`, which ansible reserves",
-                cluster.key
-            );
-            Finding::new(Code::InvalidMachine, message)
-                .at(node_set.at.place())
-                .help(format!("rename it, such as to `node-{node}`"))
-        })
+    named.filter(|(node, _)| inventory::is_taken(node)).map(|(node, node_set)| {
+        let message =
+            format!("a machine of {} is named `{node}`, which ansible reserves", cluster.key);
+        Finding::new(Code::InvalidMachine, message)
+            .at(node_set.at.place())
+            .help(format!("rename it, such as to `node-{node}`"))
+    })
 }
 
 /// Renders the files. The Job comes last, because its name is a hash of the others.
@@ -245,9 +214,7 @@ fn files(
         directory: format!("/opt/kud/multi-cluster/{}", cluster.key.name),
         inventory: inventory_file,
         variables: variables.keys().copied().collect(),
-        kubeconfig: settings
-            .kubeconfig_secret
-            .then(|| format!("{}-kubeconfig", cluster.key.name)),
+        kubeconfig: settings.kubeconfig_secret.then(|| format!("{}-kubeconfig", cluster.key.name)),
         installed: None,
         addresses: inventory.addresses_by_role(),
     };
@@ -260,11 +227,7 @@ fn files(
         Err(finding) => return renderer.findings.push(*finding),
     };
     if settings.scale {
-        let core: Vec<String> = manifests
-            .iter()
-            .chain(variables.values())
-            .cloned()
-            .collect();
+        let core: Vec<String> = manifests.iter().chain(variables.values()).cloned().collect();
         let installed = installed(renderer, installation, hash(&core));
         if installed.mode == InstallMode::Scale {
             values.command = command(cluster, installation, InstallMode::Scale);
@@ -293,14 +256,10 @@ fn files(
             &context,
         );
     }
-    renderer
-        .tree
-        .insert(directory.join(inventory_file).into(), inventory_text);
+    renderer.tree.insert(directory.join(inventory_file).into(), inventory_text);
     let in_directory =
         |(file, text)| (directory.join(variables::DIRECTORY).join(file).into(), text);
-    renderer
-        .tree
-        .extend(variables.into_iter().map(in_directory));
+    renderer.tree.extend(variables.into_iter().map(in_directory));
 }
 
 /// Renders the manifests that decide what the Job does, without its name and record: the name is a
@@ -311,20 +270,14 @@ fn manifests(
 ) -> Result<Vec<String>, Box<Finding>> {
     let values = Value::from(Serde(values));
     let installer = ["job.yaml", "kustomization.yaml"].map(|template| {
-        renderer
-            .templates
-            .render(&format!("{}/{template}", layout::INSTALLER), values.clone())
+        renderer.templates.render(&format!("{}/{template}", layout::INSTALLER), values.clone())
     });
     // The kustomization above may also change the Job.
     let above = renderer.templates.render(
         cluster_kustomization::TEMPLATE,
         cluster_kustomization::context(renderer.cluster, vec![layout::INSTALLER.to_owned()]),
     );
-    installer
-        .into_iter()
-        .chain([above])
-        .map(|text| Ok(meaning(&text?)))
-        .collect()
+    installer.into_iter().chain([above]).map(|text| Ok(meaning(&text?))).collect()
 }
 
 /// Returns the record of the Job, which tells from the previous one whether workers were only added.
@@ -343,13 +296,10 @@ fn installed(
         let parts: Vec<String> = parts.into_iter().chain(address).collect();
         (hash(&parts), is_master)
     };
-    let machines: BTreeMap<String, bool> = machines(cluster, renderer.placement, renderer.site)
-        .map(hashed)
-        .collect();
+    let machines: BTreeMap<String, bool> =
+        machines(cluster, renderer.placement, renderer.site).map(hashed).collect();
     let are_workers = |added: &BTreeSet<&String>| {
-        added
-            .iter()
-            .all(|machine| machines.get(*machine) == Some(&false))
+        added.iter().all(|machine| machines.get(*machine) == Some(&false))
     };
     InstallationRecord::next(
         renderer.site.state.installed.get(&cluster.key),
@@ -366,10 +316,8 @@ fn installed(
 fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Option<Finding> {
     let template = format!("{}/job.yaml", layout::INSTALLER);
     let own = templates.own_file(&template)?;
-    let (nameless, named) = (
-        templates.render(&template, nameless.clone()),
-        templates.render(&template, named.clone()),
-    );
+    let (nameless, named) =
+        (templates.render(&template, nameless.clone()), templates.render(&template, named.clone()));
     let (nameless, named) = (nameless.ok()?, named.ok()?);
     if nameless != named || named.trim().is_empty() {
         return None;
@@ -385,11 +333,8 @@ fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Optio
 
 /// Returns the command of the container. `$` is doubled, because Kubernetes expands `$(NAME)`.
 fn command(cluster: &Cluster, installation: &Installation, mode: InstallMode) -> Vec<String> {
-    let mut command = vec![
-        "./installer".to_owned(),
-        "--cluster".to_owned(),
-        cluster.key.name.to_string(),
-    ];
+    let mut command =
+        vec!["./installer".to_owned(), "--cluster".to_owned(), cluster.key.name.to_string()];
     // The installer takes everything after `--plugins` for plugins.
     command.extend((mode == InstallMode::Scale).then(|| "--scale".to_owned()));
     if let Some(network) = &installation.pod_subnet {
@@ -397,12 +342,7 @@ fn command(cluster: &Cluster, installation: &Installation, mode: InstallMode) ->
     }
     if !installation.plugins.is_empty() {
         command.push("--plugins".to_owned());
-        command.extend(
-            installation
-                .plugins
-                .iter()
-                .map(|plugin| plugin.replace('$', "$$")),
-        );
+        command.extend(installation.plugins.iter().map(|plugin| plugin.replace('$', "$$")));
     }
     command
 }
@@ -410,15 +350,10 @@ fn command(cluster: &Cluster, installation: &Installation, mode: InstallMode) ->
 /// Returns the documents of a manifest without comments, so that a reworded comment does not run
 /// every installer again.
 fn meaning(text: &str) -> String {
-    let documents: Result<Vec<serde_json::Value>, _> = yaml_serde::Deserializer::from_str(text)
-        .map(serde_json::Value::deserialize)
-        .collect();
+    let documents: Result<Vec<serde_json::Value>, _> =
+        yaml_serde::Deserializer::from_str(text).map(serde_json::Value::deserialize).collect();
     let said = |documents: Vec<serde_json::Value>| -> Vec<String> {
-        documents
-            .iter()
-            .filter(|document| !document.is_null())
-            .map(ToString::to_string)
-            .collect()
+        documents.iter().filter(|document| !document.is_null()).map(ToString::to_string).collect()
     };
     documents.map_or_else(|_| text.to_owned(), |documents| said(documents).join("\n"))
 }

@@ -22,23 +22,11 @@ pub fn variables(
         InventoryFormat::Yaml => ("kube_control_plane.yml", "kube_node.yml"),
     };
     let roles = [
-        (
-            masters,
-            "sipgen_master_packages",
-            &installation.master_packages,
-        ),
-        (
-            workers,
-            "sipgen_worker_packages",
-            &installation.worker_packages,
-        ),
+        (masters, "sipgen_master_packages", &installation.master_packages),
+        (workers, "sipgen_worker_packages", &installation.worker_packages),
     ];
-    let with_packages = roles
-        .into_iter()
-        .filter(|(_, _, packages)| !packages.is_empty());
-    with_packages
-        .map(|(file, variable, packages)| (file, list(variable, packages)))
-        .collect()
+    let with_packages = roles.into_iter().filter(|(_, _, packages)| !packages.is_empty());
+    with_packages.map(|(file, variable, packages)| (file, list(variable, packages))).collect()
 }
 
 fn list(variable: &str, packages: &[InstalledPackage]) -> String {
@@ -49,9 +37,8 @@ fn list(variable: &str, packages: &[InstalledPackage]) -> String {
             text.push_str(&format!("    version: {}\n", literal(version)));
         }
         // Name under which apt finds the package in that version.
-        let apt = version
-            .as_ref()
-            .map_or_else(|| name.clone(), |version| format!("{name}={version}"));
+        let apt =
+            version.as_ref().map_or_else(|| name.clone(), |version| format!("{name}={version}"));
         text.push_str(&format!("    apt: {}\n", literal(&apt)));
     }
     text
@@ -59,15 +46,9 @@ fn list(variable: &str, packages: &[InstalledPackage]) -> String {
 
 /// Escapes a text for ansible, which would evaluate an expression between `{{` and `}}`.
 fn literal(text: &str) -> String {
-    let is_template = ["{{", "{%", "{#"]
-        .iter()
-        .any(|opening| text.contains(opening));
+    let is_template = ["{{", "{%", "{#"].iter().any(|opening| text.contains(opening));
     let quoted = serde_json::Value::from(text).to_string();
-    if is_template {
-        format!("!unsafe {quoted}")
-    } else {
-        quoted
-    }
+    if is_template { format!("!unsafe {quoted}") } else { quoted }
 }
 
 #[cfg(test)]
@@ -75,10 +56,7 @@ mod tests {
     use super::*;
 
     fn package(name: &str, version: Option<&str>) -> InstalledPackage {
-        InstalledPackage {
-            name: name.to_owned(),
-            version: version.map(str::to_owned),
-        }
+        InstalledPackage { name: name.to_owned(), version: version.map(str::to_owned) }
     }
 
     #[test]
@@ -107,10 +85,8 @@ mod tests {
 
     #[test]
     fn the_groups_of_kubespray_have_other_names_and_a_role_without_packages_has_no_file() {
-        let installation = Installation {
-            worker_packages: vec![package("jq", None)],
-            ..Installation::default()
-        };
+        let installation =
+            Installation { worker_packages: vec![package("jq", None)], ..Installation::default() };
 
         let files = variables(&installation, InventoryFormat::Yaml);
 

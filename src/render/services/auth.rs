@@ -15,10 +15,7 @@ use crate::settings::services::KubernetesVersion;
 pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
     set: TemplateSet {
         directory: "auth",
-        configuration: &[
-            "config.yaml",
-            "kubeadm-structured/authentication-configuration.yaml",
-        ],
+        configuration: &["config.yaml", "kubeadm-structured/authentication-configuration.yaml"],
     },
     schema: schema_of::<ServiceContext<'_, DexValues<'_>>>,
     too_large: "give Dex its certificates by a Secret of envFrom",
@@ -80,21 +77,11 @@ pub(super) fn values<'a>(
         Certificate::OfAuthority(secret) => (
             own(),
             Some(secret),
-            Some(DexIssuer {
-                group: "cert-manager.io",
-                kind: "Issuer",
-                name,
-            }),
+            Some(DexIssuer { group: "cert-manager.io", kind: "Issuer", name }),
         ),
-        Certificate::OfIssuer { name, kind, group } => (
-            own(),
-            None,
-            Some(DexIssuer {
-                group,
-                kind,
-                name: name.as_str(),
-            }),
-        ),
+        Certificate::OfIssuer { name, kind, group } => {
+            (own(), None, Some(DexIssuer { group, kind, name: name.as_str() }))
+        }
         Certificate::InSecret(secret) => (secret.as_str().to_owned(), None, None),
     };
     let (dns_name, address) = match auth.issuer_url.host() {

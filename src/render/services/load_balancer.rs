@@ -10,10 +10,7 @@ use crate::render::value_schema::schema_of;
 use crate::request::ClusterService;
 use crate::request::service::{ControlPlaneLoadBalancer, WorkerLoadBalancer, bracketed};
 
-const SET: TemplateSet = TemplateSet {
-    directory: "loadbalancer",
-    configuration: &[],
-};
+const SET: TemplateSet = TemplateSet { directory: "loadbalancer", configuration: &[] };
 
 pub(super) const CONTROL_PLANE: ServiceTemplates = ServiceTemplates {
     set: SET,
@@ -105,10 +102,7 @@ pub(super) fn before_control_plane(
         ipv6: renderer.site.settings.services.ipv6,
         metrics_port: METRICS_PORT,
         ports,
-        port_range: HaproxyPortRange {
-            first: API_SERVER_PORT,
-            last: API_SERVER_PORT,
-        },
+        port_range: HaproxyPortRange { first: API_SERVER_PORT, last: API_SERVER_PORT },
         check: HealthCheck::KubeApiserver,
         servers,
     })
@@ -136,10 +130,7 @@ pub(super) fn before_workers(
         ipv6: renderer.site.settings.services.ipv6,
         metrics_port,
         ports,
-        port_range: HaproxyPortRange {
-            first: node_ports.first(),
-            last: node_ports.last(),
-        },
+        port_range: HaproxyPortRange { first: node_ports.first(), last: node_ports.last() },
         check: HealthCheck::Tcp,
         servers,
     })

@@ -58,11 +58,7 @@ pub(super) fn render<'a>(renderer: &mut Renderer<'a>, service: &'a ClusterServic
             let name = service.object_name(&renderer.cluster.key);
             let configured_version = renderer.site.settings.services.kubernetes_version;
             let kubernetes = configured_version.or(renderer.cluster.kubernetes_version);
-            files(
-                renderer,
-                service,
-                Some(auth::values(auth, &name, kubernetes)),
-            );
+            files(renderer, service, Some(auth::values(auth, &name, kubernetes)));
         }
     }
 }

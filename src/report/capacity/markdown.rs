@@ -42,10 +42,7 @@ fn write_markdown(out: &mut String, capacity: &Capacity, all: bool) -> fmt::Resu
         return Ok(());
     };
     writeln!(out, "\n### If all hosts of one {} are lost\n", code(label))?;
-    writeln!(
-        out,
-        "| lost | hosts | assigned | quorum lost | cannot be replaced |"
-    )?;
+    writeln!(out, "| lost | hosts | assigned | quorum lost | cannot be replaced |")?;
     writeln!(out, "| --- | ---: | ---: | --- | --- |")?;
     let rows = loss_rows(&capacity.losses, all);
     let (rows, left_out) = shown_losses(&rows, all);
@@ -53,10 +50,7 @@ fn write_markdown(out: &mut String, capacity: &Capacity, all: bool) -> fmt::Resu
         let (hosts, assigned) = (row.loss.hosts, row.loss.assigned);
         let (quorums, lacking) = (cell(&row.quorums), cell(&row.lacking));
         let name = with_others(&row.name, others);
-        writeln!(
-            out,
-            "| {name} | {hosts} | {assigned} | {quorums} | {lacking} |"
-        )?;
+        writeln!(out, "| {name} | {hosts} | {assigned} | {quorums} | {lacking} |")?;
     }
     write_left_out(out, left_out)
 }
@@ -135,9 +129,5 @@ pub(in crate::report) fn write_left_out(out: &mut String, rows: usize) -> fmt::R
     if rows == 0 {
         return Ok(());
     }
-    writeln!(
-        out,
-        "\n… and {}; `--all` shows all",
-        counted(rows, "more row")
-    )
+    writeln!(out, "\n… and {}; `--all` shows all", counted(rows, "more row"))
 }

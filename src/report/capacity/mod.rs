@@ -95,12 +95,7 @@ impl CapacityWords {
                 others,
                 lacks: row.lacks.clone(),
             });
-            PageTable {
-                title: table.title,
-                column: table.column,
-                rows: rows.collect(),
-                more,
-            }
+            PageTable { title: table.title, column: table.column, rows: rows.collect(), more }
         });
         let (lacking, _) = shown_lacking(&capacity.lacking, false);
         let lacking = lacking.into_iter().map(|lacks| {
@@ -109,15 +104,13 @@ impl CapacityWords {
             format!("{cluster} {part} lacks {hosts}: {why}")
         });
         let kinds = capacity.purchase.iter().flat_map(|it| &it.kinds);
-        let losses = loss_rows(&capacity.losses, false)
-            .into_iter()
-            .map(|row| PageLoss {
-                rack: row.loss.domain.clone(),
-                hosts: row.loss.hosts,
-                assigned: row.loss.assigned,
-                quorums: row.quorums,
-                lacking: row.lacking,
-            });
+        let losses = loss_rows(&capacity.losses, false).into_iter().map(|row| PageLoss {
+            rack: row.loss.domain.clone(),
+            hosts: row.loss.hosts,
+            assigned: row.loss.assigned,
+            quorums: row.quorums,
+            lacking: row.lacking,
+        });
         Self {
             tables: tables.collect(),
             lacking: lacking.collect(),
@@ -161,34 +154,21 @@ fn tables(capacity: &Capacity) -> Vec<CapacityTable> {
     let node_sets = capacity.node_sets.iter().map(|row| CapacityRow {
         fit: row.fit,
         name: format!("{} {}", row.cluster, row.part),
-        lacks: with_proof(
-            row.is_proven,
-            lacks(&row.scarce, Some(&row.cluster), Some(&row.part)),
-        ),
+        lacks: with_proof(row.is_proven, lacks(&row.scarce, Some(&row.cluster), Some(&row.part))),
     });
     let tables = [
         ("more clusters like", "cluster", clusters.collect()),
         ("more sets of", "set", sets.collect()),
         ("more hosts for", "node set", node_sets.collect()),
     ]
-    .map(
-        |(title, column, rows): (_, _, Vec<CapacityRow>)| CapacityTable {
-            title,
-            column,
-            rows,
-        },
-    )
+    .map(|(title, column, rows): (_, _, Vec<CapacityRow>)| CapacityTable { title, column, rows })
     .into_iter();
     tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
 /// Says that more may fit, unless it is proven that they do not.
 fn with_proof(is_proven: bool, lacks: String) -> String {
-    if is_proven {
-        lacks
-    } else {
-        format!("not proven: more may fit; {lacks}")
-    }
+    if is_proven { lacks } else { format!("not proven: more may fit; {lacks}") }
 }
 
 /// Returns the rows of a table to show: the scarcest.
@@ -213,12 +193,7 @@ fn loss_rows(losses: &[Loss], all: bool) -> Vec<LossRow<'_>> {
     let row = |loss| {
         let (quorums, lacking) = row(loss);
         let name = loss.domain.clone();
-        LossRow {
-            loss,
-            name: name.unwrap_or_else(|| "no label".to_owned()),
-            quorums,
-            lacking,
-        }
+        LossRow { loss, name: name.unwrap_or_else(|| "no label".to_owned()), quorums, lacking }
     };
     losses.iter().map(row).collect()
 }
@@ -241,9 +216,7 @@ fn shown_losses<'r>(rows: &'r [LossRow<'r>], all: bool) -> ShownRows<'r, LossRow
         (loss.hosts, loss.assigned, &row.quorums, &row.lacking)
     };
     let rows = grouped(rows, all, alike);
-    scarcest(rows, all, |(row, _)| {
-        (row.loss.is_absorbed(), row.quorums.is_empty())
-    })
+    scarcest(rows, all, |(row, _)| (row.loss.is_absorbed(), row.quorums.is_empty()))
 }
 
 /// Returns the node sets to show. Copies of a cluster have its name.
@@ -266,21 +239,17 @@ fn size(purchase: &Purchase) -> String {
     match (purchase.hosts, purchase.is_minimal) {
         (None, _) => "no purchase was found that changes this".to_owned(),
         (Some(hosts), true) => format!("{}; {less}", counted(hosts, "host")),
-        (Some(hosts), false) => format!(
-            "{}; the search for fewer ended at its limit of steps",
-            counted(hosts, "host")
-        ),
+        (Some(hosts), false) => {
+            format!("{}; the search for fewer ended at its limit of steps", counted(hosts, "host"))
+        }
     }
 }
 
 /// Describes hosts to buy: `2 hosts in metal3: flavor=worker; rack: r3, a new one`.
 fn bought(kind: &BoughtKind) -> String {
     let hosts = format!("{} in {}", counted(kind.hosts, "host"), kind.namespace);
-    let labels: Vec<String> = kind
-        .labels
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
+    let labels: Vec<String> =
+        kind.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let labels = Some(labels.join(",")).filter(|labels| !labels.is_empty());
     let domains = kind.domains.iter().map(|(key, values)| {
         let known: Vec<&str> = values.iter().flatten().map(String::as_str).collect();
@@ -293,11 +262,7 @@ fn bought(kind: &BoughtKind) -> String {
         format!("{key}: {}", all.join(", "))
     });
     let details: Vec<String> = labels.into_iter().chain(domains).collect();
-    let details = if details.is_empty() {
-        "any labels".to_owned()
-    } else {
-        details.join("; ")
-    };
+    let details = if details.is_empty() { "any labels".to_owned() } else { details.join("; ") };
     one_line(&format!("{hosts}: {details}"))
 }
 
@@ -325,11 +290,7 @@ fn grouped<'r, T, K: Eq + Hash>(
     let mut known: HashMap<K, usize> = HashMap::new();
     for row in rows {
         let next = groups.len();
-        let at = if all {
-            next
-        } else {
-            *known.entry(value(row)).or_insert(next)
-        };
+        let at = if all { next } else { *known.entry(value(row)).or_insert(next) };
         match groups.get_mut(at) {
             Some((_, others)) => *others += 1,
             None => groups.push((row, 0)),

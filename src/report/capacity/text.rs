@@ -57,11 +57,7 @@ fn write_rows(out: &mut ReportText, column: &str, rows: &[CapacityRow], all: boo
     writeln!(out, "   fit  {column:width$}  one more lacks")?;
     for row in &rows {
         let fit = format!("{:>4}", row.0.fit);
-        let fit = if row.0.fit == 0 {
-            styled(WARNING, fit)
-        } else {
-            fit
-        };
+        let fit = if row.0.fit == 0 { styled(WARNING, fit) } else { fit };
         writeln!(out, "  {fit}  {:width$}  {}", name(row), row.0.lacks)?;
     }
     write_left_out(out, left_out)
@@ -114,9 +110,7 @@ fn write_losses(out: &mut ReportText, losses: &[Loss], all: bool) -> fmt::Result
     let width = width("lost", rows.iter().map(name));
     writeln!(out, "  {:width$}  hosts  assigned  result", "lost")?;
     for row in &rows {
-        let Loss {
-            hosts, assigned, ..
-        } = row.0.loss;
+        let Loss { hosts, assigned, .. } = row.0.loss;
         let (name, result) = (name(row), result(row.0));
         writeln!(out, "  {name:width$}  {hosts:>5}  {assigned:>8}  {result}")?;
     }
@@ -142,11 +136,7 @@ fn width(column: &str, names: impl Iterator<Item = String>) -> usize {
 }
 
 fn with_others(name: String, others: usize) -> String {
-    if others == 0 {
-        name
-    } else {
-        format!("{name} and {others} more")
-    }
+    if others == 0 { name } else { format!("{name} and {others} more") }
 }
 
 fn write_left_out(out: &mut ReportText, rows: usize) -> fmt::Result {

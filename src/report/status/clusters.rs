@@ -28,11 +28,7 @@ pub(super) fn write_all(
     if overview.clusters.is_empty() {
         return writeln!(out, "  none");
     }
-    let limit = if all {
-        overview.clusters.len()
-    } else {
-        CLUSTERS_SHOWN
-    };
+    let limit = if all { overview.clusters.len() } else { CLUSTERS_SHOWN };
     let mut shown: Vec<usize> = (0..overview.clusters.len()).collect();
     shown.sort_by_key(|at| overview.clusters[*at].is_quiet());
     shown.truncate(limit);
@@ -45,73 +41,37 @@ pub(super) fn write_all(
         .max()
         .unwrap_or_default()
         .max("cluster".len());
-    let gutter = if matches!(letters, ClusterLetters::ByRole) {
-        ""
-    } else {
-        "   "
-    };
+    let gutter = if matches!(letters, ClusterLetters::ByRole) { "" } else { "   " };
     writeln!(out, "  {gutter}{:width$}  {COLUMNS}", "cluster")?;
     for cluster in &shown {
         let letter = letters.letter(&cluster.key);
-        let letter = if letter.is_empty() {
-            letter
-        } else {
-            format!("{letter}  ")
-        };
+        let letter = if letter.is_empty() { letter } else { format!("{letter}  ") };
         let key = cluster.key.to_string();
         if cluster.node_sets.is_empty() {
             let notes = notes(cluster).join(", ");
             writeln!(
                 out,
                 "  {letter}{key:width$}  {}",
-                if notes.is_empty() {
-                    "no hosts requested"
-                } else {
-                    &notes
-                }
+                if notes.is_empty() { "no hosts requested" } else { &notes }
             )?;
         }
-        for (
-            number,
-            ClusterRow {
-                counts,
-                notes: row_notes,
-                ..
-            },
-        ) in rows(cluster).into_iter().enumerate()
+        for (number, ClusterRow { counts, notes: row_notes, .. }) in
+            rows(cluster).into_iter().enumerate()
         {
             let first = number == 0;
             let mut notes = if first { notes(cluster) } else { Vec::new() };
             notes.extend(row_notes);
-            let (letter, key) = if first {
-                (letter.as_str(), key.as_str())
-            } else {
-                (gutter, "")
-            };
+            let (letter, key) = if first { (letter.as_str(), key.as_str()) } else { (gutter, "") };
             let line = format!("  {letter}{key:width$}  {counts}  {}", notes.join(", "));
             writeln!(out, "{}", line.trim_end())?;
         }
     }
     let left_out = overview.clusters.len() - shown.len();
     if left_out > 0 {
-        let (quiet, more) = (
-            overview
-                .clusters
-                .iter()
-                .filter(|cluster| cluster.is_quiet())
-                .count(),
-            left_out,
-        );
-        let nature = if quiet >= more {
-            " without changes or shortages"
-        } else {
-            ""
-        };
-        writeln!(
-            out,
-            "  … and {}{nature}; --all shows all",
-            counted(more, "more cluster")
-        )?;
+        let (quiet, more) =
+            (overview.clusters.iter().filter(|cluster| cluster.is_quiet()).count(), left_out);
+        let nature = if quiet >= more { " without changes or shortages" } else { "" };
+        writeln!(out, "  … and {}{nature}; --all shows all", counted(more, "more cluster"))?;
     }
     Ok(())
 }
@@ -130,21 +90,16 @@ struct ClusterRow<'a> {
 
 /// Returns a cluster's rows: one per node set, and one for all machines of a role.
 fn rows(cluster: &ClusterOverview) -> Vec<ClusterRow<'_>> {
-    let (machines, node_sets): (Vec<_>, Vec<_>) = cluster
-        .node_sets
-        .iter()
-        .partition(|set| set.part.node.is_some());
+    let (machines, node_sets): (Vec<_>, Vec<_>) =
+        cluster.node_sets.iter().partition(|set| set.part.node.is_some());
     let node_set_rows = node_sets.into_iter().map(|set| ClusterRow {
         counts: counts(set),
         notes: notes_of(set),
         shortage: &set.shortage,
     });
     let machine_rows = Role::ALL.into_iter().filter_map(|role| {
-        let role_machines: Vec<&NodeSetOverview> = machines
-            .iter()
-            .copied()
-            .filter(|set| set.part.role == role)
-            .collect();
+        let role_machines: Vec<&NodeSetOverview> =
+            machines.iter().copied().filter(|set| set.part.role == role).collect();
         (!role_machines.is_empty()).then(|| row_of_machines(role, &role_machines))
     });
     node_set_rows.chain(machine_rows).collect()
@@ -156,42 +111,23 @@ fn row_of_machines(role: Role, machines: &[&NodeSetOverview]) -> ClusterRow<'sta
         |of: &dyn Fn(&NodeSetOverview) -> usize| machines.iter().map(|set| of(set)).sum::<usize>();
     let wanted = sum(&|set| set.wanted.map_or(0, |wanted| wanted.active));
     let known = machines.iter().any(|set| set.wanted.is_some());
-    let wanted = if known {
-        wanted.to_string()
-    } else {
-        "?".to_owned()
-    };
+    let wanted = if known { wanted.to_string() } else { "?".to_owned() };
     let mut notes = Vec::new();
-    let short: Vec<&NodeSetOverview> = machines
-        .iter()
-        .copied()
-        .filter(|set| set.short_of > 0)
-        .collect();
+    let short: Vec<&NodeSetOverview> =
+        machines.iter().copied().filter(|set| set.short_of > 0).collect();
     if !short.is_empty() {
         notes.push(styled(ERROR, format_args!("no host for {}", named(&short))));
     }
     let waiting = sum(&|set| if set.short_of == 0 { set.missing() } else { 0 });
     notes.extend((waiting > 0).then(|| styled(WARNING, format_args!("{waiting} not placed"))));
     let both = sum(&|set| usize::from(set.worker_too));
-    let all = if both == machines.len() {
-        String::new()
-    } else {
-        format!("{both} ")
-    };
+    let all = if both == machines.len() { String::new() } else { format!("{both} ") };
     notes.extend((both > 0).then(|| format!("{all}also Worker")));
     let added = sum(&|set| set.added);
     notes.extend((added > 0).then(|| format!("{added} added")));
-    let counts = format!(
-        "{:12}  {wanted:>6}  {:>7}  {:>4}",
-        role.as_str(),
-        "-",
-        sum(&|set| set.have)
-    );
-    ClusterRow {
-        counts,
-        notes,
-        shortage: &[],
-    }
+    let counts =
+        format!("{:12}  {wanted:>6}  {:>7}  {:>4}", role.as_str(), "-", sum(&|set| set.have));
+    ClusterRow { counts, notes, shortage: &[] }
 }
 
 /// Lists the names of the first machines.
@@ -205,11 +141,7 @@ fn counts(set: &NodeSetOverview) -> String {
         Some(wanted) => (wanted.active.to_string(), wanted.standby.to_string()),
         None => ("?".to_owned(), "?".to_owned()),
     };
-    format!(
-        "{:12}  {active:>6}  {standby:>7}  {:>4}",
-        set.part.role.as_str(),
-        set.have
-    )
+    format!("{:12}  {active:>6}  {standby:>7}  {:>4}", set.part.role.as_str(), set.have)
 }
 
 /// Returns the remarks about a cluster.
@@ -235,12 +167,8 @@ fn notes(cluster: &ClusterOverview) -> Vec<String> {
 
 /// Returns the remarks about a node set.
 fn notes_of(set: &NodeSetOverview) -> Vec<String> {
-    let mut notes: Vec<String> = set
-        .part
-        .node_set
-        .iter()
-        .map(|name| one_line(name.as_str()))
-        .collect();
+    let mut notes: Vec<String> =
+        set.part.node_set.iter().map(|name| one_line(name.as_str())).collect();
     match (set.short_of, set.missing()) {
         (0, 0) => {}
         (0, waiting) => notes.push(styled(WARNING, format_args!("{waiting} not placed"))),
@@ -262,16 +190,8 @@ pub(super) fn write_one(
         return Ok(());
     };
     let notes = notes(cluster).join(", ");
-    let notes = if notes.is_empty() {
-        notes
-    } else {
-        format!(": {notes}")
-    };
-    writeln!(
-        out,
-        "{}{notes}",
-        styled(STRONG, format_args!("cluster {key}"))
-    )?;
+    let notes = if notes.is_empty() { notes } else { format!(": {notes}") };
+    writeln!(out, "{}{notes}", styled(STRONG, format_args!("cluster {key}")))?;
     for error in &cluster.errors {
         writeln!(out, "  {}: {}", styled(ERROR, "error"), one_line(error))?;
     }
@@ -281,31 +201,16 @@ pub(super) fn write_one(
     if !cluster.node_sets.is_empty() {
         writeln!(out, "  {COLUMNS}")?;
     }
-    for ClusterRow {
-        counts,
-        notes,
-        shortage,
-    } in rows(cluster)
-    {
-        writeln!(
-            out,
-            "{}",
-            format!("  {counts}  {}", notes.join(", ")).trim_end()
-        )?;
-        shortage
-            .iter()
-            .try_for_each(|line| writeln!(out, "    {}", one_line(line)))?;
+    for ClusterRow { counts, notes, shortage } in rows(cluster) {
+        writeln!(out, "{}", format!("  {counts}  {}", notes.join(", ")).trim_end())?;
+        shortage.iter().try_for_each(|line| writeln!(out, "    {}", one_line(line)))?;
     }
     write_shortages(out, cluster)?;
     if !cluster.endpoints.is_empty() {
         write_heading(out, "services")?;
     }
-    let width = cluster
-        .endpoints
-        .iter()
-        .map(|endpoint| endpoint.service.len())
-        .max()
-        .unwrap_or_default();
+    let width =
+        cluster.endpoints.iter().map(|endpoint| endpoint.service.len()).max().unwrap_or_default();
     for endpoint in &cluster.endpoints {
         let ports = endpoint.ports.join(", ");
         let reached = match &endpoint.address {
@@ -322,20 +227,14 @@ fn write_shortages(out: &mut ReportText, cluster: &ClusterOverview) -> fmt::Resu
     let mut groups: Vec<Vec<&NodeSetOverview>> = Vec::new();
     let short = |set: &&NodeSetOverview| set.part.node.is_some() && !set.shortage.is_empty();
     for set in cluster.node_sets.iter().filter(short) {
-        match groups
-            .iter_mut()
-            .find(|sets| sets[0].shortage == set.shortage)
-        {
+        match groups.iter_mut().find(|sets| sets[0].shortage == set.shortage) {
             Some(sets) => sets.push(set),
             None => groups.push(vec![set]),
         }
     }
     for sets in groups {
         writeln!(out, "  no host for {}, because", named(&sets))?;
-        sets[0]
-            .shortage
-            .iter()
-            .try_for_each(|line| writeln!(out, "    {}", one_line(line)))?;
+        sets[0].shortage.iter().try_for_each(|line| writeln!(out, "    {}", one_line(line)))?;
     }
     Ok(())
 }
@@ -357,18 +256,9 @@ pub(super) fn write_spare(out: &mut ReportText, overview: &Overview, all: bool) 
     }
     writeln!(out, "  matching  assigned  free  {what}")?;
     for spare in shown.iter().map(|at| &overview.spare[*at]) {
-        let SpareHosts {
-            matching,
-            assigned,
-            free,
-            ..
-        } = spare;
+        let SpareHosts { matching, assigned, free, .. } = spare;
         let free = format!("{free:>4}");
-        let free = if spare.free == 0 {
-            styled(WARNING, free)
-        } else {
-            free
-        };
+        let free = if spare.free == 0 { styled(WARNING, free) } else { free };
         writeln!(
             out,
             "  {matching:>8}  {assigned:>8}  {free}  {}  ({})",
@@ -397,19 +287,15 @@ fn selector(spare: &SpareHosts) -> String {
 
 /// Lists the node sets that use a selector; a cluster's machines are counted together.
 fn askers(spare: &SpareHosts) -> String {
-    let mut names: Vec<String> = spare
-        .node_sets
-        .iter()
-        .map(|(cluster, role)| format!("{cluster} {role}"))
-        .collect();
+    let mut names: Vec<String> =
+        spare.node_sets.iter().map(|(cluster, role)| format!("{cluster} {role}")).collect();
     names.dedup();
     for machines in spare.machines.chunk_by(|(a, ..), (b, ..)| a == b) {
         names.extend(match machines {
             [(cluster, role, node)] => Some(format!("{cluster} {node} ({role})")),
-            [(cluster, ..), ..] => Some(format!(
-                "{} of {cluster}",
-                counted(machines.len(), "machine")
-            )),
+            [(cluster, ..), ..] => {
+                Some(format!("{} of {cluster}", counted(machines.len(), "machine")))
+            }
             [] => None,
         });
     }

@@ -22,16 +22,8 @@ pub(super) fn write(
         return Ok(());
     }
     write_heading(out, "hosts")?;
-    let shown = if all {
-        hosts
-    } else {
-        &hosts[..hosts.len().min(HOSTS_SHOWN)]
-    };
-    let width = shown
-        .iter()
-        .map(|host| host.key.to_string().len())
-        .max()
-        .unwrap_or_default();
+    let shown = if all { hosts } else { &hosts[..hosts.len().min(HOSTS_SHOWN)] };
+    let width = shown.iter().map(|host| host.key.to_string().len()).max().unwrap_or_default();
     for host in shown {
         writeln!(
             out,
@@ -67,11 +59,7 @@ fn words(host: &HostOverview) -> String {
         Some(AssignmentMethod::Adopted) => words.push("adopted".to_owned()),
         Some(AssignmentMethod::Stays) | None => {}
     }
-    words.extend(
-        host.given_back_by
-            .as_ref()
-            .map(|cluster| format!("released by {cluster}")),
-    );
+    words.extend(host.given_back_by.as_ref().map(|cluster| format!("released by {cluster}")));
     words.extend(host.failed.then(|| "has failed".to_owned()));
     words.extend(host.deleting.then(|| "is being deleted".to_owned()));
     words.join(", ")

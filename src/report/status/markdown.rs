@@ -44,10 +44,7 @@ fn write_overview(
     rows.sort_by_key(quiet);
     if !rows.is_empty() {
         writeln!(out, "\n### Clusters\n")?;
-        writeln!(
-            out,
-            "| cluster | node set | active | standby | has | missing |"
-        )?;
+        writeln!(out, "| cluster | node set | active | standby | has | missing |")?;
         writeln!(out, "| --- | --- | ---: | ---: | ---: | ---: |")?;
     }
     let shown = if all { rows.len() } else { ROWS_SHOWN };
@@ -57,10 +54,7 @@ fn write_overview(
         let standby = count(set.wanted.map(|wanted| wanted.standby));
         let (key, part) = (cell(&cluster.key), cell(&set.part));
         let (have, missing) = (set.have, set.missing());
-        writeln!(
-            out,
-            "| {key} | {part} | {active} | {standby} | {have} | {missing} |"
-        )?;
+        writeln!(out, "| {key} | {part} | {active} | {standby} | {have} | {missing} |")?;
     }
     write_left_out(out, rows.len().saturating_sub(shown))?;
 

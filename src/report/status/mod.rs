@@ -71,11 +71,7 @@ pub struct StatusReport<'a> {
 impl<'a> StatusReport<'a> {
     /// Creates the output from a site and the summary of its capacity.
     pub fn new(overview: &'a Overview, capacity: &'a Capacity) -> Self {
-        Self {
-            overview,
-            short: &capacity.lacking,
-            worst_loss: capacity.worst_loss(),
-        }
+        Self { overview, short: &capacity.lacking, worst_loss: capacity.worst_loss() }
     }
 }
 
@@ -114,37 +110,23 @@ fn write_status(
                 return rack_map::write(out, overview, &letters, view);
             }
             writeln!(out)?;
-            writeln!(
-                out,
-                "--all and --rack show the hosts, `sipgen capacity` what else fits"
-            )
+            writeln!(out, "--all and --rack show the hosts, `sipgen capacity` what else fits")
         }
         StatusFocus::Rack(name) => {
-            let hosts: Vec<&HostOverview> = overview
-                .hosts
-                .iter()
-                .filter(|host| host.rack.as_deref() == name)
-                .collect();
+            let hosts: Vec<&HostOverview> =
+                overview.hosts.iter().filter(|host| host.rack.as_deref() == name).collect();
             let name = name.map_or("hosts without a rack".to_owned(), |name| {
                 format!("rack {}", one_line(name))
             });
-            writeln!(
-                out,
-                "{}: {}",
-                styled(STRONG, name),
-                tally(hosts.iter().copied())
-            )?;
+            writeln!(out, "{}: {}", styled(STRONG, name), tally(hosts.iter().copied()))?;
             rack_map::write(out, overview, &letters, view)?;
             listing::write(out, &hosts, &letters, view.all)
         }
         StatusFocus::Cluster(key) => {
             clusters::write_one(out, overview, key)?;
             rack_map::write(out, overview, &letters, view)?;
-            let mut hosts: Vec<&HostOverview> = overview
-                .hosts
-                .iter()
-                .filter(|host| concerns(host, key))
-                .collect();
+            let mut hosts: Vec<&HostOverview> =
+                overview.hosts.iter().filter(|host| concerns(host, key)).collect();
             // Machines are sorted by role and name, other hosts stay in inventory order.
             hosts.sort_by(|a, b| match (machine(a), machine(b)) {
                 (Some(a), Some(b)) => by_role_and_name(a, b),
@@ -164,10 +146,7 @@ fn short_node_sets(capacity: &Capacity) -> Vec<LackingNodeSet> {
 
 /// Returns the machine of a Provisioning that a host runs as.
 fn machine(host: &HostOverview) -> Option<&Part> {
-    host.assigned
-        .as_ref()
-        .map(|assigned| &assigned.part)
-        .filter(|part| part.node.is_some())
+    host.assigned.as_ref().map(|assigned| &assigned.part).filter(|part| part.node.is_some())
 }
 
 /// Reports whether the cluster has the host, or releases it.
@@ -187,12 +166,7 @@ fn write_quotas(out: &mut ReportText, overview: &Overview, all: bool) -> fmt::Re
         shown.truncate(QUOTAS_SHOWN);
     }
     for quota in &shown {
-        writeln!(
-            out,
-            "  {} of {}",
-            quota.used(),
-            one_line(&quota.to_string())
-        )?;
+        writeln!(out, "  {} of {}", quota.used(), one_line(&quota.to_string()))?;
     }
     match overview.quotas.len() - shown.len() {
         0 => Ok(()),
@@ -205,22 +179,13 @@ fn write_quotas(out: &mut ReportText, overview: &Overview, all: bool) -> fmt::Re
 }
 
 fn write_headline(out: &mut ReportText, overview: &Overview) -> fmt::Result {
-    let named = overview
-        .racks
-        .iter()
-        .filter(|rack| rack.name.is_some())
-        .count();
+    let named = overview.racks.iter().filter(|rack| rack.name.is_some()).count();
     let racks = match &overview.by {
         Some(label) => format!(" in {}, by {}", counted(named, "rack"), one_line(label)),
         None => String::new(),
     };
     let sites = format!("{}{racks}", counted(overview.hosts.len(), "host"));
-    writeln!(
-        out,
-        "{}, {}",
-        styled(STRONG, sites),
-        counted(overview.clusters.len(), "cluster")
-    )?;
+    writeln!(out, "{}, {}", styled(STRONG, sites), counted(overview.clusters.len(), "cluster"))?;
     if !overview.hosts.is_empty() {
         writeln!(out, "{}", tally(&overview.hosts))?;
     }
@@ -244,11 +209,7 @@ fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostOverview>) -> String {
         };
         Some(format!("{count} {}{more}", state.words()))
     };
-    HostState::ALL
-        .iter()
-        .filter_map(words)
-        .collect::<Vec<_>>()
-        .join(", ")
+    HostState::ALL.iter().filter_map(words).collect::<Vec<_>>().join(", ")
 }
 
 /// Writes a heading with a blank line above it.

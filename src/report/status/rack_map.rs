@@ -100,19 +100,13 @@ impl<'a> ClusterLetters<'a> {
         }
         let in_rack: Option<BTreeSet<&ClusterKey>> = match focus {
             StatusFocus::Rack(name) => {
-                let hosts = overview
-                    .hosts
-                    .iter()
-                    .filter(|host| host.rack.as_deref() == name);
+                let hosts = overview.hosts.iter().filter(|host| host.rack.as_deref() == name);
                 Some(hosts.filter_map(HostOverview::cluster).collect())
             }
             _ => None,
         };
-        let has_hosts: BTreeSet<&ClusterKey> = overview
-            .hosts
-            .iter()
-            .filter_map(HostOverview::cluster)
-            .collect();
+        let has_hosts: BTreeSet<&ClusterKey> =
+            overview.hosts.iter().filter_map(HostOverview::cluster).collect();
         let clusters: Vec<&ClusterKey> = overview
             .clusters
             .iter()
@@ -194,17 +188,12 @@ pub(super) fn write(
 ) -> fmt::Result {
     let racks: Vec<&Rack> = match view.focus {
         StatusFocus::Site => overview.racks.iter().collect(),
-        StatusFocus::Rack(name) => overview
-            .racks
-            .iter()
-            .filter(|rack| rack.name.as_deref() == name)
-            .collect(),
+        StatusFocus::Rack(name) => {
+            overview.racks.iter().filter(|rack| rack.name.as_deref() == name).collect()
+        }
         StatusFocus::Cluster(key) => {
-            let has = |rack: &&Rack| {
-                rack.hosts
-                    .iter()
-                    .any(|host| concerns(&overview.hosts[*host], key))
-            };
+            let has =
+                |rack: &&Rack| rack.hosts.iter().any(|host| concerns(&overview.hosts[*host], key));
             overview.racks.iter().filter(has).collect()
         }
     };
@@ -218,11 +207,8 @@ pub(super) fn write(
             "hosts without racks: no node set has a topologyKey; choose a label with --by",
         )?,
     }
-    let (shown, left_out) = if view.all {
-        (racks, Vec::new())
-    } else {
-        most_relevant(overview, racks)
-    };
+    let (shown, left_out) =
+        if view.all { (racks, Vec::new()) } else { most_relevant(overview, racks) };
     let name_width = shown
         .iter()
         .map(|rack| name(overview, rack).chars().count())
@@ -233,10 +219,7 @@ pub(super) fn write(
         write_rack(out, overview, rack, letters, name_width, view)?;
     }
     if !left_out.is_empty() {
-        let hosts = left_out
-            .iter()
-            .flat_map(|rack| &rack.hosts)
-            .map(|host| &overview.hosts[*host]);
+        let hosts = left_out.iter().flat_map(|rack| &rack.hosts).map(|host| &overview.hosts[*host]);
         writeln!(
             out,
             "{INDENT}… and {}: {}; --rack NAME shows one, --all shows all",
@@ -258,10 +241,8 @@ fn most_relevant<'a>(overview: &Overview, racks: Vec<&'a Rack>) -> (Vec<&'a Rack
     let mut order: Vec<usize> = (0..racks.len()).collect();
     order.sort_by_key(|at| !tells(racks[*at]));
     let shown: BTreeSet<usize> = order.into_iter().take(RACKS_SHOWN).collect();
-    let (shown, left_out): (Vec<_>, Vec<_>) = racks
-        .into_iter()
-        .enumerate()
-        .partition(|(at, _)| shown.contains(at));
+    let (shown, left_out): (Vec<_>, Vec<_>) =
+        racks.into_iter().enumerate().partition(|(at, _)| shown.contains(at));
     let racks = |racks: Vec<(usize, &'a Rack)>| racks.into_iter().map(|(_, rack)| rack).collect();
     (racks(shown), racks(left_out))
 }
@@ -284,45 +265,23 @@ fn write_rack(
     view: &StatusView<'_>,
 ) -> fmt::Result {
     let name = name(overview, rack);
-    let gap = if name_width == 0 {
-        0
-    } else {
-        name_width + INDENT.len()
-    };
+    let gap = if name_width == 0 { 0 } else { name_width + INDENT.len() };
     let on_a_line = (view.width.saturating_sub(INDENT.len() + gap) / 2).max(FEWEST_CELLS);
     let in_full = view.all || matches!(view.focus, StatusFocus::Rack(_));
-    let cells = if in_full {
-        rack.hosts.len()
-    } else {
-        rack.hosts.len().min(CELLS_SHOWN)
-    };
+    let cells = if in_full { rack.hosts.len() } else { rack.hosts.len().min(CELLS_SHOWN) };
     if name.chars().count() > name_width {
         writeln!(out, "{INDENT}{name}")?;
     }
     for (number, line) in rack.hosts[..cells].chunks(on_a_line).enumerate() {
-        let label = if number == 0 && name.chars().count() <= name_width {
-            name.as_str()
-        } else {
-            ""
-        };
-        let cells: String = line
-            .iter()
-            .map(|host| letters.cell(&overview.hosts[*host]))
-            .collect();
+        let label =
+            if number == 0 && name.chars().count() <= name_width { name.as_str() } else { "" };
+        let cells: String = line.iter().map(|host| letters.cell(&overview.hosts[*host])).collect();
         writeln!(out, "{INDENT}{label:gap$}{}", cells.trim_end())?;
     }
     if cells < rack.hosts.len() {
-        let hosts = rack.hosts[cells..]
-            .iter()
-            .map(|host| &overview.hosts[*host]);
+        let hosts = rack.hosts[cells..].iter().map(|host| &overview.hosts[*host]);
         let more = rack.hosts.len() - cells;
-        writeln!(
-            out,
-            "{INDENT}{:gap$}… and {}: {}",
-            "",
-            counted(more, "more host"),
-            tally(hosts)
-        )?;
+        writeln!(out, "{INDENT}{:gap$}… and {}: {}", "", counted(more, "more host"), tally(hosts))?;
     }
     Ok(())
 }
@@ -335,11 +294,8 @@ fn write_legend(
     racks: &[&Rack],
     width: usize,
 ) -> fmt::Result {
-    let hosts: Vec<&HostOverview> = racks
-        .iter()
-        .flat_map(|rack| &rack.hosts)
-        .map(|host| &overview.hosts[*host])
-        .collect();
+    let hosts: Vec<&HostOverview> =
+        racks.iter().flat_map(|rack| &rack.hosts).map(|host| &overview.hosts[*host]).collect();
     let any = |is: &dyn Fn(&HostOverview) -> bool| hosts.iter().any(|host| is(host));
     let mut entries: Vec<(String, Style, String)> = Vec::new();
     let mut add = |symbol: &str, style: Style, words: &str| {
@@ -350,26 +306,16 @@ fn write_legend(
         ClusterLetters::ByCluster(known) => {
             add("A", STRONG, "control plane of cluster A");
             add("a", Style::new(), "worker of cluster A");
-            if any(&|host| {
-                host.cluster()
-                    .is_some_and(|cluster| !known.contains_key(cluster))
-            }) {
+            if any(&|host| host.cluster().is_some_and(|cluster| !known.contains_key(cluster))) {
                 add(&OF_ANOTHER.to_string(), Style::new(), "another cluster");
             }
         }
         ClusterLetters::ByRole => {
             add("C", STRONG, "control plane");
-            add(
-                "w",
-                Style::new(),
-                "worker (more clusters than letters: use --cluster NS/NAME)",
-            );
+            add("w", Style::new(), "worker (more clusters than letters: use --cluster NS/NAME)");
         }
     }
-    for state in HostState::ALL
-        .into_iter()
-        .filter(|state| *state != HostState::Assigned)
-    {
+    for state in HostState::ALL.into_iter().filter(|state| *state != HostState::Assigned) {
         if any(&|host| host.state == state) {
             let (symbol, style) = unassigned(state);
             add(&symbol.to_string(), style, state.words());
@@ -379,16 +325,8 @@ fn write_legend(
         .into_iter()
         .filter(|mark| any(&|host| HostRemark::for_host(host) == Some(*mark)))
     {
-        let letter = if matches!(letters, ClusterLetters::ByRole) {
-            'C'
-        } else {
-            'A'
-        };
-        add(
-            &format!("{letter}{}", mark.symbol()),
-            mark.style(),
-            mark.words(),
-        );
+        let letter = if matches!(letters, ClusterLetters::ByRole) { 'C' } else { 'A' };
+        add(&format!("{letter}{}", mark.symbol()), mark.style(), mark.words());
     }
 
     const GAP: &str = "   ";

@@ -16,10 +16,7 @@ pub(crate) fn disagreements(
     hosts: &[Host],
 ) -> Vec<Finding> {
     let numbers = too_few(sip_cluster, objects);
-    numbers
-        .into_iter()
-        .chain(unselected(sip_cluster, objects, hosts))
-        .collect()
+    numbers.into_iter().chain(unselected(sip_cluster, objects, hosts)).collect()
 }
 
 /// Reports control planes and MachineDeployments that select none of the hosts that the SIPCluster
@@ -30,16 +27,11 @@ fn unselected(sip_cluster: &Cluster, objects: &Cluster, hosts: &[Host]) -> Vec<F
         let Some(own) = sip_cluster.node_set(&part.role.into()) else {
             continue;
         };
-        let mut selected = hosts
-            .iter()
-            .filter(|host| own.selector.matches(&host.labels))
-            .peekable();
+        let mut selected =
+            hosts.iter().filter(|host| own.selector.matches(&host.labels)).peekable();
         let takes = |host: &Host| {
             set.selector.matches(&host.labels)
-                && set
-                    .namespace
-                    .as_ref()
-                    .is_none_or(|namespace| *namespace == host.key.namespace)
+                && set.namespace.as_ref().is_none_or(|namespace| *namespace == host.key.namespace)
         };
         // Without any host, the SIPCluster's own selector is reported.
         if selected.peek().is_none() || selected.any(takes) {
@@ -62,14 +54,8 @@ fn unselected(sip_cluster: &Cluster, objects: &Cluster, hosts: &[Host]) -> Vec<F
 
 fn too_few(sip_cluster: &Cluster, objects: &Cluster) -> Vec<Finding> {
     let role_finding = |role: Role| {
-        let (_, node_set) = sip_cluster
-            .node_sets
-            .iter()
-            .find(|(part, _)| part.role == role)?;
-        let sets = objects
-            .node_sets
-            .iter()
-            .filter(|(part, _)| part.role == role);
+        let (_, node_set) = sip_cluster.node_sets.iter().find(|(part, _)| part.role == role)?;
+        let sets = objects.node_sets.iter().filter(|(part, _)| part.role == role);
         let (replicas, machines) = sets.clone().fold((0, 0), |(replicas, machines), (_, set)| {
             (replicas + set.active, machines + set.wanted())
         });

@@ -37,17 +37,14 @@ pub(crate) struct Claimant {
 /// Returns MachineSets that claim hosts, and Machines without one.
 pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -> Vec<Claimant> {
     let users = inventory.hosts.iter();
-    let users: HashSet<(&str, &str)> = users
-        .filter_map(|host| host.live.usage.as_ref()?.metal3_machine())
-        .collect();
+    let users: HashSet<(&str, &str)> =
+        users.filter_map(|host| host.live.usage.as_ref()?.metal3_machine()).collect();
     let has_host = |namespace: &Namespace, spec: &MachineSpec| {
         let machine = spec.infrastructure_ref.as_ref();
         machine.is_some_and(|machine| users.contains(&(namespace.as_str(), &machine.name)))
     };
     // An owner makes the claims of what it owns.
-    let alone = parts
-        .all()
-        .filter(|(.., document)| !document.metadata.is_owned());
+    let alone = parts.all().filter(|(.., document)| !document.metadata.is_owned());
     let claimants = alone.filter_map(|(namespace, name, document)| {
         let (kind, machines, spec) = match document.spec.as_ref().ok()? {
             PartSpec::MachineSet(set) => {
@@ -131,7 +128,6 @@ impl Claimant {
             self.makes_machines && is_used(host) && self.matches(host) && !is_assigned(*index)
         };
         let hosts = inventory.hosts.iter().enumerate();
-        self.machines
-            .saturating_sub(hosts.filter(is_its_own).count())
+        self.machines.saturating_sub(hosts.filter(is_its_own).count())
     }
 }

@@ -79,9 +79,8 @@ impl ClusterApiValidation<'_> {
 }
 
 fn is_by_capm3(check: &HealthCheckSpec) -> bool {
-    let mut templates = [&check.remediation_template, &check.remediation.template_ref]
-        .into_iter()
-        .flatten();
+    let mut templates =
+        [&check.remediation_template, &check.remediation.template_ref].into_iter().flatten();
     templates.any(|template| template.kind == REMEDIATION_TEMPLATE)
 }
 

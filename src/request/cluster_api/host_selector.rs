@@ -48,20 +48,11 @@ pub(super) fn requirements(
             }
         }
     }
-    if mistakes.is_empty() {
-        Ok(expressions.into_iter().collect())
-    } else {
-        Err(mistakes)
-    }
+    if mistakes.is_empty() { Ok(expressions.into_iter().collect()) } else { Err(mistakes) }
 }
 
 fn mistake(route: Vec<RouteStep>, message: String, help: &str) -> Mistake {
-    Mistake {
-        route,
-        by_key: false,
-        message,
-        help: help.to_owned(),
-    }
+    Mistake { route, by_key: false, message, help: help.to_owned() }
 }
 
 /// Converts a requirement. CAPM3 makes the operator lower-case and gives it to Kubernetes' labels,
@@ -69,11 +60,7 @@ fn mistake(route: Vec<RouteStep>, message: String, help: &str) -> Mistake {
 fn expression(
     requirement: &HostRequirement,
 ) -> Result<Expression, (&'static str, String, &'static str)> {
-    let HostRequirement {
-        key,
-        operator,
-        values,
-    } = requirement;
+    let HostRequirement { key, operator, values } = requirement;
     if !is_label_key(key) {
         let message = format!("`{key}` is not a valid label key");
         return Err(("key", message, "write `prefix/name`"));

@@ -55,9 +55,7 @@ impl MachineObjects {
     pub(crate) fn new(parts: &ClusterParts) -> Self {
         let mut objects = Self::default();
         for (namespace, name, document) in parts.all() {
-            objects
-                .makers
-                .extend(MachineMaker::new(namespace, name, document));
+            objects.makers.extend(MachineMaker::new(namespace, name, document));
             let Some(metal3_machine) = metal3_machine_name(name, document) else {
                 continue;
             };
@@ -74,11 +72,7 @@ impl MachineObjects {
                 facts.complete(MachineFacts::from_object(set));
             }
             let key = (namespace.clone(), metal3_machine.to_owned());
-            objects
-                .by_metal3_machine
-                .entry(key)
-                .or_default()
-                .complete(facts);
+            objects.by_metal3_machine.entry(key).or_default().complete(facts);
         }
         objects
     }
@@ -120,12 +114,8 @@ impl MachineFacts {
             let value = metadata.labels.as_ref()?.get(key)?;
             Some(value.clone()).filter(|value| !value.is_empty())
         };
-        let has_label = |key: &str| {
-            metadata
-                .labels
-                .as_ref()
-                .is_some_and(|labels| labels.contains_key(key))
-        };
+        let has_label =
+            |key: &str| metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(key));
         let spec = match &document.spec {
             Ok(PartSpec::Machine(spec)) => Some(spec.cluster_name.clone()),
             Ok(PartSpec::MachineSet(spec)) => Some(spec.cluster_name.clone()),
@@ -133,9 +123,7 @@ impl MachineFacts {
         };
         let owner = |kind: &str| owner(metadata, |other| other == kind).map(str::to_owned);
         Self {
-            cluster: spec
-                .filter(|cluster| !cluster.is_empty())
-                .or_else(|| label(CLUSTER_NAME)),
+            cluster: spec.filter(|cluster| !cluster.is_empty()).or_else(|| label(CLUSTER_NAME)),
             is_control_plane: has_label(CONTROL_PLANE_LABEL)
                 || self::owner(metadata, |kind| kind.ends_with(CONTROL_PLANE)).is_some(),
             deployment: label(DEPLOYMENT_NAME).or_else(|| owner(MACHINE_DEPLOYMENT)),
@@ -149,10 +137,7 @@ impl MachineFacts {
         self.cluster = self.cluster.take().or(other.cluster);
         self.is_control_plane |= other.is_control_plane;
         self.deployment = self.deployment.take().or(other.deployment);
-        self.topology_deployment = self
-            .topology_deployment
-            .take()
-            .or(other.topology_deployment);
+        self.topology_deployment = self.topology_deployment.take().or(other.topology_deployment);
         self.machine_set = self.machine_set.take().or(other.machine_set);
     }
 }
@@ -160,28 +145,18 @@ impl MachineFacts {
 impl MachineMaker {
     fn new(namespace: &Namespace, name: &str, document: &PartDocument) -> Option<Self> {
         let (role, cluster, machine_names) = match document.spec.as_ref().ok()? {
-            PartSpec::ControlPlane(_) => (
-                Some(Role::ControlPlane),
-                None,
-                MachineNames::control_plane(name),
-            ),
-            PartSpec::MachineDeployment(spec) => (
-                Some(Role::Worker),
-                Some(&spec.cluster_name),
-                MachineNames::deployment(name),
-            ),
-            PartSpec::MachineSet(spec) => (
-                None,
-                Some(&spec.cluster_name),
-                MachineNames::machine_set(name),
-            ),
+            PartSpec::ControlPlane(_) => {
+                (Some(Role::ControlPlane), None, MachineNames::control_plane(name))
+            }
+            PartSpec::MachineDeployment(spec) => {
+                (Some(Role::Worker), Some(&spec.cluster_name), MachineNames::deployment(name))
+            }
+            PartSpec::MachineSet(spec) => {
+                (None, Some(&spec.cluster_name), MachineNames::machine_set(name))
+            }
             PartSpec::Machine(spec) => {
                 let metal3_machine = metal3_machine_name(name, document).unwrap_or(name);
-                (
-                    None,
-                    Some(&spec.cluster_name),
-                    MachineNames::machine(metal3_machine),
-                )
+                (None, Some(&spec.cluster_name), MachineNames::machine(metal3_machine))
             }
             _ => return None,
         };
@@ -190,10 +165,7 @@ impl MachineMaker {
             return None;
         }
         let cluster = cluster.and_then(|cluster| {
-            Some(ClusterKey {
-                namespace: namespace.clone(),
-                name: cluster.parse().ok()?,
-            })
+            Some(ClusterKey { namespace: namespace.clone(), name: cluster.parse().ok()? })
         });
         Some(Self {
             namespace: namespace.clone(),

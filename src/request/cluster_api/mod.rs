@@ -106,12 +106,7 @@ fn check(
     document.check_name(&mut check.findings);
     let priority = document.priority(&mut check.findings);
     let scaled = check.scaled(spec);
-    let topology_key = context
-        .settings
-        .requests
-        .cluster_api
-        .control_plane_topology_key
-        .as_deref();
+    let topology_key = context.settings.requests.cluster_api.control_plane_topology_key.as_deref();
     let mut node_sets = BTreeMap::new();
     for set in &scaled {
         let part = check.part(set);
@@ -163,12 +158,8 @@ impl<'a> ClusterApiValidation<'a> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.findings.push(
-            Finding::new(code, message)
-                .at(field.place())
-                .help(help)
-                .for_cluster(self.key),
-        );
+        self.findings
+            .push(Finding::new(code, message).at(field.place()).help(help).for_cluster(self.key));
     }
 
     /// Checks the annotation that asks for hosts.
@@ -187,11 +178,7 @@ impl<'a> ClusterApiValidation<'a> {
 
     /// Returns the part whose hosts a control plane or MachineDeployment gets.
     fn part(&self, set: &ScaledMachines<'_>) -> Part {
-        Part {
-            role: set.role(),
-            node: None,
-            node_set: set.name.and_then(node_set_name),
-        }
+        Part { role: set.role(), node: None, node_set: set.name.and_then(node_set_name) }
     }
 
     fn node_set(&mut self, set: &ScaledMachines<'_>, settings_key: Option<&str>) -> NodeSet {
@@ -199,10 +186,7 @@ impl<'a> ClusterApiValidation<'a> {
         let standby = self.spare(set, active);
         let (mut selector, selector_at) = self.selector(set);
         if let Some(domain) = set.failure_domain {
-            selector.extend([Expression::Equal(
-                FAILURE_DOMAIN.to_owned(),
-                domain.to_owned(),
-            )]);
+            selector.extend([Expression::Equal(FAILURE_DOMAIN.to_owned(), domain.to_owned())]);
         }
         let annotated = annotation(set.metadata, TOPOLOGY_KEY);
         if let Some(bad) = annotated.filter(|key| !is_label_key(key)) {
@@ -239,13 +223,10 @@ impl<'a> ClusterApiValidation<'a> {
     /// Returns the number of Machines that always run: the replicas, or what the autoscaler may ask
     /// for.
     fn replicas(&mut self, set: &ScaledMachines<'_>) -> usize {
-        let most = annotation(set.metadata, cluster_api::AUTOSCALER_MAXIMUM).map_or(0, |text| {
-            self.number(set, cluster_api::AUTOSCALER_MAXIMUM, text)
-        });
+        let most = annotation(set.metadata, cluster_api::AUTOSCALER_MAXIMUM)
+            .map_or(0, |text| self.number(set, cluster_api::AUTOSCALER_MAXIMUM, text));
         let replicas = set.replicas.unwrap_or(1);
-        let valid = usize::try_from(replicas)
-            .ok()
-            .filter(|replicas| *replicas <= MOST_HOSTS);
+        let valid = usize::try_from(replicas).ok().filter(|replicas| *replicas <= MOST_HOSTS);
         if valid.is_none() {
             self.report(
                 Code::InvalidField,
@@ -281,17 +262,15 @@ impl<'a> ClusterApiValidation<'a> {
 
     fn number(&mut self, set: &ScaledMachines<'_>, key: &str, text: &str) -> usize {
         let number = text.trim().parse().ok();
-        number
-            .filter(|number| *number <= MOST_HOSTS)
-            .unwrap_or_else(|| {
-                self.report(
-                    Code::InvalidRequestAnnotation,
-                    set.annotation(key),
-                    format!("`{text}` is not a number of hosts"),
-                    format!("write 0 to {MOST_HOSTS}, in quotes"),
-                );
-                0
-            })
+        number.filter(|number| *number <= MOST_HOSTS).unwrap_or_else(|| {
+            self.report(
+                Code::InvalidRequestAnnotation,
+                set.annotation(key),
+                format!("`{text}` is not a number of hosts"),
+                format!("write 0 to {MOST_HOSTS}, in quotes"),
+            );
+            0
+        })
     }
 
     /// Returns the hosts that a machine template selects, and where it says so.
@@ -358,9 +337,7 @@ impl<'a> ClusterApiValidation<'a> {
                     .template
                     .class
                     .is_some_and(|class| scaled::adds_labels(class, &role_labels))
-                    || labels
-                        .iter()
-                        .all(|(key, value)| selected.get(key) == Some(value)),
+                    || labels.iter().all(|(key, value)| selected.get(key) == Some(value)),
                 labels,
                 is_of_class: first.template.class.is_some(),
                 selector_at: first.template.selector_at(),
@@ -386,7 +363,5 @@ impl<'a> ClusterApiValidation<'a> {
 /// Returns the name of a MachineDeployment as the value of a label.
 pub(crate) fn node_set_name(name: &str) -> Option<NodeName> {
     const LONGEST: usize = 63;
-    name.parse()
-        .ok()
-        .or_else(|| object_name::shortened(name, name, LONGEST).parse().ok())
+    name.parse().ok().or_else(|| object_name::shortened(name, name, LONGEST).parse().ok())
 }

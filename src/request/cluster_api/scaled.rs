@@ -90,10 +90,7 @@ pub(super) fn surge(strategy: Option<&Strategy>, replicas: usize) -> Option<usiz
     if strategy.kind.as_deref() == Some("OnDelete") {
         return Some(0);
     }
-    let surge = strategy
-        .rolling_update
-        .as_ref()
-        .and_then(|update| update.max_surge.as_ref());
+    let surge = strategy.rolling_update.as_ref().and_then(|update| update.max_surge.as_ref());
     match surge {
         None => Some(DEFAULT),
         Some(IntOrPercent::Int(number)) => usize::try_from(*number).ok(),
@@ -128,10 +125,7 @@ fn either<'a>(
 }
 
 fn template_of(reference: &TemplateReference) -> Option<&ClusterApiReference> {
-    reference
-        .reference
-        .as_ref()
-        .or(reference.template_ref.as_ref())
+    reference.reference.as_ref().or(reference.template_ref.as_ref())
 }
 
 /// Returns whether a patch of a class mentions the labels of assigned hosts in a host selector.
@@ -352,18 +346,11 @@ impl<'a> ClusterApiValidation<'a> {
         namespace: &Namespace,
         class_at: &DocumentField,
     ) -> Option<ScaledMachines<'a>> {
-        let machines = class
-            .control_plane
-            .machine_infrastructure
-            .as_ref()
-            .and_then(template_of)?;
+        let machines = class.control_plane.machine_infrastructure.as_ref().and_then(template_of)?;
         let from = class_at.below(["controlPlane".into(), "machineInfrastructure".into()]);
         let template = self.template(machines, namespace, from, Some(class))?;
         let control_plane = &class.control_plane;
-        let reference = control_plane
-            .reference
-            .as_ref()
-            .or(control_plane.template_ref.as_ref());
+        let reference = control_plane.reference.as_ref().or(control_plane.template_ref.as_ref());
         let from = class_at.below(["controlPlane".into()]);
         let part = reference.and_then(|reference| self.part_of(reference, namespace, from));
         let (strategy, never_surges) = match part {
@@ -456,10 +443,7 @@ mod tests {
         for (yaml, surge) in [
             ("{}", Some(1)),
             ("{type: OnDelete}", Some(0)),
-            (
-                "{type: RollingUpdate, rollingUpdate: {maxSurge: 0}}",
-                Some(0),
-            ),
+            ("{type: RollingUpdate, rollingUpdate: {maxSurge: 0}}", Some(0)),
             ("{rollingUpdate: {maxSurge: 2}}", Some(2)),
             ("{rollingUpdate: {maxSurge: '25%'}}", Some(3)),
             ("{rollingUpdate: {maxSurge: '3'}}", Some(3)),

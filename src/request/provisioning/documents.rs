@@ -10,14 +10,7 @@ use crate::finding::{Code, Finding, Origin, RouteStep};
 use crate::text::counted;
 
 /// Fields of a machine. A field with too little indentation looks like the name of a machine.
-const FIELDS: [&str; 6] = [
-    "mac-address",
-    "cpu",
-    "memory",
-    "sriov",
-    "qat",
-    "labelSelector",
-];
+const FIELDS: [&str; 6] = ["mac-address", "cpu", "memory", "sriov", "qat", "labelSelector"];
 
 /// Returns the cluster's name from the label `cluster`.
 pub(crate) fn cluster_of(
@@ -44,12 +37,9 @@ pub(crate) fn cluster_of(
     };
     let place = origin.at(["metadata", "labels", CLUSTER]);
     let name: ObjectName = label.parse().map_err(|error| {
-        Finding::new(
-            Code::InvalidClusterLabel,
-            format!("the cluster's name `{label}` {error}"),
-        )
-        .at(place.clone())
-        .help("fix the label `cluster`: it names the cluster's Job and ConfigMap")
+        Finding::new(Code::InvalidClusterLabel, format!("the cluster's name `{label}` {error}"))
+            .at(place.clone())
+            .help("fix the label `cluster`: it names the cluster's Job and ConfigMap")
     })?;
     if label.len() > LONGEST_NAME {
         let message =
@@ -66,26 +56,14 @@ pub(crate) fn cluster_of(
 /// Decoding would report wrong indentation as a wrong type.
 pub(crate) fn misshapen(spec: &Value, origin: &Origin) -> Vec<Finding> {
     let list_findings = |list: &'static str| {
-        let entries = spec
-            .get(list)
-            .and_then(Value::as_sequence)
-            .into_iter()
-            .flatten()
-            .enumerate();
+        let entries = spec.get(list).and_then(Value::as_sequence).into_iter().flatten().enumerate();
         entries.filter_map(move |(index, entry)| {
             let (message, help) = wrong(list, entry.as_mapping()?)?;
             let route: [RouteStep; 3] = ["spec".into(), list.into(), index.into()];
-            Some(
-                Finding::new(Code::InvalidMachine, message)
-                    .at(origin.at(route))
-                    .help(help),
-            )
+            Some(Finding::new(Code::InvalidMachine, message).at(origin.at(route)).help(help))
         })
     };
-    ["masters", "workers"]
-        .into_iter()
-        .flat_map(list_findings)
-        .collect()
+    ["masters", "workers"].into_iter().flat_map(list_findings).collect()
 }
 
 /// Returns message and help for an invalid list entry.

@@ -24,20 +24,10 @@ const MOST_NEAR: usize = 3;
 /// Returns the help for a MAC address that no host has.
 fn help_for(macs: &HostsByMac<'_>, mac: MacAddress, is_virtlet_vm: bool) -> String {
     let near = macs.near(mac, MOST_NEAR);
-    let bare = macs
-        .all()
-        .iter()
-        .filter(|host| host.machine.nics.is_empty())
-        .count();
+    let bare = macs.all().iter().filter(|host| host.machine.nics.is_empty()).count();
     let help = if let [(first, host), rest @ ..] = near.as_slice() {
-        let rest = rest
-            .iter()
-            .map(|(mac, host)| format!(", {mac} is one of {}", host.key));
-        format!(
-            "correct it: {first} is one of {}{}",
-            host.key,
-            rest.collect::<String>()
-        )
+        let rest = rest.iter().map(|(mac, host)| format!(", {mac} is one of {}", host.key));
+        format!("correct it: {first} is one of {}{}", host.key, rest.collect::<String>())
     } else if macs.all().is_empty() {
         "the repo has no hosts: add their manifests, or run `sipgen snapshot`".to_owned()
     } else if bare == 0 {
@@ -120,14 +110,8 @@ impl ProvisioningValidation<'_> {
         }
         self.refuse_shared_macs(&names, &wanted, macs);
         for name in names {
-            let Some(RequestedMachine {
-                role,
-                route,
-                mac,
-                mut machine,
-                selector,
-                is_asked,
-            }) = wanted.remove(&name)
+            let Some(RequestedMachine { role, route, mac, mut machine, selector, is_asked }) =
+                wanted.remove(&name)
             else {
                 continue;
             };
@@ -164,9 +148,7 @@ impl ProvisioningValidation<'_> {
                 standby_at: at.clone(),
                 at,
             };
-            machines
-                .node_sets
-                .insert(part(role, &name), Box::new(node_set));
+            machines.node_sets.insert(part(role, &name), Box::new(node_set));
         }
         machines
     }
@@ -184,12 +166,8 @@ impl ProvisioningValidation<'_> {
         for (index, (name, asked)) in
             listed.filter_map(|(index, entry)| Some((index, entry.iter().next()?)))
         {
-            let route: Route = vec![
-                "spec".into(),
-                field.into(),
-                index.into(),
-                name.as_str().into(),
-            ];
+            let route: Route =
+                vec!["spec".into(), field.into(), index.into(), name.as_str().into()];
             let place = self.origin.key(route.clone());
             let name: NodeName = match name.parse() {
                 Ok(name) => name,
@@ -209,34 +187,20 @@ impl ProvisioningValidation<'_> {
                     Code::InvalidMachine,
                     format!("`{field}` has two machines named `{name}`"),
                 );
-                let finding = finding
-                    .at(place)
-                    .see(self.origin.key(other.route.clone()), "the other one");
-                self.findings.push(
-                    finding
-                        .help("rename one of them, or remove it")
-                        .for_cluster(self.key),
-                );
+                let finding =
+                    finding.at(place).see(self.origin.key(other.route.clone()), "the other one");
+                self.findings
+                    .push(finding.help("rename one of them, or remove it").for_cluster(self.key));
                 continue;
             }
-            entries.push(MachineEntry {
-                name,
-                role,
-                asked: asked.as_ref(),
-                route,
-            });
+            entries.push(MachineEntry { name, role, asked: asked.as_ref(), route });
         }
         entries
     }
 
     /// Parses the requirements of a machine.
     fn wanted(&mut self, entry: MachineEntry<'_>) -> RequestedMachine {
-        let MachineEntry {
-            name,
-            role,
-            asked,
-            route,
-        } = entry;
+        let MachineEntry { name, role, asked, route } = entry;
         let nothing = provisioning::MachineRequest::default();
         let asked = asked.unwrap_or(&nothing);
         let below =
@@ -244,11 +208,8 @@ impl ProvisioningValidation<'_> {
         // An invalid requirement counts, so that it is not reported as missing as well.
         let mut is_asked = asked.label_selector.is_some();
         let mut mac = None;
-        if let Some(text) = asked
-            .mac_address
-            .as_deref()
-            .map(str::trim)
-            .filter(|text| !text.is_empty())
+        if let Some(text) =
+            asked.mac_address.as_deref().map(str::trim).filter(|text| !text.is_empty())
         {
             is_asked = true;
             match text.parse() {
@@ -276,44 +237,23 @@ impl ProvisioningValidation<'_> {
                 format!("`{name}` asks for a negative number of CPUs"),
                 "write the minimum number",
             );
-            self.report(
-                Code::InvalidMachine,
-                self.origin.at(below("cpu")),
-                message,
-                help,
-            );
+            self.report(Code::InvalidMachine, self.origin.at(below("cpu")), message, help);
             is_asked = true;
             0
         });
-        let memory = asked
-            .memory
-            .as_ref()
-            .map(|text| text.0.trim())
-            .filter(|text| !text.is_empty());
-        let memory_mib = memory
-            .map_or(Some(0), quantity::mebibytes)
-            .unwrap_or_else(|| {
-                let message = format!("the memory of `{name}` is not a Kubernetes quantity");
-                let help = "write a number of bytes with its unit, such as `16Gi`";
-                self.report(
-                    Code::InvalidMachine,
-                    self.origin.at(below("memory")),
-                    message,
-                    help,
-                );
-                is_asked = true;
-                0
-            });
-        let (sriov, qat) = (
-            asked.sriov.unwrap_or_default(),
-            asked.qat.unwrap_or_default(),
-        );
+        let memory =
+            asked.memory.as_ref().map(|text| text.0.trim()).filter(|text| !text.is_empty());
+        let memory_mib = memory.map_or(Some(0), quantity::mebibytes).unwrap_or_else(|| {
+            let message = format!("the memory of `{name}` is not a Kubernetes quantity");
+            let help = "write a number of bytes with its unit, such as `16Gi`";
+            self.report(Code::InvalidMachine, self.origin.at(below("memory")), message, help);
+            is_asked = true;
+            0
+        });
+        let (sriov, qat) = (asked.sriov.unwrap_or_default(), asked.qat.unwrap_or_default());
         let cpus = self.asked_cpus(&name, asked, &below);
         is_asked |= cpu > 0 || memory_mib > 0 || sriov || qat || !cpus.is_empty();
-        is_asked |= asked
-            .cpu_flags
-            .as_ref()
-            .is_some_and(|flags| !flags.is_empty());
+        is_asked |= asked.cpu_flags.as_ref().is_some_and(|flags| !flags.is_empty());
         let selector = match asked.label_selector.as_ref().map(selector::check) {
             None => Selector::default(),
             Some(Ok(selector)) => selector,
@@ -321,32 +261,15 @@ impl ProvisioningValidation<'_> {
                 for mistake in mistakes {
                     let steps = mistake.route;
                     let route: Route = below("labelSelector").into_iter().chain(steps).collect();
-                    let place = if mistake.by_key {
-                        self.origin.key(route)
-                    } else {
-                        self.origin.at(route)
-                    };
+                    let place =
+                        if mistake.by_key { self.origin.key(route) } else { self.origin.at(route) };
                     self.report(Code::InvalidField, place, mistake.message, mistake.help);
                 }
                 Selector::default()
             }
         };
-        let machine = RequiredMachine {
-            named: None,
-            cpu,
-            memory_mib,
-            sriov,
-            qat,
-            cpus,
-        };
-        RequestedMachine {
-            role,
-            route,
-            mac,
-            machine,
-            selector,
-            is_asked,
-        }
+        let machine = RequiredMachine { named: None, cpu, memory_mib, sriov, qat, cpus };
+        RequestedMachine { role, route, mac, machine, selector, is_asked }
     }
 
     /// Parses the requirements on the kind of CPUs.
@@ -463,12 +386,7 @@ impl ProvisioningValidation<'_> {
             [host] => Some(*host),
             [] => {
                 let message = format!("no host has the MAC address `{mac}` of `{name}`");
-                self.report(
-                    Code::UnknownMac,
-                    place,
-                    message,
-                    help_for(macs, mac, is_virtlet_vm),
-                );
+                self.report(Code::UnknownMac, place, message, help_for(macs, mac, is_virtlet_vm));
                 None
             }
             several => {
@@ -505,12 +423,8 @@ impl ProvisioningValidation<'_> {
                 }
                 _ => String::new(),
             };
-            let others = host
-                .machine
-                .nics
-                .iter()
-                .find(|nic| !nic.addresses.is_empty())
-                .map(|nic| nic.mac);
+            let others =
+                host.machine.nics.iter().find(|nic| !nic.addresses.is_empty()).map(|nic| nic.mac);
             let help = match others {
                 Some(other) => {
                     format!("name the card that has one, {other}; or inspect the host again{why}")
@@ -527,24 +441,15 @@ impl ProvisioningValidation<'_> {
                     host.key
                 ),
             );
-            let steps: Route = route
-                .iter()
-                .cloned()
-                .chain(["mac-address".into()])
-                .collect();
-            let finding = finding
-                .at(self.origin.at(steps))
-                .see(place_of(host, mac), host.key.to_string());
+            let steps: Route = route.iter().cloned().chain(["mac-address".into()]).collect();
+            let finding =
+                finding.at(self.origin.at(steps)).see(place_of(host, mac), host.key.to_string());
             self.findings.push(finding.help(help).for_cluster(self.key));
         }
         let unmatched = !selector.matches(&host.labels);
         let unmatched = unmatched.then(|| "does not match the labelSelector".to_owned());
-        let lacks: Vec<String> = host
-            .machine
-            .lacks(asked)
-            .map(|lack| lack.to_string())
-            .chain(unmatched)
-            .collect();
+        let lacks: Vec<String> =
+            host.machine.lacks(asked).map(|lack| lack.to_string()).chain(unmatched).collect();
         if !lacks.is_empty() {
             let message = format!(
                 "`{name}` is host {} by its MAC address, which {}",
@@ -562,9 +467,7 @@ impl ProvisioningValidation<'_> {
 /// Returns the place of a host's MAC address.
 fn place_of(host: &Host, mac: MacAddress) -> Place {
     if host.machine.boot_mac == Some(mac) {
-        return host
-            .origin
-            .at(["spec", "bootMACAddress"].map(RouteStep::from));
+        return host.origin.at(["spec", "bootMACAddress"].map(RouteStep::from));
     }
     host.live_place(["metadata", "name"])
 }

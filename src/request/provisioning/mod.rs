@@ -68,11 +68,7 @@ fn check(
     let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
     let software = software_of(key, context.software);
     let macs = context.hosts_by_mac();
-    let mut check = ProvisioningValidation {
-        key,
-        origin,
-        findings: Vec::new(),
-    };
+    let mut check = ProvisioningValidation { key, origin, findings: Vec::new() };
     let priority = document.priority(&mut check.findings);
     check.cluster_type(cluster_type);
     check.former_fields(spec);
@@ -80,10 +76,7 @@ fn check(
     let (pod_subnet, plugins) = (check.pod_subnet(spec, &machines, macs), check.plugins(spec));
     let (masters, workers) = (machines.masters, machines.workers);
     let node_sets = machines.node_sets;
-    let named = node_sets
-        .values()
-        .filter_map(|set| Some(set.machine.as_ref()?.named?.1))
-        .collect();
+    let named = node_sets.values().filter_map(|set| Some(set.machine.as_ref()?.named?.1)).collect();
     let findings = &mut check.findings;
     let has_both_roles =
         workers.is_empty() || masters.iter().any(|master| workers.contains(master));
@@ -141,12 +134,7 @@ impl ProvisioningValidation<'_> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.findings.push(
-            Finding::new(code, message)
-                .at(place)
-                .help(help)
-                .for_cluster(self.key),
-        );
+        self.findings.push(Finding::new(code, message).at(place).help(help).for_cluster(self.key));
     }
 
     fn cluster_type(&mut self, cluster_type: Option<&str>) {
@@ -182,11 +170,7 @@ impl ProvisioningValidation<'_> {
             .map(|(field, _)| field)
             .collect();
         let Some(first) = there.first() else { return };
-        let (verb, them) = if there.len() == 1 {
-            ("does", "it")
-        } else {
-            ("do", "them")
-        };
+        let (verb, them) = if there.len() == 1 { ("does", "it") } else { ("do", "them") };
         let finding = Finding::new(
             Code::DoubtfulInstallerField,
             format!("`{}` no longer {verb} anything", there.join("` and `")),
@@ -195,9 +179,7 @@ impl ProvisioningValidation<'_> {
         let finding = there
             .iter()
             .skip(1)
-            .fold(finding.at(place(first)), |finding, field| {
-                finding.at(place(field))
-            });
+            .fold(finding.at(place(first)), |finding, field| finding.at(place(field)));
         self.findings.push(
             finding
                 .help(format!(
@@ -212,8 +194,7 @@ impl ProvisioningValidation<'_> {
         let mut plugins: Vec<String> = Vec::new();
         for (index, plugin) in spec.kud_plugins.iter().flatten().enumerate() {
             let place =
-                self.origin
-                    .at(["spec".into(), "KUDPlugins".into(), RouteStep::from(index)]);
+                self.origin.at(["spec".into(), "KUDPlugins".into(), RouteStep::from(index)]);
             let is_word = |plugin: &str| {
                 plugin.starts_with(|c: char| c.is_ascii_alphanumeric())
                     && plugin
@@ -265,9 +246,5 @@ impl ProvisioningValidation<'_> {
 
 /// Returns the part for a machine of a role.
 fn part(role: Role, name: &NodeName) -> Part {
-    Part {
-        role,
-        node: Some(name.clone()),
-        node_set: None,
-    }
+    Part { role, node: Some(name.clone()), node_set: None }
 }

@@ -26,10 +26,7 @@ impl ProvisioningValidation<'_> {
             let digits = prefix.bytes().all(|byte| byte.is_ascii_digit());
             Some((
                 address,
-                prefix
-                    .parse::<u32>()
-                    .ok()
-                    .filter(|prefix| digits && *prefix <= longest)?,
+                prefix.parse::<u32>().ok().filter(|prefix| digits && *prefix <= longest)?,
             ))
         });
         let Some((address, prefix)) = network else {
@@ -66,12 +63,7 @@ impl ProvisioningValidation<'_> {
         let named = machines.node_sets.iter().filter_map(|(part, node_set)| {
             let (mac, host) = node_set.machine.as_ref()?.named?;
             let host = macs.host(host);
-            Some((
-                part.node.as_ref()?,
-                host,
-                host.machine.address(Some(mac))?,
-                &node_set.at.route,
-            ))
+            Some((part.node.as_ref()?, host, host.machine.address(Some(mac))?, &node_set.at.route))
         });
         let named: Vec<_> = named.collect();
         let inside = |address: IpAddr| {
@@ -87,10 +79,7 @@ impl ProvisioningValidation<'_> {
             self.findings.push(
                 Finding::new(Code::DoubtfulPodSubnet, message)
                     .at(place)
-                    .see(
-                        self.origin.key((*route).clone()),
-                        format!("{name}, {address}"),
-                    )
+                    .see(self.origin.key((*route).clone()), format!("{name}, {address}"))
                     .help(
                         "choose an unused network: packets for the machine would be sent to a pod",
                     )
@@ -98,15 +87,9 @@ impl ProvisioningValidation<'_> {
             );
         } else if named.len() == machines.node_sets.len()
             && !named.is_empty()
-            && named
-                .iter()
-                .all(|(_, _, address, _)| address.is_ipv4() != first.is_ipv4())
+            && named.iter().all(|(_, _, address, _)| address.is_ipv4() != first.is_ipv4())
         {
-            let (own, other) = if first.is_ipv4() {
-                ("IPv4", "IPv6")
-            } else {
-                ("IPv6", "IPv4")
-            };
+            let (own, other) = if first.is_ipv4() { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
             let message =
                 format!("`PodSubnet: {text}` is {own}, but all machines have {other} addresses");
             let help =

@@ -35,10 +35,7 @@ pub(super) fn mebibytes(text: &str) -> Option<u64> {
     let (number, suffix) = text.split_at(end);
     let (base, power) = match suffix {
         "" => (10, 0),
-        _ => match suffix
-            .strip_prefix(['e', 'E'])
-            .filter(|exponent| !exponent.is_empty())
-        {
+        _ => match suffix.strip_prefix(['e', 'E']).filter(|exponent| !exponent.is_empty()) {
             Some(exponent) => (10, exponent.parse::<i32>().ok()?),
             None => SUFFIXES
                 .iter()
@@ -54,21 +51,15 @@ pub(super) fn mebibytes(text: &str) -> Option<u64> {
         return None;
     }
     let mut numerator: u128 = digits.parse().ok()?;
-    let mut denominator = 10_u128
-        .checked_pow(u32::try_from(fraction.len()).ok()?)?
-        .checked_mul(1 << 20)?;
+    let mut denominator =
+        10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?.checked_mul(1 << 20)?;
     let factor = u128::from(base).checked_pow(power.unsigned_abs());
     if power >= 0 {
-        numerator = if numerator == 0 {
-            0
-        } else {
-            numerator.checked_mul(factor?)?
-        };
+        numerator = if numerator == 0 { 0 } else { numerator.checked_mul(factor?)? };
     } else {
         // A divisor beyond the range of numbers makes the result almost zero.
-        denominator = factor
-            .and_then(|factor| denominator.checked_mul(factor))
-            .unwrap_or(u128::MAX);
+        denominator =
+            factor.and_then(|factor| denominator.checked_mul(factor)).unwrap_or(u128::MAX);
     }
     u64::try_from(numerator.div_ceil(denominator)).ok()
 }

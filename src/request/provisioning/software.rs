@@ -47,12 +47,8 @@ pub(super) fn check_packages(
     findings: &mut Vec<Finding>,
 ) -> [Vec<InstalledPackage>; 2] {
     let lists: [(&str, PackageList); 2] = [
-        ("masterSoftware", |document| {
-            document.spec.as_ref()?.master_software.as_ref()
-        }),
-        ("workerSoftware", |document| {
-            document.spec.as_ref()?.worker_software.as_ref()
-        }),
+        ("masterSoftware", |document| document.spec.as_ref()?.master_software.as_ref()),
+        ("workerSoftware", |document| document.spec.as_ref()?.worker_software.as_ref()),
     ];
     let found = lists.map(|(field, list)| {
         let mut found: Vec<RequestedPackage<'_>> = Vec::new();
@@ -62,11 +58,7 @@ pub(super) fn check_packages(
                 let route: Route = vec!["spec".into(), field.into(), index.into()];
                 match read(package) {
                     Ok(package) => {
-                        let one = RequestedPackage {
-                            package,
-                            origin: &document.origin,
-                            route,
-                        };
+                        let one = RequestedPackage { package, origin: &document.origin, route };
                         findings.extend(
                             add(&mut found, own, one).map(|finding| finding.for_cluster(cluster)),
                         );
@@ -97,9 +89,7 @@ pub(super) fn check_packages(
 /// Reports a package of the workers whose version differs from the masters', for machines with both
 /// roles.
 fn unlike(masters: &[RequestedPackage<'_>], worker: &RequestedPackage<'_>) -> Option<Finding> {
-    let master = masters
-        .iter()
-        .find(|master| master.package.name == worker.package.name)?;
+    let master = masters.iter().find(|master| master.package.name == worker.package.name)?;
     let finding = two_versions(master, worker)?;
     Some(
         finding.help(
@@ -110,10 +100,7 @@ fn unlike(masters: &[RequestedPackage<'_>], worker: &RequestedPackage<'_>) -> Op
 
 /// Reports a package that is requested in two versions.
 fn two_versions(known: &RequestedPackage<'_>, one: &RequestedPackage<'_>) -> Option<Finding> {
-    let (version, differs) = (
-        known.package.version.as_ref()?,
-        one.package.version.as_ref()?,
-    );
+    let (version, differs) = (known.package.version.as_ref()?, one.package.version.as_ref()?);
     let message = format!(
         "the package `{}` is requested in version {differs} and in {version}",
         one.package.name
@@ -133,10 +120,7 @@ fn add<'a>(
     own: usize,
     one: RequestedPackage<'a>,
 ) -> Option<Finding> {
-    let Some(at) = found
-        .iter()
-        .position(|known| known.package.name == one.package.name)
-    else {
+    let Some(at) = found.iter().position(|known| known.package.name == one.package.name) else {
         found.push(one);
         return None;
     };
@@ -162,13 +146,9 @@ fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
     let (name, version) = match package {
         Package::Named(name) => (name, None),
         Package::Versioned(map) => match map.iter().collect::<Vec<_>>().as_slice() {
-            [(name, details)] => (
-                *name,
-                details
-                    .version
-                    .as_ref()
-                    .map(|version| version.0.trim().to_owned()),
-            ),
+            [(name, details)] => {
+                (*name, details.version.as_ref().map(|version| version.0.trim().to_owned()))
+            }
             entries => {
                 let message = format!("an entry has {} packages instead of one", entries.len());
                 return Err((
@@ -210,10 +190,7 @@ fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
             "write it as apt shows it, such as `1.5+dfsg-1ubuntu0.1`; omit it for any version",
         ));
     }
-    Ok(InstalledPackage {
-        name: name.clone(),
-        version,
-    })
+    Ok(InstalledPackage { name: name.clone(), version })
 }
 
 /// Reports Softwares of clusters without a Provisioning.
@@ -222,33 +199,24 @@ pub(crate) fn without_cluster(
     clusters: &BTreeMap<ClusterKey, Request>,
 ) -> Vec<Finding> {
     let is_made = |key: &ClusterKey| {
-        clusters
-            .get(key)
-            .is_some_and(|request| request.kind == ClusterKind::Provisioning)
+        clusters.get(key).is_some_and(|request| request.kind == ClusterKind::Provisioning)
     };
     let mut findings = Vec::new();
     for document in software.iter().filter(|document| !is_made(&document.key)) {
         let ClusterKey { namespace, name } = &document.key;
-        let elsewhere = clusters
-            .iter()
-            .find(|(key, _)| key.name == *name && is_made(key))
-            .map(|(key, _)| key);
+        let elsewhere =
+            clusters.iter().find(|(key, _)| key.name == *name && is_made(key)).map(|(key, _)| key);
         let help = match elsewhere {
-            Some(other) => format!(
-                "move it to the namespace {} of the Provisioning",
-                other.namespace
-            ),
+            Some(other) => {
+                format!("move it to the namespace {} of the Provisioning", other.namespace)
+            }
             None => "fix its label `cluster`, or remove it".to_owned(),
         };
         let message = format!(
             "no Provisioning in `{namespace}` makes the cluster `{name}`: these packages are not installed"
         );
         let place = document.origin.at(["metadata", "labels", "cluster"]);
-        findings.push(
-            Finding::new(Code::RequestPartUnowned, message)
-                .at(place)
-                .help(help),
-        );
+        findings.push(Finding::new(Code::RequestPartUnowned, message).at(place).help(help));
     }
     findings
 }

@@ -15,11 +15,8 @@ pub(crate) fn unquoted_label(
     metadata: &mut Metadata,
 ) -> Option<Finding> {
     let label = metadata.labels.as_mut()?.get_mut(CLUSTER)?;
-    let is_plain = || {
-        PlainScalars::new(document)
-            .entries(["metadata", "labels"])
-            .has(CLUSTER, label)
-    };
+    let is_plain =
+        || PlainScalars::new(document).entries(["metadata", "labels"]).has(CLUSTER, label);
     let reading = read_by_others(label).filter(|_| is_plain())?;
     if reading == OtherReading::Null {
         label.clear();
@@ -34,11 +31,7 @@ pub(crate) fn unquoted_label(
     );
     let help =
         format!("quote it, `cluster: \"{label}\"`: the API server accepts only text as a label");
-    Some(
-        finding
-            .at(document.origin.at(["metadata", "labels", CLUSTER]))
-            .help(help),
-    )
+    Some(finding.at(document.origin.at(["metadata", "labels", CLUSTER])).help(help))
 }
 
 /// Checks the names of machines.
@@ -46,12 +39,7 @@ pub(crate) fn unquoted_machines(document: &Document<'_>, spec: &Value) -> Vec<Fi
     let plain = PlainScalars::new(document);
     let plain = &plain;
     let list_findings = |list: &'static str| {
-        let entries = spec
-            .get(list)
-            .and_then(Value::as_sequence)
-            .into_iter()
-            .flatten()
-            .enumerate();
+        let entries = spec.get(list).and_then(Value::as_sequence).into_iter().flatten().enumerate();
         entries.filter_map(move |(index, entry)| {
             let name = entry.as_mapping()?.keys().next()?.as_str()?;
             let reading = read_by_others(name)?;
@@ -65,16 +53,11 @@ pub(crate) fn unquoted_machines(document: &Document<'_>, spec: &Value) -> Vec<Fi
             );
             let help = format!("quote it, `\"{name}\"`: the API server would store another name");
             Some(
-                Finding::new(Code::UnquotedName, message)
-                    .at(document.origin.key(route))
-                    .help(help),
+                Finding::new(Code::UnquotedName, message).at(document.origin.key(route)).help(help),
             )
         })
     };
-    ["masters", "workers"]
-        .into_iter()
-        .flat_map(list_findings)
-        .collect()
+    ["masters", "workers"].into_iter().flat_map(list_findings).collect()
 }
 
 /// Describes the value that other parsers read.

@@ -4,11 +4,8 @@ use super::descriptor::{EndpointDescriptor, EndpointKind, ImageAdvice, ServiceDe
 use crate::api::names::{NodePort, Role};
 use crate::finding::RouteStep;
 
-const HAPROXY: ImageAdvice = ImageAdvice {
-    example: "docker.io/library/haproxy:3.0",
-    name: Some("haproxy"),
-    oldest: (2, 6),
-};
+const HAPROXY: ImageAdvice =
+    ImageAdvice { example: "docker.io/library/haproxy:3.0", name: Some("haproxy"), oldest: (2, 6) };
 
 pub(super) const CONTROL_PLANE: ServiceDescriptor = ServiceDescriptor {
     component: "loadbalancer-controlplane",

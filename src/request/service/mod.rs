@@ -152,11 +152,7 @@ impl ClusterService {
         const LONGEST: usize = 253;
         let SecretKey { namespace, name } = secret;
         let plain = format!("{}.bmc.{namespace}.{name}", self.object_name(cluster));
-        if plain.len() <= LONGEST {
-            plain
-        } else {
-            shortened(&plain, &plain, LONGEST)
-        }
+        if plain.len() <= LONGEST { plain } else { shortened(&plain, &plain, LONGEST) }
     }
 
     /// Returns whether it uses the addresses of hosts with a role.
@@ -198,10 +194,7 @@ impl ClusterService {
             }
             Detail::Auth(auth) => {
                 let client = self.endpoint_key(endpoint.prefix, "-client-id");
-                vec![
-                    (key, auth.issuer()),
-                    (client, DexSettings::CLIENT_ID.to_owned()),
-                ]
+                vec![(key, auth.issuer()), (client, DexSettings::CLIENT_ID.to_owned())]
             }
             Detail::WorkerLoadBalancer(_) => Vec::new(),
         }
@@ -223,9 +216,7 @@ impl ClusterService {
                 (key.to_owned(), format!("{}:{port}", bracketed(address))),
             ]
         });
-        address
-            .chain([(format!("{key}-port"), port.to_string())])
-            .collect()
+        address.chain([(format!("{key}-port"), port.to_string())]).collect()
     }
 
     /// Returns the route to the service in its SIPCluster.
@@ -250,14 +241,7 @@ mod tests {
             homes: None,
         });
         let (image, node_labels) = (String::new(), BTreeMap::new());
-        ClusterService {
-            ordinal: 1,
-            image,
-            node_labels,
-            interface: None,
-            cluster_ip: None,
-            detail,
-        }
+        ClusterService { ordinal: 1, image, node_labels, interface: None, cluster_ip: None, detail }
     }
 
     #[test]

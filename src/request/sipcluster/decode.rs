@@ -16,10 +16,7 @@ pub(super) fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
         Err(found) => return (None, found),
     };
     if legacy::is_legacy(&value["spec"]) {
-        let spec = LegacySpec {
-            document: value,
-            may_be_template: document.looks_like_template(),
-        };
+        let spec = LegacySpec { document: value, may_be_template: document.looks_like_template() };
         return (Some(Box::new(spec)), Vec::new());
     }
     let (spec, found) = read_spec::<SIPClusterSpec>(document, &value, &OF_SIPCLUSTER, KIND);

@@ -15,12 +15,8 @@ impl SipclusterValidation<'_> {
         route: &Route,
     ) -> Option<JumpHostSettings> {
         let keys_route = below(route, ["sshAuthorizedKeys".into()]);
-        let authorized_keys: Vec<String> = entry
-            .ssh_authorized_keys
-            .iter()
-            .flatten()
-            .map(|key| key.trim().to_owned())
-            .collect();
+        let authorized_keys: Vec<String> =
+            entry.ssh_authorized_keys.iter().flatten().map(|key| key.trim().to_owned()).collect();
         if authorized_keys.is_empty() {
             self.report(
                 Code::NoLogin,
@@ -41,21 +37,14 @@ impl SipclusterValidation<'_> {
                 );
             }
         }
-        let node_private_keys = match entry
-            .node_ssh_private_keys
-            .as_deref()
-            .filter(|name| !name.is_empty())
-        {
-            None => None,
-            Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
-        };
+        let node_private_keys =
+            match entry.node_ssh_private_keys.as_deref().filter(|name| !name.is_empty()) {
+                None => None,
+                Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
+            };
         let host_keys =
             self.host_keys(entry.host_keys.as_ref(), &below(route, ["hostKeys".into()]));
-        let homes = match entry
-            .homes
-            .as_ref()
-            .and_then(|homes| homes.volume_claim.as_ref())
-        {
+        let homes = match entry.homes.as_ref().and_then(|homes| homes.volume_claim.as_ref()) {
             Some(claim) => Some(self.volume_claim(claim, &below(route, ["homes".into()]))?),
             None => None,
         };
@@ -77,9 +66,9 @@ impl SipclusterValidation<'_> {
         let entry = entry.cloned().unwrap_or_default();
         let is_ephemeral = entry.ephemeral.unwrap_or_default();
         match (entry.secret_name, entry.volume_claim, is_ephemeral) {
-            (Some(name), None, false) => self
-                .secret_name(&name, "secretName", route)
-                .map(HostKeySource::Secret),
+            (Some(name), None, false) => {
+                self.secret_name(&name, "secretName", route).map(HostKeySource::Secret)
+            }
             (None, Some(claim), false) => {
                 self.volume_claim(&claim, route).map(HostKeySource::Volume)
             }
@@ -115,10 +104,7 @@ impl SipclusterValidation<'_> {
             Some(name) => Some(self.storage_class(name, route)?),
             None => None,
         };
-        Some(VolumeClaim {
-            storage_class,
-            storage: claim.storage.clone(),
-        })
+        Some(VolumeClaim { storage_class, storage: claim.storage.clone() })
     }
 
     fn storage_class(&mut self, name: &str, route: &Route) -> Option<ObjectName> {
@@ -141,9 +127,7 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
         return Err("it has more than one line".to_owned());
     }
     let parse = |key: &str| {
-        key.parse::<PublicKey>()
-            .map(|_| ())
-            .map_err(|error| in_words(&error).to_owned())
+        key.parse::<PublicKey>().map(|_| ()).map_err(|error| in_words(&error).to_owned())
     };
     if parse(line).is_ok() {
         return Ok(());
@@ -154,14 +138,10 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
     parse(key.trim_start())?;
     while !options.is_empty() {
         let (option, rest) = split_outside_quotes(options, &[',']).unwrap_or((options, ""));
-        let name = option
-            .split('=')
-            .next()
-            .unwrap_or_default()
-            .to_ascii_lowercase();
+        let name = option.split('=').next().unwrap_or_default().to_ascii_lowercase();
         if !OPTIONS.contains(&name.as_str()) {
             return Err(
-                "it has an option that sshd does not know, so sshd would ignore the key".to_owned(),
+                "it has an option that sshd does not know, so sshd would ignore the key".to_owned()
             );
         }
         options = rest;
@@ -250,16 +230,9 @@ mod tests {
         let unclosed = format!("command=\"echo {KEY}");
         let lines = format!("{KEY}\n{KEY}");
         let unknown = format!("no-tty,restrict {KEY}");
-        for line in [
-            "",
-            "restrict",
-            "restrict ",
-            "ssh-ed25519 AAAA",
-            "\"",
-            &unclosed,
-            &lines,
-            &unknown,
-        ] {
+        for line in
+            ["", "restrict", "restrict ", "ssh-ed25519 AAAA", "\"", &unclosed, &lines, &unknown]
+        {
             assert!(check_authorized_key(line).is_err(), "{line}");
         }
     }

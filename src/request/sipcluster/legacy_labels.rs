@@ -16,11 +16,8 @@ pub(crate) fn resolve(
 ) -> (Inventory, Vec<Finding>) {
     let mut findings = Vec::new();
     for host in &mut inventory.hosts {
-        let is_plain = host
-            .assignment
-            .claims
-            .iter()
-            .any(|(claim, _)| matches!(claim, Claim::Cluster(..)));
+        let is_plain =
+            host.assignment.claims.iter().any(|(claim, _)| matches!(claim, Claim::Cluster(..)));
         for (claim, origin) in &mut host.assignment.claims {
             let Claim::Older(older) = claim else { continue };
             let understood = match intended(older, &host.key, clusters) {
@@ -60,20 +57,12 @@ fn intended<'a>(
         key.name.as_str() == claim.name
             || request.former_name.as_deref() == Some(claim.name.as_str())
     };
-    let named: Vec<&ClusterKey> = clusters
-        .iter()
-        .filter(is_called)
-        .map(|(key, _)| key)
-        .collect();
+    let named: Vec<&ClusterKey> = clusters.iter().filter(is_called).map(|(key, _)| key).collect();
     if let Some(namespace) = &claim.namespace {
-        let there = named
-            .into_iter()
-            .find(|cluster| cluster.namespace.as_str() == namespace);
+        let there = named.into_iter().find(|cluster| cluster.namespace.as_str() == namespace);
         return there.ok_or_else(|| "but the repo has no such SIPCluster".to_owned());
     }
-    let mut beside = named
-        .iter()
-        .filter(|cluster| cluster.namespace == host.namespace);
+    let mut beside = named.iter().filter(|cluster| cluster.namespace == host.namespace);
     match (named.as_slice(), beside.next(), beside.next()) {
         ([], ..) => Err("but the repo has no such SIPCluster".to_owned()),
         (_, Some(cluster), None) | ([cluster], None, _) => Ok(cluster),
@@ -85,15 +74,9 @@ fn intended<'a>(
 }
 
 fn unclear(host: &HostKey, claim: &LegacyClaim, origin: &Origin, why: &str) -> Finding {
-    let LegacyClaim {
-        label,
-        namespace,
-        name,
-        ..
-    } = claim;
-    let cluster = namespace
-        .as_ref()
-        .map_or(name.clone(), |namespace| format!("{namespace}/{name}"));
+    let LegacyClaim { label, namespace, name, .. } = claim;
+    let cluster =
+        namespace.as_ref().map_or(name.clone(), |namespace| format!("{namespace}/{name}"));
     let message = format!(
         "older labels assign host {host} to {cluster}, {why}: the host is treated as belonging to another owner"
     );

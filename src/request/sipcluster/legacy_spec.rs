@@ -31,11 +31,7 @@ impl RequestSpec for LegacySpec {
         if self.may_be_template && !conversion.errors.is_empty() {
             return ValidatedDocument::Template(document.origin);
         }
-        let mut findings = vec![legacy_generation(
-            &document.key,
-            &conversion,
-            &document.origin,
-        )];
+        let mut findings = vec![legacy_generation(&document.key, &conversion, &document.origin)];
         findings.extend(conversion.unknown.iter().chain(&conversion.errors).cloned());
         document.origin = document.origin.read_as(conversion.moved.clone());
         let spec = if conversion.errors.is_empty() {
@@ -45,9 +41,8 @@ impl RequestSpec for LegacySpec {
         } else {
             None
         };
-        let cluster_findings = findings
-            .into_iter()
-            .map(|finding| finding.for_cluster(&document.key));
+        let cluster_findings =
+            findings.into_iter().map(|finding| finding.for_cluster(&document.key));
         let mut findings: Vec<Finding> = cluster_findings.collect();
         let cluster = spec.and_then(|spec| {
             let (cluster, found) = super::check(&spec, &document, context);
@@ -55,9 +50,7 @@ impl RequestSpec for LegacySpec {
             cluster
         });
         let mut request = document.into_request(cluster);
-        request.former_name = request
-            .former_name
-            .or_else(|| conversion.former_name.clone());
+        request.former_name = request.former_name.or_else(|| conversion.former_name.clone());
         request.older = Some(Box::new(conversion));
         ValidatedDocument::Request(Box::new(request), findings)
     }
@@ -69,12 +62,9 @@ impl RequestSpec for LegacySpec {
 
 fn legacy_generation(key: &ClusterKey, conversion: &Conversion, origin: &Origin) -> Finding {
     let generation = conversion.generation.words();
-    let renamed = conversion
-        .former_name
-        .as_ref()
-        .map_or(String::new(), |former| {
-            format!("; it is called {} and no longer `{former}`", key.name)
-        });
+    let renamed = conversion.former_name.as_ref().map_or(String::new(), |former| {
+        format!("; it is called {} and no longer `{former}`", key.name)
+    });
     Finding::new(
         Code::OlderGeneration,
         format!("the SIPCluster {key} is of the generation of {generation}, and is read as one of today{renamed}"),

@@ -80,7 +80,6 @@ impl SipclusterValidation<'_> {
                 return None;
             }
         }
-        ends.map(|number| self.node_ports.port(number).ok())
-            .collect()
+        ends.map(|number| self.node_ports.port(number).ok()).collect()
     }
 }

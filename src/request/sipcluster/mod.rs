@@ -120,10 +120,7 @@ impl SipclusterValidation<'_> {
         help: impl Into<String>,
     ) {
         self.findings.push(
-            Finding::new(code, message)
-                .at(self.origin.at(route))
-                .help(help)
-                .for_cluster(self.key),
+            Finding::new(code, message).at(self.origin.at(route)).help(help).for_cluster(self.key),
         );
     }
 
@@ -136,10 +133,7 @@ impl SipclusterValidation<'_> {
         help: impl Into<String>,
     ) {
         self.findings.push(
-            Finding::new(code, message)
-                .at(self.origin.key(route))
-                .help(help)
-                .for_cluster(self.key),
+            Finding::new(code, message).at(self.origin.key(route)).help(help).for_cluster(self.key),
         );
     }
 
@@ -193,11 +187,8 @@ impl SipclusterValidation<'_> {
             Some(selector) => selector::check(selector).unwrap_or_else(|mistakes| {
                 for mistake in mistakes {
                     let route = below(&selector_route, mistake.route);
-                    let place = if mistake.by_key {
-                        self.origin.key(route)
-                    } else {
-                        self.origin.at(route)
-                    };
+                    let place =
+                        if mistake.by_key { self.origin.key(route) } else { self.origin.at(route) };
                     let finding = Finding::new(Code::InvalidField, mistake.message)
                         .at(place)
                         .help(mistake.help);
@@ -226,9 +217,7 @@ impl SipclusterValidation<'_> {
         }
         let mut number = |field: &str, value: Option<i64>| {
             let value = value.unwrap_or_default();
-            let valid = usize::try_from(value)
-                .ok()
-                .filter(|count| *count <= MOST_HOSTS);
+            let valid = usize::try_from(value).ok().filter(|count| *count <= MOST_HOSTS);
             valid.unwrap_or_else(|| {
                 self.report(
                     Code::InvalidField,
@@ -266,10 +255,8 @@ impl SipclusterValidation<'_> {
         node_set: &sipcluster::NodeSetFields,
         route: &Route,
     ) -> Vec<(String, Route)> {
-        let first = node_set
-            .topology_key
-            .iter()
-            .map(|key| (vec![RouteStep::from("topologyKey")], key));
+        let first =
+            node_set.topology_key.iter().map(|key| (vec![RouteStep::from("topologyKey")], key));
         let more = node_set.topology_keys.iter().flatten().enumerate();
         let more = more.map(|(index, key)| (vec!["topologyKeys".into(), index.into()], key));
         let mut keys: Vec<(String, Route)> = Vec::new();
@@ -324,9 +311,8 @@ impl SipclusterValidation<'_> {
     /// Warns of the finalizer that only the SIP operator handles.
     fn finalizers(&mut self, document: &ClusterDocument) {
         let finalizers = document.metadata.finalizers.iter().flatten();
-        let Some(index) = finalizers
-            .into_iter()
-            .position(|finalizer| finalizer == OPERATORS_FINALIZER)
+        let Some(index) =
+            finalizers.into_iter().position(|finalizer| finalizer == OPERATORS_FINALIZER)
         else {
             return;
         };
@@ -382,10 +368,7 @@ impl SipclusterValidation<'_> {
             }
         }
         let cluster_ip = self.cluster_ip(service, route);
-        let interface = service
-            .node_interface_id
-            .clone()
-            .filter(|interface| !interface.is_empty());
+        let interface = service.node_interface_id.clone().filter(|interface| !interface.is_empty());
         let service = ClusterService {
             ordinal: index + 1,
             image,
@@ -410,10 +393,7 @@ impl SipclusterValidation<'_> {
         service: &service_fields::ServiceFields,
         route: &Route,
     ) -> Option<IpAddr> {
-        let text = service
-            .cluster_ip
-            .as_deref()
-            .filter(|text| !text.is_empty())?;
+        let text = service.cluster_ip.as_deref().filter(|text| !text.is_empty())?;
         let address = text.parse().ok().filter(|address| is_reachable(*address));
         if address.is_none() {
             self.report(
@@ -461,9 +441,8 @@ impl SipclusterValidation<'_> {
         let Some(number) = number else {
             return Some(DEFAULT_REPLICAS);
         };
-        let valid = u16::try_from(number)
-            .ok()
-            .filter(|replicas| (1..=MOST_REPLICAS).contains(replicas));
+        let valid =
+            u16::try_from(number).ok().filter(|replicas| (1..=MOST_REPLICAS).contains(replicas));
         if valid.is_none() {
             self.report(
                 Code::InvalidField,
@@ -489,11 +468,6 @@ impl SipclusterValidation<'_> {
     /// was pasted by mistake.
     fn not_a_secret_name(&mut self, route: Route, error: &Invalid) {
         let help = "name a Secret in the cluster's namespace";
-        self.report(
-            Code::WrongType,
-            route,
-            format!("invalid name of a Secret: it {error}"),
-            help,
-        );
+        self.report(Code::WrongType, route, format!("invalid name of a Secret: it {error}"), help);
     }
 }

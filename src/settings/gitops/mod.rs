@@ -193,21 +193,10 @@ impl FluxSettings {
     ///
     /// Missing fields count as a match. `namespace` is the Kustomization's own.
     pub fn is_source(&self, source: &FluxSourceRef, namespace: Option<&str>) -> bool {
-        let is_kind = source
-            .kind
-            .as_ref()
-            .is_none_or(|kind| kind == self.source_ref.kind.as_str());
-        let own = self
-            .source_ref
-            .namespace
-            .as_ref()
-            .unwrap_or(&self.namespace)
-            .as_str();
-        let is_there = source
-            .namespace
-            .as_deref()
-            .or(namespace)
-            .is_none_or(|namespace| namespace == own);
+        let is_kind = source.kind.as_ref().is_none_or(|kind| kind == self.source_ref.kind.as_str());
+        let own = self.source_ref.namespace.as_ref().unwrap_or(&self.namespace).as_str();
+        let is_there =
+            source.namespace.as_deref().or(namespace).is_none_or(|namespace| namespace == own);
         is_kind && is_there && source.name == self.source_ref.name.as_str()
     }
 }
@@ -303,11 +292,7 @@ impl Default for FluxSettings {
 
 impl Default for SourceRef {
     fn default() -> Self {
-        Self {
-            kind: SourceKind::default(),
-            name: named("flux-system"),
-            namespace: None,
-        }
+        Self { kind: SourceKind::default(), name: named("flux-system"), namespace: None }
     }
 }
 
@@ -320,9 +305,7 @@ impl Default for ArgocdSettings {
             repo_url: None,
             target_revision: WordSetting("HEAD".to_owned()),
             path: Utf8PathBuf::new(),
-            destination: Destination::Server {
-                server: WordSetting(IN_CLUSTER.0.to_owned()),
-            },
+            destination: Destination::Server { server: WordSetting(IN_CLUSTER.0.to_owned()) },
         }
     }
 }

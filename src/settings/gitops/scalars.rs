@@ -91,21 +91,15 @@ impl TryFrom<String> for Duration {
             let figures = &rest[..rest.len() - number.len()];
             let is_number =
                 figures.split('.').count() <= 2 && figures.split('.').all(|part| !part.is_empty());
-            let unit = ["ms", "s", "m", "h"]
-                .into_iter()
-                .find_map(|unit| number.strip_prefix(unit));
+            let unit = ["ms", "s", "m", "h"].into_iter().find_map(|unit| number.strip_prefix(unit));
             is_valid = is_number && unit.is_some();
             rest = unit.unwrap_or_default();
         }
         if !is_valid {
-            return Err(format!(
-                "invalid duration `{text}`; write one such as `10m` or `1h30m`"
-            ));
+            return Err(format!("invalid duration `{text}`; write one such as `10m` or `1h30m`"));
         }
         if !text.contains(|c: char| matches!(c, '1'..='9')) {
-            return Err(format!(
-                "`{text}` must be greater than 0; write a duration such as `10m`"
-            ));
+            return Err(format!("`{text}` must be greater than 0; write a duration such as `10m`"));
         }
         Ok(Self(text))
     }
@@ -146,17 +140,14 @@ impl TryFrom<String> for RepoUrl {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let authority = text
-            .split_once("://")
-            .map(|(_, rest)| rest.split('/').next().unwrap_or_default());
-        let user = authority
-            .and_then(|authority| authority.rsplit_once('@'))
-            .map(|(user, _)| user);
+        let authority =
+            text.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
+        let user = authority.and_then(|authority| authority.rsplit_once('@')).map(|(user, _)| user);
         let is_ssh = text.starts_with("ssh://");
         if user.is_some_and(|user| !is_ssh || user.contains(':')) {
             // The value is not shown, because it is a secret.
             return Err(
-                "the URL has a user or password; Argo CD reads them from a Secret".to_owned(),
+                "the URL has a user or password; Argo CD reads them from a Secret".to_owned()
             );
         }
         WordSetting::try_from(text).map(Self)
@@ -172,13 +163,9 @@ mod tests {
         for good in ["10m", "1h30m", "500ms", "1.5h", "0h1s"] {
             assert!(Duration::try_from(good.to_owned()).is_ok(), "{good}");
         }
-        for bad in [
-            "", "10", "m", "10 m", "1d", "-1m", "1.m", ".5m", "1.2.3m", "10m ", "0s", "1mm",
-        ] {
-            assert!(
-                Duration::try_from(bad.to_owned()).is_err(),
-                "{bad:?} must be refused"
-            );
+        for bad in ["", "10", "m", "10 m", "1d", "-1m", "1.m", ".5m", "1.2.3m", "10m ", "0s", "1mm"]
+        {
+            assert!(Duration::try_from(bad.to_owned()).is_err(), "{bad:?} must be refused");
         }
     }
 

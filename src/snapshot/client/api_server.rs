@@ -45,35 +45,26 @@ pub(super) fn read(
     scope: &SnapshotScope,
     progress: &dyn Fn(SnapshotProgress),
 ) -> Result<SnapshotRead, ClientError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| ClientError::NoConnection(error.to_string()))?;
     runtime.block_on(async {
-        let server = ApiServer {
-            client: connect(connection).await?,
-            timeout: connection.timeout,
-        };
+        let server = ApiServer { client: connect(connection).await?, timeout: connection.timeout };
         server.read(scope, progress).await
     })
 }
 
 async fn connect(connection: &Connection) -> Result<Client, ClientError> {
-    let options = KubeConfigOptions {
-        context: connection.context.clone(),
-        ..KubeConfigOptions::default()
-    };
+    let options =
+        KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
     let config = match &connection.kubeconfig {
         Some(path) => {
             let kubeconfig = Kubeconfig::read_from(path).map_err(no_connection)?;
-            Config::from_custom_kubeconfig(kubeconfig, &options)
-                .await
-                .map_err(no_connection)
+            Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(no_connection)
         }
         // `infer` ignores the context.
-        None if options.context.is_some() => Config::from_kubeconfig(&options)
-            .await
-            .map_err(no_connection),
+        None if options.context.is_some() => {
+            Config::from_kubeconfig(&options).await.map_err(no_connection)
+        }
         None => Config::infer().await.map_err(no_connection),
     };
     let mut config = config?;
@@ -159,15 +150,12 @@ impl ApiServer {
                 scope.selector.as_deref(),
                 |live| keep::host(live, &scope.assignment),
                 |done, all| {
-                    progress(SnapshotProgress::Hosts(
-                        read + done,
-                        all.map(|all| read + all),
-                    ));
+                    progress(SnapshotProgress::Hosts(read + done, all.map(|all| read + all)));
                 },
             );
-            let hosts = hosts.await?.ok_or_else(|| ClientError::Unknown {
-                what: list_of(kind.2, *place),
-            })?;
+            let hosts = hosts
+                .await?
+                .ok_or_else(|| ClientError::Unknown { what: list_of(kind.2, *place) })?;
             read += hosts.len() as u64;
             named.extend(hosts.iter().map(|(key, host)| secrets_of(key, host)));
             if let (Some(namespace), true) = (place, hosts.is_empty()) {
@@ -180,10 +168,7 @@ impl ApiServer {
         for place in &places {
             let kind = (host::API_VERSION, "hardwaredata", "HardwareData");
             let hardware = self.list(kind, *place, None, keep::hardware_data, |done, all| {
-                progress(SnapshotProgress::Hardware(
-                    read + done,
-                    all.map(|all| read + all),
-                ));
+                progress(SnapshotProgress::Hardware(read + done, all.map(|all| read + all)));
             });
             // Metal3 releases before 2023 have no HardwareData, only the hardware in the hosts'
             // status.
@@ -202,17 +187,13 @@ impl ApiServer {
         }
         if scope.addresses {
             for place in &places {
-                snapshot.objects.extend(
-                    self.objects(&ipam::LIVE, *place, keep::address_object)
-                        .await?,
-                );
+                snapshot
+                    .objects
+                    .extend(self.objects(&ipam::LIVE, *place, keep::address_object).await?);
             }
         }
         for place in &places {
-            match self
-                .objects(&machines::LIVE, *place, machines::machine_object)
-                .await
-            {
+            match self.objects(&machines::LIVE, *place, machines::machine_object).await {
                 Ok(found) => snapshot.objects.extend(found),
                 Err(ClientError::Refused { what, reason }) => notes.push(format!(
                     "cannot {what}: {reason}; the snapshot does not show which node set uses a host"
@@ -254,11 +235,7 @@ impl ApiServer {
         progress: &dyn Fn(SnapshotProgress),
     ) -> Result<Vec<String>, ClientError> {
         let mut wanted: BTreeSet<(SecretKey, bool)> = BTreeSet::new();
-        for NamedSecrets {
-            network_data,
-            credentials,
-        } in named
-        {
+        for NamedSecrets { network_data, credentials } in named {
             wanted.extend(network_data.into_iter().map(|key| (key, true)));
             wanted.extend(credentials.map(|key| (key, false)));
         }
@@ -312,9 +289,8 @@ impl ApiServer {
             let found = self.ask(&what, || request.get(name, &options)).await?;
             return Ok(found.map(Some));
         }
-        let found: Option<IgnoredAny> = self
-            .ask(&what, || request.get_metadata(name, &options))
-            .await?;
+        let found: Option<IgnoredAny> =
+            self.ask(&what, || request.get_metadata(name, &options)).await?;
         Ok(found.map(|_| None))
     }
 
@@ -331,9 +307,8 @@ impl ApiServer {
         progress: impl Fn(u64, Option<u64>),
     ) -> Result<Option<Vec<T>>, ClientError> {
         let what = list_of(kind, namespace);
-        let place = namespace
-            .map(|namespace| format!("/namespaces/{namespace}"))
-            .unwrap_or_default();
+        let place =
+            namespace.map(|namespace| format!("/namespaces/{namespace}")).unwrap_or_default();
         let request = Request::new(format!("/apis/{api_version}{place}/{plural}"));
         for _ in 0..RESTARTS {
             let (mut items, mut options) = (Vec::new(), ListParams::default().limit(PAGE));
@@ -350,9 +325,7 @@ impl ApiServer {
                 let done = items.len() as u64;
                 progress(
                     done,
-                    page.metadata
-                        .remaining_item_count
-                        .map(|left| done.saturating_add(left)),
+                    page.metadata.remaining_item_count.map(|left| done.saturating_add(left)),
                 );
                 let Some(next) = page.metadata.next.filter(|next| !next.is_empty()) else {
                     return Ok(Some(items));
@@ -407,9 +380,7 @@ impl ApiServer {
                     tried += 1;
                 }
                 RequestFailure::Passing(reason, _) => {
-                    return Err(RequestFailure::Final(format!(
-                        "{reason} ({tried} attempts)"
-                    )));
+                    return Err(RequestFailure::Final(format!("{reason} ({tried} attempts)")));
                 }
                 failure => return Err(failure),
             }
@@ -422,11 +393,7 @@ impl RequestFailure {
         match error {
             kube::Error::Api(status) => {
                 // A proxy may answer with an HTML page.
-                let said = if status.message.is_empty() {
-                    &status.reason
-                } else {
-                    &status.message
-                };
+                let said = if status.message.is_empty() { &status.reason } else { &status.message };
                 let said: String = visible(said).chars().take(500).collect();
                 let after = status
                     .details
@@ -462,10 +429,7 @@ impl RequestFailure {
             Self::Refused(reason) => ClientError::Refused { what, reason },
             Self::Passing(reason, _) | Self::Final(reason) => ClientError::Failed { what, reason },
             Self::NotFound => ClientError::Unknown { what },
-            Self::Expired => ClientError::Failed {
-                what,
-                reason: "the answer expired".to_owned(),
-            },
+            Self::Expired => ClientError::Failed { what, reason: "the answer expired".to_owned() },
         }
     }
 }

@@ -17,13 +17,7 @@ pub(super) struct Marks<'a> {
 impl<'a> Marks<'a> {
     pub(super) fn new(text: &'a [u8]) -> Self {
         let (start, line_breaks, others, ends_of_plain) = (0, 0, 0, 0);
-        let mut marks = Self {
-            text,
-            start,
-            line_breaks,
-            others,
-            ends_of_plain,
-        };
+        let mut marks = Self { text, start, line_breaks, others, ends_of_plain };
         marks.read(0);
         marks
     }

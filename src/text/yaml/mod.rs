@@ -188,10 +188,7 @@ mod tests {
 
     #[test]
     fn long_keys_take_the_complete_parser() {
-        for key in [
-            "a".repeat(LONGEST_KEY + 1),
-            format!("'{}'", "a".repeat(LONGEST_KEY)),
-        ] {
+        for key in ["a".repeat(LONGEST_KEY + 1), format!("'{}'", "a".repeat(LONGEST_KEY))] {
             assert_eq!(read(&format!("{key}: b\n")), None);
         }
     }
@@ -286,10 +283,8 @@ mod tests {
             (0..70_usize).prop_map(|length| format!("#{}\n", "c".repeat(length))),
         ];
         (comment, lines, end).prop_map(|(comment, lines, end)| {
-            let lines: Vec<String> = lines
-                .into_iter()
-                .map(|(indent, line)| format!("{indent}{line}"))
-                .collect();
+            let lines: Vec<String> =
+                lines.into_iter().map(|(indent, line)| format!("{indent}{line}")).collect();
             comment + &lines.join("\n") + end
         })
     }

@@ -64,15 +64,13 @@ struct Items<'r, 'de> {
 
 impl<'de> Entries<'_, 'de> {
     fn next_key(&mut self) -> Result<Option<Scalar<'de>>> {
-        self.column
-            .map_or(Ok(None), |column| self.reader.next_key(column))
+        self.column.map_or(Ok(None), |column| self.reader.next_key(column))
     }
 }
 
 impl Items<'_, '_> {
     fn has_next(&self) -> Result<bool> {
-        self.column
-            .map_or(Ok(false), |column| self.reader.has_next_item(column))
+        self.column.map_or(Ok(false), |column| self.reader.has_next_item(column))
     }
 }
 
@@ -83,19 +81,13 @@ impl<'de> MapAccess<'de> for Entries<'_, 'de> {
         let Some(key) = self.next_key()? else {
             return Ok(None);
         };
-        let key = YamlNode {
-            reader: self.reader,
-            content: NodeContent::Scalar(key),
-        };
+        let key = YamlNode { reader: self.reader, content: NodeContent::Scalar(key) };
         seed.deserialize(key).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
         let content = self.reader.value(self.column.ok_or(UnsupportedYaml)?)?;
-        seed.deserialize(YamlNode {
-            reader: self.reader,
-            content,
-        })
+        seed.deserialize(YamlNode { reader: self.reader, content })
     }
 }
 
@@ -107,10 +99,7 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de> {
             return Ok(None);
         }
         let content = self.reader.item(self.column.ok_or(UnsupportedYaml)?)?;
-        let item = YamlNode {
-            reader: self.reader,
-            content,
-        };
+        let item = YamlNode { reader: self.reader, content };
         seed.deserialize(item).map(Some)
     }
 }
@@ -160,11 +149,7 @@ impl<'de> Deserializer<'de> for YamlNode<'_, 'de> {
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        if self.scalar()?.is_null() {
-            visitor.visit_unit()
-        } else {
-            Err(UnsupportedYaml)
-        }
+        if self.scalar()?.is_null() { visitor.visit_unit() } else { Err(UnsupportedYaml) }
     }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(

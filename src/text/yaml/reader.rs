@@ -55,14 +55,7 @@ pub(super) enum NodeContent<'de> {
 
 impl<'de> YamlReader<'de> {
     pub(super) fn new(text: &'de str) -> Self {
-        Self {
-            text,
-            marks: Marks::new(text.as_bytes()),
-            at: 0,
-            column: 0,
-            key: None,
-            depth: 0,
-        }
+        Self { text, marks: Marks::new(text.as_bytes()), at: 0, column: 0, key: None, depth: 0 }
     }
 
     /// Reads the start of the document.
@@ -245,10 +238,9 @@ impl<'de> YamlReader<'de> {
         let text = Scalar::Plain(trim_end(&self.text[self.at..at]));
         match self.byte(at) {
             Some(b':') => self.key(text, at),
-            Some(b'#') => Ok(YamlToken::Value(
-                NodeContent::Scalar(text),
-                self.marks.line_break(at),
-            )),
+            Some(b'#') => {
+                Ok(YamlToken::Value(NodeContent::Scalar(text), self.marks.line_break(at)))
+            }
             _ => Ok(YamlToken::Value(NodeContent::Scalar(text), at)),
         }
     }
@@ -311,15 +303,10 @@ impl<'de> YamlReader<'de> {
         }
         let literal = Literal {
             lines: &self.text[start..at],
-            indent: indent
-                .and_then(|indent| u32::try_from(indent).ok())
-                .ok_or(UnsupportedYaml)?,
+            indent: indent.and_then(|indent| u32::try_from(indent).ok()).ok_or(UnsupportedYaml)?,
             chomping,
         };
-        Ok(YamlToken::Value(
-            NodeContent::Scalar(Scalar::Literal(literal)),
-            at,
-        ))
+        Ok(YamlToken::Value(NodeContent::Scalar(Scalar::Literal(literal)), at))
     }
 
     /// Reads the key of the next entry, and moves behind its colon. Returns `None` at the end of
@@ -387,9 +374,7 @@ impl<'de> YamlReader<'de> {
     fn skip_plain(&mut self, from: usize, parent: usize) -> Result<bool> {
         let start = self.marks.behind_spaces(from);
         let end = self.marks.end_of_plain(start);
-        let is_usual = self
-            .byte(start)
-            .is_some_and(|byte| byte.is_ascii_alphanumeric())
+        let is_usual = self.byte(start).is_some_and(|byte| byte.is_ascii_alphanumeric())
             && matches!(self.byte(end), None | Some(b'\n'));
         if is_usual {
             self.end_value(end, parent)?;

@@ -90,9 +90,7 @@ impl<'de> Scalar<'de> {
             return visitor.visit_u64(text.parse().map_err(|_| UnsupportedYaml)?);
         }
         if let Ok(number) = text.parse::<yaml_serde::Number>() {
-            return number
-                .deserialize_any(visitor)
-                .map_err(UnsupportedYaml::custom);
+            return number.deserialize_any(visitor).map_err(UnsupportedYaml::custom);
         }
         // Integers of more than 64 bits have a type of their own.
         let is_digit = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b'x' | b'o');

@@ -55,10 +55,7 @@ fn root_file_system() -> TempDir {
     };
     for library in libraries(program) {
         let name = library.file_name().unwrap().to_str().unwrap();
-        assert!(
-            BASE_LIBRARIES.contains(&name),
-            "the base image lacks {name}"
-        );
+        assert!(BASE_LIBRARIES.contains(&name), "the base image lacks {name}");
         put(&library, &library);
     }
     let copied = instruction("COPY --chmod=0755");
@@ -88,25 +85,10 @@ fn minimal_image_runs_the_quickstart_as_its_user() {
     let entrypoint: Vec<String> = serde_json::from_str(&instruction("ENTRYPOINT")).unwrap();
 
     let mut sandbox = tool("bwrap");
-    sandbox.args([
-        "--unshare-all",
-        "--uid",
-        uid,
-        "--gid",
-        gid,
-        "--die-with-parent",
-        "--clearenv",
-    ]);
+    sandbox.args(["--unshare-all", "--uid", uid, "--gid", gid, "--die-with-parent", "--clearenv"]);
     sandbox.arg("--ro-bind").arg(image.path()).arg("/");
     sandbox.arg("--bind").arg(repo.path()).arg("/repo");
-    sandbox.args([
-        "--dev",
-        "/dev",
-        "--tmpfs",
-        "/tmp",
-        "--chdir",
-        &instruction("WORKDIR"),
-    ]);
+    sandbox.args(["--dev", "/dev", "--tmpfs", "/tmp", "--chdir", &instruction("WORKDIR")]);
     run(sandbox.args(&entrypoint).arg("generate")).expect(0);
 
     assert_generated(&repo);

@@ -30,8 +30,7 @@ fn has_every_file_that_its_source_includes() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut list = Command::new(cargo);
     let list = run_tool(
-        list.args(["package", "--list", "--allow-dirty", "--offline"])
-            .current_dir(root()),
+        list.args(["package", "--list", "--allow-dirty", "--offline"]).current_dir(root()),
     );
     let list = text(&list.stdout);
     let packaged: BTreeSet<&Path> = list.lines().map(Path::new).collect();

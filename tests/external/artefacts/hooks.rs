@@ -34,13 +34,7 @@ fn hooks_of_the_wheel_are_installed_and_refuse_stale_overlays() {
             .args(["run", "--verbose"])
             .env("PRE_COMMIT_HOME", home.path())
             .env("PIP_NO_INDEX", "1")
-            .env(
-                "PIP_FIND_LINKS",
-                wheels
-                    .each_ref()
-                    .map(|path| path.to_str().unwrap())
-                    .join(" "),
-            )
+            .env("PIP_FIND_LINKS", wheels.each_ref().map(|path| path.to_str().unwrap()).join(" "))
             .current_dir(repo.path()))
     };
 

@@ -45,12 +45,7 @@ pub(crate) fn artefacts() -> PathBuf {
     if modified(&built) < newest_input() {
         // Debug information is most of the binary.
         let program = directory.join("sipgen");
-        succeed(
-            tool("strip")
-                .arg("-o")
-                .arg(&program)
-                .arg(env!("CARGO_BIN_EXE_sipgen")),
-        );
+        succeed(tool("strip").arg("-o").arg(&program).arg(env!("CARGO_BIN_EXE_sipgen")));
         succeed(script("build", &directory).arg("--prebuilt").arg(&program));
         fs::write(built, "").unwrap();
     }
@@ -61,12 +56,7 @@ fn newest_input() -> Option<SystemTime> {
     let files = ["archive", "build", "prebuilt/cargo", "wheel/pyproject.toml"]
         .map(|file| root().join("release").join(file));
     let program = PathBuf::from(env!("CARGO_BIN_EXE_sipgen"));
-    files
-        .iter()
-        .chain([&program])
-        .map(|file| modified(file))
-        .max()
-        .flatten()
+    files.iter().chain([&program]).map(|file| modified(file)).max().flatten()
 }
 
 fn modified(file: &Path) -> Option<SystemTime> {
@@ -104,10 +94,7 @@ fn archives_of_the_same_files_have_the_same_bytes() {
         fs::read(printed.trim()).unwrap()
     };
 
-    for name in [
-        "sipgen-1-x86_64-unknown-linux-gnu",
-        "sipgen-1-x86_64-pc-windows-msvc",
-    ] {
+    for name in ["sipgen-1-x86_64-unknown-linux-gnu", "sipgen-1-x86_64-pc-windows-msvc"] {
         assert!(archive(name) == archive(name), "{name}");
     }
 }
@@ -120,16 +107,8 @@ fn uvx_runs_the_wheel() {
 
     let mut uvx = Command::new(python_programs().join("uvx"));
     uvx.args(["--no-index", "--find-links"]).arg(&directory);
-    uvx.args([
-        "--from",
-        &format!("sipgen=={VERSION}"),
-        "sipgen",
-        "generate",
-    ]);
-    succeed(
-        uvx.env("UV_CACHE_DIR", cache.path())
-            .current_dir(repo.path()),
-    );
+    uvx.args(["--from", &format!("sipgen=={VERSION}"), "sipgen", "generate"]);
+    succeed(uvx.env("UV_CACHE_DIR", cache.path()).current_dir(repo.path()));
 
     assert_generated(&repo);
 }

@@ -13,10 +13,7 @@ fn read(file: &str) -> String {
 
 #[test]
 fn hooks_install_the_wheel_of_this_version() {
-    assert_says(
-        &read("pyproject.toml"),
-        &[&format!("dependencies = [\"sipgen=={VERSION}\"]")],
-    );
+    assert_says(&read("pyproject.toml"), &[&format!("dependencies = [\"sipgen=={VERSION}\"]")]);
 }
 
 #[test]
@@ -27,10 +24,7 @@ fn maturin_has_one_version() {
         .unwrap()
         .to_owned();
 
-    for file in [
-        "release/wheel/pyproject.toml",
-        "tests/tools/requirements.txt",
-    ] {
+    for file in ["release/wheel/pyproject.toml", "tests/tools/requirements.txt"] {
         assert!(read(file).contains(&pin), "{file} lacks {pin}");
     }
 }
@@ -42,11 +36,7 @@ fn a_tag_with_another_version_is_refused() {
     assert_eq!(output.status.code(), Some(1));
     assert_says(
         &text(&output.stderr),
-        &[
-            "Cargo.toml lacks",
-            "pyproject.toml lacks",
-            "CHANGELOG.md lacks",
-        ],
+        &["Cargo.toml lacks", "pyproject.toml lacks", "CHANGELOG.md lacks"],
     );
 }
 

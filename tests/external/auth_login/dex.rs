@@ -32,12 +32,7 @@ impl<'a> Dex<'a> {
         let configuration: Value =
             yaml_serde::from_str(&repo.read(&format!("{overlay}/config.yaml"))).unwrap();
         let issuer = string(&configuration["issuer"]);
-        let host = issuer
-            .strip_prefix("https://")
-            .unwrap()
-            .split('/')
-            .next()
-            .unwrap();
+        let host = issuer.strip_prefix("https://").unwrap().split('/').next().unwrap();
         let host = match host.rsplit_once(':') {
             Some((host, port)) if port.parse::<u16>().is_ok() => host,
             _ => host,
@@ -46,27 +41,17 @@ impl<'a> Dex<'a> {
         let is_address = address.parse::<std::net::IpAddr>().is_ok();
         let address = if is_address { address } else { "192.0.2.10" };
         let place = Place::new(&[address], &["ldap.example.com", host]);
-        Self {
-            place,
-            issuer,
-            overlay,
-            repo,
-        }
+        Self { place, issuer, overlay, repo }
     }
 
     pub(crate) fn run(&self, environment: &[(&str, &str)]) {
         let build = kustomize_build(self.repo.path().join(&self.overlay));
         let objects = documents(&build);
-        let of_kind = |kind: &str| {
-            objects
-                .iter()
-                .find(|object| object["kind"].as_str() == Some(kind))
-        };
+        let of_kind =
+            |kind: &str| objects.iter().find(|object| object["kind"].as_str() == Some(kind));
         self.give_certificate(of_kind("Certificate"));
-        let maps = objects
-            .iter()
-            .find(|object| object["kind"].as_str() == Some("ConfigMap"))
-            .unwrap();
+        let maps =
+            objects.iter().find(|object| object["kind"].as_str() == Some("ConfigMap")).unwrap();
         self.place.write(
             "/etc/dex/config/config.yaml",
             &with_storage_in_memory(&string(&maps["data"]["config.yaml"])),
@@ -78,10 +63,7 @@ impl<'a> Dex<'a> {
 
         let command: Vec<String> = sequence(&container["command"]).iter().map(string).collect();
         let mut program = self.place.tool(&command[0]);
-        program
-            .args(&command[1..])
-            .env_clear()
-            .envs(environment.iter().copied());
+        program.args(&command[1..]).env_clear().envs(environment.iter().copied());
         program.env("PATH", std::env::var("PATH").unwrap());
         self.place.start("dex", &mut program);
     }
@@ -94,16 +76,13 @@ impl<'a> Dex<'a> {
                     .iter()
                     .map(|name| format!("DNS:{}", string(name)));
                 let addresses = sequence(&certificate["spec"]["ipAddresses"]).iter();
-                names
-                    .chain(addresses.map(|address| format!("IP:{}", string(address))))
-                    .collect()
+                names.chain(addresses.map(|address| format!("IP:{}", string(address)))).collect()
             }
             None => vec!["DNS:dex.tenant-a.example.com".to_owned()],
         };
         self.place.certificate("tls", &subjects);
         for file in ["tls.crt", "tls.key"] {
-            self.place
-                .write(&format!("/etc/dex/tls/{file}"), &self.place.read(file));
+            self.place.write(&format!("/etc/dex/tls/{file}"), &self.place.read(file));
         }
     }
 
@@ -116,38 +95,23 @@ impl<'a> Dex<'a> {
             .find(|port| string(&port["name"]) == target)
             .unwrap();
         let target = target["containerPort"].as_u64().unwrap();
-        let issuer = self
-            .issuer
-            .strip_prefix("https://")
-            .unwrap()
-            .split('/')
-            .next()
-            .unwrap();
-        let public = issuer
-            .rsplit_once(':')
-            .and_then(|(_, port)| port.parse().ok())
-            .unwrap_or(443_u64);
-        assert!(
-            public == 443 || Some(public) == port["nodePort"].as_u64(),
-            "{public}"
-        );
+        let issuer = self.issuer.strip_prefix("https://").unwrap().split('/').next().unwrap();
+        let public =
+            issuer.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(443_u64);
+        assert!(public == 443 || Some(public) == port["nodePort"].as_u64(), "{public}");
         let configuration = format!(
             "defaults\n  mode tcp\n  timeout connect 10s\n  timeout client 60s\n  timeout server 60s\n\
              listen dex\n  bind :::{public} v4v6\n  server dex 127.0.0.1:{target}\n"
         );
         let file = self.place.path().join("haproxy.cfg");
         fs::write(&file, configuration).unwrap();
-        self.place.start(
-            "haproxy",
-            self.place.tool("haproxy").arg("-db").arg("-f").arg(&file),
-        );
+        self.place.start("haproxy", self.place.tool("haproxy").arg("-db").arg("-f").arg(&file));
     }
 
     #[track_caller]
     pub(crate) fn discovery(&self) -> Value {
-        let document = self
-            .place
-            .succeed(&mut self.place.login(&["discover", &self.issuer], &[].into()));
+        let document =
+            self.place.succeed(&mut self.place.login(&["discover", &self.issuer], &[].into()));
         yaml_serde::from_str(&document).unwrap()
     }
 
@@ -161,15 +125,9 @@ impl<'a> Dex<'a> {
         arguments: &[&str],
         environment: &[(&str, &str)],
     ) -> Output {
-        let arguments: Vec<&str> = [command, &self.issuer]
-            .into_iter()
-            .chain(arguments.iter().copied())
-            .collect();
-        self.place.run(
-            &mut self
-                .place
-                .login(&arguments, &environment.iter().copied().collect()),
-        )
+        let arguments: Vec<&str> =
+            [command, &self.issuer].into_iter().chain(arguments.iter().copied()).collect();
+        self.place.run(&mut self.place.login(&arguments, &environment.iter().copied().collect()))
     }
 
     /// The ID token of somebody who logs in: client, connector and user.
@@ -180,12 +138,7 @@ impl<'a> Dex<'a> {
 
     #[track_caller]
     pub(crate) fn id_token(&self, output: &Output) -> String {
-        assert!(
-            output.status.success(),
-            "{}\n{}",
-            text(&output.stderr),
-            self.place.logs()
-        );
+        assert!(output.status.success(), "{}\n{}", text(&output.stderr), self.place.logs());
         let answer: Value = yaml_serde::from_str(&text(&output.stdout)).unwrap();
         string(&answer["id_token"])
     }
@@ -230,12 +183,10 @@ impl<'a> Dex<'a> {
             self.place.write(&string(&file["path"]), &content);
         }
         for command in sequence(&kubeadm["preKubeadmCommands"]) {
-            self.place
-                .succeed(self.place.tool("sh").args(["-c", &string(command)]));
+            self.place.succeed(self.place.tool("sh").args(["-c", &string(command)]));
         }
-        let arguments = kubeadm["clusterConfiguration"]["apiServer"]["extraArgs"]
-            .as_mapping()
-            .unwrap();
+        let arguments =
+            kubeadm["clusterConfiguration"]["apiServer"]["extraArgs"].as_mapping().unwrap();
         arguments
             .iter()
             .map(|(name, value)| format!("--{}={}", string(name), string(value)))
@@ -246,9 +197,7 @@ impl<'a> Dex<'a> {
     pub(crate) fn authenticate(&self, arguments: &[String], token: &str) -> Result<User, String> {
         let mut server = self.place.tool("api-server-authentication");
         // The machine's own authorities, for certificates of a public one.
-        server
-            .args(arguments)
-            .env("SSL_CERT_FILE", self.place.path().join("ca.crt"));
+        server.args(arguments).env("SSL_CERT_FILE", self.place.path().join("ca.crt"));
         let output = self.place.run_with_input(&mut server, token);
         if !output.status.success() {
             return Err(text(&output.stderr));
@@ -269,13 +218,7 @@ pub(crate) struct User {
 
 /// The only thing that the tests change: there is no Kubernetes to keep state in.
 fn with_storage_in_memory(configuration: &str) -> String {
-    let start = configuration
-        .find("storage:\n  type: kubernetes\n")
-        .unwrap();
+    let start = configuration.find("storage:\n  type: kubernetes\n").unwrap();
     let end = start + configuration[start..].find("\nweb:\n").unwrap();
-    format!(
-        "{}storage:\n  type: memory{}",
-        &configuration[..start],
-        &configuration[end..]
-    )
+    format!("{}storage:\n  type: memory{}", &configuration[..start], &configuration[end..])
 }

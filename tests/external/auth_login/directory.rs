@@ -97,22 +97,12 @@ pub(crate) fn start(place: &Place) {
 
     // A copy, for AppArmor lets slapd itself read nothing but the machine's own directory.
     let slapd = format!("{path}/slapd");
-    place.succeed(
-        place
-            .tool("sh")
-            .args(["-c", "cp \"$(command -v slapd)\" \"$0\"", &slapd]),
-    );
+    place.succeed(place.tool("sh").args(["-c", "cp \"$(command -v slapd)\" \"$0\"", &slapd]));
     let entries = format!("{path}/entries.ldif");
-    place.succeed(
-        place
-            .tool(&slapd)
-            .args(["-T", "add", "-f", &configuration, "-l", &entries]),
-    );
+    place.succeed(place.tool(&slapd).args(["-T", "add", "-f", &configuration, "-l", &entries]));
     place.start(
         "slapd",
-        place
-            .tool(&slapd)
-            .args(["-f", &configuration, "-h", "ldaps:///", "-d", "none"]),
+        place.tool(&slapd).args(["-f", &configuration, "-h", "ldaps:///", "-d", "none"]),
     );
     place.succeed(&mut place.login(&["wait", "ldap.example.com", "636"], &[].into()));
 }

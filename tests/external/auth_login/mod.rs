@@ -16,15 +16,8 @@ use crate::support::{Repo, assert_says, text};
 use dex::{Dex, User};
 
 fn user(name: &str, groups: &[&str]) -> Result<User, String> {
-    let groups = groups
-        .iter()
-        .chain(&["system:authenticated"])
-        .map(ToString::to_string)
-        .collect();
-    Ok(User {
-        name: name.to_owned(),
-        groups,
-    })
+    let groups = groups.iter().chain(&["system:authenticated"]).map(ToString::to_string).collect();
+    Ok(User { name: name.to_owned(), groups })
 }
 
 /// The Dex of the fixture's `edge`, with its directory.
@@ -54,26 +47,16 @@ fn every_dex_is_served_under_its_issuer() {
         (
             "auth",
             "tenant-c/web",
-            &[
-                ("GITLAB_CLIENT_SECRET", "not-a-secret"),
-                ("KUBECTL_SECRET", "not-a-secret"),
-            ],
+            &[("GITLAB_CLIENT_SECRET", "not-a-secret"), ("KUBECTL_SECRET", "not-a-secret")],
         ),
     ] {
         let dex = Dex::start(&GENERATED[fixture], cluster, environment);
 
         let discovery = dex.discovery();
 
-        assert_eq!(
-            string(&discovery["issuer"]),
-            dex.issuer,
-            "{fixture} {cluster}"
-        );
+        assert_eq!(string(&discovery["issuer"]), dex.issuer, "{fixture} {cluster}");
         let below = format!("{}/", dex.issuer);
-        assert!(
-            string(&discovery["token_endpoint"]).starts_with(&below),
-            "{discovery:?}"
-        );
+        assert!(string(&discovery["token_endpoint"]).starts_with(&below), "{discovery:?}");
     }
 }
 
@@ -98,39 +81,24 @@ fn the_structured_configuration_is_valid_in_its_later_version_too() {
     let dex = edge();
     let token = dex.login(&MARIA, &HER_PASSWORD);
     let arguments = dex.set_up_machine("kubeadm-structured");
-    let file = dex
-        .place
-        .path()
-        .join("etc/kubernetes/pki/authentication-configuration.yaml");
+    let file = dex.place.path().join("etc/kubernetes/pki/authentication-configuration.yaml");
     let configuration = fs::read_to_string(&file).unwrap();
     assert!(configuration.contains("apiserver.config.k8s.io/v1beta1"));
     fs::write(
         &file,
-        configuration.replace(
-            "apiserver.config.k8s.io/v1beta1",
-            "apiserver.config.k8s.io/v1",
-        ),
+        configuration.replace("apiserver.config.k8s.io/v1beta1", "apiserver.config.k8s.io/v1"),
     )
     .unwrap();
 
-    assert_eq!(
-        dex.authenticate(&arguments, &token),
-        user("maria@example.com", &["operators"])
-    );
+    assert_eq!(dex.authenticate(&arguments, &token), user("maria@example.com", &["operators"]));
 }
 
 #[test]
 fn who_has_a_wrong_password_or_is_filtered_out_gets_no_token() {
     let dex = edge();
 
-    for (user, password) in [
-        ("maria", "formers-password"),
-        ("former", "formers-password"),
-    ] {
-        let output = dex.try_login(
-            &["kubernetes", "directory", user],
-            &[("PASSWORD", password)],
-        );
+    for (user, password) in [("maria", "formers-password"), ("former", "formers-password")] {
+        let output = dex.try_login(&["kubernetes", "directory", user], &[("PASSWORD", password)]);
 
         assert_says(&text(&output.stderr), &["401", "Invalid User and password"]);
     }
@@ -144,10 +112,7 @@ fn a_token_for_another_client_is_refused() {
         &[
             ("PASSWORD", "marias-password"),
             ("CLIENT_SECRET", "dashboards-secret"),
-            (
-                "REDIRECT_URI",
-                "https://dashboard.tenant-a.example.com/oauth2/callback",
-            ),
+            ("REDIRECT_URI", "https://dashboard.tenant-a.example.com/oauth2/callback"),
         ],
     );
 
@@ -163,14 +128,10 @@ fn a_token_for_another_client_is_refused() {
 #[test]
 fn a_group_of_kubernetes_own_makes_nobody_administrator_by_the_structured_configuration() {
     let dex = edge();
-    let token = dex.login(
-        &["kubernetes", "directory", "mallory"],
-        &[("PASSWORD", "mallorys-password")],
-    );
+    let token =
+        dex.login(&["kubernetes", "directory", "mallory"], &[("PASSWORD", "mallorys-password")]);
 
-    let error = dex
-        .authenticate(&dex.set_up_machine("kubeadm-structured"), &token)
-        .unwrap_err();
+    let error = dex.authenticate(&dex.set_up_machine("kubeadm-structured"), &token).unwrap_err();
 
     assert_says(&error, &["a group's name must not begin with system"]);
 }
@@ -183,10 +144,7 @@ fn a_client_without_its_secret_gets_no_token() {
         &["dashboard", "directory", "maria"],
         &[
             ("PASSWORD", "marias-password"),
-            (
-                "REDIRECT_URI",
-                "https://dashboard.tenant-a.example.com/oauth2/callback",
-            ),
+            ("REDIRECT_URI", "https://dashboard.tenant-a.example.com/oauth2/callback"),
         ],
     );
 
@@ -243,10 +201,7 @@ fn a_machine_without_a_browser_logs_in_by_a_code() {
 
     let arguments = dex.set_up_machine("kubeadm");
 
-    assert_eq!(
-        dex.authenticate(&arguments, &token),
-        user("kilgore@kilgore.trout", &["authors"])
-    );
+    assert_eq!(dex.authenticate(&arguments, &token), user("kilgore@kilgore.trout", &["authors"]));
 }
 
 #[test]
@@ -254,14 +209,9 @@ fn a_token_is_valid_for_as_long_as_the_cluster_asks() {
     let dex = edge();
     let token = dex.login(&MARIA, &HER_PASSWORD);
 
-    let claims = URL_SAFE_NO_PAD
-        .decode(token.split('.').nth(1).unwrap())
-        .unwrap();
+    let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap();
     let claims: Value = yaml_serde::from_slice(&claims).unwrap();
-    assert_eq!(
-        claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap(),
-        3600
-    );
+    assert_eq!(claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap(), 3600);
 }
 
 #[test]
@@ -302,10 +252,7 @@ fn a_publicly_trusted_certificate_and_a_client_of_ones_own_serve_as_well() {
     let repo = generated_with(
         "auth",
         file,
-        &[
-            (&settings[start..end], ""),
-            ("type: gitlab", "type: mockCallback"),
-        ],
+        &[(&settings[start..end], ""), ("type: gitlab", "type: mockCallback")],
     );
     let secret = "kubectls-secret";
     let dex = Dex::start(&repo, "tenant-c/web", &[("KUBECTL_SECRET", secret)]);

@@ -42,15 +42,8 @@ exec cat
 "#;
 
 /// What programs need of the machine's `/etc`.
-const ETC: [&str; 7] = [
-    "group",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ldap",
-    "nsswitch.conf",
-    "passwd",
-    "ssl",
-];
+const ETC: [&str; 7] =
+    ["group", "ld.so.cache", "ld.so.conf", "ldap", "nsswitch.conf", "passwd", "ssl"];
 
 impl Place {
     /// A place with addresses and with names for the first of them.
@@ -58,10 +51,7 @@ impl Place {
         let directory = tempfile::tempdir().unwrap();
         let etc = directory.path().join("etc");
         fs::create_dir(&etc).unwrap();
-        for name in ETC
-            .iter()
-            .filter(|name| Path::new("/etc").join(name).exists())
-        {
+        for name in ETC.iter().filter(|name| Path::new("/etc").join(name).exists()) {
             // What an ordinary user must not read is not needed.
             let _ = tool("cp")
                 .args(["-rL", &format!("/etc/{name}")])
@@ -70,19 +60,11 @@ impl Place {
                 .status()
                 .unwrap();
         }
-        let hosts = format!(
-            "127.0.0.1 localhost\n{} {}\n",
-            addresses[0],
-            names.join(" ")
-        );
+        let hosts = format!("127.0.0.1 localhost\n{} {}\n", addresses[0], names.join(" "));
         fs::write(etc.join("hosts"), hosts).unwrap();
 
         let dex = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/bin/dex");
-        assert!(
-            dex.is_file(),
-            "there is no {}; `tests/tools/install` installs it",
-            dex.display()
-        );
+        assert!(dex.is_file(), "there is no {}; `tests/tools/install` installs it", dex.display());
         let mut command = tool("unshare");
         if !is_root() {
             command.args(["--user", "--map-root-user"]);
@@ -99,27 +81,17 @@ impl Place {
             "sh",
         ]);
         command.arg(directory.path()).arg(dex).args(addresses);
-        let mut holder = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| {
+        let mut holder =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap_or_else(|error| {
                 panic!("unshare cannot be run ({error}); it is part of util-linux")
             });
         let mut inside = String::new();
-        BufReader::new(holder.stdout.take().unwrap())
-            .read_line(&mut inside)
-            .unwrap();
+        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut inside).unwrap();
         assert!(
             !inside.is_empty(),
             "no namespaces can be made here; the tests need unshare, ip and mount"
         );
-        Self {
-            holder,
-            inside: inside.trim().to_owned(),
-            directory,
-            started: RefCell::default(),
-        }
+        Self { holder, inside: inside.trim().to_owned(), directory, started: RefCell::default() }
     }
 
     /// A directory that the place and the test share.
@@ -129,9 +101,8 @@ impl Place {
 
     /// Writes a file to a path in the place's `/etc`.
     pub(crate) fn write(&self, path: &str, content: &str) {
-        let below = path
-            .strip_prefix("/etc/")
-            .unwrap_or_else(|| panic!("{path} is not below /etc"));
+        let below =
+            path.strip_prefix("/etc/").unwrap_or_else(|| panic!("{path} is not below /etc"));
         let file = self.path().join("etc").join(below);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, content).unwrap();
@@ -144,22 +115,15 @@ impl Place {
         if !is_root() {
             command.args(["--user", "--preserve-credentials"]);
         }
-        let installed = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("target/tools/bin")
-            .join(program);
-        command.arg("--").arg(if installed.is_file() {
-            installed
-        } else {
-            PathBuf::from(program)
-        });
+        let installed =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/bin").join(program);
+        command.arg("--").arg(if installed.is_file() { installed } else { PathBuf::from(program) });
         command
     }
 
     /// Runs a program to its end.
     pub(crate) fn run(&self, command: &mut Command) -> Output {
-        command
-            .output()
-            .unwrap_or_else(|error| panic!("{command:?}: {error}"))
+        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
     }
 
     /// Runs a program that must end well, and returns what it printed.
@@ -184,56 +148,32 @@ impl Place {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(input.as_bytes())
-            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         child.wait_with_output().unwrap()
     }
 
     /// Starts a program that runs as long as the place is there. Its output is in the file `NAME.log`.
     pub(crate) fn start(&self, name: &str, command: &mut Command) {
         let log = fs::File::create(self.path().join(format!("{name}.log"))).unwrap();
-        command
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log);
-        let child = command
-            .spawn()
-            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         self.started.borrow_mut().push(child);
     }
 
     /// What the programs that were started have said.
     pub(crate) fn logs(&self) -> String {
-        let files = fs::read_dir(self.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().path());
+        let files = fs::read_dir(self.path()).unwrap().map(|entry| entry.unwrap().path());
         let logs =
             files.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
-        logs.map(|log| {
-            format!(
-                "-- {}\n{}",
-                log.display(),
-                fs::read_to_string(&log).unwrap()
-            )
-        })
-        .collect()
+        logs.map(|log| format!("-- {}\n{}", log.display(), fs::read_to_string(&log).unwrap()))
+            .collect()
     }
 
     /// Makes an authority, unless it is there, and a certificate of it for DNS names and addresses, in the files
     /// `ca.crt`, `NAME.crt` and `NAME.key`.
     pub(crate) fn certificate(&self, name: &str, subjects: &[String]) {
         let file = |name: &str| self.path().join(name).to_str().unwrap().to_owned();
-        let key = [
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-            "-nodes",
-        ];
+        let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
         if !self.path().join("ca.crt").exists() {
             self.succeed(
                 self.tool("openssl")
@@ -269,9 +209,7 @@ impl Place {
         command
             .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/external/auth_login/login"))
             .args(arguments);
-        command
-            .env("SSL_CERT_FILE", self.path().join("ca.crt"))
-            .envs(environment);
+        command.env("SSL_CERT_FILE", self.path().join("ca.crt")).envs(environment);
         command
     }
 }

@@ -58,10 +58,7 @@ fn the_check_refuses_stale_overlays_with_an_annotation() {
     let repo = Repo::of_fixture("quickstart");
 
     let stale = job(repo.path()).uses(&[]).expect(1);
-    assert_says(
-        &stale.stdout,
-        &["::error file=sites/lab/clusters/edge.yaml,line="],
-    );
+    assert_says(&stale.stdout, &["::error file=sites/lab/clusters/edge.yaml,line="]);
 
     repo.generate(&[]).expect(0);
     job(repo.path()).uses(&[("mode", "check")]).expect(0);
@@ -77,9 +74,7 @@ fn each_line_of_the_arguments_is_one_argument() {
         ("--only tenant-a/edge", 2),
         ("$(touch made)\n; touch made", 2),
     ] {
-        job(repo.path())
-            .uses(&[("arguments", arguments)])
-            .expect(code);
+        job(repo.path()).uses(&[("arguments", arguments)]).expect(code);
     }
 
     assert!(!repo.exists("made"));
@@ -182,11 +177,7 @@ fn the_wheel_is_installed_once_a_job_and_is_on_the_path() {
     let mut which = Command::new("sh");
     which.args(["-c", "command -v kustomize || command -v kubectl"]);
     let has_kustomize = which.env("PATH", path_with_pip()).output().unwrap();
-    let build = if has_kustomize.status.success() {
-        " --build --base HEAD^1"
-    } else {
-        ""
-    };
+    let build = if has_kustomize.status.success() { " --build --base HEAD^1" } else { "" };
     let check = format!("from the wheel: generate --check --format github{build}\n");
     assert_eq!(first.stdout, format!("from the wheel: --version\n{check}"));
     assert_eq!(again.stdout, check);
@@ -197,10 +188,7 @@ fn the_wheel_is_installed_once_a_job_and_is_on_the_path() {
 fn the_action_installs_the_wheel_of_its_version() {
     let repo = Repo::of_fixture("quickstart");
     let action = action();
-    let package = [(
-        "package",
-        action["inputs"]["package"]["default"].as_str().unwrap(),
-    )];
+    let package = [("package", action["inputs"]["package"]["default"].as_str().unwrap())];
     let mut job = job(repo.path());
     job.set("PATH", &path_with_pip());
     job.set("PIP_NO_INDEX", "1");

@@ -64,11 +64,7 @@ fn github(directory: &Path, forge: &Forge, token: &str) -> Command {
 /// The same with the action's step, which has the token of the job.
 fn action(directory: &Path, forge: &Forge, plan: &str) -> Run {
     fs::write(directory.join("plan.md"), PLAN).unwrap();
-    let mut job = Job::new(
-        directory,
-        "pull_request",
-        &json!({"pull_request": {"number": "5"}}),
-    );
+    let mut job = Job::new(directory, "pull_request", &json!({"pull_request": {"number": "5"}}));
     let proxy = format!("http://127.0.0.1:{}", forge.port);
     let config = directory.join("gh");
     for (name, value) in [
@@ -80,11 +76,7 @@ fn action(directory: &Path, forge: &Forge, plan: &str) -> Run {
     ] {
         job.set(name, value);
     }
-    job.uses(&[
-        ("mode", "comment"),
-        ("plan", plan),
-        ("plan-file", "plan.md"),
-    ])
+    job.uses(&[("mode", "comment"), ("plan", plan), ("plan-file", "plan.md")])
 }
 
 fn gitlab(directory: &Path, forge: &Forge, token: &str) -> Command {
@@ -92,10 +84,7 @@ fn gitlab(directory: &Path, forge: &Forge, token: &str) -> Command {
     let mut command = sh(&job("sipgen-comment"), directory);
     command
         .env("NO_PROXY", "*")
-        .env(
-            "CI_API_V4_URL",
-            format!("http://127.0.0.1:{}/api/v4", forge.port),
-        )
+        .env("CI_API_V4_URL", format!("http://127.0.0.1:{}/api/v4", forge.port))
         .env("CI_PROJECT_ID", "3")
         .env("CI_MERGE_REQUEST_IID", "5")
         .env("SIPGEN_TOKEN", token);
@@ -117,10 +106,8 @@ fn the_first_plan_with_changes_becomes_a_comment() {
 fn later_plans_take_its_place() {
     for kind in Kind::ALL {
         for changes in [true, false] {
-            let forge = Forge::with(&[
-                (Author::Job, "<!-- sipgen -->\nold"),
-                (Author::Somebody, "Hm."),
-            ]);
+            let forge =
+                Forge::with(&[(Author::Job, "<!-- sipgen -->\nold"), (Author::Somebody, "Hm.")]);
 
             comment(kind, &forge, changes).expect(0);
 
@@ -150,11 +137,7 @@ fn a_comment_that_only_looks_like_the_plan_is_left_alone() {
 
         comment(kind, &forge, true).expect(0);
 
-        assert_eq!(
-            forge.bodies(),
-            [MARKER, "Released 1.2, see <!-- sipgen -->", PLAN],
-            "{kind:?}"
-        );
+        assert_eq!(forge.bodies(), [MARKER, "Released 1.2, see <!-- sipgen -->", PLAN], "{kind:?}");
     }
 }
 
@@ -188,18 +171,10 @@ fn a_forge_that_refuses_fails_the_job() {
 fn the_action_needs_a_plan_and_no_sipgen() {
     let directory = tempfile::tempdir().unwrap();
     let mut job = Job::new(directory.path(), "pull_request", &json!({}));
-    let missing = [
-        ("mode", "comment"),
-        ("package", "sipgen==0.0.0"),
-        ("plan-file", "none.md"),
-    ];
+    let missing = [("mode", "comment"), ("package", "sipgen==0.0.0"), ("plan-file", "none.md")];
 
     let refused = job.uses(&missing).expect(1);
 
     assert!(refused.stdout.contains("::error::"), "{}", refused.stdout);
-    assert!(
-        refused.stdout.contains("`none.md` does not exist"),
-        "{}",
-        refused.stdout
-    );
+    assert!(refused.stdout.contains("`none.md` does not exist"), "{}", refused.stdout);
 }

@@ -46,14 +46,9 @@ fn every_input_exists_and_is_used_outside_of_scripts() {
     let inputs: Value = yaml_serde::from_str(&inputs).unwrap();
     let declared = inputs["spec"]["inputs"].as_object().unwrap().keys();
     let reference = Regex::new(r"\$\[\[ inputs\.([a-z]+) \]\]").unwrap();
-    let used = reference
-        .captures_iter(&text)
-        .map(|input| input[1].to_owned());
+    let used = reference.captures_iter(&text).map(|input| input[1].to_owned());
 
-    assert_eq!(
-        declared.cloned().collect::<BTreeSet<_>>(),
-        used.collect::<BTreeSet<_>>()
-    );
+    assert_eq!(declared.cloned().collect::<BTreeSet<_>>(), used.collect::<BTreeSet<_>>());
     for job in jobs().as_object().unwrap().values() {
         for part in ["before_script", "script"] {
             assert!(!job[part].to_string().contains("$[["), "{job}");
@@ -66,10 +61,7 @@ fn the_scripts_are_valid() {
     let jobs = jobs();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("script.sh");
-    for text_of in [
-        lines(&jobs[".sipgen"]["before_script"]),
-        script(&jobs, "sipgen-regenerate"),
-    ] {
+    for text_of in [lines(&jobs[".sipgen"]["before_script"]), script(&jobs, "sipgen-regenerate")] {
         fs::write(&file, format!("#!/bin/sh\nset -e\n{text_of}\n")).unwrap();
 
         let output = run_tool(tool("shellcheck").arg(&file));
@@ -91,8 +83,5 @@ fn jobs_use_the_installed_wheel() {
 
     let run = run(&mut command).expect(0);
 
-    assert_eq!(
-        run.stdout,
-        "from the wheel: --version\nfrom the wheel: generate\n"
-    );
+    assert_eq!(run.stdout, "from the wheel: --version\nfrom the wheel: generate\n");
 }

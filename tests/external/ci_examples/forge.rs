@@ -45,18 +45,9 @@ impl Forge {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(server.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let port = line
-            .trim()
-            .parse()
-            .unwrap_or_else(|_| panic!("the server says {line:?}"));
-        Self {
-            server,
-            directory,
-            port,
-        }
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let port = line.trim().parse().unwrap_or_else(|_| panic!("the server says {line:?}"));
+        Self { server, directory, port }
     }
 
     /// The bare repo that the forge serves as `platform/fleet`.
@@ -75,10 +66,7 @@ impl Forge {
     pub(crate) fn bodies(&self) -> Vec<String> {
         let comments = fs::read_to_string(self.directory.path().join("comments.json")).unwrap();
         let comments: Vec<Value> = serde_json::from_str(&comments).unwrap();
-        comments
-            .iter()
-            .map(|comment| comment["body"].as_str().unwrap().to_owned())
-            .collect()
+        comments.iter().map(|comment| comment["body"].as_str().unwrap().to_owned()).collect()
     }
 }
 

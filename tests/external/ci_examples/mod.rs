@@ -19,9 +19,7 @@ use yaml_serde::Value;
 
 /// A file below `examples/`.
 fn example(file: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("examples")
-        .join(file)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(file)
 }
 
 fn parsed(file: &str) -> Value {
@@ -46,26 +44,12 @@ fn job(name: &str) -> String {
         .as_sequence()
         .unwrap_or_else(|| panic!("there is no job {name}"))
         .iter();
-    lines
-        .map(|line| line.as_str().unwrap())
-        .collect::<Vec<_>>()
-        .join("\n")
+    lines.map(|line| line.as_str().unwrap()).collect::<Vec<_>>().join("\n")
 }
 
 /// A shell as GitHub's runner starts it for a step.
 fn bash(script: &str, directory: &Path) -> Command {
-    shell(
-        &[
-            "bash",
-            "--noprofile",
-            "--norc",
-            "-eo",
-            "pipefail",
-            "-c",
-            script,
-        ],
-        directory,
-    )
+    shell(&["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script], directory)
 }
 
 /// A shell as GitLab's runner starts it in an image that has no bash.
@@ -77,9 +61,6 @@ fn shell(words: &[&str], directory: &Path) -> Command {
     let sipgen = Path::new(env!("CARGO_BIN_EXE_sipgen")).parent().unwrap();
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(directory);
-    command.env(
-        "PATH",
-        format!("{}:{}", sipgen.display(), std::env::var("PATH").unwrap()),
-    );
+    command.env("PATH", format!("{}:{}", sipgen.display(), std::env::var("PATH").unwrap()));
     command
 }

@@ -16,25 +16,15 @@ fn with_base() -> Repo {
 /// Checks out what the forge makes of a change: a merge of it into the target branch, as that is now.
 fn merged(repo: &Repo) {
     repo.git(&["switch", "--quiet", "--detach", "main"]);
-    repo.git(&[
-        "merge",
-        "--quiet",
-        "--no-ff",
-        "--message",
-        "merged",
-        "change",
-    ]);
+    repo.git(&["merge", "--quiet", "--no-ff", "--message", "merged", "change"]);
 }
 
 /// The step of GitHub, with the files that its runner gives it.
 fn github(repo: &Repo) -> Command {
     let file = |name: &str| repo.path().join(".git").join(name);
-    let base = parsed("github/sipgen.yaml")["jobs"]["check"]["steps"]
-        .as_sequence()
-        .and_then(|steps| {
-            steps
-                .iter()
-                .find_map(|step| step["env"]["BASE"].as_str().map(str::to_owned))
+    let base =
+        parsed("github/sipgen.yaml")["jobs"]["check"]["steps"].as_sequence().and_then(|steps| {
+            steps.iter().find_map(|step| step["env"]["BASE"].as_str().map(str::to_owned))
         });
     let mut command = bash(&step("check", "Plan"), repo.path());
     command
@@ -50,14 +40,8 @@ fn gitlab(repo: &Repo) -> Command {
     let id = |revision: &[&str]| repo.git(revision).trim().to_owned();
     let mut command = sh(&job("sipgen-plan"), repo.path());
     command
-        .env(
-            "CI_MERGE_REQUEST_DIFF_BASE_SHA",
-            id(&["merge-base", "main", "change"]),
-        )
-        .env(
-            "CI_MERGE_REQUEST_TARGET_BRANCH_SHA",
-            id(&["rev-parse", "HEAD^1"]),
-        );
+        .env("CI_MERGE_REQUEST_DIFF_BASE_SHA", id(&["merge-base", "main", "change"]))
+        .env("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", id(&["rev-parse", "HEAD^1"]));
     command
 }
 
@@ -75,11 +59,7 @@ fn a_change_has_a_plan_that_is_marked_for_the_comment() {
     assert_eq!(repo.read(".git/output"), "plan=changes\n");
     assert_eq!(repo.read("sipgen-plan.env"), "SIPGEN_PLAN=changes\n");
     for plan in [".git/plan.md", ".git/summary", "sipgen-plan.md"] {
-        assert!(
-            repo.read(plan).starts_with("<!-- sipgen -->\n"),
-            "{plan}: {}",
-            repo.read(plan)
-        );
+        assert!(repo.read(plan).starts_with("<!-- sipgen -->\n"), "{plan}: {}", repo.read(plan));
         assert_says(&repo.read(plan), &["tenant-a/edge", "30444"]);
     }
 }
@@ -134,12 +114,7 @@ fn what_lands_on_the_target_branch_is_no_change_of_this_one() {
     run(&mut github(&repo)).expect(0);
     run(&mut gitlab(&repo)).expect(0);
 
-    assert_eq!(
-        repo.read(".git/output"),
-        "plan=none\n",
-        "{}",
-        repo.read(".git/plan.md")
-    );
+    assert_eq!(repo.read(".git/output"), "plan=none\n", "{}", repo.read(".git/plan.md"));
     assert_eq!(
         repo.read("sipgen-plan.env"),
         "SIPGEN_PLAN=none\n",
@@ -159,14 +134,7 @@ fn a_checkout_has_the_commits_that_the_plan_reads() {
     let depth = steps[0]["with"]["fetch-depth"].as_i64().unwrap();
     let checkout = Repo::empty();
     let from = format!("file://{}", repo.path().display());
-    checkout.git(&[
-        "fetch",
-        "--quiet",
-        "--depth",
-        &depth.to_string(),
-        &from,
-        "HEAD",
-    ]);
+    checkout.git(&["fetch", "--quiet", "--depth", &depth.to_string(), &from, "HEAD"]);
     checkout.git(&["switch", "--quiet", "--detach", "FETCH_HEAD"]);
 
     run(&mut github(&checkout)).expect(0);

@@ -28,14 +28,8 @@ fn a_change_gets_one_commit_with_the_generated_files_only() {
         assert_eq!(added, stage.head(), "{kind:?}");
         let files = stage.files("change");
         assert!(!files.is_empty(), "{kind:?}");
-        assert!(
-            files.iter().all(|file| file.starts_with("overlays/")),
-            "{files:?}"
-        );
-        assert_eq!(
-            stage.in_forge(&["for-each-ref", "--format=%(refname:short)"]),
-            "change\nmain"
-        );
+        assert!(files.iter().all(|file| file.starts_with("overlays/")), "{files:?}");
+        assert_eq!(stage.in_forge(&["for-each-ref", "--format=%(refname:short)"]), "change\nmain");
 
         // The pipeline of that commit.
         stage.check_out("change");
@@ -57,10 +51,8 @@ fn a_branch_that_moved_or_was_deleted_meanwhile_is_left_alone() {
         ] {
             let stage = Stage::new();
             let bare = stage.forge.repo();
-            let update = format!(
-                "cd '{}' && unset GIT_DIR GIT_INDEX_FILE && {update}",
-                bare.display()
-            );
+            let update =
+                format!("cd '{}' && unset GIT_DIR GIT_INDEX_FILE && {update}", bare.display());
             hook(&stage.checkout, "post-commit", &update);
 
             let run = stage.for_change(kind).expect(1);
@@ -171,20 +163,8 @@ fn github_refuses_what_it_cannot_push_safely() {
     let merge = "0123456789012345678901234567890123456789";
 
     for (branch, event, payload, commit, reason) in [
-        (
-            "main",
-            "pull_request",
-            &fork,
-            merge,
-            "the fork of this pull request",
-        ),
-        (
-            "main",
-            "pull_request",
-            &deleted_fork,
-            merge,
-            "the fork of this pull request",
-        ),
+        ("main", "pull_request", &fork, merge, "the fork of this pull request"),
+        ("main", "pull_request", &deleted_fork, merge, "the fork of this pull request"),
         (
             "main",
             "pull_request",
@@ -192,38 +172,12 @@ fn github_refuses_what_it_cannot_push_safely() {
             head.as_str(),
             "the merge of the pull request is checked out",
         ),
-        (
-            "main",
-            "pull_request",
-            &from_main,
-            merge,
-            "from the default branch",
-        ),
-        (
-            "main",
-            "pull_request_target",
-            &pull_request(),
-            merge,
-            "the event `pull_request_target`",
-        ),
-        (
-            "main",
-            "merge_group",
-            &repository(),
-            merge,
-            "the event `merge_group`",
-        ),
-        (
-            "change",
-            "push",
-            &repository(),
-            head.as_str(),
-            "not the default branch",
-        ),
+        ("main", "pull_request", &from_main, merge, "from the default branch"),
+        ("main", "pull_request_target", &pull_request(), merge, "the event `pull_request_target`"),
+        ("main", "merge_group", &repository(), merge, "the event `merge_group`"),
+        ("change", "push", &repository(), head.as_str(), "not the default branch"),
     ] {
-        let run = stage
-            .github_on(branch, event, payload, commit, &[])
-            .expect(1);
+        let run = stage.github_on(branch, event, payload, commit, &[]).expect(1);
 
         assert_says(&run.stdout, &["::error::", reason]);
         assert_eq!(stage.head(), head, "{event}");

@@ -36,11 +36,9 @@ impl<'a> Job<'a> {
         };
         job.set("GITHUB_EVENT_NAME", name);
         job.set("GITHUB_REPOSITORY", "platform/fleet");
-        for (variable, file) in [
-            ("GITHUB_PATH", "path"),
-            ("GITHUB_STEP_SUMMARY", "summary"),
-            ("RUNNER_TEMP", "temp"),
-        ] {
+        for (variable, file) in
+            [("GITHUB_PATH", "path"), ("GITHUB_STEP_SUMMARY", "summary"), ("RUNNER_TEMP", "temp")]
+        {
             let path = job.files.path().join(file);
             job.set(variable, path.to_str().unwrap());
         }
@@ -78,11 +76,7 @@ impl<'a> Job<'a> {
             assert!(action["inputs"].get(name).is_some(), "{name}");
             self.contexts["inputs"][name] = (*value).into();
         }
-        let mut all = Run {
-            code: 0,
-            stdout: String::new(),
-            stderr: String::new(),
-        };
+        let mut all = Run { code: 0, stdout: String::new(), stderr: String::new() };
         for step in action["runs"]["steps"].as_array().unwrap() {
             let condition = step["if"].as_str().unwrap_or("true");
             if self.evaluated(condition) != "true" {

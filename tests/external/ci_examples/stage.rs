@@ -44,11 +44,7 @@ impl Stage {
         author.commit();
         author.git(&["push", "--quiet", "origin", "change"]);
         let checkout = Repo::empty();
-        let stage = Self {
-            forge,
-            author,
-            checkout,
-        };
+        let stage = Self { forge, author, checkout };
         stage.in_forge(&["config", "receive.advertisePushOptions", "true"]);
         stage.check_out("change");
         stage

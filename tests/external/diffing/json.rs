@@ -25,17 +25,9 @@ fn validate_by(schema: &Path, documents: &[Value]) -> Result<(), String> {
                   for document in documents:\n    \
                       jsonschema.Draft202012Validator(schema).validate(document)\n";
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/venv/bin/python");
-    let output = run_tool(
-        tool(python.to_str().unwrap())
-            .args(["-c", script])
-            .arg(schema)
-            .arg(&file),
-    );
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(text(&output.stderr))
-    }
+    let output =
+        run_tool(tool(python.to_str().unwrap()).args(["-c", script]).arg(schema).arg(&file));
+    if output.status.success() { Ok(()) } else { Err(text(&output.stderr)) }
 }
 
 #[test]
@@ -49,9 +41,7 @@ fn it_keeps_to_its_schema() {
     changed.replace(EDGE, "active: 1", "active: 99");
     documents.push(json(&changed, &[]));
     documents.extend(
-        crate::support::fixture_names()
-            .iter()
-            .map(|fixture| json(&Repo::of_fixture(fixture), &[])),
+        crate::support::fixture_names().iter().map(|fixture| json(&Repo::of_fixture(fixture), &[])),
     );
 
     assert_eq!(validate(&documents), Ok(()));

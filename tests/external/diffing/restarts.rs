@@ -7,12 +7,8 @@ use yaml_serde::Value;
 use crate::support::programs::{identity, string};
 use crate::support::{EDGE, Repo, documents, kustomize_build};
 
-const SERVICES: [&str; 4] = [
-    "auth",
-    "jumphost",
-    "loadbalancer-controlplane",
-    "loadbalancer-worker",
-];
+const SERVICES: [&str; 4] =
+    ["auth", "jumphost", "loadbalancer-controlplane", "loadbalancer-worker"];
 const CLUSTER: &str = "overlays/clusters/tenant-a/edge";
 
 /// Fields that the API server does not let change, of the kinds that services have.
@@ -31,25 +27,15 @@ fn builds(repo: &Repo) -> BTreeMap<&'static str, BTreeMap<String, Value>> {
         .map(|service| {
             let build = kustomize_build(repo.path().join(CLUSTER).join(service));
             let objects = documents(&build);
-            (
-                service,
-                objects
-                    .into_iter()
-                    .map(|object| (identity(&object), object))
-                    .collect(),
-            )
+            (service, objects.into_iter().map(|object| (identity(&object), object)).collect())
         })
         .collect()
 }
 
 /// The pod templates of a build.
 fn templates(objects: &BTreeMap<String, Value>) -> Vec<&Value> {
-    let deployments = objects
-        .values()
-        .filter(|object| object["kind"] == "Deployment");
-    deployments
-        .map(|deployment| &deployment["spec"]["template"])
-        .collect()
+    let deployments = objects.values().filter(|object| object["kind"] == "Deployment");
+    deployments.map(|deployment| &deployment["spec"]["template"]).collect()
 }
 
 /// The objects with a changed immutable field, as `KIND FIELD`.
@@ -97,22 +83,12 @@ fn compare(repo: &Repo, name: &str) {
         };
         let said = said.get(service);
         let restarts = said.is_some_and(|said| said["restarts"].as_bool().unwrap());
-        assert_eq!(
-            restarts,
-            templates(before) != templates(after),
-            "{name}: {service} restarts"
-        );
-        let fields = said
-            .into_iter()
-            .flat_map(|said| said["immutable"].as_array().unwrap());
+        assert_eq!(restarts, templates(before) != templates(after), "{name}: {service} restarts");
+        let fields = said.into_iter().flat_map(|said| said["immutable"].as_array().unwrap());
         let fields: BTreeSet<String> = fields
             .map(|field| {
                 let path = field["field"].as_str().unwrap();
-                format!(
-                    "{} {}",
-                    field["kind"].as_str().unwrap(),
-                    path.trim_start_matches("spec.")
-                )
+                format!("{} {}", field["kind"].as_str().unwrap(), path.trim_start_matches("spec."))
             })
             .collect();
         assert_eq!(fields, immutable(before, after), "{name}: {service}");
@@ -129,19 +105,13 @@ fn pods_restart_where_their_built_template_changes() {
         ("haproxy:3.0", "haproxy:3.1"),
         ("jump-host:1.8.2", "jump-host:1.8.3"),
         ("nodePort: 30443", "nodePort: 30444\n        replicas: 3"),
-        (
-            "nodePort: 30443",
-            "nodePort: 30443\n        nodeLabels: {zone: a}",
-        ),
+        ("nodePort: 30443", "nodePort: 30443\n        nodeLabels: {zone: a}"),
         ("end: 30082", "end: 30081"),
         ("standby: 1", "standby: 2"),
         ("nodePort: 30556", "nodePort: 30557\n        replicas: 1"),
         ("caSecret: edge-oidc-ca", "caSecret: other"),
         ("operator@lab.example.com", "other@lab.example.com"),
-        (
-            "nodeSSHPrivateKeys: edge-node-ssh",
-            "nodeSSHPrivateKeys: other",
-        ),
+        ("nodeSSHPrivateKeys: edge-node-ssh", "nodeSSHPrivateKeys: other"),
         (
             "volumeClaim: {}",
             "volumeClaim: {storageClassName: fast}\n        homes: {volumeClaim: {}}",
@@ -171,39 +141,19 @@ fn pods_restart_where_settings_and_templates_change_what_is_built() {
     }
     for (template, from, to) in [
         ("auth/shared/deployment.yaml", "cpu: 50m", "cpu: 60m"),
-        (
-            "auth/shared/deployment.yaml",
-            "# Not the image's",
-            "# Never the image's",
-        ),
+        ("auth/shared/deployment.yaml", "# Not the image's", "# Never the image's"),
         ("auth/shared/rbac.yaml", "- delete", "- patch"),
         ("jumphost/shared/start", "set -eu", "set -e -u"),
-        (
-            "jumphost/shared/networkpolicy.yaml",
-            "port: ssh",
-            "port: 2222",
-        ),
+        ("jumphost/shared/networkpolicy.yaml", "port: ssh", "port: 2222"),
         ("loadbalancer/haproxy.cfg", "retries 1", "retries 2"),
-        (
-            "loadbalancer/service.yaml",
-            "type: NodePort",
-            "type: LoadBalancer",
-        ),
-        (
-            "loadbalancer/kustomization.yaml",
-            "component: loadbalancer",
-            "component: other",
-        ),
+        ("loadbalancer/service.yaml", "type: NodePort", "type: LoadBalancer"),
+        ("loadbalancer/kustomization.yaml", "component: loadbalancer", "component: other"),
         (
             "loadbalancer/kustomization.yaml",
             "patches:",
             "images: [{name: docker.io/library/haproxy, newTag: \"3.1\"}]\npatches:",
         ),
-        (
-            "partials/placement.yaml",
-            "effect: NoSchedule",
-            "effect: NoExecute",
-        ),
+        ("partials/placement.yaml", "effect: NoSchedule", "effect: NoExecute"),
     ] {
         let text = sipgen::render::templates::embedded(template).unwrap();
         let changed = text.replace(from, to);
@@ -222,10 +172,8 @@ fn what_one_cluster_binds_and_mounts_is_its_own_in_a_build_of_several() {
         .map(|path| path.splitn(3, '/').take(2).collect::<Vec<_>>().join("/"))
         .collect();
     assert!(clusters.len() > 1, "{clusters:?}");
-    let lines: String = clusters
-        .iter()
-        .map(|cluster| format!("- overlays/clusters/{cluster}\n"))
-        .collect();
+    let lines: String =
+        clusters.iter().map(|cluster| format!("- overlays/clusters/{cluster}\n")).collect();
     repo.write("kustomization.yaml", &format!("resources:\n{lines}"));
 
     let together: BTreeMap<String, Value> = documents(&kustomize_build(repo.path()))
@@ -236,24 +184,14 @@ fn what_one_cluster_binds_and_mounts_is_its_own_in_a_build_of_several() {
     let apart: BTreeMap<String, Value> = clusters
         .iter()
         .flat_map(|cluster| {
-            documents(&kustomize_build(
-                repo.path().join("overlays/clusters").join(cluster),
-            ))
+            documents(&kustomize_build(repo.path().join("overlays/clusters").join(cluster)))
         })
         .map(|object| (identity(&object), object))
         .collect();
     assert!(together == apart, "a reference leads to another cluster");
     let names = |kind: &str| {
-        let objects = together
-            .values()
-            .filter(|object| object["kind"].as_str() == Some(kind));
-        objects
-            .map(|object| string(&object["metadata"]["name"]))
-            .collect::<BTreeSet<_>>()
+        let objects = together.values().filter(|object| object["kind"].as_str() == Some(kind));
+        objects.map(|object| string(&object["metadata"]["name"])).collect::<BTreeSet<_>>()
     };
-    assert!(
-        names("Deployment").contains("jumphost2-edge"),
-        "{:?}",
-        names("Deployment")
-    );
+    assert!(names("Deployment").contains("jumphost2-edge"), "{:?}", names("Deployment"));
 }

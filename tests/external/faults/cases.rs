@@ -13,11 +13,7 @@ impl Case {
     fn new(name: &'static str, arguments: &'static [&'static str], repo: Repo) -> Self {
         repo.git(&["config", "user.name", "Tess Ter"]);
         repo.git(&["config", "user.email", "tess@example.com"]);
-        Self {
-            name,
-            repo,
-            arguments,
-        }
+        Self { name, repo, arguments }
     }
 }
 
@@ -28,9 +24,7 @@ pub(crate) fn giving_back() -> Repo {
     repo.git(&["config", "user.email", "tess@example.com"]);
     repo.write(
         "snapshot/hosts.yaml",
-        &(1..=6)
-            .map(|number| live_host(&format!("host-{number}"), ""))
-            .collect::<String>(),
+        &(1..=6).map(|number| live_host(&format!("host-{number}"), "")).collect::<String>(),
     );
     repo.want("alpha/one", 4);
     repo.want("beta/two", 2);
@@ -51,16 +45,11 @@ fn site() -> Repo {
             &format!("  labels:\n    example.com/rack: r{}\n", number % 2),
         )
     };
-    repo.write(
-        "inventory/hosts.yaml",
-        &(1..=8).map(in_rack).collect::<String>(),
-    );
+    repo.write("inventory/hosts.yaml", &(1..=8).map(in_rack).collect::<String>());
     repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
     repo.write(
         "snapshot/hosts.yaml",
-        &(11..=18)
-            .map(|number| live_host(&format!("host-{number}"), ""))
-            .collect::<String>(),
+        &(11..=18).map(|number| live_host(&format!("host-{number}"), "")).collect::<String>(),
     );
     repo.want("alpha/one", 4);
     repo.want("beta/two", 4);
@@ -108,9 +97,8 @@ fn exchange() -> Repo {
 pub(crate) fn generating() -> Vec<Case> {
     let scale = |workers: [usize; 3]| {
         changed(site(), |repo| {
-            for (cluster, workers) in ["alpha/one", "beta/two", "beta/three"]
-                .into_iter()
-                .zip(workers)
+            for (cluster, workers) in
+                ["alpha/one", "beta/two", "beta/three"].into_iter().zip(workers)
             {
                 repo.want(cluster, workers);
             }
@@ -138,11 +126,7 @@ pub(crate) fn generating() -> Vec<Case> {
             &[],
             changed(site(), |repo| rename(repo, "alpha/one", "omega/one", 4)),
         ),
-        Case::new(
-            "delete",
-            &[],
-            changed(site(), |repo| repo.want_no_more("beta/two")),
-        ),
+        Case::new("delete", &[], changed(site(), |repo| repo.want_no_more("beta/two"))),
         Case::new(
             "delete all",
             &["--allow-empty"],
@@ -185,11 +169,7 @@ pub(crate) fn committing() -> Vec<Case> {
     };
     vec![
         Case::new("commit", &["--commit"], scaled()),
-        Case::new(
-            "commit beside work",
-            &["--commit"],
-            changed(scaled(), with_work),
-        ),
+        Case::new("commit beside work", &["--commit"], changed(scaled(), with_work)),
         Case::new(
             "commit on a detached HEAD",
             &["--commit"],
@@ -197,11 +177,7 @@ pub(crate) fn committing() -> Vec<Case> {
                 repo.git(&["checkout", "--quiet", "--detach"]);
             }),
         ),
-        Case::new(
-            "commit a creation",
-            &["--commit"],
-            Repo::of_fixture("quickstart"),
-        ),
+        Case::new("commit a creation", &["--commit"], Repo::of_fixture("quickstart")),
         Case::new(
             "commit from packed refs",
             &["--commit"],

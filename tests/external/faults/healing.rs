@@ -23,16 +23,10 @@ fn killed() -> (Repo, State) {
         repo.path(),
         &[],
         Whose::Own,
-        &Point {
-            call: "renameat".to_owned(),
-            nth: 3
-        }
+        &Point { call: "renameat".to_owned(), nth: 3 }
     ));
     assert!(repo.exists(JOURNAL));
-    assert!(
-        repo.read(ONE).as_bytes() != before.files[Path::new(ONE)],
-        "nothing was changed"
-    );
+    assert!(repo.read(ONE).as_bytes() != before.files[Path::new(ONE)], "nothing was changed");
     (repo, before)
 }
 
@@ -47,10 +41,7 @@ fn commands_that_read_refuse_half_of_a_run() {
         &["generate", "--branch", "x"],
     ] {
         let refused = run(&mut repo.sipgen(command)).expect(2);
-        assert_says(
-            &refused.stderr,
-            &["`overlays` is half written", "`sipgen generate`"],
-        );
+        assert_says(&refused.stderr, &["`overlays` is half written", "`sipgen generate`"]);
     }
     repo.generate(&["--from-index", "--check"]).expect(1);
     repo.generate(&[]).expect(0);
@@ -91,12 +82,7 @@ fn what_was_restored_since_a_kill_is_taken_as_it_is() {
     repo.generate(&[]).expect(0);
 
     let overlays = |state: &State| -> Vec<_> {
-        state
-            .files
-            .clone()
-            .into_iter()
-            .filter(|(path, _)| path.starts_with("overlays"))
-            .collect()
+        state.files.clone().into_iter().filter(|(path, _)| path.starts_with("overlays")).collect()
     };
     assert_eq!(overlays(&State::of(repo.path())), overlays(&before));
 }
@@ -136,10 +122,7 @@ fn a_second_run_waits_and_then_names_the_first() {
 
     let refused = repo.generate(&[]).expect(2);
 
-    assert_says(
-        &refused.stderr,
-        &["is in use by process", &std::process::id().to_string()],
-    );
+    assert_says(&refused.stderr, &["is in use by process", &std::process::id().to_string()]);
     assert!(repo.on_disk("") == before, "files have changed");
     directory.unlock().unwrap();
     directory.lock_shared().unwrap();
@@ -189,10 +172,7 @@ fn an_older_git_runs_the_hooks_as_well() {
             "case $1 in version) echo git version 2.34.1;; hook) exit 1;; *) exec {git} \"$@\";; esac"
         ),
     );
-    executable(
-        &repo.path().join(".git/hooks/commit-msg"),
-        "echo Reviewed-by: a hook >> $1",
-    );
+    executable(&repo.path().join(".git/hooks/commit-msg"), "echo Reviewed-by: a hook >> $1");
     executable(
         &repo.path().join(".git/hooks/pre-commit"),
         "[ -n \"$GIT_INDEX_FILE\" ] && touch .git/seen",
@@ -218,20 +198,15 @@ fn an_older_git_runs_the_hooks_as_well() {
 
 fn run_which_git() -> String {
     let paths = std::env::var("PATH").unwrap();
-    let found = paths
-        .split(':')
-        .map(|path| format!("{path}/git"))
-        .find(|path| Path::new(path).is_file());
+    let found =
+        paths.split(':').map(|path| format!("{path}/git")).find(|path| Path::new(path).is_file());
     found.unwrap()
 }
 
 #[test]
 fn a_hook_that_commits_is_not_taken_back() {
     for (name, commits) in [
-        (
-            "pre-commit",
-            "git commit --quiet --allow-empty --message theirs",
-        ),
+        ("pre-commit", "git commit --quiet --allow-empty --message theirs"),
         (
             "post-index-change",
             "git update-ref HEAD $(git commit-tree -p HEAD -m theirs $(git rev-parse HEAD:))",
@@ -248,17 +223,11 @@ fn a_hook_that_commits_is_not_taken_back() {
 
         let refused = repo.generate(&["--commit"]).expect(2);
 
-        assert_says(
-            &refused.stderr,
-            &["HEAD moved during this run", "run the command again"],
-        );
+        assert_says(&refused.stderr, &["HEAD moved during this run", "run the command again"]);
         assert_eq!(repo.git(&["log", "-1", "--format=%s"]).trim(), "theirs");
         assert_eq!(repo.git(&["diff", "--cached", "--name-only", "HEAD"]), "");
         repo.generate(&["--commit"]).expect(0);
-        assert_eq!(
-            repo.git(&["log", "-1", "--skip=1", "--format=%s"]).trim(),
-            "theirs"
-        );
+        assert_eq!(repo.git(&["log", "-1", "--skip=1", "--format=%s"]).trim(), "theirs");
         assert_eq!(State::of(repo.path()).status, "");
     }
 }
@@ -293,17 +262,9 @@ fn no_output_goes_where_git_tracks_nothing() {
         let copy = copy_of(repo.path());
         let entry = format!("100644,{},{name}/file", id.trim());
         let protect = ["-c", "core.protectNTFS=true", "-c", "core.protectHFS=true"];
-        let arguments = [
-            &protect[..],
-            &["update-index", "--add", "--cacheinfo", &entry],
-        ]
-        .concat();
+        let arguments = [&protect[..], &["update-index", "--add", "--cacheinfo", &entry]].concat();
         let is_tracked = git(copy.path(), &arguments).is_ok();
-        fs::write(
-            copy.path().join("sipgen.yaml"),
-            format!("output: '{name}'\n"),
-        )
-        .unwrap();
+        fs::write(copy.path().join("sipgen.yaml"), format!("output: '{name}'\n")).unwrap();
         let said = run(&mut plain(copy.path(), &["--check"])).stderr;
         assert_eq!(said.contains("SIP0002"), !is_tracked, "{name:?}:\n{said}");
     }

@@ -39,11 +39,7 @@ pub(crate) fn in_parallel<T: Sync>(items: &[T], task: impl Fn(&T) + Sync) {
 
 /// The part of the points that is tried.
 pub(crate) fn sample<T>(points: Vec<T>, one_in: usize) -> Vec<T> {
-    let one_in = if std::env::var_os("SIPGEN_ALL_FAULTS").is_some() {
-        1
-    } else {
-        one_in
-    };
+    let one_in = if std::env::var_os("SIPGEN_ALL_FAULTS").is_some() { 1 } else { one_in };
     points
         .into_iter()
         .enumerate()
@@ -85,10 +81,7 @@ fn heals(cases: &[Case], whose: Whose, one_in: usize) -> Tried {
     let (tried, failures) = (Tried::default(), Mutex::new(Vec::new()));
     in_parallel(&attempts, |(case, point, before, after)| {
         if let Err(failure) = heals_at(case, point, whose, before, after, &tried) {
-            failures
-                .lock()
-                .unwrap()
-                .push(format!("{} killed at {point:?}: {failure}", case.name));
+            failures.lock().unwrap().push(format!("{} killed at {point:?}: {failure}", case.name));
         }
     });
     let failures = failures.into_inner().unwrap();
@@ -127,11 +120,8 @@ fn heals_at(
     }
     let mut healing = run(&mut plain(repo, case.arguments));
     if whose == Whose::All && healing.code == 2 {
-        let locks: Vec<_> = State::of(repo)
-            .leftovers
-            .into_iter()
-            .filter(|path| path.ends_with_lock())
-            .collect();
+        let locks: Vec<_> =
+            State::of(repo).leftovers.into_iter().filter(|path| path.ends_with_lock()).collect();
         if locks.is_empty() || !healing.stderr.contains(".lock") {
             return Err(format!("the next run fails:\n{}", healing.stderr));
         }
@@ -158,8 +148,7 @@ trait IsLock {
 
 impl IsLock for Path {
     fn ends_with_lock(&self) -> bool {
-        self.extension()
-            .is_some_and(|extension| extension == "lock")
+        self.extension().is_some_and(|extension| extension == "lock")
     }
 }
 
@@ -169,15 +158,8 @@ fn undoes_nothing(repo: &Path, before: &State, killed: &State) -> Result<(), Str
         return Ok(());
     }
     let staged = git(repo, &["diff", "--cached", "--name-status", "HEAD"])?;
-    let undone: Vec<&str> = staged
-        .lines()
-        .filter(|line| line.contains("overlays/"))
-        .collect();
-    if undone.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("the next commit undoes {undone:?}"))
-    }
+    let undone: Vec<&str> = staged.lines().filter(|line| line.contains("overlays/")).collect();
+    if undone.is_empty() { Ok(()) } else { Err(format!("the next commit undoes {undone:?}")) }
 }
 
 #[test]
@@ -194,10 +176,8 @@ fn a_commit_that_is_killed_anywhere_is_healed_by_the_next_run() {
 
 #[test]
 fn a_commit_whose_git_is_killed_anywhere_is_healed_by_the_next_run() {
-    let cases: Vec<Case> = cases::committing()
-        .into_iter()
-        .filter(|case| !case.name.contains("creation"))
-        .collect();
+    let cases: Vec<Case> =
+        cases::committing().into_iter().filter(|case| !case.name.contains("creation")).collect();
     let tried = heals(&cases, Whose::All, 3 * SAMPLE);
     assert!(tried.killed.load(Ordering::Relaxed) > 20, "{tried:?}");
 }

@@ -32,16 +32,9 @@ fn disturbed(
     let (failures, stopped) = (Mutex::new(Vec::new()), Mutex::new(0));
     in_parallel(&points, |point| {
         let copy = copy_of(repo.path());
-        let race = Race {
-            arguments,
-            point,
-            stopped: &stopped,
-        };
+        let race = Race { arguments, point, stopped: &stopped };
         if let Err(failure) = meanwhile(copy.path(), race) {
-            failures
-                .lock()
-                .unwrap()
-                .push(format!("stopped at {point:?}: {failure}"));
+            failures.lock().unwrap().push(format!("stopped at {point:?}: {failure}"));
         }
     });
     let failures = failures.into_inner().unwrap();
@@ -104,13 +97,7 @@ impl Race<'_> {
 /// Has the cluster want less, as somebody else's change.
 fn want_less(repo: &Path) {
     let file = repo.join("clusters/alpha.one.yaml");
-    fs::write(
-        &file,
-        fs::read_to_string(&file)
-            .unwrap()
-            .replace("active: 3", "active: 2"),
-    )
-    .unwrap();
+    fs::write(&file, fs::read_to_string(&file).unwrap().replace("active: 3", "active: 2")).unwrap();
 }
 
 /// Whether all hosts that had a cluster have one or are being given back, each in one place.
@@ -160,11 +147,7 @@ fn two_runs_that_write_lose_nothing() {
         nothing_lost(&State::of(path))?;
         crate::support::run(&mut plain(path, &[])).expect(0);
         let state = State::of(path);
-        if state == after {
-            Ok(())
-        } else {
-            Err(state.difference(&after))
-        }
+        if state == after { Ok(()) } else { Err(state.difference(&after)) }
     });
 }
 
@@ -186,15 +169,12 @@ fn an_editor_that_saves_a_generated_file_meanwhile_loses_nothing() {
         });
         honest(&run)?;
         let is_edited = fs::read_to_string(path.join(file)).unwrap() == edited;
-        let is_left = State::of(path)
-            .files
-            .keys()
-            .any(|path| path.to_string_lossy().contains(".sipgen-"));
+        let is_left =
+            State::of(path).files.keys().any(|path| path.to_string_lossy().contains(".sipgen-"));
         match run.code {
-            _ if is_in_time && !is_edited => Err(format!(
-                "the edit is lost; exit code {}:\n{}",
-                run.code, run.stderr
-            )),
+            _ if is_in_time && !is_edited => {
+                Err(format!("the edit is lost; exit code {}:\n{}", run.code, run.stderr))
+            }
             2 if is_left => Err("files are left behind".to_owned()),
             _ => Ok(()),
         }
@@ -203,10 +183,7 @@ fn an_editor_that_saves_a_generated_file_meanwhile_loses_nothing() {
 
 /// Whether HEAD has a commit that somebody has made.
 fn has_commit(repo: &Path, message: &str) -> bool {
-    git(repo, &["log", "--format=%s"])
-        .unwrap()
-        .lines()
-        .any(|subject| subject == message)
+    git(repo, &["log", "--format=%s"]).unwrap().lines().any(|subject| subject == message)
 }
 
 #[test]
@@ -224,11 +201,7 @@ fn two_runs_that_commit_take_nothing_back() {
             let is_right = state.files == after.files
                 && state.status == after.status
                 && state.leftovers.is_empty();
-            if is_right {
-                Ok(())
-            } else {
-                Err(state.difference(&after))
-            }
+            if is_right { Ok(()) } else { Err(state.difference(&after)) }
         });
     }
 }
@@ -257,10 +230,7 @@ fn a_commit_of_somebody_elses_is_never_taken_back() {
                 run.code, run.stderr
             ));
         }
-        let staged = git(
-            path,
-            &["diff", "--cached", "--name-only", "HEAD", "--", "overlays"],
-        )?;
+        let staged = git(path, &["diff", "--cached", "--name-only", "HEAD", "--", "overlays"])?;
         if !staged.is_empty() {
             return Err(format!(
                 "the next commit takes back {staged}; exit code {}:\n{}",
@@ -283,22 +253,18 @@ fn a_branch_that_is_checked_out_meanwhile_gets_no_commit_of_the_other() {
     let repo = giving_back();
     disturbed(&repo, &["--commit"], |path, race| {
         let main = git(path, &["symbolic-ref", "HEAD"])?;
-        let (run, switched) = race.run(path, || {
-            git(path, &["switch", "--quiet", "--create", "feature"])
-        });
+        let (run, switched) =
+            race.run(path, || git(path, &["switch", "--quiet", "--create", "feature"]));
         switched?;
         honest(&run)?;
-        let (ours, theirs) = (
-            git(path, &["rev-parse", main.trim()])?,
-            git(path, &["rev-parse", "feature"])?,
-        );
+        let (ours, theirs) =
+            (git(path, &["rev-parse", main.trim()])?, git(path, &["rev-parse", "feature"])?);
         let base = git(path, &["rev-list", "--max-parents=0", "feature"])?;
         let staged = git(path, &["diff", "--cached", "--name-only", "HEAD"])?;
         match run.code {
-            _ if !staged.is_empty() => Err(format!(
-                "{staged} is staged; exit code {}:\n{}",
-                run.code, run.stderr
-            )),
+            _ if !staged.is_empty() => {
+                Err(format!("{staged} is staged; exit code {}:\n{}", run.code, run.stderr))
+            }
             0 if theirs == ours || theirs != base => Ok(()),
             0 => Err("the commit is on neither branch".to_owned()),
             _ => Ok(()),

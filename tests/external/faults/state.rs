@@ -14,12 +14,7 @@ use crate::support::{documents, text};
 /// Where copies of repos are: in memory, if the machine has such a place.
 pub(crate) fn scratch() -> TempDir {
     let memory = Path::new("/dev/shm");
-    if memory.is_dir() {
-        tempfile::tempdir_in(memory)
-    } else {
-        tempfile::tempdir()
-    }
-    .unwrap()
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
 }
 
 /// A copy of a repo, git's part of it included.
@@ -67,9 +62,7 @@ impl State {
                 (false, true)
                     if path.starts_with(".git/refs") || path == Path::new(".git/HEAD") =>
                 {
-                    state
-                        .refs
-                        .insert(path, fs::read_to_string(entry.path()).unwrap());
+                    state.refs.insert(path, fs::read_to_string(entry.path()).unwrap());
                 }
                 _ => {}
             }
@@ -84,10 +77,8 @@ impl State {
             .into_iter()
             .filter(|path| self.files.get(*path) != other.files.get(*path))
             .collect();
-        let directories: Vec<_> = self
-            .directories
-            .symmetric_difference(&other.directories)
-            .collect();
+        let directories: Vec<_> =
+            self.directories.symmetric_difference(&other.directories).collect();
         format!(
             "files {files:?}\ndirectories {directories:?}\nrefs {:?} {:?}\nstatus {:?} {:?}\nleftovers {:?} {:?}",
             self.refs, other.refs, self.status, other.status, self.leftovers, other.leftovers
@@ -96,13 +87,9 @@ impl State {
 
     /// The generated files that are in place.
     fn generated(&self) -> impl Iterator<Item = (&PathBuf, &Vec<u8>)> {
-        let is_staged = |path: &Path| {
-            path.iter()
-                .any(|name| name.to_string_lossy().starts_with(".sipgen-"))
-        };
-        self.files
-            .iter()
-            .filter(move |(path, _)| path.starts_with("overlays") && !is_staged(path))
+        let is_staged =
+            |path: &Path| path.iter().any(|name| name.to_string_lossy().starts_with(".sipgen-"));
+        self.files.iter().filter(move |(path, _)| path.starts_with("overlays") && !is_staged(path))
     }
 
     /// The files that name each host.
@@ -113,17 +100,10 @@ impl State {
         };
         for (path, content) in self.generated().filter(|(path, _)| is_of_hosts(path)) {
             for host in documents(&text(content)) {
-                let name = |key: &str| {
-                    host["metadata"][key]
-                        .as_str()
-                        .unwrap_or_default()
-                        .to_owned()
-                };
+                let name =
+                    |key: &str| host["metadata"][key].as_str().unwrap_or_default().to_owned();
                 let host = format!("{}/{}", name("namespace"), name("name"));
-                hosts
-                    .entry(host)
-                    .or_default()
-                    .push(path.to_str().unwrap().to_owned());
+                hosts.entry(host).or_default().push(path.to_str().unwrap().to_owned());
             }
         }
         hosts
@@ -137,10 +117,7 @@ impl State {
                 return Some(format!("{} is not whole", path.display()));
             }
         }
-        let (host, files) = self
-            .hosts()
-            .into_iter()
-            .find(|(_, files)| files.len() > 1)?;
+        let (host, files) = self.hosts().into_iter().find(|(_, files)| files.len() > 1)?;
         Some(format!("{host} is in {files:?}"))
     }
 }
@@ -155,12 +132,6 @@ pub(crate) fn git(repo: &Path, arguments: &[&str]) -> Result<String, String> {
         "-c",
         "user.email=test@example.com",
     ]);
-    let output = prepare(command.args(arguments).current_dir(repo))
-        .output()
-        .unwrap();
-    if output.status.success() {
-        Ok(text(&output.stdout))
-    } else {
-        Err(text(&output.stderr))
-    }
+    let output = prepare(command.args(arguments).current_dir(repo)).output().unwrap();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }

@@ -58,9 +58,7 @@ pub(crate) fn prepare(command: &mut Command) -> &mut Command {
         .env("RAYON_NUM_THREADS", "1")
         .env("GIT_AUTHOR_DATE", date)
         .env("GIT_COMMITTER_DATE", date);
-    command
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1")
 }
 
 /// An untraced run.
@@ -90,15 +88,7 @@ fn traced(repo: &Path, arguments: &[&str], whose: Whose, options: &[&str]) -> Co
 pub(crate) fn points(repo: &Path, arguments: &[&str], whose: Whose) -> Vec<Point> {
     let log = tempfile::NamedTempFile::new().unwrap();
     let trace = format!("trace={}", CALLS.join(","));
-    let options = [
-        "-y",
-        "-e",
-        &trace,
-        "-e",
-        "signal=none",
-        "-o",
-        log.path().to_str().unwrap(),
-    ];
+    let options = ["-y", "-e", &trace, "-e", "signal=none", "-o", log.path().to_str().unwrap()];
     run_tool(&mut traced(repo, arguments, whose, &options));
     let log = String::from_utf8_lossy(&fs::read(log.path()).unwrap()).into_owned();
     let repo = repo.canonicalize().unwrap();
@@ -124,10 +114,7 @@ pub(crate) fn points(repo: &Path, arguments: &[&str], whose: Whose) -> Vec<Point
             _ => true,
         };
         if changes {
-            points.insert(Point {
-                call: call.to_owned(),
-                nth: *count,
-            });
+            points.insert(Point { call: call.to_owned(), nth: *count });
         }
     }
     points.into_iter().collect()
@@ -138,14 +125,7 @@ pub(crate) fn killed_at(repo: &Path, arguments: &[&str], whose: Whose, point: &P
     let trace = format!("trace={}", point.call);
     let inject = format!("inject={}:signal=KILL:when={}", point.call, point.nth);
     let log = tempfile::NamedTempFile::new().unwrap();
-    let options = [
-        "-e",
-        &trace,
-        "-e",
-        &inject,
-        "-o",
-        log.path().to_str().unwrap(),
-    ];
+    let options = ["-e", &trace, "-e", &inject, "-o", log.path().to_str().unwrap()];
     run_tool(&mut traced(repo, arguments, whose, &options));
     let log = fs::read(log.path()).unwrap();
     String::from_utf8_lossy(&log).contains("killed by SIGKILL")
@@ -156,14 +136,7 @@ pub(crate) fn stopped_at(repo: &Path, arguments: &[&str], point: &Point) -> Stop
     let trace = format!("trace={}", point.call);
     let inject = format!("inject={}:signal=STOP:when={}", point.call, point.nth);
     let log = tempfile::NamedTempFile::new().unwrap();
-    let options = [
-        "-e",
-        &trace,
-        "-e",
-        &inject,
-        "-o",
-        log.path().to_str().unwrap(),
-    ];
+    let options = ["-e", &trace, "-e", &inject, "-o", log.path().to_str().unwrap()];
     let mut command = traced(repo, arguments, Whose::Own, &options);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut child = child
@@ -174,15 +147,9 @@ pub(crate) fn stopped_at(repo: &Path, arguments: &[&str], point: &Point) -> Stop
         let log = fs::read(log.path()).unwrap();
         let log = String::from_utf8_lossy(&log);
         let stopped = log.lines().find(|line| line.contains("stopped by SIGSTOP"));
-        process = stopped
-            .and_then(|line| line.split_whitespace().next())
-            .map(str::to_owned);
+        process = stopped.and_then(|line| line.split_whitespace().next()).map(str::to_owned);
     }
-    Stopped {
-        child,
-        process,
-        _log: log,
-    }
+    Stopped { child, process, _log: log }
 }
 
 /// A run that stands still.
@@ -196,10 +163,8 @@ pub(crate) struct Stopped {
 impl Stopped {
     /// Lets the run go on to its end. Each of its threads stops at its own nth call.
     pub(crate) fn go_on(mut self) -> Run {
-        while let Some(process) = self
-            .process
-            .as_ref()
-            .filter(|_| self.child.try_wait().unwrap().is_none())
+        while let Some(process) =
+            self.process.as_ref().filter(|_| self.child.try_wait().unwrap().is_none())
         {
             run_tool(Command::new("kill").args(["-CONT", process]));
             thread::sleep(Duration::from_millis(20));

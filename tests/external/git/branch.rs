@@ -8,13 +8,7 @@ pub(crate) fn sign_with_ssh(repo: &Repo) {
     let key = repo.path().join(".git/key");
     let mut keygen = tool("ssh-keygen");
     assert!(
-        run_tool(
-            keygen
-                .args(["-q", "-t", "ed25519", "-N", "", "-f"])
-                .arg(&key)
-        )
-        .status
-        .success()
+        run_tool(keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key)).status.success()
     );
     repo.git(&["config", "gpg.format", "ssh"]);
     repo.git(&["config", "user.signingKey", key.to_str().unwrap()]);
@@ -28,8 +22,5 @@ fn a_commit_on_another_branch_is_signed_as_git_is_set_up_to() {
 
     repo.generate(&["--branch", "next"]).expect(0);
 
-    assert_says(
-        &repo.git(&["cat-file", "commit", "next"]),
-        &["-----BEGIN SSH SIGNATURE-----"],
-    );
+    assert_says(&repo.git(&["cat-file", "commit", "next"]), &["-----BEGIN SSH SIGNATURE-----"]);
 }

@@ -12,8 +12,5 @@ fn a_commit_is_signed_as_git_is_set_up_to() {
 
     repo.generate(&["--commit"]).expect(0);
 
-    assert_says(
-        &repo.git(&["cat-file", "commit", "HEAD"]),
-        &["-----BEGIN SSH SIGNATURE-----"],
-    );
+    assert_says(&repo.git(&["cat-file", "commit", "HEAD"]), &["-----BEGIN SSH SIGNATURE-----"]);
 }

@@ -46,11 +46,8 @@ impl Guarded {
         repo.write(".pre-commit-config.yaml", &config);
         repo.commit();
         let guarded = Self { repo, home };
-        let installed = run_tool(
-            guarded
-                .with_environment(pre_commit(), guarded.repo.path())
-                .arg("install"),
-        );
+        let installed =
+            run_tool(guarded.with_environment(pre_commit(), guarded.repo.path()).arg("install"));
         assert!(
             installed.status.success(),
             "{}{}",
@@ -62,15 +59,9 @@ impl Guarded {
 
     fn with_environment(&self, mut command: Command, directory: &Path) -> Command {
         let program = PathBuf::from(env!("CARGO_BIN_EXE_sipgen"));
-        let path = format!(
-            "{}:{}",
-            program.parent().unwrap().display(),
-            std::env::var("PATH").unwrap()
-        );
-        command
-            .env("PATH", path)
-            .env("PRE_COMMIT_HOME", self.home.path())
-            .current_dir(directory);
+        let path =
+            format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+        command.env("PATH", path).env("PRE_COMMIT_HOME", self.home.path()).current_dir(directory);
         command
     }
 
@@ -81,9 +72,7 @@ impl Guarded {
 
     fn commit_in(&self, directory: &Path, arguments: &[&str]) -> Run {
         let mut git = self.with_environment(tool("git"), directory);
-        run(git
-            .args(["commit", "--quiet", "--message", "change"])
-            .args(arguments))
+        run(git.args(["commit", "--quiet", "--message", "change"]).args(arguments))
     }
 
     /// Has two commits refused and passed: the hook writes, `git add` stages.
@@ -91,10 +80,7 @@ impl Guarded {
     fn fails_until_staged(&self, arguments: &[&str]) {
         let before = id(&self.repo, "HEAD");
         let refused = self.commit(arguments).expect(1);
-        assert_says(
-            &refused.stderr,
-            &["Failed", "not staged yet: run `git add overlays`"],
-        );
+        assert_says(&refused.stderr, &["Failed", "not staged yet: run `git add overlays`"]);
         assert_eq!(id(&self.repo, "HEAD"), before);
 
         self.repo.git(&["add", "overlays"]);
@@ -151,9 +137,7 @@ fn a_changed_file_fails_until_it_is_staged() {
 #[test]
 fn a_commit_that_only_deletes_a_cluster_fails_until_its_files_are_deleted() {
     let guarded = writing(two_clusters());
-    guarded
-        .repo
-        .git(&["rm", "--quiet", "clusters/tenant.two.yaml"]);
+    guarded.repo.git(&["rm", "--quiet", "clusters/tenant.two.yaml"]);
 
     guarded.fails_until_staged(&[]);
 
@@ -243,30 +227,18 @@ fn the_checking_hook_shows_the_difference_and_writes_nothing() {
 fn in_a_linked_worktree_the_hook_judges_that_worktree() {
     let guarded = writing(quickstart());
     let linked = guarded.home.path().join("linked");
-    guarded.repo.git(&[
-        "worktree",
-        "add",
-        "--quiet",
-        "-b",
-        "other",
-        linked.to_str().unwrap(),
-    ]);
+    guarded.repo.git(&["worktree", "add", "--quiet", "-b", "other", linked.to_str().unwrap()]);
     want_more(&guarded.repo);
     std::fs::copy(guarded.repo.path().join(EDGE), linked.join(EDGE)).unwrap();
     let git = |arguments: &[&str]| {
-        guarded
-            .repo
-            .git(&[&["-C", linked.to_str().unwrap()], arguments].concat())
+        guarded.repo.git(&[&["-C", linked.to_str().unwrap()], arguments].concat())
     };
     git(&["add", "sites"]);
 
     guarded.commit_in(&linked, &[]).expect(1);
 
     assert!(git(&["status", "--porcelain"]).contains(&format!(" M {EDGE_HOSTS}")));
-    assert_eq!(
-        guarded.repo.git(&["status", "--porcelain"]),
-        format!(" M {EDGE}\n")
-    );
+    assert_eq!(guarded.repo.git(&["status", "--porcelain"]), format!(" M {EDGE}\n"));
     git(&["add", "overlays"]);
     guarded.commit_in(&linked, &[]).expect(0);
 }
@@ -278,15 +250,7 @@ fn a_mistake_is_refused_with_its_line_and_stale_overlays_are_not() {
     guarded.repo.git(&["add", EDGE]);
 
     let refused = guarded.commit(&[]).expect(1);
-    assert_says(
-        &refused.stderr,
-        &[
-            "Failed",
-            "error[SIP0209]: ",
-            "17 |         active: -2",
-            "^^",
-        ],
-    );
+    assert_says(&refused.stderr, &["Failed", "error[SIP0209]: ", "17 |         active: -2", "^^"]);
 
     guarded.repo.replace(EDGE, "active: -2", "active: 2");
     want_more(&guarded.repo);
@@ -298,28 +262,16 @@ fn a_mistake_is_refused_with_its_line_and_stale_overlays_are_not() {
 fn the_writing_commit_passes_its_own_hook() {
     let guarded = checking(quickstart());
     want_more(&guarded.repo);
-    guarded.repo.git(&[
-        "commit",
-        "--quiet",
-        "--no-verify",
-        "--all",
-        "--message",
-        "more",
-    ]);
+    guarded.repo.git(&["commit", "--quiet", "--no-verify", "--all", "--message", "more"]);
     guarded.repo.write("notes", "mine\n");
     guarded.repo.git(&["add", "notes"]);
 
-    let mut sipgen = guarded.with_environment(
-        guarded.repo.sipgen(&["generate", "--commit"]),
-        guarded.repo.path(),
-    );
+    let mut sipgen = guarded
+        .with_environment(guarded.repo.sipgen(&["generate", "--commit"]), guarded.repo.path());
     run(&mut sipgen).expect(0);
 
     assert_eq!(guarded.repo.git(&["status", "--porcelain"]), "A  notes\n");
-    assert_eq!(
-        crate::support::scenes::git::changed_by(&guarded.repo, "HEAD").len(),
-        6
-    );
+    assert_eq!(crate::support::scenes::git::changed_by(&guarded.repo, "HEAD").len(), 6);
 }
 
 #[test]
@@ -336,23 +288,14 @@ fn pre_commit_takes_the_manifest() {
     );
     let hooks: Vec<yaml_serde::Value> =
         yaml_serde::from_str(&std::fs::read_to_string(manifest).unwrap()).unwrap();
-    let ids: Vec<&str> = hooks
-        .iter()
-        .map(|hook| hook["id"].as_str().unwrap())
-        .collect();
+    let ids: Vec<&str> = hooks.iter().map(|hook| hook["id"].as_str().unwrap()).collect();
     let commands = ["sipgen-generate", "sipgen-check", "sipgen-validate"].map(str::to_owned);
     let [compiled, on_the_machine] =
         ["rust", "system"].map(|kind| commands.clone().map(|id| format!("{id}-{kind}")));
     assert_eq!(ids, [commands, compiled, on_the_machine].concat());
     for hook in &hooks {
         let is = |key: &str| hook[key].as_bool().unwrap();
-        assert!(
-            is("always_run") && is("require_serial") && !is("pass_filenames"),
-            "{hook:?}"
-        );
-        assert!(
-            hook.get("files").is_none() && hook.get("types").is_none(),
-            "{hook:?}"
-        );
+        assert!(is("always_run") && is("require_serial") && !is("pass_filenames"), "{hook:?}");
+        assert!(hook.get("files").is_none() && hook.get("types").is_none(), "{hook:?}");
     }
 }

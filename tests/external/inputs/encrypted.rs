@@ -12,10 +12,7 @@ fn with_secret() -> Repo {
         "inventory/hosts.yaml",
         &(host("host-1", "") + "  networkData: {name: host-1-network-data}\n"),
     );
-    repo.write(
-        "inventory/kustomization.yaml",
-        "resources: [hosts.yaml, secrets.yaml]\n",
-    );
+    repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml, secrets.yaml]\n");
     let secret = |name: &str, key: &str, value: &str| {
         format!(
             "apiVersion: v1\nkind: Secret\nmetadata:\n  name: {name}\n  namespace: metal\nstringData:\n  {key}: '{value}'\n"
@@ -48,25 +45,14 @@ fn an_encrypted_secret_that_a_cluster_needs_is_told_at_its_value() {
     let repo = with_secret();
     let (_, recipient) = age_key(&repo);
     encrypt(&repo, SECRET, &recipient, &DATA_ONLY);
-    let line = repo
-        .read(SECRET)
-        .lines()
-        .position(|line| line.contains("networkData: ENC["))
-        .unwrap()
-        + 1;
+    let line =
+        repo.read(SECRET).lines().position(|line| line.contains("networkData: ENC[")).unwrap() + 1;
     let said = generate(&repo, None).expect(1).stderr;
     assert_says(
         &said,
-        &[
-            "warning[SIP0332]",
-            "host metal/host-1",
-            "the Secret metal/host-1-network-data",
-        ],
+        &["warning[SIP0332]", "host metal/host-1", "the Secret metal/host-1-network-data"],
     );
-    assert_says(
-        &said,
-        &[&format!("{SECRET}:{line}:"), "sops: {decrypt: true}"],
-    );
+    assert_says(&said, &[&format!("{SECRET}:{line}:"), "sops: {decrypt: true}"]);
 }
 
 #[test]
@@ -125,10 +111,7 @@ fn files_that_are_encrypted_as_a_whole_are_decrypted() {
     for (file, arguments) in [
         ("inventory/host-1-network-data.json", &[][..]),
         ("inventory/host-1-network-data.yaml", &[]),
-        (
-            "inventory/host-1-network-data.json",
-            &["--input-type", "binary"],
-        ),
+        ("inventory/host-1-network-data.json", &["--input-type", "binary"]),
         ("inventory/net.bin", &[]),
     ] {
         let repo = with_secret();
@@ -138,19 +121,12 @@ fn files_that_are_encrypted_as_a_whole_are_decrypted() {
         encrypt(&repo, file, &recipient, arguments);
         let generator =
             "secretGenerator: [{name: host-1-network-data, files: [networkData=net.bin]}]\n";
-        let generator = if file.ends_with(".bin") {
-            generator
-        } else {
-            ""
-        };
+        let generator = if file.ends_with(".bin") { generator } else { "" };
         repo.write(
             "inventory/kustomization.yaml",
             &format!("namespace: metal\nresources: [hosts.yaml]\n{generator}"),
         );
-        assert_says(
-            &generate(&repo, None).expect(1).stderr,
-            &["warning[SIP0332]"],
-        );
+        assert_says(&generate(&repo, None).expect(1).stderr, &["warning[SIP0332]"]);
         repo.write("sipgen.yaml", "sops: {decrypt: true}\n");
         generate(&repo, Some(&key)).expect(0);
         assert_says(&balanced(&repo), &["192.0.2.42"]);
@@ -177,10 +153,7 @@ fn a_machine_without_sops_is_told_so() {
     repo.write("sipgen.yaml", "sops: {decrypt: true}\n");
     let empty = tempfile::tempdir().unwrap();
     let missing = run(repo.sipgen(&["generate"]).env("PATH", empty.path())).expect(1);
-    assert_says(
-        &missing.stderr,
-        &["error[SIP0333]", "there is no `sops` on this machine"],
-    );
+    assert_says(&missing.stderr, &["error[SIP0333]", "there is no `sops` on this machine"]);
 }
 
 #[test]
@@ -213,10 +186,7 @@ fn a_stream_with_encrypted_network_data_is_not_told_to_let_sipgen_decrypt_it() {
 
         assert_says(
             &said,
-            &[
-                "warning[SIP0332]",
-                "decrypt it before it is rendered and given to sipgen",
-            ],
+            &["warning[SIP0332]", "decrypt it before it is rendered and given to sipgen"],
         );
         assert!(!said.contains("set `sops:"), "{said}");
     }

@@ -14,25 +14,17 @@ fn one_site_of_a_repo_with_two_does_not_delete_the_other() {
     let repo = Repo::generated("kustomize-namespaces");
     let before = repo.on_disk("");
     let east = built(&repo, "sites/east");
-    for arguments in [
-        &["generate", "--input", "-"][..],
-        &["generate", "--input", "-", "--keep-going"],
-    ] {
+    for arguments in
+        [&["generate", "--input", "-"][..], &["generate", "--input", "-", "--keep-going"]]
+    {
         let run = piped(&repo, arguments, &east).expect(1);
         assert_says(
             &run.stderr,
-            &[
-                "error[SIP0013]",
-                "west-infra/edge is",
-                &format!("{WEST}:5:9"),
-                "--input",
-            ],
+            &["error[SIP0013]", "west-infra/edge is", &format!("{WEST}:5:9"), "--input"],
         );
     }
     assert_says(
-        &piped(&repo, &["validate", "--input", "-"], &east)
-            .expect(1)
-            .stdout,
+        &piped(&repo, &["validate", "--input", "-"], &east).expect(1).stdout,
         &["error[SIP0013]"],
     );
     assert!(repo.on_disk("") == before);
@@ -51,12 +43,7 @@ fn one_site_alone_can_be_generated_by_its_name() {
     repo.generate(&[]).expect(0);
     let before = repo.on_disk("overlays");
     let east = built(&repo, "sites/east");
-    piped(
-        &repo,
-        &["generate", "--input", "-", "--only", "east-infra/edge"],
-        &east,
-    )
-    .expect(0);
+    piped(&repo, &["generate", "--input", "-", "--only", "east-infra/edge"], &east).expect(0);
     assert!(repo.on_disk("overlays") == before);
 }
 
@@ -68,11 +55,7 @@ fn sources_that_name_one_site_alone_do_not_delete_the_other() {
         let run = sipgen(&repo, &["generate"]).expect(1);
         assert_says(
             &run.stderr,
-            &[
-                "error[SIP0013]",
-                "east-infra/edge is",
-                "--> sites/east/cluster.yaml:6:9",
-            ],
+            &["error[SIP0013]", "east-infra/edge is", "--> sites/east/cluster.yaml:6:9"],
         );
         repo.remove("sites/east/cluster.yaml");
         repo.replace("sites/east/kustomization.yaml", "  - cluster.yaml\n", "");
@@ -84,11 +67,7 @@ fn sources_that_name_one_site_alone_do_not_delete_the_other() {
 #[test]
 fn a_partial_inventory_replaces_no_host_that_the_repo_still_declares() {
     let rack = "sites/lab/hosts/rack-a.yaml";
-    let says = [
-        "error[SIP0014]",
-        "the repo still declares it",
-        &format!("--> {rack}:"),
-    ];
+    let says = ["error[SIP0014]", "the repo still declares it", &format!("--> {rack}:")];
     let repo = Repo::generated("quickstart");
     let before = repo.on_disk("overlays");
     let whole = built(&repo, "sites/lab");
@@ -101,18 +80,13 @@ fn a_partial_inventory_replaces_no_host_that_the_repo_still_declares() {
         document.contains("kind: BareMetalHost")
             && of_rack.iter().any(|name| document.contains(name.as_str()))
     };
-    let partial: Vec<&str> = whole
-        .split("---\n")
-        .filter(|document| !is_of_rack(document))
-        .collect();
+    let partial: Vec<&str> =
+        whole.split("---\n").filter(|document| !is_of_rack(document)).collect();
     let run = piped(&repo, &["generate", "--input", "-"], &partial.join("---\n")).expect(1);
     assert_says(&run.stderr, &says);
     assert!(!run.stderr.contains("SIP0506"), "{}", run.stderr);
 
-    repo.write(
-        "sipgen.yaml",
-        &format!("sources: [{{paths: [sites, '!{rack}']}}]\n"),
-    );
+    repo.write("sipgen.yaml", &format!("sources: [{{paths: [sites, '!{rack}']}}]\n"));
     for arguments in [&["generate"][..], &["generate", "--keep-going"]] {
         let run = sipgen(&repo, arguments).expect(1);
         assert_says(&run.stderr, &says);
@@ -121,15 +95,8 @@ fn a_partial_inventory_replaces_no_host_that_the_repo_still_declares() {
     }
     // One whose manifest is gone from the repo is replaced, as ever.
     repo.remove(rack);
-    repo.replace(
-        "sites/lab/hosts/kustomization.yaml",
-        "  - rack-a.yaml\n",
-        "",
-    );
-    assert_says(
-        &sipgen(&repo, &["generate", "--check"]).stderr,
-        &["SIP0506"],
-    );
+    repo.replace("sites/lab/hosts/kustomization.yaml", "  - rack-a.yaml\n", "");
+    assert_says(&sipgen(&repo, &["generate", "--check"]).stderr, &["SIP0506"]);
 }
 
 /// Runs sipgen as a user for whom permissions count: for root, they do not.
@@ -155,11 +122,8 @@ fn with_private(object: &str, settings: &str) -> Repo {
     repo.write("private/hosts.yaml", &host("secret-1", ""));
     repo.write("agents.yaml", object);
     repo.write("sipgen.yaml", settings);
-    std::fs::set_permissions(
-        repo.path().join("private"),
-        std::fs::Permissions::from_mode(0o000),
-    )
-    .unwrap();
+    std::fs::set_permissions(repo.path().join("private"), std::fs::Permissions::from_mode(0o000))
+        .unwrap();
     repo
 }
 
@@ -176,14 +140,7 @@ fn a_directory_that_nobody_may_read_is_reported_and_what_agents_apply_there() {
         // It could have inputs.
         let repo = with_private(object, settings);
         let said = as_somebody(&repo, &["generate"]).expect(2).stderr;
-        assert_says(
-            &said,
-            &[
-                "private",
-                "Permission denied",
-                "sources: [{paths: [\"!private\"]}]",
-            ],
-        );
+        assert_says(&said, &["private", "Permission denied", "sources: [{paths: [\"!private\"]}]"]);
 
         // Left out, it may still have hosts that the agent applies.
         let excluded = format!("{settings}sources: [{{paths: [\"!private\"]}}]\n");
@@ -191,21 +148,11 @@ fn a_directory_that_nobody_may_read_is_reported_and_what_agents_apply_there() {
         let said = as_somebody(&repo, &["generate"]).expect(0).stderr;
         assert_says(
             &said,
-            &[
-                "warning[SIP0624]",
-                "applies private",
-                "Permission denied",
-                "agents.yaml:",
-            ],
+            &["warning[SIP0624]", "applies private", "Permission denied", "agents.yaml:"],
         );
         let muted =
             format!("{excluded}findings: {{ignore: [{{code: SIP0624, reason: no hosts}}]}}\n");
         let repo = with_private(object, &muted);
-        assert!(
-            !as_somebody(&repo, &["generate"])
-                .expect(0)
-                .stderr
-                .contains("SIP0624")
-        );
+        assert!(!as_somebody(&repo, &["generate"]).expect(0).stderr.contains("SIP0624"));
     }
 }

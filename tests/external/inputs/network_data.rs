@@ -31,10 +31,7 @@ fn a_generator_makes_the_secret_that_a_host_names() {
         repo.generate(&[]).expect(0);
         assert_says(&balanced(&repo), &["192.0.2.33"]);
         // As the real kustomize has it.
-        repo.write(
-            "sipgen.yaml",
-            "sources: [{paths: [clusters]}, {kustomization: inventory}]\n",
-        );
+        repo.write("sipgen.yaml", "sources: [{paths: [clusters]}, {kustomization: inventory}]\n");
         sipgen(&repo, &["generate", "--check"]).expect(0);
     }
 }

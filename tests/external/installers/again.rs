@@ -19,15 +19,9 @@ fn every_change_of_what_the_job_does_makes_another_job() {
     let own = "templates: own\n";
     let template = include_str!("../../../templates/installer/job.yaml");
     let changes: [Named<'_>; 11] = [
-        ("an address", &|repo| {
-            repo.replace(HOSTS, "ip: 198.51.100.13", "ip: 198.51.100.93")
-        }),
-        ("a machine", &|repo| {
-            repo.replace(DEPOT, "- worker-1:", "- worker-9:")
-        }),
-        ("a role", &|repo| {
-            repo.replace(DEPOT, "  workers:\n", "  workers:\n    - master-2: {}\n")
-        }),
+        ("an address", &|repo| repo.replace(HOSTS, "ip: 198.51.100.13", "ip: 198.51.100.93")),
+        ("a machine", &|repo| repo.replace(DEPOT, "- worker-1:", "- worker-9:")),
+        ("a role", &|repo| repo.replace(DEPOT, "  workers:\n", "  workers:\n    - master-2: {}\n")),
         ("a host", &|repo| {
             repo.replace_behind(
                 HOSTS,
@@ -38,24 +32,13 @@ fn every_change_of_what_the_job_does_makes_another_job() {
             repo.replace(DEPOT, "00:00:5e:00:53:03", "00:00:5e:00:53:04");
         }),
         ("the order of plugins", &|repo| {
-            repo.replace(
-                DEPOT,
-                "    - onap4k8s\n    - multus\n",
-                "    - multus\n    - onap4k8s\n",
-            );
+            repo.replace(DEPOT, "    - onap4k8s\n    - multus\n", "    - multus\n    - onap4k8s\n");
         }),
-        ("the network", &|repo| {
-            repo.replace(DEPOT, "10.244.64.0/18", "10.244.0.0/16")
-        }),
+        ("the network", &|repo| repo.replace(DEPOT, "10.244.64.0/18", "10.244.0.0/16")),
         ("a package", &|repo| repo.replace(DEPOT, "- curl", "- wget")),
-        ("a version", &|repo| {
-            repo.replace(DEPOT, "1.5+dfsg-1ubuntu0.1", "1.5+dfsg-2")
-        }),
+        ("a version", &|repo| repo.replace(DEPOT, "1.5+dfsg-1ubuntu0.1", "1.5+dfsg-2")),
         ("the image", &|repo| {
-            repo.write(
-                "sipgen.yaml",
-                "provisioning: {image: registry.example.com/installer:1}\n",
-            )
+            repo.write("sipgen.yaml", "provisioning: {image: registry.example.com/installer:1}\n")
         }),
         ("the form of the inventory", &|repo| {
             repo.write("sipgen.yaml", "provisioning: {inventory: yaml}\n")
@@ -73,10 +56,7 @@ fn every_change_of_what_the_job_does_makes_another_job() {
         let repo = Repo::generated("provisioning");
         change(&repo);
         let name = job_name(&repo);
-        assert!(
-            !names.contains(&name),
-            "{what} is changed, and the Job is still {name}"
-        );
+        assert!(!names.contains(&name), "{what} is changed, and the Job is still {name}");
         names.push(name);
     }
 }
@@ -88,15 +68,9 @@ fn what_changes_nothing_of_the_job_runs_no_installer_again() {
     let changes: [Named<'_>; 5] = [
         ("nothing", &|_| {}),
         ("a comment", &|repo| {
-            repo.replace(
-                DEPOT,
-                "  masters:\n",
-                "  # those with much memory\n  masters:\n",
-            )
+            repo.replace(DEPOT, "  masters:\n", "  # those with much memory\n  masters:\n")
         }),
-        ("another cluster", &|repo| {
-            repo.remove("clusters/press.yaml")
-        }),
+        ("another cluster", &|repo| repo.remove("clusters/press.yaml")),
         ("the file", &|repo| {
             let text = repo.read(DEPOT);
             repo.remove(DEPOT);
@@ -128,11 +102,7 @@ fn a_software_whose_file_or_place_changes_runs_no_installer_again() {
     let before = job_name(&repo);
 
     repo.write("clusters/tools.yaml", &format!("{b}---\n{a}"));
-    assert_eq!(
-        job_name(&repo),
-        before,
-        "only their order in the file is changed"
-    );
+    assert_eq!(job_name(&repo), before, "only their order in the file is changed");
 
     repo.write("clusters/tools.yaml", &b);
     repo.write("clusters/zz.yaml", &a);
@@ -147,10 +117,7 @@ fn what_a_template_has_beside_its_job_counts_and_its_comments_do_not() {
         repo.write("sipgen.yaml", "templates: own\n");
         let account =
             format!("apiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: {account}}}\n");
-        repo.write(
-            "own/installer/job.yaml",
-            &format!("{comment}---\n{account}---\n{template}"),
-        );
+        repo.write("own/installer/job.yaml", &format!("{comment}---\n{account}---\n{template}"));
         job_name(&repo)
     };
     let plain = name("", "kud");
@@ -193,18 +160,12 @@ fn the_name_of_the_job_fits_into_a_label_whatever_the_clusters_name() {
 #[test]
 fn packages_that_are_wanted_no_more_are_gone() {
     let repo = Repo::generated("provisioning");
-    let (provisioning, _) = repo
-        .read(DEPOT)
-        .split_once("---\n")
-        .map(|(a, b)| (a.to_owned(), b.to_owned()))
-        .unwrap();
+    let (provisioning, _) =
+        repo.read(DEPOT).split_once("---\n").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
     repo.write(DEPOT, &provisioning);
 
     let files = mounted(&built(&repo));
 
-    assert_eq!(
-        files.into_keys().collect::<Vec<_>>(),
-        ["/opt/kud/multi-cluster/depot/hosts.ini"]
-    );
+    assert_eq!(files.into_keys().collect::<Vec<_>>(), ["/opt/kud/multi-cluster/depot/hosts.ini"]);
     assert!(!repo.exists(&format!("{INSTALLER}/group_vars")));
 }

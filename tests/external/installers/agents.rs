@@ -17,10 +17,7 @@ fn flux_waits_for_an_installer_as_long_as_one_takes() {
             .into_iter()
             .find(|object| string(&object["metadata"]["name"]).contains(".services."));
         let spec = services.unwrap()["spec"].clone();
-        (
-            spec["wait"].as_bool().unwrap(),
-            spec.get("timeout").map(string),
-        )
+        (spec["wait"].as_bool().unwrap(), spec.get("timeout").map(string))
     };
     assert_eq!(waits("tenant-a.edge.yaml"), (true, None));
     assert_eq!(waits("lab.depot.yaml"), (true, Some("3h".to_owned())));

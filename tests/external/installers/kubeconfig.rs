@@ -23,10 +23,7 @@ struct Pod {
 
 impl Pod {
     fn new(build: &str) -> Self {
-        let pod = Self {
-            directory: tempfile::tempdir().unwrap(),
-            job: object(build, "Job"),
-        };
+        let pod = Self { directory: tempfile::tempdir().unwrap(), job: object(build, "Job") };
         for mount in sequence(&pod.container()["volumeMounts"]) {
             fs::create_dir(pod.path(&string(&mount["name"]))).unwrap();
         }
@@ -52,10 +49,7 @@ impl Pod {
     }
 
     fn run(&self, server: &str) -> Output {
-        let (host, port) = server
-            .trim_start_matches("https://")
-            .rsplit_once(':')
-            .unwrap();
+        let (host, port) = server.trim_start_matches("https://").rsplit_once(':').unwrap();
         let mut sandbox = tool("bwrap");
         sandbox.args([
             "--die-with-parent",
@@ -77,11 +71,7 @@ impl Pod {
                 .arg(string(&mount["mountPath"]).replace("/var/run/", "/run/"));
         }
         for variable in sequence(&self.container()["env"]) {
-            sandbox.args([
-                "--setenv",
-                &string(&variable["name"]),
-                &string(&variable["value"]),
-            ]);
+            sandbox.args(["--setenv", &string(&variable["name"]), &string(&variable["value"])]);
         }
         sandbox.args(["--setenv", "KUBERNETES_SERVICE_HOST", host]);
         sandbox.args(["--setenv", "KUBERNETES_SERVICE_PORT", port, "--"]);
@@ -104,17 +94,9 @@ fn config(server: &ApiServer, field: &str) -> String {
 
 fn can(server: &ApiServer, token: &str, request: &[&str]) -> Output {
     let mut command: Command = tool("kubectl");
-    command
-        .env_remove("KUBECONFIG")
-        .arg("--kubeconfig=/dev/null");
-    command.args([
-        "--server",
-        &config(server, "server"),
-        "--certificate-authority",
-    ]);
-    command
-        .arg(config(server, "certificate-authority"))
-        .args(["--token", token, "-n", "lab"]);
+    command.env_remove("KUBECONFIG").arg("--kubeconfig=/dev/null");
+    command.args(["--server", &config(server, "server"), "--certificate-authority"]);
+    command.arg(config(server, "certificate-authority")).args(["--token", token, "-n", "lab"]);
     run_tool(command.args(request))
 }
 
@@ -133,9 +115,7 @@ fn the_job_saves_the_kubeconfig_and_its_token_allows_nothing_else() {
     }
     let account = string(&object(&build, "Job")["spec"]["template"]["spec"]["serviceAccountName"]);
     let mut create = server.kubectl("admin");
-    let token = succeed(create.args(["create", "token", &account, "-n", "lab"]))
-        .trim()
-        .to_owned();
+    let token = succeed(create.args(["create", "token", &account, "-n", "lab"])).trim().to_owned();
     let pod = Pod::new(&build);
     fs::write(pod.path("service-account/token"), &token).unwrap();
     fs::copy(
@@ -159,10 +139,7 @@ fn the_job_saves_the_kubeconfig_and_its_token_allows_nothing_else() {
         let output = pod.run(&address);
         let said = text(&output.stdout) + &text(&output.stderr);
         assert!(output.status.success(), "{said}");
-        assert_eq!(
-            said,
-            "saved the kubeconfig of depot as Secret lab/depot-kubeconfig\n"
-        );
+        assert_eq!(said, "saved the kubeconfig of depot as Secret lab/depot-kubeconfig\n");
         let mut get = server.kubectl("admin");
         get.args([
             "get",
@@ -181,20 +158,8 @@ fn the_job_saves_the_kubeconfig_and_its_token_allows_nothing_else() {
         ["get", "secret", "depot-kubeconfig"].as_slice(),
         &["get", "secrets"],
         &["get", "secret", "other"],
-        &[
-            "create",
-            "secret",
-            "generic",
-            "another",
-            "--from-literal=a=b",
-        ],
-        &[
-            "patch",
-            "secret",
-            "other",
-            "-p",
-            "{\"stringData\":{\"a\":\"b\"}}",
-        ],
+        &["create", "secret", "generic", "another", "--from-literal=a=b"],
+        &["patch", "secret", "other", "-p", "{\"stringData\":{\"a\":\"b\"}}"],
         &["delete", "secret", "depot-kubeconfig"],
     ] {
         let output = can(&server, &token, request);
@@ -208,10 +173,7 @@ fn the_job_saves_the_kubeconfig_and_its_token_allows_nothing_else() {
     let said = text(&output.stdout) + &text(&output.stderr);
     assert!(!output.status.success(), "{said}");
     assert_says(&said, &["403"]);
-    assert!(
-        !said.contains("n3w") && !said.contains("reader-token"),
-        "{said}"
-    );
+    assert!(!said.contains("n3w") && !said.contains("reader-token"), "{said}");
 }
 
 #[test]
@@ -222,10 +184,7 @@ fn only_the_container_without_privileges_has_the_token() {
     assert_eq!(pod["automountServiceAccountToken"], false);
     let installer = &sequence(&pod["initContainers"])[0];
     let mounts = |container: &Value| -> Vec<String> {
-        sequence(&container["volumeMounts"])
-            .iter()
-            .map(|mount| string(&mount["name"]))
-            .collect()
+        sequence(&container["volumeMounts"]).iter().map(|mount| string(&mount["name"])).collect()
     };
     assert_eq!(installer["name"], "kud");
     assert!(!mounts(installer).contains(&"service-account".to_owned()));

@@ -35,10 +35,7 @@ fn container(job: &Value) -> &Value {
 fn mounted(build: &str) -> BTreeMap<String, String> {
     let job = object(build, "Job");
     let volumes = sequence(&job["spec"]["template"]["spec"]["volumes"]);
-    let volume = volumes
-        .iter()
-        .find(|volume| volume["name"] == "inventory")
-        .unwrap();
+    let volume = volumes.iter().find(|volume| volume["name"] == "inventory").unwrap();
     let is_it = |map: &&Value| {
         map["kind"] == "ConfigMap" && map["metadata"]["name"] == volume["configMap"]["name"]
     };
@@ -68,16 +65,12 @@ fn mounted(build: &str) -> BTreeMap<String, String> {
 
 #[test]
 fn the_build_of_a_cluster_has_all_of_it_in_the_clusters_namespace() {
-    let mut objects: Vec<String> = documents(&built(&Repo::of_fixture("provisioning")))
-        .iter()
-        .map(identity)
-        .collect();
+    let mut objects: Vec<String> =
+        documents(&built(&Repo::of_fixture("provisioning"))).iter().map(identity).collect();
     objects.sort();
 
-    let kinds: Vec<&str> = objects
-        .iter()
-        .map(|identity| identity.rsplit_once('-').unwrap().0)
-        .collect();
+    let kinds: Vec<&str> =
+        objects.iter().map(|identity| identity.rsplit_once('-').unwrap().0).collect();
     assert_eq!(
         kinds,
         [
@@ -104,23 +97,16 @@ fn planned(repo: &Repo) -> BTreeMap<String, String> {
     };
     let labelled = documents(&repo.read("overlays/hosts/observed/lab.depot/hosts.yaml"));
     let node = |host: &Value| string(&host["metadata"]["labels"]["bpa.akraino.org/node"]);
-    labelled
-        .iter()
-        .map(|host| (node(host), address(&host["metadata"]["name"])))
-        .collect()
+    labelled.iter().map(|host| (node(host), address(&host["metadata"]["name"]))).collect()
 }
 
 #[test]
 fn the_installer_finds_the_inventory_of_the_plan_where_it_looks_for_it() {
-    for (settings, file, address) in [
-        ("ini", "hosts.ini", "ansible_ssh_host"),
-        ("yaml", "hosts.yaml", "ansible_host"),
-    ] {
+    for (settings, file, address) in
+        [("ini", "hosts.ini", "ansible_ssh_host"), ("yaml", "hosts.yaml", "ansible_host")]
+    {
         let repo = Repo::of_fixture("provisioning");
-        repo.write(
-            "sipgen.yaml",
-            &format!("provisioning: {{inventory: {settings}}}\n"),
-        );
+        repo.write("sipgen.yaml", &format!("provisioning: {{inventory: {settings}}}\n"));
         let files = mounted(&built(&repo));
         let root = tempfile::tempdir().unwrap();
         for (path, text) in &files {
@@ -159,10 +145,7 @@ fn the_addresses_of_the_machines_are_there_for_others() {
     let build = built(&Repo::of_fixture("provisioning"));
 
     let maps = documents(&build);
-    let map = maps
-        .iter()
-        .find(|object| object["metadata"]["name"] == "depot-configmap")
-        .unwrap();
+    let map = maps.iter().find(|object| object["metadata"]["name"] == "depot-configmap").unwrap();
     assert_eq!(map["metadata"]["labels"]["cluster"], "depot");
     let expected = "MASTER_master-1: 198.51.100.11\nMASTER_master-2: 198.51.100.12\nWORKER_worker-1: 198.51.100.13\n";
     assert_eq!(yaml_serde::to_string(&map["data"]).unwrap(), expected);
@@ -174,10 +157,7 @@ fn nothing_that_stands_in_a_provisioning_reaches_a_shell() {
 
     let job = object(&built(&repo), "Job");
 
-    let command: Vec<String> = sequence(&container(&job)["command"])
-        .iter()
-        .map(string)
-        .collect();
+    let command: Vec<String> = sequence(&container(&job)["command"]).iter().map(string).collect();
     let expected = [
         "./installer",
         "--cluster",
@@ -203,10 +183,7 @@ fn without_network_and_plugins_the_installer_is_asked_for_none() {
 
     let job = object(&built(&repo), "Job");
 
-    let command: Vec<String> = sequence(&container(&job)["command"])
-        .iter()
-        .map(string)
-        .collect();
+    let command: Vec<String> = sequence(&container(&job)["command"]).iter().map(string).collect();
     assert_eq!(command, ["./installer", "--cluster", "depot"]);
 }
 
@@ -220,10 +197,7 @@ fn a_machine_whose_host_has_lost_its_address_is_not_left_out() {
 
     let said = repo.refused();
 
-    assert_says(
-        &said,
-        &["SIP0803", "body-2", "lab/depot-06", "clusters/press.yaml"],
-    );
+    assert_says(&said, &["SIP0803", "body-2", "lab/depot-06", "clusters/press.yaml"]);
 }
 
 #[test]
@@ -269,10 +243,7 @@ fn machines_of_two_families_of_addresses_are_told_and_those_of_ipv6_alone_are_no
     let repo = Repo::of_fixture("provisioning");
     repo.replace(HOSTS, "ip: 198.51.100.13", "ip: \"2001:db8::1:13\"");
     for inventory in ["ini", "yaml"] {
-        repo.write(
-            "sipgen.yaml",
-            &format!("provisioning: {{inventory: {inventory}}}\n"),
-        );
+        repo.write("sipgen.yaml", &format!("provisioning: {{inventory: {inventory}}}\n"));
         let said = repo.generate(&[]).expect(0).stderr;
         assert_says(
             &said,
@@ -294,18 +265,11 @@ fn a_template_that_names_its_job_without_the_hash_is_refused() {
     let repo = Repo::of_fixture("provisioning");
     let template = include_str!("../../../templates/installer/job.yaml");
     repo.write("sipgen.yaml", "templates: own\n");
-    repo.write(
-        "own/installer/job.yaml",
-        &template.replace("name: {{ job }}", "name: {{ name }}"),
-    );
+    repo.write("own/installer/job.yaml", &template.replace("name: {{ job }}", "name: {{ name }}"));
 
     assert_says(
         &repo.refused(),
-        &[
-            "SIP0703",
-            "own/installer/job.yaml",
-            "name the Job `{{ job }}`",
-        ],
+        &["SIP0703", "own/installer/job.yaml", "name the Job `{{ job }}`"],
     );
 }
 
@@ -326,10 +290,7 @@ fn an_image_that_cannot_be_one_is_refused_at_the_setting() {
         .chain(["null", "~", "5", "true"].map(str::to_owned))
     {
         let repo = Repo::of_fixture("provisioning");
-        repo.write(
-            "sipgen.yaml",
-            &format!("provisioning: {{image: {image}}}\n"),
-        );
+        repo.write("sipgen.yaml", &format!("provisioning: {{image: {image}}}\n"));
 
         let said = repo.refused();
         assert_says(&said, &["SIP0002", "provisioning.image", "sipgen.yaml:1:"]);
@@ -337,9 +298,6 @@ fn an_image_that_cannot_be_one_is_refused_at_the_setting() {
     }
     let repo = Repo::of_fixture("provisioning");
     let image = "[2001:db8::5]:5000/platform/installer:1.4@sha256:0123456789abcdef0123456789abcdef";
-    repo.write(
-        "sipgen.yaml",
-        &format!("provisioning: {{image: \"{image}\"}}\n"),
-    );
+    repo.write("sipgen.yaml", &format!("provisioning: {{image: \"{image}\"}}\n"));
     assert_eq!(container(&object(&built(&repo), "Job"))["image"], image);
 }

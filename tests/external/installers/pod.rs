@@ -34,10 +34,7 @@ struct Pod {
 
 impl Pod {
     fn new(build: &str) -> Self {
-        let pod = Self {
-            directory: tempfile::tempdir().unwrap(),
-            job: object(build, "Job"),
-        };
+        let pod = Self { directory: tempfile::tempdir().unwrap(), job: object(build, "Job") };
         let image = pod.path("image");
         fs::create_dir(&image).unwrap();
         fs::write(image.join("installer"), PROGRAM).unwrap();
@@ -57,10 +54,8 @@ impl Pod {
         fs::create_dir(&directory).unwrap();
         if let Some(config) = volume.get("configMap") {
             let objects = documents(build);
-            let map = objects
-                .iter()
-                .find(|object| object["metadata"]["name"] == config["name"])
-                .unwrap();
+            let map =
+                objects.iter().find(|object| object["metadata"]["name"] == config["name"]).unwrap();
             items(&directory, config, |key| string(&map["data"][key]));
         } else if let Some(secret) = volume.get("secret") {
             assert_eq!(secret["secretName"], "ssh-key-secret");
@@ -70,14 +65,10 @@ impl Pod {
                     .args(["-q", "-t", "ed25519", "-N", "", "-C", "fleet", "-f"])
                     .arg(&key),
             );
-            items(&directory, secret, |name| {
-                fs::read_to_string(self.path(name)).unwrap()
-            });
+            items(&directory, secret, |name| fs::read_to_string(self.path(name)).unwrap());
         } else {
             // Those of the container that saves the kubeconfig are empty here.
-            let is_other = ["projected", "emptyDir"]
-                .iter()
-                .any(|kind| volume.get(kind).is_some());
+            let is_other = ["projected", "emptyDir"].iter().any(|kind| volume.get(kind).is_some());
             assert!(
                 is_other || volume.get("hostPath").is_some(),
                 "this test does not know {volume:?}"
@@ -101,21 +92,14 @@ impl Pod {
             "--tmpfs",
             "/opt",
         ]);
-        sandbox.args([
-            "--bind",
-            self.path("image").to_str().unwrap(),
-            "/mnt",
-            "--chdir",
-            "/mnt",
-        ]);
+        sandbox.args(["--bind", self.path("image").to_str().unwrap(), "/mnt", "--chdir", "/mnt"]);
         let mut mounts: Vec<&Value> = sequence(&container["volumeMounts"]).iter().collect();
         // A runtime mounts what is outside before what is in it.
         mounts.sort_by_key(|mount| string(&mount["mountPath"]).matches('/').count());
         for mount in mounts {
             let volume = self.path(&string(&mount["name"]));
-            let source = mount
-                .get("subPath")
-                .map_or(volume.clone(), |part| volume.join(string(part)));
+            let source =
+                mount.get("subPath").map_or(volume.clone(), |part| volume.join(string(part)));
             let is_read_only = mount.get("readOnly").and_then(Value::as_bool) == Some(true);
             sandbox
                 .arg(if is_read_only { "--ro-bind" } else { "--bind" })
@@ -137,19 +121,13 @@ impl Pod {
 
 /// The files of a volume, as the kubelet writes them.
 fn items(directory: &Path, volume: &Value, text: impl Fn(&str) -> String) {
-    let mode = volume
-        .get("defaultMode")
-        .and_then(Value::as_u64)
-        .unwrap_or(0o644);
+    let mode = volume.get("defaultMode").and_then(Value::as_u64).unwrap_or(0o644);
     for item in sequence(&volume["items"]) {
         let file = directory.join(string(&item["path"]));
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, text(&string(&item["key"]))).unwrap();
-        fs::set_permissions(
-            &file,
-            fs::Permissions::from_mode(u32::try_from(mode).unwrap()),
-        )
-        .unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(u32::try_from(mode).unwrap()))
+            .unwrap();
     }
 }
 
@@ -164,15 +142,9 @@ fn the_installer_reads_its_inventory_and_key_and_leaves_what_it_writes_on_the_no
     let read = |file: &str| {
         fs::read_to_string(left.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
     };
-    assert_eq!(
-        read("log/hosts.ini"),
-        repo.read(&format!("{INSTALLER}/hosts.ini"))
-    );
+    assert_eq!(read("log/hosts.ini"), repo.read(&format!("{INSTALLER}/hosts.ini")));
     for file in ["group_vars/kube-master.yml", "group_vars/kube-node.yml"] {
-        assert_eq!(
-            read(&format!("log/{file}")),
-            repo.read(&format!("{INSTALLER}/{file}"))
-        );
+        assert_eq!(read(&format!("log/{file}")), repo.read(&format!("{INSTALLER}/{file}")));
     }
     assert_eq!(
         read("log/arguments"),
@@ -188,14 +160,10 @@ fn clusters_of_one_name_in_two_namespaces_share_no_directory_of_the_node() {
     repo.replace("clusters/press.yaml", "cluster: press", "cluster: depot");
     repo.replace("clusters/press.yaml", "namespace: lab", "namespace: print");
     let directories = |cluster: &str| -> Vec<String> {
-        let job = object(
-            &kustomize_build(repo.path().join("overlays/clusters").join(cluster)),
-            "Job",
-        );
+        let job =
+            object(&kustomize_build(repo.path().join("overlays/clusters").join(cluster)), "Job");
         let volumes = sequence(&job["spec"]["template"]["spec"]["volumes"]).iter();
-        volumes
-            .filter_map(|volume| Some(string(&volume.get("hostPath")?["path"])))
-            .collect()
+        volumes.filter_map(|volume| Some(string(&volume.get("hostPath")?["path"]))).collect()
     };
     repo.generate(&[]).expect(0);
 

@@ -20,20 +20,13 @@ fn quickstart(namespace: &str, ports: &str, agent: Agent) -> Site {
     let site = Site::new(namespace);
     site.repo.write("sipgen.yaml", &agent.settings(namespace));
     for (file, text) in Repo::of_fixture("quickstart").files("sites") {
-        let text = text
-            .replace("tenant-a", namespace)
-            .replace(": 30", &format!(": {ports}"));
+        let text = text.replace("tenant-a", namespace).replace(": 30", &format!(": {ports}"));
         site.repo.write(&format!("sites/{file}"), &text);
     }
     for number in 1..=2 {
         let manifest = hosts::manifest(Maker::Create, namespace, number);
         hosts::make(site.server, Maker::Create, agent.manager(), &manifest);
-        hosts::report(
-            site.server,
-            namespace,
-            &Maker::Create.host(number),
-            "available",
-        );
+        hosts::report(site.server, namespace, &Maker::Create.host(number), "available");
     }
     site.take_snapshot();
     site.want(&format!("{namespace}-b/edge"), "create", 2);
@@ -64,16 +57,9 @@ fn a_service_that_cannot_be_applied_holds_up_nobody_else() {
     site.point_flux();
     site.repo.generate(&[]).expect(0);
     let failures = site.sync(Agent::Flux);
-    assert!(
-        failures["sipgen.services.broken.edge"].contains("cert-manager.io"),
-        "{failures:#?}"
-    );
+    assert!(failures["sipgen.services.broken.edge"].contains("cert-manager.io"), "{failures:#?}");
     let expected = ["sipgen.services", "sipgen.services.broken.edge"];
-    assert_eq!(
-        failures.keys().collect::<Vec<_>>(),
-        expected,
-        "{failures:#?}"
-    );
+    assert_eq!(failures.keys().collect::<Vec<_>>(), expected, "{failures:#?}");
     let all = labelled(&site);
     assert_eq!(all[..2], ["create-1", "create-2"]);
     assert_eq!(all.len(), 2 + LAB.len(), "{all:?}");
@@ -90,30 +76,19 @@ fn a_service_that_cannot_be_applied_holds_up_nobody_else() {
 
 /// The Deployments and Services of the quickstart's cluster, with their UIDs. No controller makes others here.
 fn services(site: &Site) -> BTreeMap<String, Value> {
-    let list = site
-        .server
-        .get(&["--namespace", &site.namespace, "deployments,services"]);
+    let list = site.server.get(&["--namespace", &site.namespace, "deployments,services"]);
     let named = |item: &Value| {
         let metadata = &item["metadata"];
-        (
-            format!("{} {}", item["kind"], metadata["name"]),
-            metadata["uid"].clone(),
-        )
+        (format!("{} {}", item["kind"], metadata["name"]), metadata["uid"].clone())
     };
-    list["items"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(named)
-        .collect()
+    list["items"].as_array().unwrap().iter().map(named).collect()
 }
 
 #[test]
 fn one_agent_takes_over_from_the_other() {
-    for (old, new, ports) in [
-        (Agent::Flux, Agent::Argocd, "31"),
-        (Agent::Argocd, Agent::Flux, "32"),
-    ] {
+    for (old, new, ports) in
+        [(Agent::Flux, Agent::Argocd, "31"), (Agent::Argocd, Agent::Flux, "32")]
+    {
         let site = quickstart(&format!("from-{}", old.name()), ports, old);
         without_auth(&site);
         if old == Agent::Flux {
@@ -128,9 +103,7 @@ fn one_agent_takes_over_from_the_other() {
             assert_eq!(labelled(&site), hosts, "from {old:?}, {step}");
             assert_eq!(services(&site), made, "from {old:?}, {step}");
             assert!(
-                site.hosts()
-                    .values()
-                    .all(|host| host["spec"]["online"] == true),
+                site.hosts().values().all(|host| host["spec"]["online"] == true),
                 "from {old:?}, {step}"
             );
         };
@@ -139,11 +112,7 @@ fn one_agent_takes_over_from_the_other() {
         site.repo.write("sipgen.yaml", "");
         site.repo.generate(&[]).expect(0);
         let failures = site.sync_without_parent(old);
-        let gone = if old == Agent::Flux {
-            vec!["sipgen.services"]
-        } else {
-            Vec::new()
-        };
+        let gone = if old == Agent::Flux { vec!["sipgen.services"] } else { Vec::new() };
         assert_eq!(
             failures.keys().collect::<Vec<_>>(),
             gone,
@@ -157,8 +126,7 @@ fn one_agent_takes_over_from_the_other() {
         }
         assert_kept("the old agent's objects are gone");
 
-        site.repo
-            .write("sipgen.yaml", &new.settings(&site.namespace));
+        site.repo.write("sipgen.yaml", &new.settings(&site.namespace));
         site.repo.generate(&[]).expect(0);
         if new == Agent::Flux {
             site.point_flux();
@@ -191,27 +159,14 @@ fn labels_that_the_old_agent_owns_are_taken_off_by_hand(site: &Site, old: Agent,
     site.want(&format!("{}-b/edge", site.namespace), "create", 1);
     site.repo.generate(&[]).expect(0);
     site.sync_all(new);
-    assert_eq!(
-        labelled(site).len(),
-        before,
-        "{old:?} still owns the labels"
-    );
+    assert_eq!(labelled(site).len(), before, "{old:?} still owns the labels");
 
     site.take_snapshot();
     let said = site.repo.generate(&[]).expect(0).stderr;
-    let name = if old == Agent::Flux {
-        "Flux applied them before"
-    } else {
-        "Argo CD applied them before"
-    };
-    assert!(
-        said.contains(name) && said.contains(old.manager()),
-        "{said}"
-    );
-    let command = said
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("kubectl "))
-        .unwrap();
+    let name =
+        if old == Agent::Flux { "Flux applied them before" } else { "Argo CD applied them before" };
+    assert!(said.contains(name) && said.contains(old.manager()), "{said}");
+    let command = said.lines().find_map(|line| line.trim().strip_prefix("kubectl ")).unwrap();
     succeed(site.server.kubectl("human").args(command.split(' ')));
     assert_eq!(labelled(site).len(), before - 1);
 
@@ -219,26 +174,17 @@ fn labels_that_the_old_agent_owns_are_taken_off_by_hand(site: &Site, old: Agent,
     let said = site.repo.generate(&[]).expect(0).stderr;
     assert!(!said.contains("applied them before"), "{said}");
     site.sync_all(new);
-    assert_eq!(
-        labelled(site).len(),
-        before - 1,
-        "nobody puts them on again"
-    );
+    assert_eq!(labelled(site).len(), before - 1, "nobody puts them on again");
 }
 
 /// The quickstart has its requests beside its hosts, as any repo may.
 #[test]
 fn without_a_definition_of_sipcluster_flux_applies_no_host() {
     let server = ApiServer::start();
-    succeed(
-        server
-            .kubectl("admin")
-            .args(["delete", "crd", "sipclusters.airship.airshipit.org"]),
-    );
+    succeed(server.kubectl("admin").args(["delete", "crd", "sipclusters.airship.airshipit.org"]));
     for namespace in ["flux-system", "tenant-a"] {
-        server.apply(&format!(
-            "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n"
-        ));
+        server
+            .apply(&format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n"));
     }
     let flux = Flux::start(&server);
     let repo = Repo::of_fixture("quickstart");
@@ -256,31 +202,20 @@ fn without_a_definition_of_sipcluster_flux_applies_no_host() {
          name: flux-system}}\n",
     );
     let failures = flux.sync(&repo, "flux-system");
-    assert!(
-        failures["sipgen.declared.sites.lab"].contains("SIPCluster"),
-        "{failures:#?}"
-    );
+    assert!(failures["sipgen.declared.sites.lab"].contains("SIPCluster"), "{failures:#?}");
     assert_eq!(
         server.get(&["--namespace=tenant-a", "baremetalhosts"])["items"],
         json!([]),
         "not one host is applied"
     );
 
-    let definition = run(Command::new(env!("CARGO_BIN_EXE_sipgen")).args(["schema", "crd"]))
-        .expect(0)
-        .stdout;
-    let applied = fed(
-        server
-            .kubectl("human")
-            .args(["apply", "--server-side", "--filename=-"]),
-        &definition,
-    );
+    let definition =
+        run(Command::new(env!("CARGO_BIN_EXE_sipgen")).args(["schema", "crd"])).expect(0).stdout;
+    let applied =
+        fed(server.kubectl("human").args(["apply", "--server-side", "--filename=-"]), &definition);
     assert!(applied.status.success(), "{}", text(&applied.stderr));
     let failures = flux.reconcile(&repo, "flux-system");
-    assert!(
-        !failures.contains_key("sipgen.declared.sites.lab"),
-        "{failures:#?}"
-    );
+    assert!(!failures.contains_key("sipgen.declared.sites.lab"), "{failures:#?}");
     assert!(
         !server.get(&["--namespace=tenant-a", "baremetalhosts"])["items"]
             .as_array()

@@ -19,10 +19,7 @@ fn take_plain_snapshot(site: &Site) {
         host
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": plain.collect::<Vec<Value>>()});
-    site.repo.write(
-        "snapshot/hosts.yaml",
-        &yaml_serde::to_string(&list).unwrap(),
-    );
+    site.repo.write("snapshot/hosts.yaml", &yaml_serde::to_string(&list).unwrap());
 }
 
 fn names(site: &Site) -> BTreeSet<String> {
@@ -65,16 +62,10 @@ fn only_what_an_agent_applies_is_labelled() {
     site.want(CLUSTER, "declared", 1);
 
     let refused = site.repo.generate(&[]).expect(1).stderr;
-    assert!(
-        refused.contains("SIP0305") && refused.contains("metal/2.yaml"),
-        "{refused}"
-    );
+    assert!(refused.contains("SIP0305") && refused.contains("metal/2.yaml"), "{refused}");
     assert!(!site.repo.exists("overlays"));
 
-    write(
-        "metal/kustomization.yaml",
-        "# - 2.yaml\nresources: [1.yaml]\n",
-    );
+    write("metal/kustomization.yaml", "# - 2.yaml\nresources: [1.yaml]\n");
     site.repo.generate(&[]).expect(1);
     site.repo.remove("metal/2.yaml");
     let warned = site.repo.generate(&[]).expect(0).stderr;
@@ -106,10 +97,7 @@ fn a_host_below_the_sync_path_of_a_flux_instance_is_left_alone() {
     let site = Site::new("evidence-operator");
     let (agent, namespace) = (Agent::Flux, site.namespace.clone());
     site.repo.write("sipgen.yaml", &agent.settings(&namespace));
-    site.repo.write(
-        "clusters/prod/metal/1.yaml",
-        &hosts::manifest(Maker::Declared, &namespace, 1),
-    );
+    site.repo.write("clusters/prod/metal/1.yaml", &hosts::manifest(Maker::Declared, &namespace, 1));
     site.repo.write(
         "flux-instance.yaml",
         &format!(
@@ -131,8 +119,7 @@ fn a_host_below_the_sync_path_of_a_flux_instance_is_left_alone() {
     all_have_specs(&site);
 
     // The object that it would be.
-    site.repo
-        .write("by-hand/kustomization.yaml", "resources: [host.yaml]\n");
+    site.repo.write("by-hand/kustomization.yaml", "resources: [host.yaml]\n");
     site.repo.write(
         "by-hand/host.yaml",
         &format!(
@@ -166,12 +153,7 @@ fn rendering_objects(namespace: &str) -> [(Agent, &'static str, &'static str, St
     );
     let template = "charts/hosts/templates/hosts.yaml";
     [
-        (
-            Agent::Argocd,
-            "chart",
-            template,
-            application("path: charts/hosts"),
-        ),
+        (Agent::Argocd, "chart", template, application("path: charts/hosts")),
         (
             Agent::Argocd,
             "plugin",
@@ -199,10 +181,7 @@ fn a_host_that_another_program_renders_is_left_alone() {
         hosts::make(site.server, Maker::AsAgent, manager, &manifest);
         hosts::report(site.server, &namespace, "as-agent-1", "available");
         site.repo.write("sipgen.yaml", &agent.settings(&namespace));
-        site.repo.write(
-            "charts/hosts/Chart.yaml",
-            "apiVersion: v2\nname: hosts\nversion: 1.0.0\n",
-        );
+        site.repo.write("charts/hosts/Chart.yaml", "apiVersion: v2\nname: hosts\nversion: 1.0.0\n");
         site.repo.write(file, &manifest);
         site.repo.write("object.yaml", &object);
         take_plain_snapshot(&site);
@@ -226,10 +205,7 @@ fn what_a_resource_set_makes_flux_apply_is_labelled() {
     for (rack, number) in [("a", 1), ("b", 2)] {
         let manifest = hosts::manifest(Maker::Declared, &namespace, number);
         write(&format!("racks/{rack}/hosts.yaml"), &manifest);
-        write(
-            &format!("racks/{rack}/kustomization.yaml"),
-            "resources: [hosts.yaml]\n",
-        );
+        write(&format!("racks/{rack}/kustomization.yaml"), "resources: [hosts.yaml]\n");
     }
     write(
         "set.yaml",
@@ -243,10 +219,7 @@ fn what_a_resource_set_makes_flux_apply_is_labelled() {
     );
     site.want(CLUSTER, "declared", 2);
     let short = site.repo.generate(&[]).expect(1).stderr;
-    assert!(
-        short.contains("racks/b/kustomization.yaml") && short.contains("SIP0357"),
-        "{short}"
-    );
+    assert!(short.contains("racks/b/kustomization.yaml") && short.contains("SIP0357"), "{short}");
 
     site.want(CLUSTER, "declared", 1);
     site.repo.generate(&[]).expect(0);
@@ -270,22 +243,14 @@ fn a_host_that_flux_only_creates_gets_no_label() {
     let (agent, namespace) = (Agent::Flux, site.namespace.clone());
     let write = |file: &str, text: &str| site.repo.write(file, text);
     write("sipgen.yaml", &agent.settings(&namespace));
-    write(
-        "metal/1.yaml",
-        &hosts::manifest(Maker::Declared, &namespace, 1),
-    );
-    let only_created = hosts::manifest(Maker::Declared, &namespace, 2).replace(
-        "annotations: {",
-        "annotations: {kustomize.toolkit.fluxcd.io/ssa: IfNotPresent, ",
-    );
+    write("metal/1.yaml", &hosts::manifest(Maker::Declared, &namespace, 1));
+    let only_created = hosts::manifest(Maker::Declared, &namespace, 2)
+        .replace("annotations: {", "annotations: {kustomize.toolkit.fluxcd.io/ssa: IfNotPresent, ");
     write("metal/2.yaml", &only_created);
     write("metal/kustomization.yaml", "resources: [1.yaml, 2.yaml]\n");
     site.want(CLUSTER, "declared", 2);
     let refused = site.repo.generate(&[]).expect(1).stderr;
-    assert!(
-        refused.contains("SIP0625") && refused.contains("metal/2.yaml"),
-        "{refused}"
-    );
+    assert!(refused.contains("SIP0625") && refused.contains("metal/2.yaml"), "{refused}");
 
     site.want(CLUSTER, "declared", 1);
     site.repo.generate(&[]).expect(0);

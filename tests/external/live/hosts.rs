@@ -21,13 +21,8 @@ pub(crate) enum Maker {
     Declared,
 }
 
-pub(crate) const MAKERS: [Maker; 5] = [
-    Maker::Apply,
-    Maker::Create,
-    Maker::ServerSide,
-    Maker::AsAgent,
-    Maker::Declared,
-];
+pub(crate) const MAKERS: [Maker; 5] =
+    [Maker::Apply, Maker::Create, Maker::ServerSide, Maker::AsAgent, Maker::Declared];
 
 impl Maker {
     /// The prefix of the names of its hosts and clusters.
@@ -50,12 +45,7 @@ impl Maker {
 /// after `kubectl apply`.
 pub(crate) fn manifest(maker: Maker, namespace: &str, number: usize) -> String {
     let group = MAKERS.iter().position(|other| *other == maker).unwrap();
-    let pool = if maker == Maker::AsAgent {
-        Maker::Apply
-    } else {
-        maker
-    }
-    .name();
+    let pool = if maker == Maker::AsAgent { Maker::Apply } else { maker }.name();
     format!(
         "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {}\n  namespace: {namespace}\n  \
          labels: {{pool: {pool}, own: label}}\n  annotations: {{example.com/own: annotation}}\nspec:\n  online: true\n  \
@@ -77,11 +67,7 @@ pub(crate) fn make(server: &ApiServer, maker: Maker, agent: &str, manifest: &str
         Maker::Declared => return,
     };
     let output = fed(command.arg("--filename=-"), manifest);
-    assert!(
-        output.status.success(),
-        "{maker:?}: {}",
-        text(&output.stderr)
-    );
+    assert!(output.status.success(), "{maker:?}: {}", text(&output.stderr));
 }
 
 /// Reports a host as Metal3 does.
@@ -153,14 +139,7 @@ fn patch(
 ) {
     let mut command = server.kubectl(user);
     command
-        .args([
-            "--namespace",
-            namespace,
-            "patch",
-            "baremetalhost",
-            name,
-            "--type=merge",
-        ])
+        .args(["--namespace", namespace, "patch", "baremetalhost", name, "--type=merge"])
         .args(more);
     succeed(command.args(["--patch", &patch.to_string()]));
 }

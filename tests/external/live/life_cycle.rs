@@ -30,25 +30,14 @@ const STEPS: [Step; 14] = [
     }),
     ("take a snapshot", |life| life.site.take_snapshot()),
     ("scale down to 2", |life| life.want("edge", 2)),
-    ("the snapshot shows the released host", |life| {
-        life.site.take_snapshot()
+    ("the snapshot shows the released host", |life| life.site.take_snapshot()),
+    ("scale up to 3: a released host is taken again", |life| life.want("edge", 3)),
+    ("each maker makes its hosts once more", |life| life.make_again()),
+    ("move a host, first half: release it", |life| life.want("edge", 2)),
+    ("move a host, second half: another cluster takes 2", |life| {
+        life.site.take_snapshot();
+        life.want("other", 2);
     }),
-    ("scale up to 3: a released host is taken again", |life| {
-        life.want("edge", 3)
-    }),
-    ("each maker makes its hosts once more", |life| {
-        life.make_again()
-    }),
-    ("move a host, first half: release it", |life| {
-        life.want("edge", 2)
-    }),
-    (
-        "move a host, second half: another cluster takes 2",
-        |life| {
-            life.site.take_snapshot();
-            life.want("other", 2);
-        },
-    ),
     ("delete that cluster", |life| life.want_no_more("other")),
     ("`git revert` that", |life| {
         life.site.repo.git(&["revert", "--no-edit", "HEAD"]);
@@ -74,38 +63,22 @@ const LAST_STEP: &str = "delete the agent's objects";
 fn nothing_is_lost_from_the_first_cluster_to_the_last() {
     let agents = [Agent::Flux, Agent::Argocd];
     let runs: Vec<Vec<Row>> = thread::scope(|scope| {
-        let runs: Vec<_> = agents
-            .map(|agent| scope.spawn(move || Life::new(agent).live()))
-            .into_iter()
-            .collect();
+        let runs: Vec<_> =
+            agents.map(|agent| scope.spawn(move || Life::new(agent).live())).into_iter().collect();
         runs.into_iter()
-            .map(|run| {
-                run.join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
+            .map(|run| run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     });
-    let heads: Vec<String> = MAKERS
-        .iter()
-        .map(|maker| heading(*maker).to_owned())
-        .collect();
-    let mut text = format!(
-        "| step | {} |\n|{}\n",
-        heads.join(" | "),
-        " --- |".repeat(MAKERS.len() + 1)
-    );
+    let heads: Vec<String> = MAKERS.iter().map(|maker| heading(*maker).to_owned()).collect();
+    let mut text =
+        format!("| step | {} |\n|{}\n", heads.join(" | "), " --- |".repeat(MAKERS.len() + 1));
     let steps = STEPS.iter().map(|(step, _)| *step).chain([LAST_STEP]);
     for (step, (flux, argocd)) in steps.zip(runs[0].iter().zip(&runs[1])) {
-        let cells = MAKERS
-            .iter()
-            .map(|maker| match (&flux[maker], &argocd[maker]) {
-                (flux, argocd) if flux == argocd => flux.clone(),
-                (flux, argocd) => format!("{flux} (Flux), {argocd} (Argo CD)"),
-            });
-        text.push_str(&format!(
-            "| {step} | {} |\n",
-            cells.collect::<Vec<_>>().join(" | ")
-        ));
+        let cells = MAKERS.iter().map(|maker| match (&flux[maker], &argocd[maker]) {
+            (flux, argocd) if flux == argocd => flux.clone(),
+            (flux, argocd) => format!("{flux} (Flux), {argocd} (Argo CD)"),
+        });
+        text.push_str(&format!("| {step} | {} |\n", cells.collect::<Vec<_>>().join(" | ")));
     }
     table::compare(&text);
 }
@@ -171,18 +144,12 @@ impl Life {
         let life = Self { site, agent };
         let repo = &life.site.repo;
         repo.write("sipgen.yaml", &agent.settings(&life.site.namespace));
-        let declared = (1..=HOSTS)
-            .map(|number| life.manifest(Maker::Declared, number))
-            .collect::<String>();
+        let declared =
+            (1..=HOSTS).map(|number| life.manifest(Maker::Declared, number)).collect::<String>();
         repo.write("inventory/hosts.yaml", &declared);
         repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
         life.each_host(|maker, number| {
-            hosts::make(
-                life.site.server,
-                maker,
-                agent.manager(),
-                &life.manifest(maker, number),
-            );
+            hosts::make(life.site.server, maker, agent.manager(), &life.manifest(maker, number));
         });
         if agent == Agent::Flux {
             life.site.point_flux();
@@ -190,12 +157,7 @@ impl Life {
         life.generate();
         life.site.sync_all(agent);
         life.each_host(|maker, number| {
-            hosts::report(
-                life.site.server,
-                &life.site.namespace,
-                &maker.host(number),
-                "available",
-            );
+            hosts::report(life.site.server, &life.site.namespace, &maker.host(number), "available");
         });
         life.site.take_snapshot();
         life
@@ -213,17 +175,11 @@ impl Life {
 
     /// Does something for every maker that has clusters.
     fn each(&self, act: impl Fn(Maker)) {
-        MAKERS
-            .into_iter()
-            .filter(|maker| *maker != Maker::AsAgent)
-            .for_each(act);
+        MAKERS.into_iter().filter(|maker| *maker != Maker::AsAgent).for_each(act);
     }
 
     fn live(&self) -> Vec<Row> {
-        let mut rows: Vec<Row> = STEPS
-            .iter()
-            .map(|(step, act)| self.step(step, act))
-            .collect();
+        let mut rows: Vec<Row> = STEPS.iter().map(|(step, act)| self.step(step, act)).collect();
         rows.push(self.remove_agent());
         rows
     }
@@ -233,10 +189,8 @@ impl Life {
         self.generate();
         // Whatever others did is done by now: from here on only the agent writes.
         let before = self.site.hosts();
-        let kept: BTreeMap<&String, Kept> = before
-            .iter()
-            .map(|(name, host)| (name, Kept::of(host)))
-            .collect();
+        let kept: BTreeMap<&String, Kept> =
+            before.iter().map(|(name, host)| (name, Kept::of(host))).collect();
         self.site.sync_all(self.agent);
         let after = self.site.hosts();
         let assigned = self.assigned();
@@ -257,9 +211,8 @@ impl Life {
         let managers = host["metadata"]["managedFields"].as_array().unwrap().iter();
         let mut by_agent = managers.filter(|entry| entry["manager"] == self.agent.manager());
         let owns_spec = by_agent.any(|entry| !entry["fieldsV1"]["f:spec"].is_null());
-        let is_applied_in_full = [Maker::AsAgent, Maker::Declared]
-            .iter()
-            .any(|maker| name.starts_with(maker.name()));
+        let is_applied_in_full =
+            [Maker::AsAgent, Maker::Declared].iter().any(|maker| name.starts_with(maker.name()));
         assert_eq!(owns_spec, is_applied_in_full, "{what}");
     }
 
@@ -306,19 +259,12 @@ impl Life {
 
     fn want(&self, cluster: &str, workers: usize) {
         self.each(|maker| {
-            self.site.want(
-                &format!("{}/{cluster}", self.tenant(maker)),
-                maker.name(),
-                workers,
-            )
+            self.site.want(&format!("{}/{cluster}", self.tenant(maker)), maker.name(), workers)
         });
     }
 
     fn want_no_more(&self, cluster: &str) {
-        self.each(|maker| {
-            self.site
-                .want_no_more(&format!("{}/{cluster}", self.tenant(maker)))
-        });
+        self.each(|maker| self.site.want_no_more(&format!("{}/{cluster}", self.tenant(maker))));
     }
 
     /// A maker's hosts that clusters have.
@@ -374,9 +320,5 @@ fn assignment(host: &Value) -> Option<String> {
     let empty = Map::new();
     let labels = host["metadata"]["labels"].as_object().unwrap_or(&empty);
     let value = |name: &str| labels.get(&format!("{OURS}{name}")).and_then(Value::as_str);
-    Some(format!(
-        "{}/{}",
-        value("cluster-namespace")?,
-        value("cluster-name")?
-    ))
+    Some(format!("{}/{}", value("cluster-namespace")?, value("cluster-name")?))
 }

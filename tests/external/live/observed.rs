@@ -10,8 +10,7 @@ const AGENTS: [Agent; 2] = [Agent::Flux, Agent::Argocd];
 /// A site with two hosts, made by `kubectl apply` and free.
 fn observing(agent: Agent, name: &str) -> Site {
     let site = Site::new(&format!("{name}-{}", agent.name()));
-    site.repo
-        .write("sipgen.yaml", &agent.settings(&site.namespace));
+    site.repo.write("sipgen.yaml", &agent.settings(&site.namespace));
     for number in 1..=2 {
         make(&site, agent, number, "");
     }
@@ -25,12 +24,7 @@ fn observing(agent: Agent, name: &str) -> Site {
 fn make(site: &Site, agent: Agent, number: usize, more: &str) {
     let manifest = hosts::manifest(Maker::Apply, &site.namespace, number) + more;
     hosts::make(site.server, Maker::Apply, agent.manager(), &manifest);
-    hosts::report(
-        site.server,
-        &site.namespace,
-        &Maker::Apply.host(number),
-        "available",
-    );
+    hosts::report(site.server, &site.namespace, &Maker::Apply.host(number), "available");
 }
 
 fn deliver(site: &Site, agent: Agent) {
@@ -63,10 +57,7 @@ fn a_person_goes_on_applying_a_host() {
 
         site.want(&cluster, "apply", 1);
         for name in ["apply-1", "apply-2"] {
-            assert!(
-                site.hosts()[name]["spec"]["bmc"].is_object(),
-                "{agent:?} {name}"
-            );
+            assert!(site.hosts()[name]["spec"]["bmc"].is_object(), "{agent:?} {name}");
         }
         site.want_no_more(&cluster);
         deliver(&site, agent);
@@ -88,10 +79,7 @@ fn a_person_goes_on_applying_a_host() {
 
         site.want(&cluster, "apply", 2);
         deliver(&site, agent);
-        assert!(
-            is_labelled(&host()) && host()["spec"]["bmc"].is_object(),
-            "{agent:?}"
-        );
+        assert!(is_labelled(&host()) && host()["spec"]["bmc"].is_object(), "{agent:?}");
     }
 }
 
@@ -116,16 +104,9 @@ fn a_host_that_is_gone_is_not_made_anew_by_the_agent() {
         site.delete_host("apply-1");
         let failures = site.resync(agent);
         let refused = format!("sipgen.observed.{}-a.edge", site.namespace);
-        assert_eq!(
-            failures.keys().collect::<Vec<_>>(),
-            [&refused],
-            "{agent:?}: {failures:#?}"
-        );
+        assert_eq!(failures.keys().collect::<Vec<_>>(), [&refused], "{agent:?}: {failures:#?}");
         assert!(failures[&refused].contains("uid mismatch"), "{failures:#?}");
-        assert!(
-            !site.hosts().contains_key("apply-1"),
-            "{agent:?} made it anew"
-        );
+        assert!(!site.hosts().contains_key("apply-1"), "{agent:?} made it anew");
 
         hosts::make(
             site.server,
@@ -139,17 +120,11 @@ fn a_host_that_is_gone_is_not_made_anew_by_the_agent() {
             "another host of that name may be another machine"
         );
         let host = site.hosts()["apply-1"].clone();
-        assert!(
-            !is_labelled(&host) && host["spec"]["bmc"].is_object(),
-            "{host:#}"
-        );
+        assert!(!is_labelled(&host) && host["spec"]["bmc"].is_object(), "{host:#}");
 
         deliver(&site, agent);
         let hosts = site.hosts();
-        assert!(
-            hosts.values().all(is_labelled),
-            "{agent:?}: a new snapshot shows the new host"
-        );
+        assert!(hosts.values().all(is_labelled), "{agent:?}: a new snapshot shows the new host");
         assert!(hosts.values().all(|host| host["spec"]["bmc"].is_object()));
     }
 }
@@ -164,16 +139,11 @@ fn annotations_for_argo_cd_do_not_disturb_flux() {
     site.take_snapshot();
     site.repo.generate(&[]).expect(0);
     site.delete_kustomizations(&["sipgen"]);
-    site.kustomization(
-        "own",
-        &format!("./overlays/hosts/observed/{}-tenant.edge", site.namespace),
-    );
+    site.kustomization("own", &format!("./overlays/hosts/observed/{}-tenant.edge", site.namespace));
     site.sync_all(Agent::Flux);
     let before = site.hosts();
     assert!(
-        before
-            .values()
-            .all(|host| is_labelled(host) && host["spec"]["bmc"].is_object()),
+        before.values().all(|host| is_labelled(host) && host["spec"]["bmc"].is_object()),
         "{before:#?}"
     );
 

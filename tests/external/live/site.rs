@@ -76,9 +76,8 @@ impl Site {
     }
 
     pub(crate) fn make_namespace(&self, namespace: &str) {
-        self.server.apply(&format!(
-            "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n"
-        ));
+        self.server
+            .apply(&format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n"));
     }
 
     /// Points Flux at the output, as the README says.
@@ -115,13 +114,7 @@ impl Site {
     pub(crate) fn delete_kustomizations(&self, which: &[&str]) {
         let mut command = self.server.kubectl("human");
         command
-            .args([
-                "--namespace",
-                &self.namespace,
-                "delete",
-                "--timeout=60s",
-                KUSTOMIZATIONS,
-            ])
+            .args(["--namespace", &self.namespace, "delete", "--timeout=60s", KUSTOMIZATIONS])
             .args(which);
         succeed(&mut command);
     }
@@ -198,29 +191,17 @@ impl Site {
 
     /// The live hosts, by name.
     pub(crate) fn hosts(&self) -> BTreeMap<String, Value> {
-        let list = self
-            .server
-            .get(&["--namespace", &self.namespace, "baremetalhosts"]);
+        let list = self.server.get(&["--namespace", &self.namespace, "baremetalhosts"]);
         let items = list["items"].as_array().unwrap().iter();
         items
-            .map(|host| {
-                (
-                    host["metadata"]["name"].as_str().unwrap().to_owned(),
-                    host.clone(),
-                )
-            })
+            .map(|host| (host["metadata"]["name"].as_str().unwrap().to_owned(), host.clone()))
             .collect()
     }
 
     /// Takes a snapshot of the hosts into the repo.
     pub(crate) fn take_snapshot(&self) {
-        let list = self
-            .server
-            .get(&["--namespace", &self.namespace, "baremetalhosts"]);
-        self.repo.write(
-            "snapshot/hosts.yaml",
-            &yaml_serde::to_string(&list).unwrap(),
-        );
+        let list = self.server.get(&["--namespace", &self.namespace, "baremetalhosts"]);
+        self.repo.write("snapshot/hosts.yaml", &yaml_serde::to_string(&list).unwrap());
     }
 
     /// Writes a SIPCluster that wants workers of a pool, and makes its namespace.
@@ -238,7 +219,6 @@ impl Site {
     }
 
     pub(crate) fn want_no_more(&self, cluster: &str) {
-        self.repo
-            .remove(&format!("clusters/{}.yaml", cluster.replace('/', ".")));
+        self.repo.remove(&format!("clusters/{}.yaml", cluster.replace('/', ".")));
     }
 }

@@ -13,11 +13,7 @@ use crate::support::{Repo, kustomize_build, text};
 
 /// The operator's field manager: the name of its program.
 const OPERATOR: &str = "manager";
-const SERVICES: [&str; 3] = [
-    "loadbalancer-controlplane",
-    "loadbalancer-worker",
-    "jumphost",
-];
+const SERVICES: [&str; 3] = ["loadbalancer-controlplane", "loadbalancer-worker", "jumphost"];
 
 /// The repo and the live objects of the SIP operator's own sample. Its hosts and services work, and the operator is
 /// stopped.
@@ -47,11 +43,7 @@ fn operated(namespace: &str, ports: &str, agent: Agent) -> Site {
         let mut create = site.server.kubectl("human");
         create.args(["create", "--field-manager", OPERATOR, "-f", "-"]);
         let created = fed(&mut create, &objects);
-        assert!(
-            created.status.success(),
-            "{file}: {}",
-            text(&created.stderr)
-        );
+        assert!(created.status.success(), "{file}: {}", text(&created.stderr));
     }
     site.take_snapshot();
     site.repo.generate(&[]).expect(0);
@@ -66,12 +58,7 @@ fn live(site: &Site, kind: &str) -> BTreeMap<String, Value> {
     let list = site.server.get(&["--namespace", &site.namespace, kind]);
     let items = list["items"].as_array().unwrap().iter();
     items
-        .map(|item| {
-            (
-                item["metadata"]["name"].as_str().unwrap().to_owned(),
-                item.clone(),
-            )
-        })
+        .map(|item| (item["metadata"]["name"].as_str().unwrap().to_owned(), item.clone()))
         .collect()
 }
 
@@ -94,14 +81,7 @@ fn orphan_deployments(site: &Site) {
     for (name, deployment) in live(site, "deployments") {
         assert_eq!(deployment["metadata"]["finalizers"][0], "orphan");
         let patch = r#"{"metadata":{"finalizers":null}}"#;
-        succeed(human().args([
-            "patch",
-            "deployment",
-            &name,
-            "--type=merge",
-            "--patch",
-            patch,
-        ]));
+        succeed(human().args(["patch", "deployment", &name, "--type=merge", "--patch", patch]));
     }
 }
 
@@ -109,19 +89,11 @@ fn orphan_deployments(site: &Site) {
 fn addresses(site: &Site) -> BTreeMap<String, Value> {
     let of = |service: Value| {
         let ports = service["spec"]["ports"].as_array().unwrap().iter();
-        let node_ports: Vec<Value> = ports
-            .map(|port| serde_json::json!([port["port"], port["nodePort"]]))
-            .collect();
-        serde_json::json!([
-            service["metadata"]["uid"],
-            service["spec"]["clusterIP"],
-            node_ports
-        ])
+        let node_ports: Vec<Value> =
+            ports.map(|port| serde_json::json!([port["port"], port["nodePort"]])).collect();
+        serde_json::json!([service["metadata"]["uid"], service["spec"]["clusterIP"], node_ports])
     };
-    live(site, "services")
-        .into_iter()
-        .map(|(name, service)| (name, of(service)))
-        .collect()
+    live(site, "services").into_iter().map(|(name, service)| (name, of(service))).collect()
 }
 
 /// The operator's labels of each host.
@@ -129,25 +101,16 @@ fn assignments(site: &Site) -> BTreeMap<String, Vec<Value>> {
     let labels = |host: &Value| {
         let label =
             |key: &str| host["metadata"]["labels"][format!("sip.airshipit.org/{key}")].clone();
-        ["cluster-namespace", "cluster-name", "node-type"]
-            .map(label)
-            .to_vec()
+        ["cluster-namespace", "cluster-name", "node-type"].map(label).to_vec()
     };
-    site.hosts()
-        .iter()
-        .map(|(name, host)| (name.clone(), labels(host)))
-        .collect()
+    site.hosts().iter().map(|(name, host)| (name.clone(), labels(host))).collect()
 }
 
 #[test]
 fn the_api_server_accepts_our_objects_as_updates_of_the_operators() {
     let site = operated("update", "300", Agent::Flux);
 
-    let build = kustomize_build(
-        site.repo
-            .path()
-            .join("overlays/clusters/update/sip-cluster"),
-    );
+    let build = kustomize_build(site.repo.path().join("overlays/clusters/update/sip-cluster"));
     let updates: Vec<String> = build
         .split("---\n")
         .filter(|object| object.contains("kind: Deployment") || object.contains("kind: Service\n"))
@@ -163,19 +126,12 @@ fn the_api_server_accepts_our_objects_as_updates_of_the_operators() {
 
 #[test]
 fn services_and_hosts_stay_through_the_take_over() {
-    for (agent, namespace, ports) in [
-        (Agent::Flux, "takeover", "311"),
-        (Agent::Argocd, "takeover-b", "312"),
-    ] {
+    for (agent, namespace, ports) in
+        [(Agent::Flux, "takeover", "311"), (Agent::Argocd, "takeover-b", "312")]
+    {
         let site = operated(namespace, ports, agent);
         let (addresses_before, assigned) = (addresses(&site), assignments(&site));
-        assert_eq!(
-            assigned
-                .values()
-                .filter(|labels| !labels[0].is_null())
-                .count(),
-            4
-        );
+        assert_eq!(assigned.values().filter(|labels| !labels[0].is_null()).count(), 4);
 
         orphan_deployments(&site);
         site.sync_all(agent);
@@ -210,9 +166,7 @@ fn without_the_deletion_the_jump_host_is_refused_and_load_balancers_keep_the_ope
         "{failures:#?}"
     );
     let others = kustomize_build(
-        site.repo
-            .path()
-            .join("overlays/clusters/merged/sip-cluster/loadbalancer-worker"),
+        site.repo.path().join("overlays/clusters/merged/sip-cluster/loadbalancer-worker"),
     );
     let mut apply = site.server.kubectl("kustomize-controller");
     apply.args([
@@ -227,11 +181,7 @@ fn without_the_deletion_the_jump_host_is_refused_and_load_balancers_keep_the_ope
     assert!(applied.status.success(), "{}", text(&applied.stderr));
     let name = "loadbalancer-worker-sip-cluster";
     let volumes = &live(&site, "deployments")[name]["spec"]["template"]["spec"]["volumes"];
-    let secrets: Vec<&Value> = volumes
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|volume| &volume["secret"]["secretName"])
-        .collect();
+    let secrets: Vec<&Value> =
+        volumes.as_array().unwrap().iter().map(|volume| &volume["secret"]["secretName"]).collect();
     assert!(secrets.contains(&&serde_json::json!(name)), "{volumes}");
 }

@@ -13,11 +13,7 @@ use crate::support::{Repo, assert_says, edge_with_behind, kustomize_build, tool}
 /// Not even a warning is allowed.
 fn assert_taken(file: &Path) {
     for haproxy in haproxies() {
-        succeed(
-            tool(haproxy.to_str().unwrap())
-                .args(["-c", "-dW", "-f"])
-                .arg(file),
-        );
+        succeed(tool(haproxy.to_str().unwrap()).args(["-c", "-dW", "-f"]).arg(file));
     }
 }
 
@@ -32,14 +28,8 @@ fn haproxy_takes_every_configuration_without_a_warning() {
 fn haproxy_takes_the_configuration_of_a_cluster_without_hosts() {
     let repo = Repo::of_fixture("quickstart");
     for (counts, none) in [
-        (
-            "active: 2\n        standby: 0",
-            "active: 0\n        standby: 0",
-        ),
-        (
-            "active: 1\n        standby: 1",
-            "active: 0\n        standby: 0",
-        ),
+        ("active: 2\n        standby: 0", "active: 0\n        standby: 0"),
+        ("active: 1\n        standby: 1", "active: 0\n        standby: 0"),
     ] {
         repo.replace("sites/lab/clusters/edge.yaml", counts, none);
     }
@@ -55,10 +45,8 @@ fn configuration_of(repo: &Repo) -> String {
     let build = kustomize_build(output(repo, "tenant-a/edge", "loadbalancer-controlplane"));
     let name = string(&object(&build, "ConfigMap")["metadata"]["name"]);
     let volumes = object(&build, "Deployment")["spec"]["template"]["spec"]["volumes"].clone();
-    let mounted: Vec<String> = sequence(&volumes)
-        .iter()
-        .map(|volume| string(&volume["configMap"]["name"]))
-        .collect();
+    let mounted: Vec<String> =
+        sequence(&volumes).iter().map(|volume| string(&volume["configMap"]["name"])).collect();
     assert_eq!(mounted, [name.as_str()]);
     name
 }
@@ -81,17 +69,13 @@ fn a_changed_configuration_has_a_new_name_so_that_haproxy_is_started_anew() {
 
 /// What kustomize makes of the load balancers of all fixtures.
 fn builds() -> Vec<String> {
-    let directories = files_named("haproxy.cfg")
-        .into_iter()
-        .map(|file| PathBuf::from(file.parent().unwrap()));
+    let directories =
+        files_named("haproxy.cfg").into_iter().map(|file| PathBuf::from(file.parent().unwrap()));
     directories.map(kustomize_build).collect()
 }
 
 fn names(values: &Value, field: &str) -> BTreeSet<String> {
-    sequence(values)
-        .iter()
-        .map(|value| string(&value[field]))
-        .collect()
+    sequence(values).iter().map(|value| string(&value[field])).collect()
 }
 
 #[test]
@@ -110,16 +94,10 @@ fn the_service_exposes_every_port_of_the_pod_but_that_of_metrics() {
 
 /// Replicas and disruption budget of a build.
 fn availability(build: &str) -> (u64, Option<Value>) {
-    let replicas = object(build, "Deployment")["spec"]["replicas"]
-        .as_u64()
-        .unwrap();
-    let budget = build
-        .contains("kind: PodDisruptionBudget")
-        .then(|| object(build, "PodDisruptionBudget"));
-    (
-        replicas,
-        budget.map(|budget| budget["spec"]["maxUnavailable"].clone()),
-    )
+    let replicas = object(build, "Deployment")["spec"]["replicas"].as_u64().unwrap();
+    let budget =
+        build.contains("kind: PodDisruptionBudget").then(|| object(build, "PodDisruptionBudget"));
+    (replicas, budget.map(|budget| budget["spec"]["maxUnavailable"].clone()))
 }
 
 #[test]
@@ -135,10 +113,7 @@ fn a_single_replica_has_no_disruption_budget_so_that_its_node_can_be_drained() {
 
 #[test]
 fn a_disruption_budget_counts_the_pods_of_its_own_load_balancer() {
-    for build in builds()
-        .iter()
-        .filter(|build| availability(build).1.is_some())
-    {
+    for build in builds().iter().filter(|build| availability(build).1.is_some()) {
         let selected = object(build, "PodDisruptionBudget")["spec"]["selector"].clone();
 
         assert_eq!(selected, object(build, "Deployment")["spec"]["selector"]);
@@ -159,21 +134,12 @@ fn a_range_of_ports_whose_configuration_fits_no_config_map_is_refused() {
             let named = document
                 .replace("worker-1.rack-a", &format!("worker-{number}"))
                 .replace("rack: a", &format!("rack: r{number}"))
-                .replace(
-                    "00:00:5e:00:53:15",
-                    &format!("00:00:5e:01:{}:00", &number[1..]),
-                )
+                .replace("00:00:5e:00:53:15", &format!("00:00:5e:01:{}:00", &number[1..]))
                 .replace("203.0.113.21", &format!("203.0.113.{number}"));
-            format!(
-                "---\n{}",
-                named.replace("198.51.100.21", &format!("198.51.100.{number}"))
-            )
+            format!("---\n{}", named.replace("198.51.100.21", &format!("198.51.100.{number}")))
         })
     };
-    let all: String = [hosts.clone()]
-        .into_iter()
-        .chain((101..=106).flat_map(more))
-        .collect();
+    let all: String = [hosts.clone()].into_iter().chain((101..=106).flat_map(more)).collect();
     repo.write("site/hosts.yaml", &all);
     repo.replace_behind("site/edge.yaml", "Worker:", "active: 2", "active: 8");
     repo.replace(

@@ -31,11 +31,7 @@ impl Connection {
     pub fn plain(address: IpAddr, port: u16) -> io::Result<Self> {
         let stream = TcpStream::connect(SocketAddr::new(address, port))?;
         let (writer, reader) = (stream.try_clone()?, stream.try_clone()?);
-        Ok(Self {
-            writer: Box::new(writer),
-            answers: lines(reader),
-            client: Client::Test(stream),
-        })
+        Ok(Self { writer: Box::new(writer), answers: lines(reader), client: Client::Test(stream) })
     }
 
     /// To an API server: a request over TLS that is answered by a stream.
@@ -47,22 +43,12 @@ impl Connection {
             "-connect",
             &SocketAddr::new(address, port).to_string(),
         ]);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut client = command.spawn()?;
         let writer = Box::new(client.stdin.take().unwrap());
         let answers = lines(client.stdout.take().unwrap());
-        let mut connection = Self {
-            writer,
-            answers,
-            client: Client::Openssl(client),
-        };
-        write!(
-            connection.writer,
-            "GET /stream HTTP/1.1\r\nHost: api\r\n\r\n"
-        )?;
+        let mut connection = Self { writer, answers, client: Client::Openssl(client) };
+        write!(connection.writer, "GET /stream HTTP/1.1\r\nHost: api\r\n\r\n")?;
         while !connection.answer()?.is_empty() {}
         Ok(connection)
     }
@@ -75,20 +61,15 @@ impl Connection {
     }
 
     fn answer(&self) -> io::Result<String> {
-        self.answers
-            .recv_timeout(PATIENCE)
-            .map_err(|error| match error {
-                RecvTimeoutError::Timeout => io::ErrorKind::TimedOut.into(),
-                RecvTimeoutError::Disconnected => io::ErrorKind::ConnectionAborted.into(),
-            })
+        self.answers.recv_timeout(PATIENCE).map_err(|error| match error {
+            RecvTimeoutError::Timeout => io::ErrorKind::TimedOut.into(),
+            RecvTimeoutError::Disconnected => io::ErrorKind::ConnectionAborted.into(),
+        })
     }
 
     /// Whether the connection ends within a time, while nothing is sent.
     pub fn ends_within(&self, time: Duration) -> bool {
-        matches!(
-            self.answers.recv_timeout(time),
-            Err(RecvTimeoutError::Disconnected)
-        )
+        matches!(self.answers.recv_timeout(time), Err(RecvTimeoutError::Disconnected))
     }
 }
 

@@ -27,10 +27,7 @@ fn the_sessions_of_a_host_that_is_ill_are_closed_and_new_ones_go_to_others() {
 
         assert!(closed);
         assert!(!reached.contains(*ill), "{reached:?}");
-        assert!(
-            streams[1 - of_ill].ask("hello").is_ok(),
-            "the other host's session"
-        );
+        assert!(streams[1 - of_ill].ask("hello").is_ok(), "the other host's session");
     });
 }
 
@@ -41,20 +38,11 @@ fn a_host_that_recovers_gets_connections_again() {
         let (name, mut host) = site.hosts.remove(0);
         let metric = format!("server=\"metal:{name}.rack-a\",state=\"UP\"}} 0");
         host.fall_ill();
-        let is_out = || {
-            site.pod
-                .get("metrics", "/metrics")
-                .unwrap()
-                .1
-                .contains(&metric)
-        };
+        let is_out = || site.pod.get("metrics", "/metrics").unwrap().1.contains(&metric);
         assert!(wait_until(TAKEN_OUT, is_out), "{name} is not taken out");
 
         host.recover();
 
-        assert!(wait_until(SOON, || site
-            .pod
-            .host()
-            .is_some_and(|host| host == name)));
+        assert!(wait_until(SOON, || site.pod.host().is_some_and(|host| host == name)));
     });
 }

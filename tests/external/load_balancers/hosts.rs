@@ -34,13 +34,7 @@ impl Worker {
         let address = address.parse().unwrap();
         add_address(address);
         let ports = ports.into_iter().collect();
-        let mut worker = Self {
-            name,
-            address,
-            ports,
-            stop: Arc::default(),
-            listening: Vec::new(),
-        };
+        let mut worker = Self { name, address, ports, stop: Arc::default(), listening: Vec::new() };
         worker.recover();
         worker
     }
@@ -49,9 +43,7 @@ impl Worker {
 impl Host for Worker {
     fn fall_ill(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        self.listening
-            .drain(..)
-            .for_each(|thread| thread.join().unwrap());
+        self.listening.drain(..).for_each(|thread| thread.join().unwrap());
     }
 
     fn recover(&mut self) {
@@ -158,11 +150,6 @@ pub fn certificate(directory: &Path) -> PathBuf {
             .arg(directory.join("public.pem")),
     );
     let public = std::fs::read(directory.join("public.pem")).unwrap();
-    std::fs::OpenOptions::new()
-        .append(true)
-        .open(&file)
-        .unwrap()
-        .write_all(&public)
-        .unwrap();
+    std::fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(&public).unwrap();
     file
 }

@@ -25,10 +25,7 @@ fn probes_do_not_depend_on_hosts_as_a_new_cluster_needs_its_load_balancer_first(
             line.starts_with("haproxy_server_status") && line.ends_with("state=\"UP\"} 1")
         };
         let all_out = || !pod.get("metrics", "/metrics").unwrap().1.lines().any(is_up);
-        assert!(
-            wait_until(3 * SOON, all_out),
-            "servers that do not exist are up"
-        );
+        assert!(wait_until(3 * SOON, all_out), "servers that do not exist are up");
 
         let statuses = ["readinessProbe", "livenessProbe"].map(|probe| pod.probe(probe));
 
@@ -72,32 +69,21 @@ fn a_load_balancer_that_is_full_refuses_connections_and_still_answers_probes() {
         for address in ["198.51.100.21", "198.51.100.22"] {
             add_address(address.parse().unwrap());
             let host = TcpListener::bind((address, 30080)).unwrap();
-            thread::spawn(move || {
-                host.incoming()
-                    .map(Result::unwrap)
-                    .collect::<Vec<TcpStream>>()
-            });
+            thread::spawn(move || host.incoming().map(Result::unwrap).collect::<Vec<TcpStream>>());
         }
         let pod = without_hosts(haproxy, balancer);
         let connect = || TcpStream::connect((POD[0], pod.port("port-30080"))).unwrap();
         let _taken: Vec<TcpStream> = (0..8000).map(|_| connect()).collect();
         // Of the backend, as the frontend counts connections that wait for a thread, and the limit does not yet.
         let full = "haproxy_backend_current_sessions{proxy=\"port-30080\"} 8000\n";
-        assert!(wait_until(SOON, || pod
-            .get("metrics", "/metrics")
-            .unwrap()
-            .1
-            .contains(full)));
+        assert!(wait_until(SOON, || pod.get("metrics", "/metrics").unwrap().1.contains(full)));
 
         let mut one_more = connect();
         one_more.set_read_timeout(Some(SOON)).unwrap();
         let end = one_more.read(&mut [0]).map_err(|error| error.kind());
         let statuses = ["readinessProbe", "livenessProbe"].map(|probe| pod.probe(probe));
 
-        assert!(
-            matches!(end, Ok(0) | Err(ErrorKind::ConnectionReset)),
-            "{end:?}"
-        );
+        assert!(matches!(end, Ok(0) | Err(ErrorKind::ConnectionReset)), "{end:?}");
         assert_eq!(statuses, [200, 200]);
     });
 }

@@ -48,18 +48,11 @@ impl Site {
             ],
         };
         let pod = Pod::start(haproxy, &output(&repo, "tenant-a/edge", balancer));
-        Self {
-            pod,
-            hosts,
-            _repo: repo,
-        }
+        Self { pod, hosts, _repo: repo }
     }
 }
 
 /// The directory of a load balancer in the output.
 fn output(repo: &Repo, cluster: &str, balancer: &str) -> std::path::PathBuf {
-    repo.path()
-        .join("overlays/clusters")
-        .join(cluster)
-        .join(balancer)
+    repo.path().join("overlays/clusters").join(cluster).join(balancer)
 }

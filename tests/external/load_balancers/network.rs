@@ -23,32 +23,19 @@ pub fn everywhere<F: Fn(&Path, &str)>(balancers: &[&str], scenario: F) {
         scenario(Path::new(&haproxy), &balancer);
         return;
     }
-    let test = type_name::<F>()
-        .trim_end_matches("::{{closure}}")
-        .split_once("::")
-        .unwrap()
-        .1;
+    let test = type_name::<F>().trim_end_matches("::{{closure}}").split_once("::").unwrap().1;
     let runs: Vec<(String, Child)> = haproxies()
         .iter()
         .flat_map(|haproxy| balancers.iter().map(move |balancer| (haproxy, *balancer)))
         .map(|(haproxy, balancer)| {
-            (
-                format!("{} {balancer}", haproxy.display()),
-                start(test, haproxy, balancer),
-            )
+            (format!("{} {balancer}", haproxy.display()), start(test, haproxy, balancer))
         })
         .collect();
-    let outputs = runs
-        .into_iter()
-        .map(|(run, child)| (run, child.wait_with_output().unwrap()));
+    let outputs = runs.into_iter().map(|(run, child)| (run, child.wait_with_output().unwrap()));
     // All of them are waited for, so that none is left behind.
     let failed: Vec<String> = outputs
         .map(|(run, output)| {
-            (
-                run,
-                output.status.success(),
-                text(&output.stdout) + &text(&output.stderr),
-            )
+            (run, output.status.success(), text(&output.stdout) + &text(&output.stderr))
         })
         .filter(|(_, success, said)| !success || !said.contains("1 passed"))
         .map(|(run, _, said)| format!("-- {run}\n{said}"))
@@ -63,18 +50,10 @@ fn start(test: &str, haproxy: &Path, balancer: &str) -> Child {
     if !is_root() {
         command.arg("--map-root-user");
     }
-    command
-        .arg("--")
-        .arg(env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture"]);
+    command.arg("--").arg(env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]);
     command.env(HAPROXY, haproxy).env(BALANCER, balancer);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
-        .spawn()
-        .unwrap_or_else(|error| panic!("unshare of util-linux cannot be run: {error}"))
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap_or_else(|error| panic!("unshare of util-linux cannot be run: {error}"))
 }
 
 /// Every HAProxy that a generated configuration is tried with: the machine's, and one of version 3.
@@ -134,14 +113,9 @@ pub fn add_address(address: IpAddr) {
     let mut command = tool("ip");
     match address {
         IpAddr::V4(_) => command.args(["address", "add", &format!("{address}/32"), "dev", "lo"]),
-        IpAddr::V6(_) => command.args([
-            "address",
-            "add",
-            &format!("{address}/128"),
-            "dev",
-            "lo",
-            "nodad",
-        ]),
+        IpAddr::V6(_) => {
+            command.args(["address", "add", &format!("{address}/128"), "dev", "lo", "nodad"])
+        }
     };
     succeed(&mut command);
 }

@@ -32,9 +32,7 @@ impl Pod {
         let container = container(&deployment);
         let mounted = PathBuf::from(string(&container["volumeMounts"][0]["mountPath"]));
         succeed(
-            Command::new("mount")
-                .args(["-t", "tmpfs", "tmpfs"])
-                .arg(mounted.parent().unwrap()),
+            Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(mounted.parent().unwrap()),
         );
         fs::create_dir(&mounted).unwrap();
         for (file, text) in object(&build, "ConfigMap")["data"].as_mapping().unwrap() {
@@ -51,15 +49,8 @@ impl Pod {
             .args([OF_POD, "unshare", "--pid", "--fork", "--kill-child", "--"])
             .args(UNPRIVILEGED);
         command.args(sequence(&container["command"]).iter().map(string));
-        command
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log);
-        let mut pod = Self {
-            process: command.spawn().unwrap(),
-            deployment,
-            directory,
-        };
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        let mut pod = Self { process: command.spawn().unwrap(), deployment, directory };
         let ready = wait_until(Duration::from_secs(30), || {
             pod.exit().is_some() || pod.probe("readinessProbe") == 200
         });
@@ -79,9 +70,7 @@ impl Pod {
 
     /// The number of a port of the container.
     pub fn port(&self, name: &str) -> u16 {
-        let port = sequence(&self.container()["ports"])
-            .iter()
-            .find(|port| port["name"] == name);
+        let port = sequence(&self.container()["ports"]).iter().find(|port| port["name"] == name);
         port.unwrap_or_else(|| panic!("no port {name}"))["containerPort"]
             .as_u64()
             .unwrap()
@@ -91,20 +80,14 @@ impl Pod {
 
     /// The names of the ports for clients.
     pub fn client_ports(&self) -> Vec<String> {
-        let names = sequence(&self.container()["ports"])
-            .iter()
-            .map(|port| string(&port["name"]));
+        let names = sequence(&self.container()["ports"]).iter().map(|port| string(&port["name"]));
         names.filter(|name| name != "metrics").collect()
     }
 
     /// A connection to some host, through the first port.
     pub fn connect(&self) -> io::Result<Connection> {
         let name = self.client_ports().swap_remove(0);
-        let connect = if name == "kube-apiserver" {
-            Connection::tls
-        } else {
-            Connection::plain
-        };
+        let connect = if name == "kube-apiserver" { Connection::tls } else { Connection::plain };
         connect(POD[0], self.port(&name))
     }
 
@@ -117,8 +100,7 @@ impl Pod {
     /// The status with which a probe is answered; 0 if it is not.
     pub fn probe(&self, name: &str) -> u16 {
         let probe = &self.container()[name]["httpGet"];
-        self.get(&string(&probe["port"]), &string(&probe["path"]))
-            .map_or(0, |(status, _)| status)
+        self.get(&string(&probe["port"]), &string(&probe["path"])).map_or(0, |(status, _)| status)
     }
 
     /// Status and text of a page.
@@ -128,10 +110,7 @@ impl Pod {
         write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
-        let status = answer
-            .split(' ')
-            .nth(1)
-            .and_then(|status| status.parse().ok());
+        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
         Ok((status.ok_or(io::ErrorKind::InvalidData)?, answer))
     }
 
@@ -145,11 +124,7 @@ impl Pod {
                 .iter()
                 .map(string),
         );
-        let mut hook = command
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut hook = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         thread::spawn(move || hook.wait());
     }
 
@@ -178,13 +153,8 @@ impl Drop for Pod {
 }
 
 /// As the container's security context has it.
-const UNPRIVILEGED: [&str; 5] = [
-    "setpriv",
-    "--no-new-privs",
-    "--bounding-set=-all",
-    "--inh-caps=-all",
-    "--",
-];
+const UNPRIVILEGED: [&str; 5] =
+    ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--"];
 
 fn container(deployment: &Value) -> &Value {
     &deployment["spec"]["template"]["spec"]["containers"][0]

@@ -16,11 +16,7 @@ fn a_pod_that_stops_takes_connections_for_some_seconds_as_nodes_may_still_send_t
         let refused = wait_until(2 * SOON, || site.pod.host().is_none());
 
         assert!(refused);
-        assert!(
-            start.elapsed() > Duration::from_secs(4),
-            "refused after {:?}",
-            start.elapsed()
-        );
+        assert!(start.elapsed() > Duration::from_secs(4), "refused after {:?}", start.elapsed());
     });
 }
 
@@ -61,14 +57,8 @@ fn a_pod_that_stops_ends_by_itself_before_its_grace_period_is_over() {
         let took = start.elapsed();
 
         assert!(ended);
-        assert!(
-            took > grace_period * 3 / 4,
-            "the stream lasted only {took:?}"
-        );
-        assert!(
-            took < grace_period,
-            "it took {took:?}, and would have been killed"
-        );
+        assert!(took > grace_period * 3 / 4, "the stream lasted only {took:?}");
+        assert!(took < grace_period, "it took {took:?}, and would have been killed");
         assert!(stream.ends_within(SOON));
     });
 }

@@ -20,11 +20,7 @@ fn connections_reach_every_host_in_turn() {
         let reached: Vec<String> = (0..10).map(|_| site.pod.host().unwrap()).collect();
 
         for (name, _) in &site.hosts {
-            assert_eq!(
-                reached.iter().filter(|host| host == name).count(),
-                5,
-                "{reached:?}"
-            );
+            assert_eq!(reached.iter().filter(|host| host == name).count(), 5, "{reached:?}");
         }
     });
 }
@@ -40,11 +36,8 @@ fn each_port_of_a_range_leads_to_the_same_port_of_every_worker() {
 
         let reached: Vec<BTreeSet<String>> = (30080..=30089).map(answers).collect();
 
-        let of_port = |port: u16| {
-            ["worker-1", "worker-2"]
-                .map(|name| format!("{name}:{port} hello"))
-                .into()
-        };
+        let of_port =
+            |port: u16| ["worker-1", "worker-2"].map(|name| format!("{name}:{port} hello")).into();
         let expected: Vec<BTreeSet<String>> = (30080..=30089).map(of_port).collect();
         assert_eq!(reached, expected);
     });
@@ -54,11 +47,8 @@ fn each_port_of_a_range_leads_to_the_same_port_of_every_worker() {
 fn workers_with_ipv6_addresses_are_reached_by_clients_of_both_families() {
     everywhere(&["loadbalancer-worker2"], |haproxy, balancer| {
         let repo = generated("load-balancers");
-        let _hosts = [
-            ("worker-1", "2001:db8:0:a::21"),
-            ("worker-2", "2001:db8:0:a::22"),
-        ]
-        .map(|(name, address)| Worker::start(name, address, [30180]));
+        let _hosts = [("worker-1", "2001:db8:0:a::21"), ("worker-2", "2001:db8:0:a::22")]
+            .map(|(name, address)| Worker::start(name, address, [30180]));
         let _pod = Pod::start(haproxy, &output(&repo, "tenant-a/edge", balancer));
         let answer = |to: IpAddr| Connection::plain(to, 30180).unwrap().ask("hello").unwrap();
 
@@ -78,11 +68,7 @@ fn api_servers_with_ipv6_addresses_are_reached() {
         let _hosts = ["2001:db8:0:a::11", "2001:db8:0:a::21", "2001:db8:0:a::31"]
             .map(|address| ApiServer::start(address, address, &certificate));
         let pod = Pod::start(haproxy, &output(&repo, "v6/edge", balancer));
-        let answer = |_| {
-            Connection::tls(POD[1], pod.port("kube-apiserver"))
-                .unwrap()
-                .ask("hello")
-        };
+        let answer = |_| Connection::tls(POD[1], pod.port("kube-apiserver")).unwrap().ask("hello");
 
         let reached: BTreeSet<String> = (0..6).map(|number| answer(number).unwrap()).collect();
 
@@ -125,9 +111,6 @@ fn a_stream_that_is_silent_for_more_than_a_minute_goes_on() {
 
         thread::sleep(Duration::from_secs(65));
 
-        assert_eq!(
-            stream.ask("after").unwrap(),
-            before.replace("before", "after")
-        );
+        assert_eq!(stream.ask("after").unwrap(), before.replace("before", "after"));
     });
 }

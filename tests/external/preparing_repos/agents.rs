@@ -11,10 +11,7 @@ fn flux_is_recognised_with_its_source() {
 
     let run = init(&repo, &[]).expect(0);
 
-    assert_says(
-        &run.stderr,
-        &["Flux was detected by `clusters/lab/flux-system/gotk-sync.yaml`"],
-    );
+    assert_says(&run.stderr, &["Flux was detected by `clusters/lab/flux-system/gotk-sync.yaml`"]);
     let settings = settings(&repo);
     assert_eq!(settings["gitops"], "flux");
     let source = &settings["flux"]["sourceRef"];
@@ -22,10 +19,7 @@ fn flux_is_recognised_with_its_source() {
         (source["name"].as_str(), source["namespace"].as_str()),
         (Some("flux-system"), Some("flux-system"))
     );
-    assert_says(
-        &repo.read("SIPGEN.md"),
-        &["Point it at `overlays/agents/flux`"],
-    );
+    assert_says(&repo.read("SIPGEN.md"), &["Point it at `overlays/agents/flux`"]);
 }
 
 #[test]
@@ -52,11 +46,7 @@ fn of_two_agents_a_person_has_to_choose() {
     assert_eq!(settings(&repo)["gitops"], yaml_serde::Value::Null);
     assert_says(
         &repo.read("sipgen.yaml"),
-        &[
-            "manifests of both Flux and Argo CD",
-            "# gitops: flux",
-            "# gitops: argocd",
-        ],
+        &["manifests of both Flux and Argo CD", "# gitops: flux", "# gitops: argocd"],
     );
     repo.generate(&[]).expect(0);
 }
@@ -71,8 +61,5 @@ fn argos_other_projects_are_no_agent() {
 
     init(&repo, &[]).expect(0);
 
-    assert_says(
-        &repo.read("sipgen.yaml"),
-        &["no manifests of Flux or Argo CD"],
-    );
+    assert_says(&repo.read("sipgen.yaml"), &["no manifests of Flux or Argo CD"]);
 }

@@ -12,12 +12,7 @@ fn what_a_job_says_is_valid_in_its_place() {
     let output = run_tool(tool("actionlint").current_dir(repo.path()));
     assert!(output.status.success(), "{}", text(&output.stdout));
     let mut schema = python_tool("check-jsonschema");
-    schema.args([
-        "--builtin-schema",
-        "vendor.gitlab-ci",
-        ".gitlab-ci.yml",
-        ".gitlab/sipgen.yml",
-    ]);
+    schema.args(["--builtin-schema", "vendor.gitlab-ci", ".gitlab-ci.yml", ".gitlab/sipgen.yml"]);
     let output = run_tool(schema.current_dir(repo.path()));
     assert!(output.status.success(), "{}", text(&output.stdout));
 }

@@ -7,12 +7,9 @@ use crate::support::documents;
 
 #[test]
 fn an_api_server_takes_every_definition() {
-    for arguments in [
-        &["crd"][..],
-        &["crd", "sipcluster"],
-        &["crd", "provisioning"],
-        &["crd", "software"],
-    ] {
+    for arguments in
+        [&["crd"][..], &["crd", "sipcluster"], &["crd", "provisioning"], &["crd", "software"]]
+    {
         assert_eq!(judges::definition(&printed(arguments)), "", "{arguments:?}");
     }
 }
@@ -47,11 +44,7 @@ fn kubectl_shows_what_is_wanted_and_whether_it_is_there() {
     let reported = with(&object, "/status", json!({"conditions": [condition]}));
 
     // The status comes by an update of its own; a creation would lose it.
-    let columns = judges::server(&printed(&["crd"]), &[object])
-        .pop()
-        .unwrap()
-        .columns
-        .unwrap();
+    let columns = judges::server(&printed(&["crd"]), &[object]).pop().unwrap().columns.unwrap();
     let expected = [
         ("Control-Plane", 3),
         ("Workers", 10),
@@ -91,10 +84,7 @@ fn a_null_is_dropped_as_sipgen_takes_it_for_nothing() {
     );
     let verdict = judges::server(&printed(&["crd"]), &[object]).pop().unwrap();
     assert_eq!(verdict.errors, Vec::<String>::new());
-    assert_eq!(
-        verdict.stored.unwrap()["spec"]["services"]["jumpHost"][0]["hostKeys"],
-        json!({})
-    );
+    assert_eq!(verdict.stored.unwrap()["spec"]["services"]["jumpHost"][0]["hostKeys"], json!({}));
 }
 
 /// Kubernetes 1.30 and later look only at what changes.
@@ -102,22 +92,12 @@ fn a_null_is_dropped_as_sipgen_takes_it_for_nothing() {
 fn an_object_that_was_stored_before_the_definition_came_can_be_changed_elsewhere() {
     let port = "/spec/services/jumpHost/0/nodePort";
     let stored = with(&sipclusters::valid(), port, json!(7022));
-    let changed = with(
-        &stored,
-        "/metadata/finalizers",
-        json!(["sip.airship.airshipit.org/finalizer"]),
-    );
+    let changed =
+        with(&stored, "/metadata/finalizers", json!(["sip.airship.airshipit.org/finalizer"]));
 
-    assert_eq!(
-        judges::update(&printed(&["crd"]), &stored, &changed).errors,
-        Vec::<String>::new()
-    );
-    let worse = judges::update(
-        &printed(&["crd"]),
-        &stored,
-        &with(&changed, port, json!(70_000)),
-    )
-    .errors;
+    assert_eq!(judges::update(&printed(&["crd"]), &stored, &changed).errors, Vec::<String>::new());
+    let worse =
+        judges::update(&printed(&["crd"]), &stored, &with(&changed, port, json!(70_000))).errors;
     assert!(
         matches!(worse.as_slice(), [error] if error.contains("choose a port of 1 to 65535")),
         "{worse:?}"
@@ -130,11 +110,7 @@ fn what_an_api_server_says_names_the_way_out() {
     let auth = "/spec/services/auth/0";
     let cases: Vec<(Value, &str)> = vec![
         (
-            with(
-                &valid,
-                "/spec/services/loadBalancerWorker/0/nodePortRange/end",
-                json!(30001),
-            ),
+            with(&valid, "/spec/services/loadBalancerWorker/0/nodePortRange/end", json!(30001)),
             "write the lower port as start",
         ),
         (
@@ -171,9 +147,5 @@ fn what_an_api_server_says_names_the_way_out() {
             verdict.errors
         );
     }
-    assert!(
-        !verdicts[2].errors.concat().contains("hush"),
-        "{:?}",
-        verdicts[2].errors
-    );
+    assert!(!verdicts[2].errors.concat().contains("hush"), "{:?}", verdicts[2].errors);
 }

@@ -11,9 +11,9 @@ const NAMES: [&str; 4] = ["sipcluster", "provisioning", "software", "settings"];
 fn parts(schema: &Value, way: &str, found: &mut Vec<(String, Value)>) {
     found.push((way.to_owned(), schema.clone()));
     match schema {
-        Value::Object(fields) => fields
-            .iter()
-            .for_each(|(key, part)| parts(part, &format!("{way}/{key}"), found)),
+        Value::Object(fields) => {
+            fields.iter().for_each(|(key, part)| parts(part, &format!("{way}/{key}"), found))
+        }
         Value::Array(items) => {
             items
                 .iter()
@@ -35,22 +35,12 @@ fn each_is_a_schema_of_draft_2020_12() {
     let directory = tempfile::tempdir().unwrap();
     for name in NAMES {
         let schema = schema(name);
-        assert_eq!(
-            schema["$schema"],
-            "https://json-schema.org/draft/2020-12/schema"
-        );
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
         assert_eq!(schema["$id"], format!("urn:sipgen:schema:{name}"));
-        assert!(
-            schema["title"].is_string() && schema["description"].is_string(),
-            "{name}"
-        );
+        assert!(schema["title"].is_string() && schema["description"].is_string(), "{name}");
         let file = directory.path().join(format!("{name}.json"));
         std::fs::write(&file, schema.to_string()).unwrap();
-        let output = run_tool(
-            python_tool("check-jsonschema")
-                .arg("--check-metaschema")
-                .arg(&file),
-        );
+        let output = run_tool(python_tool("check-jsonschema").arg("--check-metaschema").arg(&file));
         assert!(output.status.success(), "{name}: {}", text(&output.stdout));
     }
 }
@@ -92,16 +82,10 @@ fn there_is_nothing_for_anybody_else() {
             let key = way.rsplit('/').next().unwrap();
             assert!(!key.starts_with("x-"), "{name}: {way}");
             if let (true, Some(text)) = (key == "description", part.as_str()) {
-                assert!(
-                    !text.contains("[`") && !text.contains("::"),
-                    "{name}: {way}: {text}"
-                );
+                assert!(!text.contains("[`") && !text.contains("::"), "{name}: {way}: {text}");
             }
             if let (true, Some(format)) = (key == "format", part.as_str()) {
-                assert!(
-                    ["date-time", "ipv4", "ipv6"].contains(&format),
-                    "{name}: {way}: {format}"
-                );
+                assert!(["date-time", "ipv4", "ipv6"].contains(&format), "{name}: {way}: {format}");
             }
         }
     }
@@ -129,27 +113,18 @@ fn words_to_choose_from_are_listed_with_their_meaning() {
     let mode = &schema["$defs"]["Mode"];
     assert_eq!(mode["enum"], json!(["auto", "declared", "observed"]));
     let meanings = mode["markdownEnumDescriptions"].as_array().unwrap();
-    assert!(
-        meanings.len() == 3 && meanings.iter().all(Value::is_string),
-        "{meanings:?}"
-    );
+    assert!(meanings.len() == 3 && meanings.iter().all(Value::is_string), "{meanings:?}");
 }
 
 #[test]
 fn what_holds_without_being_written_is_said() {
     let settings = schema("settings");
     assert_eq!(settings["properties"]["output"]["default"], "overlays");
-    assert_eq!(
-        settings["properties"]["credentials"]["default"],
-        "reference"
-    );
+    assert_eq!(settings["properties"]["credentials"]["default"], "reference");
     let cluster = schema("sipcluster");
     let definitions = &cluster["$defs"];
     assert_eq!(definitions["Auth"]["properties"]["replicas"]["default"], 2);
-    assert_eq!(
-        definitions["Connector"]["properties"]["id"].get("default"),
-        None
-    );
+    assert_eq!(definitions["Connector"]["properties"]["id"].get("default"), None);
 }
 
 /// What stands in Markdown is given as Markdown, because a description is shown as it is.
@@ -157,10 +132,7 @@ fn what_holds_without_being_written_is_said() {
 fn code_in_a_description_is_shown_as_code() {
     let schema = schema("sipcluster");
     let nodes = &schema["$defs"]["SIPClusterSpec"]["properties"]["nodes"];
-    assert_eq!(
-        nodes["markdownDescription"],
-        "Node sets by role: `ControlPlane` and `Worker`."
-    );
+    assert_eq!(nodes["markdownDescription"], "Node sets by role: `ControlPlane` and `Worker`.");
 }
 
 #[test]
@@ -168,13 +140,7 @@ fn a_value_is_never_repeated_where_it_may_be_a_secret() {
     let secret = "/spec/services/auth/0/staticClients/0/secret";
     let definitions = schema("sipcluster")["$defs"].clone();
     let property = &definitions["StaticClient"]["properties"]["secret"];
-    assert!(
-        property["errorMessage"]
-            .as_str()
-            .unwrap()
-            .contains("secretEnv"),
-        "{property}"
-    );
+    assert!(property["errorMessage"].as_str().unwrap().contains("secretEnv"), "{property}");
     let refused = judges::editor(
         &schema("sipcluster"),
         &[with(&sipclusters::valid(), secret, json!("hush"))],

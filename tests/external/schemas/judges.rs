@@ -19,9 +19,7 @@ pub(super) fn editor(schema: &Value, documents: &[Value]) -> Vec<Vec<String>> {
         path
     };
     let mut validator = python_tool("check-jsonschema");
-    validator
-        .args(["--output-format", "json", "--schemafile"])
-        .arg(file("schema.json", schema));
+    validator.args(["--output-format", "json", "--schemafile"]).arg(file("schema.json", schema));
     for (number, document) in documents.iter().enumerate() {
         validator.arg(file(&format!("{number:04}.json"), document));
     }
@@ -29,19 +27,10 @@ pub(super) fn editor(schema: &Value, documents: &[Value]) -> Vec<Vec<String>> {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!("{error}: {}{}", text(&output.stdout), text(&output.stderr))
     });
-    assert_eq!(
-        report["parse_errors"].as_array().map_or(0, Vec::len),
-        0,
-        "{report}"
-    );
+    assert_eq!(report["parse_errors"].as_array().map_or(0, Vec::len), 0, "{report}");
     let mut found = vec![Vec::new(); documents.len()];
     for error in report["errors"].as_array().unwrap() {
-        let name = error["filename"]
-            .as_str()
-            .unwrap()
-            .rsplit('/')
-            .next()
-            .unwrap();
+        let name = error["filename"].as_str().unwrap().rsplit('/').next().unwrap();
         let number: usize = name.trim_end_matches(".json").parse().unwrap();
         found[number].push(format!(
             "{}: {}",
@@ -68,19 +57,14 @@ pub(super) struct Verdict {
 /// What an API server with a definition says of objects that are created.
 #[track_caller]
 pub(super) fn server(definition: &str, objects: &[Value]) -> Vec<Verdict> {
-    let requests: Vec<Value> = objects
-        .iter()
-        .map(|object| json!({"object": object}))
-        .collect();
+    let requests: Vec<Value> = objects.iter().map(|object| json!({"object": object})).collect();
     answers(definition, &requests)
 }
 
 /// What an API server with a definition says of an object that takes the place of another one.
 #[track_caller]
 pub(super) fn update(definition: &str, old: &Value, object: &Value) -> Verdict {
-    answers(definition, &[json!({"object": object, "old": old})])
-        .pop()
-        .unwrap()
+    answers(definition, &[json!({"object": object, "old": old})]).pop().unwrap()
 }
 
 /// Why an API server refuses a definition; empty when it takes it.
@@ -92,10 +76,8 @@ pub(super) fn definition(definition: &str) -> String {
 #[track_caller]
 fn answers(definition: &str, requests: &[Value]) -> Vec<Verdict> {
     let lines = ask(definition, requests).unwrap_or_else(|error| panic!("{error}"));
-    let answers: Vec<Verdict> = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let answers: Vec<Verdict> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers.len(), requests.len(), "{lines}");
     answers
 }
@@ -111,9 +93,5 @@ fn ask(definition: &str, requests: &[Value]) -> Result<String, String> {
     std::io::Seek::rewind(&mut input).unwrap();
     let mut server = tool("api-server-validation");
     let output = run_tool(server.arg(file.path()).stdin(Stdio::from(input)));
-    if output.status.success() {
-        Ok(text(&output.stdout))
-    } else {
-        Err(text(&output.stderr))
-    }
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }

@@ -32,9 +32,7 @@ fn schema(name: &str) -> Value {
 fn with(document: &Value, pointer: &str, value: Value) -> Value {
     let mut changed = document.clone();
     let (above, last) = pointer.rsplit_once('/').unwrap();
-    let parent = changed
-        .pointer_mut(above)
-        .unwrap_or_else(|| panic!("nothing is at {above}"));
+    let parent = changed.pointer_mut(above).unwrap_or_else(|| panic!("nothing is at {above}"));
     match parent {
         Value::Array(items) => items[last.parse::<usize>().unwrap()] = value,
         Value::Object(fields) if value.is_null() => {

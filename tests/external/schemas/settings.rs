@@ -79,10 +79,7 @@ fn refused() -> Vec<Value> {
 fn loads(settings: &Value) -> bool {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("sipgen.yaml"), settings.to_string()).unwrap();
-    Settings::load(&Files::on_disk(
-        Utf8Path::from_path(directory.path()).unwrap(),
-    ))
-    .is_ok()
+    Settings::load(&Files::on_disk(Utf8Path::from_path(directory.path()).unwrap())).is_ok()
 }
 
 #[test]
@@ -92,10 +89,6 @@ fn an_editor_underlines_what_sipgen_refuses_and_nothing_else() {
     for (number, (document, objections)) in documents.iter().zip(by_editor).enumerate() {
         let is_taken = number < taken().len();
         assert_eq!(loads(document), is_taken, "sipgen: {document}");
-        assert_eq!(
-            objections.is_empty(),
-            is_taken,
-            "editor: {document}: {objections:?}"
-        );
+        assert_eq!(objections.is_empty(), is_taken, "editor: {document}: {objections:?}");
     }
 }

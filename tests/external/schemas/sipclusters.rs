@@ -80,9 +80,8 @@ fn sipgen(document: &Value) -> Vec<String> {
     let repo = Files::on_disk(Utf8Path::from_path(directory.path()).unwrap());
     let (_, findings) = Site::read(&repo, Settings::default()).unwrap();
     let objects = |code| code == Code::UnknownField;
-    let findings = findings
-        .into_iter()
-        .filter(|finding| finding.is_error() || objects(finding.code));
+    let findings =
+        findings.into_iter().filter(|finding| finding.is_error() || objects(finding.code));
     findings.map(|finding| finding.message).collect()
 }
 
@@ -127,10 +126,7 @@ fn agreed() -> Vec<(&'static str, String, Value)> {
         dropped(at(JUMP, "/bmc/Proxy"), json!(true)),
         dropped(at(AUTH, "/caSecrets"), json!("x")),
         dropped(at(AUTH, "/expiry/idToken"), json!("1h")),
-        dropped(
-            at(WORKER, "/labelSelector"),
-            json!({"example.com/flavor": "large"}),
-        ),
+        dropped(at(WORKER, "/labelSelector"), json!({"example.com/flavor": "large"})),
         // Types.
         refused("/spec".to_owned(), json!([])),
         refused(NODES.to_owned(), json!([])),
@@ -151,42 +147,15 @@ fn agreed() -> Vec<(&'static str, String, Value)> {
         refused(at(WORKER, "/count/active"), json!(-1)),
         refused(at(WORKER, "/count/standby"), json!(1_000_001)),
         taken(at(WORKER, "/count/standby"), json!(1_000_000)),
-        refused(
-            at(WORKER, "/labelSelector"),
-            json!({"matchLabels": {"a": "x y"}}),
-        ),
-        refused(
-            at(WORKER, "/labelSelector"),
-            json!({"matchLabels": {"a": long}}),
-        ),
-        refused(
-            at(WORKER, "/labelSelector/matchExpressions/0/operator"),
-            json!("in"),
-        ),
-        refused(
-            at(WORKER, "/labelSelector/matchExpressions/0/values"),
-            json!([]),
-        ),
-        refused(
-            at(WORKER, "/labelSelector/matchExpressions/0/values"),
-            Value::Null,
-        ),
-        refused(
-            at(WORKER, "/labelSelector/matchExpressions/0/values"),
-            json!(["x y"]),
-        ),
-        refused(
-            at(WORKER, "/labelSelector/matchExpressions/0/key"),
-            json!("a/b/c"),
-        ),
-        refused(
-            at(WORKER, "/labelSelector/matchExpressions/1/values"),
-            json!(["x"]),
-        ),
-        taken(
-            at(WORKER, "/labelSelector/matchExpressions/1/values"),
-            json!([]),
-        ),
+        refused(at(WORKER, "/labelSelector"), json!({"matchLabels": {"a": "x y"}})),
+        refused(at(WORKER, "/labelSelector"), json!({"matchLabels": {"a": long}})),
+        refused(at(WORKER, "/labelSelector/matchExpressions/0/operator"), json!("in")),
+        refused(at(WORKER, "/labelSelector/matchExpressions/0/values"), json!([])),
+        refused(at(WORKER, "/labelSelector/matchExpressions/0/values"), Value::Null),
+        refused(at(WORKER, "/labelSelector/matchExpressions/0/values"), json!(["x y"])),
+        refused(at(WORKER, "/labelSelector/matchExpressions/0/key"), json!("a/b/c")),
+        refused(at(WORKER, "/labelSelector/matchExpressions/1/values"), json!(["x"])),
+        taken(at(WORKER, "/labelSelector/matchExpressions/1/values"), json!([])),
         // Services.
         taken("/spec/services".to_owned(), Value::Null),
         taken("/spec/services/auth".to_owned(), json!([])),
@@ -211,41 +180,17 @@ fn agreed() -> Vec<(&'static str, String, Value)> {
         refused(at(JUMP, "/nodeSSHPrivateKeys"), json!("No Secret")),
         refused(at(JUMP, "/nodePort"), Value::Null),
         taken(at(JUMP, "/hostKeys"), json!({})),
-        taken(
-            at(JUMP, "/hostKeys"),
-            json!({"volumeClaim": {}, "ephemeral": false}),
-        ),
+        taken(at(JUMP, "/hostKeys"), json!({"volumeClaim": {}, "ephemeral": false})),
         taken(at(JUMP, "/hostKeys"), json!({"ephemeral": true})),
-        refused(
-            at(JUMP, "/hostKeys"),
-            json!({"volumeClaim": {}, "ephemeral": true}),
-        ),
-        refused(
-            at(JUMP, "/hostKeys"),
-            json!({"volumeClaim": {}, "secretName": "keys"}),
-        ),
-        refused(
-            at(JUMP, "/hostKeys"),
-            json!({"ephemeral": true, "secretName": "keys"}),
-        ),
+        refused(at(JUMP, "/hostKeys"), json!({"volumeClaim": {}, "ephemeral": true})),
+        refused(at(JUMP, "/hostKeys"), json!({"volumeClaim": {}, "secretName": "keys"})),
+        refused(at(JUMP, "/hostKeys"), json!({"ephemeral": true, "secretName": "keys"})),
         refused(at(JUMP, "/hostKeys"), json!({"secretName": ""})),
         taken(at(JUMP, "/homes"), json!({})),
-        taken(
-            at(JUMP, "/homes"),
-            json!({"volumeClaim": {"storage": "500Mi"}}),
-        ),
-        refused(
-            at(JUMP, "/homes"),
-            json!({"volumeClaim": {"storage": "10"}}),
-        ),
-        refused(
-            at(JUMP, "/homes"),
-            json!({"volumeClaim": {"storage": "0Gi"}}),
-        ),
-        refused(
-            at(JUMP, "/hostKeys"),
-            json!({"volumeClaim": {"storageClassName": "Fast"}}),
-        ),
+        taken(at(JUMP, "/homes"), json!({"volumeClaim": {"storage": "500Mi"}})),
+        refused(at(JUMP, "/homes"), json!({"volumeClaim": {"storage": "10"}})),
+        refused(at(JUMP, "/homes"), json!({"volumeClaim": {"storage": "0Gi"}})),
+        refused(at(JUMP, "/hostKeys"), json!({"volumeClaim": {"storageClassName": "Fast"}})),
         // Auth.
         refused(at(AUTH, "/tlsSecret"), json!("other")),
         taken(at(AUTH, "/tlsSecret"), json!("")),
@@ -254,28 +199,16 @@ fn agreed() -> Vec<(&'static str, String, Value)> {
         refused(at(AUTH, "/publiclyTrusted"), json!(true)),
         taken(at(AUTH, "/publiclyTrusted"), json!(false)),
         refused(at(AUTH, "/issuerURL"), json!("http://dex.example.com")),
-        refused(
-            at(AUTH, "/issuerURL"),
-            json!("https://dex.example.com/dex/"),
-        ),
+        refused(at(AUTH, "/issuerURL"), json!("https://dex.example.com/dex/")),
         refused(at(AUTH, "/issuerURL"), json!("https://DEX.example.com/dex")),
-        refused(
-            at(AUTH, "/issuerURL"),
-            json!("https://user:word@dex.example.com"),
-        ),
-        taken(
-            at(AUTH, "/issuerURL"),
-            json!("https://[2001:db8::10]:30556/dex"),
-        ),
+        refused(at(AUTH, "/issuerURL"), json!("https://user:word@dex.example.com")),
+        taken(at(AUTH, "/issuerURL"), json!("https://[2001:db8::10]:30556/dex")),
         refused(at(AUTH, "/envFrom"), json!(["dex-env", "Dex Env"])),
         refused(at(AUTH, "/expiry/idTokens"), json!("1d")),
         refused(at(AUTH, "/expiry/idTokens"), json!("0s")),
         refused(at(AUTH, "/expiry/idTokens"), json!("")),
         taken(at(AUTH, "/expiry/idTokens"), json!("0h0.5s")),
-        refused(
-            at(AUTH, "/expiry/refreshTokens/reuseInterval"),
-            json!("soon"),
-        ),
+        refused(at(AUTH, "/expiry/refreshTokens/reuseInterval"), json!("soon")),
         refused(at(CONNECTOR, "/type"), json!("")),
         refused(at(CONNECTOR, "/id"), json!("a/b")),
         refused(at(CONNECTOR, "/id"), json!("local")),
@@ -284,14 +217,8 @@ fn agreed() -> Vec<(&'static str, String, Value)> {
         refused(at(CLIENT, "/secret"), json!("hush")),
         refused(at(CLIENT, "/secretEnv"), Value::Null),
         refused(at(CLIENT, "/secretEnv"), json!("$NAME")),
-        refused(
-            at(CLIENT, "/redirectURIs"),
-            json!(["dashboard.example.com"]),
-        ),
-        refused(
-            at(CLIENT, "/redirectURIs"),
-            json!(["https://*.example.com/callback"]),
-        ),
+        refused(at(CLIENT, "/redirectURIs"), json!(["dashboard.example.com"])),
+        refused(at(CLIENT, "/redirectURIs"), json!(["https://*.example.com/callback"])),
     ]
 }
 
@@ -311,12 +238,7 @@ fn differing() -> Vec<(&'static str, String, Value, &'static str)> {
         ),
         ("-++", at(BALANCER, "/nodePort"), json!(29999), ranged),
         ("-++", at(BALANCER, "/nodePort"), json!(32768), ranged),
-        (
-            "-++",
-            at(WORKERS, "/nodePortRange/end"),
-            json!(32768),
-            ranged,
-        ),
+        ("-++", at(WORKERS, "/nodePortRange/end"), json!(32768), ranged),
         ("--+", "/spec".to_owned(), Value::Null, served),
         ("--+", NODES.to_owned(), Value::Null, served),
         (
@@ -325,43 +247,18 @@ fn differing() -> Vec<(&'static str, String, Value, &'static str)> {
             json!({"labelSelector": {}, "count": {"active": 0}}),
             served,
         ),
-        (
-            "--+",
-            at(NODES, "/worker"),
-            json!({"labelSelector": {}, "count": {"active": 0}}),
-            served,
-        ),
+        ("--+", at(NODES, "/worker"), json!({"labelSelector": {}, "count": {"active": 0}}), served),
         ("--+", at(WORKER, "/count"), Value::Null, served),
         ("--+", at(WORKER, "/count/active"), Value::Null, served),
         ("--+", at(BALANCER, "/nodePort"), json!(0), served),
         ("--+", at(BALANCER, "/nodeInterfaceId"), Value::Null, served),
         ("--+", at(BALANCER, "/nodeInterfaceId"), json!(""), served),
         ("--+", at(JUMP, "/nodeInterfaceId"), Value::Null, served),
-        (
-            "--+",
-            at(BALANCER, "/clusterIP"),
-            json!("vip.example.com"),
-            served,
-        ),
-        (
-            "--+",
-            at(BALANCER, "/nodeLabels"),
-            json!({"kubernetes.io/os": "any os"}),
-            served,
-        ),
-        (
-            "--+",
-            at(BALANCER, "/nodeLabels"),
-            json!({"a b": "linux"}),
-            served,
-        ),
+        ("--+", at(BALANCER, "/clusterIP"), json!("vip.example.com"), served),
+        ("--+", at(BALANCER, "/nodeLabels"), json!({"kubernetes.io/os": "any os"}), served),
+        ("--+", at(BALANCER, "/nodeLabels"), json!({"a b": "linux"}), served),
         ("--+", at(WORKERS, "/nodePortRange"), Value::Null, served),
-        (
-            "--+",
-            at(JUMP, "/sshAuthorizedKeys"),
-            json!(["rsa...."]),
-            served,
-        ),
+        ("--+", at(JUMP, "/sshAuthorizedKeys"), json!(["rsa...."]), served),
         ("--+", at(AUTH, "/caSecret"), Value::Null, served),
         ("--+", at(AUTH, "/issuerURL"), Value::Null, served),
         (
@@ -382,12 +279,7 @@ fn differing() -> Vec<(&'static str, String, Value, &'static str)> {
             json!([client, client]),
             "JSON Schema compares no items",
         ),
-        (
-            "--+",
-            at(CONNECTOR, "/type"),
-            json!("ldaps"),
-            "a newer Dex may know more types",
-        ),
+        ("--+", at(CONNECTOR, "/type"), json!("ldaps"), "a newer Dex may know more types"),
         (
             "-++",
             at(CONNECTOR, "/config"),
@@ -395,30 +287,10 @@ fn differing() -> Vec<(&'static str, String, Value, &'static str)> {
             "Dex's settings are sipgen's to know",
         ),
         ("-++", at(AUTH, "/envFrom"), json!([]), beyond),
-        (
-            "-++",
-            at(CLIENT, "/trustedPeers"),
-            json!(["nobody"]),
-            beyond,
-        ),
-        (
-            "-++",
-            at(AUTH, "/issuerURL"),
-            json!("https://dex.example.com:443/dex"),
-            beyond,
-        ),
-        (
-            "-++",
-            at(AUTH, "/issuerURL"),
-            json!("https://192.0.2.300/dex"),
-            beyond,
-        ),
-        (
-            "-++",
-            at(BALANCER, "/clusterIP"),
-            json!("127.0.0.1"),
-            beyond,
-        ),
+        ("-++", at(CLIENT, "/trustedPeers"), json!(["nobody"]), beyond),
+        ("-++", at(AUTH, "/issuerURL"), json!("https://dex.example.com:443/dex"), beyond),
+        ("-++", at(AUTH, "/issuerURL"), json!("https://192.0.2.300/dex"), beyond),
+        ("-++", at(BALANCER, "/clusterIP"), json!("127.0.0.1"), beyond),
         (
             "--+",
             at(WORKER, "/labelSelector"),
@@ -430,22 +302,16 @@ fn differing() -> Vec<(&'static str, String, Value, &'static str)> {
 
 #[test]
 fn a_mistake_is_one_to_sipgen_to_editors_and_to_api_servers() {
-    let agreed = agreed()
-        .into_iter()
-        .map(|(marks, pointer, value)| (marks, pointer, value, ""));
-    let cases: Vec<_> = [("+++", "/kind".to_owned(), json!("SIPCluster"), "")]
-        .into_iter()
-        .chain(agreed)
-        .collect();
+    let agreed = agreed().into_iter().map(|(marks, pointer, value)| (marks, pointer, value, ""));
+    let cases: Vec<_> =
+        [("+++", "/kind".to_owned(), json!("SIPCluster"), "")].into_iter().chain(agreed).collect();
     judge(cases.into_iter().chain(differing()).collect());
 }
 
 fn judge(cases: Vec<(&'static str, String, Value, &'static str)>) {
     let valid = valid();
-    let documents: Vec<Value> = cases
-        .iter()
-        .map(|(_, pointer, value, _)| with(&valid, pointer, value.clone()))
-        .collect();
+    let documents: Vec<Value> =
+        cases.iter().map(|(_, pointer, value, _)| with(&valid, pointer, value.clone())).collect();
     let by_editor = judges::editor(&schema("sipcluster"), &documents);
     let by_server = judges::server(&printed(&["crd"]), &documents);
     let mut wrong = String::new();
@@ -466,17 +332,8 @@ fn judge(cases: Vec<(&'static str, String, Value, &'static str)>) {
 #[test]
 fn the_clusters_of_all_fixtures_are_valid_everywhere() {
     let mut clusters = Vec::new();
-    for entry in walkdir::WalkDir::new(fixtures())
-        .into_iter()
-        .map(Result::unwrap)
-    {
-        let name = entry
-            .path()
-            .strip_prefix(fixtures())
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .to_owned();
+    for entry in walkdir::WalkDir::new(fixtures()).into_iter().map(Result::unwrap) {
+        let name = entry.path().strip_prefix(fixtures()).unwrap().to_str().unwrap().to_owned();
         // Mistakes, and what only sipgen reads.
         if name.starts_with("findings/")
             || name.starts_with("generation-")
@@ -499,17 +356,10 @@ fn the_clusters_of_all_fixtures_are_valid_everywhere() {
         }
     }
     assert!(clusters.len() > 20, "{}", clusters.len());
-    let documents: Vec<Value> = clusters
-        .iter()
-        .map(|(_, document)| document.clone())
-        .collect();
+    let documents: Vec<Value> = clusters.iter().map(|(_, document)| document.clone()).collect();
     let by_editor = judges::editor(&schema("sipcluster"), &documents);
     let by_server = judges::server(&printed(&["crd"]), &documents);
     for (((name, _), by_editor), by_server) in clusters.iter().zip(by_editor).zip(by_server) {
-        assert_eq!(
-            (by_editor, by_server.errors, by_server.dropped),
-            Default::default(),
-            "{name}"
-        );
+        assert_eq!((by_editor, by_server.errors, by_server.dropped), Default::default(), "{name}");
     }
 }

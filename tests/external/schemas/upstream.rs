@@ -20,30 +20,18 @@ const DRAWN: usize = 400;
 
 /// A mapping of the fields that are there.
 fn fields(given: Vec<(&str, Option<Value>)>) -> Value {
-    let there = given
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let there = given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(there.collect::<Map<_, _>>())
 }
 
 fn text() -> impl Strategy<Value = Value> {
-    prop_oneof![
-        Just(""),
-        Just("oam-ipv4"),
-        Just("${VARIABLE}"),
-        Just("two words"),
-        Just("Größe")
-    ]
-    .prop_map(Value::from)
+    prop_oneof![Just(""), Just("oam-ipv4"), Just("${VARIABLE}"), Just("two words"), Just("Größe")]
+        .prop_map(Value::from)
 }
 
 fn labels() -> impl Strategy<Value = Value> {
-    btree_map(
-        "[a-z]{1,3}(/[a-z]{1,3})?",
-        "([a-z0-9]([-._a-z0-9]{0,4}[a-z0-9])?)?",
-        0..3,
-    )
-    .prop_map(|map| json!(map))
+    btree_map("[a-z]{1,3}(/[a-z]{1,3})?", "([a-z0-9]([-._a-z0-9]{0,4}[a-z0-9])?)?", 0..3)
+        .prop_map(|map| json!(map))
 }
 
 /// 0 has the API server choose a port.
@@ -72,21 +60,14 @@ fn selector() -> impl Strategy<Value = Value> {
 
 fn count() -> impl Strategy<Value = Value> {
     (of(0..9_i64), of(0..9_i64)).prop_map(|(active, standby)| {
-        fields(vec![
-            ("active", active.map(Into::into)),
-            ("standby", standby.map(Into::into)),
-        ])
+        fields(vec![("active", active.map(Into::into)), ("standby", standby.map(Into::into))])
     })
 }
 
 fn node_set() -> impl Strategy<Value = Value> {
     let key = prop_oneof![Just(""), Just("airshipit.org/rack"), Just("rack")].prop_map(Value::from);
     (of(selector()), of(key), of(count())).prop_map(|(selector, key, count)| {
-        fields(vec![
-            ("labelSelector", selector),
-            ("topologyKey", key),
-            ("count", count),
-        ])
+        fields(vec![("labelSelector", selector), ("topologyKey", key), ("count", count)])
     })
 }
 
@@ -116,22 +97,14 @@ fn with_port() -> impl Strategy<Value = Value> {
 
 fn worker_balancer() -> impl Strategy<Value = Value> {
     // The port beside the range was never read.
-    service(
-        (30000..=32767_i64, 0..20_i64, of(-1..70000_i64)).prop_map(|(start, length, port)| {
-            let range = json!({"start": start, "end": (start + length).min(32767)});
-            fields(vec![
-                ("nodePortRange", Some(range)),
-                ("nodePort", port.map(Into::into)),
-            ])
-        }),
-    )
+    service((30000..=32767_i64, 0..20_i64, of(-1..70000_i64)).prop_map(|(start, length, port)| {
+        let range = json!({"start": start, "end": (start + length).min(32767)});
+        fields(vec![("nodePortRange", Some(range)), ("nodePort", port.map(Into::into))])
+    }))
 }
 
 fn jump_host() -> impl Strategy<Value = Value> {
-    let keys = vec(
-        prop_oneof![Just("rsa...."), Just("ssh-ed25519 AAAA operator"), Just("")],
-        0..3,
-    );
+    let keys = vec(prop_oneof![Just("rsa...."), Just("ssh-ed25519 AAAA operator"), Just("")], 0..3);
     let bmc = of(any::<bool>()).prop_map(|proxy| fields(vec![("proxy", proxy.map(Into::into))]));
     let own = (node_port(), of(bmc), of(keys)).prop_map(|(port, bmc, keys)| {
         let given = vec![
@@ -154,21 +127,15 @@ fn spec() -> impl Strategy<Value = Value> {
         Just("Storage")
     ];
     let nodes = btree_map(role, node_set(), 0..4).prop_map(|nodes| json!(nodes));
-    let services = (
-        of(vec(jump_host(), 0..3)),
-        of(vec(with_port(), 0..3)),
-        of(vec(worker_balancer(), 0..3)),
-    )
-        .prop_map(|(jump_hosts, balancers, workers)| {
-            fields(vec![
-                ("jumpHost", jump_hosts.map(|list| json!(list))),
-                (
-                    "loadBalancerControlPlane",
-                    balancers.map(|list| json!(list)),
-                ),
-                ("loadBalancerWorker", workers.map(|list| json!(list))),
-            ])
-        });
+    let services =
+        (of(vec(jump_host(), 0..3)), of(vec(with_port(), 0..3)), of(vec(worker_balancer(), 0..3)))
+            .prop_map(|(jump_hosts, balancers, workers)| {
+                fields(vec![
+                    ("jumpHost", jump_hosts.map(|list| json!(list))),
+                    ("loadBalancerControlPlane", balancers.map(|list| json!(list))),
+                    ("loadBalancerWorker", workers.map(|list| json!(list))),
+                ])
+            });
     (of(nodes), services)
         .prop_map(|(nodes, services)| fields(vec![("nodes", nodes), ("services", Some(services))]))
 }
@@ -209,9 +176,7 @@ fn named(spec: Value) -> Value {
 /// Objects of a strategy: the same ones in every run.
 fn drawn(strategy: &impl Strategy<Value = Value>, count: usize) -> Vec<Value> {
     let mut runner = TestRunner::deterministic();
-    (0..count)
-        .map(|_| strategy.new_tree(&mut runner).unwrap().current())
-        .collect()
+    (0..count).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
 }
 
 #[track_caller]
@@ -244,11 +209,7 @@ fn what_the_operator_reported_stays_in_the_status() {
         let mut object = named(json!({"services": {}}));
         object["status"] = status;
         let verdict = judges::update(&definition, &object, &object);
-        assert_eq!(
-            (verdict.errors, verdict.dropped),
-            (vec![], vec![]),
-            "{object:#}"
-        );
+        assert_eq!((verdict.errors, verdict.dropped), (vec![], vec![]), "{object:#}");
         assert_eq!(verdict.stored.unwrap()["status"], object["status"]);
     }
 }
@@ -348,10 +309,7 @@ fn only_what_could_never_be_served_is_refused() {
         set(&format!("{expression}/operator"), json!("Is")),
         set(&format!("{expression}/values"), json!(["b"])),
         set(&format!("{expression}/key"), json!("a b")),
-        set(
-            &format!("{worker}/labelSelector"),
-            json!({"matchLabels": {"a": "b c"}}),
-        ),
+        set(&format!("{worker}/labelSelector"), json!({"matchLabels": {"a": "b c"}})),
         // No host has such a label.
         set(&format!("{worker}/topologyKey"), json!("a b")),
         set("/metadata/name", json!("x".repeat(64))),
@@ -359,15 +317,8 @@ fn only_what_could_never_be_served_is_refused() {
         set(&format!("{worker}/count/active"), json!(-1)),
         set(&format!("{worker}/count/standby"), json!(1_000_001)),
     ];
-    assert!(
-        judges::server(PUBLISHED, &objects)
-            .iter()
-            .all(|verdict| verdict.errors.is_empty())
-    );
-    for (object, verdict) in objects
-        .iter()
-        .zip(judges::server(&printed(&["crd"]), &objects))
-    {
+    assert!(judges::server(PUBLISHED, &objects).iter().all(|verdict| verdict.errors.is_empty()));
+    for (object, verdict) in objects.iter().zip(judges::server(&printed(&["crd"]), &objects)) {
         // Rules are not asked where a value is wrong by itself, which the server says in an error of its own.
         let said = verdict
             .errors

@@ -37,10 +37,7 @@ impl Stage {
                  ---\napiVersion: v1\nkind: Secret\nmetadata: {{namespace: {namespace}, name: other}}\nstringData: {{password: x}}\n"
             ));
         }
-        let stage = Self {
-            server,
-            repo: Repo::empty(),
-        };
+        let stage = Self { server, repo: Repo::empty() };
         stage
             .server
             .apply("apiVersion: v1\nkind: ServiceAccount\nmetadata: {namespace: sipgen, name: sipgen-snapshot}\n");
@@ -82,10 +79,8 @@ impl Stage {
     }
 
     fn rbac(&self, arguments: &[&str]) -> Vec<Value> {
-        let arguments: Vec<&str> = ["snapshot", "--rbac"]
-            .into_iter()
-            .chain(arguments.iter().copied())
-            .collect();
+        let arguments: Vec<&str> =
+            ["snapshot", "--rbac"].into_iter().chain(arguments.iter().copied()).collect();
         let printed = run(&mut self.repo.sipgen(&arguments)).expect(0).stdout;
         yaml_serde::Deserializer::from_str(&printed)
             .map(|object| Value::deserialize(object).unwrap())
@@ -93,29 +88,17 @@ impl Stage {
     }
 
     fn apply(&self, objects: &[Value]) {
-        let texts: Vec<String> = objects
-            .iter()
-            .map(|object| yaml_serde::to_string(object).unwrap())
-            .collect();
+        let texts: Vec<String> =
+            objects.iter().map(|object| yaml_serde::to_string(object).unwrap()).collect();
         self.server.apply(&texts.join("---\n"));
     }
 
     fn delete(&self, objects: &[Value]) {
-        for object in objects
-            .iter()
-            .filter(|object| object["kind"] != "ServiceAccount")
-        {
-            let text = |field: &str| {
-                object["metadata"][field]
-                    .as_str()
-                    .unwrap_or("default")
-                    .to_owned()
-            };
-            let (kind, name, namespace) = (
-                object["kind"].as_str().unwrap(),
-                text("name"),
-                text("namespace"),
-            );
+        for object in objects.iter().filter(|object| object["kind"] != "ServiceAccount") {
+            let text =
+                |field: &str| object["metadata"][field].as_str().unwrap_or("default").to_owned();
+            let (kind, name, namespace) =
+                (object["kind"].as_str().unwrap(), text("name"), text("namespace"));
             run(self.server.kubectl("admin").args([
                 "delete",
                 kind,
@@ -149,9 +132,8 @@ impl Stage {
                         self.apply(&[less]);
                         let what = format!("object {index}, rule {position} without {removed:?}");
                         // Machines are read if they may be.
-                        let is_optional = ["machines", "metal3machines"]
-                            .iter()
-                            .any(|it| removed == *it);
+                        let is_optional =
+                            ["machines", "metal3machines"].iter().any(|it| removed == *it);
                         let run =
                             self.snapshot_ends(arguments, if is_optional { 0 } else { 2 }, &what);
                         assert!(run.stderr.contains("forbidden"), "{what}: {}", run.stderr);
@@ -199,11 +181,7 @@ fn the_rights_suffice_and_all_are_needed() {
     stage.snapshot_ends(&["--allow-removal"], 0, "with any rights");
     stage.delete(&any);
     let named = stage.rbac(&[]);
-    assert!(
-        named
-            .iter()
-            .any(|object| object["rules"][0]["resourceNames"].is_sequence())
-    );
+    assert!(named.iter().any(|object| object["rules"][0]["resourceNames"].is_sequence()));
     stage.are_needed(&named, &[]);
     stage.apply(&named);
     stage.snapshot_ends(&[], 0, "with named Secrets");

@@ -11,9 +11,7 @@ use crate::support::{Repo, Run, run};
 use crate::taking_snapshots::stub::{Stub, host, page};
 
 fn parsed(file: &str) -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("examples")
-        .join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(file);
     yaml_serde::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -43,11 +41,7 @@ impl Stage {
         clone.git(&["remote", "add", "origin", forge.path().to_str().unwrap()]);
         clone.git(&["fetch", "--quiet", "origin"]);
         clone.git(&["checkout", "--quiet", "-B", "main", "origin/main"]);
-        Self {
-            forge,
-            clone,
-            cluster,
-        }
+        Self { forge, clone, cluster }
     }
 
     /// Runs a script as a job does, with a `gh` that notes what it is asked for.
@@ -63,33 +57,19 @@ impl Stage {
         .unwrap();
         run(Command::new("chmod").arg("+x").arg(&gh)).expect(0);
         let sipgen = Path::new(env!("CARGO_BIN_EXE_sipgen")).parent().unwrap();
-        let path = format!(
-            "{}:{}:{}",
-            tools.display(),
-            sipgen.display(),
-            std::env::var("PATH").unwrap()
-        );
+        let path =
+            format!("{}:{}:{}", tools.display(), sipgen.display(), std::env::var("PATH").unwrap());
         let head = self.clone.git(&["rev-parse", "main"]);
         let mut command = Command::new(shell[0]);
-        command
-            .args(&shell[1..])
-            .arg(text)
-            .current_dir(self.clone.path())
-            .env("PATH", path);
-        command
-            .env("CI_COMMIT_SHA", head.trim())
-            .env("GITHUB_SHA", head.trim());
-        command
-            .env("RUNNER_TEMP", &tools)
-            .envs(variables.iter().copied());
+        command.args(&shell[1..]).arg(text).current_dir(self.clone.path()).env("PATH", path);
+        command.env("CI_COMMIT_SHA", head.trim()).env("GITHUB_SHA", head.trim());
+        command.env("RUNNER_TEMP", &tools).envs(variables.iter().copied());
         run(&mut command)
     }
 
     /// Returns the changes of the pushed branch against the base.
     fn pushed(&self) -> Vec<String> {
-        let files = self
-            .forge
-            .git(&["diff", "--name-only", "main", "sipgen-snapshot"]);
+        let files = self.forge.git(&["diff", "--name-only", "main", "sipgen-snapshot"]);
         files.lines().map(str::to_owned).collect()
     }
 }
@@ -101,52 +81,30 @@ fn the_workflow_of_github_opens_a_pull_request_when_something_has_changed() {
     let workflow = parsed("github/snapshot.yaml");
     let steps = workflow["jobs"]["snapshot"]["steps"].as_sequence().unwrap();
     let step = |name: &str| {
-        steps.iter().find(|step| step["name"] == name).unwrap()["run"]
-            .as_str()
-            .unwrap()
+        steps.iter().find(|step| step["name"] == name).unwrap()["run"].as_str().unwrap()
     };
     let stage = Stage::new();
     let content = fs::read_to_string(stage.cluster.kubeconfig()).unwrap();
     let kubeconfig = stage.clone.path().join(".git/kubeconfig");
-    let variables = [
-        ("CONTENT", content.as_str()),
-        ("KUBECONFIG", kubeconfig.to_str().unwrap()),
-    ];
+    let variables = [("CONTENT", content.as_str()), ("KUBECONFIG", kubeconfig.to_str().unwrap())];
 
     stage.script(&BASH, step("Snapshot"), &variables).expect(0);
-    let run = stage
-        .script(&BASH, step("Pull request"), &[("BASE", "main")])
-        .expect(0);
+    let run = stage.script(&BASH, step("Pull request"), &[("BASE", "main")]).expect(0);
 
     assert!(
-        run.stderr
-            .contains("gh pr create --base main --head sipgen-snapshot"),
+        run.stderr.contains("gh pr create --base main --head sipgen-snapshot"),
         "{}",
         run.stderr
     );
     let pushed = stage.pushed();
-    assert!(
-        pushed.contains(&"snapshot/metal.yaml".to_owned()),
-        "{pushed:?}"
-    );
-    assert!(
-        pushed
-            .iter()
-            .any(|file| file.starts_with("overlays/hosts/")),
-        "{pushed:?}"
-    );
+    assert!(pushed.contains(&"snapshot/metal.yaml".to_owned()), "{pushed:?}");
+    assert!(pushed.iter().any(|file| file.starts_with("overlays/hosts/")), "{pushed:?}");
 
     // The next night, with the pull request merged.
-    stage
-        .clone
-        .git(&["checkout", "--quiet", "-B", "main", "sipgen-snapshot"]);
-    stage
-        .clone
-        .git(&["branch", "--delete", "--force", "sipgen-snapshot"]);
+    stage.clone.git(&["checkout", "--quiet", "-B", "main", "sipgen-snapshot"]);
+    stage.clone.git(&["branch", "--delete", "--force", "sipgen-snapshot"]);
     stage.script(&BASH, step("Snapshot"), &variables).expect(0);
-    let run = stage
-        .script(&BASH, step("Pull request"), &[("BASE", "main")])
-        .expect(0);
+    let run = stage.script(&BASH, step("Pull request"), &[("BASE", "main")]).expect(0);
     assert!(
         run.stdout.contains("nothing has changed") && !run.stderr.contains("gh"),
         "{}",
@@ -156,10 +114,8 @@ fn the_workflow_of_github_opens_a_pull_request_when_something_has_changed() {
 
 #[test]
 fn the_job_of_gitlab_pushes_both() {
-    let script = parsed("gitlab/snapshot.yml")["sipgen-snapshot"]["script"][0]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let script =
+        parsed("gitlab/snapshot.yml")["sipgen-snapshot"]["script"][0].as_str().unwrap().to_owned();
     let stage = Stage::new();
     // A forge on this disk in the place of one on the network.
     let script = script.replace(
@@ -191,15 +147,8 @@ fn the_cron_job_clones_and_pushes_both() {
         .collect();
     let stage = Stage::new();
     let directory = tempfile::tempdir().unwrap();
-    fs::write(
-        directory.path().join("url"),
-        stage.forge.path().to_str().unwrap(),
-    )
-    .unwrap();
-    let (place, kubeconfig) = (
-        directory.path().to_str().unwrap(),
-        stage.cluster.kubeconfig(),
-    );
+    fs::write(directory.path().join("url"), stage.forge.path().to_str().unwrap()).unwrap();
+    let (place, kubeconfig) = (directory.path().to_str().unwrap(), stage.cluster.kubeconfig());
     let variables = [
         ("BASE", "main"),
         ("GIT_SECRET", place),
@@ -207,9 +156,7 @@ fn the_cron_job_clones_and_pushes_both() {
         ("KUBECONFIG", kubeconfig.to_str().unwrap()),
     ];
 
-    stage
-        .script(&shell, container["args"][0].as_str().unwrap(), &variables)
-        .expect(0);
+    stage.script(&shell, container["args"][0].as_str().unwrap(), &variables).expect(0);
 
     assert!(stage.pushed().contains(&"snapshot/metal.yaml".to_owned()));
 }

@@ -15,22 +15,14 @@ fn snapshot(repo: &Repo, stub: &Stub, arguments: &[&str]) -> Run {
 
 /// Answers for HardwareData, of which there is none.
 fn nothing_else(path: &str) -> Answer {
-    if path.contains("/hardwaredata") {
-        page(&[], None)
-    } else {
-        status(404, "NotFound")
-    }
+    if path.contains("/hardwaredata") { page(&[], None) } else { status(404, "NotFound") }
 }
 
 /// A repo with a snapshot of one host.
 fn repo_with_host() -> Repo {
     let repo = Repo::empty();
     let stub = Stub::start(|path, _| {
-        if path.starts_with(HOSTS) {
-            page(&[host("a")], None)
-        } else {
-            nothing_else(path)
-        }
+        if path.starts_with(HOSTS) { page(&[host("a")], None) } else { nothing_else(path) }
     });
     snapshot(&repo, &stub, &[]).expect(0);
     assert!(repo.read(FILE).contains("name: \"a\""));
@@ -49,11 +41,7 @@ fn a_list_without_an_end_is_an_error() {
     });
     let repo = repo_with_host();
     let run = snapshot(&repo, &stub, &[]).expect(2);
-    assert!(
-        run.stderr.contains("repeats a `continue` token"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("repeats a `continue` token"), "{}", run.stderr);
     assert!(repo.read(FILE).contains("name: \"a\""));
 }
 
@@ -71,13 +59,7 @@ fn busy_and_failing_servers_are_asked_again() {
     let repo = Repo::empty();
     snapshot(&repo, &stub, &[]).expect(0);
     assert!(repo.read(FILE).contains("name: \"a\""));
-    assert_eq!(
-        stub.asked()
-            .iter()
-            .filter(|path| path.starts_with(HOSTS))
-            .count(),
-        5
-    );
+    assert_eq!(stub.asked().iter().filter(|path| path.starts_with(HOSTS)).count(), 5);
 }
 
 #[test]
@@ -112,9 +94,7 @@ fn a_list_that_expires_is_read_from_its_beginning() {
     snapshot(&repo, &stub, &[]).expect(0);
     let text = repo.read(FILE);
     assert!(
-        ["a", "b", "c"]
-            .iter()
-            .all(|name| text.contains(&format!("name: \"{name}\""))),
+        ["a", "b", "c"].iter().all(|name| text.contains(&format!("name: \"{name}\""))),
         "{text}"
     );
     assert!(!text.contains("gone"), "{text}");
@@ -131,16 +111,8 @@ fn what_is_no_answer_changes_no_file() {
             |_, _| status(403, "Forbidden"),
             "`sipgen snapshot --rbac` prints the required permissions",
         ),
-        (
-            "unauthorized",
-            |_, _| status(401, "Unauthorized"),
-            "said Unauthorized",
-        ),
-        (
-            "no such kind",
-            |_, _| status(404, "NotFound"),
-            "is this the cluster that runs Metal3?",
-        ),
+        ("unauthorized", |_, _| status(401, "Unauthorized"), "said Unauthorized"),
+        ("no such kind", |_, _| status(404, "NotFound"), "is this the cluster that runs Metal3?"),
         (
             "for ever",
             |path, _| {
@@ -166,11 +138,7 @@ fn what_is_no_answer_changes_no_file() {
         (
             "no host",
             |path, _| {
-                if path.starts_with(HOSTS) {
-                    page(&[], None)
-                } else {
-                    nothing_else(path)
-                }
+                if path.starts_with(HOSTS) { page(&[], None) } else { nothing_else(path) }
             },
             "would lose every host of namespace `metal`",
         ),
@@ -201,11 +169,7 @@ fn a_forbidden_secret_is_an_error_and_a_missing_one_is_not() {
     };
     let repo = Repo::empty();
     let run = snapshot(&repo, &Stub::start(answer(403)), &[]).expect(2);
-    assert!(
-        run.stderr.contains("cannot get the Secret `metal/a-net`"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("cannot get the Secret `metal/a-net`"), "{}", run.stderr);
     assert!(!repo.exists(FILE));
     snapshot(&repo, &Stub::start(answer(404)), &[]).expect(0);
     assert!(!repo.read(FILE).contains("Secret"));
@@ -214,13 +178,12 @@ fn a_forbidden_secret_is_an_error_and_a_missing_one_is_not() {
 #[test]
 fn a_lost_fleet_is_accepted_only_by_name() {
     let repo = repo_with_host();
-    let stub = Stub::start(|path, _| {
-        if path.starts_with(HOSTS) {
-            page(&[], None)
-        } else {
-            nothing_else(path)
-        }
-    });
+    let stub =
+        Stub::start(
+            |path, _| {
+                if path.starts_with(HOSTS) { page(&[], None) } else { nothing_else(path) }
+            },
+        );
     snapshot(&repo, &stub, &[]).expect(2);
     assert!(repo.exists(FILE));
     snapshot(&repo, &stub, &["--allow-removal"]).expect(0);
@@ -233,11 +196,7 @@ fn no_server_is_no_empty_cluster() {
     let before = repo.on_disk("");
     let kubeconfig = repo.path().join("../no-such-kubeconfig");
     let run = run(repo.sipgen(&["snapshot", "--kubeconfig"]).arg(kubeconfig)).expect(2);
-    assert!(
-        run.stderr.contains("cannot connect to a cluster"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("cannot connect to a cluster"), "{}", run.stderr);
     assert!(repo.on_disk("") == before);
 }
 
@@ -266,10 +225,7 @@ fn a_run_that_was_killed_while_it_wrote_is_undone() {
         } else {
             run.expect(0);
             assert_eq!(repo.read(FILE), text);
-            assert_eq!(
-                repo.on_disk("snapshot").keys().cloned().collect::<Vec<_>>(),
-                before
-            );
+            assert_eq!(repo.on_disk("snapshot").keys().cloned().collect::<Vec<_>>(), before);
         }
     }
 }

@@ -17,11 +17,8 @@ fn snapshot(repo: &Repo, server: &ApiServer, arguments: &[&str]) -> Run {
 /// A host with its network data and its BMC's credentials.
 fn host(namespace: &str, name: &str, address: u8) -> String {
     // A host that is paused cannot be taken.
-    let paused = if namespace == "canary" {
-        "baremetalhost.metal3.io/paused"
-    } else {
-        "example.com/other"
-    };
+    let paused =
+        if namespace == "canary" { "baremetalhost.metal3.io/paused" } else { "example.com/other" };
     format!(
         "---
 apiVersion: metal3.io/v1alpha1
@@ -76,9 +73,7 @@ stringData: {{value: {CANARY}, userData: {CANARY}}}
 }
 
 fn create(server: &ApiServer, namespace: &str, hosts: u8) {
-    server.apply(&format!(
-        "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n"
-    ));
+    server.apply(&format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n"));
     server.apply(
         &(1..=hosts)
             .map(|number| host(namespace, &format!("h{number}"), number))
@@ -112,10 +107,7 @@ fn no_value_of_a_secret_reaches_a_file_but_network_data() {
         server,
         "canary",
         "h1",
-        &AVAILABLE.replace(
-            "\"errorMessage\": \"\"",
-            &format!("\"errorMessage\": \"{CANARY}\""),
-        ),
+        &AVAILABLE.replace("\"errorMessage\": \"\"", &format!("\"errorMessage\": \"{CANARY}\"")),
     );
     let repo = Repo::empty();
 
@@ -127,10 +119,8 @@ fn no_value_of_a_secret_reaches_a_file_but_network_data() {
     .map(|arguments| snapshot(&repo, server, arguments).expect(0));
 
     let files = repo.files("snapshot");
-    let texts: Vec<&String> = files
-        .values()
-        .chain(runs.iter().flat_map(|run| [&run.stdout, &run.stderr]))
-        .collect();
+    let texts: Vec<&String> =
+        files.values().chain(runs.iter().flat_map(|run| [&run.stdout, &run.stderr])).collect();
     assert!(
         files["canary.yaml"].contains("10.0.0.3")
             && files["canary.yaml"].contains("kind: \"HardwareData\"")
@@ -138,18 +128,9 @@ fn no_value_of_a_secret_reaches_a_file_but_network_data() {
             && files["canary.yaml"].contains("Xeon Gold")
     );
     for text in texts {
-        assert!(
-            !text.contains(CANARY) && !text.contains(CANARY_IN_BASE64),
-            "{text}"
-        );
+        assert!(!text.contains(CANARY) && !text.contains(CANARY_IN_BASE64), "{text}");
     }
-    for volatile in [
-        "creationTimestamp",
-        "resourceVersion",
-        "generation",
-        "poweredOn",
-        "time:",
-    ] {
+    for volatile in ["creationTimestamp", "resourceVersion", "generation", "poweredOn", "time:"] {
         assert!(!files["canary.yaml"].contains(volatile), "{volatile}");
     }
 }
@@ -164,9 +145,8 @@ fn secrets_are_got_by_name_and_only_those_that_hosts_name() {
         .requests()
         .into_iter()
         .filter(|request| request.user == "human" && request.namespace == "named");
-    let mut asked: Vec<_> = asked
-        .map(|request| (request.resource, request.verb, request.name))
-        .collect();
+    let mut asked: Vec<_> =
+        asked.map(|request| (request.resource, request.verb, request.name)).collect();
     asked.sort();
     asked.dedup();
     let get = |name: &str| ("secrets".to_owned(), "get".to_owned(), name.to_owned());
@@ -188,18 +168,9 @@ fn planning_takes_hosts_from_a_snapshot_and_a_check_says_what_a_new_one_changes(
     repo.generate(&[]).expect(0);
     repo.commit();
     assert!(repo.exists("live/r1.yaml") && repo.exists("live/r3.yaml"));
-    assert!(
-        repo.generate(&["--check"])
-            .expect(0)
-            .stderr
-            .contains("1 host assigned")
-    );
+    assert!(repo.generate(&["--check"]).expect(0).stderr.contains("1 host assigned"));
     let run = snapshot(&repo, server, &["--check"]).expect(0);
-    assert!(
-        run.stderr.contains("the snapshot of 3 hosts is current"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("the snapshot of 3 hosts is current"), "{}", run.stderr);
 
     report(
         server,
@@ -239,16 +210,9 @@ fn planning_takes_hosts_from_a_snapshot_and_a_check_says_what_a_new_one_changes(
         "snapshot: 2 hosts changed"
     );
     let shown = repo.git(&["show", "--format=%b", "--name-status", "nightly"]);
-    assert!(
-        shown.contains("D\tlive/r3.yaml") && shown.contains("M\tlive/r2.yaml"),
-        "{shown}"
-    );
+    assert!(shown.contains("D\tlive/r3.yaml") && shown.contains("M\tlive/r2.yaml"), "{shown}");
     let run = snapshot(&repo, server, &["--commit", "--diff"]).expect(0);
-    assert!(
-        run.stdout.contains("went from `available` to `error`"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("went from `available` to `error`"), "{}", run.stdout);
     assert!(!repo.exists("live/r3.yaml"));
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     let run = snapshot(&repo, server, &["--commit"]).expect(0);
@@ -268,21 +232,11 @@ fn lists_of_several_pages_are_read_to_their_end() {
     let repo = Repo::empty();
     let run = snapshot(&repo, server, &["--namespace=pages"]).expect(0);
     assert!(run.stderr.contains("501 hosts read"), "{}", run.stderr);
-    assert_eq!(
-        repo.read("snapshot/pages.yaml")
-            .matches("kind: \"BareMetalHost\"")
-            .count(),
-        501
-    );
-    let run = snapshot(
-        &repo,
-        server,
-        &["--namespace=pages", "--selector=example.com/none"],
-    )
-    .expect(2);
+    assert_eq!(repo.read("snapshot/pages.yaml").matches("kind: \"BareMetalHost\"").count(), 501);
+    let run =
+        snapshot(&repo, server, &["--namespace=pages", "--selector=example.com/none"]).expect(2);
     assert!(
-        run.stderr
-            .contains("would lose every host of namespace `pages` (501 hosts)"),
+        run.stderr.contains("would lose every host of namespace `pages` (501 hosts)"),
         "{}",
         run.stderr
     );
@@ -310,12 +264,7 @@ fn addresses_that_machines_claimed_are_in_the_snapshot_if_the_settings_say_so() 
     server.apply(
         &[
             definition("ipaddresses", "IPAddress", "ipam.metal3.io", "v1alpha1"),
-            definition(
-                "ipaddresses",
-                "IPAddress",
-                "ipam.cluster.x-k8s.io",
-                "v1beta1",
-            ),
+            definition("ipaddresses", "IPAddress", "ipam.cluster.x-k8s.io", "v1beta1"),
             definition("metal3datas", "Metal3Data", INFRASTRUCTURE, "v1beta1"),
         ]
         .concat(),
@@ -337,10 +286,7 @@ fn addresses_that_machines_claimed_are_in_the_snapshot_if_the_settings_say_so() 
     snapshot(&repo, &server, &["--namespace=claimed"]).expect(0);
     assert_eq!(repo.files("snapshot").len(), 1, "without the setting");
 
-    repo.write(
-        "sipgen.yaml",
-        "snapshot: {addresses: true, namespaces: [claimed]}\n",
-    );
+    repo.write("sipgen.yaml", "snapshot: {addresses: true, namespaces: [claimed]}\n");
     snapshot(&repo, &server, &[]).expect(0);
 
     let text = &repo.files("snapshot")["claimed.addresses.yaml"];
@@ -358,11 +304,6 @@ fn addresses_that_machines_claimed_are_in_the_snapshot_if_the_settings_say_so() 
         ]
     );
     snapshot(&repo, &server, &["--check"]).expect(0);
-    let rules = run(&mut repo.sipgen(&["snapshot", "--rbac"]))
-        .expect(0)
-        .stdout;
-    assert!(
-        rules.contains("ipam.metal3.io") && rules.contains("metal3datas"),
-        "{rules}"
-    );
+    let rules = run(&mut repo.sipgen(&["snapshot", "--rbac"])).expect(0).stdout;
+    assert!(rules.contains("ipam.metal3.io") && rules.contains("metal3datas"), "{rules}");
 }

@@ -50,9 +50,7 @@ fn repo(settings: impl Fn(&str) -> String, clusters: &[(&str, &Stub)]) -> Repo {
 }
 
 fn snapshot(repo: &Repo, arguments: &[&str]) -> Run {
-    run(repo
-        .sipgen(&["snapshot", "--kubeconfig", ".git/kubeconfig"])
-        .args(arguments))
+    run(repo.sipgen(&["snapshot", "--kubeconfig", ".git/kubeconfig"]).args(arguments))
 }
 
 fn context(site: &str) -> String {
@@ -62,23 +60,14 @@ fn context(site: &str) -> String {
 #[test]
 fn one_command_takes_the_snapshots_of_all_sites() {
     let (production, staging) = (cluster("p1"), cluster("s1"));
-    let repo = repo(
-        context,
-        &[("production", &production), ("staging", &staging)],
-    );
+    let repo = repo(context, &[("production", &production), ("staging", &staging)]);
 
     let said = snapshot(&repo, &["--commit"]).expect(0).stderr;
 
-    assert_says(
-        &said,
-        &["site production", "site staging", "committed 1 file"],
-    );
+    assert_says(&said, &["site production", "site staging", "committed 1 file"]);
     for (site, name) in [("production", "p1"), ("staging", "s1")] {
         let text = repo.read(&format!("clusters/{site}/snapshot/metal.yaml"));
-        assert!(
-            text.contains(&format!("name: \"{name}\"")),
-            "{site}: {text}"
-        );
+        assert!(text.contains(&format!("name: \"{name}\"")), "{site}: {text}");
     }
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     assert_eq!(repo.git(&["rev-list", "--count", "HEAD"]).trim(), "3");
@@ -94,30 +83,18 @@ fn one_command_takes_the_snapshots_of_all_sites() {
     let run = snapshot(&repo, &["--check", "--allow-removal"]).expect(1);
     assert_says(
         &run.stderr,
-        &[
-            "site production",
-            "is current",
-            "site staging",
-            "the snapshot is stale",
-        ],
+        &["site production", "is current", "site staging", "the snapshot is stale"],
     );
 
     // The context of the settings is that of one site, too, unless another is named.
     snapshot(&repo, &["--site", "staging", "--check", "--allow-removal"]).expect(1);
-    snapshot(
-        &repo,
-        &["--site", "staging", "--context", "production", "--check"],
-    )
-    .expect(0);
+    snapshot(&repo, &["--site", "staging", "--context", "production", "--check"]).expect(0);
 }
 
 #[test]
 fn nothing_is_written_where_one_cluster_cannot_be_read() {
     let (production, staging) = (cluster("p1"), forbidden());
-    let repo = repo(
-        context,
-        &[("production", &production), ("staging", &staging)],
-    );
+    let repo = repo(context, &[("production", &production), ("staging", &staging)]);
 
     snapshot(&repo, &[]).expect(2);
 
@@ -131,24 +108,14 @@ fn sites_without_contexts_of_their_own_are_a_question() {
     let production = cluster("p1");
     let clusters = [("production", &production)];
     for (settings, said) in [
-        (
-            &(|_: &str| String::new()) as &dyn Fn(&str) -> String,
-            "missing in: production, staging",
-        ),
-        (
-            &|_: &str| context("production"),
-            "duplicate `snapshot.context`",
-        ),
+        (&(|_: &str| String::new()) as &dyn Fn(&str) -> String, "missing in: production, staging"),
+        (&|_: &str| context("production"), "duplicate `snapshot.context`"),
     ] {
         let repo = repo(settings, &clusters);
         assert_says(&snapshot(&repo, &[]).expect(2).stderr, &[said]);
     }
     let repo = repo(context, &clusters);
-    for option in [
-        &["--context", "production"][..],
-        &["--to", "x"],
-        &["--rbac"],
-    ] {
+    for option in [&["--context", "production"][..], &["--to", "x"], &["--rbac"]] {
         assert_says(
             &snapshot(&repo, option).expect(2).stderr,
             &["choose its site with --site: production, staging"],

@@ -69,10 +69,7 @@ fn serve(
         return;
     };
     // The rest of the head: nobody sends a body.
-    lines
-        .map_while(Result::ok)
-        .take_while(|line| !line.is_empty())
-        .for_each(drop);
+    lines.map_while(Result::ok).take_while(|line| !line.is_empty()).for_each(drop);
     let path = request
         .strip_prefix("GET ")
         .and_then(|rest| rest.split(' ').next())

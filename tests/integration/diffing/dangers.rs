@@ -9,10 +9,7 @@ fn dangers(repo: &Repo, arguments: &[&str]) -> Vec<(String, String)> {
     let comparison: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let dangers = comparison["review"]["dangers"].as_array().unwrap();
-    dangers
-        .iter()
-        .map(|danger| (text(&danger["code"]), text(&danger["message"])))
-        .collect()
+    dangers.iter().map(|danger| (text(&danger["code"]), text(&danger["message"]))).collect()
 }
 
 #[track_caller]
@@ -40,12 +37,7 @@ fn a_cluster_that_disappears() {
 fn a_host_in_use_that_is_given_back() {
     let repo = edge_with("standby: 1", "standby: 0");
     consume(&repo, RACK_B, "lab-b2", "Metal3Machine tenant-a/edge-7");
-    consume(
-        &repo,
-        "sites/lab/hosts/rack-a.yaml",
-        "lab-a2",
-        "Metal3Machine tenant-a/edge-8",
-    );
+    consume(&repo, "sites/lab/hosts/rack-a.yaml", "lab-a2", "Metal3Machine tenant-a/edge-8");
 
     let message =
         "tenant-a/edge releases 1 host in use: tenant-a/lab-b2 by Metal3Machine tenant-a/edge-7";
@@ -62,11 +54,7 @@ fn a_host_in_use_that_the_new_inventory_no_longer_has() {
 
     let message =
         "tenant-a/edge releases 1 host in use: tenant-a/lab-b2 by Metal3Machine tenant-a/edge-7";
-    assert_only(
-        &dangers(&repo, &["--base", "HEAD"]),
-        "consumed-host-given-back",
-        message,
-    );
+    assert_only(&dangers(&repo, &["--base", "HEAD"]), "consumed-host-given-back", message);
 }
 
 #[test]
@@ -78,22 +66,14 @@ fn a_host_that_vanishes_from_the_inventory_when_nobody_knows_whether_it_was_in_u
 
     let message = "tenant/one loses 1 host that is no longer in the inventory and may be in use: metal/host-1";
     assert_only(&dangers(&repo, &[]), "assigned-host-vanished", message);
-    assert_says(
-        &repo.generate(&[]).expect(0).stderr,
-        &[&format!("danger: {message}\n")],
-    );
+    assert_says(&repo.generate(&[]).expect(0).stderr, &[&format!("danger: {message}\n")]);
 }
 
 #[test]
 fn a_host_in_use_that_loses_the_labels_of_a_reverted_time() {
     let repo = Repo::empty();
     repo.observe(&crate::support::labels_of("tenant/one"));
-    consume(
-        &repo,
-        "snapshot/hosts.yaml",
-        "host-2",
-        "Metal3Machine tenant/one-1",
-    );
+    consume(&repo, "snapshot/hosts.yaml", "host-2", "Metal3Machine tenant/one-1");
     repo.want("tenant/one", 0);
 
     let message = "tenant/one releases 1 host in use: metal/host-2 by Metal3Machine tenant/one-1";
@@ -105,22 +85,12 @@ fn of_a_host_without_snapshot_it_is_said_that_its_use_is_not_known() {
     let repo = edge_with("standby: 1", "standby: 0");
 
     let unknown = "1 host released may be in use: the repo has no snapshot of it\n";
-    assert!(
-        repo.diff(&[]).stdout.ends_with(unknown),
-        "{}",
-        repo.diff(&[]).stdout
-    );
-    assert_says(
-        &repo.diff(&["--format", "markdown"]).stdout,
-        &[unknown.trim_end()],
-    );
+    assert!(repo.diff(&[]).stdout.ends_with(unknown), "{}", repo.diff(&[]).stdout);
+    assert_says(&repo.diff(&["--format", "markdown"]).stdout, &[unknown.trim_end()]);
     let json = repo.diff(&["--format", "json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["review"]["totals"]["hostsOfUnknownUse"], 1);
-    assert_eq!(
-        json["review"]["clusters"][0]["hosts"]["givenBack"][0]["useKnown"],
-        false
-    );
+    assert_eq!(json["review"]["clusters"][0]["hosts"]["givenBack"][0]["useKnown"], false);
 }
 
 #[test]
@@ -145,12 +115,7 @@ fn a_free_host_that_is_given_back_is_none() {
 #[test]
 fn a_control_plane_endpoint_that_changes_and_its_node_port_is_not_told_twice() {
     for (from, to, before, after) in [
-        (
-            "nodePort: 30443",
-            "nodePort: 30444",
-            "192.0.2.10:30443",
-            "192.0.2.10:30444",
-        ),
+        ("nodePort: 30443", "nodePort: 30444", "192.0.2.10:30443", "192.0.2.10:30444"),
         (
             "clusterIP: 192.0.2.10\n        nodePort: 30443",
             "clusterIP: 192.0.2.11\n        nodePort: 30443",
@@ -261,12 +226,7 @@ fn a_host_in_use_that_goes_to_another_cluster() {
     repo.want("tenant/one", 1);
     repo.want("tenant/two", 1);
     repo.generate(&[]).expect(0);
-    consume(
-        &repo,
-        "inventory/hosts.yaml",
-        "host-1",
-        "Metal3Machine tenant/one-1",
-    );
+    consume(&repo, "inventory/hosts.yaml", "host-1", "Metal3Machine tenant/one-1");
     repo.commit();
 
     swap_hosts(&repo);
@@ -291,10 +251,7 @@ fn swap_hosts(repo: &Repo) {
 #[test]
 fn a_directory_of_hosts_that_goes() {
     let repo = Repo::of_hosts(1);
-    repo.write(
-        "snapshot/hosts.yaml",
-        &crate::support::live_host("seen-1", ""),
-    );
+    repo.write("snapshot/hosts.yaml", &crate::support::live_host("seen-1", ""));
     repo.want("tenant/one", 0);
     repo.generate(&[]).expect(0);
 
@@ -302,10 +259,7 @@ fn a_directory_of_hosts_that_goes() {
 
     let dangers = dangers(&repo, &[]);
     assert_eq!(dangers[0].0, "root-deleted");
-    assert_says(
-        &dangers[0].1,
-        &["overlays/hosts/declared/inventory is deleted"],
-    );
+    assert_says(&dangers[0].1, &["overlays/hosts/declared/inventory is deleted"]);
 }
 
 #[test]
@@ -315,11 +269,7 @@ fn agents_objects_that_go_and_take_services_along_that_stay() {
     let flux = FLUX.to_owned() + "}\n";
     for (before, after, directory) in [
         (flux.as_str(), "", "flux"),
-        (
-            &flux,
-            &(FLUX.to_owned() + ", namespace: elsewhere}\n"),
-            "flux",
-        ),
+        (&flux, &(FLUX.to_owned() + ", namespace: elsewhere}\n"), "flux"),
         (ARGOCD, "", "argocd"),
     ] {
         let repo = Repo::of_fixture("quickstart");
@@ -350,16 +300,8 @@ fn an_agents_object_that_goes_with_its_services_is_none() {
 
     let dangers = dangers(&repo, &[]);
 
-    assert!(
-        dangers.iter().any(|(code, _)| code == "cluster-deleted"),
-        "{dangers:?}"
-    );
-    assert!(
-        dangers
-            .iter()
-            .all(|(code, _)| code != "agent-objects-deleted"),
-        "{dangers:?}"
-    );
+    assert!(dangers.iter().any(|(code, _)| code == "cluster-deleted"), "{dangers:?}");
+    assert!(dangers.iter().all(|(code, _)| code != "agent-objects-deleted"), "{dangers:?}");
     assert_says(&repo.diff(&[]).stdout, &["- service loadbalancer-worker"]);
 }
 
@@ -367,18 +309,8 @@ fn an_agents_object_that_goes_with_its_services_is_none() {
 fn a_directory_of_hosts_that_is_applied_in_another_way() {
     const COMPONENT: &str = "hosts: {form: component}\n";
     for (before, after, message, line) in [
-        (
-            "",
-            COMPONENT,
-            "becomes a component: stop applying it",
-            "now a component",
-        ),
-        (
-            COMPONENT,
-            "",
-            "becomes an overlay: remove it from kustomizations",
-            "now an overlay",
-        ),
+        ("", COMPONENT, "becomes a component: stop applying it", "now a component"),
+        (COMPONENT, "", "becomes an overlay: remove it from kustomizations", "now an overlay"),
     ] {
         let repo = Repo::of_hosts(1);
         repo.want("tenant/one", 1);
@@ -388,19 +320,11 @@ fn a_directory_of_hosts_that_is_applied_in_another_way() {
         repo.write("sipgen.yaml", after);
 
         let dangers = dangers(&repo, &[]);
-        assert_eq!(
-            (dangers.len(), dangers[0].0.as_str()),
-            (1, "root-changes-form")
-        );
-        assert_says(
-            &dangers[0].1,
-            &["overlays/hosts/declared/inventory ", message],
-        );
+        assert_eq!((dangers.len(), dangers[0].0.as_str()), (1, "root-changes-form"));
+        assert_says(&dangers[0].1, &["overlays/hosts/declared/inventory ", message]);
         assert_says(
             &repo.diff(&[]).stdout,
-            &[&format!(
-                "~ declared hosts through hosts/declared/inventory: {line}\n"
-            )],
+            &[&format!("~ declared hosts through hosts/declared/inventory: {line}\n")],
         );
     }
 }
@@ -413,11 +337,7 @@ fn an_output_directory_that_moves() {
     repo.git(&["mv", "overlays", "deploy"]);
 
     let message = "the output moves from overlays to deploy: update the paths of agents";
-    assert_only(
-        &dangers(&repo, &["--base", "HEAD"]),
-        "output-moves",
-        message,
-    );
+    assert_only(&dangers(&repo, &["--base", "HEAD"]), "output-moves", message);
     let plan = repo.diff(&["--base", "HEAD"]).expect(1).stdout;
     assert_says(&plan, &["created, ", " deleted\n"]);
     assert!(!plan.contains("no changes"), "{plan}");

@@ -30,38 +30,13 @@ fn a_provisioning_that_comes_is_told_by_its_machines() {
 fn an_installer_that_runs_again_says_why() {
     let mut told = String::new();
     for (what, file, from, to) in [
-        (
-            "plugins and packages",
-            DEPOT,
-            "    - multus\n",
-            "    - multus\n    - ovn4nfv\n",
-        ),
+        ("plugins and packages", DEPOT, "    - multus\n", "    - multus\n    - ovn4nfv\n"),
         ("a network", PRESS, "10.245.0.0/16", "10.246.0.0/16"),
-        (
-            "a machine less",
-            PRESS,
-            "    - body-2:\n        qat: true\n",
-            "",
-        ),
+        ("a machine less", PRESS, "    - body-2:\n        qat: true\n", ""),
         ("another name", DEPOT, "worker-1:", "worker-one:"),
-        (
-            "another address",
-            HOSTS,
-            "ip: 198.51.100.12\n",
-            "ip: 198.51.100.99\n",
-        ),
-        (
-            "an image",
-            "sipgen.yaml",
-            "",
-            "provisioning: {image: example.com/kud:2}\n",
-        ),
-        (
-            "another form",
-            "sipgen.yaml",
-            "",
-            "provisioning: {inventory: yaml}\n",
-        ),
+        ("another address", HOSTS, "ip: 198.51.100.12\n", "ip: 198.51.100.99\n"),
+        ("an image", "sipgen.yaml", "", "provisioning: {image: example.com/kud:2}\n"),
+        ("another form", "sipgen.yaml", "", "provisioning: {inventory: yaml}\n"),
     ] {
         let repo = Repo::generated("provisioning");
         if from.is_empty() {
@@ -106,10 +81,7 @@ fn a_machine_in_use_that_is_given_back_is_named() {
     let danger = "lab/press releases 1 host in use: lab/depot-06 (body-2) by Server lab/old";
     assert_says(
         &run.stdout,
-        &[
-            danger,
-            "- Worker machine body-2 on lab/depot-06: Server lab/old uses it",
-        ],
+        &[danger, "- Worker machine body-2 on lab/depot-06: Server lab/old uses it"],
     );
     assert_says(
         &run.stderr,
@@ -125,17 +97,11 @@ fn a_master_that_begins_or_ends_to_run_workloads_is_named() {
     let both = "    - head-1:\n        memory: 32Gi\n";
     let repo = Repo::generated("provisioning");
     repo.replace(PRESS, both, "");
-    assert_says(
-        &plan(&repo),
-        &["installer: machines; workloads no longer run on head-1; Job"],
-    );
+    assert_says(&plan(&repo), &["installer: machines; workloads no longer run on head-1; Job"]);
 
     repo.generate(&[]).expect(0);
     repo.replace(PRESS, "  workers:\n", &format!("  workers:\n{both}"));
-    assert_says(
-        &plan(&repo),
-        &["installer: machines; workloads now run on head-1; Job"],
-    );
+    assert_says(&plan(&repo), &["installer: machines; workloads now run on head-1; Job"]);
     let json: serde_json::Value =
         serde_json::from_str(&repo.diff(&["--format", "json"]).stdout).unwrap();
     let installer = &json["review"]["clusters"][0]["installer"];
@@ -167,21 +133,12 @@ fn a_comment_and_programs_are_told_the_same() {
 
     let markdown = repo.diff(&["--format", "markdown"]).expect(1).stdout;
     let danger = "> - the installer runs again on all 4 machines of `lab/press`";
-    assert_says(
-        &markdown,
-        &[danger, "<code>lab/press</code> (Provisioning) changed"],
-    );
+    assert_says(&markdown, &[danger, "<code>lab/press</code> (Provisioning) changed"]);
 
     let json: serde_json::Value =
         serde_json::from_str(&repo.diff(&["--format", "json"]).stdout).unwrap();
-    let (danger, cluster) = (
-        &json["review"]["dangers"][0],
-        &json["review"]["clusters"][0],
-    );
-    assert_eq!(
-        (&danger["code"], &danger["machines"]),
-        (&"installer-runs".into(), &4.into())
-    );
+    let (danger, cluster) = (&json["review"]["dangers"][0], &json["review"]["clusters"][0]);
+    assert_eq!((&danger["code"], &danger["machines"]), (&"installer-runs".into(), &4.into()));
     assert_eq!(danger["because"], serde_json::json!(["network"]));
     assert_eq!(
         (&cluster["kind"], &cluster["installer"]["runs"]),

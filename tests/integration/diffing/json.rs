@@ -34,11 +34,7 @@ fn it_has_the_findings_with_their_places() {
         &["Worker hosts of tenant-a/edge cannot be found"],
     );
     assert_eq!(finding["places"][0]["file"], EDGE);
-    assert!(
-        finding["places"][0]["line"]
-            .as_u64()
-            .is_some_and(|line| line > 1)
-    );
+    assert!(finding["places"][0]["line"].as_u64().is_some_and(|line| line > 1));
     assert_eq!(finding["clusters"][0]["name"], "edge");
 }
 
@@ -48,12 +44,8 @@ fn it_has_the_lines_when_asked_for() {
 
     assert_eq!(json(&repo, &[])["lines"], Value::Null);
     let lines = json(&repo, &["--lines"])["lines"].clone();
-    let diffs: String = lines
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|file| file["diff"].as_str().unwrap())
-        .collect();
+    let diffs: String =
+        lines.as_array().unwrap().iter().map(|file| file["diff"].as_str().unwrap()).collect();
     assert!(repo.diff(&["--lines"]).stdout.ends_with(&diffs));
 }
 

@@ -12,15 +12,9 @@ fn git_can_apply(repo: &Repo) {
     let printed = repo.diff(&["--lines"]).expect(1).stdout;
 
     let mut git = Command::new("git");
-    git.args(["apply", "--whitespace=nowarn"])
-        .current_dir(repo.path());
+    git.args(["apply", "--whitespace=nowarn"]).current_dir(repo.path());
     let mut child = git.stdin(Stdio::piped()).spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(printed.as_bytes())
-        .unwrap();
+    child.stdin.take().unwrap().write_all(printed.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success(), "{printed}");
     repo.diff(&[]).expect(0);
 }

@@ -6,9 +6,7 @@ use crate::support::assert_says;
 const MOST: usize = 65_000;
 
 fn markdown(repo: &Repo, arguments: &[&str]) -> String {
-    let text = repo
-        .diff(&[&["--format", "markdown"], arguments].concat())
-        .stdout;
+    let text = repo.diff(&[&["--format", "markdown"], arguments].concat()).stdout;
     assert!(text.len() <= MOST, "{} bytes", text.len());
     text
 }
@@ -22,10 +20,9 @@ fn it_names_the_dangers_first_and_folds_the_details() {
 
 #[test]
 fn its_first_line_is_a_marker_by_which_a_workflow_finds_it() {
-    for text in [
-        markdown(&with_all_kinds_of_changes(), &[]),
-        markdown(&Repo::generated("quickstart"), &[]),
-    ] {
+    for text in
+        [markdown(&with_all_kinds_of_changes(), &[]), markdown(&Repo::generated("quickstart"), &[])]
+    {
         assert_eq!(text.lines().next(), Some("<!-- sipgen -->"));
     }
 }
@@ -46,11 +43,7 @@ fn it_has_the_errors() {
 
     assert_says(
         &text,
-        &[
-            "## sipgen: 1 error",
-            "```text\nerror[SIP",
-            "--> sites/lab/clusters/edge.yaml:",
-        ],
+        &["## sipgen: 1 error", "```text\nerror[SIP", "--> sites/lab/clusters/edge.yaml:"],
     );
 }
 
@@ -58,13 +51,7 @@ fn it_has_the_errors() {
 fn the_lines_are_folded_below() {
     let text = markdown(&with_all_kinds_of_changes(), &["--lines"]);
 
-    assert_says(
-        &text,
-        &[
-            "<details><summary>Line by line: ",
-            "```diff\ndiff --git a/overlays/",
-        ],
-    );
+    assert_says(&text, &["<details><summary>Line by line: ", "```diff\ndiff --git a/overlays/"]);
 }
 
 #[test]
@@ -72,11 +59,7 @@ fn five_hundred_clusters_find_room_and_what_does_not_is_counted() {
     let repo = Repo::of_hosts(500);
     for cluster in 0..500 {
         repo.want(
-            &format!(
-                "{}/{}",
-                "tenant".repeat(10),
-                format!("c{cluster}-").repeat(9) + "x"
-            ),
+            &format!("{}/{}", "tenant".repeat(10), format!("c{cluster}-").repeat(9) + "x"),
             1,
         );
     }
@@ -86,11 +69,7 @@ fn five_hundred_clusters_find_room_and_what_does_not_is_counted() {
     assert!(text.len() > MOST / 2, "{} bytes", text.len());
     assert_says(
         &text,
-        &[
-            "## sipgen: 500 clusters change",
-            "Omitted to keep the comment short: ",
-            "the lines of ",
-        ],
+        &["## sipgen: 500 clusters change", "Omitted to keep the comment short: ", "the lines of "],
     );
     assert_whole(&text);
 }
@@ -107,10 +86,7 @@ fn five_hundred_deleted_clusters_find_room() {
     let consumer = "m".repeat(250);
     repo.write(
         "inventory/hosts.yaml",
-        &hosts.replace(
-            "spec:\n",
-            &format!("spec:\n  consumerRef: {{name: {consumer}}}\n"),
-        ),
+        &hosts.replace("spec:\n", &format!("spec:\n  consumerRef: {{name: {consumer}}}\n")),
     );
     for cluster in 0..499 {
         repo.want_no_more(&format!("tenant/c{cluster}"));
@@ -120,10 +96,7 @@ fn five_hundred_deleted_clusters_find_room() {
 
     assert_says(
         &text,
-        &[
-            "## sipgen: 998 dangers, 499 clusters change",
-            "Omitted to keep the comment short: ",
-        ],
+        &["## sipgen: 998 dangers, 499 clusters change", "Omitted to keep the comment short: "],
     );
     assert_whole(&text);
 }
@@ -135,13 +108,7 @@ fn one_cluster_with_thousands_of_hosts_finds_room() {
 
     let text = markdown(&repo, &["--lines"]);
 
-    assert_says(
-        &text,
-        &[
-            "+ 3000 Worker hosts: metal/host-1, metal/host-2",
-            "  … and ",
-        ],
-    );
+    assert_says(&text, &["+ 3000 Worker hosts: metal/host-1, metal/host-2", "  … and "]);
     assert_whole(&text);
 }
 
@@ -150,10 +117,7 @@ fn one_cluster_with_thousands_of_hosts_finds_room() {
 fn assert_whole(text: &str) {
     let (outside, ends) = read(text);
     assert!(ends, "a block of code has no end");
-    assert_eq!(
-        outside.matches("<details").count(),
-        outside.matches("</details>").count()
-    );
+    assert_eq!(outside.matches("<details").count(), outside.matches("</details>").count());
 }
 
 /// Consumers may be called anything: their names come from a snapshot, which no API server has seen.
@@ -171,18 +135,8 @@ fn names_from_the_input_cannot_leave_their_place() {
         "![](https://example.com/x.png)",
     ] {
         let repo = crate::support::edge_with("standby: 1", "standby: 0");
-        consume(
-            &repo,
-            RACK_B,
-            "lab-b2",
-            &format!("Metal3Machine tenant-a/{hostile}"),
-        );
-        consume(
-            &repo,
-            "sites/lab/hosts/rack-a.yaml",
-            "lab-a2",
-            "Metal3Machine tenant-a/edge-8",
-        );
+        consume(&repo, RACK_B, "lab-b2", &format!("Metal3Machine tenant-a/{hostile}"));
+        consume(&repo, "sites/lab/hosts/rack-a.yaml", "lab-a2", "Metal3Machine tenant-a/edge-8");
 
         let text = markdown(&repo, &["--lines"]);
 
@@ -192,10 +146,7 @@ fn names_from_the_input_cannot_leave_their_place() {
             outside_of_code(&text)
         );
         for tag in ["script", "heading", "everyone", "example.com", "z`"] {
-            assert!(
-                !outside_of_code(&text).contains(tag),
-                "{hostile:?}:\n{text}"
-            );
+            assert!(!outside_of_code(&text).contains(tag), "{hostile:?}:\n{text}");
         }
         assert!(!text.contains('\u{202e}'));
         assert_whole(&text);
@@ -233,12 +184,9 @@ fn without_spans(line: &str) -> String {
         let length = at.chars().take_while(|c| *c == '`').count();
         let inside = &at[length..];
         let fence = "`".repeat(length);
-        let end = inside
-            .match_indices(&fence)
-            .map(|(index, _)| index)
-            .find(|index| {
-                !inside[..*index].ends_with('`') && !inside[index + length..].starts_with('`')
-            });
+        let end = inside.match_indices(&fence).map(|(index, _)| index).find(|index| {
+            !inside[..*index].ends_with('`') && !inside[index + length..].starts_with('`')
+        });
         match end {
             Some(end) => rest = &inside[end + length..],
             None => {

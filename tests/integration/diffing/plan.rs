@@ -44,10 +44,7 @@ fn against_the_last_commit_it_says_what_generating_says() {
 
     let pending = repo.diff(&["--lines"]).expect(1).stdout;
 
-    assert_eq!(
-        repo.diff(&["--lines", "--base", "HEAD"]).expect(1).stdout,
-        pending
-    );
+    assert_eq!(repo.diff(&["--lines", "--base", "HEAD"]).expect(1).stdout, pending);
 }
 
 #[test]
@@ -92,10 +89,7 @@ fn a_host_that_is_being_deleted_is_replaced_and_the_reason_is_told() {
         &run.stdout,
         &["~ Worker host metal/host-1 is replaced by metal/host-2: it is being deleted"],
     );
-    assert_says(
-        &run.stdout,
-        &["host metal/host-1 is released by tenant/one"],
-    );
+    assert_says(&run.stdout, &["host metal/host-1 is released by tenant/one"]);
 }
 
 #[test]
@@ -140,10 +134,7 @@ fn a_host_with_the_labels_of_its_cluster_is_adopted_not_added() {
 
     assert_says(
         &run.stdout,
-        &[
-            "+ 1 Worker host: metal/host-1",
-            "+ 1 Worker host, by existing labels: metal/host-2",
-        ],
+        &["+ 1 Worker host: metal/host-1", "+ 1 Worker host, by existing labels: metal/host-2"],
     );
 }
 
@@ -156,10 +147,7 @@ fn hosts_that_are_patched_in_a_component_are_told_by_the_names_that_the_inventor
 
     assert_says(
         &run.stdout,
-        &[
-            "+ 1 Worker host: east-infra/node-2\n",
-            "+ 1 Worker host: west-infra/node-2\n",
-        ],
+        &["+ 1 Worker host: east-infra/node-2\n", "+ 1 Worker host: west-infra/node-2\n"],
     );
     assert_says(&run.stdout, &["; 6 hosts added; "]);
 }
@@ -171,13 +159,7 @@ fn the_objects_of_an_agent_are_told_beside_the_clusters() {
 
     let run = repo.diff(&[]).expect(1);
 
-    assert_says(
-        &run.stdout,
-        &[
-            "outside of clusters\n",
-            "    + agent objects in agents/flux\n",
-        ],
-    );
+    assert_says(&run.stdout, &["outside of clusters\n", "    + agent objects in agents/flux\n"]);
 }
 
 #[test]
@@ -188,26 +170,10 @@ fn of_a_service_it_says_what_changes() {
             "image: ghcr.io/dexidp/dex:v2.45.1",
             "service auth: image; its pods restart",
         ),
-        (
-            "operator@lab",
-            "somebody@lab",
-            "service jumphost: authorized keys; its pods restart",
-        ),
-        (
-            "end: 30082",
-            "end: 30085",
-            "service loadbalancer-worker: ports; its pods restart",
-        ),
-        (
-            "proxy: false",
-            "proxy: true",
-            "service jumphost: configuration; its pods restart",
-        ),
-        (
-            "caSecret: edge-oidc-ca",
-            "caSecret: other-ca",
-            "service auth: configuration; no restart",
-        ),
+        ("operator@lab", "somebody@lab", "service jumphost: authorized keys; its pods restart"),
+        ("end: 30082", "end: 30085", "service loadbalancer-worker: ports; its pods restart"),
+        ("proxy: false", "proxy: true", "service jumphost: configuration; its pods restart"),
+        ("caSecret: edge-oidc-ca", "caSecret: other-ca", "service auth: configuration; no restart"),
     ] {
         let run = edge_with(from, to).diff(&[]).expect(1);
 
@@ -231,18 +197,12 @@ fn the_endpoints_of_two_jump_hosts_are_told_apart() {
         .0
         + 1;
     let second = rest[..end].replace("nodePort: 30022", "nodePort: 30023");
-    let with_second = format!(
-        "{before}    jumpHost:\n{}{second}{}",
-        &rest[..end],
-        &rest[end..]
-    );
+    let with_second = format!("{before}    jumpHost:\n{}{second}{}", &rest[..end], &rest[end..]);
     repo.write(EDGE, &with_second);
     repo.generate(&[]).expect(0);
     repo.write(
         EDGE,
-        &with_second
-            .replace("nodePort: 30022", "nodePort: 30122")
-            .replace("30023", "30123"),
+        &with_second.replace("nodePort: 30022", "nodePort: 30122").replace("30023", "30123"),
     );
 
     let plan = repo.diff(&[]).expect(1).stdout;
@@ -268,10 +228,7 @@ fn replicas_are_told_from_other_changes() {
 
     let run = repo.diff(&[]).expect(1);
 
-    assert_says(
-        &run.stdout,
-        &["    ~ service loadbalancer-worker: replicas; no restart\n"],
-    );
+    assert_says(&run.stdout, &["    ~ service loadbalancer-worker: replicas; no restart\n"]);
 }
 
 #[test]
@@ -287,11 +244,7 @@ fn a_sipcluster_that_only_goes_to_another_file_changes_nothing() {
     assert_eq!(run.stdout, "no changes\n");
     assert_says(
         &run.stderr,
-        &[
-            "Only the comment",
-            "4 files",
-            "run `sipgen generate` to update it",
-        ],
+        &["Only the comment", "4 files", "run `sipgen generate` to update it"],
     );
 }
 
@@ -307,10 +260,7 @@ fn a_renamed_input_makes_no_stale_overlays_and_no_stale_base() {
     repo.commit();
 
     for base in ["HEAD~", "HEAD~2"] {
-        assert_eq!(
-            repo.diff(&["--base", base]).expect(0).stdout,
-            "no changes\n"
-        );
+        assert_eq!(repo.diff(&["--base", base]).expect(0).stdout, "no changes\n");
     }
 }
 
@@ -337,10 +287,7 @@ fn with_keep_going_the_clusters_without_errors_are_compared() {
     for arguments in [vec!["--keep-going"], vec!["--keep-going", "--base", "HEAD"]] {
         let run = repo.diff(&arguments).expect(1);
 
-        assert_says(
-            &run.stdout,
-            &["~ tenant/two\n", "+ 1 Worker host: metal/host-3"],
-        );
+        assert_says(&run.stdout, &["~ tenant/two\n", "+ 1 Worker host: metal/host-3"]);
         assert!(!run.stdout.contains("tenant/one"), "{}", run.stdout);
         assert_says(&run.stderr, &["of tenant/one cannot be found"]);
     }
@@ -358,10 +305,7 @@ fn a_repo_whose_last_cluster_goes_is_compared_when_that_is_meant() {
 
     assert_says(
         &run.stdout,
-        &[
-            "cluster tenant/one is deleted, with its 1 host",
-            "- tenant/one deleted",
-        ],
+        &["cluster tenant/one is deleted, with its 1 host", "- tenant/one deleted"],
     );
 }
 
@@ -370,9 +314,8 @@ fn it_can_be_read_by_head_without_a_word() {
     let repo = Repo::of_fixture("quickstart");
     let command = format!("{} diff --lines | head -n 1", env!("CARGO_BIN_EXE_sipgen"));
 
-    let run = run(std::process::Command::new("bash")
-        .args(["-c", &command])
-        .current_dir(repo.path()));
+    let run =
+        run(std::process::Command::new("bash").args(["-c", &command]).current_dir(repo.path()));
 
     assert_eq!((run.stderr.as_str(), run.stdout.lines().count()), ("", 1));
 }

@@ -34,26 +34,15 @@ const FIRST_TO_LAST: &str = "~ tenant/one
 ";
 
 fn git(arguments: &[&str], directory: &Path) {
-    let output = Command::new("git")
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "git {arguments:?}: {}",
-        crate::support::text(&output.stderr)
-    );
+    let output = Command::new("git").args(arguments).current_dir(directory).output().unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {}", crate::support::text(&output.stderr));
 }
 
 /// A clone of a repo, with more arguments for `git clone`.
 fn cloned(repo: &Repo, arguments: &[&str]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let url = format!("file://{}", repo.path().display());
-    git(
-        &[&["clone", "--quiet"], arguments, &[&url, "clone"]].concat(),
-        directory.path(),
-    );
+    git(&[&["clone", "--quiet"], arguments, &[&url, "clone"]].concat(), directory.path());
     directory
 }
 
@@ -81,14 +70,8 @@ fn a_revision_is_compared_with_the_files_on_the_disk_committed_or_not() {
 
     let run = repo.diff(&["--base", "HEAD"]).expect(1);
 
-    assert_says(
-        &run.stdout,
-        &["~ tenant/two\n    + 1 Worker host: metal/host-4\n"],
-    );
-    assert_says(
-        &run.stderr,
-        &["note: The overlays are stale in 1 file: run `sipgen generate`"],
-    );
+    assert_says(&run.stdout, &["~ tenant/two\n    + 1 Worker host: metal/host-4\n"]);
+    assert_says(&run.stderr, &["note: The overlays are stale in 1 file: run `sipgen generate`"]);
 }
 
 #[test]
@@ -125,28 +108,17 @@ fn what_the_base_had_not_generated_is_told_apart_and_its_dangers_come_first() {
 
     let run = repo.diff(&["--base", "HEAD"]).expect(1);
 
-    let (own, brought) = run
-        .stdout
-        .split_once("\nAlso included: changes that the base had not generated")
-        .unwrap();
+    let (own, brought) =
+        run.stdout.split_once("\nAlso included: changes that the base had not generated").unwrap();
     let first = format!(
         "danger: from the base, whose overlays are stale: {ONE_IS_DELETED}\ndanger: cluster"
     );
     assert!(own.starts_with(&first), "{own}");
     assert_says(own, &["+ tenant/three created", "- tenant/two deleted"]);
     assert!(!own.contains("- tenant/one"), "{own}");
-    assert_says(
-        brought,
-        &[
-            "- tenant/one deleted\n",
-            "2 Worker hosts: metal/host-1, metal/host-2",
-        ],
-    );
+    assert_says(brought, &["- tenant/one deleted\n", "2 Worker hosts: metal/host-1, metal/host-2"]);
     assert!(!brought.contains("tenant/three"), "{brought}");
-    assert_says(
-        &run.stderr,
-        &["note: The overlays of the base are stale in"],
-    );
+    assert_says(&run.stderr, &["note: The overlays of the base are stale in"]);
 }
 
 #[test]
@@ -155,14 +127,8 @@ fn a_head_that_merely_generates_a_stale_base_is_a_difference_in_every_format() {
     repo.generate(&[]).expect(0);
 
     let text = repo.diff(&["--base", "HEAD"]).expect(1).stdout;
-    let markdown = repo
-        .diff(&["--base", "HEAD", "--format", "markdown"])
-        .expect(1)
-        .stdout;
-    let json = repo
-        .diff(&["--base", "HEAD", "--format", "json"])
-        .expect(1)
-        .stdout;
+    let markdown = repo.diff(&["--base", "HEAD", "--format", "markdown"]).expect(1).stdout;
+    let json = repo.diff(&["--base", "HEAD", "--format", "json"]).expect(1).stdout;
 
     assert_says(
         &text,
@@ -182,10 +148,7 @@ fn a_head_that_merely_generates_a_stale_base_is_a_difference_in_every_format() {
     );
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let danger = &json["review"]["dangers"][0];
-    assert_eq!(
-        (&danger["code"], &danger["fromBase"]),
-        (&"cluster-deleted".into(), &true.into())
-    );
+    assert_eq!((&danger["code"], &danger["fromBase"]), (&"cluster-deleted".into(), &true.into()));
     assert_eq!(json["review"]["clusters"], serde_json::json!([]));
     assert_eq!(json["brought"]["clusters"][0]["state"], "deleted");
 }
@@ -205,29 +168,18 @@ fn what_the_base_had_not_generated_and_the_head_takes_back_is_not_brought() {
 fn overlays_that_the_inputs_of_the_head_do_not_make_are_a_difference() {
     let repo = Repo::generated("quickstart");
     repo.commit();
-    repo.replace(
-        "overlays/clusters/tenant-a/edge/jumphost/service.yaml",
-        "30022",
-        "30099",
-    );
+    repo.replace("overlays/clusters/tenant-a/edge/jumphost/service.yaml", "30022", "30099");
     repo.commit();
 
-    for arguments in [
-        vec!["--base", "HEAD~1"],
-        vec!["--base", "HEAD~1", "--head", "HEAD"],
-    ] {
+    for arguments in [vec!["--base", "HEAD~1"], vec!["--base", "HEAD~1", "--head", "HEAD"]] {
         let run = repo.diff(&arguments).expect(1);
         assert_says(&run.stderr, &["note: The overlays are stale in 1 file"]);
-        let json = repo
-            .diff(&[arguments.as_slice(), &["--format", "json"]].concat())
-            .expect(1)
-            .stdout;
+        let json =
+            repo.diff(&[arguments.as_slice(), &["--format", "json"]].concat()).expect(1).stdout;
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["stale"]["files"], 1);
-        let markdown = repo
-            .diff(&[arguments.as_slice(), &["--format", "markdown"]].concat())
-            .expect(1)
-            .stdout;
+        let markdown =
+            repo.diff(&[arguments.as_slice(), &["--format", "markdown"]].concat()).expect(1).stdout;
         assert_says(&markdown, &["## sipgen: 1 stale file\n"]);
     }
 }
@@ -261,16 +213,11 @@ fn what_an_error_of_the_base_has_in_it_reaches_neither_terminal_nor_markdown() {
     repo.remove("sipgen.yaml");
 
     let note = repo.diff(&["--base", "HEAD"]).stderr;
-    let markdown = repo
-        .diff(&["--base", "HEAD", "--format", "markdown"])
-        .stdout;
+    let markdown = repo.diff(&["--base", "HEAD", "--format", "markdown"]).stdout;
 
     assert_says(&note, &["@all <b>"]);
     for text in [note.as_str(), &markdown] {
-        let line = text
-            .lines()
-            .find(|line| line.contains("The base has 1 error"))
-            .unwrap();
+        let line = text.lines().find(|line| line.contains("The base has 1 error")).unwrap();
         let (_, quoted) = line.split_once('`').unwrap();
         let (quoted, behind) = quoted.split_once('`').unwrap();
         assert_says(quoted, &["@all <b>"]);
@@ -311,11 +258,7 @@ fn of_a_base_with_an_impossible_cluster_only_that_one_stands_in_as_it_is() {
 
     let run = repo.diff(&["--base", "HEAD"]).expect(1);
 
-    assert!(
-        run.stdout.starts_with("no changes\n\nAlso included"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.starts_with("no changes\n\nAlso included"), "{}", run.stdout);
     assert!(!run.stdout.contains("tenant/one"), "{}", run.stdout);
     assert_says(
         &run.stderr,
@@ -335,10 +278,7 @@ fn with_errors_in_the_head_they_are_shown_and_nothing_is_compared() {
     assert_eq!(run.stdout, "");
     assert_says(
         &run.stderr,
-        &[
-            "of the 9 Worker hosts of tenant/one cannot be found",
-            "clusters/tenant.one.yaml:",
-        ],
+        &["of the 9 Worker hosts of tenant/one cannot be found", "clusters/tenant.one.yaml:"],
     );
 }
 
@@ -350,10 +290,7 @@ fn before_the_first_cluster_there_was_nothing() {
 
     let run = repo.diff(&["--base", "HEAD"]).expect(1);
 
-    assert_says(
-        &run.stdout,
-        &["+ tenant/one created", "+ 1 Worker host: metal/host-1"],
-    );
+    assert_says(&run.stdout, &["+ tenant/one created", "+ 1 Worker host: metal/host-1"]);
     assert!(!run.stderr.contains("error"), "{}", run.stderr);
 }
 
@@ -365,42 +302,24 @@ fn a_bare_repo_is_compared_by_its_revisions() {
     let inside = diff_in(&bare, &["--base", "HEAD~2", "--head", "HEAD"]).expect(1);
     let named = diff_in(
         Path::new("/"),
-        &[
-            "--repo",
-            bare.to_str().unwrap(),
-            "--base",
-            "HEAD~2",
-            "--head",
-            "HEAD",
-        ],
+        &["--repo", bare.to_str().unwrap(), "--base", "HEAD~2", "--head", "HEAD"],
     );
 
     assert_eq!(inside.stdout, FIRST_TO_LAST);
     assert_eq!(named.expect(1).stdout, FIRST_TO_LAST);
     let run = diff_in(&bare, &["--base", "HEAD~2"]).expect(2);
-    assert_says(
-        &run.stderr,
-        &["a bare repo has no files on disk: name a revision with --head"],
-    );
+    assert_says(&run.stderr, &["a bare repo has no files on disk: name a revision with --head"]);
 }
 
 #[test]
 fn a_worktree_of_a_bare_repo_is_a_worktree() {
     let directory = cloned(&with_history(), &["--bare"]);
-    git(
-        &["worktree", "add", "--quiet", "--detach", "../tree"],
-        &directory.path().join("clone"),
-    );
+    git(&["worktree", "add", "--quiet", "--detach", "../tree"], &directory.path().join("clone"));
     let tree = directory.path().join("tree");
 
+    assert_eq!(diff_in(&tree, &["--base", "HEAD~2"]).expect(1).stdout, FIRST_TO_LAST);
     assert_eq!(
-        diff_in(&tree, &["--base", "HEAD~2"]).expect(1).stdout,
-        FIRST_TO_LAST
-    );
-    assert_eq!(
-        diff_in(&tree.join("clusters"), &["--base", "HEAD~2"])
-            .expect(1)
-            .stdout,
+        diff_in(&tree.join("clusters"), &["--base", "HEAD~2"]).expect(1).stdout,
         FIRST_TO_LAST
     );
 }
@@ -410,10 +329,7 @@ fn a_detached_head_is_a_head() {
     let repo = with_history();
     repo.git(&["checkout", "--quiet", "--detach"]);
 
-    assert_eq!(
-        repo.diff(&["--base", "HEAD~2"]).expect(1).stdout,
-        FIRST_TO_LAST
-    );
+    assert_eq!(repo.diff(&["--base", "HEAD~2"]).expect(1).stdout, FIRST_TO_LAST);
 }
 
 #[test]
@@ -423,10 +339,7 @@ fn a_tag_and_the_beginning_of_an_id_name_revisions_too() {
     let id = repo.git(&["rev-parse", "--short", "HEAD~2"]);
 
     assert_eq!(repo.diff(&["--base", "v1"]).expect(1).stdout, FIRST_TO_LAST);
-    assert_eq!(
-        repo.diff(&["--base", id.trim()]).expect(1).stdout,
-        FIRST_TO_LAST
-    );
+    assert_eq!(repo.diff(&["--base", id.trim()]).expect(1).stdout, FIRST_TO_LAST);
 }
 
 #[test]
@@ -445,15 +358,7 @@ fn what_a_shallow_clone_lacks_has_to_be_fetched() {
     for missing in ["HEAD~2", "origin/other"] {
         let run = diff_in(&directory.path().join("clone"), &["--base", missing]).expect(2);
 
-        assert_says(
-            &run.stderr,
-            &[
-                missing,
-                "shallow",
-                "git fetch --unshallow",
-                "fetch-depth: 0",
-            ],
-        );
+        assert_says(&run.stderr, &[missing, "shallow", "git fetch --unshallow", "fetch-depth: 0"]);
     }
 }
 
@@ -461,10 +366,7 @@ fn what_a_shallow_clone_lacks_has_to_be_fetched() {
 fn a_revision_that_is_not_there_is_a_mistake_in_the_command() {
     let run = with_history().diff(&["--base", "no-such-branch"]).expect(2);
 
-    assert_says(
-        &run.stderr,
-        &["there is no revision `no-such-branch` here", "git fetch"],
-    );
+    assert_says(&run.stderr, &["there is no revision `no-such-branch` here", "git fetch"]);
     assert_eq!(run.stdout, "");
 }
 
@@ -483,18 +385,10 @@ fn a_revision_without_a_name_is_a_mistake_in_the_command() {
 #[test]
 fn what_is_no_commit_is_no_revision() {
     let repo = with_history();
-    for (name, kind) in [
-        ("HEAD:clusters", "tree"),
-        ("HEAD:clusters/tenant.one.yaml", "blob"),
-    ] {
+    for (name, kind) in [("HEAD:clusters", "tree"), ("HEAD:clusters/tenant.one.yaml", "blob")] {
         let run = repo.diff(&["--base", name]).expect(2);
 
-        assert_says(
-            &run.stderr,
-            &[&format!(
-                "`{name}` is no commit but a {kind}: name a commit"
-            )],
-        );
+        assert_says(&run.stderr, &[&format!("`{name}` is no commit but a {kind}: name a commit")]);
     }
 }
 
@@ -505,13 +399,7 @@ fn a_repo_without_commits_has_no_revision() {
 
     let run = repo.diff(&["--base", "HEAD"]).expect(2);
 
-    assert_says(
-        &run.stderr,
-        &[
-            "there is no revision `HEAD` here",
-            "the repo has no commits yet",
-        ],
-    );
+    assert_says(&run.stderr, &["there is no revision `HEAD` here", "the repo has no commits yet"]);
     repo.diff(&[]).expect(1);
 }
 
@@ -527,10 +415,8 @@ fn a_directory_without_git_has_no_revisions() {
 #[test]
 fn of_a_subdirectory_nothing_else_counts() {
     let repo = with_history();
-    for (path, text) in repo
-        .files("inventory")
-        .into_iter()
-        .map(|(path, text)| (format!("inventory/{path}"), text))
+    for (path, text) in
+        repo.files("inventory").into_iter().map(|(path, text)| (format!("inventory/{path}"), text))
     {
         repo.write(&format!("sites/größe eins/{path}"), &text);
     }
@@ -538,28 +424,15 @@ fn of_a_subdirectory_nothing_else_counts() {
     let cluster = repo.read("clusters/tenant.one.yaml");
     repo.write("sites/größe eins/clusters/one.yaml", &cluster);
 
-    let run = repo
-        .diff(&["--repo", "sites/größe eins", "--base", "HEAD"])
-        .expect(1);
+    let run = repo.diff(&["--repo", "sites/größe eins", "--base", "HEAD"]).expect(1);
 
     assert_says(
         &run.stdout,
-        &[
-            "+ tenant/one created",
-            "+ 2 Worker hosts: metal/host-1, metal/host-2",
-        ],
+        &["+ tenant/one created", "+ 2 Worker hosts: metal/host-1, metal/host-2"],
     );
     repo.commit();
-    let run = repo
-        .diff(&[
-            "--repo",
-            "sites/größe eins",
-            "--base",
-            "HEAD~1",
-            "--head",
-            "HEAD",
-        ])
-        .expect(1);
+    let run =
+        repo.diff(&["--repo", "sites/größe eins", "--base", "HEAD~1", "--head", "HEAD"]).expect(1);
     assert_says(&run.stdout, &["+ tenant/one created"]);
 }
 
@@ -598,17 +471,9 @@ fn git_revert_takes_back_what_the_plan_said() {
 
     assert_says(
         &run.stdout,
-        &[
-            "danger: cluster tenant/two is deleted, with its 1 host",
-            "- tenant/two deleted",
-        ],
+        &["danger: cluster tenant/two is deleted, with its 1 host", "- tenant/two deleted"],
     );
-    assert_eq!(
-        repo.diff(&["--base", "HEAD~2", "--head", "HEAD"])
-            .expect(0)
-            .stdout,
-        "no changes\n"
-    );
+    assert_eq!(repo.diff(&["--base", "HEAD~2", "--head", "HEAD"]).expect(0).stdout, "no changes\n");
 }
 
 #[test]
@@ -621,21 +486,10 @@ fn the_first_overlays_of_a_repo_are_new() {
 
     assert_says(
         &run.stdout,
-        &[
-            "+ tenant-a/edge created",
-            "2 ControlPlane hosts",
-            "52 files created",
-        ],
+        &["+ tenant-a/edge created", "2 ControlPlane hosts", "52 files created"],
     );
-    assert!(
-        !run.stdout.contains("no changes") && !run.stdout.contains("stale"),
-        "{}",
-        run.stdout
-    );
-    assert_says(
-        &run.stderr,
-        &["note: The base has no overlays: all overlays are new."],
-    );
+    assert!(!run.stdout.contains("no changes") && !run.stdout.contains("stale"), "{}", run.stdout);
+    assert_says(&run.stderr, &["note: The base has no overlays: all overlays are new."]);
 
     // Where overlays are kept elsewhere, on a branch of their own, they are on neither side.
     repo.git(&["rm", "--quiet", "-r", "overlays"]);

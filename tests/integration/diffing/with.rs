@@ -59,9 +59,7 @@ fn the_outcome_is_that_of_the_real_merge() {
 fn a_shortage_after_the_other_change_is_reported() {
     let repo = with_branches(&[("tenant/two", 2), ("tenant/three", 3)]);
 
-    let run = repo
-        .diff(&["--base", "base", "--head", "three", "--with", "two"])
-        .expect(1);
+    let run = repo.diff(&["--base", "base", "--head", "three", "--with", "two"]).expect(1);
 
     assert_says(
         &run.stdout,
@@ -128,14 +126,8 @@ fn two_branches_that_use_one_node_port_are_reported() {
     repo.git(&["branch", "--force", "base"]);
     repo.git(&["checkout", "--quiet", "-b", "one"]);
     let cluster = |name: &str| {
-        let text = repo
-            .read(EDGE)
-            .replace("name: edge", &format!("name: {name}"));
-        let text: String = text
-            .split("\n---")
-            .next()
-            .unwrap()
-            .replace("30022", "30122");
+        let text = repo.read(EDGE).replace("name: edge", &format!("name: {name}"));
+        let text: String = text.split("\n---").next().unwrap().replace("30022", "30122");
         text.replace("30000", "30122")
     };
     repo.write("sites/lab/clusters/one.yaml", &cluster("one"));
@@ -161,19 +153,14 @@ fn independent_branches_are_named() {
 
     let run = repo.diff(&["--base", "base", "--with", "two"]).expect(0);
 
-    assert_eq!(
-        run.stdout.lines().next(),
-        Some("branch two and this change are independent")
-    );
+    assert_eq!(run.stdout.lines().next(), Some("branch two and this change are independent"));
 }
 
 #[test]
 fn a_branch_without_commits_of_its_own_is_skipped() {
     let repo = with_branches(&[("tenant/two", 1)]);
 
-    let run = repo
-        .diff(&["--base", "base", "--with", "base", "--with", "two"])
-        .expect(1);
+    let run = repo.diff(&["--base", "base", "--with", "base", "--with", "two"]).expect(1);
 
     assert_says(
         &run.stderr,
@@ -188,9 +175,7 @@ fn a_branch_without_commits_of_its_own_is_skipped() {
 fn an_unknown_branch_is_refused() {
     let repo = with_branches(&[("tenant/two", 1)]);
 
-    let run = repo
-        .diff(&["--base", "base", "--with", "nowhere"])
-        .expect(2);
+    let run = repo.diff(&["--base", "base", "--with", "nowhere"]).expect(2);
 
     assert_says(&run.stderr, &["there is no revision `nowhere` here"]);
 }
@@ -233,9 +218,5 @@ fn an_error_of_its_own_is_not_blamed_on_the_other_change() {
     let run = repo.diff(&["--base", "base", "--with", "two"]).expect(1);
 
     assert!(!run.stdout.contains("tenant/big cannot"), "{}", run.stdout);
-    assert!(
-        !run.stdout.contains("hosts of tenant/big"),
-        "{}",
-        run.stdout
-    );
+    assert!(!run.stdout.contains("hosts of tenant/big"), "{}", run.stdout);
 }

@@ -16,18 +16,11 @@ fn attributes(repo: &Repo, file: &str) -> [String; 4] {
 #[test]
 fn services_fold_in_reviews_and_the_labels_of_hosts_never_do() {
     let repo = quickstart();
-    repo.write(
-        ".gitattributes",
-        &sipgen::output::git::attributes(Utf8Path::new("overlays")),
-    );
+    repo.write(".gitattributes", &sipgen::output::git::attributes(Utf8Path::new("overlays")));
     let output = repo.files("overlays");
 
     for file in output.keys() {
-        let generated = if file.starts_with("hosts/") {
-            "unset"
-        } else {
-            "set"
-        };
+        let generated = if file.starts_with("hosts/") { "unset" } else { "set" };
         assert_eq!(
             attributes(&repo, &format!("overlays/{file}")),
             ["set", "lf", generated, generated],
@@ -63,36 +56,22 @@ fn the_output_directory_may_have_any_name() {
         "tab\there",
     ] {
         let repo = Repo::empty();
-        repo.write(
-            ".gitattributes",
-            &sipgen::output::git::attributes(Utf8Path::new(output)),
-        );
+        repo.write(".gitattributes", &sipgen::output::git::attributes(Utf8Path::new(output)));
 
-        assert_eq!(
-            attributes(&repo, &format!("{output}/clusters/a/b.yaml"))[2],
-            "set",
-            "{output}"
-        );
+        assert_eq!(attributes(&repo, &format!("{output}/clusters/a/b.yaml"))[2], "set", "{output}");
         assert_eq!(
             attributes(&repo, &format!("{output}/hosts/declared/b.yaml"))[2],
             "unset",
             "{output}"
         );
-        assert_eq!(
-            attributes(&repo, "a/clusters/a/b.yaml")[2],
-            "unspecified",
-            "{output}"
-        );
+        assert_eq!(attributes(&repo, "a/clusters/a/b.yaml")[2], "unspecified", "{output}");
     }
 }
 
 #[test]
 fn a_checkout_changes_no_line_end() {
     let repo = quickstart();
-    repo.write(
-        ".gitattributes",
-        &sipgen::output::git::attributes(Utf8Path::new("overlays")),
-    );
+    repo.write(".gitattributes", &sipgen::output::git::attributes(Utf8Path::new("overlays")));
     repo.commit();
     repo.git(&["config", "core.autocrlf", "true"]);
     let before = repo.files("overlays");

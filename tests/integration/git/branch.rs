@@ -11,10 +11,7 @@ fn a_new_branch_starts_at_head_and_nothing_else_changes() {
     let repo = stale();
     repo.write("staged", "mine\n");
     repo.git(&["add", "staged"]);
-    let (index, head) = (
-        fs::read(repo.path().join(".git/index")).unwrap(),
-        id(&repo, "HEAD"),
-    );
+    let (index, head) = (fs::read(repo.path().join(".git/index")).unwrap(), id(&repo, "HEAD"));
     let on_disk = repo.on_disk("");
 
     let run = repo.generate(&["--branch", "sipgen/next"]).expect(0);
@@ -29,17 +26,11 @@ fn a_new_branch_starts_at_head_and_nothing_else_changes() {
             &format!("Sipgen-Inputs: {head}\n"),
         ],
     );
-    assert_says(
-        &run.stderr,
-        &["committed 6 files as", "on branch sipgen/next"],
-    );
+    assert_says(&run.stderr, &["committed 6 files as", "on branch sipgen/next"]);
     assert!(repo.on_disk("") == on_disk, "files have changed");
     assert_eq!(fs::read(repo.path().join(".git/index")).unwrap(), index);
     assert_eq!(id(&repo, "HEAD"), head);
-    assert_says(
-        &repo.git(&["reflog", "show", "sipgen/next"]),
-        &["sipgen generate"],
-    );
+    assert_says(&repo.git(&["reflog", "show", "sipgen/next"]), &["sipgen generate"]);
 }
 
 #[test]
@@ -60,10 +51,7 @@ fn a_second_run_adds_no_commit() {
 
     let run = repo.generate(&["--branch", "next"]).expect(0);
 
-    assert_says(
-        &run.stderr,
-        &["no commit: branch `next` already has the generated files"],
-    );
+    assert_says(&run.stderr, &["no commit: branch `next` already has the generated files"]);
     assert_eq!(id(&repo, "next"), before);
 }
 
@@ -117,12 +105,7 @@ fn a_branch_with_inputs_of_its_own_keeps_what_they_call_for() {
 
     assert_says(
         &run.stderr,
-        &[
-            "branch `next` has changes of its own",
-            EDGE,
-            "git switch next",
-            "generate --commit",
-        ],
+        &["branch `next` has changes of its own", EDGE, "git switch next", "generate --commit"],
     );
     assert_eq!(id(&repo, "next"), before);
 }
@@ -130,17 +113,12 @@ fn a_branch_with_inputs_of_its_own_keeps_what_they_call_for() {
 #[test]
 fn of_several_sites_each_may_go_to_the_same_branch() {
     let repo = Repo::of_fixture("quickstart");
-    copy(
-        &fixtures().join("quickstart/sites"),
-        &repo.path().join("other"),
-    );
+    copy(&fixtures().join("quickstart/sites"), &repo.path().join("other"));
     crate::support::scenes::git::identify(&repo);
     repo.commit();
 
-    repo.generate(&["--repo", "sites", "--branch", "next"])
-        .expect(0);
-    repo.generate(&["--repo", "other", "--branch", "next"])
-        .expect(0);
+    repo.generate(&["--repo", "sites", "--branch", "next"]).expect(0);
+    repo.generate(&["--repo", "other", "--branch", "next"]).expect(0);
 
     assert_eq!(repo.git(&["rev-list", "--count", "HEAD..next"]).trim(), "2");
 }
@@ -162,11 +140,7 @@ fn a_branch_that_is_ahead_of_head_goes_on() {
     let repo = stale();
     repo.generate(&["--branch", "next"]).expect(0);
     let first = id(&repo, "next");
-    repo.replace(
-        EDGE,
-        crate::support::scenes::git::TWO_WORKERS,
-        "active: 1\n        standby: 0",
-    );
+    repo.replace(EDGE, crate::support::scenes::git::TWO_WORKERS, "active: 1\n        standby: 0");
 
     repo.generate(&["--branch", "next"]).expect(0);
 
@@ -184,10 +158,7 @@ fn a_branch_that_has_gone_another_way_is_refused() {
 
     let run = repo.generate(&["--branch", "next"]).expect(2);
 
-    assert_says(
-        &run.stderr,
-        &["branch `next` and HEAD have diverged", "git branch -D next"],
-    );
+    assert_says(&run.stderr, &["branch `next` and HEAD have diverged", "git branch -D next"]);
     assert_eq!(id(&repo, "next"), before);
 }
 
@@ -196,22 +167,12 @@ fn a_branch_that_is_checked_out_anywhere_is_refused() {
     let repo = stale();
     let current = repo.git(&["branch", "--show-current"]);
     let linked = repo.path().join(".git/else where");
-    repo.git(&[
-        "worktree",
-        "add",
-        "--quiet",
-        "-b",
-        "other",
-        linked.to_str().unwrap(),
-    ]);
+    repo.git(&["worktree", "add", "--quiet", "-b", "other", linked.to_str().unwrap()]);
 
     for branch in [current.trim(), "other"] {
         let before = id(&repo, branch);
         let run = repo.generate(&["--branch", branch]).expect(2);
-        assert_says(
-            &run.stderr,
-            &[&format!("branch `{branch}` is checked out in `/")],
-        );
+        assert_says(&run.stderr, &[&format!("branch `{branch}` is checked out in `/")]);
         assert_eq!(id(&repo, branch), before);
     }
 }
@@ -224,23 +185,14 @@ fn a_name_that_is_none_is_refused() {
         let run = repo.generate(&[&format!("--branch={name}")]).expect(2);
         assert!(!run.stderr.contains("\u{1b}[2J"), "{:?}", run.stderr);
     }
-    assert_eq!(
-        repo.git(&["for-each-ref", "--format=%(refname)"])
-            .lines()
-            .count(),
-        1
-    );
+    assert_eq!(repo.git(&["for-each-ref", "--format=%(refname)"]).lines().count(), 1);
 }
 
 #[test]
 fn a_branch_that_is_another_name_of_a_branch_is_refused() {
     let repo = stale();
     let current = repo.git(&["branch", "--show-current"]);
-    repo.git(&[
-        "symbolic-ref",
-        "refs/heads/alias",
-        &format!("refs/heads/{}", current.trim()),
-    ]);
+    repo.git(&["symbolic-ref", "refs/heads/alias", &format!("refs/heads/{}", current.trim())]);
 
     let run = repo.generate(&["--branch", "alias"]).expect(2);
 
@@ -265,8 +217,7 @@ fn staged_inputs_can_go_to_a_branch() {
     repo.git(&["add", EDGE]);
     repo.write(EDGE, "not: staged\n");
 
-    repo.generate(&["--from-index", "--branch", "next"])
-        .expect(0);
+    repo.generate(&["--from-index", "--branch", "next"]).expect(0);
 
     assert_eq!(changed_by(&repo, "next").len(), 6);
     assert_eq!(status(&repo), [format!("MM {EDGE}")]);

@@ -31,10 +31,7 @@ fn the_commit_has_the_generated_files_and_nothing_else() {
         ]
     );
     assert_eq!(status(&repo), ["AM staged", "?? sites/lab/notes.md"]);
-    assert_says(
-        &run.stderr,
-        &[&format!("committed 6 files as {}", &id(&repo, "HEAD")[..7])],
-    );
+    assert_says(&run.stderr, &[&format!("committed 6 files as {}", &id(&repo, "HEAD")[..7])]);
     repo.generate(&["--check"]).expect(0);
 }
 
@@ -59,10 +56,7 @@ fn created_and_deleted_files_are_in_it_too() {
         changed.contains(&"D overlays/hosts/declared/inventory/tenant.old.yaml".to_owned()),
         "{changed:?}"
     );
-    assert_eq!(
-        status(&repo),
-        [" D clusters/tenant.old.yaml", "?? clusters/tenant.new.yaml"]
-    );
+    assert_eq!(status(&repo), [" D clusters/tenant.old.yaml", "?? clusters/tenant.new.yaml"]);
 }
 
 #[test]
@@ -157,19 +151,12 @@ fn the_message_has_the_plan_and_names_the_revision_of_the_inputs() {
     repo.generate(&["--commit"]).expect(0);
 
     let message = message(&repo, "HEAD");
-    assert_says(
-        &message,
-        &[
-            "tenant-a/edge: add 1 host",
-            "+ 1 Worker host: tenant-a/lab-c2",
-        ],
-    );
+    assert_says(&message, &["tenant-a/edge: add 1 host", "+ 1 Worker host: tenant-a/lab-c2"]);
     assert!(!message.contains('\u{1b}'), "{message:?}");
     let trailers = repo.git(&["show", "--no-patch", "--format=%(trailers)", "HEAD"]);
     assert_eq!(trailers.trim(), format!("Sipgen-Inputs: {inputs}"));
     assert_eq!(
-        repo.git(&["show", "--no-patch", "--format=%an <%ae>", "HEAD"])
-            .trim(),
+        repo.git(&["show", "--no-patch", "--format=%an <%ae>", "HEAD"]).trim(),
         "Tess Ter <tess@example.com>"
     );
 }
@@ -200,9 +187,7 @@ fn the_message_says_when_inputs_are_not_those_of_the_revision() {
 
         assert_says(
             &message(&repo, "HEAD"),
-            &[&format!(
-                "\n\nSipgen-Inputs: {inputs} with uncommitted changes\n"
-            )],
+            &[&format!("\n\nSipgen-Inputs: {inputs} with uncommitted changes\n")],
         );
     }
 }
@@ -244,13 +229,7 @@ fn the_first_commit_of_all_can_be_one_of_generated_files() {
 
     assert_eq!(changed_by(&repo, "HEAD").len(), 52);
     assert!(!message(&repo, "HEAD").contains("Sipgen-Inputs"));
-    assert!(
-        status(&repo)
-            .iter()
-            .all(|line| line.starts_with("?? sites/")),
-        "{:?}",
-        status(&repo)
-    );
+    assert!(status(&repo).iter().all(|line| line.starts_with("?? sites/")), "{:?}", status(&repo));
 }
 
 #[test]
@@ -290,11 +269,7 @@ fn hooks_see_the_commit_and_can_refuse_it() {
     repo.commit();
     repo.write("staged", "mine\n");
     repo.git(&["add", "staged"]);
-    hook(
-        &repo,
-        "pre-commit",
-        "git diff --cached --name-only; echo it is Friday; exit 1",
-    );
+    hook(&repo, "pre-commit", "git diff --cached --name-only; echo it is Friday; exit 1");
     let index = fs::read(repo.path().join(".git/index")).unwrap();
     let before = id(&repo, "HEAD");
 
@@ -302,12 +277,7 @@ fn hooks_see_the_commit_and_can_refuse_it() {
 
     assert_says(
         &run.stderr,
-        &[
-            "it is Friday",
-            EDGE_HOSTS,
-            "git did not commit",
-            "in the worktree",
-        ],
+        &["it is Friday", EDGE_HOSTS, "git did not commit", "in the worktree"],
     );
     assert!(!run.stderr.contains("\nstaged\n"), "{}", run.stderr);
     assert_eq!(id(&repo, "HEAD"), before);
@@ -324,23 +294,13 @@ fn what_hooks_make_of_message_and_files_is_what_is_committed() {
     let repo = quickstart();
     want_more(&repo);
     repo.commit();
-    hook(
-        &repo,
-        "pre-commit",
-        &format!("echo '# seen' >> {EDGE_HOSTS} && git add {EDGE_HOSTS}"),
-    );
+    hook(&repo, "pre-commit", &format!("echo '# seen' >> {EDGE_HOSTS} && git add {EDGE_HOSTS}"));
     hook(&repo, "commit-msg", "echo Reviewed-by: a hook >> $1");
 
     repo.generate(&["--commit"]).expect(0);
 
-    assert_says(
-        &message(&repo, "HEAD"),
-        &["Sipgen-Inputs: ", "\nReviewed-by: a hook\n"],
-    );
-    assert_says(
-        &repo.git(&["show", &format!("HEAD:{EDGE_HOSTS}")]),
-        &["# seen"],
-    );
+    assert_says(&message(&repo, "HEAD"), &["Sipgen-Inputs: ", "\nReviewed-by: a hook\n"]);
+    assert_says(&repo.git(&["show", &format!("HEAD:{EDGE_HOSTS}")]), &["# seen"]);
     assert_eq!(status(&repo), [""; 0]);
 }
 
@@ -367,10 +327,7 @@ fn without_an_identity_nothing_is_written() {
 
     let refused = run(&mut sipgen).expect(2);
 
-    assert_says(
-        &refused.stderr,
-        &["git has no author identity", "git config user.email"],
-    );
+    assert_says(&refused.stderr, &["git has no author identity", "git config user.email"]);
     assert!(repo.on_disk("") == before, "files have changed");
 }
 
@@ -389,11 +346,7 @@ fn in_the_middle_of_something_else_nothing_is_written() {
         repo.write("notes", "ours\n");
         want_more(&repo);
         repo.commit();
-        assert!(
-            !run_tool(tool("git").current_dir(repo.path()).args(arguments))
-                .status
-                .success()
-        );
+        assert!(!run_tool(tool("git").current_dir(repo.path()).args(arguments)).status.success());
         let before = repo.on_disk("");
 
         let run = repo.generate(&["--commit"]).expect(2);
@@ -408,19 +361,11 @@ fn a_hook_of_git_cannot_commit() {
     let repo = quickstart();
     want_more(&repo);
     let program = env!("CARGO_BIN_EXE_sipgen");
-    hook(
-        &repo,
-        "pre-commit",
-        &format!("'{program}' generate --commit"),
-    );
+    hook(&repo, "pre-commit", &format!("'{program}' generate --commit"));
     repo.git(&["add", EDGE]);
 
     let commit =
-        run_tool(
-            tool("git")
-                .current_dir(repo.path())
-                .args(["commit", "--message", "more"]),
-        );
+        run_tool(tool("git").current_dir(repo.path()).args(["commit", "--message", "more"]));
 
     assert!(!commit.status.success());
     assert_says(
@@ -466,24 +411,14 @@ fn with_keep_going_the_other_clusters_are_committed() {
 
     repo.generate(&["--commit", "--keep-going"]).expect(1);
 
-    assert_eq!(
-        changed_by(&repo, "HEAD"),
-        ["M overlays/hosts/declared/inventory/tenant.good.yaml"]
-    );
+    assert_eq!(changed_by(&repo, "HEAD"), ["M overlays/hosts/declared/inventory/tenant.good.yaml"]);
 }
 
 #[test]
 fn a_linked_worktree_commits_to_its_own_branch() {
     let repo = quickstart();
     let linked = repo.path().join(".git/elsewhere");
-    repo.git(&[
-        "worktree",
-        "add",
-        "--quiet",
-        "-b",
-        "other",
-        linked.to_str().unwrap(),
-    ]);
+    repo.git(&["worktree", "add", "--quiet", "-b", "other", linked.to_str().unwrap()]);
     want_more(&repo);
     fs::copy(repo.path().join(EDGE), linked.join(EDGE)).unwrap();
     let before = id(&repo, "HEAD");

@@ -98,14 +98,8 @@ fn files_that_are_right_but_not_staged_fail_and_the_message_heals_it() {
 
     let run = repo.generate(&["--from-index", "--exit-code"]).expect(1);
 
-    assert!(
-        repo.on_disk("") == before,
-        "files were written that were right"
-    );
-    assert_says(
-        &run.stderr,
-        &["52 created", "not staged yet: run `git add overlays`"],
-    );
+    assert!(repo.on_disk("") == before, "files were written that were right");
+    assert_says(&run.stderr, &["52 created", "not staged yet: run `git add overlays`"]);
     repo.git(&["add", "overlays"]);
     let healed = repo.generate(&["--from-index", "--exit-code"]).expect(0);
     assert!(!healed.stderr.contains("staged"), "{}", healed.stderr);
@@ -154,10 +148,7 @@ fn somebody_elses_file_in_the_worktree_is_not_overwritten() {
 
     assert_says(
         &run.stderr,
-        &[
-            &format!("`{EDGE_HOSTS}` is a file without sipgen's first line"),
-            "no files written",
-        ],
+        &[&format!("`{EDGE_HOSTS}` is a file without sipgen's first line"), "no files written"],
     );
     assert!(repo.on_disk("") == before, "files have changed");
 }
@@ -184,10 +175,7 @@ fn a_finding_names_the_line_of_the_staged_file() {
 
     let staged = repo.generate(&CHECK).expect(1).stderr;
 
-    assert_says(
-        &staged,
-        &["`active` must be a whole number", &format!("{EDGE}:")],
-    );
+    assert_says(&staged, &["`active` must be a whole number", &format!("{EDGE}:")]);
     assert_eq!(staged, in_worktree);
 }
 
@@ -201,9 +189,7 @@ fn conflicts_are_refused() {
     repo.commit();
     assert!(
         !crate::support::run_tool(
-            crate::support::tool("git")
-                .current_dir(repo.path())
-                .args(["merge", "-"])
+            crate::support::tool("git").current_dir(repo.path()).args(["merge", "-"])
         )
         .status
         .success()
@@ -238,10 +224,7 @@ fn an_index_of_another_repo_in_the_environment_is_not_read() {
     repo.git(&["add", EDGE]);
 
     let mut sipgen = repo.sipgen(&["generate", "--from-index", "--check", "--repo"]);
-    sipgen
-        .arg(repo.path())
-        .current_dir(other.path())
-        .env("GIT_INDEX_FILE", ".git/index");
+    sipgen.arg(repo.path()).current_dir(other.path()).env("GIT_INDEX_FILE", ".git/index");
     run(&mut sipgen).expect(1);
     sipgen.env("GIT_DIR", other.path().join(".git"));
     run(&mut sipgen).expect(1);
@@ -257,9 +240,7 @@ fn a_worktree_whose_repo_only_the_environment_knows_is_read() {
 
     run(&mut sipgen).expect(2);
 
-    sipgen
-        .env("GIT_DIR", elsewhere.path().join("git"))
-        .env("GIT_WORK_TREE", repo.path());
+    sipgen.env("GIT_DIR", elsewhere.path().join("git")).env("GIT_WORK_TREE", repo.path());
     run(&mut sipgen).expect(0);
 }
 
@@ -270,28 +251,16 @@ fn an_index_that_only_git_can_read_is_refused_with_the_remedy() {
     repo.git(&["update-index", "--split-index"]);
     for arguments in [&["--check"][..], &CHECK] {
         let run = repo.generate(arguments).expect(2);
-        assert_says(
-            &run.stderr,
-            &["git's index is split", "git update-index --no-split-index"],
-        );
+        assert_says(&run.stderr, &["git's index is split", "git update-index --no-split-index"]);
     }
     repo.git(&["update-index", "--no-split-index"]);
     repo.generate(&CHECK).expect(0);
 
-    repo.git(&[
-        "sparse-checkout",
-        "set",
-        "--cone",
-        "--sparse-index",
-        "sites",
-    ]);
+    repo.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "sites"]);
     let run = repo.generate(&CHECK).expect(2);
     assert_says(
         &run.stderr,
-        &[
-            "git's index is a sparse one",
-            "git sparse-checkout reapply --no-sparse-index",
-        ],
+        &["git's index is a sparse one", "git sparse-checkout reapply --no-sparse-index"],
     );
     repo.git(&["sparse-checkout", "reapply", "--no-sparse-index"]);
     repo.generate(&CHECK).expect(0);
@@ -305,25 +274,12 @@ fn a_directory_of_the_repo_has_its_own_part_of_the_index() {
     }
     repo.commit();
 
-    let run = repo
-        .generate(&["--from-index", "--exit-code", "--repo", "north"])
-        .expect(1);
+    let run = repo.generate(&["--from-index", "--exit-code", "--repo", "north"]).expect(1);
 
-    assert_says(
-        &run.stderr,
-        &[
-            "1 cluster: 4 hosts assigned",
-            "run `git -C north add overlays`",
-        ],
-    );
-    assert!(
-        status(&repo)
-            .iter()
-            .all(|line| line.starts_with("?? north/overlays/"))
-    );
+    assert_says(&run.stderr, &["1 cluster: 4 hosts assigned", "run `git -C north add overlays`"]);
+    assert!(status(&repo).iter().all(|line| line.starts_with("?? north/overlays/")));
     repo.git(&["-C", "north", "add", "overlays"]);
-    repo.generate(&["--from-index", "--exit-code", "--repo", "north"])
-        .expect(0);
+    repo.generate(&["--from-index", "--exit-code", "--repo", "north"]).expect(0);
 }
 
 #[test]
@@ -331,10 +287,8 @@ fn without_a_repo_nothing_can_be_staged() {
     let directory = tempfile::tempdir().unwrap();
     let repo = quickstart();
 
-    let run = run(repo
-        .sipgen(&["generate", "--from-index", "--repo"])
-        .arg(directory.path()))
-    .expect(2);
+    let run =
+        run(repo.sipgen(&["generate", "--from-index", "--repo"]).arg(directory.path())).expect(2);
 
     assert_says(&run.stderr, &["is not in a git repo"]);
 }

@@ -16,10 +16,7 @@ fn with_carriage_returns() -> Repo {
 }
 
 fn without(files: BTreeMap<String, String>) -> BTreeMap<String, String> {
-    files
-        .into_iter()
-        .map(|(path, text)| (path, text.replace("\r\n", "\n")))
-        .collect()
+    files.into_iter().map(|(path, text)| (path, text.replace("\r\n", "\n"))).collect()
 }
 
 #[test]
@@ -60,10 +57,7 @@ fn inputs_and_templates_say_the_same_with_either_line_end() {
         }
         repo.generate(&[]).expect(0);
     };
-    let (repo, other) = (
-        Repo::of_fixture("quickstart"),
-        Repo::of_fixture("quickstart"),
-    );
+    let (repo, other) = (Repo::of_fixture("quickstart"), Repo::of_fixture("quickstart"));
 
     write(&repo, "\r\n");
     write(&other, "\n");
@@ -74,19 +68,11 @@ fn inputs_and_templates_say_the_same_with_either_line_end() {
 #[test]
 fn a_commit_from_such_a_checkout_has_line_feeds_and_leaves_nothing_dirty() {
     let repo = with_carriage_returns();
-    repo.replace(
-        EDGE,
-        "active: 1\r\n        standby: 1",
-        "active: 2\r\n        standby: 1",
-    );
+    repo.replace(EDGE, "active: 1\r\n        standby: 1", "active: 2\r\n        standby: 1");
     repo.git(&["commit", "--quiet", "--all", "--message", "more"]);
 
     repo.generate(&["--commit"]).expect(0);
 
-    assert!(
-        !repo
-            .git(&["show", &format!("HEAD:{EDGE_HOSTS}")])
-            .contains('\r')
-    );
+    assert!(!repo.git(&["show", &format!("HEAD:{EDGE_HOSTS}")]).contains('\r'));
     assert_eq!(status(&repo), [""; 0]);
 }

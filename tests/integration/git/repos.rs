@@ -23,13 +23,7 @@ fn changes_at(repo: &Path, revision: &str) -> Result<Vec<String>, String> {
         "{:?}",
         generated.findings
     );
-    Ok(generated
-        .changes
-        .unwrap()
-        .files
-        .keys()
-        .map(ToString::to_string)
-        .collect())
+    Ok(generated.changes.unwrap().files.keys().map(ToString::to_string).collect())
 }
 
 #[track_caller]
@@ -51,10 +45,7 @@ fn git(directory: &Path, arguments: &[&str]) {
 fn clone(repo: &Repo, arguments: &[&str]) -> (tempfile::TempDir, std::path::PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let from = format!("file://{}", repo.path().display());
-    git(
-        directory.path(),
-        &[&["clone", "--quiet"], arguments, &[&from, "clone"]].concat(),
-    );
+    git(directory.path(), &[&["clone", "--quiet"], arguments, &[&from, "clone"]].concat());
     let path = directory.path().join("clone");
     (directory, path)
 }
@@ -75,10 +66,7 @@ fn a_bare_repo_has_no_worktree_and_no_index() {
     let repo = quickstart();
     let (_directory, bare) = clone(&repo, &["--bare"]);
 
-    let run = run(repo
-        .sipgen(&["generate", "--from-index", "--repo"])
-        .arg(&bare))
-    .expect(2);
+    let run = run(repo.sipgen(&["generate", "--from-index", "--repo"]).arg(&bare)).expect(2);
 
     assert_says(&run.stderr, &["is a bare repo"]);
 }
@@ -116,13 +104,7 @@ fn a_partial_clone_says_what_it_has_not_fetched() {
 fn a_linked_worktree_has_files_and_an_index_of_its_own() {
     let repo = quickstart();
     let linked = repo.path().join(".git/elsewhere");
-    repo.git(&[
-        "worktree",
-        "add",
-        "--quiet",
-        "--detach",
-        linked.to_str().unwrap(),
-    ]);
+    repo.git(&["worktree", "add", "--quiet", "--detach", linked.to_str().unwrap()]);
     want_more(&repo);
     repo.git(&["add", EDGE]);
     let generate = |arguments: &[&str]| {
@@ -140,10 +122,7 @@ fn without_a_commit_files_are_read_all_the_same() {
     let repo = Repo::empty();
     copy(&fixtures().join("quickstart"), repo.path());
 
-    assert_says(
-        &repo.generate(&["--from-index"]).expect(0).stderr,
-        &["no SIPCluster"],
-    );
+    assert_says(&repo.generate(&["--from-index"]).expect(0).stderr, &["no SIPCluster"]);
     assert!(!repo.exists("overlays"));
     repo.git(&["add", "--all"]);
     repo.generate(&["--from-index"]).expect(0);
@@ -154,26 +133,14 @@ fn without_a_commit_files_are_read_all_the_same() {
 #[test]
 fn names_with_spaces_and_of_any_script_are_read_from_everywhere() {
     // An e with an accent: as one character, and as two.
-    for name in [
-        "ein Standort",
-        "\u{e9}tage",
-        "e\u{301}tage",
-        "サイト",
-        "#1 [*]",
-    ] {
+    for name in ["ein Standort", "\u{e9}tage", "e\u{301}tage", "サイト", "#1 [*]"] {
         let repo = Repo::of_fixture("quickstart");
-        fs::rename(
-            repo.path().join("sites/lab"),
-            repo.path().join("sites").join(name),
-        )
-        .unwrap();
+        fs::rename(repo.path().join("sites/lab"), repo.path().join("sites").join(name)).unwrap();
         repo.generate(&[]).expect(0);
         repo.commit();
 
         assert!(
-            repo.exists(&format!(
-                "overlays/hosts/declared/sites/{name}/tenant-a.edge.yaml"
-            )),
+            repo.exists(&format!("overlays/hosts/declared/sites/{name}/tenant-a.edge.yaml")),
             "{name}"
         );
         repo.generate(&["--from-index", "--check"]).expect(0);
@@ -202,13 +169,7 @@ fn another_repo_in_the_worktree_is_not_this_ones() {
 fn a_bare_repo_has_nothing_to_generate_but_something_to_compare() {
     let repo = quickstart();
     let bare = tempfile::tempdir().unwrap();
-    repo.git(&[
-        "clone",
-        "--quiet",
-        "--bare",
-        ".",
-        bare.path().to_str().unwrap(),
-    ]);
+    repo.git(&["clone", "--quiet", "--bare", ".", bare.path().to_str().unwrap()]);
     let here = bare.path().to_str().unwrap();
 
     for arguments in [
@@ -218,15 +179,10 @@ fn a_bare_repo_has_nothing_to_generate_but_something_to_compare() {
         &["generate", "--from-index"],
     ] {
         let refused = run(repo.sipgen(arguments).current_dir(bare.path())).expect(2);
-        assert_says(
-            &refused.stderr,
-            &["is a bare repo", "name a revision with --rev"],
-        );
+        assert_says(&refused.stderr, &["is a bare repo", "name a revision with --rev"]);
     }
-    run(repo
-        .sipgen(&["diff", "--base", "HEAD", "--head", "HEAD"])
-        .current_dir(bare.path()))
-    .expect(0);
+    run(repo.sipgen(&["diff", "--base", "HEAD", "--head", "HEAD"]).current_dir(bare.path()))
+        .expect(0);
 }
 
 #[test]
@@ -266,11 +222,7 @@ fn the_memory_of_another_site_is_not_to_be_deleted() {
     );
     assert_says(
         &foreign,
-        &[
-            "hosts lies in sites, which has a sipgen.yaml of its own",
-            "--repo sites`",
-            own,
-        ],
+        &["hosts lies in sites, which has a sipgen.yaml of its own", "--repo sites`", own],
     );
     assert!(!foreign.contains("delete"), "{foreign}");
 }
@@ -282,10 +234,7 @@ fn a_repo_within_another_is_one_of_its_own() {
     copy(&fixtures().join("quickstart"), &nested);
     git(&nested, &["init", "--quiet"]);
 
-    run(outer
-        .sipgen(&["generate"])
-        .current_dir(nested.join("sites")))
-    .expect(0);
+    run(outer.sipgen(&["generate"]).current_dir(nested.join("sites"))).expect(0);
 
     assert!(nested.join("overlays/hosts/declared/sites").exists());
     assert!(!outer.exists("overlays"));
@@ -297,24 +246,14 @@ fn what_a_sparse_checkout_leaves_out_is_not_taken_for_gone() {
         let repo = quickstart();
         repo.write("docs/index.md", "words\n");
         repo.commit();
-        repo.git(&[
-            "sparse-checkout",
-            "set",
-            "--no-cone",
-            "/*",
-            &format!("!/{left_out}/"),
-        ]);
+        repo.git(&["sparse-checkout", "set", "--no-cone", "/*", &format!("!/{left_out}/")]);
         assert!(!repo.exists(left_out));
 
         let run = repo.generate(&["--check", "--allow-empty"]).expect(2);
 
         assert_says(
             &run.stderr,
-            &[
-                left_out,
-                "left out of this sparse checkout",
-                "git sparse-checkout disable",
-            ],
+            &[left_out, "left out of this sparse checkout", "git sparse-checkout disable"],
         );
         repo.generate(&["--check", "--from-index"]).expect(0);
         repo.git(&["sparse-checkout", "set", "--no-cone", "/*", "!/docs/"]);
@@ -334,10 +273,7 @@ fn a_repo_of_another_user_is_read_when_git_trusts_it() {
     chown(repo.path().join(".git"), nobody, nobody).unwrap();
     let home = tempfile::tempdir().unwrap();
     let mut sipgen = repo.sipgen(&["generate", "--check"]);
-    sipgen
-        .env("HOME", home.path())
-        .env_remove("SUDO_UID")
-        .env_remove("XDG_CONFIG_HOME");
+    sipgen.env("HOME", home.path()).env_remove("SUDO_UID").env_remove("XDG_CONFIG_HOME");
 
     let refused = run(&mut sipgen).expect(2);
 
@@ -345,12 +281,8 @@ fn a_repo_of_another_user_is_read_when_git_trusts_it() {
     let remedy = format!("git config --global --add safe.directory {}", top.display());
     assert_says(&refused.stderr, &["belongs to another user", &remedy]);
     let mut shell = tool("sh");
-    let trusted = run_tool(
-        shell
-            .args(["-c", &remedy])
-            .env("HOME", home.path())
-            .current_dir(home.path()),
-    );
+    let trusted =
+        run_tool(shell.args(["-c", &remedy]).env("HOME", home.path()).current_dir(home.path()));
     assert!(trusted.status.success());
     run(&mut sipgen).expect(0);
 }

@@ -9,34 +9,18 @@ type History = (&'static str, fn() -> Repo, fn(&Repo));
 const HISTORIES: [History; 9] = [
     ("a cluster grows", quickstart, want_more),
     ("a cluster shrinks", quickstart, |repo| {
-        repo.replace(
-            EDGE,
-            crate::support::scenes::git::ONE_WORKER,
-            "active: 0\n        standby: 1",
-        )
+        repo.replace(EDGE, crate::support::scenes::git::ONE_WORKER, "active: 0\n        standby: 1")
     }),
-    ("a cluster is deleted", declared, |repo| {
-        repo.want_no_more("tenant/one")
-    }),
-    ("a cluster is new", declared, |repo| {
-        repo.want("tenant/aaa", 1)
-    }),
+    ("a cluster is deleted", declared, |repo| repo.want_no_more("tenant/one")),
+    ("a cluster is new", declared, |repo| repo.want("tenant/aaa", 1)),
     ("a cluster hands hosts to another", declared, |repo| {
         repo.want("tenant/one", 1);
         repo.want("tenant/two", 3);
     }),
-    ("observed hosts are added", observed, |repo| {
-        repo.want("tenant/one", 2)
-    }),
-    ("observed hosts are given back", observed, |repo| {
-        repo.want("tenant/one", 0)
-    }),
-    ("a cluster of observed hosts is deleted", observed, |repo| {
-        repo.want_no_more("tenant/one")
-    }),
-    ("a snapshot proves that hosts are free", released, |repo| {
-        repo.observe("")
-    }),
+    ("observed hosts are added", observed, |repo| repo.want("tenant/one", 2)),
+    ("observed hosts are given back", observed, |repo| repo.want("tenant/one", 0)),
+    ("a cluster of observed hosts is deleted", observed, |repo| repo.want_no_more("tenant/one")),
+    ("a snapshot proves that hosts are free", released, |repo| repo.observe("")),
 ];
 
 fn declared() -> Repo {
@@ -85,19 +69,13 @@ fn when_inputs_and_generated_files_are_reverted_the_next_run_changes_nothing() {
         let before = repo.files("overlays");
         change(&repo);
         generate(&repo);
-        assert!(
-            repo.files("overlays") != before,
-            "{what}: nothing has changed"
-        );
+        assert!(repo.files("overlays") != before, "{what}: nothing has changed");
 
         repo.git(&["revert", "--no-edit", "HEAD", "HEAD~"]);
         let run = repo.generate(&["--exit-code"]);
 
         assert_eq!(run.code, 0, "{what}: {}", run.stderr);
-        assert!(
-            repo.files("overlays") == before,
-            "{what}: it is another tree"
-        );
+        assert!(repo.files("overlays") == before, "{what}: it is another tree");
     }
 }
 
@@ -112,10 +90,7 @@ fn when_only_the_generated_files_are_reverted_the_next_run_makes_them_again() {
         repo.git(&["revert", "--no-edit", "HEAD"]);
         repo.generate(&["--exit-code"]).expect(1);
 
-        assert!(
-            repo.files("overlays") == after,
-            "{what}: it is another tree"
-        );
+        assert!(repo.files("overlays") == after, "{what}: it is another tree");
     }
 }
 
@@ -132,11 +107,7 @@ fn a_cluster_whose_deletion_is_reverted_takes_no_host_from_those_that_came_since
     repo.generate(&[]).expect(0);
 
     assert_eq!(repo.hosts_of("tenant", "new"), ["Worker metal/host-1"]);
-    let expected = [
-        "Worker metal/host-2",
-        "Worker metal/host-3",
-        "Worker metal/host-5",
-    ];
+    let expected = ["Worker metal/host-2", "Worker metal/host-3", "Worker metal/host-5"];
     assert_eq!(repo.hosts_of("tenant", "one"), expected);
     assert_eq!(repo.hosts_of("tenant", "two"), ["Worker metal/host-4"]);
 }
@@ -154,11 +125,7 @@ fn a_host_that_a_revert_gives_to_two_clusters_is_an_error_that_names_both() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "host metal/host-3 is assigned 2 times",
-            "tenant.one.yaml",
-            "tenant.two.yaml",
-        ],
+        &["host metal/host-3 is assigned 2 times", "tenant.one.yaml", "tenant.two.yaml"],
     );
 }
 
@@ -181,8 +148,5 @@ fn an_observed_host_whose_labels_outlive_the_revert_is_given_back_when_a_snapsho
 
     assert_says(&run.stderr, &["tenant/one releases metal/host-2"]);
     assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-1"]);
-    assert_says(
-        &repo.read("overlays/hosts/observed/released/hosts.yaml"),
-        &["host-2"],
-    );
+    assert_says(&repo.read("overlays/hosts/observed/released/hosts.yaml"), &["host-2"]);
 }

@@ -64,11 +64,7 @@ fn hosts_of_a_submodule_are_read_from_everywhere() {
 fn in_git_the_recorded_commit_counts() {
     let Site { repo, .. } = site();
     repo.write("metal/inventory/more.yaml", &host("host-3", ""));
-    repo.replace(
-        "metal/inventory/kustomization.yaml",
-        "[hosts.yaml]",
-        "[hosts.yaml, more.yaml]",
-    );
+    repo.replace("metal/inventory/kustomization.yaml", "[hosts.yaml]", "[hosts.yaml, more.yaml]");
     repo.git(&["-C", "metal", "add", "--all"]);
     repo.git(&["-C", "metal", "commit", "--quiet", "--message", "more"]);
     repo.want("tenant/one", 3);
@@ -76,10 +72,7 @@ fn in_git_the_recorded_commit_counts() {
 
     let run = repo.generate(&["--from-index", "--check"]).expect(1);
 
-    assert_says(
-        &run.stderr,
-        &["1 of the 3 Worker hosts of tenant/one cannot be found"],
-    );
+    assert_says(&run.stderr, &["1 of the 3 Worker hosts of tenant/one cannot be found"]);
     repo.git(&["add", "metal"]);
     repo.generate(&["--from-index"]).expect(0);
     assert_eq!(repo.hosts_of("tenant", "one").len(), 3);
@@ -117,10 +110,7 @@ fn a_submodule_within_a_submodule_is_read() {
 
 #[test]
 fn a_submodule_that_is_not_checked_out_is_an_error_and_not_an_empty_inventory() {
-    let Site {
-        repo,
-        inventory: _inventory,
-    } = site();
+    let Site { repo, inventory: _inventory } = site();
     let clone = tempfile::tempdir().unwrap();
     let path = clone.path().to_str().unwrap();
     repo.git(&["clone", "--quiet", ".", path]);
@@ -171,19 +161,10 @@ fn with_missing_submodule() -> Repo {
 fn a_submodule_that_nobody_needs_may_be_missing() {
     let repo = with_missing_submodule();
     let warned = repo.generate(&["--check"]).expect(0);
-    assert_says(
-        &warned.stderr,
-        &["warning[SIP0624]: the submodule theme is not checked out"],
-    );
+    assert_says(&warned.stderr, &["warning[SIP0624]: the submodule theme is not checked out"]);
     run(&mut repo.sipgen(&["init", "--dry-run"])).expect(0);
 
-    repo.git(&[
-        "config",
-        "--file",
-        ".gitmodules",
-        "submodule.theme.update",
-        "none",
-    ]);
+    repo.git(&["config", "--file", ".gitmodules", "submodule.theme.update", "none"]);
     repo.git(&["add", ".gitmodules"]);
 
     for arguments in [&["--check"][..], &["--check", "--from-index"]] {
@@ -223,14 +204,7 @@ fn a_request_in_a_missing_submodule_is_not_lost() {
 
     let said = repo.generate(&["--allow-empty"]).expect(1).stderr;
 
-    assert_says(
-        &said,
-        &[
-            "SIP0017",
-            "cluster `metal/edge` is missing",
-            "update --init tenants",
-        ],
-    );
+    assert_says(&said, &["SIP0017", "cluster `metal/edge` is missing", "update --init tenants"]);
     assert_eq!(repo.hosts_of("metal", "edge").len(), 1);
 }
 
@@ -255,20 +229,13 @@ fn a_submodule_of_an_evil_name_speaks_neither_to_the_terminal_nor_to_the_shell()
 fn a_commit_that_the_submodule_lacks_is_named() {
     let Site { repo, .. } = site();
     let unknown = "1".repeat(40);
-    repo.git(&[
-        "update-index",
-        "--cacheinfo",
-        &format!("160000,{unknown},metal"),
-    ]);
+    repo.git(&["update-index", "--cacheinfo", &format!("160000,{unknown},metal")]);
 
     let run = repo.generate(&["--from-index", "--check"]).expect(1);
 
     assert_says(
         &run.stderr,
-        &[
-            "the submodule metal is recorded at 1111",
-            "git -C metal fetch origin 1111",
-        ],
+        &["the submodule metal is recorded at 1111", "git -C metal fetch origin 1111"],
     );
 }
 
@@ -276,10 +243,7 @@ fn a_commit_that_the_submodule_lacks_is_named() {
 fn a_submodule_is_subject_to_its_own_gitignore_only() {
     let Site { repo, inventory } = site();
     inventory.write(".gitignore", "local.yaml\n");
-    inventory.write(
-        "inventory/hosts.json",
-        r#"{"apiVersion": "v1", "kind": "List", "items": []}"#,
-    );
+    inventory.write("inventory/hosts.json", r#"{"apiVersion": "v1", "kind": "List", "items": []}"#);
     inventory.commit();
     repo.git(&["-C", "metal", "pull", "--quiet"]);
     repo.write(".gitignore", "inventory/\n");
@@ -305,32 +269,20 @@ fn a_missing_submodule_matters_only_where_an_input_or_a_build_could_be_in_it() {
     for said in with_settings("", 0) {
         assert_says(
             &said,
-            &[
-                "git submodule update --init theme",
-                "sources: [{paths: [\"!theme\"]}]",
-            ],
+            &["git submodule update --init theme", "sources: [{paths: [\"!theme\"]}]"],
         );
     }
     with_settings("sources: [{paths: [\"!theme\"]}]\n", 0);
     with_settings("sources: [{paths: [\"sites/**/*.yaml\"]}]\n", 0);
-    with_settings(
-        "sources: [{paths: [\"sites/**/*.yaml\", \"the*/**/*.yaml\"]}]\n",
-        2,
-    );
+    with_settings("sources: [{paths: [\"sites/**/*.yaml\", \"the*/**/*.yaml\"]}]\n", 2);
 
     // A build of the site's hosts is in it.
-    repo.write(
-        "sites/lab/kustomization.yaml",
-        "resources: [hosts, ../../theme/inventory]\n",
-    );
+    repo.write("sites/lab/kustomization.yaml", "resources: [hosts, ../../theme/inventory]\n");
     repo.git(&["add", "sites"]);
     for said in with_settings("sources: [{paths: [\"!theme\"]}]\n", 2) {
         assert_says(
             &said,
-            &[
-                "sites/lab/kustomization.yaml lists it",
-                "git submodule update --init theme",
-            ],
+            &["sites/lab/kustomization.yaml lists it", "git submodule update --init theme"],
         );
     }
 }

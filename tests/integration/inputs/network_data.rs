@@ -14,10 +14,7 @@ fn manifest(kind: &str, field: &str, address: &str) -> String {
 fn a_config_map_holds_network_data_as_a_secret_does() {
     let repo = naming_network_data();
     repo.refused();
-    repo.write(
-        "inventory/network.yaml",
-        &manifest("ConfigMap", "data", "192.0.2.31"),
-    );
+    repo.write("inventory/network.yaml", &manifest("ConfigMap", "data", "192.0.2.31"));
     repo.generate(&[]).expect(0);
     assert_says(&balanced(&repo), &["192.0.2.31"]);
 }
@@ -34,11 +31,7 @@ fn a_plain_file_beside_the_host_is_network_data() {
         repo.write(file, &networks("192.0.2.32"));
         repo.generate(&[]).expect(0);
         assert_says(&balanced(&repo), &["192.0.2.32"]);
-        repo.replace(
-            "inventory/hosts.yaml",
-            "  networkData: {name: host-1-network-data}\n",
-            "",
-        );
+        repo.replace("inventory/hosts.yaml", "  networkData: {name: host-1-network-data}\n", "");
         repo.generate(&[]).expect(0);
         assert_says(&balanced(&repo), &["192.0.2.32"]);
     }
@@ -56,11 +49,7 @@ fn a_file_that_several_hosts_could_mean_is_nobodys() {
 #[test]
 fn a_host_may_name_what_is_generated_with_its_hash() {
     let repo = naming_network_data();
-    repo.replace(
-        "inventory/hosts.yaml",
-        "host-1-network-data",
-        "host-1-network-data-mk6kd988d6",
-    );
+    repo.replace("inventory/hosts.yaml", "host-1-network-data", "host-1-network-data-mk6kd988d6");
     repo.write("inventory/net.json", &networks("192.0.2.34"));
     repo.write(
         "inventory/kustomization.yaml",
@@ -81,23 +70,14 @@ fn a_generator_whose_file_is_missing_is_told() {
     );
     repo.refused();
     let run = sipgen(&repo, &["explain", "metal/host-1"]);
-    assert_says(
-        &run.stdout,
-        &["inventory/gone.json, which is not in the repo"],
-    );
+    assert_says(&run.stdout, &["inventory/gone.json, which is not in the repo"]);
 }
 
 #[test]
 fn two_places_that_differ_are_an_error_at_both() {
     let repo = naming_network_data();
-    repo.write(
-        "inventory/secret.yaml",
-        &manifest("Secret", "stringData", "192.0.2.35"),
-    );
-    repo.write(
-        "inventory/host-1-network-data.json",
-        &networks("192.0.2.36"),
-    );
+    repo.write("inventory/secret.yaml", &manifest("Secret", "stringData", "192.0.2.35"));
+    repo.write("inventory/host-1-network-data.json", &networks("192.0.2.36"));
     let said = repo.refused();
     assert_says(
         &said,
@@ -107,17 +87,8 @@ fn two_places_that_differ_are_an_error_at_both() {
             "inventory/host-1-network-data.json",
         ],
     );
-    repo.write(
-        "inventory/host-1-network-data.json",
-        &networks("192.0.2.35"),
-    );
+    repo.write("inventory/host-1-network-data.json", &networks("192.0.2.35"));
     repo.generate(&[]).expect(0);
-    repo.write(
-        "inventory/map.yaml",
-        &manifest("ConfigMap", "data", "192.0.2.37"),
-    );
-    assert_says(
-        &repo.refused(),
-        &["error[SIP0331]", "the ConfigMap metal/host-1-network-data"],
-    );
+    repo.write("inventory/map.yaml", &manifest("ConfigMap", "data", "192.0.2.37"));
+    assert_says(&repo.refused(), &["error[SIP0331]", "the ConfigMap metal/host-1-network-data"]);
 }

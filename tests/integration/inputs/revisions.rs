@@ -21,43 +21,19 @@ fn a_stale_revision_is_told_with_the_way_to_mend_it() {
     let repo = Repo::of_fixture("quickstart");
     repo.generate(&[]).expect(0);
     let run = sipgen(&repo, &["generate", "--rev", "HEAD", "--check"]).expect(1);
-    assert_says(
-        &run.stderr,
-        &["check out `HEAD`, run `sipgen generate`, and commit the result"],
-    );
+    assert_says(&run.stderr, &["check out `HEAD`, run `sipgen generate`, and commit the result"]);
 }
 
 #[test]
 fn a_bare_repo_has_no_files_but_revisions() {
     let repo = Repo::generated("quickstart");
     let bare = tempfile::tempdir().unwrap();
-    repo.git(&[
-        "clone",
-        "--quiet",
-        "--bare",
-        ".",
-        bare.path().to_str().unwrap(),
-    ]);
+    repo.git(&["clone", "--quiet", "--bare", ".", bare.path().to_str().unwrap()]);
     let at = bare.path().to_str().unwrap();
-    sipgen(
-        &repo,
-        &["generate", "--repo", at, "--rev", "HEAD", "--check"],
-    )
-    .expect(0);
+    sipgen(&repo, &["generate", "--repo", at, "--rev", "HEAD", "--check"]).expect(0);
     let page = repo.path().join("page.html");
-    sipgen(
-        &repo,
-        &[
-            "report",
-            "--repo",
-            at,
-            "--rev",
-            "HEAD",
-            "--html",
-            page.to_str().unwrap(),
-        ],
-    )
-    .expect(0);
+    sipgen(&repo, &["report", "--repo", at, "--rev", "HEAD", "--html", page.to_str().unwrap()])
+        .expect(0);
     assert_says(
         &sipgen(&repo, &["status", "--repo", at]).expect(2).stderr,
         &["name a revision with --rev"],

@@ -27,15 +27,10 @@ fn globs_restrict_what_is_read() {
 
 #[test]
 fn a_glob_that_matches_nothing_is_a_warning_at_the_glob() {
-    let repo = with_sources(
-        "quickstart",
-        "sources:\n  - paths:\n      - sites\n      - sitez/**\n",
-    );
+    let repo =
+        with_sources("quickstart", "sources:\n  - paths:\n      - sites\n      - sitez/**\n");
     let run = sipgen(&repo, &["generate", "--check"]).expect(0);
-    assert_says(
-        &run.stderr,
-        &["warning[SIP0012]", "`sitez/**`", "sipgen.yaml:4:9"],
-    );
+    assert_says(&run.stderr, &["warning[SIP0012]", "`sitez/**`", "sipgen.yaml:4:9"]);
 }
 
 #[test]
@@ -52,10 +47,7 @@ fn a_host_whose_manifest_is_left_out_is_declared_all_the_same() {
 #[test]
 fn a_build_takes_nothing_from_elsewhere() {
     for (entry, named) in [
-        (
-            "https://example.com/hosts.yaml",
-            "https://example.com/hosts.yaml",
-        ),
+        ("https://example.com/hosts.yaml", "https://example.com/hosts.yaml"),
         ("github.com/example/hosts", "github.com/example/hosts"),
         ("../../../outside", "../../../outside"),
         ("/etc", "/etc"),
@@ -72,30 +64,20 @@ fn a_build_takes_nothing_from_elsewhere() {
         let file = "sites/lab/hosts/kustomization.yaml";
         assert_says(
             &run.stderr,
-            &[
-                "error[SIP0011]",
-                &format!("`{named}`"),
-                "not in the repo",
-                file,
-            ],
+            &["error[SIP0011]", &format!("`{named}`"), "not in the repo", file],
         );
     }
 }
 
 #[test]
 fn a_build_that_does_not_end_is_ended() {
-    let repo = with_sources(
-        "quickstart",
-        "sources: [{kustomization: sites/lab, timeoutSeconds: 1}]\n",
-    );
+    let repo =
+        with_sources("quickstart", "sources: [{kustomization: sites/lab, timeoutSeconds: 1}]\n");
     let slow = repo.path().join(".git/slow");
     fs::write(&slow, "#!/bin/sh\nsleep 60 & sleep 60\n").unwrap();
     fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).unwrap();
     let start = Instant::now();
-    let ended = run(repo
-        .sipgen(&["generate", "--check"])
-        .env("SIPGEN_KUSTOMIZE", &slow))
-    .expect(1);
+    let ended = run(repo.sipgen(&["generate", "--check"]).env("SIPGEN_KUSTOMIZE", &slow)).expect(1);
     assert_says(&ended.stderr, &["SIP0011", "not built after 1 seconds"]);
     assert!(start.elapsed() < Duration::from_secs(40));
 }
@@ -104,15 +86,9 @@ fn a_build_that_does_not_end_is_ended() {
 fn a_source_is_built_once_a_run() {
     let repo = Repo::of_fixture("provisioning");
     // Provisionings make sipgen read the hosts once more, for their hardware.
-    repo.write(
-        "sipgen.yaml",
-        "sources: [{paths: [clusters]}, {kustomization: inventory}]\n",
-    );
+    repo.write("sipgen.yaml", "sources: [{paths: [clusters]}, {kustomization: inventory}]\n");
     repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
-    let (kustomize, runs) = (
-        repo.path().join(".git/kustomize"),
-        repo.path().join(".git/runs"),
-    );
+    let (kustomize, runs) = (repo.path().join(".git/kustomize"), repo.path().join(".git/runs"));
     let script = format!(
         "#!/bin/sh\necho run >>{}\ncat {}/inventory/hosts.yaml\n",
         runs.display(),
@@ -132,41 +108,22 @@ fn a_source_is_built_once_a_run() {
 fn a_machine_without_kustomize_is_told_so() {
     let repo = with_sources("quickstart", "sources: [{kustomization: sites/lab}]\n");
     let empty = tempfile::tempdir().unwrap();
-    let missing = run(repo
-        .sipgen(&["generate", "--check"])
-        .env("PATH", empty.path()))
-    .expect(1);
+    let missing = run(repo.sipgen(&["generate", "--check"]).env("PATH", empty.path())).expect(1);
     assert_says(
         &missing.stderr,
-        &[
-            "SIP0011",
-            "neither `kustomize` nor `kubectl`",
-            "SIPGEN_KUSTOMIZE",
-        ],
+        &["SIP0011", "neither `kustomize` nor `kubectl`", "SIPGEN_KUSTOMIZE"],
     );
 }
 
 #[test]
 fn a_source_that_says_nothing_or_two_things_is_refused() {
     for (sources, words) in [
-        (
-            "[{namespace: metal}]",
-            "neither `paths` nor a `kustomization`",
-        ),
-        (
-            "[{paths: [a], kustomization: b}]",
-            "both `paths` and a `kustomization`",
-        ),
+        ("[{namespace: metal}]", "neither `paths` nor a `kustomization`"),
+        ("[{paths: [a], kustomization: b}]", "both `paths` and a `kustomization`"),
         ("[{paths: [../a]}]", "`../a`"),
         ("[{kustomization: ../a}]", "not a directory inside the repo"),
-        (
-            "[{kustomization: a, timeoutSeconds: 0}]",
-            "timeoutSeconds: 0",
-        ),
-        (
-            "[{kustomization: overlays/hosts}]",
-            "in the output directory `overlays`",
-        ),
+        ("[{kustomization: a, timeoutSeconds: 0}]", "timeoutSeconds: 0"),
+        ("[{kustomization: overlays/hosts}]", "in the output directory `overlays`"),
         ("[{path: [a]}]", "unknown field"),
     ] {
         let repo = with_sources("quickstart", &format!("sources: {sources}\n"));
@@ -191,11 +148,7 @@ fn a_source_that_lists_the_output_is_refused() {
             "resources: [../../overlays/hosts/declared]\n",
             "overlays/hosts/declared",
         ),
-        (
-            "all/base/kustomization.yaml",
-            "resources: [own]\n",
-            "overlays/tenants/a/b/cluster-api",
-        ),
+        ("all/base/kustomization.yaml", "resources: [own]\n", "overlays/tenants/a/b/cluster-api"),
     ] {
         repo.write(
             "all/base/own/kustomization.yaml",

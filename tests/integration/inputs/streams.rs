@@ -7,9 +7,7 @@ fn a_host_that_the_repo_declares_stays_declared_when_only_its_live_object_is_in_
     repo.want("tenant-a/edge", 1);
     repo.commit();
     let stream = live(&host("host-1", ""))
-        + &repo
-            .read("clusters/tenant-a.edge.yaml")
-            .replacen("api", "---\napi", 1);
+        + &repo.read("clusters/tenant-a.edge.yaml").replacen("api", "---\napi", 1);
     piped(&repo, &["generate", "--input", "-"], &stream).expect(0);
     assert!(repo.exists("overlays/hosts/declared/inventory/tenant-a.edge.yaml"));
     assert!(!repo.exists("overlays/hosts/observed"));
@@ -22,11 +20,7 @@ fn a_live_host_that_the_repo_does_not_know_is_observed() {
     let stream = live(&host("host-9", "")) + "---\n" + &repo.read("clusters/tenant-a.edge.yaml");
     piped(&repo, &["generate", "--input", "-"], &stream).expect(0);
     assert!(repo.exists("overlays/hosts/observed/tenant-a.edge/hosts.yaml"));
-    assert!(
-        !repo
-            .read("overlays/hosts/observed/tenant-a.edge/hosts.yaml")
-            .contains("<stdin>")
-    );
+    assert!(!repo.read("overlays/hosts/observed/tenant-a.edge/hosts.yaml").contains("<stdin>"));
 }
 
 #[test]
@@ -35,10 +29,7 @@ fn a_rendered_host_of_which_nobody_knows_who_makes_it_is_refused_until_the_setti
     repo.want("tenant-a/edge", 1);
     let stream = host("host-9", "") + "---\n" + &repo.read("clusters/tenant-a.edge.yaml");
     let run = piped(&repo, &["generate", "--input", "-"], &stream).expect(1);
-    assert_says(
-        &run.stderr,
-        &["error[SIP0330]", "host metal/host-9", "<stdin>:5:9"],
-    );
+    assert_says(&run.stderr, &["error[SIP0330]", "host metal/host-9", "<stdin>:5:9"]);
     assert!(!repo.exists("overlays"));
 
     repo.write("sipgen.yaml", "sources: [{kustomization: inventory}]\n");
@@ -62,9 +53,7 @@ fn an_empty_stream_gives_no_host_back() {
     }
     let other = "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n";
     assert_says(
-        &piped(&repo, &["generate", "--input", "-"], other)
-            .expect(1)
-            .stderr,
+        &piped(&repo, &["generate", "--input", "-"], other).expect(1).stderr,
         &["error[SIP0003]", "<stdin>"],
     );
     assert!(repo.on_disk("") == before);
@@ -81,9 +70,7 @@ fn objects_with_labels_alone_declare_nothing() {
         .unwrap();
     let stream = head + "---\n" + &repo.read("clusters/tenant-a.edge.yaml");
     assert_says(
-        &piped(&repo, &["generate", "--input", "-"], &stream)
-            .expect(1)
-            .stderr,
+        &piped(&repo, &["generate", "--input", "-"], &stream).expect(1).stderr,
         &["error[SIP0330]"],
     );
 }
@@ -117,9 +104,7 @@ fn a_stream_of_rubbish_is_an_error() {
     ] {
         let repo = Repo::empty();
 
-        let said = piped(&repo, &["validate", "--input", "-"], rubbish)
-            .expect(1)
-            .stdout;
+        let said = piped(&repo, &["validate", "--input", "-"], rubbish).expect(1).stdout;
 
         assert_says(&said, &["error[SIP0010]", "<stdin>"]);
         if let Some(line) = line {

@@ -12,12 +12,7 @@ fn of_several_sources_the_one_of_this_repo_is_taken() {
         .replace("name: flux-system", "name: hardware")
         .replace("platform/fleet", "platform/hardware");
     repo.write("b.yaml", &own);
-    repo.git(&[
-        "remote",
-        "add",
-        "origin",
-        "https://git.example.com/platform/hardware.git",
-    ]);
+    repo.git(&["remote", "add", "origin", "https://git.example.com/platform/hardware.git"]);
 
     init(&repo, &[]).expect(0);
 
@@ -50,26 +45,15 @@ fn argo_cd_is_recognised_with_its_url_of_this_repo() {
             .replace("path: apps", "chart: dex")
             .replace("git.example.com", "charts.example"),
     );
-    repo.write(
-        "apps/other.yaml",
-        &APPLICATION.replace("platform/fleet", "aaa/other"),
-    );
+    repo.write("apps/other.yaml", &APPLICATION.replace("platform/fleet", "aaa/other"));
     repo.write("apps/lab.yaml", APPLICATION);
-    repo.git(&[
-        "remote",
-        "add",
-        "origin",
-        "git@git.example.com:platform/fleet.git",
-    ]);
+    repo.git(&["remote", "add", "origin", "git@git.example.com:platform/fleet.git"]);
 
     init(&repo, &[]).expect(0);
 
     let settings = settings(&repo);
     assert_eq!(settings["gitops"], "argocd");
-    assert_eq!(
-        settings["argocd"]["repoURL"],
-        "https://git.example.com/platform/fleet.git"
-    );
+    assert_eq!(settings["argocd"]["repoURL"], "https://git.example.com/platform/fleet.git");
     assert_eq!(settings["argocd"]["targetRevision"], "stable");
     assert_eq!(settings["argocd"]["project"], "hardware");
 }
@@ -85,10 +69,7 @@ fn an_application_set_tells_the_url_too() {
 
     init(&repo, &[]).expect(0);
 
-    assert_eq!(
-        settings(&repo)["argocd"]["repoURL"],
-        "https://git.example.com/platform/fleet.git"
-    );
+    assert_eq!(settings(&repo)["argocd"]["repoURL"], "https://git.example.com/platform/fleet.git");
 }
 
 #[test]
@@ -99,10 +80,7 @@ fn an_existing_setting_is_not_contradicted() {
 
     let run = init(&repo, &[]).expect(0);
 
-    assert_says(
-        &run.stderr,
-        &["Add to sipgen.yaml, at the end:\n\ngitops: flux\n"],
-    );
+    assert_says(&run.stderr, &["Add to sipgen.yaml, at the end:\n\ngitops: flux\n"]);
     assert_eq!(repo.read("sipgen.yaml"), "# Ours.\n");
 }
 
@@ -117,10 +95,7 @@ fn no_name_breaks_out_of_the_settings() {
     let run = init(&repo, &[]).expect(0);
 
     let settings = settings(&repo);
-    assert_eq!(
-        settings["flux"]["sourceRef"]["name"],
-        "a\noutput: .git\n#\u{1b}[2J"
-    );
+    assert_eq!(settings["flux"]["sourceRef"]["name"], "a\noutput: .git\n#\u{1b}[2J");
     assert_eq!(settings["output"], yaml_serde::Value::Null);
     assert!(!run.stderr.contains('\u{1b}'));
 }
@@ -138,10 +113,7 @@ fn no_password_of_a_remote_is_written_or_printed() {
 
     let run = init(&repo, &[]).expect(0);
 
-    assert_eq!(
-        settings(&repo)["argocd"]["repoURL"],
-        "https://git.example.com/platform/fleet.git"
-    );
+    assert_eq!(settings(&repo)["argocd"]["repoURL"], "https://git.example.com/platform/fleet.git");
     assert!(
         !repo
             .files("")
@@ -158,12 +130,7 @@ fn applications_outside_of_argocd_say_where_they_are() {
         "apps.yaml",
         &APPLICATION.replace("namespace: argocd", "namespace: openshift-gitops"),
     );
-    repo.git(&[
-        "remote",
-        "add",
-        "origin",
-        "git@git.example.com:platform/fleet.git",
-    ]);
+    repo.git(&["remote", "add", "origin", "git@git.example.com:platform/fleet.git"]);
 
     init(&repo, &[]).expect(0);
 
@@ -174,34 +141,17 @@ fn applications_outside_of_argocd_say_where_they_are() {
 fn what_applications_say_differently_is_a_comment() {
     let repo = newcomer();
     repo.write("apps.yaml", APPLICATION);
-    repo.write(
-        "more.yaml",
-        &APPLICATION
-            .replace("stable", "trunk")
-            .replace("hardware", "apps"),
-    );
-    repo.git(&[
-        "remote",
-        "add",
-        "origin",
-        "git@git.example.com:platform/fleet.git",
-    ]);
+    repo.write("more.yaml", &APPLICATION.replace("stable", "trunk").replace("hardware", "apps"));
+    repo.git(&["remote", "add", "origin", "git@git.example.com:platform/fleet.git"]);
 
     init(&repo, &[]).expect(0);
 
     let argocd = &settings(&repo)["argocd"];
-    assert_eq!(
-        (argocd.get("targetRevision"), argocd.get("project")),
-        (None, None)
-    );
+    assert_eq!((argocd.get("targetRevision"), argocd.get("project")), (None, None));
     let text = repo.read("sipgen.yaml");
     assert_says(
         &text,
-        &[
-            "leaves this open",
-            "# targetRevision: stable or trunk",
-            "# project: apps or hardware",
-        ],
+        &["leaves this open", "# targetRevision: stable or trunk", "# project: apps or hardware"],
     );
 }
 
@@ -222,10 +172,7 @@ fn flux_decrypts_as_the_repo_does_and_artifacts_leave_their_path_open() {
         init(&repo, &[]).expect(0);
 
         let flux = &settings(&repo)["flux"];
-        assert_eq!(
-            (&flux["sourceRef"]["kind"], flux.get("path")),
-            (&kind.into(), None)
-        );
+        assert_eq!((&flux["sourceRef"]["kind"], flux.get("path")), (&kind.into(), None));
         assert_eq!(flux["decryption"]["secretRef"]["name"], "sops-age");
         assert_says(
             &repo.read("sipgen.yaml"),
@@ -240,8 +187,5 @@ fn flux_decrypts_as_the_repo_does_and_artifacts_leave_their_path_open() {
     init(&repo, &[]).expect(0);
 
     assert_eq!(settings(&repo).get("gitops"), None);
-    assert_says(
-        &repo.read("sipgen.yaml"),
-        &["Bucket fleet or OCIRepository fleet"],
-    );
+    assert_says(&repo.read("sipgen.yaml"), &["Bucket fleet or OCIRepository fleet"]);
 }

@@ -15,10 +15,7 @@ fn outside_of_a_git_repo_is_refused() {
         run(command.args(arguments).current_dir(directory.path())).expect(2)
     };
 
-    assert_says(
-        &sipgen(&["init"]).stderr,
-        &["the working directory is not in a git repo"],
-    );
+    assert_says(&sipgen(&["init"]).stderr, &["the working directory is not in a git repo"]);
     assert_says(
         &sipgen(&["init", "--repo", "."]).stderr,
         &["is not in a git repo: run `git init`"],
@@ -35,10 +32,7 @@ fn below_the_root_is_refused_with_the_root() {
     let root = repo.path().canonicalize().unwrap();
     assert_says(
         &run.stderr,
-        &[
-            "sites` is not the root of its git repo",
-            &format!("--repo {}", root.display()),
-        ],
+        &["sites` is not the root of its git repo", &format!("--repo {}", root.display())],
     );
     assert!(!repo.exists("sites/sipgen.yaml"));
 }
@@ -47,10 +41,7 @@ fn below_the_root_is_refused_with_the_root() {
 fn inside_the_repo_stands_for_the_repo_where_none_is_named() {
     let repo = newcomer();
 
-    run(repo
-        .sipgen(&["init"])
-        .current_dir(repo.path().join("sites/lab")))
-    .expect(0);
+    run(repo.sipgen(&["init"]).current_dir(repo.path().join("sites/lab"))).expect(0);
 
     assert!(repo.exists("sipgen.yaml"));
 }
@@ -75,13 +66,7 @@ fn that_is_a_worktree_of_git_is_prepared_like_any_other() {
     let repo = Repo::of_fixture("quickstart");
     let elsewhere = tempfile::tempdir().unwrap();
     let worktree = elsewhere.path().join("größe 1");
-    repo.git(&[
-        "worktree",
-        "add",
-        "--quiet",
-        "--detach",
-        worktree.to_str().unwrap(),
-    ]);
+    repo.git(&["worktree", "add", "--quiet", "--detach", worktree.to_str().unwrap()]);
 
     run(repo.sipgen(&["init"]).current_dir(&worktree)).expect(0);
 
@@ -104,12 +89,7 @@ fn with_settings_below_the_root_each_is_a_site() {
 #[test]
 fn is_prepared_again_with_and_without_its_settings() {
     let repo = newcomer();
-    repo.git(&[
-        "remote",
-        "add",
-        "origin",
-        "https://github.com/example/fleet.git",
-    ]);
+    repo.git(&["remote", "add", "origin", "https://github.com/example/fleet.git"]);
     init(&repo, &[]).expect(0);
     assert!(repo.exists(".github/workflows/sipgen.yaml"));
     init(&repo, &[]).expect(0);
@@ -124,10 +104,7 @@ fn is_prepared_again_with_and_without_its_settings() {
 fn with_several_sites_one_hook_judges_all() {
     let repo = newcomer();
     for site in ["sites/a", "sites/b"] {
-        copy(
-            &fixtures().join("quickstart/sites"),
-            &repo.path().join(site),
-        );
+        copy(&fixtures().join("quickstart/sites"), &repo.path().join(site));
         repo.write(&format!("{site}/sipgen.yaml"), "");
     }
     init(&repo, &[]).expect(0);
@@ -139,9 +116,6 @@ fn with_several_sites_one_hook_judges_all() {
     repo.commit();
     pre_commit(&repo, &["run", "--all-files"]).expect(0);
 
-    assert_says(
-        &stale.stdout,
-        &["generated overlays are up to date", "sites/b/overlays"],
-    );
+    assert_says(&stale.stdout, &["generated overlays are up to date", "sites/b/overlays"]);
     assert!(!stale.stdout.contains("+++ b/sites/a"), "{}", stale.stdout);
 }

@@ -8,10 +8,8 @@ use crate::support::{Run, assert_says, documents};
 
 /// What is printed below the line that names a file.
 fn lines_for(run: &Run, file: &str) -> String {
-    let from = run
-        .stderr
-        .find(&format!("Add to {file}"))
-        .unwrap_or_else(|| panic!("{}", run.stderr));
+    let from =
+        run.stderr.find(&format!("Add to {file}")).unwrap_or_else(|| panic!("{}", run.stderr));
     let block = run.stderr[from..].split("\n\n").nth(1).unwrap();
     format!("{block}\n")
 }
@@ -22,39 +20,23 @@ fn is_never_overwritten_and_complete_once_the_lines_are_added() {
     let theirs = [
         ("sipgen.yaml", "credentials: none\n"),
         (".gitattributes", "*.png binary\n"),
-        (
-            ".pre-commit-config.yaml",
-            "repos:\n- repo: meta\n  hooks:\n  - id: check-hooks-apply\n",
-        ),
-        (
-            ".gitlab-ci.yml",
-            "stages: [test]\ninclude:\n    # Ours.\n    - local: ci/build.yml\n",
-        ),
+        (".pre-commit-config.yaml", "repos:\n- repo: meta\n  hooks:\n  - id: check-hooks-apply\n"),
+        (".gitlab-ci.yml", "stages: [test]\ninclude:\n    # Ours.\n    - local: ci/build.yml\n"),
         (".gitlab/sipgen.yml", "# ours\n"),
         ("SIPGEN.md", "ours\n"),
     ];
-    theirs
-        .iter()
-        .for_each(|(file, text)| repo.write(file, text));
+    theirs.iter().for_each(|(file, text)| repo.write(file, text));
     let before = repo.on_disk("");
 
     let run = init(&repo, &[]).expect(0);
 
     assert!(repo.on_disk("") == before, "files have changed");
-    for file in [
-        ".gitattributes",
-        ".pre-commit-config.yaml",
-        ".gitlab-ci.yml",
-    ] {
+    for file in [".gitattributes", ".pre-commit-config.yaml", ".gitlab-ci.yml"] {
         repo.write(file, &(repo.read(file) + &lines_for(&run, file)));
     }
     let again = init(&repo, &[]).expect(0);
     assert_eq!(
-        again
-            .stderr
-            .lines()
-            .filter(|line| line.ends_with("complete"))
-            .count(),
+        again.stderr.lines().filter(|line| line.ends_with("complete")).count(),
         6,
         "{}",
         again.stderr
@@ -88,22 +70,14 @@ fn without_a_list_gets_the_list_too() {
 fn with_windows_line_ends_is_understood() {
     let repo = newcomer();
     init(&repo, &["--ci", "gitlab"]).expect(0);
-    for file in [
-        ".gitattributes",
-        ".pre-commit-config.yaml",
-        ".gitlab-ci.yml",
-        "sipgen.yaml",
-    ] {
+    for file in [".gitattributes", ".pre-commit-config.yaml", ".gitlab-ci.yml", "sipgen.yaml"] {
         repo.write(file, &repo.read(file).replace('\n', "\r\n"));
     }
 
     let run = init(&repo, &["--ci", "gitlab"]).expect(0);
 
     assert_eq!(
-        run.stderr
-            .lines()
-            .filter(|line| line.ends_with("complete"))
-            .count(),
+        run.stderr.lines().filter(|line| line.ends_with("complete")).count(),
         6,
         "{}",
         run.stderr
@@ -115,20 +89,13 @@ fn is_not_written_through_a_link() {
     let repo = newcomer();
     let elsewhere = tempfile::tempdir().unwrap();
     symlink(elsewhere.path(), repo.path().join(".github")).unwrap();
-    symlink(
-        elsewhere.path().join("nothing"),
-        repo.path().join("SIPGEN.md"),
-    )
-    .unwrap();
+    symlink(elsewhere.path().join("nothing"), repo.path().join("SIPGEN.md")).unwrap();
 
     let run = init(&repo, &["--ci", "github"]).expect(1);
 
     assert_says(
         &run.stderr,
-        &[
-            "`.github` is not a regular text file",
-            "`SIPGEN.md` is not a regular text file",
-        ],
+        &["`.github` is not a regular text file", "`SIPGEN.md` is not a regular text file"],
     );
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
     assert!(repo.exists("sipgen.yaml"));

@@ -7,19 +7,9 @@ use crate::support::scenes::preparing_repos::{init, newcomer};
 fn gets(repo: &Repo, github: bool, gitlab: bool) {
     let run = init(repo, &[]).expect(0);
 
-    assert_eq!(
-        repo.exists(".github/workflows/sipgen.yaml"),
-        github,
-        "{}",
-        run.stderr
-    );
+    assert_eq!(repo.exists(".github/workflows/sipgen.yaml"), github, "{}", run.stderr);
     assert_eq!(repo.exists(".gitlab/sipgen.yml"), gitlab, "{}", run.stderr);
-    assert_eq!(
-        run.stderr.contains("no CI job created"),
-        !github && !gitlab,
-        "{}",
-        run.stderr
-    );
+    assert_eq!(run.stderr.contains("no CI job created"), !github && !gitlab, "{}", run.stderr);
 }
 
 #[test]
@@ -51,14 +41,8 @@ fn without_a_remote_its_files_do() {
 fn branches(repo: &Repo) -> String {
     init(repo, &["--ci", "github"]).expect(0);
     let workflow = repo.read(".github/workflows/sipgen.yaml");
-    let lines = workflow
-        .lines()
-        .skip_while(|line| !line.starts_with("  push:"))
-        .skip(1);
-    lines
-        .take_while(|line| !line.is_empty())
-        .map(|line| format!("{}\n", line.trim()))
-        .collect()
+    let lines = workflow.lines().skip_while(|line| !line.starts_with("  push:")).skip(1);
+    lines.take_while(|line| !line.is_empty()).map(|line| format!("{}\n", line.trim())).collect()
 }
 
 #[test]
@@ -89,10 +73,7 @@ fn a_job_is_for_the_default_branch_of_the_repo() {
     assert_eq!(branches(&repo), "branches: [trunk]\n");
 
     // A revision of Argo CD may be a tag.
-    for (revision, line) in [
-        ("live", "branches: [live]\n"),
-        ("v1.0", "branches: [feature]\n"),
-    ] {
+    for (revision, line) in [("live", "branches: [live]\n"), ("v1.0", "branches: [feature]\n")] {
         let repo = newcomer();
         repo.git(&["checkout", "--quiet", "-b", "live"]);
         repo.git(&["commit", "--quiet", "--allow-empty", "--message", "x"]);
@@ -104,11 +85,7 @@ fn a_job_is_for_the_default_branch_of_the_repo() {
     // What the remote says comes first.
     let repo = newcomer();
     repo.write("flux/source.yaml", &source("trunk"));
-    repo.git(&[
-        "symbolic-ref",
-        "refs/remotes/origin/HEAD",
-        "refs/remotes/origin/master",
-    ]);
+    repo.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/master"]);
     assert_eq!(branches(&repo), "branches: [master]\n");
 
     // Nothing decides.

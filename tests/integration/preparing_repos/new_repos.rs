@@ -27,17 +27,10 @@ fn gets_all_it_needs_and_can_be_generated() {
     }
     assert_says(
         &run.stderr,
-        &[
-            "1. Set SIPGEN_SOURCE in .github/workflows/sipgen.yaml",
-            "2. Run `pre-commit install`",
-        ],
+        &["1. Set SIPGEN_SOURCE in .github/workflows/sipgen.yaml", "2. Run `pre-commit install`"],
     );
     let generated = repo.generate(&[]).expect(0);
-    assert!(
-        !generated.stderr.contains("warning"),
-        "{}",
-        generated.stderr
-    );
+    assert!(!generated.stderr.contains("warning"), "{}", generated.stderr);
 }
 
 #[test]
@@ -50,18 +43,12 @@ fn stays_as_it_is_the_second_time() {
 
     assert!(repo.on_disk("") == before, "files have changed");
     assert_eq!(
-        run.stderr
-            .lines()
-            .filter(|line| line.ends_with("complete"))
-            .count(),
+        run.stderr.lines().filter(|line| line.ends_with("complete")).count(),
         6,
         "{}",
         run.stderr
     );
-    assert_says(
-        &run.stderr,
-        &["Found 6 hosts (2 free) and 1 cluster request."],
-    );
+    assert_says(&run.stderr, &["Found 6 hosts (2 free) and 1 cluster request."]);
     assert!(!run.stderr.contains("pre-commit install"), "{}", run.stderr);
 }
 
@@ -77,11 +64,8 @@ fn has_settings_whose_comments_are_settings_too() {
         })
     };
     let text = repo.read("sipgen.yaml");
-    let settings: String = text
-        .lines()
-        .filter(is_setting)
-        .map(|line| format!("{}\n", &line[2..]))
-        .collect();
+    let settings: String =
+        text.lines().filter(is_setting).map(|line| format!("{}\n", &line[2..])).collect();
     assert_eq!(settings.lines().count(), 4, "{text}");
     repo.write("sipgen.yaml", &settings);
 
@@ -179,11 +163,7 @@ fn is_shown_as_a_patch_by_a_dry_run() {
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    git.stdin
-        .take()
-        .unwrap()
-        .write_all(run.stdout.as_bytes())
-        .unwrap();
+    git.stdin.take().unwrap().write_all(run.stdout.as_bytes()).unwrap();
     assert!(git.wait().unwrap().success());
     let applied = repo.files("");
     let other = newcomer();
@@ -194,10 +174,7 @@ fn is_shown_as_a_patch_by_a_dry_run() {
 #[test]
 fn with_overlays_of_its_own_gets_another_directory() {
     let repo = newcomer();
-    repo.write(
-        "overlays/production/kustomization.yaml",
-        "resources: [../../base]\n",
-    );
+    repo.write("overlays/production/kustomization.yaml", "resources: [../../base]\n");
 
     init(&repo, &[]).expect(0);
 
@@ -205,11 +182,7 @@ fn with_overlays_of_its_own_gets_another_directory() {
     assert_says(&repo.read("SIPGEN.md"), &["sipgen generates `sipgen/`"]);
     assert_says(&repo.read(".gitattributes"), &["sipgen/clusters/**"]);
     let run = repo.generate(&[]).expect(0);
-    assert!(
-        repo.exists("sipgen/clusters/tenant-a/edge"),
-        "{}",
-        run.stderr
-    );
+    assert!(repo.exists("sipgen/clusters/tenant-a/edge"), "{}", run.stderr);
 }
 
 #[test]

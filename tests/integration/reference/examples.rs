@@ -27,9 +27,7 @@ fn add_fields<'a>(schema: &'a Value, fields: &mut BTreeSet<&'a str>) {
                 if key == "properties" {
                     let named = part.as_object().unwrap().iter();
                     fields.extend(
-                        named
-                            .filter(|(_, field)| is_active(field))
-                            .map(|(name, _)| name.as_str()),
+                        named.filter(|(_, field)| is_active(field)).map(|(name, _)| name.as_str()),
                     );
                 }
                 add_fields(part, fields);
@@ -54,19 +52,11 @@ fn an_example_has_every_field() {
         }
         if schema["properties"]["kind"].is_null() {
             add_fields(&schema["properties"], &mut fields);
-            fields.extend(
-                schema["properties"]
-                    .as_object()
-                    .unwrap()
-                    .keys()
-                    .map(String::as_str),
-            );
+            fields.extend(schema["properties"].as_object().unwrap().keys().map(String::as_str));
         }
         let text = repo_file(&format!("docs/examples/{example}"));
-        let missing: Vec<_> = fields
-            .into_iter()
-            .filter(|field| !text.contains(&format!("{field}:")))
-            .collect();
+        let missing: Vec<_> =
+            fields.into_iter().filter(|field| !text.contains(&format!("{field}:"))).collect();
         assert!(missing.is_empty(), "{example} lacks {missing:?}");
     }
 }
@@ -74,26 +64,13 @@ fn an_example_has_every_field() {
 #[test]
 fn the_complete_sipcluster_is_generated_without_a_warning() {
     let repo = Repo::of_fixture("quickstart");
-    repo.write(
-        "sites/lab/clusters/edge.yaml",
-        &repo_file("docs/examples/sipcluster.yaml"),
-    );
+    repo.write("sites/lab/clusters/edge.yaml", &repo_file("docs/examples/sipcluster.yaml"));
 
     let run = repo.generate(&[]).expect(0);
 
     assert!(!run.stderr.contains("warning"), "{}", run.stderr);
-    for service in [
-        "auth",
-        "jumphost",
-        "loadbalancer-controlplane",
-        "loadbalancer-worker",
-    ] {
-        assert!(
-            repo.path()
-                .join("overlays/clusters/tenant-a/edge")
-                .join(service)
-                .is_dir()
-        );
+    for service in ["auth", "jumphost", "loadbalancer-controlplane", "loadbalancer-worker"] {
+        assert!(repo.path().join("overlays/clusters/tenant-a/edge").join(service).is_dir());
     }
 }
 
@@ -113,10 +90,7 @@ fn the_complete_provisioning_and_its_software_are_generated() {
     repo.generate(&["--allow-empty"]).expect(0);
 
     let inventory = repo.read("overlays/clusters/lab/depot/installer/hosts.ini");
-    assert!(
-        inventory.contains("master-3") && inventory.contains("worker-1"),
-        "{inventory}"
-    );
+    assert!(inventory.contains("master-3") && inventory.contains("worker-1"), "{inventory}");
 }
 
 #[test]
@@ -129,8 +103,7 @@ fn a_site_with_every_setting_is_generated() {
     let run = repo.generate(&[]).expect(0);
 
     assert!(
-        repo.read("overlays/hosts/declared/sites/lab/tenant-a.edge.yaml")
-            .contains("cluster-role"),
+        repo.read("overlays/hosts/declared/sites/lab/tenant-a.edge.yaml").contains("cluster-role"),
         "{}",
         run.stderr
     );

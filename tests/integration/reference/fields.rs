@@ -11,10 +11,7 @@ const FORMATS: [(&str, &str); 4] = [
         r"(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/)?[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$",
         "label key",
     ),
-    (
-        r"^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$",
-        "label value",
-    ),
+    (r"^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$", "label value"),
     (
         r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$",
         "DNS-1123 subdomain",
@@ -67,10 +64,7 @@ pub(super) fn described(schema: &Value) -> String {
 impl<'a> Tables<'a> {
     /// Follows `$ref` and the union with null by which optional fields are spelled.
     fn resolve(&self, schema: &'a Value) -> Resolved<'a> {
-        let mut found = Resolved {
-            schema,
-            definition: None,
-        };
+        let mut found = Resolved { schema, definition: None };
         loop {
             let variants = found.schema["anyOf"].as_array();
             let only = variants.and_then(|all| match all.as_slice() {
@@ -92,8 +86,7 @@ impl<'a> Tables<'a> {
     /// Kubernetes defines the metadata; sipgen's own are names, labels and annotations that it reads.
     fn metadata(&mut self, schema: &'a Value) {
         let fields = schema["properties"].as_object().unwrap();
-        self.page
-            .push_str("\n### `metadata`\n\n| field | type | meaning |\n| --- | --- | --- |\n");
+        self.page.push_str("\n### `metadata`\n\n| field | type | meaning |\n| --- | --- | --- |\n");
         for name in ["name", "namespace"] {
             let meaning = if name == "name" {
                 "**Required.** The object's name."
@@ -130,15 +123,10 @@ impl<'a> Tables<'a> {
         {
             write!(self.page, "\n{description}\n").unwrap();
         }
-        self.page
-            .push_str("\n| field | type | meaning |\n| --- | --- | --- |\n");
+        self.page.push_str("\n| field | type | meaning |\n| --- | --- | --- |\n");
         let fields = schema["properties"].as_object().unwrap();
-        let required: Vec<&str> = schema["required"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut fields: Vec<_> = fields.iter().collect();
         fields.sort_by_key(|(name, _)| !required.contains(&name.as_str()));
         let mut nested = Vec::new();
@@ -147,11 +135,7 @@ impl<'a> Tables<'a> {
             !description.starts_with("Rejected")
         };
         for (name, field) in fields.into_iter().filter(|(_, field)| is_accepted(field)) {
-            let below = if path.is_empty() {
-                name.clone()
-            } else {
-                format!("{path}.{name}")
-            };
+            let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             let (kind, object) = self.kind(field, &below);
             let mut meaning = self.meaning(field);
             let key = (name.clone(), meaning.clone());
@@ -164,9 +148,8 @@ impl<'a> Tables<'a> {
             }
             self.row(&format!("`{name}`"), &kind, &meaning);
             if let Some((path, object)) = object {
-                let is_described = object
-                    .definition
-                    .is_some_and(|name| self.headings.contains_key(name));
+                let is_described =
+                    object.definition.is_some_and(|name| self.headings.contains_key(name));
                 if !is_described {
                     let heading = object.definition.map(|name| (name, path.clone()));
                     self.headings.extend(heading);
@@ -181,14 +164,7 @@ impl<'a> Tables<'a> {
 
     fn row(&mut self, name: &str, kind: &str, meaning: &str) {
         let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
-        writeln!(
-            self.page,
-            "| {} | {} | {} |",
-            cell(name),
-            cell(kind),
-            cell(meaning)
-        )
-        .unwrap();
+        writeln!(self.page, "| {} | {} | {} |", cell(name), cell(kind), cell(meaning)).unwrap();
     }
 
     /// Returns the name of a field's type, and the object in it with its path.
@@ -212,24 +188,13 @@ impl<'a> Tables<'a> {
         if schema["items"].is_object() {
             return wrapped("list of", &schema["items"], format!("{path}[]"));
         }
-        let values = [
-            &schema["additionalProperties"],
-            &schema["allOf"][0]["additionalProperties"],
-        ];
+        let values = [&schema["additionalProperties"], &schema["allOf"][0]["additionalProperties"]];
         if let Some(values) = values.into_iter().find(|values| values.is_object()) {
-            let key = if schema["propertyNames"]["enum"].is_array() {
-                "ROLE"
-            } else {
-                "NAME"
-            };
+            let key = if schema["propertyNames"]["enum"].is_array() { "ROLE" } else { "NAME" };
             return wrapped("map of", values, format!("{path}.{key}"));
         }
         if let Some(patterns) = schema["patternProperties"].as_object() {
-            return wrapped(
-                "map of",
-                patterns.values().next().unwrap(),
-                format!("{path}.NAME"),
-            );
+            return wrapped("map of", patterns.values().next().unwrap(), format!("{path}.NAME"));
         }
         if let Some(variants) = schema["anyOf"].as_array()
             && let Some(object) = variants.iter().find(|one| one["maxProperties"] == 1)
@@ -245,9 +210,8 @@ impl<'a> Tables<'a> {
         };
         let kinds: Vec<&str> = kinds.into_iter().filter(|kind| *kind != "null").collect();
         let pattern = schema["pattern"].as_str();
-        let format = FORMATS
-            .iter()
-            .find(|(end, _)| pattern.is_some_and(|pattern| pattern.ends_with(end)));
+        let format =
+            FORMATS.iter().find(|(end, _)| pattern.is_some_and(|pattern| pattern.ends_with(end)));
         let format = format.map_or(String::new(), |(_, name)| format!(" ({name})"));
         (format!("{}{format}", kinds.join(" or ")), None)
     }
@@ -281,9 +245,7 @@ impl<'a> Tables<'a> {
             write!(text, " From {} to {}.", separated(least), separated(most)).unwrap();
         }
         text.push_str(&default(field, schema, description));
-        if let Some(example) = field["examples"][0]
-            .as_str()
-            .or(schema["examples"][0].as_str())
+        if let Some(example) = field["examples"][0].as_str().or(schema["examples"][0].as_str())
             && !text.contains(example)
         {
             write!(text, " Example: `{example}`.").unwrap();
@@ -351,8 +313,6 @@ fn separated(number: i64) -> String {
 
 /// Returns the anchor of a heading that is a path.
 fn anchor(path: &str) -> String {
-    let kept = path
-        .chars()
-        .filter(|char| char.is_alphanumeric() || "-_".contains(*char));
+    let kept = path.chars().filter(|char| char.is_alphanumeric() || "-_".contains(*char));
     kept.collect::<String>().to_lowercase()
 }

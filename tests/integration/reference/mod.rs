@@ -77,9 +77,6 @@ fn the_pages_have_every_field_of_the_schemas() {
             repo_file(&format!("docs/examples/{}", page.example)),
             fields::described(&serde_json::from_str(&schema).unwrap()),
         );
-        compare_generated(
-            &repo_path(&format!("docs/reference/{}.md", page.name)),
-            &text,
-        );
+        compare_generated(&repo_path(&format!("docs/reference/{}.md", page.name)), &text);
     }
 }

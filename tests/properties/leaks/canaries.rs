@@ -33,12 +33,7 @@ const ON_A_LINE: [Spelling; 8] = [
     |a, b, _| format!("'{a}{b}'"),
     |a, b, _| format!("\"{a}{b}\""),
     |a, b, _| {
-        format!(
-            "\"{}{b}\"",
-            a.replace('/', "\\x2f")
-                .replace('?', "\\x3f")
-                .replace('@', "\\x40")
-        )
+        format!("\"{}{b}\"", a.replace('/', "\\x2f").replace('?', "\\x3f").replace('@', "\\x40"))
     },
     |a, b, n| format!(">-\n{}{a}{b}", " ".repeat(n)),
     |a, b, n| format!("|\n{}{a}{b}", " ".repeat(n)),
@@ -73,32 +68,19 @@ const FIELDS: [&str; 11] = [
 
 fn spelled(form: &str, spelling: Spelling, indent: usize) -> String {
     let (before, behind) = form.split_once("{}").unwrap();
-    spelling(
-        &format!("{before}{}", PARTS[0]),
-        &format!("{}{behind}", PARTS[1]),
-        indent,
-    )
+    spelling(&format!("{before}{}", PARTS[0]), &format!("{}{behind}", PARTS[1]), indent)
 }
 
 /// Looks for the secret in all that is said and written of a repo.
 #[track_caller]
 fn keeps(tree: &Tree, all: bool, what: &dyn std::fmt::Debug) {
     for said in channels::of(&files(tree), all) {
-        if let Some(line) = said
-            .text
-            .lines()
-            .find(|line| PARTS.iter().any(|part| line.contains(part)))
+        if let Some(line) =
+            said.text.lines().find(|line| PARTS.iter().any(|part| line.contains(part)))
         {
             let at = PARTS.iter().find_map(|part| line.find(part)).unwrap();
-            let line: String = line
-                .chars()
-                .skip(at.saturating_sub(200))
-                .take(300)
-                .collect();
-            panic!(
-                "{what:?}: a secret is in {} ({:?}):\n{line}",
-                said.channel, said.form
-            );
+            let line: String = line.chars().skip(at.saturating_sub(200)).take(300).collect();
+            panic!("{what:?}: a secret is in {} ({:?}):\n{line}", said.channel, said.form);
         }
     }
 }
@@ -117,17 +99,9 @@ fn everywhere(tree: &Tree, of: &[&str], most: usize) {
         let is_url = !position.is_key() && FIELDS.iter().any(|field| position.is_under(field));
         for (number, form) in FORMS.into_iter().enumerate() {
             // A key is not written in blocks.
-            let spellings = if position.is_key() {
-                &ON_A_LINE[1..3]
-            } else {
-                &ON_A_LINE
-            };
+            let spellings = if position.is_key() { &ON_A_LINE[1..3] } else { &ON_A_LINE };
             if is_url || (index + number).is_multiple_of(FORMS.len()) {
-                all.push((
-                    position,
-                    form,
-                    spellings[(index + number) % spellings.len()],
-                ));
+                all.push((position, form, spellings[(index + number) % spellings.len()]));
             }
         }
         if is_url {
@@ -139,11 +113,9 @@ fn everywhere(tree: &Tree, of: &[&str], most: usize) {
         }
     }
     assert!(all.len() > 8, "{of:?}");
-    all.par_iter()
-        .enumerate()
-        .for_each(|(index, (position, form, spelling))| {
-            check(tree, index % 16 == 0, position, form, *spelling);
-        });
+    all.par_iter().enumerate().for_each(|(index, (position, form, spelling))| {
+        check(tree, index % 16 == 0, position, form, *spelling);
+    });
 }
 
 #[test]
@@ -154,11 +126,7 @@ fn in_a_sipcluster_and_its_kustomization() {
 
 #[test]
 fn in_hosts_and_their_status() {
-    everywhere(
-        &small(),
-        &["sites/lab/hosts/rack-a.yaml", "snapshot/odd.yaml"],
-        1,
-    );
+    everywhere(&small(), &["sites/lab/hosts/rack-a.yaml", "snapshot/odd.yaml"], 1);
 }
 
 #[test]
@@ -196,10 +164,8 @@ fn in_addresses_that_are_told() {
             if number % 2 == 1 {
                 keeps(&tree, false, &to);
             }
-            let both = text.replace(
-                bmc,
-                &format!("bmc:\n    credentialsName: c\n    address: {address}"),
-            );
+            let both =
+                text.replace(bmc, &format!("bmc:\n    credentialsName: c\n    address: {address}"));
             tree.insert(file.to_owned(), both.clone().into());
             keeps(&tree, number == 0, &both);
         }
@@ -214,17 +180,11 @@ fn in_longer_texts() {
     let text = String::from_utf8(original[file].clone()).unwrap();
     let secret = PARTS.concat();
     for message in [
-        format!(
-            "failed to get https://bmc/redfish?token={} {}: EOF",
-            PARTS[0], PARTS[1]
-        ),
+        format!("failed to get https://bmc/redfish?token={} {}: EOF", PARTS[0], PARTS[1]),
         format!("login as admin with password={secret} failed"),
         format!("login with password: {secret} failed"),
         format!("Authorization: Bearer {secret}"),
-        format!(
-            "https://admin:{} {}@bmc/redfish/v1 answers 401",
-            PARTS[0], PARTS[1]
-        ),
+        format!("https://admin:{} {}@bmc/redfish/v1 answers 401", PARTS[0], PARTS[1]),
         format!("token ghp_{secret} is refused"),
         format!("-----BEGIN RSA PRIVATE KEY----- {secret} -----END RSA PRIVATE KEY-----"),
     ] {
@@ -243,24 +203,14 @@ fn by_their_form() {
     for (file, from) in [
         ("sites/lab/clusters/edge.yaml", "a/b"),
         ("sites/lab/clusters/edge.yaml", "oam-ipv4"),
-        (
-            "sites/lab/hosts/rack-a.yaml",
-            "topology.example.com/rack: a",
-        ),
+        ("sites/lab/hosts/rack-a.yaml", "topology.example.com/rack: a"),
         ("sipgen.yaml", "https://git.example.com/fleet.git"),
     ] {
         let text = String::from_utf8(original[camino::Utf8Path::new(file)].clone()).unwrap();
-        for token in [
-            "ghp_{}",
-            "glpat-{}",
-            "xoxb-{}",
-            "eyJhbGciOi.eyJzdWIi.{}",
-            "AIza{}0123456789",
-        ] {
+        for token in ["ghp_{}", "glpat-{}", "xoxb-{}", "eyJhbGciOi.eyJzdWIi.{}", "AIza{}0123456789"]
+        {
             let to = token.replace("{}", &secret);
-            let to = from
-                .split_once(": ")
-                .map_or(to.clone(), |(key, _)| format!("{key}: {to}"));
+            let to = from.split_once(": ").map_or(to.clone(), |(key, _)| format!("{key}: {to}"));
             let mut tree = original.clone();
             tree.insert(file.into(), text.replace(from, &to).into());
             keeps(&tree, false, &to);
@@ -273,10 +223,7 @@ fn by_their_form() {
 fn in_templates() {
     for form in FORMS.into_iter().chain(["ghp_{}"]) {
         let mut tree = quickstart();
-        let text = format!(
-            "#!/bin/sh\ncurl '{}'\n",
-            form.replace("{}", &PARTS.concat())
-        );
+        let text = format!("#!/bin/sh\ncurl '{}'\n", form.replace("{}", &PARTS.concat()));
         tree.insert("site-templates/jumphost/shared/start".into(), text.into());
         keeps(&tree, true, &form);
     }
@@ -298,11 +245,7 @@ fn in_files_that_are_written_anew() {
         &["diff", "--lines", "--format", "markdown"],
     ] {
         let run = run(&mut repo.sipgen(arguments));
-        assert!(
-            !format!("{}{}", run.stdout, run.stderr).contains(PARTS[0]),
-            "{}",
-            run.stdout
-        );
+        assert!(!format!("{}{}", run.stdout, run.stderr).contains(PARTS[0]), "{}", run.stdout);
     }
 }
 
@@ -313,16 +256,9 @@ const SEALED: &str = "apiVersion: v1\nkind: Secret\nmetadata: {name: net, namesp
 /// A repo with a host whose network data is encrypted, and a cluster that needs it.
 fn encrypted() -> Repo {
     let repo = Repo::of_hosts(1);
-    repo.replace(
-        "inventory/hosts.yaml",
-        "spec:\n",
-        "spec:\n  networkData: {name: net}\n",
-    );
+    repo.replace("inventory/hosts.yaml", "spec:\n", "spec:\n  networkData: {name: net}\n");
     repo.write("inventory/net.yaml", SEALED);
-    repo.write(
-        "inventory/kustomization.yaml",
-        "resources: [hosts.yaml, net.yaml]\n",
-    );
+    repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml, net.yaml]\n");
     repo.write("sipgen.yaml", "sops: {decrypt: true}\n");
     let cluster = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge, namespace: t}\nspec:\n  \
         nodes: {Worker: {labelSelector: {}, count: {active: 1}}}\n  services:\n    loadBalancerWorker:\n    - {image: a, \
@@ -337,9 +273,7 @@ fn beside_what_is_migrated() {
     let secret = PARTS.concat();
     let repo = Repo::of_fixture("generation-2021-01");
     let mut files = repo.files("").into_iter();
-    let (file, text) = files
-        .find(|(_, text)| text.contains("kind: SIPCluster"))
-        .unwrap();
+    let (file, text) = files.find(|(_, text)| text.contains("kind: SIPCluster")).unwrap();
     for above in [
         format!("kind: Secret\nstringData:\n  password: {secret}\n"),
         format!("kind: Secret\nstringData:\n  a: |\n    {secret}\n"),
@@ -350,20 +284,12 @@ fn beside_what_is_migrated() {
         format!("kind: HelmRelease\nspec:\n  values:\n    adminPassword: {secret}\n"),
     ] {
         let spec = text.find("spec:").unwrap();
-        let body = text[..spec]
-            .trim_start_matches("---\n")
-            .lines()
-            .filter(|line| !line.starts_with('#'));
+        let body =
+            text[..spec].trim_start_matches("---\n").lines().filter(|line| !line.starts_with('#'));
         let body = body.collect::<Vec<_>>().join("\n");
         for text in [
-            format!(
-                "apiVersion: v1\nmetadata: {{name: a}}\n{above}---\n{body}\n{}",
-                &text[spec..]
-            ),
-            format!(
-                "{}\n---\napiVersion: v1\nmetadata: {{name: a}}\n{above}",
-                text.trim_end()
-            ),
+            format!("apiVersion: v1\nmetadata: {{name: a}}\n{above}---\n{body}\n{}", &text[spec..]),
+            format!("{}\n---\napiVersion: v1\nmetadata: {{name: a}}\n{above}", text.trim_end()),
         ] {
             repo.write(&file, &text);
             let run = run(&mut repo.sipgen(&["migrate", "--check", "--diff"]));
@@ -380,10 +306,7 @@ fn beside_what_is_migrated() {
 #[test]
 fn in_what_sops_decrypts() {
     for (network, says) in [
-        (
-            format!("{{id: {}, ip_address: 198.51.100.7}}", PARTS[0]),
-            "SIP0252",
-        ),
+        (format!("{{id: {}, ip_address: 198.51.100.7}}", PARTS[0]), "SIP0252"),
         (
             format!(
                 "{{id: OAM-{0}, ip_address: 198.51.100.7}}, {{id: {0}, ip_address: 198.51.100.7}}",
@@ -398,14 +321,8 @@ fn in_what_sops_decrypts() {
             ),
             "SIP0317",
         ),
-        (
-            format!("{{id: {}, ip_address: 'abcdef::{}'}}", PARTS[0], PARTS[1]),
-            "SIP0334",
-        ),
-        (
-            format!("{{id: {}, ip_address: '127.0.0.1'}}", PARTS[0]),
-            "SIP0334",
-        ),
+        (format!("{{id: {}, ip_address: 'abcdef::{}'}}", PARTS[0], PARTS[1]), "SIP0334"),
+        (format!("{{id: {}, ip_address: '127.0.0.1'}}", PARTS[0]), "SIP0334"),
         (format!("{{id: [{}]}}", PARTS[0]), "SIP0334"),
         (format!("{}: [", PARTS[0]), "SIP0334"),
     ] {
@@ -436,9 +353,7 @@ fn in_what_sops_decrypts() {
         }
         let all = all.replace("oam-correcthors`", "");
         assert!(all.contains(says), "{network}: {all}");
-        let line = all
-            .lines()
-            .find(|line| PARTS.iter().any(|part| line.contains(part)));
+        let line = all.lines().find(|line| PARTS.iter().any(|part| line.contains(part)));
         assert_eq!(line, None, "{network}");
     }
 }
@@ -465,10 +380,7 @@ fn in_the_words_of_other_programs() {
         ),
         format!("namespace: [password, {secret}]\n"),
     ] {
-        repo.write(
-            "site/kustomization.yaml",
-            &format!("resources: [hosts.yaml]\n{patch}"),
-        );
+        repo.write("site/kustomization.yaml", &format!("resources: [hosts.yaml]\n{patch}"));
         for arguments in [
             &["validate"][..],
             &["validate", "--format", "json"],
@@ -480,19 +392,13 @@ fn in_the_words_of_other_programs() {
         }
     }
     for said in [
-        format!(
-            "Failed to get the data key: AGE-SECRET-KEY-1{}",
-            secret.to_uppercase()
-        ),
+        format!("Failed to get the data key: AGE-SECRET-KEY-1{}", secret.to_uppercase()),
         format!("error decrypting: cannot unmarshal \"password: {secret}\""),
         format!("Get \"https://vault.example.com/v1?token={secret}\": EOF"),
         format!("Post https://user:{secret}@vault.example.com/v1: EOF"),
     ] {
         let repo = encrypted();
-        repo.write(
-            "sops",
-            &format!("#!/bin/sh\nprintf '%s' '{said}' >&2\nexit 1\n"),
-        );
+        repo.write("sops", &format!("#!/bin/sh\nprintf '%s' '{said}' >&2\nexit 1\n"));
         let sops = repo.path().join("sops");
         std::fs::set_permissions(&sops, std::fs::Permissions::from_mode(0o755)).unwrap();
         let run = run(repo.sipgen(&["validate"]).env("SIPGEN_SOPS", &sops));
@@ -518,12 +424,9 @@ fn in_the_url_of_the_remote() {
             &format!("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: a}}\nspec: {{source: {{repoURL: '{remote}'}}}}\n"),
         );
         repo.git(&["remote", "add", "origin", &remote]);
-        for arguments in [
-            &["init", "--dry-run"][..],
-            &["init"],
-            &["generate", "--diff"],
-            &["validate"],
-        ] {
+        for arguments in
+            [&["init", "--dry-run"][..], &["init"], &["generate", "--diff"], &["validate"]]
+        {
             let run = run(&mut repo.sipgen(arguments));
             assert!(
                 !format!("{}{}", run.stdout, run.stderr).contains(&secret),

@@ -48,19 +48,11 @@ impl Channels {
     }
 
     fn json(&mut self, channel: &str, value: &impl serde::Serialize) {
-        self.add(
-            channel,
-            Form::Json,
-            ReportDocument::json(value).unwrap().to_string(),
-        );
+        self.add(channel, Form::Json, ReportDocument::json(value).unwrap().to_string());
     }
 
     fn add(&mut self, channel: &str, form: Form, text: String) {
-        self.0.push(Said {
-            channel: channel.to_owned(),
-            form,
-            text,
-        });
+        self.0.push(Said { channel: channel.to_owned(), form, text });
     }
 }
 
@@ -81,28 +73,13 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
     said.people("findings", &report::findings(&findings, files));
     said.people("tally", &report::tally(&findings, 0));
     said.people("summary", &report::summary(&generated, false));
-    said.json(
-        "validate --format json",
-        &Validation::new(&findings, 0, files),
-    );
+    said.json("validate --format json", &Validation::new(&findings, 0, files));
     let stale = report::stale(&generated, "run `sipgen generate`");
     let results = CiResults::new(&findings, &stale, files, Utf8Path::new(""));
-    said.add(
-        "--format github",
-        Form::Commands,
-        report::github(&results).to_string(),
-    );
-    said.add(
-        "--format gitlab",
-        Form::Json,
-        report::gitlab(&results).unwrap().to_string(),
-    );
+    said.add("--format github", Form::Commands, report::github(&results).to_string());
+    said.add("--format gitlab", Form::Json, report::gitlab(&results).unwrap().to_string());
     if all {
-        said.add(
-            "--format sarif",
-            Form::Json,
-            report::sarif(&results).unwrap().to_string(),
-        );
+        said.add("--format sarif", Form::Json, report::sarif(&results).unwrap().to_string());
     }
 
     let known = generated.changes.clone().map(|changes| {
@@ -135,36 +112,17 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         let Ok(overview) = Overview::new(&generated, by) else {
             continue;
         };
-        let scope = CapacityScope {
-            racks: Some(&overview),
-            ..CapacityScope::default()
-        };
+        let scope = CapacityScope { racks: Some(&overview), ..CapacityScope::default() };
         let capacity = capacity(&generated, &scope).unwrap();
         let focuses = [StatusFocus::Site].into_iter();
-        let focuses = focuses.chain(
-            overview
-                .racks
-                .iter()
-                .map(|rack| StatusFocus::Rack(rack.name.as_deref())),
-        );
-        let focuses = focuses.chain(
-            overview
-                .clusters
-                .iter()
-                .map(|cluster| StatusFocus::Cluster(&cluster.key)),
-        );
+        let focuses = focuses
+            .chain(overview.racks.iter().map(|rack| StatusFocus::Rack(rack.name.as_deref())));
+        let focuses = focuses
+            .chain(overview.clusters.iter().map(|cluster| StatusFocus::Cluster(&cluster.key)));
         for focus in focuses.take(6) {
             said.people(
                 "status",
-                &report::status(
-                    &overview,
-                    &capacity,
-                    &StatusView {
-                        focus,
-                        all: true,
-                        width: 100,
-                    },
-                ),
+                &report::status(&overview, &capacity, &StatusView { focus, all: true, width: 100 }),
             );
         }
         said.people("capacity", &report::capacity(&capacity, true));
@@ -174,17 +132,11 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         let status = StatusReport::new(overview, capacity);
         said.json("status --format json", &status);
         if all {
-            let answers = PageAnswers {
-                overview,
-                capacity,
-                drain: None,
-            };
+            let answers = PageAnswers { overview, capacity, drain: None };
             said.add(
                 "report --html",
                 Form::Page,
-                report::page(&answers, None, &findings, files)
-                    .unwrap()
-                    .to_string(),
+                report::page(&answers, None, &findings, files).unwrap().to_string(),
             );
         }
     }
@@ -201,17 +153,11 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
             said.json("explain --format json", &hardware);
         }
     }
-    if findings
-        .iter()
-        .any(|finding| finding.code == Code::OlderGeneration)
+    if findings.iter().any(|finding| finding.code == Code::OlderGeneration)
         && let Ok(migration) = migrate(files, None)
     {
         said.people("migrate", &report::findings(&migration.findings, files));
-        said.add(
-            "migrate --diff",
-            Form::Diff,
-            report::diff(&migration.changes).to_string(),
-        );
+        said.add("migrate --diff", Form::Diff, report::diff(&migration.changes).to_string());
     }
     said.0
 }
@@ -247,11 +193,7 @@ pub fn acts(form: Form, text: &str) -> Option<String> {
     }
     let is_command = |line: &&str| {
         let body = line.trim_start();
-        let own = [
-            "::error file=",
-            "::warning file=",
-            "::notice title=sipgen::",
-        ];
+        let own = ["::error file=", "::warning file=", "::notice title=sipgen::"];
         let is_own = form == Form::Commands && own.iter().any(|own| line.starts_with(own));
         body.starts_with("::") && !is_own
             || body.starts_with("section_start:")

@@ -26,14 +26,8 @@ fn is_tame(command: &mut Command, form: Form) {
 fn hostile() -> Repo {
     let repo = Repo::generated("quickstart");
     repo.want("tenant-b/other", 9);
-    repo.write(
-        &format!("more/{NAME}/kustomization.yaml"),
-        "resources: [hosts.yaml]\n",
-    );
-    repo.write(
-        &format!("more/{NAME}/hosts.yaml"),
-        &crate::support::host("declared", ""),
-    );
+    repo.write(&format!("more/{NAME}/kustomization.yaml"), "resources: [hosts.yaml]\n");
+    repo.write(&format!("more/{NAME}/hosts.yaml"), &crate::support::host("declared", ""));
     repo.write(
         &format!("more/{NAME}.yaml"),
         "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nspec: [\n",
@@ -47,10 +41,7 @@ fn of_files_and_directories() {
     let repo = hostile();
     for (arguments, form) in [
         (&["generate", "--check", "--diff"][..], Form::Diff),
-        (
-            &["generate", "--check", "--format", "github"],
-            Form::Commands,
-        ),
+        (&["generate", "--check", "--format", "github"], Form::Commands),
         (&["generate", "--check", "--format", "gitlab"], Form::Json),
         (&["generate", "--check", "--format", "sarif"], Form::Json),
         (&["generate", "--from-index", "--check"], Form::People),
@@ -109,18 +100,9 @@ fn of_branches_and_revisions() {
     let branch = "##vso\u{202e}\u{200b}\u{feff}x";
     repo.git(&["checkout", "--quiet", "-b", branch]);
     repo.replace("sites/lab/clusters/edge.yaml", "standby: 1", "standby: 0");
-    is_tame(
-        &mut repo.sipgen(&["generate", "--check", "--rev", branch]),
-        Form::People,
-    );
-    is_tame(
-        &mut repo.sipgen(&["diff", "--base", branch, "--format", "markdown"]),
-        Form::People,
-    );
-    is_tame(
-        &mut repo.sipgen(&["diff", "--base", branch, "--format", "json"]),
-        Form::Json,
-    );
+    is_tame(&mut repo.sipgen(&["generate", "--check", "--rev", branch]), Form::People);
+    is_tame(&mut repo.sipgen(&["diff", "--base", branch, "--format", "markdown"]), Form::People);
+    is_tame(&mut repo.sipgen(&["diff", "--base", branch, "--format", "json"]), Form::Json);
     repo.git(&["config", "user.name", "test"]);
     repo.git(&["config", "user.email", "test@example.com"]);
     repo.commit();
@@ -143,15 +125,9 @@ fn of_a_file_that_is_migrated() {
     let hostile = "# a\n::error::owned\n#\u{1b}[2J\u{202e} ##[error]owned\u{2028}\n#\tx\r\n";
     repo.write(
         &file,
-        &text.replace(
-            "spec:\n",
-            &format!("spec:\n{}", hostile.replace("::error::owned\n", "")),
-        ),
+        &text.replace("spec:\n", &format!("spec:\n{}", hostile.replace("::error::owned\n", ""))),
     );
-    is_tame(
-        &mut repo.sipgen(&["migrate", "--check", "--diff"]),
-        Form::Diff,
-    );
+    is_tame(&mut repo.sipgen(&["migrate", "--check", "--diff"]), Form::Diff);
     repo.write(
         &file,
         &text.replace(
@@ -167,11 +143,7 @@ fn of_a_file_that_is_migrated() {
 #[test]
 fn colours_are_the_only_escape_sequences() {
     let repo = hostile();
-    for arguments in [
-        &["validate"][..],
-        &["status"],
-        &["generate", "--check", "--diff"],
-    ] {
+    for arguments in [&["validate"][..], &["status"], &["generate", "--check", "--diff"]] {
         let run = run(repo.sipgen(arguments).env("CLICOLOR_FORCE", "1"));
         let text = format!("{}{}", run.stdout, run.stderr);
         assert!(text.contains("\u{1b}["), "{text}");
@@ -181,9 +153,7 @@ fn colours_are_the_only_escape_sequences() {
             let rest = if index == 0 {
                 part
             } else {
-                style
-                    .strip_prefix('m')
-                    .unwrap_or_else(|| panic!("{part:?}"))
+                style.strip_prefix('m').unwrap_or_else(|| panic!("{part:?}"))
             };
             plain.push_str(rest);
         }

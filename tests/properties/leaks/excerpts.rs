@@ -10,10 +10,7 @@ fn a_line_that_is_written_anew_is_shown_as_it_was() {
     repo.generate(&[]).expect(0);
     let hosts = repo.read("inventory/hosts.yaml");
     let (_, others) = hosts.split_once("name: host-1\n").unwrap();
-    repo.write(
-        "inventory/hosts.yaml",
-        others.split_once("---\n").unwrap().1,
-    );
+    repo.write("inventory/hosts.yaml", others.split_once("---\n").unwrap().1);
     repo.want("tenant-a/edge", 2);
 
     let said = repo.generate(&[]).expect(0).stderr;
@@ -22,24 +19,14 @@ fn a_line_that_is_written_anew_is_shown_as_it_was() {
         .split("\n\n")
         .find(|finding| finding.contains("SIP0506"))
         .unwrap_or_else(|| panic!("{said}"));
-    let line = finding
-        .lines()
-        .find(|line| line.contains(" | ") && line.contains("name"))
-        .unwrap();
-    assert!(
-        line.contains("host-1") && !line.contains("host-2"),
-        "{finding}"
-    );
+    let line = finding.lines().find(|line| line.contains(" | ") && line.contains("name")).unwrap();
+    assert!(line.contains("host-1") && !line.contains("host-2"), "{finding}");
 }
 
 /// The same for a file that `migrate` rewrites.
 #[test]
 fn a_line_that_is_migrated_is_shown_as_it_was() {
-    for fixture in [
-        "generation-2020-11",
-        "generation-2021-01",
-        "generation-2021-03",
-    ] {
+    for fixture in ["generation-2020-11", "generation-2021-01", "generation-2021-03"] {
         let (checked, written) = (Repo::of_fixture(fixture), Repo::of_fixture(fixture));
         let run = |repo: &Repo, arguments: &[&str]| {
             crate::support::run(&mut repo.sipgen(arguments)).stderr

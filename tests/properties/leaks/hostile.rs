@@ -7,13 +7,8 @@ use super::channels::{self, Form};
 use super::positions::{Tree, escaped, files, positions, tree};
 
 /// What each text begins with, as no channel may add anything before it; all of them go on with [`HOSTILE`].
-const BEGINNINGS: [&str; 5] = [
-    "::error file=a::owned",
-    "x",
-    "##[error]owned",
-    "section_start:1:owned",
-    "\u{202e}x",
-];
+const BEGINNINGS: [&str; 5] =
+    ["::error file=a::owned", "x", "##[error]owned", "section_start:1:owned", "\u{202e}x"];
 
 /// Commands of runners, escape sequences of terminals, and characters that nobody sees.
 const HOSTILE: &str = "\n::error::owned\r::add-mask::owned\r\n  ::set-output name=a::owned\n##[command]owned ##vso[task.x]y\n\
@@ -35,10 +30,7 @@ fn is_tame_in(tree: &Tree, all: bool, what: &dyn std::fmt::Debug) {
                 .lines()
                 .find(|line| channels::acts(said.form, line).is_some())
                 .unwrap_or_default();
-            panic!(
-                "{what:?}: {acts} in {} ({:?}):\n{line:?}",
-                said.channel, said.form
-            );
+            panic!("{what:?}: {acts} in {} ({:?}):\n{line:?}", said.channel, said.form);
         }
     }
 }
@@ -52,10 +44,7 @@ pub fn small() -> Tree {
     };
     let hosts = text(&tree, "sites/lab/hosts/rack-a.yaml");
     let one: Vec<&str> = hosts.split("---\n").take(3).collect();
-    tree.insert(
-        "sites/lab/hosts/rack-a.yaml".into(),
-        one.join("---\n").into(),
-    );
+    tree.insert("sites/lab/hosts/rack-a.yaml".into(), one.join("---\n").into());
     let cluster = text(&tree, "sites/lab/clusters/edge.yaml");
     let services = cluster.find("    loadBalancerControlPlane:").unwrap();
     let cluster = cluster[..services]
@@ -63,18 +52,13 @@ pub fn small() -> Tree {
         .replace("active: 1\n        standby: 1", "active: 0");
     let service = "    loadBalancerControlPlane:\n    - {image: a/b, nodeInterfaceId: oam-ipv4, clusterIP: 192.0.2.10, nodePort: \
         30443}\n";
-    tree.insert(
-        "sites/lab/clusters/edge.yaml".into(),
-        (cluster + service).into(),
-    );
+    tree.insert("sites/lab/clusters/edge.yaml".into(), (cluster + service).into());
     for rack in ["rack-b.yaml", "rack-c.yaml"] {
         tree.remove(&Utf8PathBuf::from("sites/lab/hosts").join(rack));
         let file = "sites/lab/hosts/kustomization.yaml";
         let lines = text(&tree, file);
-        let lines: String = lines
-            .split_inclusive('\n')
-            .filter(|line| !line.contains(rack))
-            .collect();
+        let lines: String =
+            lines.split_inclusive('\n').filter(|line| !line.contains(rack)).collect();
         tree.insert(file.into(), lines.into());
     }
     tree
@@ -108,17 +92,14 @@ pub fn quickstart() -> Tree {
 fn everywhere(tree: &Tree, of: &[&str], most: usize) {
     let positions = positions(tree, of, most);
     assert!(positions.len() > 8, "{of:?}");
-    positions
-        .par_iter()
-        .enumerate()
-        .for_each(|(index, position)| {
-            let text = format!("{}{HOSTILE}", BEGINNINGS[index % BEGINNINGS.len()]);
-            let tree = match index % 2 {
-                0 => position.with(tree, &|_| escaped(&text)),
-                _ => position.with_json(tree, &text),
-            };
-            is_tame_in(&tree, index % 12 == 0, position);
-        });
+    positions.par_iter().enumerate().for_each(|(index, position)| {
+        let text = format!("{}{HOSTILE}", BEGINNINGS[index % BEGINNINGS.len()]);
+        let tree = match index % 2 {
+            0 => position.with(tree, &|_| escaped(&text)),
+            _ => position.with_json(tree, &text),
+        };
+        is_tame_in(&tree, index % 12 == 0, position);
+    });
 }
 
 #[test]
@@ -126,21 +107,14 @@ fn in_a_sipcluster_and_its_kustomizations() {
     everywhere(&quickstart(), &["sites/lab/clusters/edge.yaml"], 1);
     everywhere(
         &small(),
-        &[
-            "sites/lab/kustomization.yaml",
-            "sites/lab/hosts/kustomization.yaml",
-        ],
+        &["sites/lab/kustomization.yaml", "sites/lab/hosts/kustomization.yaml"],
         1,
     );
 }
 
 #[test]
 fn in_hosts_their_status_and_their_network_data() {
-    everywhere(
-        &small(),
-        &["sites/lab/hosts/rack-a.yaml", "snapshot/odd.yaml"],
-        2,
-    );
+    everywhere(&small(), &["sites/lab/hosts/rack-a.yaml", "snapshot/odd.yaml"], 2);
 }
 
 #[test]
@@ -155,11 +129,7 @@ fn in_a_request_for_login() {
 
 #[test]
 fn in_a_provisioning() {
-    everywhere(
-        &tree("provisioning"),
-        &["clusters/depot.yaml", "clusters/press.yaml"],
-        2,
-    );
+    everywhere(&tree("provisioning"), &["clusters/depot.yaml", "clusters/press.yaml"], 2);
 }
 
 #[test]
@@ -201,16 +171,10 @@ fn in_comments_and_in_what_is_no_yaml() {
     let file = Utf8PathBuf::from("sites/lab/clusters/edge.yaml");
     let text = String::from_utf8(tree[&file].clone()).unwrap();
     for (from, to) in [
-        (
-            "nodePort: 30022",
-            format!("nodePort: 1 # {}", HOSTILE.replace(['\n', '\r'], " ")),
-        ),
+        ("nodePort: 30022", format!("nodePort: 1 # {}", HOSTILE.replace(['\n', '\r'], " "))),
         ("nodePort: 30022", format!("nodePort: 1 # {HOSTILE}")),
         ("nodePort: 30022", format!("nodePort: [ # {HOSTILE}")),
-        (
-            "nodePort: 30022",
-            format!("nodePort: |\n  ::error::owned{HOSTILE}"),
-        ),
+        ("nodePort: 30022", format!("nodePort: |\n  ::error::owned{HOSTILE}")),
         ("kind: SIPCluster", format!("kind: SIPCluster # {HOSTILE}")),
         ("count:", HOSTILE.to_owned()),
     ] {
@@ -271,10 +235,7 @@ fn in_templates() {
             "loadbalancer/service.yaml",
             format!("kind: \"{}\"\n", HOSTILE.replace(['\n', '\r', '\t'], " ")),
         ),
-        (
-            "jumphost/shared/start",
-            format!("#!/bin/sh\n{{{{ nothing.{} }}}}{HOSTILE}", "x"),
-        ),
+        ("jumphost/shared/start", format!("#!/bin/sh\n{{{{ nothing.{} }}}}{HOSTILE}", "x")),
         ("jumphost/shared/start", format!("#!/bin/sh\n{HOSTILE}")),
     ] {
         let mut tree = quickstart();

@@ -36,9 +36,8 @@ pub fn tree(fixture: &str) -> Tree {
         .map(Result::unwrap)
         .filter(|entry| entry.file_type().is_file());
     let read = |entry: walkdir::DirEntry| {
-        let path = Utf8Path::from_path(entry.path().strip_prefix(&top).unwrap())
-            .unwrap()
-            .to_owned();
+        let path =
+            Utf8Path::from_path(entry.path().strip_prefix(&top).unwrap()).unwrap().to_owned();
         (path, std::fs::read(entry.path()).unwrap())
     };
     files.map(read).collect()
@@ -59,12 +58,7 @@ pub fn positions(tree: &Tree, files: &[&str], most: usize) -> Vec<Position> {
         let file = Utf8PathBuf::from(*file);
         for (document, value) in parsed(tree, &file).iter().enumerate().take(most) {
             collect(value, &mut Vec::new(), &mut |route, is_key| {
-                all.push(Position {
-                    file: file.clone(),
-                    document,
-                    route: route.to_vec(),
-                    is_key,
-                });
+                all.push(Position { file: file.clone(), document, route: route.to_vec(), is_key });
             });
         }
     }
@@ -99,9 +93,7 @@ impl Position {
 
     /// Whether the last key on the way has this name.
     pub fn is_under(&self, name: &str) -> bool {
-        self.route
-            .iter()
-            .any(|step| *step == Step::Key(name.to_owned()))
+        self.route.iter().any(|step| *step == Step::Key(name.to_owned()))
     }
 
     /// The repo with another scalar here: what is written behind the key's colon, lines that go on indented by as many
@@ -111,12 +103,7 @@ impl Position {
         for (index, value) in parsed(tree, &self.file).iter().enumerate() {
             text.push_str("---\n");
             let target = (index == self.document).then_some(self);
-            Emitter {
-                target,
-                scalar,
-                text: &mut text,
-            }
-            .value(value, &mut Vec::new(), 0);
+            Emitter { target, scalar, text: &mut text }.value(value, &mut Vec::new(), 0);
         }
         let mut tree = tree.clone();
         tree.insert(self.file.clone(), text.into_bytes());
@@ -127,15 +114,8 @@ impl Position {
     pub fn with_json(&self, tree: &Tree, new: &str) -> Tree {
         let mut text = String::new();
         for (index, value) in parsed(tree, &self.file).into_iter().enumerate() {
-            let value = if index == self.document {
-                self.replaced(value, new, 0)
-            } else {
-                value
-            };
-            text.push_str(&format!(
-                "---\n{}\n",
-                serde_json::to_string(&value).unwrap()
-            ));
+            let value = if index == self.document { self.replaced(value, new, 0) } else { value };
+            text.push_str(&format!("---\n{}\n", serde_json::to_string(&value).unwrap()));
         }
         let mut tree = tree.clone();
         tree.insert(self.file.clone(), text.into_bytes());
@@ -159,11 +139,7 @@ impl Position {
             }
             (Value::Sequence(items), Some(Step::Index(at))) => {
                 let item = |(index, value)| {
-                    if index == *at {
-                        self.replaced(value, new, depth + 1)
-                    } else {
-                        value
-                    }
+                    if index == *at { self.replaced(value, new, depth + 1) } else { value }
                 };
                 Value::Sequence(items.into_iter().enumerate().map(item).collect())
             }
@@ -180,8 +156,7 @@ struct Emitter<'a> {
 
 impl Emitter<'_> {
     fn is_target(&self, route: &[Step], is_key: bool) -> bool {
-        self.target
-            .is_some_and(|target| target.route == route && target.is_key == is_key)
+        self.target.is_some_and(|target| target.route == route && target.is_key == is_key)
     }
 
     /// Writes a value; a collection's first line begins where the last one has ended.
@@ -198,8 +173,7 @@ impl Emitter<'_> {
                         true => (self.scalar)(indent + 2),
                         false => json(key),
                     };
-                    self.text
-                        .push_str(&format!("{blanks}{}:", key.trim_start()));
+                    self.text.push_str(&format!("{blanks}{}:", key.trim_start()));
                     self.value(value, route, indent + 2);
                     route.pop();
                 }
@@ -228,9 +202,7 @@ impl Emitter<'_> {
 fn json(value: &Value) -> String {
     let plain = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_alphabetic())
-            && text
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-'))
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-'))
             && !matches!(text, "true" | "false" | "null")
     };
     match value.as_str() {

@@ -54,11 +54,7 @@ fn by_python(files: &[std::path::PathBuf]) -> Vec<Value> {
 /// What sipgen's own parser reads in a file.
 fn by_sipgen(text: &str) -> Value {
     let documents = crate::support::documents(text);
-    Value::from_iter(
-        documents
-            .into_iter()
-            .map(|document| serde_json::to_value(document).unwrap()),
-    )
+    Value::from_iter(documents.into_iter().map(|document| serde_json::to_value(document).unwrap()))
 }
 
 /// Directories of declared hosts are named in `resources`, with every odd character at every end of a name.
@@ -67,15 +63,11 @@ fn names_of_directories() {
     let repo = Repo::empty();
     let mut directories = Vec::new();
     for (index, odd) in ODD.iter().enumerate() {
-        for (at, name) in [format!("a{odd}b"), format!("{odd}b"), format!("a{odd}")]
-            .into_iter()
-            .enumerate()
+        for (at, name) in
+            [format!("a{odd}b"), format!("{odd}b"), format!("a{odd}")].into_iter().enumerate()
         {
             let directory = format!("site-{index}-{at}/{name}");
-            repo.write(
-                &format!("{directory}/kustomization.yaml"),
-                "resources: [hosts.yaml]\n",
-            );
+            repo.write(&format!("{directory}/kustomization.yaml"), "resources: [hosts.yaml]\n");
             repo.write(
                 &format!("{directory}/hosts.yaml"),
                 &host(&format!("host-{index}-{at}"), ""),
@@ -90,18 +82,11 @@ fn names_of_directories() {
     for (directory, name) in &directories {
         let overlay = repo.path().join("overlays/hosts/declared").join(directory);
         let built = kustomize_build(&overlay);
-        assert!(
-            built.contains(&format!("name: {name}\n")),
-            "{directory:?}: {built}"
-        );
+        assert!(built.contains(&format!("name: {name}\n")), "{directory:?}: {built}");
         files.push(overlay.join("kustomization.yaml"));
     }
     for (file, python) in files.iter().zip(by_python(&files)) {
-        assert_eq!(
-            by_sipgen(&fs::read_to_string(file).unwrap()),
-            python,
-            "{file:?}"
-        );
+        assert_eq!(by_sipgen(&fs::read_to_string(file).unwrap()), python, "{file:?}");
     }
     repo.generate(&["--check"]).expect(0);
 }
@@ -118,11 +103,7 @@ fn annotations_of_hosts() {
         let host = host(&format!("host-{index}"), &metadata);
         // kustomize refuses some of them in the user's own host, and makes a blank of U+0085.
         repo.write("inventory/hosts.yaml", &host);
-        let built = run_tool(
-            tool("kustomize")
-                .arg("build")
-                .arg(repo.path().join("inventory")),
-        );
+        let built = run_tool(tool("kustomize").arg("build").arg(repo.path().join("inventory")));
         if built.status.success() && by_sipgen(&text(&built.stdout)) == by_sipgen(&host) {
             hosts += &host;
             count += 1;
@@ -136,10 +117,7 @@ fn annotations_of_hosts() {
     let directory = repo.path().join("overlays/hosts/declared/inventory");
     let file = directory.join("tenant-a.edge.yaml");
     let ours = by_sipgen(&fs::read_to_string(&file).unwrap());
-    assert_eq!(
-        Value::from_iter(by_python(&[file])),
-        Value::from(vec![ours.clone()])
-    );
+    assert_eq!(Value::from_iter(by_python(&[file])), Value::from(vec![ours.clone()]));
     let options =
         |host: &Value| host["metadata"]["annotations"]["argocd.argoproj.io/sync-options"].clone();
     let built = by_sipgen(&kustomize_build(&directory));
@@ -162,36 +140,19 @@ fn texts_of_requests() {
                 "name: Directory",
                 format!("name: {}", super::positions::escaped(&format!("a{odd}b"))),
             ),
-            (
-                "usernamePrompt: User",
-                format!("usernamePrompt: {}", super::positions::escaped(odd)),
-            ),
+            ("usernamePrompt: User", format!("usernamePrompt: {}", super::positions::escaped(odd))),
         ] {
             repo.write(file, &original.replace(from, &to));
             let run = repo.generate(&[]);
             if run.code == 1 {
-                let line = original
-                    .lines()
-                    .position(|line| line.contains(from))
-                    .unwrap()
-                    + 1;
-                assert!(
-                    run.stderr.contains(&format!("{file}:{line}:")),
-                    "{odd:?}: {}",
-                    run.stderr
-                );
+                let line = original.lines().position(|line| line.contains(from)).unwrap() + 1;
+                assert!(run.stderr.contains(&format!("{file}:{line}:")), "{odd:?}: {}", run.stderr);
                 continue;
             }
             assert_eq!(run.code, 0, "{odd:?}: {}", run.stderr);
-            let written = repo
-                .path()
-                .join("overlays/clusters/tenant-a/edge/auth/config.yaml");
+            let written = repo.path().join("overlays/clusters/tenant-a/edge/auth/config.yaml");
             let ours = by_sipgen(&fs::read_to_string(&written).unwrap());
-            assert_eq!(
-                Value::from_iter(by_python(&[written])),
-                Value::from(vec![ours]),
-                "{odd:?}"
-            );
+            assert_eq!(Value::from_iter(by_python(&[written])), Value::from(vec![ours]), "{odd:?}");
             kustomize_build(repo.path().join("overlays/clusters/tenant-a/edge"));
         }
     }
@@ -206,10 +167,7 @@ fn texts_of_templates() {
         "\u{1}", "\u{7f}", "\u{85}", "\u{9b}", "\u{2028}", "\u{2029}", "\u{feff}", "\u{fffe}",
         "\u{ffff}", "a\rb",
     ] {
-        repo.write(
-            "site-templates/jumphost/shared/start",
-            &format!("#!/bin/sh\necho 'a{odd}b'\n"),
-        );
+        repo.write("site-templates/jumphost/shared/start", &format!("#!/bin/sh\necho 'a{odd}b'\n"));
         let run = repo.generate(&["--check"]).expect(1);
         assert!(
             run.stderr.contains("SIP0703")

@@ -74,15 +74,10 @@ impl Site {
             documents.sort_by_key(|(order, _)| *order);
             let directory = match &folder {
                 Folder::Clusters(namespace) => {
-                    let documents: Vec<Value> = documents
-                        .into_iter()
-                        .map(|(_, document)| document)
-                        .collect();
+                    let documents: Vec<Value> =
+                        documents.into_iter().map(|(_, document)| document).collect();
                     let format = formats.next().unwrap_or_default();
-                    files.insert(
-                        format!("clusters/{namespace}.yaml"),
-                        text(&documents, format),
-                    );
+                    files.insert(format!("clusters/{namespace}.yaml"), text(&documents, format));
                     continue;
                 }
                 Folder::Root(root) => ROOTS[*root],
@@ -98,11 +93,7 @@ impl Site {
             let mut names = Vec::new();
             for (index, documents) in dealt {
                 let format = formats.next().unwrap_or_default();
-                let extension = if format == Format::JsonList {
-                    "json"
-                } else {
-                    "yaml"
-                };
+                let extension = if format == Format::JsonList { "json" } else { "yaml" };
                 names.push(format!("part-{index}.{extension}"));
                 files.insert(
                     format!("{directory}/part-{index}.{extension}"),
@@ -110,10 +101,8 @@ impl Site {
                 );
             }
             if let Folder::Root(root) = folder {
-                files.insert(
-                    format!("{directory}/kustomization.yaml"),
-                    kustomization(root, &names),
-                );
+                files
+                    .insert(format!("{directory}/kustomization.yaml"), kustomization(root, &names));
             }
         }
         files
@@ -145,10 +134,7 @@ fn text(documents: &[Value], format: Format) -> String {
     let yaml = |document: &Value| format!("---\n{}", yaml_serde::to_string(document).unwrap());
     match format {
         Format::Documents => documents.iter().map(yaml).collect(),
-        Format::Flow => documents
-            .iter()
-            .map(|document| format!("---\n{document}\n"))
-            .collect(),
+        Format::Flow => documents.iter().map(|document| format!("---\n{document}\n")).collect(),
         Format::List => yaml(&list),
         Format::JsonList => serde_json::to_string_pretty(&list).unwrap(),
     }
@@ -165,18 +151,10 @@ fn kustomization(root: usize, names: &[String]) -> String {
 fn manifest(host: &Host, root: usize, index: usize) -> Value {
     let mut document = bare(host, index);
     let claim = host.manifest_claim.iter().flat_map(|claim| claim.labels());
-    document["metadata"]["labels"] = json!(
-        host.labels
-            .clone()
-            .into_iter()
-            .chain(claim)
-            .collect::<BTreeMap<_, _>>()
-    );
+    document["metadata"]["labels"] =
+        json!(host.labels.clone().into_iter().chain(claim).collect::<BTreeMap<_, _>>());
     if root == 1 {
-        document["metadata"]
-            .as_object_mut()
-            .unwrap()
-            .remove("namespace");
+        document["metadata"].as_object_mut().unwrap().remove("namespace");
     }
     document
 }
@@ -185,13 +163,8 @@ fn observed(host: &Host, live: &Live, index: usize) -> Value {
     let mut document = bare(host, index);
     let metadata = &mut document["metadata"];
     let claim = live.claim.iter().flat_map(|claim| claim.labels());
-    metadata["labels"] = json!(
-        host.labels
-            .clone()
-            .into_iter()
-            .chain(claim)
-            .collect::<BTreeMap<_, _>>()
-    );
+    metadata["labels"] =
+        json!(host.labels.clone().into_iter().chain(claim).collect::<BTreeMap<_, _>>());
     metadata["annotations"] = json!(live.given_back);
     metadata["uid"] = format!("uid-{index}").into();
     metadata["resourceVersion"] = "7".into();
@@ -317,10 +290,7 @@ fn services(cluster: &Cluster) -> Value {
     let first_port = 30000 + 10 * slot.unwrap();
     let service = |network: &str, more: Value| {
         let mut service = json!({"image": "registry.example.com/image:1", "nodeInterfaceId": network, "clusterIP": "192.0.2.1"});
-        service
-            .as_object_mut()
-            .unwrap()
-            .extend(more.as_object().unwrap().clone());
+        service.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         json!([service])
     };
     let mut services = json!({});

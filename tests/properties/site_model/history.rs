@@ -80,27 +80,16 @@ impl Run<'_> {
 
     /// The clusters that were planned, not left as they were.
     pub fn planned(&self) -> impl Iterator<Item = &Cluster> {
-        let frozen: BTreeSet<String> = self
-            .generated
-            .plan
-            .frozen
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        self.site
-            .clusters
-            .iter()
-            .filter(move |cluster| !frozen.contains(&cluster.key.to_string()))
+        let frozen: BTreeSet<String> =
+            self.generated.plan.frozen.iter().map(ToString::to_string).collect();
+        self.site.clusters.iter().filter(move |cluster| !frozen.contains(&cluster.key.to_string()))
     }
 
     /// The hosts that were added to a role of a cluster: it had them neither by the output nor by labels.
     pub fn added(&self, cluster: &Key, role: &str) -> Vec<Key> {
         let had = self.before.hosts_of(cluster, role);
-        let labelled: Vec<&Key> = self
-            .site
-            .adoptable(cluster, role, self.before)
-            .map(|host| &host.key)
-            .collect();
+        let labelled: Vec<&Key> =
+            self.site.adoptable(cluster, role, self.before).map(|host| &host.key).collect();
         let mut hosts = self.after.hosts_of(cluster, role);
         hosts.retain(|host| !had.contains(host) && !labelled.contains(&host));
         hosts
@@ -115,9 +104,7 @@ pub fn for_every_run(
     let directory = TempDir::new().unwrap();
     let repo = Utf8Path::from_path(directory.path()).unwrap();
     let files = Files::on_disk(repo);
-    let options = Options::default()
-        .keep_going(history.keep_going)
-        .allow_empty(true);
+    let options = Options::default().keep_going(history.keep_going).allow_empty(true);
     let mut site = history.site.clone();
     let mut before = Tree::default();
     for step in &history.steps {
@@ -173,12 +160,7 @@ impl Site {
             Step::Withdraw(at) if !self.clusters.is_empty() => {
                 self.clusters.remove(at.index(self.clusters.len()));
             }
-            Step::Scale {
-                cluster,
-                role,
-                active,
-                standby,
-            } if !self.clusters.is_empty() => {
+            Step::Scale { cluster, role, active, standby } if !self.clusters.is_empty() => {
                 let at = cluster.index(self.clusters.len());
                 if let Some(node_set) = self.clusters[at].node_sets.get_mut(role) {
                     (node_set.active, node_set.standby) = (*active, *standby);
@@ -186,9 +168,9 @@ impl Site {
             }
             Step::Apply => self.hosts.iter_mut().for_each(|host| host.apply(tree)),
             Step::Refresh => self.hosts.iter_mut().for_each(Host::refresh),
-            Step::Settle => [Step::Apply, Step::Refresh]
-                .iter()
-                .for_each(|step| self.evolve(step, tree)),
+            Step::Settle => {
+                [Step::Apply, Step::Refresh].iter().for_each(|step| self.evolve(step, tree))
+            }
             Step::RemoveHost(at) if !self.hosts.is_empty() => {
                 self.hosts.remove(at.index(self.hosts.len()));
             }
@@ -220,11 +202,7 @@ impl Site {
     }
 
     fn host_at(&mut self, at: &Index) -> Option<&mut Host> {
-        if self.hosts.is_empty() {
-            None
-        } else {
-            Some(at.get_mut(&mut self.hosts))
-        }
+        if self.hosts.is_empty() { None } else { Some(at.get_mut(&mut self.hosts)) }
     }
 
     /// Notes which observed hosts clusters have given back, and forgets what is assigned anew.
@@ -235,17 +213,11 @@ impl Site {
                 (Some((by, _)), None) if !host.is_declared() => {
                     // An agent applies the newest state only. So a live host that still shows an earlier release
                     // never got the labels in between; and one that once showed them has lost them by hand.
-                    let showed = host
-                        .snapshot
-                        .as_ref()
-                        .is_some_and(|snapshot| !snapshot.is_unclaimed());
+                    let showed =
+                        host.snapshot.as_ref().is_some_and(|snapshot| !snapshot.is_unclaimed());
                     let applied =
                         host.live.is_unclaimed() && (!host.live.given_back.is_empty() || showed);
-                    host.release = Some(Release {
-                        by,
-                        applied,
-                        seen_free: false,
-                    });
+                    host.release = Some(Release { by, applied, seen_free: false });
                 }
                 _ => {}
             }
@@ -275,9 +247,8 @@ impl Host {
                         .annotations
                         .iter()
                         .filter(|(key, _)| key.starts_with("sip.airshipit.org/"));
-                    self.live.given_back = ours
-                        .map(|(key, value)| (key.clone(), value.clone()))
-                        .collect();
+                    self.live.given_back =
+                        ours.map(|(key, value)| (key.clone(), value.clone())).collect();
                 }
                 if !self.live.claimed_by_others {
                     self.live.claim = None;

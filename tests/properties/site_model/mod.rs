@@ -39,10 +39,7 @@ pub struct Key {
 
 impl Key {
     pub fn new(namespace: &str, name: &str) -> Self {
-        Self {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        }
+        Self { namespace: namespace.to_owned(), name: name.to_owned() }
     }
 }
 
@@ -118,19 +115,14 @@ pub enum Claim {
 impl Live {
     /// Whether no label says whose the host is; one without value says nothing.
     pub fn is_unclaimed(&self) -> bool {
-        self.claim
-            .as_ref()
-            .is_none_or(|claim| *claim == Claim::Empty)
+        self.claim.as_ref().is_none_or(|claim| *claim == Claim::Empty)
     }
 }
 
 impl Claim {
     pub fn labels(&self) -> BTreeMap<String, String> {
         let labels = |pairs: &[(&str, &str)]| {
-            pairs
-                .iter()
-                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-                .collect()
+            pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
         };
         match self {
             Claim::Cluster(cluster, role) => labels(&[
@@ -212,9 +204,7 @@ impl Selector {
                 other => panic!("{other}"),
             }
         };
-        self.labels
-            .iter()
-            .all(|(key, value)| labels.get(*key).is_some_and(|found| found == value))
+        self.labels.iter().all(|(key, value)| labels.get(*key).is_some_and(|found| found == value))
             && self.expressions.iter().all(holds)
     }
 }
@@ -242,10 +232,7 @@ impl Host {
 
     /// The topology domain; an empty value is none.
     pub fn domain(&self, key: &str) -> Option<&str> {
-        self.labels
-            .get(key)
-            .map(String::as_str)
-            .filter(|value| !value.is_empty())
+        self.labels.get(key).map(String::as_str).filter(|value| !value.is_empty())
     }
 
     /// The clusters and roles that labels in the repo name.
@@ -281,11 +268,7 @@ impl Host {
     ) -> Option<&'static str> {
         let node_set = &cluster.node_sets[role];
         let labels = self.all_labels();
-        if node_set
-            .selector
-            .as_ref()
-            .is_some_and(|selector| !selector.matches(&labels))
-        {
+        if node_set.selector.as_ref().is_some_and(|selector| !selector.matches(&labels)) {
             return Some("is not selected");
         }
         match self.snapshot.as_ref().map(|snapshot| &snapshot.condition) {
@@ -331,9 +314,7 @@ impl Host {
     fn all_labels(&self) -> BTreeMap<String, String> {
         let claim = match (&self.root, &self.snapshot) {
             (Some(_), _) => self.manifest_claim.as_ref(),
-            (None, snapshot) => snapshot
-                .as_ref()
-                .and_then(|snapshot| snapshot.claim.as_ref()),
+            (None, snapshot) => snapshot.as_ref().and_then(|snapshot| snapshot.claim.as_ref()),
         };
         self.labels
             .clone()
@@ -363,10 +344,7 @@ impl Site {
             .collect();
         match named.as_slice() {
             [only] => Some(only),
-            several => several
-                .iter()
-                .find(|key| key.namespace == host.namespace)
-                .copied(),
+            several => several.iter().find(|key| key.namespace == host.namespace).copied(),
         }
     }
 

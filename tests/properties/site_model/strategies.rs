@@ -35,35 +35,21 @@ pub fn site(hosts: Range<usize>) -> impl Strategy<Value = Site> {
 }
 
 pub fn layout() -> impl Strategy<Value = Layout> {
-    let formats = select(vec![
-        Format::Documents,
-        Format::Flow,
-        Format::List,
-        Format::JsonList,
-    ]);
-    (0..4_usize, vec(any::<u16>(), 1..40), vec(formats, 1..6)).prop_map(
-        |(more_files, shuffle, formats)| Layout {
-            more_files,
-            shuffle,
-            formats,
-        },
-    )
+    let formats = select(vec![Format::Documents, Format::Flow, Format::List, Format::JsonList]);
+    (0..4_usize, vec(any::<u16>(), 1..40), vec(formats, 1..6))
+        .prop_map(|(more_files, shuffle, formats)| Layout { more_files, shuffle, formats })
 }
 
 /// A site that asks for clusters, one after the other, and then lives on.
 pub fn history() -> impl Strategy<Value = History> {
     let ask = cluster().prop_map(Step::Ask);
-    (
-        site(5..25_usize),
-        vec(ask, 1..5),
-        vec(step(), 0..15),
-        any::<bool>(),
-    )
-        .prop_map(|(site, asks, steps, keep_going)| History {
+    (site(5..25_usize), vec(ask, 1..5), vec(step(), 0..15), any::<bool>()).prop_map(
+        |(site, asks, steps, keep_going)| History {
             site,
             steps: asks.into_iter().chain(steps).collect(),
             keep_going,
-        })
+        },
+    )
 }
 
 /// A site with a few observed hosts, for which clusters compete that would take any host.
@@ -82,24 +68,14 @@ pub fn adopting_history() -> impl Strategy<Value = History> {
 }
 
 fn observed(host: Host) -> Host {
-    Host {
-        root: None,
-        manifest_claim: None,
-        snapshot: Some(host.live.clone()),
-        ..host
-    }
+    Host { root: None, manifest_claim: None, snapshot: Some(host.live.clone()), ..host }
 }
 
 fn declared(host: Host) -> Host {
     let root = Some(usize::from(host.key.namespace == NAMESPACE_OF_SECOND_ROOT));
     let (namespace, name) = CLUSTERS[host.labels.len() % CLUSTERS.len()];
     let claim = Claim::Cluster(Key::new(namespace, name), WORKER);
-    Host {
-        root,
-        manifest_claim: Some(claim),
-        snapshot: None,
-        ..host
-    }
+    Host { root, manifest_claim: Some(claim), snapshot: None, ..host }
 }
 
 /// Hosts that can all be taken, and clusters of workers that differ in their number only.
@@ -114,12 +90,7 @@ fn plain_history(
         standing(host)
     };
     let modest = (cluster(), 0..3_usize).prop_map(move |(mut cluster, active)| {
-        let workers = NodeSet {
-            selector: None,
-            topology_key,
-            active,
-            standby: None,
-        };
+        let workers = NodeSet { selector: None, topology_key, active, standby: None };
         cluster.node_sets = [(WORKER, workers)].into();
         cluster
     });
@@ -133,20 +104,13 @@ fn plain_history(
         3 => Just(Step::Refresh),
         1 => Just(Step::Settle),
     ];
-    (
-        vec(host().prop_map(plain), hosts),
-        vec(step, 4..25),
-        any::<bool>(),
-    )
-        .prop_map(|(hosts, steps, keep_going)| {
+    (vec(host().prop_map(plain), hosts), vec(step, 4..25), any::<bool>()).prop_map(
+        |(hosts, steps, keep_going)| {
             let mut site = Site::default();
             hosts.into_iter().for_each(|host| site.add(host));
-            History {
-                site,
-                steps,
-                keep_going,
-            }
-        })
+            History { site, steps, keep_going }
+        },
+    )
 }
 
 pub fn step() -> impl Strategy<Value = Step> {
@@ -178,22 +142,12 @@ pub fn cluster_key() -> impl Strategy<Value = Key> {
 
 pub fn cluster() -> impl Strategy<Value = Cluster> {
     let network = || option::weighted(0.4, select(NETWORKS.to_vec()));
-    (
-        cluster_key(),
-        option::weighted(0.9, node_set()),
-        option::weighted(0.9, node_set()),
-    )
+    (cluster_key(), option::weighted(0.9, node_set()), option::weighted(0.9, node_set()))
         .prop_flat_map(move |sets| {
-            (
-                Just(sets),
-                network(),
-                network(),
-                network(),
-                prop::bool::weighted(0.2),
-            )
+            (Just(sets), network(), network(), network(), prop::bool::weighted(0.2))
         })
-        .prop_map(
-            |((key, control_plane, worker), balancer, worker_balancer, jump_host, auth)| Cluster {
+        .prop_map(|((key, control_plane, worker), balancer, worker_balancer, jump_host, auth)| {
+            Cluster {
                 key,
                 node_sets: [(CONTROL_PLANE, control_plane), (WORKER, worker)]
                     .into_iter()
@@ -203,47 +157,35 @@ pub fn cluster() -> impl Strategy<Value = Cluster> {
                 worker_load_balancer: worker_balancer,
                 jump_host,
                 auth,
-            },
-        )
+            }
+        })
 }
 
 pub fn node_set() -> impl Strategy<Value = NodeSet> {
     let topology_key = prop_oneof![3 => Just(None), 3 => Just(Some(RACK)), 1 => Just(Some(""))];
-    (
-        option::weighted(0.6, selector()),
-        topology_key,
-        0..3_usize,
-        option::of(0..2_usize),
-    )
-        .prop_map(|(selector, topology_key, active, standby)| NodeSet {
+    (option::weighted(0.6, selector()), topology_key, 0..3_usize, option::of(0..2_usize)).prop_map(
+        |(selector, topology_key, active, standby)| NodeSet {
             selector,
             topology_key,
             active,
             standby,
-        })
+        },
+    )
 }
 
 fn selector() -> impl Strategy<Value = Selector> {
     let labels = btree_map(Just(FLAVOR), select(FLAVORS.to_vec()), 0..2_usize);
     prop_oneof![
-        (labels, vec(expression(), 0..2_usize)).prop_map(|(labels, expressions)| Selector {
-            labels,
-            expressions
-        }),
-        vec(expression(), 1..3_usize).prop_map(|expressions| Selector {
-            expressions,
-            ..Selector::default()
-        }),
+        (labels, vec(expression(), 0..2_usize))
+            .prop_map(|(labels, expressions)| Selector { labels, expressions }),
+        vec(expression(), 1..3_usize)
+            .prop_map(|expressions| Selector { expressions, ..Selector::default() }),
     ]
 }
 
 fn expression() -> impl Strategy<Value = Expression> {
     let flavors = || subsequence(FLAVORS.to_vec(), 1..=3);
-    let expression = |key, operator, values| Expression {
-        key,
-        operator,
-        values,
-    };
+    let expression = |key, operator, values| Expression { key, operator, values };
     prop_oneof![
         flavors().prop_map(move |values| expression(FLAVOR, "In", values)),
         flavors().prop_map(move |values| expression(FLAVOR, "NotIn", values)),
@@ -255,16 +197,7 @@ fn expression() -> impl Strategy<Value = Expression> {
 pub fn host() -> impl Strategy<Value = Host> {
     let namespace = select(vec!["metal", "tenant-a", NAMESPACE_OF_SECOND_ROOT]);
     let claim = option::weighted(0.2, claim());
-    (
-        namespace,
-        0..20_u8,
-        labels(),
-        network(),
-        standing(),
-        condition(),
-        claim,
-        any::<bool>(),
-    )
+    (namespace, 0..20_u8, labels(), network(), standing(), condition(), claim, any::<bool>())
         .prop_map(
             |(
                 namespace,

@@ -45,23 +45,14 @@ impl Tree {
         for entry in WalkDir::new(&output).sort_by_file_name() {
             let entry = entry.unwrap();
             if entry.file_type().is_file() {
-                let path = entry
-                    .path()
-                    .strip_prefix(&output)
-                    .unwrap()
-                    .to_str()
-                    .unwrap()
-                    .to_owned();
-                tree.files
-                    .insert(path, fs::read_to_string(entry.path()).unwrap());
+                let path = entry.path().strip_prefix(&output).unwrap().to_str().unwrap().to_owned();
+                tree.files.insert(path, fs::read_to_string(entry.path()).unwrap());
             }
         }
         for (file, text) in &tree.files {
             let Some(place) = place(file) else { continue };
             tree.entries.extend(
-                support::documents(text)
-                    .iter()
-                    .map(|document| read(file, place.clone(), document)),
+                support::documents(text).iter().map(|document| read(file, place.clone(), document)),
             );
         }
         tree
@@ -69,51 +60,30 @@ impl Tree {
 
     /// The cluster and role that have a host.
     pub fn holder(&self, host: &Key) -> Option<(Key, &'static str)> {
-        self.entries
-            .iter()
-            .filter(|entry| entry.host == *host)
-            .find_map(Entry::assignment)
+        self.entries.iter().filter(|entry| entry.host == *host).find_map(Entry::assignment)
     }
 
     /// The hosts of a cluster in a role.
     pub fn hosts_of(&self, cluster: &Key, role: &str) -> Vec<Key> {
         let holds = |entry: &&Entry| {
-            entry
-                .assignment()
-                .is_some_and(|(key, of)| key == *cluster && of == role)
+            entry.assignment().is_some_and(|(key, of)| key == *cluster && of == role)
         };
-        self.entries
-            .iter()
-            .filter(holds)
-            .map(|entry| entry.host.clone())
-            .collect()
+        self.entries.iter().filter(holds).map(|entry| entry.host.clone()).collect()
     }
 
     pub fn is_released(&self, host: &Key) -> bool {
-        self.entries
-            .iter()
-            .any(|entry| entry.host == *host && entry.place == Place::Released)
+        self.entries.iter().any(|entry| entry.host == *host && entry.place == Place::Released)
     }
 }
 
 impl Entry {
     /// The cluster and role that its labels name.
     pub fn assignment(&self) -> Option<(Key, &'static str)> {
-        let value = |name: &str| {
-            self.labels
-                .get(&format!("sip.airshipit.org/{name}"))
-                .cloned()
-                .flatten()
-        };
+        let value =
+            |name: &str| self.labels.get(&format!("sip.airshipit.org/{name}")).cloned().flatten();
         let role = value("node-type")?;
         let role = ROLES.into_iter().find(|known| *known == role).unwrap();
-        Some((
-            Key {
-                namespace: value("cluster-namespace")?,
-                name: value("cluster-name")?,
-            },
-            role,
-        ))
+        Some((Key { namespace: value("cluster-namespace")?, name: value("cluster-name")? }, role))
     }
 }
 
@@ -136,10 +106,7 @@ fn read(file: &str, place: Place, document: &yaml_serde::Value) -> Entry {
     Entry {
         file: file.to_owned(),
         place,
-        host: Key {
-            namespace: text(&metadata["namespace"]),
-            name: text(&metadata["name"]),
-        },
+        host: Key { namespace: text(&metadata["namespace"]), name: text(&metadata["name"]) },
         labels: map("labels")
             .iter()
             .map(|(key, value)| (text(key), value.as_str().map(str::to_owned)))

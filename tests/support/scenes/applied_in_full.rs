@@ -27,17 +27,11 @@ pub fn observing(settings: &str, metadata: &str) -> Repo {
 }
 
 pub fn see(repo: &Repo, metadata: &str) {
-    repo.write(
-        SNAPSHOT,
-        &(live_host("host-1", metadata) + &live_host("host-2", "")),
-    );
+    repo.write(SNAPSHOT, &(live_host("host-1", metadata) + &live_host("host-2", "")));
 }
 
 #[track_caller]
 pub fn assert_takes(repo: &Repo, name: &str) {
     repo.generate(&[]).expect(0);
-    assert_eq!(
-        repo.hosts_of("vino", "one"),
-        [format!("Worker metal/{name}")]
-    );
+    assert_eq!(repo.hosts_of("vino", "one"), [format!("Worker metal/{name}")]);
 }

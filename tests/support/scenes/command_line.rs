@@ -5,9 +5,7 @@ use std::process::Command;
 use crate::support::run;
 
 pub fn sipgen(arguments: &[&str]) -> String {
-    run(Command::new(env!("CARGO_BIN_EXE_sipgen")).args(arguments))
-        .expect(0)
-        .stdout
+    run(Command::new(env!("CARGO_BIN_EXE_sipgen")).args(arguments)).expect(0).stdout
 }
 
 /// The words of every command, those of the commands below it included.
@@ -21,10 +19,7 @@ pub fn commands(above: &[String]) -> Vec<Vec<String>> {
         .nth(1)
         .and_then(|rest| rest.split("\n\n").next())
         .unwrap_or_default();
-    for name in listed
-        .lines()
-        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
-    {
+    for name in listed.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
         if !name.is_empty() && name != "help" {
             found.extend(commands(&[above, &[name.to_owned()]].concat()));
         }

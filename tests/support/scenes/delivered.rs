@@ -14,14 +14,8 @@ pub fn with_site(kustomization: &str) -> Repo {
         )
     };
     repo.write("base/hosts.yaml", &(host("h1", "r1") + &host("h2", "r2")));
-    repo.write(
-        "base/kustomization.yaml",
-        "namespace: metal\nresources: [hosts.yaml]\n",
-    );
-    repo.write(
-        "site/kustomization.yaml",
-        &format!("resources: [../base]\n{kustomization}"),
-    );
+    repo.write("base/kustomization.yaml", "namespace: metal\nresources: [hosts.yaml]\n");
+    repo.write("site/kustomization.yaml", &format!("resources: [../base]\n{kustomization}"));
     repo.write(
         "clusters/one.yaml",
         "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: one, namespace: vino}\n\

@@ -5,10 +5,7 @@ use crate::support::{EDGE, Repo, Run, run};
 impl Repo {
     /// Runs `sipgen diff` in the repo.
     pub fn diff(&self, arguments: &[&str]) -> Run {
-        let all: Vec<&str> = ["diff"]
-            .into_iter()
-            .chain(arguments.iter().copied())
-            .collect();
+        let all: Vec<&str> = ["diff"].into_iter().chain(arguments.iter().copied()).collect();
         run(&mut self.sipgen(&all))
     }
 }
@@ -23,9 +20,7 @@ pub fn with_all_kinds_of_changes() -> Repo {
     let repo = Repo::of_fixture("quickstart");
     repo.write(
         "inventory/hosts.yaml",
-        &(1..=3)
-            .map(|n| crate::support::host(&format!("host-{n}"), ""))
-            .collect::<String>(),
+        &(1..=3).map(|n| crate::support::host(&format!("host-{n}"), "")).collect::<String>(),
     );
     repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
     repo.want("tenant-b/core", 2);
@@ -34,23 +29,14 @@ pub fn with_all_kinds_of_changes() -> Repo {
 
     repo.want_no_more("tenant-b/core");
     repo.want("tenant-c/new", 1);
-    consume(
-        &repo,
-        RACK_B,
-        "lab-b2",
-        "Metal3Machine tenant-a/edge-workers-7",
-    );
+    consume(&repo, RACK_B, "lab-b2", "Metal3Machine tenant-a/edge-workers-7");
     consume(
         &repo,
         "sites/lab/hosts/rack-a.yaml",
         "lab-a2",
         "Metal3Machine tenant-a/edge-workers-8",
     );
-    repo.replace(
-        "sites/lab/hosts/rack-a.yaml",
-        "name: lab-a1\n",
-        "name: lab-a9\n",
-    );
+    repo.replace("sites/lab/hosts/rack-a.yaml", "name: lab-a1\n", "name: lab-a9\n");
     repo.replace(EDGE, "standby: 1", "standby: 0");
     repo.replace(EDGE, "nodePort: 30443", "nodePort: 30444");
     repo.replace(EDGE, "haproxy:3.0", "haproxy:3.1");

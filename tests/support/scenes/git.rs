@@ -40,13 +40,7 @@ pub fn id(repo: &Repo, revision: &str) -> String {
 
 /// The files that a commit changes, each with the letter that says how.
 pub fn changed_by(repo: &Repo, revision: &str) -> Vec<String> {
-    let shown = repo.git(&[
-        "show",
-        "--format=",
-        "--name-status",
-        "--no-renames",
-        revision,
-    ]);
+    let shown = repo.git(&["show", "--format=", "--name-status", "--no-renames", revision]);
     shown.lines().map(|line| line.replace('\t', " ")).collect()
 }
 

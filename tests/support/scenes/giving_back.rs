@@ -21,11 +21,7 @@ pub fn with_released_host() -> Repo {
 /// The names of the observed hosts that are being given back.
 pub fn released(repo: &Repo) -> Vec<String> {
     let hosts = format!("{RELEASED}/hosts.yaml");
-    let text = if repo.exists(&hosts) {
-        repo.read(&hosts)
-    } else {
-        String::new()
-    };
+    let text = if repo.exists(&hosts) { repo.read(&hosts) } else { String::new() };
     documents(&text)
         .iter()
         .map(|host| host["metadata"]["name"].as_str().unwrap().to_owned())

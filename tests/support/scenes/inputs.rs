@@ -21,10 +21,7 @@ pub fn sipgen(repo: &Repo, arguments: &[&str]) -> Run {
 /// Runs sipgen in a repo, with a text on its stdin.
 pub fn piped(repo: &Repo, arguments: &[&str], input: &str) -> Run {
     let mut command = with_tools(repo.sipgen(arguments));
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // One that refuses to run does not read it.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
@@ -43,11 +40,8 @@ pub fn built(repo: &Repo, directory: &str) -> String {
 
 /// What the real kubectl prints of a live host: the manifest with what the API server and Metal3 add.
 pub fn live(host: &str) -> String {
-    let live = host.replacen(
-        "metadata:\n",
-        "metadata:\n  uid: 3b8c0e0e-5d55-4f43-8e0c-3d1f0a3a1c11\n",
-        1,
-    );
+    let live =
+        host.replacen("metadata:\n", "metadata:\n  uid: 3b8c0e0e-5d55-4f43-8e0c-3d1f0a3a1c11\n", 1);
     live + "status:\n  provisioning: {state: available}\n"
 }
 
@@ -76,17 +70,11 @@ pub fn networks(address: &str) -> String {
 
 /// A key pair of age: the file with the private half, and the public half.
 pub fn age_key(repo: &Repo) -> (String, String) {
-    let file = repo
-        .path()
-        .join(".git/age.txt")
-        .to_str()
-        .unwrap()
-        .to_owned();
+    let file = repo.path().join(".git/age.txt").to_str().unwrap().to_owned();
     let made = run_tool(tool("age-keygen").args(["-o", &file]));
     assert!(made.status.success(), "{}", text(&made.stderr));
-    let recipient = text(&run_tool(tool("age-keygen").args(["-y", &file])).stdout)
-        .trim()
-        .to_owned();
+    let recipient =
+        text(&run_tool(tool("age-keygen").args(["-y", &file])).stdout).trim().to_owned();
     (file, recipient)
 }
 

@@ -19,10 +19,7 @@ pub fn generated() -> Repo {
         );
         repo.write(&HOSTS.replace("hosts", name), &host(name));
     }
-    repo.write(
-        HOSTS,
-        &host("zz-spare").replace("for: zz-spare", "for: web"),
-    );
+    repo.write(HOSTS, &host("zz-spare").replace("for: zz-spare", "for: web"));
     repo.generate(&[]).expect(0);
     repo.commit();
     repo

@@ -6,10 +6,7 @@ use std::path::Path;
 use crate::support::{Repo, Run, documents, python_tool, run, run_tool, text};
 
 pub fn init(repo: &Repo, arguments: &[&str]) -> Run {
-    let all: Vec<&str> = ["init"]
-        .into_iter()
-        .chain(arguments.iter().copied())
-        .collect();
+    let all: Vec<&str> = ["init"].into_iter().chain(arguments.iter().copied()).collect();
     run(&mut repo.sipgen(&all))
 }
 
@@ -22,10 +19,7 @@ pub fn newcomer() -> Repo {
 }
 
 pub fn settings(repo: &Repo) -> yaml_serde::Value {
-    documents(&repo.read("sipgen.yaml"))
-        .into_iter()
-        .next()
-        .unwrap_or_default()
+    documents(&repo.read("sipgen.yaml")).into_iter().next().unwrap_or_default()
 }
 
 #[track_caller]

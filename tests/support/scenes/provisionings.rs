@@ -8,10 +8,7 @@ pub const DEPOT: &str = "clusters/depot.yaml";
 pub const HOSTS: &str = "inventory/hosts.yaml";
 
 pub fn validate(repo: &Repo, arguments: &[&str]) -> Run {
-    let all: Vec<&str> = ["validate"]
-        .into_iter()
-        .chain(arguments.iter().copied())
-        .collect();
+    let all: Vec<&str> = ["validate"].into_iter().chain(arguments.iter().copied()).collect();
     run(&mut repo.sipgen(&all))
 }
 
@@ -24,29 +21,16 @@ pub fn machines(repo: &Repo, cluster: &str) -> Vec<String> {
 /// The same, of what more arguments make the input.
 #[track_caller]
 pub fn machines_by(repo: &Repo, cluster: &str, arguments: &[&str]) -> Vec<String> {
-    let all: Vec<&str> = ["explain", cluster, "--format", "json"]
-        .iter()
-        .chain(arguments)
-        .copied()
-        .collect();
+    let all: Vec<&str> =
+        ["explain", cluster, "--format", "json"].iter().chain(arguments).copied().collect();
     let explained: Value =
         serde_json::from_str(&run(&mut repo.sipgen(&all)).expect(0).stdout).unwrap();
     let machine = |node_set: &Value| {
         let host = &node_set["hosts"][0]["host"];
         let text = |value: &Value| value.as_str().unwrap().to_owned();
-        format!(
-            "{} {}/{}",
-            text(&node_set["node"]),
-            text(&host["namespace"]),
-            text(&host["name"])
-        )
+        format!("{} {}/{}", text(&node_set["node"]), text(&host["namespace"]), text(&host["name"]))
     };
-    explained["cluster"]["nodeSets"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(machine)
-        .collect()
+    explained["cluster"]["nodeSets"].as_array().unwrap().iter().map(machine).collect()
 }
 
 /// A repo with one host of a MAC address, and a Provisioning `lab/depot` with this spec.

@@ -3,10 +3,7 @@
 use crate::support::{Repo, Run, run};
 
 pub fn report(repo: &Repo, arguments: &[&str]) -> Run {
-    let all: Vec<&str> = ["report"]
-        .into_iter()
-        .chain(arguments.iter().copied())
-        .collect();
+    let all: Vec<&str> = ["report"].into_iter().chain(arguments.iter().copied()).collect();
     run(&mut repo.sipgen(&all))
 }
 

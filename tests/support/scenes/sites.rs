@@ -8,19 +8,11 @@ pub const SITES: [&str; 2] = ["production", "staging"];
 /// stand on common bases. Hosts and clusters have the same names in both.
 pub fn monorepo(settings: &str) -> Repo {
     let repo = Repo::empty();
-    let hosts: String = (1..=3)
-        .map(|number| host(&format!("node-{number}"), ""))
-        .collect();
+    let hosts: String = (1..=3).map(|number| host(&format!("node-{number}"), "")).collect();
     repo.write("infrastructure/base/hosts.yaml", &hosts);
-    repo.write(
-        "infrastructure/base/kustomization.yaml",
-        "resources: [hosts.yaml]\n",
-    );
+    repo.write("infrastructure/base/kustomization.yaml", "resources: [hosts.yaml]\n");
     repo.write("tenants/base/edge.yaml", &edge(1));
-    repo.write(
-        "tenants/base/kustomization.yaml",
-        "resources: [edge.yaml]\n",
-    );
+    repo.write("tenants/base/kustomization.yaml", "resources: [edge.yaml]\n");
     for site in SITES {
         repo.write(
             &format!("infrastructure/{site}/kustomization.yaml"),
@@ -31,10 +23,7 @@ pub fn monorepo(settings: &str) -> Repo {
             "namespace: tenant-a\nresources: [../base]\n",
         );
         let sync = flux("flux-system", &format!("./clusters/{site}"));
-        repo.write(
-            &format!("clusters/{site}/flux-system/gotk-sync.yaml"),
-            &sync,
-        );
+        repo.write(&format!("clusters/{site}/flux-system/gotk-sync.yaml"), &sync);
         repo.write(
             &format!("clusters/{site}/flux-system/kustomization.yaml"),
             "resources: [gotk-sync.yaml]\n",

@@ -4,10 +4,7 @@ enum GlobToken {
     Any,
     AnyByte,
     Byte(u8),
-    Class {
-        is_negated: bool,
-        ranges: Vec<(u8, u8)>,
-    },
+    Class { is_negated: bool, ranges: Vec<(u8, u8)> },
 }
 
 /// Returns the length of the shortest or longest prefix that matches, without the empty one; 0 if

@@ -37,12 +37,8 @@ pub(super) fn substitute<'v>(
     value_of: impl FnMut(&str) -> Option<&'v str>,
 ) -> Result<SubstitutedText, Error> {
     let parts = EnvsubstParser::new(text).parts()?;
-    let mut evaluation = Substitution {
-        text: text.as_bytes(),
-        value_of,
-        bytes_left,
-        is_partial: false,
-    };
+    let mut evaluation =
+        Substitution { text: text.as_bytes(), value_of, bytes_left, is_partial: false };
     let mut result = Vec::with_capacity(text.len());
     for part in &parts {
         match part {
@@ -162,11 +158,9 @@ impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
         with: &[u8],
         most: usize,
     ) -> Result<Vec<u8>, Error> {
-        let (Ok(value), Ok(pattern), Ok(with)) = (
-            std::str::from_utf8(value),
-            std::str::from_utf8(pattern),
-            std::str::from_utf8(with),
-        ) else {
+        let (Ok(value), Ok(pattern), Ok(with)) =
+            (std::str::from_utf8(value), std::str::from_utf8(pattern), std::str::from_utf8(with))
+        else {
             return Err(Error::Refused);
         };
         let count = value.matches(pattern).take(most).count();
@@ -203,11 +197,7 @@ fn substring(value: &[u8], offset: &[u8], length: Option<&[u8]>) -> Result<Vec<u
     let Some(offset) = number(offset) else {
         return Ok(value.to_vec());
     };
-    let offset = if offset < 0 {
-        size.saturating_add(offset).max(0)
-    } else {
-        offset
-    };
+    let offset = if offset < 0 { size.saturating_add(offset).max(0) } else { offset };
     let end = match length.map(number) {
         None => size,
         Some(None) => return Ok(value.to_vec()),

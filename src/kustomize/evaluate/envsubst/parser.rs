@@ -42,18 +42,9 @@ struct ScanMode {
     has_backslash: bool,
 }
 
-const TEXT: ScanMode = ScanMode {
-    text: true,
-    open: false,
-    close: false,
-    escapes: false,
-    has_backslash: false,
-};
-const CLOSE: ScanMode = ScanMode {
-    text: false,
-    close: true,
-    ..TEXT
-};
+const TEXT: ScanMode =
+    ScanMode { text: true, open: false, close: false, escapes: false, has_backslash: false };
+const CLOSE: ScanMode = ScanMode { text: false, close: true, ..TEXT };
 
 /// Returns whether a token of text has a character that ends at this offset within the token.
 type Accepts = fn(char, usize) -> bool;
@@ -171,11 +162,7 @@ impl<'t> EnvsubstParser<'t> {
     }
 
     pub(super) fn parts(&mut self) -> Result<Vec<TemplatePart>, Error> {
-        let mode = ScanMode {
-            open: true,
-            escapes: true,
-            ..TEXT
-        };
+        let mode = ScanMode { open: true, escapes: true, ..TEXT };
         let mut parts = Vec::new();
         loop {
             match self.scan(mode, |_, _| true) {
@@ -235,12 +222,7 @@ impl<'t> EnvsubstParser<'t> {
             };
         }
         self.depth -= 1;
-        Ok(VariableExpression {
-            variable,
-            operator,
-            arguments,
-            source: start..self.at,
-        })
+        Ok(VariableExpression { variable, operator, arguments, source: start..self.at })
     }
 
     /// Parses an argument, up to what a token of text does not accept.
@@ -267,10 +249,7 @@ impl<'t> EnvsubstParser<'t> {
         }
         let operator = self.expect(TEXT, |char, at| char == ':' && at == 1)?;
         arguments.push(self.argument(TEXT, |char, _| char != ':' && char != '}')?);
-        let mode = ScanMode {
-            close: true,
-            ..TEXT
-        };
+        let mode = ScanMode { close: true, ..TEXT };
         match self.scan(mode, |char, _| char == ':') {
             ScanToken::Close => return Ok(operator),
             ScanToken::Text => {}
@@ -306,11 +285,7 @@ impl<'t> EnvsubstParser<'t> {
     }
 
     fn replacement(&mut self, arguments: &mut Vec<TemplatePart>) -> Result<String, Error> {
-        let mode = ScanMode {
-            escapes: true,
-            has_backslash: true,
-            ..TEXT
-        };
+        let mode = ScanMode { escapes: true, has_backslash: true, ..TEXT };
         let operator = self.expect(TEXT, |char, at| match at {
             1 => char == '/',
             2 => matches!(char, '/' | '#' | '%'),

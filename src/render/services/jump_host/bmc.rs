@@ -23,27 +23,17 @@ impl BmcValues {
     pub(super) fn parse(address: &str, insecure: bool) -> Option<Self> {
         let parsed = BmcAddress::parse(address).ok()?;
         let redfish = parsed.is_redfish();
-        let scheme = if redfish {
-            parsed.transport()
-        } else {
-            parsed.driver().ok()?
-        };
+        let scheme = if redfish { parsed.transport() } else { parsed.driver().ok()? };
         let host = if parsed.host.contains(':') {
             format!("[{}]", parsed.host)
         } else {
             parsed.host.clone()
         };
-        let port = if parsed.port.is_empty() {
-            String::new()
-        } else {
-            format!(":{}", parsed.port)
-        };
+        let port = if parsed.port.is_empty() { String::new() } else { format!(":{}", parsed.port) };
         let system = parsed.system().filter(|_| redfish);
         Some(Self {
             url: format!("{scheme}://{host}{port}"),
-            system: system
-                .map(|path| format!("/{}", escaped(path)))
-                .unwrap_or_default(),
+            system: system.map(|path| format!("/{}", escaped(path))).unwrap_or_default(),
             insecure,
             redfish,
         })
@@ -74,11 +64,7 @@ mod tests {
             Some(format!(
                 "{} {} {}",
                 bmc.url,
-                if bmc.system.is_empty() {
-                    "-"
-                } else {
-                    &bmc.system
-                },
+                if bmc.system.is_empty() { "-" } else { &bmc.system },
                 bmc.redfish
             ))
         };
@@ -95,47 +81,24 @@ mod tests {
                 "redfish://[fd00::1]/redfish/v1/Systems/1",
                 "https://[fd00::1] /redfish/v1/Systems/1 true",
             ),
-            (
-                "redfish-virtualmedia://[fd00::1]:8443",
-                "https://[fd00::1]:8443 - true",
-            ),
-            (
-                "idrac-virtualmedia+https://bmc.example.com/x",
-                "https://bmc.example.com /x true",
-            ),
-            (
-                "redfish://admin:hunter2@192.0.2.1/x",
-                "https://192.0.2.1 /x true",
-            ),
+            ("redfish-virtualmedia://[fd00::1]:8443", "https://[fd00::1]:8443 - true"),
+            ("idrac-virtualmedia+https://bmc.example.com/x", "https://bmc.example.com /x true"),
+            ("redfish://admin:hunter2@192.0.2.1/x", "https://192.0.2.1 /x true"),
             (
                 "Redfish+HTTP://192.0.2.1/redfish/v1/Systems/1/",
                 "http://192.0.2.1 /redfish/v1/Systems/1 true",
             ),
             ("redfish://192.0.2.1/", "https://192.0.2.1 - true"),
-            (
-                "redfish://192.0.2.1/redfish/v1/",
-                "https://192.0.2.1 - true",
-            ),
-            (
-                "redfish://192.0.2.1/a%20b\"c",
-                "https://192.0.2.1 /a%20b%22c true",
-            ),
-            (
-                "ipmi://192.168.111.1:6230",
-                "ipmi://192.168.111.1:6230 - false",
-            ),
+            ("redfish://192.0.2.1/redfish/v1/", "https://192.0.2.1 - true"),
+            ("redfish://192.0.2.1/a%20b\"c", "https://192.0.2.1 /a%20b%22c true"),
+            ("ipmi://192.168.111.1:6230", "ipmi://192.168.111.1:6230 - false"),
             ("192.168.111.1", "ipmi://192.168.111.1 - false"),
         ] {
             assert_eq!(parsed(address).as_deref(), Some(expected), "{address}");
         }
-        for bad in [
-            "",
-            "redfish://",
-            "redfish+ftp://a",
-            "ilo5://192.0.2.1",
-            "redfish://a b",
-            "://a",
-        ] {
+        for bad in
+            ["", "redfish://", "redfish+ftp://a", "ilo5://192.0.2.1", "redfish://a b", "://a"]
+        {
             assert_eq!(parsed(bad), None, "{bad}");
         }
     }

@@ -22,10 +22,7 @@ use crate::request::service::jump_host::{self, HostKeySource, JumpHostSettings};
 use crate::settings::{self, Credentials, SecretStore};
 
 pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
-    set: TemplateSet {
-        directory: "jumphost",
-        configuration: &[],
-    },
+    set: TemplateSet { directory: "jumphost", configuration: &[] },
     schema: schema_of::<ServiceContext<'_, JumpHostValues<'_>>>,
     too_large: "divide the cluster if it has very many hosts, or let templates of the repo write less",
     too_large_field: None,
@@ -135,14 +132,10 @@ pub(super) fn values<'a>(
 impl<'a> From<&'a HostKeySource> for KeptHostKeys<'a> {
     fn from(host_keys: &'a HostKeySource) -> Self {
         match host_keys {
-            HostKeySource::Secret(name) => Self {
-                secret_name: Some(name),
-                ..Self::default()
-            },
-            HostKeySource::Volume(claim) => Self {
-                volume_claim: Some(claim.into()),
-                ..Self::default()
-            },
+            HostKeySource::Secret(name) => Self { secret_name: Some(name), ..Self::default() },
+            HostKeySource::Volume(claim) => {
+                Self { volume_claim: Some(claim.into()), ..Self::default() }
+            }
             HostKeySource::Ephemeral => Self::default(),
         }
     }
@@ -150,10 +143,7 @@ impl<'a> From<&'a HostKeySource> for KeptHostKeys<'a> {
 
 impl<'a> From<&'a jump_host::VolumeClaim> for VolumeClaimValues<'a> {
     fn from(claim: &'a jump_host::VolumeClaim) -> Self {
-        Self {
-            storage_class_name: claim.storage_class.as_ref(),
-            storage: claim.storage.as_ref(),
-        }
+        Self { storage_class_name: claim.storage_class.as_ref(), storage: claim.storage.as_ref() }
     }
 }
 
@@ -173,10 +163,7 @@ fn credentials(renderer: &Renderer<'_>, service: &ClusterService, host: &Host) -
 fn bmc_secret(host: &Host) -> Option<SecretKey> {
     // The API server rejects any other name.
     let name = host.bmc.as_ref()?.credentials_name.parse().ok()?;
-    Some(SecretKey {
-        namespace: host.key.namespace.clone(),
-        name,
-    })
+    Some(SecretKey { namespace: host.key.namespace.clone(), name })
 }
 
 /// Returns the copies of BMC Secrets from other namespaces. A jump host may read Secrets of its own
@@ -201,14 +188,7 @@ fn copies<'a>(renderer: &mut Renderer<'a>, service: &ClusterService) -> Vec<Secr
             continue;
         };
         let name = service.copy_name(&cluster.key, &secret);
-        copies.insert(
-            name.clone(),
-            SecretCopy {
-                name,
-                store,
-                secret: secret.name,
-            },
-        );
+        copies.insert(name.clone(), SecretCopy { name, store, secret: secret.name });
     }
     if let Some(first) = without_store.first() {
         let help = match settings.credentials {
@@ -255,13 +235,7 @@ fn reachable_hosts<'a>(
     for (host, role, address) in addressed {
         let name = name_in(renderer.cluster, host, '.');
         // All hosts are checked, so that one run reports all mistakes.
-        named &= check_name(
-            renderer,
-            service,
-            host,
-            &name,
-            names.insert(name.clone(), host),
-        );
+        named &= check_name(renderer, service, host, &name, names.insert(name.clone(), host));
         hosts.push(ReachableHost {
             name,
             namespace: host.key.namespace.as_str(),

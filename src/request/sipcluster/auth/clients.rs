@@ -51,10 +51,7 @@ impl SipclusterValidation<'_> {
                 logo_url: client.logo_url.clone(),
             });
         }
-        if !clients
-            .iter()
-            .any(|client| client.id == DexSettings::CLIENT_ID)
-        {
+        if !clients.iter().any(|client| client.id == DexSettings::CLIENT_ID) {
             // For kubectl with kubelogin. Dex redirects a public client without redirectURIs to any
             // port of localhost, and lets it use the device flow.
             let ours = Client {

@@ -56,11 +56,8 @@ impl SipclusterValidation<'_> {
                 Some(_) => below(&route, ["config".into()]),
                 None => route.clone(),
             };
-            let mut check = ConnectorCheck {
-                check: self,
-                callback: callback.as_deref(),
-                has_environment,
-            };
+            let mut check =
+                ConnectorCheck { check: self, callback: callback.as_deref(), has_environment };
             check.names(connector, &connectors, &route);
             let mut config = connector.config.clone().unwrap_or_default();
             match SCHEMA.types.get(&connector.kind) {
@@ -119,10 +116,7 @@ impl ConnectorCheck<'_, '_> {
                 "use letters, digits, `-`, `.` and `_`",
             ))
         } else if id == LOCAL {
-            Some((
-                format!("the id `{LOCAL}` is reserved by Dex"),
-                "choose another id",
-            ))
+            Some((format!("the id `{LOCAL}` is reserved by Dex"), "choose another id"))
         } else if before.iter().any(|other| other.id == *id) {
             Some((
                 format!("two connectors have the id `{id}`"),
@@ -216,14 +210,12 @@ impl ConnectorCheck<'_, '_> {
                         None => "remove it: Dex ignores unknown settings silently".to_owned(),
                     };
                     let message = format!("{of} has the unknown setting `{key}`");
-                    self.check
-                        .report_key(Code::InvalidAuth, route, message, help);
+                    self.check.report_key(Code::InvalidAuth, route, message, help);
                 }
             }
         }
-        let required = fields
-            .iter()
-            .filter_map(|(name, shape)| Some((name.strip_suffix('!')?, shape)));
+        let required =
+            fields.iter().filter_map(|(name, shape)| Some((name.strip_suffix('!')?, shape)));
         for (name, shape) in required.filter(|(name, _)| is_empty(config.get(*name))) {
             let help = match shape.as_str() {
                 // It defaults to a URL of the issuer, so it is missing only if the issuer is
@@ -275,8 +267,7 @@ impl ConnectorCheck<'_, '_> {
             return;
         }
         let is_at = |callback: &str| {
-            text.strip_prefix(callback)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            text.strip_prefix(callback).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         let doubtful = Code::DoubtfulConnector;
         match (shape, self.callback) {

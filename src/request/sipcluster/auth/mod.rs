@@ -19,10 +19,7 @@ impl SipclusterValidation<'_> {
         let certificate = self.certificate(entry, route);
         let replicas = self.replicas(entry.replicas, route);
         let environment = self.environment(entry, route);
-        let has_environment = entry
-            .env_from
-            .as_ref()
-            .is_some_and(|secrets| !secrets.is_empty());
+        let has_environment = entry.env_from.as_ref().is_some_and(|secrets| !secrets.is_empty());
         let connectors = self.connectors(entry, issuer_url.as_ref(), has_environment, route);
         let clients = self.clients(entry, has_environment, route);
         self.expiry(entry.expiry.as_ref(), route);
@@ -73,11 +70,7 @@ impl SipclusterValidation<'_> {
     /// Returns the issuer of the certificate: exactly one of three fields.
     fn certificate(&mut self, entry: &auth::Auth, route: &Route) -> Option<Certificate> {
         let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
-        match (
-            given(&entry.ca_secret),
-            &entry.issuer_ref,
-            given(&entry.tls_secret),
-        ) {
+        match (given(&entry.ca_secret), &entry.issuer_ref, given(&entry.tls_secret)) {
             (Some(name), None, None) => {
                 if entry.publicly_trusted {
                     self.report(
@@ -87,15 +80,14 @@ impl SipclusterValidation<'_> {
                         "remove publiclyTrusted: the API servers are given the authority's certificate",
                     );
                 }
-                self.secret_name(&name, "caSecret", route)
-                    .map(Certificate::OfAuthority)
+                self.secret_name(&name, "caSecret", route).map(Certificate::OfAuthority)
             }
             (None, Some(reference), None) => {
                 self.issuer_ref(reference, &below(route, ["issuerRef".into()]))
             }
-            (None, None, Some(name)) => self
-                .secret_name(&name, "tlsSecret", route)
-                .map(Certificate::InSecret),
+            (None, None, Some(name)) => {
+                self.secret_name(&name, "tlsSecret", route).map(Certificate::InSecret)
+            }
             (None, None, None) => {
                 self.report(
                     Code::InvalidAuth,
@@ -113,11 +105,8 @@ impl SipclusterValidation<'_> {
                     ("tlsSecret", own.is_some()),
                 ];
                 let mut places = given.into_iter().filter(|(_, is_given)| *is_given);
-                let mut place = || {
-                    places
-                        .next()
-                        .map(|(field, _)| self.origin.at(below(route, [field.into()])))
-                };
+                let mut place =
+                    || places.next().map(|(field, _)| self.origin.at(below(route, [field.into()])));
                 let finding = Finding::new(
                     Code::InvalidAuth,
                     "the auth service has more than one source of its certificate",
@@ -140,10 +129,7 @@ impl SipclusterValidation<'_> {
     fn issuer_ref(&mut self, reference: &auth::IssuerRef, route: &Route) -> Option<Certificate> {
         const GROUP: &str = "cert-manager.io";
         let group = reference.group.clone().unwrap_or_else(|| GROUP.to_owned());
-        let kind = reference
-            .kind
-            .clone()
-            .unwrap_or_else(|| "Issuer".to_owned());
+        let kind = reference.kind.clone().unwrap_or_else(|| "Issuer".to_owned());
         // Issuers of other groups have kinds that are unknown here.
         if group == GROUP && !matches!(kind.as_str(), "Issuer" | "ClusterIssuer") {
             self.report(
@@ -173,12 +159,7 @@ impl SipclusterValidation<'_> {
             Err(error) => {
                 let message = format!("invalid name of the issuer: `{}` {error}", reference.name);
                 let route = below(route, ["name".into()]);
-                self.report(
-                    Code::InvalidAuth,
-                    route,
-                    message,
-                    "write the issuer's `name`",
-                );
+                self.report(Code::InvalidAuth, route, message, "write the issuer's `name`");
                 None
             }
         }
@@ -210,14 +191,8 @@ impl SipclusterValidation<'_> {
             (vec!["expiry", "authRequests"], &expiry.auth_requests),
             (vec!["expiry", "deviceRequests"], &expiry.device_requests),
             (refresh_token_route("reuseInterval"), &tokens.reuse_interval),
-            (
-                refresh_token_route("absoluteLifetime"),
-                &tokens.absolute_lifetime,
-            ),
-            (
-                refresh_token_route("validIfNotUsedFor"),
-                &tokens.valid_if_not_used_for,
-            ),
+            (refresh_token_route("absoluteLifetime"), &tokens.absolute_lifetime),
+            (refresh_token_route("validIfNotUsedFor"), &tokens.valid_if_not_used_for),
         ] {
             let Some(text) = text else { continue };
             // Only `reuseInterval` may be zero: a used refresh token is then invalid at once.

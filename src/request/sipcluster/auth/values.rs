@@ -49,9 +49,7 @@ pub(super) fn is_variable_name(text: &str) -> bool {
 
 /// Returns whether a text is a URL with a password.
 pub(super) fn has_password(text: &str) -> bool {
-    let authority = text
-        .split_once("://")
-        .and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+    let authority = text.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
     authority
         .and_then(|authority| authority.rsplit_once('@'))
         .is_some_and(|(user, _)| user.contains(':'))
@@ -117,10 +115,7 @@ mod tests {
         use DollarMeaning::*;
         for (text, expected) in [
             ("$NAME", vec![Variable("NAME")]),
-            (
-                "cn=$USER,dc=$DC.example",
-                vec![Variable("USER"), Variable("DC")],
-            ),
+            ("cn=$USER,dc=$DC.example", vec![Variable("USER"), Variable("DC")]),
             ("a$$b", vec![Vanishing('$')]),
             ("$1st", vec![Vanishing('1')]),
             ("$$NAME", vec![Vanishing('$')]),
@@ -169,13 +164,7 @@ mod tests {
         ] {
             assert!(sounds_secret(name), "{name}");
         }
-        for name in [
-            "clientID",
-            "tokenURL",
-            "userIDKey",
-            "groupsKey",
-            "passwordPrompt",
-        ] {
+        for name in ["clientID", "tokenURL", "userIDKey", "groupsKey", "passwordPrompt"] {
             assert!(!sounds_secret(name), "{name}");
         }
     }

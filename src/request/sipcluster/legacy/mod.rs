@@ -104,16 +104,12 @@ fn generation(spec: &Value) -> Option<SipclusterGeneration> {
     let spread = |word: &str| {
         node_sets.iter().any(|(_, node_set)| {
             let spread = node_sets::SPREAD.iter().find_map(|key| node_set.get(*key));
-            spread
-                .and_then(Value::as_str)
-                .is_some_and(|text| text.starts_with(word))
+            spread.and_then(Value::as_str).is_some_and(|text| text.starts_with(word))
         })
     };
     if has(mapping, &["config"])
         || mapping.get("infra").is_some_and(Value::is_mapping)
-        || node_sets
-            .iter()
-            .any(|(_, node_set)| has(node_set, &[node_sets::CONSTRAINTS]))
+        || node_sets.iter().any(|(_, node_set)| has(node_set, &[node_sets::CONSTRAINTS]))
     {
         return Some(SipclusterGeneration::November2020);
     }
@@ -126,9 +122,7 @@ fn generation(spec: &Value) -> Option<SipclusterGeneration> {
         return Some(SipclusterGeneration::January2021);
     }
     let is_march = has(mapping, &["clusterName"])
-        || node_sets
-            .iter()
-            .any(|(_, set)| has(set, &["vmFlavor"]) || has(set, &node_sets::SPREAD))
+        || node_sets.iter().any(|(_, set)| has(set, &["vmFlavor"]) || has(set, &node_sets::SPREAD))
         || services::has_legacy(mapping.get("services"));
     is_march.then_some(SipclusterGeneration::March2021)
 }
@@ -163,29 +157,11 @@ pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<
     };
     let spec = converter.spec(&written, &name);
     // An explicit annotation in the current form takes precedence.
-    let annotations = document
-        .get("metadata")
-        .and_then(|metadata| metadata.get("annotations"));
+    let annotations = document.get("metadata").and_then(|metadata| metadata.get("annotations"));
     let annotated = annotations.is_some_and(|annotations| annotations.get(FORMER_NAME).is_some());
     converter.former_name = converter.former_name.filter(|_| !annotated);
-    let Converter {
-        former_name,
-        moved,
-        edits,
-        errors,
-        unknown,
-        ..
-    } = converter;
-    Conversion {
-        generation,
-        former_name,
-        document,
-        spec,
-        moved,
-        edits,
-        errors,
-        unknown,
-    }
+    let Converter { former_name, moved, edits, errors, unknown, .. } = converter;
+    Conversion { generation, former_name, document, spec, moved, edits, errors, unknown }
 }
 
 /// Converts one spec and collects the result.
@@ -203,11 +179,7 @@ type Route = Vec<RouteStep>;
 
 /// Appends steps to a route.
 fn below(route: &[RouteStep], steps: impl IntoIterator<Item = impl Into<RouteStep>>) -> Route {
-    route
-        .iter()
-        .cloned()
-        .chain(steps.into_iter().map(Into::into))
-        .collect()
+    route.iter().cloned().chain(steps.into_iter().map(Into::into)).collect()
 }
 
 impl Converter<'_> {
@@ -218,11 +190,7 @@ impl Converter<'_> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.errors.push(
-            Finding::new(code, message)
-                .at(self.origin.at(route))
-                .help(help),
-        );
+        self.errors.push(Finding::new(code, message).at(self.origin.at(route)).help(help));
     }
 
     fn spec(&mut self, written: &Value, name: &str) -> Value {

@@ -48,8 +48,7 @@ impl Converter<'_> {
             }
             let node_set = self.node_set(node_set, &route, &below(at, [role]));
             if role != text {
-                self.edits
-                    .push(DocumentEdit::Rename(route, role.to_owned()));
+                self.edits.push(DocumentEdit::Rename(route, role.to_owned()));
             }
             converted.insert(role.into(), node_set);
         }
@@ -71,24 +70,14 @@ impl Converter<'_> {
                 continue;
             }
             let route = below(at, [name]);
-            let current: &[&str] = if is_flavor {
-                &["labelSelector"]
-            } else {
-                &["topologyKey", "topologyKeys"]
-            };
+            let current: &[&str] =
+                if is_flavor { &["labelSelector"] } else { &["topologyKey", "topologyKeys"] };
             // Another older form of the same field may have been converted already.
             let known = current
                 .iter()
                 .find(|key| converted.contains_key(**key) || fields.contains_key(**key));
             if let Some(known) = known {
-                let there = below(
-                    if fields.contains_key(*known) {
-                        at
-                    } else {
-                        read
-                    },
-                    [*known],
-                );
+                let there = below(if fields.contains_key(*known) { at } else { read }, [*known]);
                 self.twice(route, known, there);
                 continue;
             }
@@ -100,8 +89,7 @@ impl Converter<'_> {
             match made {
                 Some((key, value)) => {
                     self.moved.add(below(read, [key]), route.clone());
-                    self.edits
-                        .push(DocumentEdit::Replace(route, key.to_owned(), value.clone()));
+                    self.edits.push(DocumentEdit::Replace(route, key.to_owned(), value.clone()));
                     converted.insert(key.into(), value);
                 }
                 None => self.edits.push(DocumentEdit::Remove(route)),
@@ -186,11 +174,7 @@ impl Converter<'_> {
             1 => Some(("topologyKey", labels.remove(0).into())),
             _ => Some((
                 "topologyKeys",
-                labels
-                    .into_iter()
-                    .map(Value::from)
-                    .collect::<Vec<_>>()
-                    .into(),
+                labels.into_iter().map(Value::from).collect::<Vec<_>>().into(),
             )),
         }
     }

@@ -21,20 +21,13 @@ const KINDS: [(&str, &str); 6] = [
 const SSH_KEY: [&str; 3] = ["sshkey", "sshKey", "SSHKey"];
 
 fn kind(older: &str) -> Option<&'static str> {
-    KINDS
-        .iter()
-        .find(|(name, _)| *name == older)
-        .map(|(_, today)| *today)
+    KINDS.iter().find(|(name, _)| *name == older).map(|(_, today)| *today)
 }
 
 /// Returns whether `services` has fields of early 2021.
 pub(super) fn has_legacy(services: Option<&Value>) -> bool {
     entries(services).any(|(name, list)| {
-        let items = list
-            .as_sequence()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_mapping);
+        let items = list.as_sequence().into_iter().flatten().filter_map(Value::as_mapping);
         name == "loadBalancer" || items.into_iter().any(has_legacy_field)
     })
 }
@@ -42,14 +35,10 @@ pub(super) fn has_legacy(services: Option<&Value>) -> bool {
 fn has_legacy_field(service: &Mapping) -> bool {
     let is_legacy = |key: &str| {
         SSH_KEY.contains(&key)
-            || matches!(
-                key,
-                "serviceType" | "optional" | "nodelabels" | "nodePorts" | "clusterIp"
-            )
+            || matches!(key, "serviceType" | "optional" | "nodelabels" | "nodePorts" | "clusterIp")
     };
     service.iter().any(|(key, value)| {
-        key.as_str()
-            .is_some_and(|key| is_legacy(key) || key == "nodeLabels" && value.is_sequence())
+        key.as_str().is_some_and(|key| is_legacy(key) || key == "nodeLabels" && value.is_sequence())
     })
 }
 
@@ -79,17 +68,14 @@ impl Converter<'_> {
                     self.edits.push(DocumentEdit::Wrap(route, kind.to_owned()));
                     services.insert(kind.into(), Value::Sequence(vec![service]));
                 }
-                self.edits
-                    .push(DocumentEdit::Rename(at.to_vec(), "services".to_owned()));
+                self.edits.push(DocumentEdit::Rename(at.to_vec(), "services".to_owned()));
             }
             Value::Sequence(list) => {
                 let mut groups: Vec<(&'static str, Vec<usize>, Vec<Value>)> = Vec::new();
                 for (index, service) in list.iter().enumerate() {
                     let route = below(at, [index]);
-                    let Some(kind) = service
-                        .get("serviceType")
-                        .and_then(Value::as_str)
-                        .and_then(kind)
+                    let Some(kind) =
+                        service.get("serviceType").and_then(Value::as_str).and_then(kind)
                     else {
                         let there = service.get("serviceType").map(|_| "serviceType");
                         self.unknown_kind(below(&route, there));
@@ -109,15 +95,9 @@ impl Converter<'_> {
                     groups[group].1.push(index);
                     groups[group].2.push(service);
                 }
-                let by_kind = groups
-                    .iter()
-                    .map(|(kind, indices, _)| (*kind, indices.clone()))
-                    .collect();
-                self.edits.push(DocumentEdit::Group(
-                    at.to_vec(),
-                    "services".to_owned(),
-                    by_kind,
-                ));
+                let by_kind =
+                    groups.iter().map(|(kind, indices, _)| (*kind, indices.clone())).collect();
+                self.edits.push(DocumentEdit::Group(at.to_vec(), "services".to_owned(), by_kind));
                 let lists = groups
                     .into_iter()
                     .map(|(kind, _, list)| (Value::from(kind), Value::Sequence(list)));
@@ -151,11 +131,7 @@ impl Converter<'_> {
         let mut services = Mapping::new();
         for (name, list) in lists {
             let Some(text) = name.as_str() else { continue };
-            let today = if text == "loadBalancer" {
-                kind(text).unwrap_or(text)
-            } else {
-                text
-            };
+            let today = if text == "loadBalancer" { kind(text).unwrap_or(text) } else { text };
             let route = below(at, [text]);
             if today != text {
                 if lists.contains_key(today) {
@@ -175,8 +151,7 @@ impl Converter<'_> {
                 other => other.clone(),
             };
             if today != text {
-                self.edits
-                    .push(DocumentEdit::Rename(route, today.to_owned()));
+                self.edits.push(DocumentEdit::Rename(route, today.to_owned()));
             }
             services.insert(today.into(), list);
         }
@@ -257,8 +232,7 @@ impl Converter<'_> {
             "nodePort" if today != name => self.node_ports(value, route, &read)?,
             _ => {
                 if today != name {
-                    self.edits
-                        .push(DocumentEdit::Rename(route.to_vec(), today.to_owned()));
+                    self.edits.push(DocumentEdit::Rename(route.to_vec(), today.to_owned()));
                 }
                 value.clone()
             }
@@ -273,20 +247,11 @@ impl Converter<'_> {
             self.edits.push(DocumentEdit::Rename(route.to_vec(), today));
             return value.clone();
         };
-        let keys: Vec<&str> = text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .collect();
+        let keys: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         for index in 0..keys.len() {
             self.moved.add(below(read, [index]), route.to_vec());
         }
-        let list: Value = keys
-            .iter()
-            .copied()
-            .map(Value::from)
-            .collect::<Vec<_>>()
-            .into();
+        let list: Value = keys.iter().copied().map(Value::from).collect::<Vec<_>>().into();
         self.edits.push(match keys.as_slice() {
             [key] if *key == text => DocumentEdit::IntoList(route.to_vec(), today, list.clone()),
             _ => DocumentEdit::Replace(route.to_vec(), today, list.clone()),
