@@ -5,11 +5,11 @@
 //! fixtures and what fuzzing has found.
 
 use camino::Utf8PathBuf;
-use sipgen::api::host::BareMetalHost;
-use sipgen::api::network_data::NetworkData;
-use sipgen::finding::{Finding, Place, Position};
-use sipgen::load::{Files, Texts};
-use sipgen::settings::Settings;
+use sipgen::base::api::host::BareMetalHost;
+use sipgen::base::api::network_data::NetworkData;
+use sipgen::base::finding::{Finding, Place, Position};
+use sipgen::input::load::{Files, Texts};
+use sipgen::input::settings::Settings;
 use sipgen::{Options, generate, report};
 
 /// What a target does with bytes.
@@ -37,7 +37,7 @@ pub(crate) const ALL: [(&str, Target); 13] = [
 pub(crate) fn documents(data: &[u8]) {
     one_object(data);
     let repo = repo([("file.yaml", data.to_vec())]);
-    let read = |document: sipgen::load::Document<'_>| {
+    let read = |document: sipgen::input::load::Document<'_>| {
         let value = document.parse::<yaml_serde::Value>();
         assert!(document.broken().is_none() || value.is_err());
         let _ = document.parse::<BareMetalHost>();
@@ -80,7 +80,7 @@ fn one_object(data: &[u8]) {
     if kind.ends_with("List") || text.contains("binary") {
         return;
     }
-    let read = |document: sipgen::load::Document<'_>| {
+    let read = |document: sipgen::input::load::Document<'_>| {
         Some((
             document.kind().map(str::to_owned),
             document.parse::<yaml_serde::Value>().ok(),
@@ -103,7 +103,7 @@ fn one_object(data: &[u8]) {
     }
     // Of the words for which files are searched.
     if kind.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        assert!(sipgen::load::mentions(&[kind])(data), "{text:?}");
+        assert!(sipgen::input::load::mentions(&[kind])(data), "{text:?}");
     }
 }
 

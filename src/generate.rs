@@ -7,22 +7,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::Utf8PathBuf;
 use rayon::prelude::*;
 
-use crate::api::date::Date;
-use crate::api::names::ClusterKey;
-use crate::finding::{self, Code, Finding};
-use crate::hypothesis::{self, Hypothesis};
-use crate::inventory::maintenance::expired_marks;
-use crate::lint::{self, LintExceptions, lint};
-use crate::load::{Files, ReadError};
+use crate::base::api::date::Date;
+use crate::base::api::names::ClusterKey;
+use crate::base::finding::{self, Code, Finding};
+use crate::base::layout;
+use crate::base::text::{abbreviated, counted};
+use crate::base::tree::{Tree, TreePath};
+use crate::input::load::{Files, ReadError};
+use crate::input::settings::Settings;
+use crate::output::compare::listed_deletions::listed_deletions;
 use crate::output::compare::{Change, OutputChanges, compare};
-use crate::output::{Tree, TreePath};
+use crate::output::render::{RenderedPlan, Templates, render};
 use crate::plan::{self, HostReplacement, Plan, plan};
-use crate::render::{RenderedPlan, Templates, render};
-use crate::settings::Settings;
+use crate::review::lint::{self, LintExceptions, lint};
+use crate::review::uncommitted;
 use crate::site::Site;
-use crate::sites::{self, Location, Sites};
-use crate::text::{abbreviated, counted};
-use crate::{layout, uncommitted};
+use crate::site::hypothesis::{self, Hypothesis};
+use crate::site::inventory::maintenance::expired_marks;
+use crate::site::sites::{self, Location, Sites};
 pub use real_builds::{CheckedBuilds, check_builds};
 
 /// Options of a run.
@@ -379,7 +381,7 @@ pub(crate) fn generate_by(
     let mut changes = None;
     if let Some((compared, found)) = compared? {
         findings.extend(found);
-        findings.extend(site.listed_deletions(&compared.files));
+        findings.extend(listed_deletions(&site, &compared.files));
         changes = may_write(&findings, options).then_some(compared);
     }
     let (muted, findings): (Vec<Finding>, _) =

@@ -23,85 +23,39 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod decode;
 mod generate;
-mod migrate;
 pub mod report;
-mod uncommitted;
 
-// Rooms that the program, the benchmarks and the tests use. They are not part of the API and change
+// Stages that the program, the benchmarks and the tests use. They are not part of the API and change
 // without notice.
 #[doc(hidden)]
-pub mod api;
+pub mod ask;
 #[doc(hidden)]
-pub mod capacity;
+pub mod base;
 #[doc(hidden)]
-pub mod delivery;
-#[doc(hidden)]
-pub mod difference;
-#[doc(hidden)]
-pub mod doctor;
-#[doc(hidden)]
-pub mod drain;
-#[doc(hidden)]
-pub mod example;
-#[doc(hidden)]
-pub mod finding;
-#[doc(hidden)]
-pub mod git;
-#[doc(hidden)]
-pub mod hypothesis;
-#[doc(hidden)]
-pub mod init;
-#[doc(hidden)]
-pub mod inventory;
-#[doc(hidden)]
-pub mod kustomize;
-#[doc(hidden)]
-pub mod layout;
-#[doc(hidden)]
-pub mod lint;
-#[doc(hidden)]
-pub mod load;
+pub mod input;
 #[doc(hidden)]
 pub mod output;
 #[doc(hidden)]
-pub mod overview;
-#[doc(hidden)]
 pub mod plan;
-#[doc(hidden)]
-pub mod render;
-#[doc(hidden)]
-pub mod request;
 #[doc(hidden)]
 pub mod review;
 #[doc(hidden)]
-pub mod schema;
-#[doc(hidden)]
-pub mod settings;
+pub mod setup;
 #[doc(hidden)]
 pub mod site;
-#[doc(hidden)]
-pub mod sites;
-#[doc(hidden)]
-pub mod snapshot;
-#[doc(hidden)]
-pub mod text;
-#[doc(hidden)]
-pub mod what_if;
 
 #[doc(inline)]
-pub use api::date::Date;
+pub use base::api::date::Date;
 #[doc(inline)]
-pub use api::names::ClusterKey;
+pub use base::api::names::ClusterKey;
 #[doc(inline)]
-pub use finding::{Code, ErrorScope, Finding, Place, Severity};
+pub use base::finding::{Code, ErrorScope, Finding, Place, Severity};
 pub use generate::{
     CheckedBuilds, Error, GeneratedSite, Options, Stage, check_builds, generate, generate_sites,
 };
 #[doc(inline)]
-pub use load::{Files, ReadError};
-pub use migrate::{Migration, migrate, migrate_sites};
+pub use input::load::{Files, ReadError};
 #[doc(inline)]
 pub use output::compare::{Change, OutputChanges};
 #[doc(inline)]
@@ -109,3 +63,4 @@ pub use output::write::{
     WriteError, is_interrupted, undo_interrupted, undo_interrupted_snapshot, write, write_output,
     write_snapshot,
 };
+pub use setup::migrate::{Migration, migrate, migrate_sites};

@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use serde::Deserialize;
-use sipgen::api::host::BareMetalHost;
-use sipgen::load::Files;
+use sipgen::base::api::host::BareMetalHost;
+use sipgen::input::load::Files;
+use sipgen::input::settings::Settings;
 use sipgen::plan::{PlanChanges, plan};
-use sipgen::settings::Settings;
 use sipgen::site::Site;
 
 const HOSTS_PER_RACK: usize = 20;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use sipgen::api::host::BareMetalHost;
+use sipgen::base::api::host::BareMetalHost;
 use wait4::Wait4;
 
 /// The argument by which this program runs itself as the baseline.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sipgen::git::Checkout;
+use sipgen::input::git::Checkout;
 use sipgen::report::{self, ReportText};
 
 use super::CommandError;

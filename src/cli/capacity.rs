@@ -2,10 +2,10 @@
 
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
-use sipgen::api::names::ClusterKey;
-use sipgen::capacity::{CapacityScope, CopyShare, capacity, requested};
-use sipgen::finding::Finding;
-use sipgen::overview::Overview;
+use sipgen::ask::capacity::{CapacityScope, CopyShare, capacity, requested};
+use sipgen::ask::overview::Overview;
+use sipgen::base::api::names::ClusterKey;
+use sipgen::base::finding::Finding;
 use sipgen::report;
 
 use super::{CommandError, CommandResult, print, repo, say};

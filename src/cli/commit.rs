@@ -1,13 +1,13 @@
 //! `--commit` and `--branch` of `sipgen generate`.
 
 use camino::Utf8Path;
-use sipgen::output::Tree;
-use sipgen::output::compare::Change;
-use sipgen::output::git::{
+use sipgen::base::text::counted;
+use sipgen::base::tree::Tree;
+use sipgen::output::commit::{
     BranchPosition, CommitDifference, CommitInputs, Committer, DifferenceExtent, NewCommit,
 };
-use sipgen::review::{Review, StateBefore};
-use sipgen::text::counted;
+use sipgen::output::compare::Change;
+use sipgen::review::effects::{Review, StateBefore};
 use sipgen::{GeneratedSite, report};
 
 use super::repo::Runs;

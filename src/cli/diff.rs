@@ -2,12 +2,12 @@
 
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
-use sipgen::difference::claims::open_change;
-use sipgen::difference::{self, Difference};
-use sipgen::finding::{self, Finding};
-use sipgen::load::{self, Files, MergeResult, Redundancy};
+use sipgen::ask::difference::claims::open_change;
+use sipgen::ask::difference::{self, Difference};
+use sipgen::base::finding::{self, Finding};
+use sipgen::input::load::{self, Files, MergeResult, Redundancy};
 use sipgen::report::{self, DiffReport};
-use sipgen::sites::{Location, Sites};
+use sipgen::site::sites::{Location, Sites};
 
 use super::progress::Progress;
 use super::repo::SelectedFiles;

@@ -1,10 +1,10 @@
 //! `sipgen doctor`: checks what breaks without an error.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sipgen::doctor::{CheckState, check_automation, check_site};
-use sipgen::git::{self, Checkout};
-use sipgen::load::Files;
+use sipgen::input::git::{self, Checkout};
+use sipgen::input::load::Files;
 use sipgen::report;
+use sipgen::setup::doctor::{CheckState, check_automation, check_site};
 
 use super::repo::SelectedFiles;
 use super::{CommandError, CommandResult, print, repo, say};

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
 use clap::ValueEnum;
-use sipgen::api::names::HostKey;
-use sipgen::drain::{DrainVerdict, drain, in_maintenance};
-use sipgen::finding::Finding;
-use sipgen::hypothesis::{HostChoice, chosen, selectors};
+use sipgen::ask::drain::{DrainVerdict, drain, in_maintenance};
+use sipgen::base::api::names::HostKey;
+use sipgen::base::finding::Finding;
 use sipgen::report;
 use sipgen::site::Site;
+use sipgen::site::hypothesis::{HostChoice, chosen, selectors};
 
 use super::{CommandError, CommandResult, print, print_document, repo, say};
 

@@ -1,9 +1,9 @@
 //! `sipgen example`: a commented request that fits the repo's hosts.
 
 use clap::ValueEnum;
-use sipgen::example::{Example, Fit};
+use sipgen::input::settings::Settings;
 use sipgen::report::{self, ReportDocument};
-use sipgen::settings::Settings;
+use sipgen::setup::example::{Example, Fit};
 
 use super::{CommandError, CommandResult, print_document, repo, say};
 

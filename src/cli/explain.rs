@@ -3,12 +3,12 @@
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use sipgen::api::names::{ClusterKey, HostKey};
-use sipgen::finding::{Code, Finding};
-use sipgen::inventory::hardware::HostHardware;
+use sipgen::base::api::names::{ClusterKey, HostKey};
+use sipgen::base::finding::{Code, Finding};
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
 use sipgen::report::{self, ExplainedCode, ReportDocument};
-use sipgen::site::hardware::{self};
+use sipgen::site::assembly::hardware::{self};
+use sipgen::site::inventory::hardware::HostHardware;
 
 use super::{CommandError, CommandResult, print, print_document, repo, say};
 

@@ -7,17 +7,17 @@ use std::num::NonZeroU16;
 use camino::Utf8Path;
 use clap::ValueEnum;
 use rayon::prelude::*;
-use sipgen::api::names::ClusterKey;
-use sipgen::drain::DrainVerdict;
-use sipgen::finding::Finding;
-use sipgen::load::Files;
+use sipgen::ask::drain::DrainVerdict;
+use sipgen::base::api::names::ClusterKey;
+use sipgen::base::finding::Finding;
+use sipgen::base::text::in_shell;
+use sipgen::input::load::Files;
+use sipgen::output::commit::Committer;
 use sipgen::output::compare::{Change, OutputChanges, in_worktree};
-use sipgen::output::git::Committer;
 use sipgen::output::lock::Lock;
 use sipgen::plan::HostReplacement;
 use sipgen::report::{self, CiResults, ReportDocument, ReportText};
-use sipgen::sites::Sites;
-use sipgen::text::in_shell;
+use sipgen::site::sites::Sites;
 use sipgen::{GeneratedSite, Options, WriteError};
 
 use super::commit::Commit;
@@ -292,7 +292,7 @@ fn next_moves(
     let files = &repo::only(sites)?.files;
     let generated = sipgen::generate(files, options, &|_| {})?;
     let hosts = drain::marked(&generated.site)?;
-    let plan = sipgen::drain::drain(&generated, &hosts, &[], at_once.get().into());
+    let plan = sipgen::ask::drain::drain(&generated, &hosts, &[], at_once.get().into());
     let is_blocked = plan.verdict != DrainVerdict::Planned && plan.steps.is_empty();
     if is_blocked {
         say(report::drain(&plan));

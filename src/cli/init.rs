@@ -2,11 +2,11 @@
 
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
-use sipgen::init::{self, FileAction, Forge};
-use sipgen::load::Files;
+use sipgen::input::load::Files;
+use sipgen::input::settings::Settings;
 use sipgen::report::{self, ExistingInputs};
-use sipgen::settings::Settings;
-use sipgen::sites::Sites;
+use sipgen::setup::init::{self, FileAction, Forge};
+use sipgen::site::sites::Sites;
 
 use super::{CommandError, CommandResult, print, repo, say};
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sipgen::finding::Finding;
-use sipgen::load::Files;
+use sipgen::base::finding::Finding;
+use sipgen::base::text::counted;
+use sipgen::input::load::Files;
 use sipgen::output::lock::Lock;
 use sipgen::report;
-use sipgen::text::counted;
 
 use super::repo::SelectedFiles;
 use super::{CommandError, CommandResult, print, say};

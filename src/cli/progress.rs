@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sipgen::Stage;
-use sipgen::snapshot::client::SnapshotProgress;
+use sipgen::setup::snapshot::client::SnapshotProgress;
 
 /// Shorter work gets no bar, which would only flicker.
 const BLINK: Duration = Duration::from_millis(300);

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sipgen::finding::{self, Finding};
-use sipgen::git::{self, EnclosingRepo};
-use sipgen::load::{Files, Stream};
+use sipgen::base::finding::{self, Finding};
+use sipgen::input::git::{self, EnclosingRepo};
+use sipgen::input::load::{Files, Stream};
+use sipgen::input::settings::Settings;
 use sipgen::output::lock::Lock;
 use sipgen::report::ReportDocument;
-use sipgen::settings::Settings;
-use sipgen::site::hardware;
-use sipgen::sites::{Location, Sites};
+use sipgen::site::assembly::hardware;
+use sipgen::site::sites::{Location, Sites};
 use sipgen::{Date, GeneratedSite, Options};
 
 use super::{CommandError, print_document};

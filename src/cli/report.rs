@@ -4,12 +4,12 @@ use std::fs;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sipgen::capacity::{CapacityScope, capacity};
-use sipgen::drain::{drain, in_maintenance};
-use sipgen::finding::Finding;
-use sipgen::git;
+use sipgen::ask::capacity::{CapacityScope, capacity};
+use sipgen::ask::drain::{drain, in_maintenance};
+use sipgen::ask::overview::Overview;
+use sipgen::base::finding::Finding;
+use sipgen::input::git;
 use sipgen::output::compare::{Change, OutputChanges};
-use sipgen::overview::Overview;
 use sipgen::report::{self, PageAnswers};
 
 use super::{CommandError, CommandResult, print_document, repo, say};

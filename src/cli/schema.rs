@@ -3,7 +3,7 @@
 use clap::{Subcommand, ValueEnum};
 use serde_json::Value;
 use sipgen::report::ReportDocument;
-use sipgen::schema;
+use sipgen::setup::schema;
 
 use super::{CommandError, CommandResult, print_document};
 

@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sipgen::api::names::{Namespace, ObjectName};
-use sipgen::load::{Files, TemporaryCopy};
-use sipgen::output::Tree;
+use sipgen::Options;
+use sipgen::ask::difference;
+use sipgen::base::api::names::{Namespace, ObjectName};
+use sipgen::base::text::counted;
+use sipgen::base::tree::Tree;
+use sipgen::input::load::{Files, TemporaryCopy};
+use sipgen::input::settings::Settings;
+use sipgen::output::commit::{Committer, DifferenceExtent, NewCommit};
 use sipgen::output::compare::OutputChanges;
-use sipgen::output::git::{Committer, DifferenceExtent, NewCommit};
 use sipgen::output::lock::Lock;
 use sipgen::report::{self, ReportDocument};
-use sipgen::settings::Settings;
-use sipgen::sites::{Location, Sites};
-use sipgen::snapshot::client::{self, Connection, SnapshotScope};
-use sipgen::snapshot::{self, Access, Event, Snapshot};
-use sipgen::text::counted;
-use sipgen::{Options, difference};
+use sipgen::setup::snapshot::client::{self, Connection, SnapshotScope};
+use sipgen::setup::snapshot::{self, Access, Event, Snapshot};
+use sipgen::site::sites::{Location, Sites};
 
 use super::progress::Progress;
 use super::repo::SelectedFiles;
@@ -318,7 +319,7 @@ impl<'a> SnapshotTarget<'a> {
         }
         let split_by = arguments.split_by.clone().or(settings.snapshot.split_by);
         if let Some(label) =
-            split_by.as_ref().filter(|label| !sipgen::api::names::is_label_key(label))
+            split_by.as_ref().filter(|label| !sipgen::base::api::names::is_label_key(label))
         {
             return Err(CommandError(format!("invalid --split-by: `{label}` is not a label key")));
         }
@@ -349,7 +350,7 @@ fn inside(
     site: &Utf8Path,
     settings: &Settings,
 ) -> Result<Utf8PathBuf, CommandError> {
-    let directory = sipgen::settings::inside(to).ok_or_else(|| {
+    let directory = sipgen::input::settings::inside(to).ok_or_else(|| {
         CommandError(format!(
             "--to `{to}` is not a directory inside the repo: give a path relative to the root"
         ))

@@ -1,7 +1,7 @@
 //! The `git add` command that messages suggest.
 
 use camino::Utf8Path;
-use sipgen::text::in_shell;
+use sipgen::base::text::in_shell;
 
 /// Returns the command that stages output directories of the repo at `root`.
 pub(super) fn command<'a>(root: &Utf8Path, outputs: impl Iterator<Item = &'a Utf8Path>) -> String {

@@ -1,10 +1,10 @@
 //! `sipgen status`: summary of the site.
 
 use clap::ValueEnum;
-use sipgen::api::names::ClusterKey;
-use sipgen::capacity::{CapacityScope, capacity};
-use sipgen::finding::Finding;
-use sipgen::overview::Overview;
+use sipgen::ask::capacity::{CapacityScope, capacity};
+use sipgen::ask::overview::Overview;
+use sipgen::base::api::names::ClusterKey;
+use sipgen::base::finding::Finding;
 use sipgen::report::status::{StatusFocus, StatusView};
 use sipgen::report::{self, StatusReport};
 

@@ -1,7 +1,7 @@
 //! `sipgen template`: built-in service templates, as a starting point for custom ones.
 
 use clap::Subcommand;
-use sipgen::render::{templates, values};
+use sipgen::output::render::{templates, values};
 use sipgen::report::{self, ReportDocument};
 
 use super::{CommandError, CommandResult, print, print_document, say};

@@ -1,7 +1,7 @@
 //! `sipgen validate`: reports all errors and warnings of the input.
 
 use clap::ValueEnum;
-use sipgen::finding::{Finding, Severity};
+use sipgen::base::finding::{Finding, Severity};
 use sipgen::report::{self, CiResults, ReportDocument, Validation};
 
 use super::{CommandError, CommandResult, print, print_document, repo, say};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
-use sipgen::api::names::{ClusterKey, Namespace, is_label_key, is_label_value};
-use sipgen::hypothesis::{AlternatingLabel, BoughtHosts, HostChoice, Hypothesis, Scale};
+use sipgen::ask::what_if::what_if;
+use sipgen::base::api::names::{ClusterKey, Namespace, is_label_key, is_label_value};
 use sipgen::report::{self, DiffReport, ReportDocument, WhatIf};
-use sipgen::what_if::what_if;
+use sipgen::site::hypothesis::{AlternatingLabel, BoughtHosts, HostChoice, Hypothesis, Scale};
 
 use super::progress::Progress;
 use super::repo::{self, SelectedFiles};

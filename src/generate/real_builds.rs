@@ -9,16 +9,16 @@ use rayon::prelude::*;
 use yaml_serde::{Mapping, Value};
 
 use super::{Error, GeneratedSite};
-use crate::api::gitops::GitopsAgent;
-use crate::api::host;
-use crate::api::kustomization::FILE_NAMES;
-use crate::finding::{Code, Finding, Place};
-use crate::layout;
-use crate::load::kustomize::{BuildError, build_in_place, needed_paths};
-use crate::load::{Files, texts_of_documents};
-use crate::render::{AllowedChanges, PlannedHost, changed_field, planned_hosts};
-use crate::settings::{self, gitops::HostsForm};
-use crate::text::yaml;
+use crate::base::api::gitops::GitopsAgent;
+use crate::base::api::host;
+use crate::base::api::kustomization::FILE_NAMES;
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::layout;
+use crate::base::text::yaml;
+use crate::input::load::kustomize::{BuildError, build_in_place, needed_paths};
+use crate::input::load::{Files, texts_of_documents};
+use crate::input::settings::{self, gitops::HostsForm};
+use crate::output::render::{AllowedChanges, PlannedHost, changed_field, planned_hosts};
 
 /// The time limit of a build. Argo CD ends one after 90 s.
 const LONGEST: Duration = Duration::from_secs(300);

@@ -28,15 +28,15 @@ use super::placement::{AssignmentMethod, CurrentAssignment, PlacedHost, Placemen
 use super::vanished_hosts::{patch_without_host, vanished};
 use super::violations::{Violation, by_retention};
 use super::{ownership_change, renaming};
-use crate::api::cluster_api::DELETE_MACHINE;
-use crate::api::host::NODE_REUSE;
-use crate::api::names::{ClusterKey, NodeName, Part, Role};
-use crate::finding::{Code, Finding, Origin, Place};
-use crate::inventory::Host;
-use crate::inventory::usage::HostUsage;
-use crate::output::state::RecordedAssignment;
-use crate::request::{Cluster, ClusterKind, NodeSet};
+use crate::base::api::cluster_api::DELETE_MACHINE;
+use crate::base::api::host::NODE_REUSE;
+use crate::base::api::names::{ClusterKey, NodeName, Part, Role};
+use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::inventory::usage::HostUsage;
+use crate::site::previous::RecordedAssignment;
+use crate::site::request::{Cluster, ClusterKind, NodeSet};
 
 /// Host assignments before planning, and planning's decisions about them.
 pub(super) struct Assignments<'a> {

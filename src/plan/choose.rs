@@ -20,9 +20,9 @@ use super::search_result::{SearchResult, ShortDemand, ShortageProof, replace_eac
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
 use super::shortage_causes::{DemandLimits, MatchingHosts, ShortageCauses};
 use super::supply::HostSupply;
-use crate::inventory::Host;
-use crate::request::Cluster;
 use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::request::Cluster;
 
 /// Maximum number of shortages that list refused hosts, because each list requires a pass over all
 /// hosts.

@@ -6,12 +6,12 @@
 use std::collections::BTreeSet;
 
 use super::machine_users::MachineUser;
-use crate::api::assignment::{self, Claim};
-use crate::api::names::{ClusterKey, Part};
-use crate::finding::{Code, Finding, Origin, Place};
-use crate::inventory::Host;
-use crate::output::state::RecordedAssignment;
+use crate::base::api::assignment::{self, Claim};
+use crate::base::api::names::{ClusterKey, Part};
+use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::previous::RecordedAssignment;
 
 /// Returns whether the agent set the assignment labels that the snapshot shows. The agent removes
 /// those of a declared host with the next sync, or has already done so.

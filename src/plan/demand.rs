@@ -8,11 +8,11 @@ use kube::core::SelectorExt;
 use super::eligibility::{Availability, Needs, RequestingNodeSet};
 use super::placement::PlacedHost;
 use super::topology;
-use crate::api::names::{ClusterKey, Part};
-use crate::finding::{Code, Finding};
-use crate::inventory::Host;
-use crate::request::{Cluster, NodeSet};
+use crate::base::api::names::{ClusterKey, Part};
+use crate::base::finding::{Code, Finding};
 use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::request::{Cluster, NodeSet};
 
 /// The hosts that a node set has and lacks.
 pub(super) struct NodeSetDemand<'a> {

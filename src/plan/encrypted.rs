@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use kube::core::SelectorExt;
 
-use crate::api::names::HostKey;
-use crate::finding::{Code, Finding, Place};
-use crate::inventory::networks::{NetworkDataHolder, ReadNetworkData};
-use crate::request::Cluster;
+use crate::base::api::names::HostKey;
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::text::counted;
 use crate::site::Site;
-use crate::text::counted;
+use crate::site::inventory::networks::{NetworkDataHolder, ReadNetworkData};
+use crate::site::request::Cluster;
 
 /// Reports encrypted network data that services need: of hosts that a node set may take and whose
 /// addresses its services use. Other network data may stay encrypted.

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use kube::core::Expression;
 
 use super::eligibility::{self, Needs, RequiredSystem};
-use crate::api::names::Namespace;
-use crate::api::reservation::Tenants;
-use crate::inventory::Host;
-use crate::inventory::machine::{MachineProperties, RequiredCpus};
+use crate::base::api::names::Namespace;
+use crate::base::api::reservation::Tenants;
+use crate::site::inventory::Host;
+use crate::site::inventory::machine::{MachineProperties, RequiredCpus};
 
 /// The hosts by kind.
 pub(crate) struct HostKinds<'h> {

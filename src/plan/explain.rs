@@ -12,12 +12,12 @@ use super::machines::{self, HostFacts, MachineRequirements, in_order};
 use super::placement::{AssignmentMethod, PlacedHost};
 use super::shortage::Shortage;
 use super::{Plan, topology};
-use crate::api::assignment::Claim;
-use crate::api::names::{ClusterKey, HostKey, Part};
-use crate::inventory::usage::HostUsage;
-use crate::inventory::{Evidence, Host};
-use crate::request::{ClusterKind, NodeSet};
+use crate::base::api::assignment::Claim;
+use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::site::Site;
+use crate::site::inventory::usage::HostUsage;
+use crate::site::inventory::{Evidence, Host};
+use crate::site::request::{ClusterKind, NodeSet};
 
 /// The reasons for the hosts of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

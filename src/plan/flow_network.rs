@@ -9,8 +9,8 @@ use super::host_classes::HostClasses;
 use super::matching::{self, MatchingProblem, VacatedPlace};
 use super::quotas::QuotaUse;
 use super::topology;
-use crate::inventory::Host;
-use crate::settings::quotas::Quota;
+use crate::input::settings::quotas::Quota;
+use crate::site::inventory::Host;
 
 /// A matching problem with the meaning of its indices. Its classes are those of all demands, its pools
 /// those of the open ones.

@@ -12,9 +12,9 @@ use super::matching::{EqualClasses, FlowDomain, HostPool};
 use super::preference::{HostTraits, Preference, SharedNamespaces};
 use super::quotas::QuotaUse;
 use super::supply::HostSupply;
-use crate::api::names::{ClusterKey, Namespace};
-use crate::inventory::Host;
-use crate::inventory::machine::{MachineProperties, RequiredMachine};
+use crate::base::api::names::{ClusterKey, Namespace};
+use crate::site::inventory::Host;
+use crate::site::inventory::machine::{MachineProperties, RequiredMachine};
 
 /// Labels of which a quota counts the hosts.
 type QuotaLabels = BTreeMap<String, String>;

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::Plan;
 use super::eligibility::{self, Availability, Refusal, RequiredSystem};
 use super::placement::{AssignmentMethod, PlacedHost};
-use crate::api::names::{ClusterKey, HostKey, Part};
-use crate::inventory::Host;
+use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::site::Site;
+use crate::site::inventory::Host;
 
 /// The state of a host. An unassigned host has the first state that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::assignments::Assignments;
 use super::machine_users::MachineUser;
 use super::placement::{AssignmentMethod, CurrentAssignment};
-use crate::api::names::{ClusterKey, Part};
-use crate::finding::{Code, Finding};
+use crate::base::api::names::{ClusterKey, Part};
+use crate::base::finding::{Code, Finding};
 use crate::site::Site;
 
 impl<'a> Assignments<'a> {

@@ -12,12 +12,12 @@ use std::fmt;
 
 use rayon::prelude::*;
 
-use crate::api::machine_names::{MachineNames, NameFit};
-use crate::api::names::{ClusterKey, Namespace, Part, Role};
-use crate::inventory::Host;
-use crate::request::cluster_api::{MachineFacts, MachineMaker, node_set_name};
-use crate::request::{Cluster, ClusterKind, NodeSet};
+use crate::base::api::machine_names::{MachineNames, NameFit};
+use crate::base::api::names::{ClusterKey, Namespace, Part, Role};
 use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::request::cluster_api::{MachineFacts, MachineMaker, node_set_name};
+use crate::site::request::{Cluster, ClusterKind, NodeSet};
 
 /// Prefixes that CAPM3 gives to names in the label for node reuse.
 const REUSED_CONTROL_PLANE: &str = "cp-";

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::eligibility;
 use super::placement::AssignmentMethod;
-use crate::api::hardware::memory;
-use crate::api::names::Part;
-use crate::inventory::machine::MachineProperties;
-use crate::inventory::{Host, natural};
-use crate::request::NodeSet;
+use crate::base::api::hardware::memory;
+use crate::base::api::names::Part;
+use crate::site::inventory::machine::MachineProperties;
+use crate::site::inventory::{Host, natural};
+use crate::site::request::NodeSet;
 
 /// The requirements of a Provisioning on one machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::assignments::Assignments;
 use super::violations::Violation;
-use crate::api::names::ClusterKey;
-use crate::finding::{Code, Finding};
-use crate::inventory::Host;
-use crate::inventory::maintenance::MaintenanceMark;
+use crate::base::api::names::ClusterKey;
+use crate::base::finding::{Code, Finding};
+use crate::base::text::counted;
 use crate::site::Site;
-use crate::text::counted;
+use crate::site::inventory::Host;
+use crate::site::inventory::maintenance::MaintenanceMark;
 
 /// Number of hosts that a finding lists.
 const LISTED: usize = 5;

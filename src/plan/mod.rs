@@ -65,11 +65,11 @@ use std::iter;
 
 use rayon::prelude::*;
 
-use crate::api::names::{ClusterKey, HostKey, Part};
-use crate::finding::Finding;
-use crate::output::state::PendingRelease;
-use crate::request::Cluster;
+use crate::base::api::names::{ClusterKey, HostKey, Part};
+use crate::base::finding::Finding;
 use crate::site::Site;
+use crate::site::previous::PendingRelease;
+use crate::site::request::Cluster;
 
 use assignments::{Assignments, current_assignments};
 use choose::{ChosenHosts, choose};

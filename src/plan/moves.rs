@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::assignments::{Assignments, held_by_machine, is_consumed};
 use super::placement::{AssignmentMethod, PlacedHost, Placement};
-use crate::api::names::{ClusterKey, HostKey, Part};
-use crate::finding::Finding;
+use crate::base::api::names::{ClusterKey, HostKey, Part};
+use crate::base::finding::Finding;
 use crate::site::Site;
 
 /// The replacement of a host of a node set.

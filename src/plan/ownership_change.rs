@@ -7,13 +7,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::names::ClusterKey;
-use crate::finding::{Code, Finding, Origin};
-use crate::inventory::{Evidence, Host};
-use crate::layout;
-use crate::output::state::RecordedAssignment;
-use crate::settings::sources;
+use crate::base::api::names::ClusterKey;
+use crate::base::finding::{Code, Finding, Origin};
+use crate::base::layout;
+use crate::input::settings::sources;
 use crate::site::Site;
+use crate::site::inventory::{Evidence, Host};
+use crate::site::previous::RecordedAssignment;
 
 /// The help for a host that is no longer declared.
 pub(super) const STAY_DECLARED: &str = "restore its manifest, or list it in the kustomization again: it stays declared for as long as a cluster has it. \

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::api::names::Part;
-use crate::finding::Origin;
+use crate::base::api::names::Part;
+use crate::base::finding::Origin;
 
 /// A host that is assigned before planning.
 #[derive(Clone, Copy)]

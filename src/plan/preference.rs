@@ -6,8 +6,8 @@ use std::collections::HashSet;
 
 use super::demand::NodeSetDemand;
 use super::eligibility;
-use crate::api::names::Namespace;
-use crate::inventory::Host;
+use crate::base::api::names::Namespace;
+use crate::site::inventory::Host;
 
 /// The rank of a host for a node set; the lowest is taken first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -17,11 +17,11 @@ use super::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, smallest};
 use super::demand::NodeSetDemand;
 use super::eligibility::Needs;
 use super::topology;
-use crate::api::names::{ClusterKey, HostKey, Namespace, Part};
-use crate::api::reservation::Tenants;
-use crate::hypothesis::{available_host, usual_namespace};
-use crate::inventory::{Host, natural};
+use crate::base::api::names::{ClusterKey, HostKey, Namespace, Part};
+use crate::base::api::reservation::Tenants;
 use crate::site::Site;
+use crate::site::hypothesis::{available_host, usual_namespace};
+use crate::site::inventory::{Host, natural};
 
 /// Maximum number of values of a label that a selector names.
 const VALUES_TRIED: usize = 20;

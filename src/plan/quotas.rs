@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::Plan;
 use super::demand::NodeSetDemand;
-use crate::api::names::{ClusterKey, Namespace};
-use crate::finding::{Code, Finding};
-use crate::settings::quotas::Quota;
+use crate::base::api::names::{ClusterKey, Namespace};
+use crate::base::finding::{Code, Finding};
+use crate::base::text::counted;
+use crate::input::settings::quotas::Quota;
 use crate::site::Site;
-use crate::text::counted;
 
 /// A quota with the clusters that use it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

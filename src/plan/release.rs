@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::assignments::Assignments;
 use super::claims::{has_agent_labels, label_place, removal_command};
 use super::placement::AssignmentMethod;
-use crate::api::assignment::ReleaseProgress;
-use crate::api::names::{ClusterKey, HostKey};
-use crate::finding::{Code, Finding};
-use crate::inventory::{Evidence, Host};
-use crate::output::state::PendingRelease;
+use crate::base::api::assignment::ReleaseProgress;
+use crate::base::api::names::{ClusterKey, HostKey};
+use crate::base::finding::{Code, Finding};
 use crate::site::Site;
+use crate::site::inventory::{Evidence, Host};
+use crate::site::previous::PendingRelease;
 
 /// Returns the hosts that an earlier run released and that the snapshot does not yet show free.
 pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, PendingRelease> {

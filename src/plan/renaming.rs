@@ -10,10 +10,10 @@ use super::eligibility::Needs;
 use super::machines::by_role_and_name;
 use super::placement::CurrentAssignment;
 use super::violations::{Violation, own_violation};
-use crate::api::names::Part;
-use crate::inventory::usage::HostUsage;
-use crate::request::Cluster;
+use crate::base::api::names::Part;
 use crate::site::Site;
+use crate::site::inventory::usage::HostUsage;
+use crate::site::request::Cluster;
 
 /// Maximum number of names that disappear at once. Pairing is quadratic in time and memory.
 const MOST: usize = 2_000;

@@ -14,15 +14,15 @@ use super::quotas::QuotaUse;
 use super::search_result::DemandConflict;
 use super::shortage_causes::{ShortageCauses, listed_refusals};
 use super::topology;
-use crate::api::cluster_api::SPARE;
-use crate::api::names::{ClusterKey, HostKey, Part};
-use crate::finding::{Code, Finding};
-use crate::inventory::mismatch::{Mismatch, mismatch};
-use crate::inventory::network_remedy::remedy;
-use crate::inventory::{Host, natural};
-use crate::request::ClusterKind;
+use crate::base::api::cluster_api::SPARE;
+use crate::base::api::names::{ClusterKey, HostKey, Part};
+use crate::base::finding::{Code, Finding};
+use crate::base::text::counted;
 use crate::site::Site;
-use crate::text::counted;
+use crate::site::inventory::mismatch::{Mismatch, mismatch};
+use crate::site::inventory::network_remedy::remedy;
+use crate::site::inventory::{Host, natural};
+use crate::site::request::ClusterKind;
 
 /// Maximum numbers of rules, hosts of each rule, rivals and domains that a message names.
 const RULES_SHOWN: usize = 8;

@@ -11,9 +11,9 @@ use super::flow_network::Instance;
 use super::matching::FlowUnit;
 use super::search_result::ShortageProof;
 use super::topology;
-use crate::api::names::ClusterKey;
-use crate::inventory::Host;
-use crate::settings::quotas::Quota;
+use crate::base::api::names::ClusterKey;
+use crate::input::settings::quotas::Quota;
+use crate::site::inventory::Host;
 
 /// Maximum number of rules that are compared for a host.
 const RULES_COMPARED: usize = 3;

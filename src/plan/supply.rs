@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::eligibility::Availability;
-use crate::api::names::ClusterKey;
-use crate::inventory::Host;
+use crate::base::api::names::ClusterKey;
+use crate::site::inventory::Host;
 
 /// Hosts of a site with their availability.
 #[derive(Clone, Copy)]

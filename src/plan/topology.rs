@@ -1,9 +1,9 @@
 //! Topology domains: the values of topology keys on hosts.
 
-use crate::api::cluster_api::FAILURE_DOMAIN;
-use crate::api::names::{Part, Role};
-use crate::inventory::Host;
-use crate::request::Cluster;
+use crate::base::api::cluster_api::FAILURE_DOMAIN;
+use crate::base::api::names::{Part, Role};
+use crate::site::inventory::Host;
+use crate::site::request::Cluster;
 
 /// Returns the topology domain of a host. An empty value counts as missing, because ViNO copies a
 /// label that its node lacks as `""`.

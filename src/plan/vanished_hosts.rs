@@ -5,11 +5,11 @@
 use std::collections::BTreeSet;
 
 use super::ownership_change;
-use crate::api::names::{ClusterKey, HostKey};
-use crate::finding::{Code, Finding};
-use crate::layout;
-use crate::output::state::RecordedAssignment;
-use crate::site::{LeftOutHost, Site};
+use crate::base::api::names::{ClusterKey, HostKey};
+use crate::base::finding::{Code, Finding};
+use crate::base::layout;
+use crate::site::assembly::{LeftOutHost, Site};
+use crate::site::previous::RecordedAssignment;
 
 /// Reports an assigned host that is missing from the inventory.
 pub(super) fn vanished(

@@ -2,7 +2,7 @@
 
 use super::assignments::Assignments;
 use super::violations::{Violation, in_use_as};
-use crate::finding::{Code, Finding};
+use crate::base::finding::{Code, Finding};
 use crate::site::Site;
 
 impl Assignments<'_> {

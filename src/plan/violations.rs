@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use super::eligibility::{self, INSTALLED_STATES, Needs, Refusal, RequiredSystem};
 use super::placement::CurrentAssignment;
 use super::topology;
-use crate::api::host::{PAUSED, UNHEALTHY};
-use crate::api::names::Part;
-use crate::inventory::Host;
-use crate::inventory::usage::HostUsage;
-use crate::request::NodeSet;
+use crate::base::api::host::{PAUSED, UNHEALTHY};
+use crate::base::api::names::Part;
 use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::inventory::usage::HostUsage;
+use crate::site::request::NodeSet;
 
 /// Provisioning state of Metal3 in which it installs an operating system.
 const INSTALLING: &str = "provisioning";

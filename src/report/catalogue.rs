@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{ERROR, FAINT, ReportText, STRONG, WARNING, styled};
-use crate::finding::{Code, Severity};
+use crate::base::finding::{Code, Severity};
 
 /// Maximum line width of an explanation on a terminal, in characters.
 const WIDTH: usize = 80;

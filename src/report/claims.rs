@@ -5,8 +5,10 @@ use std::fmt::{Display, Write};
 use super::phrases::Name;
 use super::plan::plain;
 use super::{ERROR, ReportText, styled};
-use crate::api::names::HostKey;
-use crate::difference::claims::{ClaimKind, MergeConflict, MergeOutcome, OpenChange, SharedClaim};
+use crate::ask::difference::claims::{
+    ClaimKind, MergeConflict, MergeOutcome, OpenChange, SharedClaim,
+};
+use crate::base::api::names::HostKey;
 
 /// Number of claims that a text lists per branch.
 const SHOWN: usize = 20;

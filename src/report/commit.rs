@@ -5,8 +5,8 @@ use std::fmt;
 use super::phrases::{self, DiffLine, ReportedAction};
 use super::plan::{plain, wrapped};
 use super::{ReportText, one_line};
-use crate::review::{ClusterReview, FileState, Review};
-use crate::text::counted;
+use crate::base::text::counted;
+use crate::review::effects::{ClusterReview, FileState, Review};
 
 /// Maximum length of a subject in characters; forges cut longer ones.
 const SUBJECT: usize = 72;

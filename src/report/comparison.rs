@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use super::lines::{self, FileLines};
 use super::problem::Problem;
-use crate::difference::Difference;
-use crate::difference::claims::OpenChange;
-use crate::load::{Files, Texts};
-use crate::review::Review;
+use crate::ask::difference::Difference;
+use crate::ask::difference::claims::OpenChange;
+use crate::input::load::{Files, Texts};
+use crate::review::effects::Review;
 
 /// Version of the JSON format of [`DiffReport`].
 const VERSION: u32 = 1;

@@ -2,7 +2,7 @@
 
 use super::findings::counts;
 use super::{ADDED, ERROR, FAINT, ReportText, WARNING, one_line, styled};
-use crate::doctor::{CheckState, DoctorCheck};
+use crate::setup::doctor::{CheckState, DoctorCheck};
 
 /// Formats checks, one per line, with the fixes.
 pub fn checks(checks: &[DoctorCheck]) -> ReportText {

@@ -5,9 +5,9 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::snapshot::{Access, rbac};
-use crate::text::credentials::{masked, masked_lines};
-use crate::text::visible::visible_json;
+use crate::base::text::credentials::{masked, masked_lines};
+use crate::base::text::visible::visible_json;
+use crate::setup::snapshot::{Access, rbac};
 
 /// Output for a program. Its format escapes everything that acts on a terminal or CI runner, and it
 /// contains no credentials.

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::capacity::{capitalized, write_purchase, write_purchase_as_markdown};
 use super::markdown::code;
 use super::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
-use crate::api::names::{ClusterKey, HostKey, Role};
-use crate::drain::{Drain, DrainMove, DrainVerdict, Occupant};
-use crate::text::{abbreviated, counted};
+use crate::ask::drain::{Drain, DrainMove, DrainVerdict, Occupant};
+use crate::base::api::names::{ClusterKey, HostKey, Role};
+use crate::base::text::{abbreviated, counted};
 
 /// Maximum number of unused hosts that a text names.
 const HOSTS_SHOWN: usize = 20;

@@ -1,8 +1,8 @@
 //! Events between two snapshots, as text.
 
 use super::{ReportText, STRONG, styled};
-use crate::snapshot::Event;
-use crate::text::counted;
+use crate::base::text::counted;
+use crate::setup::snapshot::Event;
 
 /// Maximum number of events in a commit message.
 const MOST: usize = 100;

@@ -9,7 +9,7 @@ use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
 use super::{FAINT, ReportText, one_line, styled};
-use crate::load::Excerpt;
+use crate::input::load::Excerpt;
 
 /// Maximum numbers of columns of a line, before the mark, and under the mark.
 const LINE_SHOWN: usize = 120;

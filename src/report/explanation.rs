@@ -5,13 +5,13 @@ use std::collections::hash_map::Entry;
 use std::fmt;
 
 use super::{ERROR, ReportText, STRONG, one_line, styled};
-use crate::api::names::{ClusterKey, Role};
+use crate::base::api::names::{ClusterKey, Role};
+use crate::base::text::{abbreviated, counted};
 use crate::plan::explain::{
     AssignedHost, ClusterExplanation, HostExplanation, NodeSetExplanation, NodeSetRefusal,
 };
 use crate::plan::host_state::HostOwner;
 use crate::plan::{AssignmentMethod, Shortage};
-use crate::text::{abbreviated, counted};
 
 /// Explains the hosts of a cluster.
 pub fn explain_cluster(cluster: &ClusterExplanation) -> ReportText {

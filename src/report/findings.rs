@@ -7,9 +7,9 @@ use anstyle::Style;
 use rayon::prelude::*;
 
 use super::{ERROR, FAINT, ReportText, STRONG, WARNING, excerpt, one_line, styled};
-use crate::finding::{Code, Finding, Severity};
-use crate::load::{Excerpt, Files, Texts};
-use crate::text::counted;
+use crate::base::finding::{Code, Finding, Severity};
+use crate::base::text::counted;
+use crate::input::load::{Excerpt, Files, Texts};
 
 /// Maximum numbers of findings of one severity, and of positions of a finding.
 const FINDINGS_SHOWN: usize = 100;

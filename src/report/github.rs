@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::results::{CiResults, LocatedFinding, RepoPosition};
 use super::{ReportDocument, one_line};
-use crate::finding::Severity;
-use crate::text::counted;
+use crate::base::finding::Severity;
+use crate::base::text::counted;
 
 /// Maximum number of annotations of one severity that GitHub keeps per step.
 const ANNOTATIONS_KEPT: usize = 10;

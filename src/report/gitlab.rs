@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::ReportDocument;
 use super::results::{CiResults, LocatedFinding};
-use crate::finding::{Code, Severity};
+use crate::base::finding::{Code, Severity};
 
 /// Maximum length of a description in characters, because GitLab shows it in a table cell.
 const DESCRIPTION_SHOWN: usize = 1000;

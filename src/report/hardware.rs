@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{ReportText, STRONG, one_line, styled};
-use crate::api::hardware::{Hardware, Nic, Storage, memory};
-use crate::inventory::hardware::{HostHardware, InspectedHardware};
+use crate::base::api::hardware::{Hardware, Nic, Storage, memory};
+use crate::site::inventory::hardware::{HostHardware, InspectedHardware};
 
 /// Formats a host's known hardware, to follow its explanation. The text is empty if nothing is
 /// known.

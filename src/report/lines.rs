@@ -7,11 +7,11 @@ use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
 use super::{ADDED, FAINT, REMOVED, ReportText, STRONG};
-use crate::layout;
-use crate::load::is_of_secret;
+use crate::base::layout;
+use crate::base::text::credentials::masked_line;
+use crate::base::text::visible::is_hidden;
+use crate::input::load::is_of_secret;
 use crate::output::compare::{Change, OutputChanges};
-use crate::text::credentials::masked_line;
-use crate::text::visible::is_hidden;
 
 /// Unchanged lines around a change.
 const CONTEXT: usize = 3;

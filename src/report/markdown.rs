@@ -13,9 +13,9 @@ use super::phrases::{self, DiffLine};
 use super::plan::wrapped;
 use super::problem::{Problem, ProblemPlace, ProblemSeverity};
 use super::{ReportText, one_line};
-use crate::api::names::ClusterKey;
-use crate::review::{ClusterReview, Danger, FileState, Harm, Review, Totals};
-use crate::text::counted;
+use crate::base::api::names::ClusterKey;
+use crate::base::text::counted;
+use crate::review::effects::{ClusterReview, Danger, FileState, Harm, Review, Totals};
 
 /// First line of the comment, by which a workflow finds and updates it.
 pub const MARKER: &str = "<!-- sipgen -->";

@@ -56,8 +56,8 @@ use std::fmt;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::render::values::TemplateValue;
-use crate::text::visible::visible;
+use crate::base::text::visible::visible;
+use crate::output::render::values::TemplateValue;
 
 pub use capacity::{capacity, capacity_as_markdown};
 pub use catalogue::{codes, codes_as_markdown, explain_code};

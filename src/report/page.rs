@@ -12,12 +12,12 @@ use sha2::{Digest, Sha256};
 use super::capacity::CapacityWords;
 use super::document::{ReportDocument, json_inside};
 use super::drain::DrainWords;
-use crate::capacity::Capacity;
-use crate::drain::Drain;
-use crate::finding::{Finding, Severity};
-use crate::git::RepoVersion;
-use crate::load::{Files, Texts};
-use crate::overview::Overview;
+use crate::ask::capacity::Capacity;
+use crate::ask::drain::Drain;
+use crate::ask::overview::Overview;
+use crate::base::finding::{Finding, Severity};
+use crate::input::git::RepoVersion;
+use crate::input::load::{Files, Texts};
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-use crate::api::names::{HostKey, NodeName, Part, Role};
-use crate::inventory::natural;
-use crate::request::ClusterKind;
-use crate::review::hosts::{ReleaseReason, ReleasedHost, ReplacedHost};
-use crate::review::{
+use crate::base::api::names::{HostKey, NodeName, Part, Role};
+use crate::base::text::counted;
+use crate::input::settings::gitops::HostsForm;
+use crate::review::effects::hosts::{ReleaseReason, ReleasedHost, ReplacedHost};
+use crate::review::effects::{
     Aspect, ChangeCounts, ClusterReview, EndpointChange, EndpointKind, FileState, InstallerChange,
     ServiceChange, SharedChanges, Totals,
 };
-use crate::settings::gitops::HostsForm;
-use crate::text::counted;
+use crate::site::inventory::natural;
+use crate::site::request::ClusterKind;
 
 /// Heading of the changes that the base had not generated.
 pub(super) const BROUGHT: &str =

@@ -6,10 +6,10 @@ use anstyle::{AnsiColor, Style};
 
 use super::phrases::{self, DiffLine};
 use super::{ADDED, ERROR, REMOVED, ReportText, STRONG, one_line, styled};
-use crate::api::names::{HostKey, Part};
-use crate::difference::Difference;
-use crate::review::{ClusterReview, FileState, Review};
-use crate::text::abbreviated;
+use crate::ask::difference::Difference;
+use crate::base::api::names::{HostKey, Part};
+use crate::base::text::abbreviated;
+use crate::review::effects::{ClusterReview, FileState, Review};
 
 const CHANGED: Style = AnsiColor::Yellow.on_default();
 

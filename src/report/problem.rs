@@ -3,9 +3,9 @@
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
-use crate::api::names::ClusterKey;
-use crate::finding::{Code, Finding, Severity};
-use crate::load::{Files, Texts};
+use crate::base::api::names::ClusterKey;
+use crate::base::finding::{Code, Finding, Severity};
+use crate::input::load::{Files, Texts};
 
 /// Version of the JSON format of [`Validation`].
 const VERSION: u32 = 1;

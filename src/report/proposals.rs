@@ -5,11 +5,11 @@ use std::fmt;
 use anstyle::{AnsiColor, Style};
 
 use super::{FAINT, ReportText, STRONG, WARNING, one_line, styled};
-use crate::api::names::ClusterKey;
+use crate::base::api::names::ClusterKey;
+use crate::base::text::{abbreviated, counted};
 use crate::generate::{GeneratedSite, OPT_IN};
-use crate::init::{FileAction, Proposal};
 use crate::plan::host_state::{self, HostStanding, HostState};
-use crate::text::{abbreviated, counted};
+use crate::setup::init::{FileAction, Proposal};
 
 /// CI variable that only the repo's owners can set.
 const INSTALLED_FROM: &str = "SIPGEN_SOURCE";

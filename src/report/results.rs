@@ -6,9 +6,9 @@ use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 
 use super::one_line;
-use crate::finding::{Code, Finding, Position, Severity};
-use crate::load::{Files, Texts};
-use crate::settings;
+use crate::base::finding::{Code, Finding, Position, Severity};
+use crate::input::load::{Files, Texts};
+use crate::input::settings;
 
 /// Maximum number of related positions of a result.
 const PLACES_SHOWN: usize = 10;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::ReportDocument;
 use super::results::{CiResults, LocatedFinding, RepoPosition};
-use crate::finding::{Code, Severity};
+use crate::base::finding::{Code, Severity};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::{FAINT, ReportText, one_line, styled};
-use crate::api::names::ClusterKey;
-use crate::finding::{Code, Finding, Place};
+use crate::base::api::names::ClusterKey;
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::layout;
+use crate::base::text::counted;
 use crate::generate::{CheckedBuilds, GeneratedSite};
-use crate::layout;
 use crate::output::compare::{Change, OutputChanges};
-use crate::text::counted;
 
 /// Maximum number of stale files to name.
 const FILES_SHOWN: usize = 20;

@@ -6,14 +6,14 @@ use std::fmt::{self, Write as _};
 use super::phrases;
 use super::plan::sentence;
 use super::{CLUSTERS_SHOWN, ERROR, ReportText, STRONG, one_line, styled};
-use crate::api::names::ClusterKey;
-use crate::finding::Finding;
+use crate::base::api::names::ClusterKey;
+use crate::base::finding::Finding;
+use crate::base::text::counted;
 use crate::generate::GeneratedSite;
 use crate::output::compare::{Change, OutputChanges};
 use crate::plan::{AssignmentMethod, Plan};
-use crate::review::{ReleasedObservedHost, Review};
-use crate::sites::Location;
-use crate::text::counted;
+use crate::review::effects::{ReleasedObservedHost, Review};
+use crate::site::sites::Location;
 
 /// Maximum numbers of hosts of a cluster, and of dangers, in a summary.
 const HOSTS_SHOWN: usize = 6;

@@ -9,8 +9,8 @@ use std::fmt::{self, Display, Write};
 
 use anstyle::{Ansi256Color, AnsiColor, Color, Effects, Style};
 
-use crate::text::credentials::{masked, masked_line};
-use crate::text::visible::{is_hidden, push_without_commands};
+use crate::base::text::credentials::{masked, masked_line};
+use crate::base::text::visible::{is_hidden, push_without_commands};
 
 /// Noncharacters, which Unicode reserves for internal use, mark styles until the text is printed.
 /// So an escape sequence of an input is never a style. A style is the colour's number (the first of

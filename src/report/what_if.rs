@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::markdown::code;
 use super::problem::Problem;
 use super::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled};
-use crate::hypothesis::Hypothesis;
-use crate::load::{Files, Texts};
-use crate::review::Review;
-use crate::text::counted;
-use crate::what_if::{ClusterImpact, Consequences, NodeSetImpact, Quorum, SpareChange};
+use crate::ask::what_if::{ClusterImpact, Consequences, NodeSetImpact, Quorum, SpareChange};
+use crate::base::text::counted;
+use crate::input::load::{Files, Texts};
+use crate::review::effects::Review;
+use crate::site::hypothesis::Hypothesis;
 
 /// Version of the JSON format of [`WhatIf`].
 const VERSION: u32 = 1;

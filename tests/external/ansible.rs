@@ -7,11 +7,11 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use sipgen::api::names::NodeName;
-use sipgen::render::installation::{InstallerInventory, file_name, mark, variables};
-use sipgen::request::Installation;
-use sipgen::request::cluster::InstalledPackage;
-use sipgen::settings::provisioning::InventoryFormat;
+use sipgen::base::api::names::NodeName;
+use sipgen::input::settings::provisioning::InventoryFormat;
+use sipgen::output::render::installation::{InstallerInventory, file_name, mark, variables};
+use sipgen::site::request::Installation;
+use sipgen::site::request::cluster::InstalledPackage;
 use tempfile::TempDir;
 
 use crate::support::programs::succeed;

@@ -86,7 +86,8 @@ fn definition(file: &str, api_version: &str, kind: &str) -> Value {
 
 #[test]
 fn the_schemas_are_those_of_the_definitions() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/render/custom_resources.json");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("src/output/render/custom_resources.json");
     let definitions = KINDS.map(|(file, api_version, kind)| definition(file, api_version, kind));
 
     let lines = definitions.map(|definition| definition.to_string());

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use camino::Utf8Path;
-use sipgen::load::Files;
-use sipgen::settings::Settings;
+use sipgen::input::load::Files;
+use sipgen::input::settings::Settings;
 use sipgen::site::Site;
 use yaml_serde::Value;
 

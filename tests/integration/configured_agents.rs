@@ -3,7 +3,7 @@
 
 use crate::support::in_memory::generated_with;
 use sipgen::GeneratedSite;
-use sipgen::finding::{Code, Finding};
+use sipgen::base::finding::{Code, Finding};
 
 const URL: &str = "https://git.example.com/platform/fleet.git";
 

@@ -486,5 +486,5 @@ fn unknown_hosts_are_refused() {
 
 #[test]
 fn its_schema_is_the_documented_one() {
-    compare_schema("drain", &sipgen::drain::Drain::schema());
+    compare_schema("drain", &sipgen::ask::drain::Drain::schema());
 }

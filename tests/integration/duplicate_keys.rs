@@ -1,7 +1,7 @@
 //! A key that stands twice is refused wherever it decides something, as the API server does. In a kustomization.yaml the
 //! last one counts, as in kustomize.
 
-use sipgen::load::Files;
+use sipgen::input::load::Files;
 use sipgen::{Options, generate};
 
 const CLUSTER: &str = "\

@@ -4,7 +4,7 @@ use crate::support::in_memory::{
     REQUEST, generated_of as run, generated_with as site, host_for_edge as host,
 };
 use sipgen::GeneratedSite;
-use sipgen::finding::{Code, Finding, Severity};
+use sipgen::base::finding::{Code, Finding, Severity};
 
 fn errors(generated: &GeneratedSite) -> Vec<(Code, &str)> {
     let errors = generated.findings.iter().filter(|finding| finding.is_error());

@@ -158,7 +158,7 @@ fn a_code_is_explained_to_programs() {
 
     let code: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!((&code["code"], &code["severity"]), (&"SIP0308".into(), &"warning".into()));
-    assert_eq!(code["explanation"], sipgen::finding::Code::SameMachine.explanation());
+    assert_eq!(code["explanation"], sipgen::base::finding::Code::SameMachine.explanation());
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn every_code_is_listed_once() {
 
     let codes: Vec<&str> =
         list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
-    let all: Vec<&str> = sipgen::finding::Code::ALL.iter().map(|code| code.id()).collect();
+    let all: Vec<&str> = sipgen::base::finding::Code::ALL.iter().map(|code| code.id()).collect();
     assert_eq!(codes, all);
     explain_code(&["--list", "SIP0001"]).expect(2);
     explain_code(&[]).expect(2);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sipgen::finding::Code;
+use sipgen::base::finding::Code;
 use sipgen::report;
 
 use walkdir::WalkDir;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sipgen::layout::cluster_of;
-use sipgen::load::Files;
-use sipgen::output::Tree;
-use sipgen::render::templates;
+use sipgen::base::layout::cluster_of;
+use sipgen::base::tree::Tree;
+use sipgen::input::load::Files;
+use sipgen::output::render::templates;
 use sipgen::{GeneratedSite, Options, generate};
 
 use crate::support::{Repo, assert_says, run};

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 use sipgen::Options;
-use sipgen::capacity::{CapacityScope, capacity};
-use sipgen::load::Files;
-use sipgen::overview::Overview;
+use sipgen::ask::capacity::{CapacityScope, capacity};
+use sipgen::ask::overview::Overview;
+use sipgen::input::load::Files;
 use sipgen::report::status as status_text;
 use sipgen::report::status::{StatusFocus, StatusView};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use sipgen::render::{templates, values};
+use sipgen::output::render::{templates, values};
 use walkdir::WalkDir;
 
 use crate::support::{Repo, Run, assert_says, compare_generated, run, text};

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use sipgen::load::Files;
-use sipgen::sites::Sites;
+use sipgen::input::load::Files;
+use sipgen::site::sites::Sites;
 use sipgen::{Options, generate_sites};
 
 use crate::support::{Repo, assert_says, fixture_names, fixtures, run};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use sipgen::finding::Code;
+use sipgen::base::finding::Code;
 
 use super::evaluating::{Tree, generated_from, real_builds};
 

@@ -8,9 +8,9 @@ use std::fs;
 use camino::Utf8Path;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use sipgen::load::Files;
+use sipgen::input::load::Files;
+use sipgen::input::settings::Settings;
 use sipgen::plan::{Plan, PlanChanges, ShortageReason, plan};
-use sipgen::settings::Settings;
 use sipgen::site::Site;
 use sipgen::{Options, generate};
 use tempfile::TempDir;
@@ -144,7 +144,7 @@ fn text_of(case: &Case) -> String {
     text
 }
 
-fn planned(case: &Case) -> (Site, Plan, Vec<sipgen::finding::Finding>) {
+fn planned(case: &Case) -> (Site, Plan, Vec<sipgen::base::finding::Finding>) {
     let directory = TempDir::new().unwrap();
     let root = Utf8Path::from_path(directory.path()).unwrap();
     fs::write(root.join("site.yaml"), text_of(case)).unwrap();

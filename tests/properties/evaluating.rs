@@ -7,10 +7,10 @@ use std::thread;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value as Json, json};
-use sipgen::api::kustomization::Kustomization;
-use sipgen::finding::Origin;
-use sipgen::kustomize::{Builds, EvaluationError};
-use sipgen::load::Files;
+use sipgen::base::api::kustomization::Kustomization;
+use sipgen::base::finding::Origin;
+use sipgen::input::kustomize::{Builds, EvaluationError};
+use sipgen::input::load::Files;
 use yaml_serde::Value;
 
 use crate::support::{documents, text, tool};
@@ -230,7 +230,7 @@ fn a_kustomization_that_reaches_no_host_may_be_refused() {
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Component\nnamespace: metal\n";
     let findings = run(Some(("fix/kustomization.yaml", component)));
     let [finding] = &findings[..] else { panic!("{findings:?}") };
-    assert_eq!(finding.code, sipgen::finding::Code::BuildRefused);
+    assert_eq!(finding.code, sipgen::base::finding::Code::BuildRefused);
     assert!(
         finding.message.contains("`kustomize build hosts` fails: `apiVersion` must be"),
         "{}",

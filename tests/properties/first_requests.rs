@@ -1,8 +1,8 @@
 //! An example of a request that says that hosts are free finds a placement on them.
 
 use proptest::prelude::*;
-use sipgen::example::{Example, Fit};
-use sipgen::load::Files;
+use sipgen::input::load::Files;
+use sipgen::setup::example::{Example, Fit};
 use sipgen::{GeneratedSite, Options, generate};
 
 const KEYS: [&str; 5] = [

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
 use proptest::prelude::*;
-use sipgen::load::Files;
+use sipgen::input::load::Files;
 use sipgen::output::compare::{Change, OutputChanges};
 use sipgen::{GeneratedSite, Options, generate};
 

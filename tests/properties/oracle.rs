@@ -6,7 +6,7 @@ use std::fs;
 
 use camino::Utf8Path;
 use proptest::prelude::*;
-use sipgen::load::Files;
+use sipgen::input::load::Files;
 use sipgen::{Options, generate};
 use tempfile::TempDir;
 
@@ -319,14 +319,13 @@ fn placed(root: &Utf8Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
     sipgen::write(files.root(), generated.changes.as_ref().unwrap()).unwrap();
     let host = |index: usize| generated.site.inventory.hosts[index].key.to_string();
     let hosts = |placement: &sipgen::plan::Placement| {
-        let of_role =
-            |(role, assigned): (&sipgen::api::names::Part, &Vec<sipgen::plan::PlacedHost>)| {
-                let role = role.to_string();
-                assigned
-                    .iter()
-                    .map(|assigned| (role.clone(), host(assigned.host)))
-                    .collect::<Vec<_>>()
-            };
+        let of_role = |(role, assigned): (
+            &sipgen::base::api::names::Part,
+            &Vec<sipgen::plan::PlacedHost>,
+        )| {
+            let role = role.to_string();
+            assigned.iter().map(|assigned| (role.clone(), host(assigned.host))).collect::<Vec<_>>()
+        };
         placement.iter().flat_map(of_role).collect()
     };
     generated

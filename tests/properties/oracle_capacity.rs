@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
 use proptest::prelude::*;
-use sipgen::capacity::{Capacity, CapacityScope, CopyShare, capacity};
+use sipgen::ask::capacity::{Capacity, CapacityScope, CopyShare, capacity};
+use sipgen::ask::overview::Overview;
 use sipgen::generate;
-use sipgen::load::Files;
-use sipgen::overview::Overview;
+use sipgen::input::load::Files;
 use sipgen::plan::purchase::BoughtKind;
 use sipgen::{GeneratedSite, Options};
 use tempfile::TempDir;

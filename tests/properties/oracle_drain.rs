@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use camino::Utf8Path;
 use proptest::prelude::*;
-use sipgen::drain::{DrainVerdict, drain};
-use sipgen::load::Files;
+use sipgen::ask::drain::{DrainVerdict, drain};
+use sipgen::input::load::Files;
 use sipgen::{Options, generate};
 use tempfile::TempDir;
 

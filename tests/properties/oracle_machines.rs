@@ -8,7 +8,7 @@ use std::fs;
 
 use camino::Utf8Path;
 use proptest::prelude::*;
-use sipgen::load::Files;
+use sipgen::input::load::Files;
 use sipgen::{GeneratedSite, Options, generate};
 use tempfile::TempDir;
 

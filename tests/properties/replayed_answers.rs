@@ -5,13 +5,13 @@ use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use proptest::prelude::*;
-use sipgen::api::names::{ClusterKey, Part};
-use sipgen::capacity::{Capacity, CapacityScope, capacity};
-use sipgen::drain::{DrainVerdict, drain, in_maintenance};
-use sipgen::hypothesis::Hypothesis;
-use sipgen::load::Files;
-use sipgen::overview::Overview;
-use sipgen::what_if::what_if;
+use sipgen::ask::capacity::{Capacity, CapacityScope, capacity};
+use sipgen::ask::drain::{DrainVerdict, drain, in_maintenance};
+use sipgen::ask::overview::Overview;
+use sipgen::ask::what_if::what_if;
+use sipgen::base::api::names::{ClusterKey, Part};
+use sipgen::input::load::Files;
+use sipgen::site::hypothesis::Hypothesis;
 use sipgen::{GeneratedSite, Options, generate};
 use tempfile::TempDir;
 

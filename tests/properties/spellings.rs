@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use rayon::prelude::*;
-use sipgen::load::Files;
+use sipgen::input::load::Files;
 use sipgen::{Options, generate};
 
 /// How many cases there are.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sipgen::kustomize::EvaluationError;
+use sipgen::input::kustomize::EvaluationError;
 use yaml_serde::Value;
 
 use crate::evaluating::{Tree, in_memory, real_builds, sorted};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
-use sipgen::load::Files;
+use sipgen::input::load::Files;
 use sipgen::{GeneratedSite, Options, generate};
 
 type Contents = BTreeMap<Utf8PathBuf, Vec<u8>>;

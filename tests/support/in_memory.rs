@@ -1,6 +1,6 @@
 //! Repos in memory with one request and one declared host, and what sipgen makes of them.
 
-use sipgen::load::Files;
+use sipgen::input::load::Files;
 use sipgen::{GeneratedSite, Options, generate};
 
 /// A request for one host with the label `for: edge`.

@@ -2,6 +2,7 @@
 //!
 //! `worktree` maps changes of git's index to the disk.
 
+pub(crate) mod listed_deletions;
 mod worktree;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -10,12 +11,12 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
-use crate::finding::{Code, Finding, Place};
-use crate::layout;
-use crate::load::{EntryKind, Files, ReadError};
-use crate::output::state::PreviousOutput;
-use crate::output::tree::above;
-use crate::output::{Tree, TreePath};
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::layout;
+use crate::base::tree::above;
+use crate::base::tree::{Tree, TreePath};
+use crate::input::load::{EntryKind, Files, ReadError};
+use crate::site::previous::PreviousOutput;
 
 pub use worktree::in_worktree;
 

@@ -3,9 +3,9 @@
 use camino::Utf8Path;
 
 use super::{Change, OutputChanges, UNMARKED, in_the_way, obstacle_above};
-use crate::finding::Finding;
-use crate::layout;
-use crate::load::{EntryKind, Files, ReadError};
+use crate::base::finding::Finding;
+use crate::base::layout;
+use crate::input::load::{EntryKind, Files, ReadError};
 
 /// Returns the changes on the disk that match the changes of `staged` files.
 ///

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::api::names::HostKey;
-use crate::layout;
+use crate::base::api::names::HostKey;
+use crate::base::layout;
 use crate::output::compare::Change;
-use crate::output::state::hosts_in_generated;
+use crate::site::previous::hosts_in_generated;
 
 /// A change on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

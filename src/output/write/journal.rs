@@ -24,9 +24,9 @@ use sha2::{Digest, Sha256};
 use super::{
     PreparedChanges, StagedFile, WriteError, above, handover, is_absent, remove, remove_empty,
 };
-use crate::layout;
+use crate::base::layout;
+use crate::output::commit::HeadCommit;
 use crate::output::compare::Change;
-use crate::output::git::HeadCommit;
 
 /// File name of the journal. It matches the pattern of temporary files, so no other code treats it
 /// as a file of its own.

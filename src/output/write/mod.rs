@@ -23,8 +23,8 @@ use rayon::prelude::*;
 use tempfile::{NamedTempFile, TempPath};
 
 use super::compare::{Change, OutputChanges};
-use super::tree::above;
-use crate::layout;
+use crate::base::layout;
+use crate::base::tree::above;
 use handover::WriteStep;
 use journal::{Journal, JournalScope};
 use new_directories::NewDirectories;

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::{PlanHypothesis, PlannedSite};
-use crate::api::names::{ClusterKey, Part};
+use crate::base::api::names::{ClusterKey, Part};
 use crate::plan::demand::{NodeSetDemand, serving_order};
 use crate::plan::eligibility;
 use crate::plan::placement::PlacedHost;
 use crate::plan::topology;
-use crate::request::{Cluster, NodeSet};
+use crate::site::request::{Cluster, NodeSet};
 
 /// Demands that take part in a question.
 #[derive(Clone, Copy, PartialEq, Eq)]

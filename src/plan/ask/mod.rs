@@ -24,11 +24,11 @@ use super::quotas::{self, QuotaUse, QuotaUses};
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
 use super::shortage_causes::{MatchingHosts, ShortageCauses};
 use super::supply::HostSupply;
-use crate::api::names::{ClusterKey, Namespace, Part};
-use crate::inventory::Host;
-use crate::request::{Cluster, NodeSet};
-use crate::settings::quotas::Quota;
+use crate::base::api::names::{ClusterKey, Namespace, Part};
+use crate::input::settings::quotas::Quota;
 use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::request::{Cluster, NodeSet};
 
 use demands::QuestionScope;
 

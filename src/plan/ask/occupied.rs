@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::PlannedSite;
-use crate::api::names::{ClusterKey, Part};
-use crate::inventory::Host;
-use crate::inventory::usage::HostUsage;
+use crate::base::api::names::{ClusterKey, Part};
 use crate::plan::eligibility::Needs;
 use crate::plan::violations::in_use_as;
-use crate::request::{Cluster, NodeSet};
+use crate::site::inventory::Host;
+use crate::site::inventory::usage::HostUsage;
+use crate::site::request::{Cluster, NodeSet};
 
 /// A node set with its hosts.
 pub(crate) struct OccupiedSet<'a> {

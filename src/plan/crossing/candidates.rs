@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::super::demand::NodeSetDemand;
 use super::super::flow_network::Instance;
 use super::super::topology;
-use crate::inventory::Host;
+use crate::site::inventory::Host;
 
 /// A topology domain in which a demand may have one host; an index into [`Candidates::limits`].
 pub(super) type Limit = usize;

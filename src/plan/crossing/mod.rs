@@ -29,7 +29,7 @@ use super::matching::MatchingProblem;
 use super::search_result::{
     DemandConflict, SearchResult, ShortDemand, ShortageProof, replace_each,
 };
-use crate::inventory::Host;
+use crate::site::inventory::Host;
 use candidates::{Candidates, Limit};
 use integer_program::{Question, SolverAnswer, SolverBudget};
 use local_search::LocalSearch;

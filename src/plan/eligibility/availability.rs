@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::refusal::Refusal;
-use crate::api::assignment::{Claim, LegacyClaim, NamedClaim};
-use crate::api::names::{ClusterKey, HostKey};
-use crate::inventory::Host;
-use crate::output::state::PendingRelease;
+use crate::base::api::assignment::{Claim, LegacyClaim, NamedClaim};
+use crate::base::api::names::{ClusterKey, HostKey};
 use crate::plan::claims::foreign_claims;
-use crate::request::Request;
 use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::previous::PendingRelease;
+use crate::site::request::Request;
 
 /// Clusters that may take a host.
 #[derive(Debug, Clone, PartialEq, Eq)]

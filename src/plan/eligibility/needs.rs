@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use kube::core::{Expression, Selector};
 
-use crate::api::names::{Namespace, Part};
-use crate::api::reservation::Tenants;
-use crate::inventory::machine::RequiredMachine;
-use crate::request::{Cluster, NodeSet};
+use crate::base::api::names::{Namespace, Part};
+use crate::base::api::reservation::Tenants;
+use crate::site::inventory::machine::RequiredMachine;
+use crate::site::request::{Cluster, NodeSet};
 
 /// Requirements of a node set on each of its hosts, whoever owns the host.
 #[derive(Debug, Clone)]

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::api::mac::MacAddress;
-use crate::api::names::{ClusterKey, Namespace};
-use crate::inventory::host::SameMachine;
-use crate::inventory::machine::UnmetRequirement;
-use crate::inventory::networks::NoAddressReason;
-use crate::inventory::undecided::VariableValue;
-use crate::inventory::usage::HostUsage;
+use crate::base::api::mac::MacAddress;
+use crate::base::api::names::{ClusterKey, Namespace};
+use crate::site::inventory::host::SameMachine;
+use crate::site::inventory::machine::UnmetRequirement;
+use crate::site::inventory::networks::NoAddressReason;
+use crate::site::inventory::undecided::VariableValue;
+use crate::site::inventory::usage::HostUsage;
 
 /// The reason why a host is refused. The display completes the sentence "the host …".
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,12 +8,12 @@ use kube::core::{Expression, SelectorExt};
 use super::availability::Availability;
 use super::needs::{Needs, RequiredSystem};
 use super::refusal::Refusal;
-use crate::api::names::ClusterKey;
-use crate::inventory::machine::{RequiredMachine, UnmetRequirement};
-use crate::inventory::usage::HostUsage;
-use crate::inventory::{Evidence, Host};
-use crate::layout::VARIABLE;
+use crate::base::api::names::ClusterKey;
+use crate::base::layout::VARIABLE;
 use crate::plan::topology;
+use crate::site::inventory::machine::{RequiredMachine, UnmetRequirement};
+use crate::site::inventory::usage::HostUsage;
+use crate::site::inventory::{Evidence, Host};
 
 /// Provisioning states of Metal3 in which a host is free; `ready` is the old name of `available`.
 const FREE_STATES: [&str; 2] = ["available", "ready"];

@@ -3,11 +3,11 @@
 use std::fmt::{self, Write};
 
 use super::{harmful_others, loss_rows, shown_lacking, shown_losses, shown_rows, tables};
-use crate::capacity::{Capacity, LackingNodeSet};
+use crate::ask::capacity::{Capacity, LackingNodeSet};
+use crate::base::text::counted;
 use crate::plan::purchase::Purchase;
 use crate::report::ReportText;
 use crate::report::markdown::{cell, code};
-use crate::text::counted;
 
 /// Formats the capacity of a site as [`capacity`](super::capacity) does, as Markdown.
 pub fn capacity_as_markdown(capacity: &Capacity, all: bool) -> ReportText {

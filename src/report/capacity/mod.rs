@@ -10,10 +10,10 @@ use std::hash::Hash;
 use serde::Serialize;
 
 use super::one_line;
-use crate::api::names::{ClusterKey, Part};
-use crate::capacity::{Capacity, LackingNodeSet, Loss, ScarceNodeSet};
+use crate::ask::capacity::{Capacity, LackingNodeSet, Loss, ScarceNodeSet};
+use crate::base::api::names::{ClusterKey, Part};
+use crate::base::text::counted;
 use crate::plan::purchase::{BoughtKind, Purchase};
-use crate::text::counted;
 
 pub use markdown::capacity_as_markdown;
 pub(super) use markdown::{

@@ -6,10 +6,10 @@ use super::{
     CapacityRow, LossRow, harmful_others, loss_rows, shown_lacking, shown_losses, shown_rows,
     tables,
 };
-use crate::capacity::{Capacity, LackingNodeSet, Loss};
+use crate::ask::capacity::{Capacity, LackingNodeSet, Loss};
+use crate::base::text::counted;
 use crate::plan::purchase::Purchase;
 use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
-use crate::text::counted;
 
 /// Formats the capacity of a site. Unless `all` is set, equal rows are one, and long tables have
 /// their scarcest rows only.

@@ -4,10 +4,10 @@ use std::fmt;
 
 use super::rack_map::ClusterLetters;
 use super::write_heading;
-use crate::api::names::{ClusterKey, Namespace, Role};
-use crate::overview::{ClusterOverview, NodeSetOverview, Overview, SpareHosts};
+use crate::ask::overview::{ClusterOverview, NodeSetOverview, Overview, SpareHosts};
+use crate::base::api::names::{ClusterKey, Namespace, Role};
+use crate::base::text::{abbreviated, counted};
 use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled};
-use crate::text::{abbreviated, counted};
 
 /// Maximum numbers of clusters, selectors, and node sets of a selector without `--all`.
 const CLUSTERS_SHOWN: usize = 10;

@@ -4,10 +4,10 @@ use std::fmt;
 
 use super::rack_map::ClusterLetters;
 use super::write_heading;
-use crate::overview::HostOverview;
+use crate::ask::overview::HostOverview;
+use crate::base::text::counted;
 use crate::plan::AssignmentMethod;
 use crate::report::{ReportText, one_line};
-use crate::text::counted;
 
 /// Maximum number of hosts without `--all`.
 const HOSTS_SHOWN: usize = 100;

@@ -3,16 +3,16 @@
 use std::fmt::{self, Write};
 
 use super::{short_node_sets, tally};
-use crate::api::names::Namespace;
-use crate::capacity::Capacity;
-use crate::overview::{ClusterOverview, Overview};
+use crate::ask::capacity::Capacity;
+use crate::ask::overview::{ClusterOverview, Overview};
+use crate::base::api::names::Namespace;
+use crate::base::text::counted;
 use crate::report::ReportText;
 use crate::report::capacity::{
     write_lacking_as_markdown, write_left_out, write_worst_loss_as_markdown,
 };
 use crate::report::markdown::cell;
 use crate::report::spare_words;
-use crate::text::counted;
 
 /// Maximum number of rows of a table, unless all are wanted.
 const ROWS_SHOWN: usize = 50;

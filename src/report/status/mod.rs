@@ -15,13 +15,13 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::api::names::{ClusterKey, Part};
-use crate::capacity::{Capacity, LackingNodeSet, Loss};
-use crate::overview::{HostOverview, Overview};
+use crate::ask::capacity::{Capacity, LackingNodeSet, Loss};
+use crate::ask::overview::{HostOverview, Overview};
+use crate::base::api::names::{ClusterKey, Part};
+use crate::base::text::counted;
 use crate::plan::host_state::HostState;
 use crate::plan::machines::by_role_and_name;
 use crate::plan::quotas::QuotaUse;
-use crate::text::counted;
 
 use super::capacity::{write_lacking, write_worst_loss};
 use super::{ReportText, STRONG, one_line, styled};

@@ -8,11 +8,11 @@ use std::fmt;
 use anstyle::{AnsiColor, Style};
 
 use super::{StatusFocus, StatusView, concerns, tally, write_heading};
-use crate::api::names::{ClusterKey, Role};
-use crate::overview::{HostOverview, Overview, Rack};
+use crate::ask::overview::{HostOverview, Overview, Rack};
+use crate::base::api::names::{ClusterKey, Role};
+use crate::base::text::counted;
 use crate::plan::host_state::HostState;
 use crate::report::{ERROR, FAINT, ReportText, STRONG, WARNING, one_line, styled};
-use crate::text::counted;
 
 /// Maximum numbers of racks, and of hosts in a rack, without `--all`.
 const RACKS_SHOWN: usize = 40;

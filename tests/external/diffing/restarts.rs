@@ -155,7 +155,7 @@ fn pods_restart_where_settings_and_templates_change_what_is_built() {
         ),
         ("partials/placement.yaml", "effect: NoSchedule", "effect: NoExecute"),
     ] {
-        let text = sipgen::render::templates::embedded(template).unwrap();
+        let text = sipgen::output::render::templates::embedded(template).unwrap();
         let changed = text.replace(from, to);
         assert_ne!(text, changed, "{template} has no {from}");
         repo.write(&format!("own/{template}"), &changed);

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sipgen::api::provisioning::{Provisioning, Software};
+use sipgen::base::api::provisioning::{Provisioning, Software};
 
 use super::{judges, printed, schema, with};
 

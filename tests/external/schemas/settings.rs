@@ -4,8 +4,8 @@ use std::fs;
 
 use camino::Utf8Path;
 use serde_json::{Value, json};
-use sipgen::load::Files;
-use sipgen::settings::Settings;
+use sipgen::input::load::Files;
+use sipgen::input::settings::Settings;
 
 use super::{judges, schema};
 

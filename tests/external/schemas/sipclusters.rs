@@ -7,9 +7,9 @@ use std::fs;
 use camino::Utf8Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sipgen::finding::Code;
-use sipgen::load::Files;
-use sipgen::settings::Settings;
+use sipgen::base::finding::Code;
+use sipgen::input::load::Files;
+use sipgen::input::settings::Settings;
 use sipgen::site::Site;
 
 use super::{judges, printed, schema, with};

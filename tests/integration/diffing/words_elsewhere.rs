@@ -1,8 +1,8 @@
 //! The same words in the summary of `sipgen generate` and in messages of commits.
 
 use camino::Utf8Path;
-use sipgen::load::Files;
-use sipgen::review::Review;
+use sipgen::input::load::Files;
+use sipgen::review::effects::Review;
 use sipgen::{Options, report};
 
 use super::*;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use camino::Utf8Path;
 use sipgen::Options;
-use sipgen::load::Files;
+use sipgen::input::load::Files;
 
 use crate::support::scenes::git::{id, quickstart, status, want_more};
 use crate::support::{EDGE, Repo, assert_says, copy, fixtures, run, run_tool, tool};

@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 use sipgen::Options;
-use sipgen::load::Files;
+use sipgen::input::load::Files;
 
 use crate::support::scenes::git::identify;
 use crate::support::{Repo, assert_says, host, run};

@@ -1,19 +1,19 @@
 //! All that sipgen says and writes of a repo.
 
 use camino::Utf8Path;
-use sipgen::api::names::ClusterKey;
-use sipgen::capacity::{CapacityScope, capacity};
-use sipgen::difference::Difference;
-use sipgen::finding::Code;
-use sipgen::load::Files;
-use sipgen::overview::Overview;
+use sipgen::ask::capacity::{CapacityScope, capacity};
+use sipgen::ask::difference::Difference;
+use sipgen::ask::overview::Overview;
+use sipgen::base::api::names::ClusterKey;
+use sipgen::base::finding::Code;
+use sipgen::input::load::Files;
 use sipgen::plan::explain;
 use sipgen::report::status::{StatusFocus, StatusView};
 use sipgen::report::{
     self, CiResults, DiffReport, PageAnswers, ReportDocument, ReportText, StatusReport, Validation,
 };
-use sipgen::review::Review;
-use sipgen::site::hardware;
+use sipgen::review::effects::Review;
+use sipgen::site::assembly::hardware;
 use sipgen::{Options, generate, migrate};
 
 /// How something is said.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sipgen::load::Files;
+use sipgen::input::load::Files;
 use walkdir::WalkDir;
 use yaml_serde::Value;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::Utf8Path;
 use proptest::sample::Index;
 use proptest::test_runner::TestCaseResult;
-use sipgen::load::Files;
+use sipgen::input::load::Files;
 use sipgen::{GeneratedSite, Options, generate};
 use tempfile::TempDir;
 

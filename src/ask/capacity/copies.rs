@@ -1,0 +1,159 @@
+//! Further clusters like those of a site.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::{ClusterCopies, ScarceNodeSet, is_proven, scarce};
+use crate::base::api::names::{ClusterKey, ObjectName};
+use crate::base::api::reservation::Tenants;
+use crate::plan::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, largest};
+use crate::site::Site;
+use crate::site::request::Cluster;
+
+/// Returns whether a copy of a cluster can exist.
+pub(super) fn is_copyable(cluster: &Cluster) -> bool {
+    hosts_of(&[(cluster, 1)]) > 0 && !cluster.node_sets.values().any(|set| set.is_named())
+}
+
+/// Returns the number of hosts of one set.
+pub(super) fn hosts_of(mix: &[(&Cluster, usize)]) -> usize {
+    let of = |cluster: &Cluster| {
+        cluster.node_sets.values().map(|node_set| node_set.wanted()).sum::<usize>()
+    };
+    let hosts = mix.iter().map(|(cluster, copies)| copies * of(cluster));
+    hosts.sum()
+}
+
+/// Returns how many copies of each cluster fit. Equal requests have equal answers.
+pub(super) fn copies(
+    site: &Site,
+    planned: &PlannedSite<'_>,
+    clusters: &[&Cluster],
+) -> Vec<ClusterCopies> {
+    let mut alike: HashMap<_, Vec<&Cluster>> = HashMap::new();
+    for cluster in clusters {
+        let request = planned.request(cluster);
+        alike.entry(request).or_default().push(cluster);
+    }
+    let alike: Vec<Vec<&Cluster>> = alike.into_values().collect();
+    let answers = alike.par_iter().flat_map_iter(|alike| {
+        let one: Vec<(&Cluster, usize)> = alike.iter().take(1).map(|it| (*it, 1)).collect();
+        let sets = sets(site, planned, &one);
+        let hosts = hosts_of(&one);
+        alike.iter().map(move |cluster| {
+            let key = &cluster.key;
+            ClusterCopies {
+                cluster: key.clone(),
+                hosts,
+                fit: sets.fit,
+                is_proven: sets.is_proven,
+                scarce: sets.scarce.iter().map(|it| it.for_part(key, &it.part)).collect(),
+            }
+        })
+    });
+    let mut copies: Vec<ClusterCopies> = answers.collect();
+    copies.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+    copies
+}
+
+/// A number of sets of copies.
+pub(super) struct FittingSets {
+    pub(super) fit: usize,
+    /// True if one more is proven not to fit.
+    pub(super) is_proven: bool,
+    /// Node sets that one more set cannot complete.
+    pub(super) scarce: Vec<ScarceNodeSet>,
+}
+
+/// Returns how many sets of copies fit.
+pub(super) fn sets(
+    site: &Site,
+    planned: &PlannedSite<'_>,
+    mix: &[(&Cluster, usize)],
+) -> FittingSets {
+    let per_set: usize = mix.iter().map(|(_, copies)| copies).sum();
+    let copies = |count: usize| copied(site, mix).take(count * per_set);
+    let first = copies(1).map(|(copy, _)| copy);
+    let most = first.flat_map(|copy| {
+        let node_sets = copy.node_sets.iter();
+        let fit = node_sets.filter_map(|(part, node_set)| {
+            let hosts = planned.spare(&copy, part, node_set);
+            hosts.checked_div(node_set.wanted())
+        });
+        fit.min()
+    });
+    let most = most.min().unwrap_or_default();
+    // There may be far more hosts than copies that fit, so copies are made when they are tried.
+    let mut further = copied(site, mix);
+    let (mut copies, mut originals): (Vec<Cluster>, Vec<&ClusterKey>) = (Vec::new(), Vec::new());
+    let mut fits = |count: usize| {
+        let missing = (count * per_set).saturating_sub(copies.len());
+        for (copy, original) in further.by_ref().take(missing) {
+            copies.push(copy);
+            originals.push(original);
+        }
+        let hypothesis =
+            PlanHypothesis { more: &copies[..count * per_set], ..PlanHypothesis::default() };
+        planned.is_served(&hypothesis) == HypothesisVerdict::Served
+    };
+    let mut high = 1;
+    while high <= most && fits(high) {
+        high *= 2;
+    }
+    let low = high / 2;
+    let left = (high - 1).min(most) - low;
+    let fit = low + largest(left, left, |count| fits(low + count));
+    // Makes the copies of one set more.
+    fits(fit + 1);
+    let one_more = planned.lacking_more(&PlanHypothesis {
+        more: &copies[..(fit + 1) * per_set],
+        ..PlanHypothesis::default()
+    });
+    let original = |key: &ClusterKey| {
+        let at = copies.iter().position(|copy| copy.key == *key)?;
+        Some(originals[at])
+    };
+    FittingSets {
+        fit,
+        is_proven: is_proven(&one_more),
+        scarce: scarce(one_more, site.inventory.hosts.len(), original),
+    }
+}
+
+/// Returns copies of clusters with their originals, set by set without end.
+pub(super) fn copied<'c>(
+    site: &Site,
+    mix: &[(&'c Cluster, usize)],
+) -> impl Iterator<Item = (Cluster, &'c ClusterKey)> {
+    let set = mix.iter().flat_map(|(cluster, copies)| std::iter::repeat_n(*cluster, *copies));
+    let names = (1..).filter_map(|number| format!("copy-{number}").parse().ok());
+    let known: HashSet<&ObjectName> = site.clusters.keys().map(|key| &key.name).collect();
+    let names = names.filter(move |name| !known.contains(name));
+    set.cycle().zip(names).map(|(original, name)| {
+        let namespace = original.key.namespace.clone();
+        let key = ClusterKey { namespace, name };
+        let mut copy = Cluster { key, ..original.clone() };
+        for node_set in copy.node_sets.values_mut() {
+            // A reservation for the original by name is none for its copies.
+            let is_included = |tenants: &Arc<Tenants>| tenants.include(&copy.key);
+            node_set.reservations.retain(is_included);
+        }
+        (copy, &original.key)
+    })
+}
+
+/// Returns the clusters that must be served beside those of the site, each with its original: one set
+/// of the mix, and the clusters that no set has.
+pub(super) fn wanted<'c>(
+    site: &Site,
+    others: &'c [Cluster],
+    mix: &[(&'c Cluster, usize)],
+) -> Vec<(Cluster, &'c ClusterKey)> {
+    let is_in_set = |other: &&Cluster| mix.iter().any(|(cluster, _)| cluster.key == other.key);
+    let alone = others.iter().filter(|other| !is_in_set(other));
+    let alone = alone.map(|cluster| (cluster.clone(), &cluster.key));
+    let copies = mix.iter().map(|(_, copies)| copies).sum();
+    copied(site, mix).take(copies).chain(alone).collect()
+}

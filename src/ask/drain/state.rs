@@ -1,0 +1,151 @@
+//! Hosts of node sets while moves are made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::base::api::names::ClusterKey;
+use crate::plan::Plan;
+use crate::plan::ask::{OccupiedSet, PlannedSite};
+use crate::plan::quotas::{self, QuotaUse};
+use crate::plan::topology;
+use crate::site::Site;
+use crate::site::inventory::Host;
+
+/// The node sets of a planned site that have hosts, and the constraints on moves of these.
+pub(super) struct OccupiedSite<'a> {
+    pub(super) hosts: &'a [Host],
+    /// In serving order.
+    pub(super) node_sets: Vec<OccupiedSet<'a>>,
+    /// The owner of every assigned host, including hosts of frozen clusters.
+    pub(super) owners: BTreeMap<usize, &'a ClusterKey>,
+    pub(super) limits: Vec<HostLimit>,
+}
+
+/// A quota as numbers.
+pub(super) struct HostLimit {
+    /// Maximum number of hosts that count.
+    most: usize,
+    /// Number of hosts that count now.
+    used: usize,
+    /// For each node set, whether it belongs to the namespace.
+    pub(super) node_sets: Vec<bool>,
+    /// For each host, whether it counts.
+    hosts: Vec<bool>,
+}
+
+/// The replacement of a host of a node set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HostMove {
+    /// Index of the node set.
+    pub(super) set: usize,
+    /// The host that leaves.
+    pub(super) from: usize,
+    /// The host that takes its place.
+    pub(super) to: usize,
+}
+
+/// The hosts of all node sets at one point of a plan of moves.
+pub(super) struct MoveState<'r> {
+    site: &'r OccupiedSite<'r>,
+    hosts: Vec<BTreeSet<usize>>,
+    assigned: BTreeSet<usize>,
+    /// Number of hosts that count for each quota.
+    used: Vec<usize>,
+}
+
+impl<'a> OccupiedSite<'a> {
+    pub(super) fn new(site: &'a Site, plan: &Plan, planned: &PlannedSite<'a>) -> Self {
+        let hosts = &site.inventory.hosts;
+        let node_sets = planned.occupied_sets();
+        let limit = |quota: QuotaUse| {
+            let counts = |host: &Host| quota.quota.counts(&host.labels);
+            let is_subject =
+                |set: &OccupiedSet<'_>| set.cluster.key.namespace == quota.quota.namespace;
+            HostLimit {
+                most: quota.quota.hosts,
+                used: quota.used(),
+                node_sets: node_sets.iter().map(is_subject).collect(),
+                hosts: hosts.iter().map(counts).collect(),
+            }
+        };
+        let limits = quotas::all(site, plan).into_iter().map(limit).collect();
+        Self { hosts, limits, owners: planned.owners(), node_sets }
+    }
+
+    /// Returns the topology domains of a host that matter for a node set.
+    fn domains(&self, set: usize, host: usize) -> impl Iterator<Item = (&str, &str)> {
+        let keys = self.node_sets[set].node_set.topology_keys.iter();
+        keys.filter_map(move |key| Some((key.as_str(), topology::domain(&self.hosts[host], key)?)))
+    }
+}
+
+impl<'r> MoveState<'r> {
+    pub(super) fn new(site: &'r OccupiedSite<'r>) -> Self {
+        Self {
+            site,
+            hosts: site.node_sets.iter().map(|set| set.hosts.clone()).collect(),
+            assigned: site.owners.keys().copied().collect(),
+            used: site.limits.iter().map(|limit| limit.used).collect(),
+        }
+    }
+
+    /// Makes a move if every constraint holds afterwards, and returns whether it did. The caller
+    /// knows that the node set accepts the host.
+    pub(super) fn make(&mut self, step: HostMove) -> bool {
+        let is_possible = self.hosts[step.set].contains(&step.from)
+            && !self.is_assigned(step.to)
+            && self.allows(step, None);
+        if is_possible {
+            self.apply(step);
+        }
+        is_possible
+    }
+
+    /// Returns whether topology and quotas allow a move once another node set, if it has the new host,
+    /// has left it.
+    pub(super) fn allows(&self, step: HostMove, owner: Option<usize>) -> bool {
+        self.is_apart(step) && self.is_within_quotas(step, owner)
+    }
+
+    /// Returns whether a cluster has the host.
+    pub(super) fn is_assigned(&self, host: usize) -> bool {
+        self.assigned.contains(&host)
+    }
+
+    /// Reverts a move.
+    pub(super) fn revert(&mut self, step: HostMove) {
+        self.apply(HostMove { from: step.to, to: step.from, ..step });
+    }
+
+    fn apply(&mut self, HostMove { set, from, to }: HostMove) {
+        self.hosts[set].remove(&from);
+        self.hosts[set].insert(to);
+        self.assigned.remove(&from);
+        self.assigned.insert(to);
+        for (limit, used) in self.site.limits.iter().zip(&mut self.used) {
+            if limit.node_sets[set] {
+                *used = *used + usize::from(limit.hosts[to]) - usize::from(limit.hosts[from]);
+            }
+        }
+    }
+
+    /// Returns whether the new host shares no topology domain with a host that stays.
+    fn is_apart(&self, HostMove { set, from, to }: HostMove) -> bool {
+        let own: Vec<(&str, &str)> = self.site.domains(set, to).collect();
+        let mut stay = self.hosts[set].iter().filter(|host| **host != from);
+        let shares = |host: &usize| {
+            let mut domains = self.site.domains(set, *host);
+            domains.any(|domain| own.contains(&domain))
+        };
+        own.is_empty() || !stay.any(shares)
+    }
+
+    fn is_within_quotas(&self, step: HostMove, owner: Option<usize>) -> bool {
+        let HostMove { set, from, to } = step;
+        let limits = self.site.limits.iter().zip(&self.used);
+        let mut binding = limits.filter(|(limit, _)| limit.node_sets[set] && limit.hosts[to]);
+        binding.all(|(limit, used)| {
+            let is_left = owner.is_some_and(|owner| limit.node_sets[owner]);
+            used - usize::from(limit.hosts[from]) - usize::from(is_left) < limit.most
+        })
+    }
+}

@@ -1,0 +1,230 @@
+//! Requested and assigned hosts and endpoints of each cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::HostOverview;
+use crate::base::api::names::{ClusterKey, HostKey, NodePort, Part};
+use crate::base::finding::Finding;
+use crate::plan::machines::{MachineRequirements, in_order};
+use crate::plan::{Plan, Shortage};
+use crate::site::Site;
+use crate::site::request::service::bracketed;
+use crate::site::request::{ClusterKind, ClusterService, NodeSet};
+
+/// A cluster.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterOverview {
+    /// Namespace and name.
+    #[serde(flatten)]
+    pub key: ClusterKey,
+    /// Kind of the cluster's request, which may be deleted.
+    pub kind: ClusterKind,
+    /// Name of its Provisioning; `None` for other kinds, and if it is invalid or deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provisioning: Option<String>,
+    /// True if it is no longer requested, so that it releases all its hosts.
+    pub gone: bool,
+    /// True if it has errors, so that its files are left unchanged.
+    pub left_as_it_is: bool,
+    /// Errors that prevent its generation.
+    pub errors: Vec<String>,
+    /// Its hosts by role.
+    pub node_sets: Vec<NodeSetOverview>,
+    /// Endpoints of its services.
+    pub endpoints: Vec<ServiceEndpoint>,
+    /// Hosts that this run releases.
+    pub gives_back: Vec<HostKey>,
+}
+
+/// Hosts of a cluster in one role.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeSetOverview {
+    /// Role of the hosts.
+    #[serde(flatten)]
+    pub part: Part,
+    /// True for a control-plane machine that also runs workloads.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub worker_too: bool,
+    /// Requested numbers; `None` if the request is invalid or deleted.
+    pub wanted: Option<RequestedHosts>,
+    /// Number of assigned hosts.
+    pub have: usize,
+    /// Number of hosts that this run assigns.
+    pub added: usize,
+    /// Requirements of the machine, if the part is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<MachineRequirements>,
+    /// labelSelector.
+    pub selector: Option<String>,
+    /// Topology keys that keep its hosts apart.
+    pub topology_keys: Vec<String>,
+    /// Number of hosts that cannot be found. It is 0 if another node set's shortage blocks the
+    /// cluster, although hosts are missing.
+    pub short_of: usize,
+    /// Proof of the shortage: counts of hosts.
+    pub shortage: Vec<String>,
+}
+
+/// Requested numbers of hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestedHosts {
+    /// Hosts that run nodes.
+    pub active: usize,
+    /// Spare hosts for upgrades.
+    pub standby: usize,
+}
+
+/// Endpoint of a service.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceEndpoint {
+    /// Name of the service's directory, such as `loadbalancer-controlplane`.
+    pub service: String,
+    /// Address of the base cluster, as written before a port; `None` if the SIPCluster lacks it.
+    pub address: Option<String>,
+    /// NodePorts, such as `30443` or `30100-30109`.
+    pub ports: Vec<String>,
+}
+
+impl NodeSetOverview {
+    /// Returns the number of requested hosts that are missing.
+    pub fn missing(&self) -> usize {
+        self.wanted.map_or(0, |wanted| (wanted.active + wanted.standby).saturating_sub(self.have))
+    }
+}
+
+impl ClusterOverview {
+    /// Returns whether nothing is wrong and nothing changes.
+    pub fn is_quiet(&self) -> bool {
+        let changes = |set: &NodeSetOverview| set.missing() > 0 || set.added > 0;
+        !self.gone
+            && !self.left_as_it_is
+            && self.gives_back.is_empty()
+            && !self.node_sets.iter().any(changes)
+    }
+}
+
+/// Returns the clusters. Removed ones come last.
+pub(super) fn overviews(
+    site: &Site,
+    plan: &Plan,
+    hosts: &[HostOverview],
+    findings: &[Finding],
+) -> Vec<ClusterOverview> {
+    let mut have: BTreeMap<&ClusterKey, BTreeMap<&Part, (usize, usize)>> = BTreeMap::new();
+    for host in hosts {
+        if let Some(assigned) = &host.assigned {
+            let (count, added) =
+                have.entry(&assigned.cluster).or_default().entry(&assigned.part).or_default();
+            *count += 1;
+            *added += usize::from(host.is_new());
+        }
+    }
+    let mut errors: BTreeMap<&ClusterKey, Vec<String>> = BTreeMap::new();
+    for finding in findings.iter().filter(|finding| finding.is_error()) {
+        finding
+            .clusters
+            .iter()
+            .for_each(|key| errors.entry(key).or_default().push(finding.message.clone()));
+    }
+
+    // Removed clusters are known by the previous output, or by the hosts that this plan releases.
+    let gone: BTreeSet<&ClusterKey> =
+        site.state.clusters.iter().chain(plan.given_back.keys()).collect();
+    let gone = gone.into_iter().filter(|key| !site.clusters.contains_key(key));
+    let keys = site.clusters.keys().chain(gone);
+    let overview = |key: &ClusterKey| {
+        let request = site.clusters.get(key);
+        let cluster = request.and_then(|request| request.cluster.as_ref());
+        let have = have.get(key);
+        let asked = cluster.into_iter().flat_map(|cluster| cluster.node_sets.keys());
+        let parts: BTreeSet<&Part> =
+            asked.chain(have.into_iter().flat_map(|have| have.keys().copied())).collect();
+        let node_set = |part: &Part| {
+            let node_set = cluster.and_then(|cluster| cluster.node_set(part));
+            let (have, added) = have.and_then(|have| have.get(part)).copied().unwrap_or_default();
+            let shortage = plan.shortages.get(&(key.clone(), part.clone()));
+            let worker_too = cluster.is_some_and(|cluster| cluster.is_worker_too(part));
+            NodeSetOverview { worker_too, ..overview_of(part, node_set, have, added, shortage) }
+        };
+        ClusterOverview {
+            key: key.clone(),
+            kind: site.kind_of(key),
+            provisioning: cluster
+                .and_then(|cluster| Some(cluster.installation.as_ref()?.provisioning.clone())),
+            gone: request.is_none(),
+            left_as_it_is: request.is_some()
+                && (plan.frozen.contains(key) || errors.contains_key(key)),
+            errors: errors.get(key).cloned().unwrap_or_default(),
+            node_sets: in_order(parts).into_iter().map(node_set).collect(),
+            endpoints: cluster
+                .map(|cluster| cluster.services.iter().map(endpoint).collect())
+                .unwrap_or_default(),
+            gives_back: plan.given_back.get(key).cloned().unwrap_or_default(),
+        }
+    };
+    keys.map(overview).collect()
+}
+
+fn overview_of(
+    part: &Part,
+    node_set: Option<&NodeSet>,
+    have: usize,
+    added: usize,
+    shortage: Option<&Shortage>,
+) -> NodeSetOverview {
+    NodeSetOverview {
+        part: part.clone(),
+        worker_too: false,
+        wanted: node_set.map(|set| RequestedHosts { active: set.active, standby: set.standby }),
+        have,
+        added,
+        asked: node_set.and_then(MachineRequirements::for_node_set),
+        selector: node_set.map(|set| set.selector.to_string()),
+        topology_keys: node_set.map(|set| set.topology_keys.clone()).unwrap_or_default(),
+        short_of: shortage.map_or(0, Shortage::short_of),
+        shortage: shortage.map(Shortage::proof).unwrap_or_default(),
+    }
+}
+
+fn endpoint(service: &ClusterService) -> ServiceEndpoint {
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for port in service.node_ports().iter().copied().map(NodePort::number) {
+        match ranges.last_mut() {
+            // NodePorts are in ascending order, so runs can be joined.
+            Some((_, last)) if *last + 1 == port => *last = port,
+            _ => ranges.push((port, port)),
+        }
+    }
+    let text = |(first, last): (u16, u16)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    ServiceEndpoint {
+        service: service.directory(),
+        address: service.cluster_ip.map(bracketed),
+        ports: ranges.into_iter().map(text).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::api::names::Role;
+
+    #[test]
+    fn a_cluster_lacks_what_active_and_standby_ask_for_together() {
+        let wanted = Some(RequestedHosts { active: 3, standby: 1 });
+        let set = |have| NodeSetOverview {
+            wanted,
+            have,
+            ..overview_of(&Role::Worker.into(), None, 0, 0, None)
+        };
+
+        assert_eq!([set(2).missing(), set(4).missing(), set(5).missing()], [2, 0, 0]);
+    }
+}

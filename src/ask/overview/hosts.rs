@@ -1,0 +1,123 @@
+//! Hosts with their owner, location and reasons.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::base::api::names::{ClusterKey, HostKey};
+use crate::plan::explain;
+use crate::plan::host_state::{HostOwner, HostStanding, HostState};
+use crate::plan::{AssignmentMethod, Plan};
+use crate::site::Site;
+use crate::site::inventory::Host;
+
+/// A host.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostOverview {
+    /// Namespace and name.
+    #[serde(flatten)]
+    pub key: HostKey,
+    /// State of the host.
+    pub state: HostState,
+    /// Its assignment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assigned: Option<HostOwner>,
+    /// Cluster that releases it, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given_back_by: Option<ClusterKey>,
+    /// True if this run assigns or releases it.
+    #[serde(skip_serializing_if = "is_false")]
+    pub changes: bool,
+    /// True if it has an error, assigned or not.
+    #[serde(skip_serializing_if = "is_false")]
+    pub failed: bool,
+    /// True if it is being deleted, assigned or not.
+    #[serde(skip_serializing_if = "is_false")]
+    pub deleting: bool,
+    /// Reason why no cluster can claim it, completing the sentence "the host …".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_not_free: Option<String>,
+    /// Consumer, as `Kind namespace/name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consumer: Option<String>,
+    /// Its rack.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rack: Option<String>,
+    /// Values of the topology keys that the site's node sets use.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub topology: BTreeMap<String, String>,
+    /// Facts about it, each completing the sentence "the host …".
+    pub facts: Vec<String>,
+    /// File and line of its manifest.
+    pub place: String,
+}
+
+impl HostOverview {
+    /// Returns the cluster to which it is assigned.
+    pub fn cluster(&self) -> Option<&ClusterKey> {
+        self.assigned.as_ref().map(|assigned| &assigned.cluster)
+    }
+
+    /// Returns whether this run assigns it.
+    pub fn is_new(&self) -> bool {
+        self.assigned.as_ref().is_some_and(|assigned| is_new(assigned.how))
+    }
+}
+
+/// Returns all hosts in inventory order.
+pub(super) fn overviews(
+    site: &Site,
+    plan: &Plan,
+    standings: &[HostStanding],
+    by: Option<&str>,
+) -> Vec<HostOverview> {
+    let node_sets = site
+        .clusters
+        .values()
+        .flat_map(|request| &request.cluster)
+        .flat_map(|c| c.node_sets.values());
+    let keys: BTreeSet<&str> =
+        node_sets.flat_map(|set| &set.topology_keys).map(String::as_str).collect();
+    let overview = |(host, standing): (&Host, &HostStanding)| {
+        let assigned = standing.assigned.clone();
+        let changes = standing.given_back_now
+            || assigned.as_ref().is_some_and(|assigned| is_new(assigned.how));
+        HostOverview {
+            key: host.key.clone(),
+            state: standing.state,
+            assigned,
+            given_back_by: standing.given_back_by.clone(),
+            changes,
+            failed: host.live.error.is_some(),
+            deleting: host.live.deleting,
+            why_not_free: standing.why_not_free.clone(),
+            consumer: host.user(),
+            rack: by.and_then(|label| value(host, label)).map(str::to_owned),
+            topology: keys
+                .iter()
+                .filter_map(|key| Some(((*key).to_owned(), value(host, key)?.to_owned())))
+                .collect(),
+            facts: explain::facts(host, plan),
+            place: host.origin.shown(),
+        }
+    };
+    site.inventory.hosts.iter().zip(standings).map(overview).collect()
+}
+
+/// Returns whether the assignment is new in this run.
+fn is_new(how: Option<AssignmentMethod>) -> bool {
+    matches!(how, Some(AssignmentMethod::Added | AssignmentMethod::Adopted))
+}
+
+// serde's `skip_serializing_if` passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// Returns a host's value of a label. An empty value counts as missing, because ViNO copies labels
+/// that a node lacks as `""`.
+pub(super) fn value<'a>(host: &'a Host, label: &str) -> Option<&'a str> {
+    host.labels.get(label).map(String::as_str).filter(|value| !value.is_empty())
+}

@@ -1,0 +1,89 @@
+//! Racks: hosts with the same value of the rack label.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::HostOverview;
+use super::hosts::value;
+use crate::site::Site;
+use crate::site::inventory::natural;
+
+/// Maximum number of labels that an error message names.
+const LABELS_SHOWN: usize = 12;
+
+/// A rack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rack {
+    /// Name of the rack; `None` for the hosts without one.
+    pub name: Option<String>,
+    /// Indices into the overview's hosts.
+    pub hosts: Vec<usize>,
+}
+
+/// The requested rack label is missing from all hosts.
+#[derive(Debug, thiserror::Error)]
+#[error("no host has the label `{label}`; hosts have {known}")]
+pub struct NoSuchLabel {
+    label: String,
+    known: String,
+}
+
+/// Returns the label if any host has it.
+pub(super) fn checked(site: &Site, label: &str) -> Result<String, NoSuchLabel> {
+    let hosts = &site.inventory.hosts;
+    if hosts.iter().any(|host| value(host, label).is_some()) {
+        return Ok(label.to_owned());
+    }
+    let known: BTreeSet<&str> =
+        hosts.iter().flat_map(|host| host.labels.keys()).map(String::as_str).collect();
+    let shown: Vec<&str> = known.iter().take(LABELS_SHOWN).copied().collect();
+    let more = known.len() - shown.len();
+    let known = match (shown.as_slice(), more) {
+        ([], _) => "none".to_owned(),
+        (_, 0) => shown.join(", "),
+        _ => format!("{} and {more} more", shown.join(", ")),
+    };
+    Err(NoSuchLabel { label: label.to_owned(), known })
+}
+
+/// Returns the most used topology key.
+///
+/// A key with a distinct value for every host counts only if there is no other. Ties are resolved
+/// by the smallest number of domains, because racks hold more hosts than chassis.
+pub(super) fn label(site: &Site) -> Option<String> {
+    let clusters = site.clusters.values().filter_map(|request| request.cluster.as_ref());
+    let keys =
+        clusters.flat_map(|cluster| cluster.node_sets.values()).flat_map(|set| &set.topology_keys);
+    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+    keys.for_each(|key| *uses.entry(key).or_default() += 1);
+    let worth = |(key, uses): &(&str, usize)| {
+        let values: Vec<&str> =
+            site.inventory.hosts.iter().filter_map(|host| value(host, key)).collect();
+        let domains = values.iter().collect::<BTreeSet<_>>().len();
+        (domains < values.len(), *uses, Reverse(domains), Reverse((*key).to_owned()))
+    };
+    let labelled = |(key, _): &(&str, usize)| {
+        site.inventory.hosts.iter().any(|host| value(host, key).is_some())
+    };
+    let best = uses.into_iter().filter(labelled).max_by_key(worth)?;
+    Some(best.0.to_owned())
+}
+
+/// Returns the racks in natural order, followed by the hosts without one.
+pub(super) fn group(hosts: &[HostOverview]) -> Vec<Rack> {
+    let mut by_name: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
+    for (index, host) in hosts.iter().enumerate() {
+        by_name.entry(host.rack.as_deref()).or_default().push(index);
+    }
+    let rack =
+        |(name, hosts): (Option<&str>, Vec<usize>)| Rack { name: name.map(str::to_owned), hosts };
+    let mut racks: Vec<Rack> = by_name.into_iter().map(rack).collect();
+    racks.sort_by(|a, b| match (&a.name, &b.name) {
+        (Some(a), Some(b)) => natural(a, b),
+        (a, b) => a.is_none().cmp(&b.is_none()),
+    });
+    racks
+}

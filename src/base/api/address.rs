@@ -1,0 +1,100 @@
+//! Addresses by which machines reach each other.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use crate::base::text::counted;
+
+/// The mistake in an address that is not reachable.
+pub const UNREACHABLE: &str = "is an address by which no other machine reaches the host";
+
+/// Returns whether machines on other networks can reach a machine by this address. An address that
+/// they cannot reach serves nobody, whatever its source.
+pub fn is_reachable(address: IpAddr) -> bool {
+    // An IPv4-mapped IPv6 address counts as its IPv4 address.
+    let address = address.to_canonical();
+    let is_this_network = matches!(address, IpAddr::V4(address) if address.octets()[0] == 0);
+    !address.is_unspecified()
+        && !is_this_network
+        && !address.is_loopback()
+        && !address.is_multicast()
+        && !is_link_local(address)
+        && address != IpAddr::V4(Ipv4Addr::BROADCAST)
+}
+
+/// Returns whether an address is valid on one link only: 169.254.0.0/16 or fe80::/10.
+pub fn is_link_local(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+/// Parses an `ip_address`. Real data has a prefix (`10.0.0.5/24`), which Nova's schema lacks, and
+/// `<no value>` or an empty text if a template found no address.
+pub(super) fn parse_address(text: &str) -> Result<Option<IpAddr>, String> {
+    let text = text.trim();
+    if text.is_empty() || text == "<no value>" {
+        return Ok(None);
+    }
+    let (address, prefix) = match text.split_once('/') {
+        Some((address, prefix)) => (address, Some(prefix)),
+        None => (text, None),
+    };
+    let malformed = || in_words(text);
+    let address: IpAddr = address.parse().map_err(|_| malformed())?;
+    let longest = if address.is_ipv4() { 32 } else { 128 };
+    match prefix.map(str::parse::<u8>) {
+        None => Ok(Some(address)),
+        Some(Ok(prefix)) if prefix <= longest => Ok(Some(address)),
+        Some(_) => Err(malformed()),
+    }
+}
+
+/// Describes an invalid `ip_address`. The value may be a password in the wrong place, so it is
+/// quoted only if it looks like an address.
+fn in_words(text: &str) -> String {
+    let is_of_addresses = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':' | '/');
+    let looks_like_one =
+        text.len() <= LONGEST && text.contains(['.', ':']) && text.chars().all(is_of_addresses);
+    if looks_like_one {
+        format!("the ip_address `{text}`")
+    } else {
+        format!("an ip_address of {}", counted(text.chars().count(), "character"))
+    }
+}
+
+/// The maximum length in bytes of a value that looks like an address. The longest IPv6 address has
+/// 45 bytes.
+const LONGEST: usize = 50;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_counts_if_machines_on_other_networks_reach_it() {
+        for (text, expected) in [
+            ("192.0.2.10", true),
+            ("10.0.0.255", true),
+            ("2001:db8::1", true),
+            ("fd00::1", true),
+            ("::ffff:192.0.2.10", true),
+            ("0.0.0.0", false),
+            ("0.1.2.3", false),
+            ("127.0.0.1", false),
+            ("127.8.0.1", false),
+            ("169.254.3.7", false),
+            ("224.0.0.1", false),
+            ("255.255.255.255", false),
+            ("::", false),
+            ("::1", false),
+            ("fe80::1", false),
+            ("febf::1", false),
+            ("ff02::1", false),
+            ("::ffff:169.254.0.1", false),
+            ("::ffff:127.0.0.1", false),
+        ] {
+            assert_eq!(is_reachable(text.parse().unwrap()), expected, "{text}");
+        }
+    }
+}

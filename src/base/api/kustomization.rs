@@ -1,0 +1,337 @@
+//! `kustomization.yaml`, limited to the fields that decide which files a build reaches, and how the
+//! objects in them are named.
+
+use std::collections::BTreeMap;
+
+use camino::Utf8Path;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use yaml_serde::Value;
+
+use super::unique;
+use crate::base::text::visible::yaml_text;
+
+/// The file names of a kustomization.
+pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// Formats a path as a list item. Plain characters need no quotes, because the slash or the file
+/// extension makes the scalar a text.
+pub fn listed(path: &str) -> String {
+    let is_plain =
+        path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'));
+    if is_plain { path.to_owned() } else { yaml_text(path) }
+}
+
+/// A Kustomization or Component.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Kustomization {
+    /// `Component` for a component, which only works inside another build; usually absent.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// The namespace that overrides the namespace of every namespaced object.
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// The prefix of every object's name.
+    #[serde(default)]
+    pub name_prefix: Option<String>,
+    /// The suffix of every object's name.
+    #[serde(default)]
+    pub name_suffix: Option<String>,
+    /// Labels for every object of the build.
+    #[serde(default)]
+    pub labels: Option<Vec<Labels>>,
+    /// The legacy form of labels, which also changes selectors.
+    #[serde(default, deserialize_with = "unique::optional")]
+    pub common_labels: Option<BTreeMap<String, Value>>,
+    /// Annotations for every object of the build.
+    #[serde(default, deserialize_with = "unique::optional")]
+    pub common_annotations: Option<BTreeMap<String, Value>>,
+    /// Files, directories and remote bases.
+    #[serde(default)]
+    pub resources: Option<Vec<String>>,
+    /// Directories; legacy, now part of `resources`.
+    #[serde(default)]
+    pub bases: Option<Vec<String>>,
+    /// Directories of components.
+    #[serde(default)]
+    pub components: Option<Vec<String>>,
+    /// Patches. Their files matter, because a patch looks like a manifest of a host.
+    #[serde(default)]
+    pub patches: Option<Vec<Patch>>,
+    /// The legacy form of strategic merge patches: paths or inline text.
+    #[serde(default)]
+    pub patches_strategic_merge: Option<Vec<String>>,
+    /// The legacy form of JSON patches.
+    #[serde(default, rename = "patchesJson6902")]
+    pub patches_json6902: Option<Vec<Patch>>,
+    /// Plugins and configurations that change objects in any way: paths or inline text.
+    #[serde(default)]
+    pub transformers: Option<Vec<String>>,
+    /// Plugins that check objects: paths or inline text.
+    #[serde(default)]
+    pub validators: Option<Vec<String>>,
+    /// Files with OpenAPI definitions of custom resources.
+    #[serde(default)]
+    pub crds: Option<Vec<String>>,
+    /// Order of the objects of a build.
+    #[serde(default)]
+    pub sort_options: Option<BTreeMap<String, Value>>,
+    /// Replica counts of objects.
+    #[serde(default)]
+    pub replicas: Option<Vec<Value>>,
+    /// Variables; the legacy form of replacements.
+    #[serde(default)]
+    pub vars: Option<Vec<Value>>,
+    /// Replacements, which copy values between objects.
+    #[serde(default)]
+    pub replacements: Option<Vec<Value>>,
+    /// Files that declare which fields hold names, labels and references.
+    #[serde(default)]
+    pub configurations: Option<Vec<String>>,
+    /// The OpenAPI schema by which patches are merged.
+    #[serde(default)]
+    pub openapi: Option<BTreeMap<String, Value>>,
+    /// Plugins and configurations that generate objects of any kind: paths or inline text.
+    #[serde(default)]
+    pub generators: Option<Vec<String>>,
+    /// Helm charts.
+    #[serde(default)]
+    pub helm_charts: Option<Vec<IgnoredAny>>,
+    /// The legacy form of Helm charts.
+    #[serde(default)]
+    pub helm_chart_inflation_generator: Option<Vec<IgnoredAny>>,
+    /// Generators of Secrets.
+    #[serde(default)]
+    pub secret_generator: Option<Vec<KustomizeGenerator>>,
+    /// Generators of ConfigMaps.
+    #[serde(default)]
+    pub config_map_generator: Option<Vec<KustomizeGenerator>>,
+    /// Default options of all generators.
+    #[serde(default)]
+    pub generator_options: Option<GeneratorOptions>,
+}
+
+/// Returns whether a list has an entry.
+pub(crate) fn has<T>(list: &Option<Vec<T>>) -> bool {
+    list.as_ref().is_some_and(|list| !list.is_empty())
+}
+
+impl Kustomization {
+    /// Returns a field that may change names or namespaces beyond prefixes, suffixes and
+    /// `namespace`, if there is one. `text` returns the content of a patch's file by its path.
+    pub fn field_that_may_rename(
+        &self,
+        text: impl Fn(&str) -> Option<String>,
+    ) -> Option<&'static str> {
+        let may_rename = |patches: &Option<Vec<Patch>>| {
+            patches.iter().flatten().any(|patch| patch.may_rename(&text))
+        };
+        let fields = [
+            ("transformers", has(&self.transformers)),
+            ("replacements", has(&self.replacements)),
+            ("generators", has(&self.generators)),
+            ("helmCharts", has(&self.helm_charts)),
+            ("helmChartInflationGenerator", has(&self.helm_chart_inflation_generator)),
+            ("patches", may_rename(&self.patches)),
+            ("patchesJson6902", may_rename(&self.patches_json6902)),
+        ];
+        fields.into_iter().find_map(|(name, may_rename)| may_rename.then_some(name))
+    }
+}
+
+/// Labels for every object of a build.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Labels {
+    /// The labels.
+    #[serde(default, deserialize_with = "unique::optional")]
+    pub pairs: Option<BTreeMap<String, Value>>,
+    /// Additional fields to set the labels in.
+    #[serde(default)]
+    pub fields: Option<Vec<IgnoredAny>>,
+}
+
+/// A generator of a Secret or ConfigMap from files and literals. `envs` hold single lines, so they
+/// cannot hold realistic network data.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KustomizeGenerator {
+    /// The object's name without the hash suffix.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The object's namespace, unless a kustomization overrides it.
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// `create`, `merge` or `replace`.
+    #[serde(default)]
+    pub behavior: Option<String>,
+    /// Files, as `key=path`, or as a path whose file name is the key.
+    #[serde(default)]
+    pub files: Option<Vec<String>>,
+    /// Texts, as `key=text`.
+    #[serde(default)]
+    pub literals: Option<Vec<String>>,
+    /// Files with lines `key=text`.
+    #[serde(default)]
+    pub envs: Option<Vec<String>>,
+    /// The legacy form of `envs`, with a single file.
+    #[serde(default)]
+    pub env: Option<String>,
+    /// The type of the Secret.
+    #[serde(default, rename = "type")]
+    pub secret_type: Option<String>,
+    /// Options of this generator.
+    #[serde(default)]
+    pub options: Option<GeneratorOptions>,
+}
+
+/// Options of a generator.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GeneratorOptions {
+    /// Labels of the object.
+    #[serde(default)]
+    pub labels: Option<BTreeMap<String, String>>,
+    /// Annotations of the object.
+    #[serde(default)]
+    pub annotations: Option<BTreeMap<String, String>>,
+    /// Set if the name gets no hash suffix.
+    #[serde(default)]
+    pub disable_name_suffix_hash: Option<bool>,
+    /// Set if the object is immutable.
+    #[serde(default)]
+    pub immutable: Option<bool>,
+}
+
+/// The source of a generator's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GeneratorValue<'a> {
+    /// A file, relative to the kustomization.
+    File(&'a str),
+    /// The text itself.
+    Literal(&'a str),
+}
+
+impl KustomizeGenerator {
+    /// Returns whether it changes an existing object instead of creating one.
+    pub fn overrides(&self) -> bool {
+        matches!(self.behavior.as_deref(), Some("merge" | "replace"))
+    }
+
+    /// Returns the value of the first of `keys` that exists, with its field and its index in that
+    /// field's list.
+    pub fn value(&self, keys: &[&str]) -> Option<(&'static str, usize, GeneratorValue<'_>)> {
+        let files = self.files.iter().flatten().enumerate().filter_map(|(index, file)| {
+            let (key, path) = file
+                .split_once('=')
+                .or_else(|| Some((Utf8Path::new(file).file_name()?, file.as_str())))?;
+            Some((key, ("files", index, GeneratorValue::File(path))))
+        });
+        let literals = self.literals.iter().flatten().enumerate().filter_map(|(index, literal)| {
+            let (key, text) = literal.split_once('=')?;
+            Some((key, ("literals", index, GeneratorValue::Literal(unquoted(text)))))
+        });
+        let all: Vec<_> = files.chain(literals).collect();
+        keys.iter()
+            .find_map(|key| all.iter().find(|(name, _)| name == key))
+            .map(|(_, value)| *value)
+    }
+}
+
+/// Removes a pair of quotes, as kustomize does for literals.
+pub(crate) fn unquoted(text: &str) -> &str {
+    let without = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    without('"').or_else(|| without('\'')).unwrap_or(text)
+}
+
+/// An entry of `patches`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Patch {
+    /// The legacy form: a path or inline text.
+    Old(String),
+    /// The current form.
+    Entry {
+        /// The patch's file, unless it is inline.
+        #[serde(default)]
+        path: Option<String>,
+        /// The inline patch.
+        #[serde(default)]
+        patch: Option<String>,
+        /// The objects to patch, unless the patch itself names its object.
+        #[serde(default)]
+        target: Option<PatchTarget>,
+        /// Additional rights of the patch.
+        #[serde(default)]
+        options: Option<PatchOptions>,
+    },
+}
+
+/// The objects to patch, by regular expressions, which are plain names in most repos.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PatchTarget {
+    /// The kind.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// The name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The API group.
+    #[serde(default)]
+    pub group: Option<String>,
+    /// The API version.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// The namespace.
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// A label selector.
+    #[serde(default)]
+    pub label_selector: Option<String>,
+    /// A label selector that is applied to annotations.
+    #[serde(default)]
+    pub annotation_selector: Option<String>,
+}
+
+/// Rights of a patch that it does not have by default.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PatchOptions {
+    /// Set if the patch may change the object's name.
+    #[serde(default)]
+    pub allow_name_change: Option<bool>,
+    /// Set if the patch may change the object's kind.
+    #[serde(default)]
+    pub allow_kind_change: Option<bool>,
+}
+
+/// The common start of the JSON patch paths of `metadata.name` and `metadata.namespace`.
+const ROUTE_OF_NAMES: &str = "/metadata/name";
+
+impl Patch {
+    /// Returns the patch's file. Inline text in the legacy form is returned as well, but is no
+    /// existing path.
+    pub fn path(&self) -> Option<&String> {
+        match self {
+            Patch::Old(path) => Some(path),
+            Patch::Entry { path, .. } => path.as_ref(),
+        }
+    }
+
+    /// Returns whether the patch may change its object's name or namespace. A merge patch needs
+    /// `allowNameChange` for it.
+    fn may_rename(&self, text: impl Fn(&str) -> Option<String>) -> bool {
+        let inline = match self {
+            Patch::Old(inline) => Some(inline),
+            Patch::Entry { patch, options, .. } => {
+                if options.as_ref().is_some_and(|options| options.allow_name_change == Some(true)) {
+                    return true;
+                }
+                patch.as_ref()
+            }
+        };
+        let file = self.path().and_then(|path| text(path));
+        inline.into_iter().chain(&file).any(|text| text.contains(ROUTE_OF_NAMES))
+    }
+}

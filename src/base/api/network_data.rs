@@ -1,0 +1,615 @@
+//! A host's network data: OpenStack's `network_data.json`, in JSON or YAML.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::ops::Deref;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
+
+use super::address::{is_link_local, is_reachable, parse_address};
+use super::mac::MacAddress;
+use super::names::is_label_value;
+use super::network_format;
+use crate::base::text::bounded;
+
+/// The keys of a Secret that may hold network data. The first existing key wins.
+pub const SECRET_KEYS: [&str; 2] = ["networkData", "value"];
+
+/// A Secret or ConfigMap, limited to the values that may be network data. sipgen reads no other
+/// value.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkDataSecret {
+    /// The API group and version.
+    #[serde(default)]
+    pub api_version: String,
+    /// Name and namespace.
+    #[serde(default)]
+    pub metadata: super::host::Metadata,
+    /// Values: base64 in a Secret, plain text in a ConfigMap.
+    #[serde(default)]
+    pub data: Option<NetworkDataValues>,
+    /// Plain-text values of a Secret.
+    #[serde(default)]
+    pub string_data: Option<NetworkDataValues>,
+    /// Base64 values of a ConfigMap.
+    #[serde(default)]
+    pub binary_data: Option<NetworkDataValues>,
+}
+
+/// The values of a Secret or ConfigMap that may be network data.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkDataValues {
+    /// Metal3's own key.
+    #[serde(default)]
+    pub network_data: Option<String>,
+    /// The key that is used if `networkData` is absent.
+    #[serde(default)]
+    pub value: Option<String>,
+}
+
+/// The networks of a host.
+#[derive(Debug, Clone, Default)]
+pub struct NetworkData {
+    networks: Vec<NetworkEntry>,
+    /// Set if the data was encrypted: its ids may be compared, but not shown.
+    is_secret: bool,
+}
+
+/// Ignores whether the data was encrypted.
+impl PartialEq for NetworkData {
+    fn eq(&self, other: &Self) -> bool {
+        self.networks == other.networks
+    }
+}
+
+impl Eq for NetworkData {}
+
+/// A network of a host. A `nodeInterfaceId` refers to its id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct NetworkEntry {
+    id: String,
+    address: Option<IpAddr>,
+    /// The MAC addresses of the network cards that it uses; several for a bond.
+    cards: Vec<MacAddress>,
+}
+
+/// The reason why an interface of a host has no address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoAddress {
+    /// No network has this id.
+    NoSuchNetwork,
+    /// The network has no static address, for example with DHCP.
+    NoStaticAddress,
+    /// Machines beyond its link cannot reach its addresses.
+    LinkLocal,
+}
+
+/// The reason why a text is not network data. The display is one clause without the text itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MalformedNetworkData {
+    /// Neither JSON nor YAML of the expected structure.
+    #[error("is not network data in JSON or YAML")]
+    Shape,
+    /// Another format, by its name.
+    #[error("is in the format of {0}, not of OpenStack's network_data.json")]
+    OtherFormat(&'static str),
+    /// Decrypted data has an invalid or unusable `ip_address`.
+    #[error("has an ip_address by which no other machine reaches it, once it is decrypted")]
+    Decrypted,
+    /// An `ip_address` is not an IP address.
+    #[error("has {address} in network `{network}`, which is not an IP address")]
+    Address {
+        /// The network's id.
+        network: String,
+        /// A description of the value. It quotes the value only if it looks like an address.
+        address: String,
+    },
+    /// An `ip_address` by which no other machine can reach the host.
+    #[error(
+        "has the ip_address `{address}` in network `{network}`, by which no other machine reaches it"
+    )]
+    Unreachable {
+        /// The network's id.
+        network: String,
+        /// The address.
+        address: IpAddr,
+    },
+}
+
+/// A text. JSON without escapes is not copied.
+#[derive(Deserialize)]
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl From<String> for BorrowedText<'_> {
+    fn from(text: String) -> Self {
+        Self(Cow::Owned(text))
+    }
+}
+
+impl Deref for BorrowedText<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The fields that matter. `null` stands for a value of an unexpected type where services do not
+/// use it.
+#[derive(Deserialize)]
+struct RawNetworkData<'a> {
+    #[serde(borrow, default)]
+    networks: Vec<RawNetwork<'a>>,
+    #[serde(borrow, default)]
+    links: Vec<RawLink<'a>>,
+}
+
+#[derive(Deserialize)]
+struct RawNetwork<'a> {
+    #[serde(borrow, default)]
+    id: Option<BorrowedText<'a>>,
+    #[serde(borrow, default)]
+    ip_address: Option<BorrowedText<'a>>,
+    #[serde(borrow, default)]
+    link: Option<BorrowedText<'a>>,
+}
+
+#[derive(Deserialize)]
+struct RawLink<'a> {
+    #[serde(borrow)]
+    id: BorrowedText<'a>,
+    #[serde(borrow, default)]
+    ethernet_mac_address: Option<BorrowedText<'a>>,
+    /// The links of a bond.
+    #[serde(borrow, default)]
+    bond_links: Option<Vec<BorrowedText<'a>>>,
+    /// The link that a VLAN uses.
+    #[serde(borrow, default)]
+    vlan_link: Option<BorrowedText<'a>>,
+}
+
+impl<'a> RawNetworkData<'a> {
+    /// Parses JSON or YAML.
+    fn parse(text: &'a str) -> Option<Self> {
+        // JSON first, because it is usual in real Secrets and fast to parse.
+        let json = || serde_json::from_str(text).ok();
+        let lenient_json = || serde_json::from_str::<LenientRaw>(text).ok();
+        let lenient = || lenient_json().or_else(|| bounded::parse::<LenientRaw>(text));
+        json().or_else(|| lenient().map(LenientRaw::into_raw))
+    }
+}
+
+/// The same as [`RawNetworkData`], but a value of an unexpected type does not fail the parse, because services
+/// do not use links. This takes several times as long.
+#[derive(Deserialize)]
+struct LenientRaw {
+    #[serde(default)]
+    networks: Vec<LenientNetwork>,
+    #[serde(default)]
+    links: LenientItem<Vec<LenientItem<LenientLink>>>,
+}
+
+#[derive(Deserialize)]
+struct LenientNetwork {
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    ip_address: Option<String>,
+    #[serde(default)]
+    link: LenientItem<String>,
+}
+
+#[derive(Deserialize)]
+struct LenientLink {
+    id: String,
+    #[serde(default)]
+    ethernet_mac_address: LenientItem<String>,
+    #[serde(default)]
+    bond_links: LenientItem<Vec<String>>,
+    #[serde(default)]
+    vlan_link: LenientItem<String>,
+}
+
+impl LenientRaw {
+    fn into_raw(self) -> RawNetworkData<'static> {
+        let network = |network: LenientNetwork| RawNetwork {
+            id: network.id.map(BorrowedText::from),
+            ip_address: network.ip_address.map(BorrowedText::from),
+            link: network.link.get().map(BorrowedText::from),
+        };
+        let texts = |texts: Vec<String>| texts.into_iter().map(BorrowedText::from).collect();
+        let link = |link: LenientLink| RawLink {
+            id: link.id.into(),
+            ethernet_mac_address: link.ethernet_mac_address.get().map(BorrowedText::from),
+            bond_links: link.bond_links.get().map(texts),
+            vlan_link: link.vlan_link.get().map(BorrowedText::from),
+        };
+        let links = self.links.get().into_iter().flatten();
+        RawNetworkData {
+            networks: self.networks.into_iter().map(network).collect(),
+            links: links.filter_map(LenientItem::get).map(link).collect(),
+        }
+    }
+}
+
+/// A value, or any other YAML if the value has another type.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum LenientItem<T> {
+    Right(T),
+    Wrong(IgnoredAny),
+}
+
+impl<T> Default for LenientItem<T> {
+    fn default() -> Self {
+        LenientItem::Wrong(IgnoredAny)
+    }
+}
+
+impl<T> LenientItem<T> {
+    fn get(self) -> Option<T> {
+        match self {
+            LenientItem::Right(value) => Some(value),
+            LenientItem::Wrong(_) => None,
+        }
+    }
+}
+
+/// The maximum number of links that a network uses. A VLAN on a bond of eight cards uses ten.
+const MOST_LINKS: usize = 32;
+
+/// Returns the MAC addresses of the network cards below a link, its own first. A VLAN has the MAC
+/// address of the link that it uses.
+fn cards(link: &str, links: &[RawLink<'_>]) -> Vec<MacAddress> {
+    let mut found: Vec<MacAddress> = Vec::new();
+    let mut used: Vec<&str> = Vec::new();
+    let mut open = vec![link];
+    while let Some(id) = open.pop().filter(|_| used.len() < MOST_LINKS) {
+        // Links may use each other.
+        if used.contains(&id) {
+            continue;
+        }
+        used.push(id);
+        let Some(link) = links.iter().find(|known| *known.id == *id) else {
+            continue;
+        };
+        let own = link.ethernet_mac_address.as_deref();
+        let own = own.and_then(|mac| mac.parse().ok());
+        found.extend(own.filter(|mac| !found.contains(mac)));
+        open.extend(link.vlan_link.as_deref());
+        let bonded = link.bond_links.as_deref().unwrap_or_default().iter();
+        open.extend(bonded.take(MOST_LINKS).rev().map(|id| &**id));
+    }
+    found
+}
+
+/// The top-level keys that distinguish plain network data from a manifest.
+#[derive(Deserialize)]
+struct TopLevelKeys {
+    #[serde(default)]
+    kind: Option<IgnoredAny>,
+    #[serde(default)]
+    networks: Option<Vec<IgnoredAny>>,
+}
+
+impl TopLevelKeys {
+    fn at(text: &str) -> Option<Self> {
+        // Skips parsing in the common case: most files with such names are Secrets.
+        if text.lines().any(|line| line.starts_with("kind:")) {
+            return Some(Self { kind: Some(IgnoredAny), networks: None });
+        }
+        serde_json::from_str(text).ok().or_else(|| bounded::parse(text))
+    }
+}
+
+impl NetworkData {
+    /// Returns whether a text is plain network data.
+    pub fn is_plain(text: &str) -> bool {
+        TopLevelKeys::at(text).is_some_and(|look| look.kind.is_none() && look.networks.is_some())
+    }
+
+    /// Returns whether a text is a manifest, or several documents.
+    pub fn is_manifest(text: &str) -> bool {
+        // Several documents do not parse as one, so a text that does not parse counts as a
+        // manifest.
+        TopLevelKeys::at(text).is_none_or(|look| look.kind.is_some())
+    }
+
+    /// Parses network data from JSON or YAML. An empty text has no networks.
+    pub fn parse(text: &str) -> Result<Self, MalformedNetworkData> {
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        let parsed = RawNetworkData::parse(text);
+        if parsed.as_ref().is_none_or(|raw| raw.networks.is_empty())
+            && let Some(other) = network_format::other(text)
+        {
+            return Err(MalformedNetworkData::OtherFormat(other));
+        }
+        let RawNetworkData { networks, links } = parsed.ok_or(MalformedNetworkData::Shape)?;
+        let mut networks: Vec<NetworkEntry> = networks
+            .into_iter()
+            .filter_map(|mut network| Some((network.id.take()?.0.into_owned(), network)))
+            .map(|(id, network)| match network.ip_address.as_deref().map(parse_address) {
+                None | Some(Ok(None)) => Ok(NetworkEntry { id, address: None, cards: Vec::new() }),
+                // A machine may have such an address beside others, as for BGP.
+                Some(Ok(Some(address))) if !is_reachable(address) && !is_link_local(address) => {
+                    Err(MalformedNetworkData::Unreachable { network: id, address })
+                }
+                Some(Ok(address)) => {
+                    let link = network.link.as_deref();
+                    let cards = link.map(|link| cards(link, &links)).unwrap_or_default();
+                    Ok(NetworkEntry { id, address, cards })
+                }
+                Some(Err(address)) => Err(MalformedNetworkData::Address { network: id, address }),
+            })
+            .collect::<Result<_, _>>()?;
+        // They are collected in the memory of the raw ones, which are larger.
+        networks.shrink_to_fit();
+        Ok(Self { networks, is_secret: false })
+    }
+
+    /// Marks the data as decrypted: only addresses that services use may be shown.
+    pub fn decrypted(self) -> Self {
+        Self { is_secret: true, ..self }
+    }
+
+    /// Serializes networks, addresses and cards, and nothing else. Parsing the result gives equal
+    /// data.
+    pub fn essentials(&self) -> serde_json::Value {
+        let mut links: BTreeMap<String, serde_json::Value> = BTreeMap::new();
+        let mut link = |cards: &[MacAddress]| -> Option<String> {
+            for mac in cards.iter().map(MacAddress::to_string) {
+                links
+                    .entry(mac.clone())
+                    .or_insert_with(|| json!({"id": mac, "ethernet_mac_address": mac}));
+            }
+            match cards {
+                [] => None,
+                [card] => Some(card.to_string()),
+                // Only a bond has several cards, so one is made up.
+                [first, ..] => {
+                    let macs: Vec<String> = cards.iter().map(MacAddress::to_string).collect();
+                    let bond = format!("bond of {}", macs.join(", "));
+                    let below: Vec<&String> = macs.iter().skip(1).collect();
+                    links.entry(bond.clone()).or_insert_with(
+                        || json!({"id": bond, "ethernet_mac_address": first.to_string(), "bond_links": below}),
+                    );
+                    Some(bond)
+                }
+            }
+        };
+        let networks: Vec<serde_json::Value> = self
+            .networks
+            .iter()
+            .map(|network| {
+                let mut written = json!({"id": network.id});
+                if let Some(address) = network.address {
+                    written["ip_address"] = address.to_string().into();
+                }
+                if let Some(link) = link(&network.cards) {
+                    written["link"] = link.into();
+                }
+                written
+            })
+            .collect();
+        let links: Vec<serde_json::Value> = links.into_values().collect();
+        if links.is_empty() {
+            json!({"networks": networks})
+        } else {
+            json!({"links": links, "networks": networks})
+        }
+    }
+
+    /// Returns the ids of all networks, in order. They must not be shown; see
+    /// [`shown_ids`](Self::shown_ids).
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.networks.iter().map(|network| network.id.as_str())
+    }
+
+    /// Returns the ids that may be shown, in order; none if the data was encrypted.
+    pub fn shown_ids(&self) -> impl Iterator<Item = &str> {
+        self.ids().filter(|id| !self.is_secret && is_label_value(id))
+    }
+
+    /// Returns all addresses by which others reach the machine, in the order of the networks.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.networks.iter().filter_map(NetworkEntry::reachable)
+    }
+
+    /// Returns the static addresses with their network cards, in the order of the networks.
+    pub fn card_addresses(&self) -> impl Iterator<Item = (MacAddress, IpAddr)> {
+        let addressed =
+            self.networks.iter().filter_map(|network| Some((&network.cards, network.reachable()?)));
+        addressed.flat_map(|(cards, address)| cards.iter().map(move |card| (*card, address)))
+    }
+
+    /// Returns the ids that have two different addresses of one family. One address of each family
+    /// is dual-stack.
+    pub fn ambiguous(&self) -> BTreeSet<&str> {
+        let mut first: BTreeMap<(&str, bool), IpAddr> = BTreeMap::new();
+        let addressed = self
+            .networks
+            .iter()
+            .filter_map(|network| Some((network.id.as_str(), network.reachable()?)));
+        let repeated = addressed.filter(|(id, address)| {
+            *first.entry((id, address.is_ipv4())).or_insert(*address) != *address
+        });
+        repeated.map(|(id, _)| id).collect()
+    }
+
+    /// Returns the address in the network with this id.
+    pub fn address(&self, interface: &str) -> Result<IpAddr, NoAddress> {
+        // Several networks may share an id. The first address that counts wins.
+        let same_id = self.networks.iter().filter(|network| network.id == interface);
+        let mut reason = NoAddress::NoSuchNetwork;
+        for network in same_id {
+            match (network.reachable(), network.address, reason) {
+                (Some(address), ..) => return Ok(address),
+                (None, Some(_), _) => reason = NoAddress::LinkLocal,
+                (None, None, NoAddress::NoSuchNetwork) => reason = NoAddress::NoStaticAddress,
+                (None, None, _) => {}
+            }
+        }
+        Err(reason)
+    }
+}
+
+impl NetworkEntry {
+    fn reachable(&self) -> Option<IpAddr> {
+        self.address.filter(|address| is_reachable(*address))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn networks(body: &str) -> Result<NetworkData, MalformedNetworkData> {
+        NetworkData::parse(&format!("networks:\n{body}"))
+    }
+
+    #[test]
+    fn json_and_yaml_say_the_same() {
+        let json = NetworkData::parse(
+            r#"{"networks": [{"id": "oam", "type": "ipv4", "ip_address": "192.0.2.7"}]}"#,
+        );
+        let yaml = networks("- id: oam\n  type: ipv4\n  ip_address: 192.0.2.7\n");
+        assert_eq!(json, yaml);
+        assert_eq!(json.unwrap().address("oam"), Ok("192.0.2.7".parse().unwrap()));
+    }
+
+    #[test]
+    fn an_address_may_carry_a_prefix_and_may_be_ipv6() {
+        let data = networks(
+            "- {id: a, ip_address: 192.0.2.7/24}\n- {id: b, ip_address: '2001:db8::7/64'}\n",
+        )
+        .unwrap();
+        assert_eq!(data.address("a"), Ok("192.0.2.7".parse().unwrap()));
+        assert_eq!(data.address("b"), Ok("2001:db8::7".parse().unwrap()));
+    }
+
+    #[test]
+    fn an_address_belongs_to_the_cards_of_its_link() {
+        let text = "links:\n- {id: e1, type: phy, ethernet_mac_address: '00:00:5E:00:53:01'}\n\
+            - {id: e2, ethernet_mac_address: 00:00:5e:00:53:02}\n\
+            - {id: bond, type: bond, bond_links: [e1, e2]}\n- {id: vlan, type: vlan, vlan_link: bond}\n\
+            - {id: loop, vlan_link: loop}\n- {id: [odd]}\n- odd\n\
+            networks:\n- {id: a, link: e2, ip_address: 192.0.2.2}\n- {id: b, link: vlan, ip_address: 192.0.2.3}\n\
+            - {id: c, link: loop, ip_address: 192.0.2.4}\n- {id: d, link: e1, type: ipv4_dhcp}\n";
+        let data = NetworkData::parse(text).unwrap();
+        let cards: Vec<String> =
+            data.card_addresses().map(|(mac, address)| format!("{mac} {address}")).collect();
+        let expected = [
+            "00:00:5e:00:53:02 192.0.2.2",
+            "00:00:5e:00:53:01 192.0.2.3",
+            "00:00:5e:00:53:02 192.0.2.3",
+        ];
+        assert_eq!(cards, expected);
+    }
+
+    #[test]
+    fn bonds_of_bonds_are_followed_once() {
+        let ids: Vec<String> = (0..200).map(|id| id.to_string()).collect();
+        let link = |id: &String| json!({"id": id, "ethernet_mac_address": "00:00:5e:00:53:01", "bond_links": ids});
+        let text = json!({
+            "links": ids.iter().map(link).collect::<Vec<_>>(),
+            "networks": [{"id": "a", "link": "7", "ip_address": "192.0.2.7"}],
+        });
+        let data = NetworkData::parse(&text.to_string()).unwrap();
+        assert_eq!(data.card_addresses().count(), 1);
+    }
+
+    #[test]
+    fn links_of_another_shape_are_nobody_elses_business() {
+        for links in ["null", "text", "{}", "[null, 1, {id: 1}]"] {
+            let text =
+                format!("links: {links}\nnetworks: [{{id: a, link: 1, ip_address: 192.0.2.2}}]\n");
+            let data = NetworkData::parse(&text).unwrap();
+            assert_eq!(
+                (data.card_addresses().count(), data.addresses().count()),
+                (0, 1),
+                "{links}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_network_without_a_static_address_is_told_from_a_missing_one() {
+        let data =
+            networks("- {id: dhcp, type: ipv4_dhcp}\n- {id: none, ip_address: <no value>}\n")
+                .unwrap();
+        assert_eq!(data.address("dhcp"), Err(NoAddress::NoStaticAddress));
+        assert_eq!(data.address("none"), Err(NoAddress::NoStaticAddress));
+        assert_eq!(data.address("oam"), Err(NoAddress::NoSuchNetwork));
+    }
+
+    #[test]
+    fn an_empty_text_has_no_networks_and_one_of_another_shape_is_malformed() {
+        assert_eq!(NetworkData::parse(" \n"), Ok(NetworkData::default()));
+        for bad in ["text", "networks: text", "networks: [", "networks: [{id: [a]}]"] {
+            assert_eq!(NetworkData::parse(bad), Err(MalformedNetworkData::Shape), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_second_address_of_one_family_makes_an_id_ambiguous() {
+        let ambiguous = |text: &str| {
+            networks(text).unwrap().ambiguous().into_iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let first = "- {id: oam, ip_address: 192.0.2.7}\n";
+
+        assert_eq!(ambiguous(&format!("{first}- {{id: oam, ip_address: 192.0.2.8}}\n")), ["oam"]);
+        for other in [
+            "{id: oam, ip_address: '2001:db8::7'}",
+            "{id: oam, ip_address: 192.0.2.7/24}",
+            "{id: oam}",
+            "{id: b}",
+        ] {
+            assert!(ambiguous(&format!("{first}- {other}\n")).is_empty(), "{other}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_no_other_machine_reaches_is_none() {
+        for bad in [
+            "0.0.0.0/24",
+            "127.0.0.1",
+            "224.0.0.5",
+            "255.255.255.255",
+            "::",
+            "::1/128",
+            "ff02::1",
+            "::ffff:0.0.0.0",
+        ] {
+            let error = networks(&format!("- {{id: oam, ip_address: '{bad}'}}\n")).unwrap_err();
+            assert!(matches!(error, MalformedNetworkData::Unreachable { .. }), "{bad}: {error}");
+        }
+        for good in ["169.254.0.7/16", "fe80::7/64", "192.0.2.255/32", "10.0.0.0/31"] {
+            assert!(networks(&format!("- {{id: oam, ip_address: '{good}'}}\n")).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn a_malformed_address_is_named() {
+        for bad in ["192.0.2.300", "192.0.2.7/33", "2001:db8::1::2"] {
+            let error = networks(&format!("- {{id: oam, ip_address: '{bad}'}}\n")).unwrap_err();
+            assert!(error.to_string().contains(bad), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_look_like_an_address_is_not_shown() {
+        for bad in ["2001:db8::g", "192.0.2.7/x", "Hunter2", "deadbeefdeadbeef"] {
+            let error = networks(&format!("- {{id: oam, ip_address: '{bad}'}}\n")).unwrap_err();
+            let said = format!("has an ip_address of {} characters in network `oam`, ", bad.len());
+            assert!(error.to_string().starts_with(&said), "{error}");
+            assert!(!format!("{error:?}").contains(bad), "{error:?}");
+        }
+    }
+}

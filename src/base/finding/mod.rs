@@ -1,0 +1,143 @@
+//! Findings: a mistake in the input, its place and its fix.
+
+mod code;
+pub mod position;
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+use crate::base::api::names::ClusterKey;
+use crate::base::text::credentials::masked;
+use crate::base::text::visible::visible;
+
+pub use code::{Code, ErrorScope, UnknownCode};
+pub(crate) use position::{ComponentLevel, DocumentBuilds, ForeignValue};
+pub use position::{DocumentField, Origin, Place, Position, RouteMapping, RouteStep};
+
+/// Importance of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing is written for the objects that the finding concerns.
+    Error,
+    /// Informs without stopping anything.
+    Warning,
+}
+
+/// A mistake in the input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// Kind of the mistake.
+    pub code: Code,
+    /// Severity by the catalogue.
+    pub severity: Severity,
+    /// The fact, in one sentence without a final period.
+    pub message: String,
+    /// Places: first the one to fix, then related ones with an explanation.
+    pub places: Vec<(Place, Option<String>)>,
+    /// Advice, in one sentence or a few lines.
+    pub help: Option<String>,
+    /// Clusters that it concerns; empty for the whole run.
+    pub clusters: Vec<ClusterKey>,
+}
+
+impl Finding {
+    /// Creates a finding with the severity of its code.
+    ///
+    /// All texts of a finding are safe for any output, including formats for programs: hidden
+    /// characters are escaped, and credentials are masked.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity: code.severity(),
+            message: escaped(&message.into()),
+            places: Vec::new(),
+            help: None,
+            clusters: Vec::new(),
+        }
+    }
+
+    /// Adds the place to fix.
+    pub fn at(self, place: Place) -> Self {
+        self.with(place, None)
+    }
+
+    /// Adds a related place with an explanation.
+    pub fn see(self, place: Place, what: impl Into<String>) -> Self {
+        self.with(place, Some(escaped(&what.into())))
+    }
+
+    /// Adds a place. For one in a kustomization, also adds the overridden place in the manifest,
+    /// where users look first.
+    fn with(mut self, place: Place, what: Option<String>) -> Self {
+        let own = place.instead_of().cloned();
+        self.places.push((place, what));
+        let own =
+            own.map(|own| (own, Some("what the manifest itself says does not count".to_owned())));
+        self.places.extend(own);
+        self
+    }
+
+    /// Sets the advice.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        let lines: Vec<String> = help.into().lines().map(escaped).collect();
+        self.help = Some(lines.join("\n"));
+        self
+    }
+
+    /// Adds a cluster that it concerns.
+    pub fn for_cluster(mut self, cluster: &ClusterKey) -> Self {
+        self.clusters.push(cluster.clone());
+        self
+    }
+
+    /// Returns whether the finding names clusters exactly as its code requires. An error without
+    /// clusters stops the whole run.
+    fn has_its_scope(&self) -> bool {
+        match self.code.scope() {
+            ErrorScope::Run => self.clusters.is_empty(),
+            ErrorScope::Cluster => !self.clusters.is_empty(),
+            ErrorScope::Either => true,
+        }
+    }
+
+    /// Returns whether it is an error.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+/// Escapes hidden characters and masks credentials of one line.
+fn escaped(words: &str) -> String {
+    visible(&masked(words)).into_owned()
+}
+
+/// Merges findings that differ only in their clusters, such as an error in a shared template.
+pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut merged: Vec<Finding> = Vec::new();
+    // Hashes keep this linear: thousands of findings may share a message.
+    let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
+    let hasher = RandomState::new();
+    for finding in findings {
+        // All findings of a run pass here, so every test checks this.
+        debug_assert!(finding.has_its_scope(), "the scope of {finding:?}");
+        let alike = known.entry(hasher.hash_one((&finding.message, &finding.places))).or_default();
+        let is_same =
+            |other: &Finding| other.message == finding.message && other.places == finding.places;
+        match alike.iter().find(|at| is_same(&merged[**at])) {
+            Some(at) => {
+                let more: Vec<ClusterKey> = finding
+                    .clusters
+                    .into_iter()
+                    .filter(|cluster| !merged[*at].clusters.contains(cluster))
+                    .collect();
+                merged[*at].clusters.extend(more);
+            }
+            None => {
+                alike.push(merged.len());
+                merged.push(finding);
+            }
+        }
+    }
+    merged
+}

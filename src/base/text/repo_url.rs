@@ -1,0 +1,158 @@
+//! URLs of git repos.
+
+use crate::base::text::credentials;
+
+/// The parts of a URL that tell one repo from another. The scheme, the user, the port of SSH and a final `.git`
+/// only choose a way to it.
+#[derive(PartialEq, Eq)]
+struct RepoIdentity {
+    /// Host in lower case.
+    host: String,
+    path: String,
+}
+
+/// Returns whether two URLs lead to one repo. A path of the local machine equals only itself.
+pub(crate) fn is_same_repo(one: &str, other: &str) -> bool {
+    match (identity(one), identity(other)) {
+        (Some((one, one_port)), Some((other, other_port))) => {
+            // Two servers on one machine differ by the port of HTTP; SSH has another one anyway.
+            let ports = one_port.zip(other_port);
+            one == other && ports.is_none_or(|(one, other)| one == other)
+        }
+        (None, None) => local_path(one) == local_path(other),
+        _ => false,
+    }
+}
+
+/// Returns the host of a repo's URL.
+pub(crate) fn host(url: &str) -> Option<String> {
+    identity(url).map(|(identity, _)| identity.host)
+}
+
+/// Splits a URL of HTTP or SSH, or git's short form of SSH. The port is that of HTTP.
+fn identity(url: &str) -> Option<(RepoIdentity, Option<&str>)> {
+    let url = url.trim();
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (authority, path) = match scheme {
+        "" => rest.split_once(':')?,
+        _ => rest.split_once('/')?,
+    };
+    if authority.contains('/') {
+        // A path with a colon.
+        return None;
+    }
+    let (host, port) = host_and_port(authority);
+    let path = path.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let port = match scheme.to_ascii_lowercase().as_str() {
+        "https" => Some(port.unwrap_or("443")),
+        "http" => Some(port.unwrap_or("80")),
+        _ => None,
+    };
+    // Servers redirect plain HTTP.
+    let port = port.map(|port| if port == "80" { "443" } else { port });
+    let (host, path) = (host.to_ascii_lowercase(), path.to_owned());
+    (!host.is_empty() && !path.is_empty()).then_some((RepoIdentity { host, path }, port))
+}
+
+fn local_path(url: &str) -> &str {
+    let path = url.trim_end_matches('/');
+    path.strip_suffix(".git").unwrap_or(path)
+}
+
+/// Removes user and password from an HTTPS URL, and the password from an SSH URL. URLs with other
+/// credentials are refused.
+pub(crate) fn without_credentials(url: &str) -> Option<String> {
+    identity(url)?;
+    let plain = match url.split_once("://") {
+        Some((scheme @ ("http" | "https"), rest)) => {
+            let (authority, path) = rest.split_once('/')?;
+            let (_, address) = authority.rsplit_once('@').unwrap_or(("", authority));
+            Some(format!("{scheme}://{address}/{path}"))
+        }
+        Some(("ssh", rest)) => {
+            let (authority, path) = rest.split_once('/')?;
+            let (user, address) = authority.rsplit_once('@').unwrap_or(("", authority));
+            let user = user.split(':').next().filter(|user| !user.is_empty());
+            Some(format!(
+                "ssh://{}{address}/{path}",
+                user.map(|user| format!("{user}@")).unwrap_or_default()
+            ))
+        }
+        Some(_) => None,
+        None => Some(url.to_owned()),
+    };
+    // A token may also be in a query, or before a host without a scheme.
+    plain.filter(|url| credentials::found(url, false).is_none())
+}
+
+/// Returns host and port of an authority, without its user.
+fn host_and_port(authority: &str) -> (&str, Option<&str>) {
+    let (_, address) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let (host, rest) = match address.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').unwrap_or((rest, "")),
+        None => address.split_at(address.find(':').unwrap_or(address.len())),
+    };
+    (host, rest.strip_prefix(':').filter(|port| !port.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_repo_has_many_urls() {
+        let urls = [
+            "https://git.example.com/platform/fleet.git",
+            "https://user:not-a-secret@git.example.com/platform/fleet",
+            "https://git.example.com:443/platform/fleet/",
+            "http://git.example.com/platform/fleet",
+            "ssh://git@git.example.com/platform/fleet.git",
+            "ssh://git@git.example.com:22/platform/fleet",
+            "ssh://git@git.example.com:2222/platform/fleet.git",
+            "git@Git.example.com:platform/fleet.git",
+            "git.example.com:platform/fleet",
+            "git@git.example.com:/platform/fleet.git",
+        ];
+        for one in urls {
+            for other in urls {
+                assert!(is_same_repo(one, other), "{one} {other}");
+            }
+            assert_eq!(host(one).as_deref(), Some("git.example.com"), "{one}");
+        }
+        assert!(is_same_repo("/srv/fleet.git", "/srv/fleet/"));
+        for (one, other) in [
+            (urls[0], "https://git.example.com/platform/fleet2.git"),
+            (urls[0], "https://git.example.com/Platform/fleet.git"),
+            (urls[0], "https://other.example.com/platform/fleet.git"),
+            (urls[0], "https://git.example.com:8443/platform/fleet.git"),
+            (urls[3], "https://git.example.com:8443/platform/fleet.git"),
+            (urls[0], "/platform/fleet"),
+            ("/srv/fleet", "../fleet"),
+            ("a/b:c", "b:c"),
+        ] {
+            assert!(!is_same_repo(one, other), "{one} {other}");
+        }
+        for path in ["/srv/fleet.git", "../fleet", "a/b:c", "file:///srv/fleet", ""] {
+            assert_eq!(host(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn no_password_is_left_in_a_url() {
+        let cases = [
+            ("https://user:not-a-secret@a.example/b.git", Some("https://a.example/b.git")),
+            ("https://not-a-secret@a.example/b", Some("https://a.example/b")),
+            ("https://not@a-secret@a.example/b", Some("https://a.example/b")),
+            ("ssh://git:not-a-secret@a.example:22/b", Some("ssh://git@a.example:22/b")),
+            ("git@a.example:b.git", Some("git@a.example:b.git")),
+            ("ftp://user:not-a-secret@a.example/b", None),
+            ("https://a.example/b?private_token=not-a-secret", None),
+            ("user:not-a-secret@a.example:b.git", None),
+            ("/srv/fleet.git", None),
+        ];
+        for (url, written) in cases {
+            assert_eq!(without_credentials(url).as_deref(), written, "{url}");
+        }
+    }
+}

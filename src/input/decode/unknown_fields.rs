@@ -1,0 +1,570 @@
+//! Validation of a request's fields against its kind; for a SIPCluster, against the current
+//! generation.
+//!
+//! The API server drops unknown fields silently, and so would parsing. A dropped field is an unmet
+//! requirement, such as distinct racks, so each one is reported. Values of the wrong type are
+//! reported with their place, which the parser does not know.
+
+use std::sync::LazyLock;
+
+use schemars::schema_for;
+use serde_json::{Value as Schema, json};
+use yaml_serde::Value;
+
+use crate::base::api::provisioning::{self, ProvisioningSpec, SoftwareSpec};
+use crate::base::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
+use crate::base::finding::{Code, Finding, Origin, RouteStep};
+use crate::base::text::suggest::alike;
+use crate::input::load::ParseError;
+
+/// The field errors of a spec.
+#[derive(Default)]
+pub(crate) struct FieldErrors {
+    pub(crate) unknown: Vec<Finding>,
+    /// Values of the wrong type, which make the spec unreadable.
+    pub(crate) wrong: Vec<Finding>,
+    /// Unquoted numbers and booleans in string fields. They are usually readable as strings, and
+    /// count only if decoding fails.
+    pub(crate) unquoted: Vec<Finding>,
+}
+
+/// The known fields of a kind's spec.
+pub(crate) struct SpecFields {
+    kind: &'static str,
+    schema: Schema,
+}
+
+/// Built once per process, like the others: a site may have hundreds of requests.
+pub(crate) static OF_SIPCLUSTER: LazyLock<SpecFields> = LazyLock::new(|| SpecFields {
+    kind: sipcluster::KIND,
+    schema: schema_for!(SIPClusterSpec).to_value(),
+});
+
+pub(crate) static OF_PROVISIONING: LazyLock<SpecFields> = LazyLock::new(|| SpecFields {
+    kind: provisioning::KIND,
+    schema: schema_for!(ProvisioningSpec).to_value(),
+});
+
+pub(crate) static OF_SOFTWARE: LazyLock<SpecFields> = LazyLock::new(|| SpecFields {
+    kind: provisioning::SOFTWARE_KIND,
+    schema: schema_for!(SoftwareSpec).to_value(),
+});
+
+impl SpecFields {
+    /// Validates an object: the fields of its spec, and the spelling of `spec` itself.
+    pub(crate) fn misfit_of_object(&self, object: &Value, origin: &Origin) -> FieldErrors {
+        let mut misfit =
+            object.get("spec").map(|spec| self.misfit(spec, origin)).unwrap_or_default();
+        let keys = object
+            .as_mapping()
+            .into_iter()
+            .flat_map(|object| object.keys())
+            .filter_map(Value::as_str);
+        let wrong = keys.filter(|key| *key != "spec" && key.eq_ignore_ascii_case("spec"));
+        misfit.wrong.extend(wrong.map(|key| {
+            wrong_case(self.kind, key, "spec").at(origin.key(vec![RouteStep::from(key)]))
+        }));
+        misfit
+    }
+
+    /// Validates the fields of a spec.
+    pub(crate) fn misfit(&self, spec: &Value, origin: &Origin) -> FieldErrors {
+        // An empty spec is reported elsewhere, with the way to write one.
+        if spec.is_null() {
+            return FieldErrors::default();
+        }
+        let mut walk = SchemaWalk {
+            fields: self,
+            origin,
+            route: vec!["spec".into()],
+            misfit: FieldErrors::default(),
+        };
+        walk.value(spec, &self.schema);
+        walk.misfit
+    }
+}
+
+/// Returns the finding for an unknown field, without its place. `known` are candidates for a
+/// suggestion.
+pub(crate) fn unknown_field<'a>(
+    kind: &str,
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Finding {
+    let finding = Finding::new(
+        Code::UnknownField,
+        format!("a {kind} has the unknown field `{name}`: it is ignored"),
+    );
+    match alike(name, known) {
+        Some(meant) => {
+            finding.help(format!("did you mean `{meant}`? The API server drops `{name}`"))
+        }
+        None => finding.help("fix its name or remove it; the API server drops it"),
+    }
+}
+
+/// Returns the field that a key equals except for case.
+fn in_another_case<'a>(key: &str, mut fields: impl Iterator<Item = &'a String>) -> Option<&'a str> {
+    fields.find(|field| *field != key && field.eq_ignore_ascii_case(key)).map(String::as_str)
+}
+
+/// Reports a field in the wrong case. Ignoring it would remove what it configures, such as a load
+/// balancer in use.
+fn wrong_case(kind: &str, key: &str, right: &str) -> Finding {
+    Finding::new(Code::WrongCase, format!("a {kind} has the unknown field `{key}`")).help(format!(
+        "write `{right}`; the API server drops `{key}`, and what it configures would be removed"
+    ))
+}
+
+/// Reports an unknown field of a count without `active`.
+fn no_active(key: &str) -> Finding {
+    Finding::new(
+        Code::MissingField,
+        format!("`count` has the unknown field `{key}`, but no `active`"),
+    )
+    .help("write `count: {active: N, standby: N}`")
+}
+
+/// Translates the parser's message for a number of more than 64 bits, for fields that are known to
+/// count something.
+pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Finding> {
+    let expected =
+        ["any YAML value", "i64"].map(|what| format!(": invalid type: integer, expected {what}"));
+    let path = expected.iter().find_map(|end| error.message.strip_suffix(end.as_str()))?;
+    let place = error.line.map_or(origin.start(), |line| origin.spot(line, error.column));
+    let number_fields = [
+        (
+            "cpu",
+            Code::InvalidMachine,
+            "`cpu` is too large for a number of CPUs",
+            "write the number of CPUs that the machine requires",
+        ),
+        (
+            "memory",
+            Code::InvalidMachine,
+            "`memory` is too large for a number of bytes",
+            "write it with its unit, such as `16Gi`",
+        ),
+        (
+            "version",
+            Code::InvalidInstallerField,
+            "`version` is too large for a number",
+            "put it in quotes",
+        ),
+    ];
+    let is_in = |list: &str| path.starts_with(&format!("spec.{list}["));
+    let is_of_bpa =
+        ["masters", "workers", "masterSoftware", "workerSoftware"].into_iter().any(is_in);
+    let field = path.rsplit('.').next().unwrap_or_default();
+    if let Some((_, code, message, help)) =
+        number_fields.into_iter().find(|(name, ..)| is_of_bpa && *name == field)
+    {
+        return Some(Finding::new(code, message).at(place).help(help));
+    }
+    let field = ["active", "standby"]
+        .into_iter()
+        .find(|field| path.ends_with(&format!(".count.{field}")))?;
+    let route = path.split('.').map(RouteStep::from);
+    let finding =
+        Finding::new(Code::InvalidField, format!("`{field}` is too large for a number of hosts"));
+    Some(finding.at(origin.at(route)).help(format!("write 0 to {MOST_HOSTS}")))
+}
+
+impl SpecFields {
+    /// Resolves references, and unwraps nullable schemas. Also returns whether null is allowed.
+    fn resolved<'a>(&'a self, schema: &'a Schema) -> (&'a Schema, bool) {
+        if let Some(name) = schema
+            .get("$ref")
+            .and_then(Schema::as_str)
+            .and_then(|path| path.strip_prefix("#/$defs/"))
+        {
+            let definition = self.schema.get("$defs").and_then(|definitions| definitions.get(name));
+            return definition.map_or((schema, true), |definition| self.resolved(definition));
+        }
+        let is_null = |schema: &&Schema| schema.get("type").is_some_and(|name| name == "null");
+        let Some(alternatives) = schema.get("anyOf").and_then(Schema::as_array) else {
+            return (schema, schema.get("type").is_none_or(|expected| accepts(expected, "null")));
+        };
+        let may_be_null = alternatives.iter().any(|schema| is_null(&schema));
+        let real = alternatives.iter().find(|schema| !is_null(schema));
+        real.map_or((schema, true), |real| (self.resolved(real).0, may_be_null))
+    }
+}
+
+/// A parallel walk through a spec and its schema.
+struct SchemaWalk<'a> {
+    fields: &'a SpecFields,
+    origin: &'a Origin,
+    route: Vec<RouteStep>,
+    misfit: FieldErrors,
+}
+
+impl SchemaWalk<'_> {
+    fn value(&mut self, value: &Value, schema: &Schema) {
+        let (schema, may_be_null) = self.fields.resolved(schema);
+        // Fields that must be absent are refused elsewhere, with their own messages.
+        if schema
+            .get("x-editor")
+            .and_then(|editor| editor.get("type"))
+            .is_some_and(|name| name == "null")
+        {
+            return;
+        }
+        if value.is_null() && may_be_null {
+            return;
+        }
+        let (text, number_or_text) = (json!("string"), json!(["string", "number"]));
+        let is_of_two_types = |name: &str| schema.get(name).is_some_and(|yes| yes == true);
+        let expected = match schema.get("type") {
+            None if is_of_two_types("x-kubernetes-int-or-string") => Some(&number_or_text),
+            expected => expected,
+        };
+        if is_of_two_types("x-kubernetes-preserve-unknown-fields")
+            && let Some(schema) = schema.pointer("/x-editor/anyOf")
+        {
+            self.text_or_mapping(value, schema);
+            return;
+        }
+        if let Some(expected) = expected
+            && let Some(found) = ValueType::new(value)
+            && !found.is_taken_by(expected)
+        {
+            let is_unquoted = accepts(expected, "string")
+                && matches!(found, ValueType::Flag | ValueType::Whole | ValueType::Number);
+            let finding =
+                self.wrong(found, if *expected == number_or_text { &text } else { expected });
+            // YAML reads `1.5` or `true` as another type; the decoder can usually restore the text.
+            if is_unquoted { &mut self.misfit.unquoted } else { &mut self.misfit.wrong }
+                .push(finding);
+            return;
+        }
+        match value {
+            Value::Mapping(map) => {
+                let properties = schema.get("properties").and_then(Schema::as_object);
+                // Unknown keys of selectors are reported elsewhere, with their own messages.
+                let is_selector =
+                    properties.is_some_and(|properties| properties.contains_key("matchLabels"));
+                for (key, value) in map {
+                    let Some(key) = key.as_str() else { continue };
+                    let known = properties.and_then(|properties| properties.get(key));
+                    self.route.push(key.into());
+                    match (known.or(schema.get("additionalProperties")), properties) {
+                        (Some(schema), _) => self.value(value, schema),
+                        (None, Some(properties))
+                            if let Some(right) = in_another_case(key, properties.keys()) =>
+                        {
+                            let finding = wrong_case(self.fields.kind, key, right);
+                            self.misfit.wrong.push(finding.at(self.origin.key(self.route.clone())));
+                        }
+                        (None, Some(properties)) if !is_selector => {
+                            // `standby` alone is a valid count, so a typo in `active` would release
+                            // hosts.
+                            let may_be_active = properties.contains_key("active")
+                                && map.contains_key("standby")
+                                && !map.contains_key("active");
+                            let known = properties
+                                .keys()
+                                .map(String::as_str)
+                                .filter(|known| !map.contains_key(*known));
+                            let finding = unknown_field(self.fields.kind, key, known)
+                                .at(self.origin.key(self.route.clone()));
+                            if may_be_active {
+                                self.misfit
+                                    .wrong
+                                    .push(no_active(key).at(self.origin.key(self.route.clone())));
+                            } else {
+                                self.misfit.unknown.push(finding);
+                            }
+                        }
+                        _ => {}
+                    }
+                    self.route.pop();
+                }
+            }
+            Value::Sequence(items) => {
+                let Some(schema) = schema.get("items") else {
+                    return;
+                };
+                for (index, item) in items.iter().enumerate() {
+                    self.route.push(index.into());
+                    self.value(item, schema);
+                    self.route.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Validates a value that may be a string or a mapping, by the matching one of two schemas.
+    fn text_or_mapping(&mut self, value: &Value, schemas: &Schema) {
+        let schemas = schemas.as_array().map(Vec::as_slice).unwrap_or_default();
+        match (value, schemas) {
+            (Value::String(_), _) => {}
+            (Value::Mapping(_), [_, mapping]) => {
+                self.value(value, mapping.pointer("/allOf/0").unwrap_or(mapping))
+            }
+            _ => {
+                let finding =
+                    ValueType::new(value).map(|found| self.wrong(found, &json!("string")));
+                self.misfit.wrong.extend(finding);
+            }
+        }
+    }
+
+    /// Returns the help for an empty mapping.
+    fn nothing(&self) -> &'static str {
+        let list = match self.route.as_slice() {
+            [_, RouteStep::Key(list), RouteStep::Index(_), RouteStep::Key(_)] => list.as_str(),
+            _ => "",
+        };
+        match list {
+            "masterSoftware" | "workerSoftware" => {
+                "write `version` below it; for any version, write only its name, without a colon"
+            }
+            _ => "write its fields below it, or `{}` for none",
+        }
+    }
+
+    /// Reports a value of the wrong type. The value is not shown: it may be a misplaced secret.
+    fn wrong(&self, found: ValueType, expected: &Schema) -> Finding {
+        let field = match self.route.as_slice() {
+            [.., RouteStep::Key(field), RouteStep::Index(_)] => format!("an item of `{field}`"),
+            [.., RouteStep::Key(field)] => format!("`{field}`"),
+            _ => "this".to_owned(),
+        };
+        let known = ValueType::ALL
+            .into_iter()
+            .find(|kind| accepts(expected, kind.schema()))
+            .unwrap_or(ValueType::Text);
+        let help = match (known, found) {
+            (ValueType::Whole, ValueType::Text) => {
+                "write a whole number, without quotes or leading zeros"
+            }
+            (ValueType::Flag, ValueType::Text) => "write true or false, without quotes",
+            (ValueType::Text, ValueType::Flag | ValueType::Whole | ValueType::Number) => {
+                "put it in quotes"
+            }
+            (ValueType::Mapping, ValueType::List) => "write `KEY: VALUE` without a dash before it",
+            (ValueType::List, _) => "write each item on a line of its own behind a dash: `- ITEM`",
+            (ValueType::Mapping, ValueType::Nothing) => self.nothing(),
+            (_, ValueType::Nothing) => "write a value, or remove it",
+            (ValueType::Mapping, _) => "write its fields below it as `KEY: VALUE`",
+            _ => "fix the value; the API server refuses it",
+        };
+        let message = format!("{field} must be {}, found {}", known.words(), found.words());
+        Finding::new(Code::WrongType, message)
+            .at(self.origin.at(self.route.iter().cloned()))
+            .help(help)
+    }
+}
+
+/// A type of YAML values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ValueType {
+    Mapping,
+    List,
+    Whole,
+    Number,
+    Flag,
+    Text,
+    Nothing,
+}
+
+impl ValueType {
+    const ALL: [ValueType; 6] = [
+        ValueType::Mapping,
+        ValueType::List,
+        ValueType::Whole,
+        ValueType::Number,
+        ValueType::Flag,
+        ValueType::Text,
+    ];
+
+    /// Returns a value's type, or `None` for a tagged value, which may become anything.
+    fn new(value: &Value) -> Option<Self> {
+        Some(match value {
+            Value::Null => ValueType::Nothing,
+            Value::Bool(_) => ValueType::Flag,
+            Value::Number(number) if number.is_f64() => ValueType::Number,
+            Value::Number(_) => ValueType::Whole,
+            Value::String(_) => ValueType::Text,
+            Value::Sequence(_) => ValueType::List,
+            Value::Mapping(_) => ValueType::Mapping,
+            Value::Tagged(_) => return None,
+        })
+    }
+
+    /// Returns the type's name in JSON Schema.
+    fn schema(self) -> &'static str {
+        match self {
+            ValueType::Mapping => "object",
+            ValueType::List => "array",
+            ValueType::Whole => "integer",
+            ValueType::Number => "number",
+            ValueType::Flag => "boolean",
+            ValueType::Text => "string",
+            ValueType::Nothing => "null",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            ValueType::Mapping => "a mapping",
+            ValueType::List => "a list",
+            ValueType::Whole => "a whole number",
+            ValueType::Number => "a number with a fraction or exponent",
+            ValueType::Flag => "true or false",
+            ValueType::Text => "a string",
+            ValueType::Nothing => "null",
+        }
+    }
+
+    fn is_taken_by(self, expected: &Schema) -> bool {
+        accepts(expected, self.schema())
+            || self == ValueType::Whole && accepts(expected, ValueType::Number.schema())
+    }
+}
+
+/// Returns whether a schema's `type`, a name or a list, includes a name.
+fn accepts(expected: &Schema, name: &str) -> bool {
+    match expected {
+        Schema::Array(names) => names.iter().any(|known| known == name),
+        one => one == name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+    use crate::input::load::Files;
+
+    fn found(spec: &str) -> FieldErrors {
+        let directory = tempfile::tempdir().unwrap();
+        let text = format!("kind: SIPCluster\nspec:\n{spec}");
+        std::fs::write(directory.path().join("c.yaml"), text).unwrap();
+        let repo = Files::on_disk(camino::Utf8Path::from_path(directory.path()).unwrap());
+        let read = repo.scan(
+            &["c.yaml".into()],
+            |_, _| true,
+            |document| {
+                let value: Value = document.parse().ok()?;
+                Some(OF_SIPCLUSTER.misfit(&value["spec"], &document.origin))
+            },
+        );
+        read.unwrap().remove(0)
+    }
+
+    fn said(findings: &[Finding]) -> Vec<String> {
+        findings
+            .iter()
+            .map(|finding| format!("{}; {}", finding.message, finding.help.as_deref().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn every_field_of_the_current_generation_is_known() {
+        let spec = "  nodes: {Worker: {labelSelector: {matchLabels: {a: b}}, topologyKey: k, count: {active: 1, standby: 0}}}\n\
+                    \x20 services:\n    jumpHost: [{image: i, nodePort: 30000, bmc: {proxy: true}, nodeLabels: {a: b}}]\n\
+                    \x20   loadBalancerWorker: [{nodePort: 1, nodePortRange: {start: 1, end: 2}, clusterIP: x}]\n\
+                    \x20   auth: [{connectors: [{type: ldap, id: a, name: b, config: {port: 1, any: [thing, {}]}}]}]\n";
+        let misfit = found(spec);
+        assert_eq!(said(&misfit.unknown), Vec::<String>::new());
+        assert_eq!(said(&misfit.wrong), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_unknown_field_is_reported_with_a_suggestion() {
+        for (spec, field, meant) in [
+            ("  nodes: {Worker: {topologKey: rack}}\n", "topologKey", Some("topologyKey")),
+            ("  services: {jumpHost: [{bmc: {proxi: true}}]}\n", "proxi", Some("proxy")),
+            ("  services: {jumpHosts: []}\n", "jumpHosts", Some("jumpHost")),
+            (
+                "  services: {jumpHost: [{nodeInterface: oam}]}\n",
+                "nodeInterface",
+                Some("nodeInterfaceId"),
+            ),
+            ("  nodes: {Worker: {colour: red}}\n", "colour", None),
+        ] {
+            let said = said(&found(spec).unknown);
+            assert_eq!(said.len(), 1, "{said:?}");
+            assert!(
+                said[0].starts_with(&format!("a SIPCluster has the unknown field `{field}`")),
+                "{said:?}"
+            );
+            match meant {
+                Some(meant) => {
+                    assert!(said[0].contains(&format!("did you mean `{meant}`?")), "{said:?}")
+                }
+                None => assert!(!said[0].contains("did you mean"), "{said:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_in_the_wrong_case_is_an_error() {
+        for (spec, field, right) in [
+            ("  nodes: {Worker: {topologykey: rack}}\n", "topologykey", "topologyKey"),
+            ("  services: {jumpHost: [{bmc: {Proxy: true}}]}\n", "Proxy", "proxy"),
+            ("  services: {jumphost: []}\n", "jumphost", "jumpHost"),
+            (
+                "  services: {jumpHost: [{nodeInterfaceID: oam}]}\n",
+                "nodeInterfaceID",
+                "nodeInterfaceId",
+            ),
+        ] {
+            let said = said(&found(spec).wrong);
+            assert_eq!(said.len(), 1, "{said:?}");
+            assert!(
+                said[0].starts_with(&format!(
+                    "a SIPCluster has the unknown field `{field}`; write `{right}`"
+                )),
+                "{said:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_kind_is_named_without_the_value() {
+        for (spec, expected) in [
+            ("  nodes: {Worker: {count: \"3\"}}\n", "`count` must be a mapping, found a string"),
+            (
+                "  nodes: {Worker: {count: {active: \"3\"}}}\n",
+                "`active` must be a whole number, found a string",
+            ),
+            (
+                "  nodes: {Worker: {count: {active: 1.5}}}\n",
+                "`active` must be a whole number, found a number with",
+            ),
+            ("  nodes: []\n", "`nodes` must be a mapping, found a list"),
+            ("  nodes: {Worker: secret}\n", "`Worker` must be a mapping, found a string"),
+            (
+                "  nodes: {Worker: {labelSelector: {matchLabels: [a]}}}\n",
+                "`matchLabels` must be a mapping",
+            ),
+            ("  services:\n", "`services` must be a mapping, found null"),
+            ("  services: {jumpHost: {image: x}}\n", "`jumpHost` must be a list, found a mapping"),
+            (
+                "  services: {jumpHost: [image]}\n",
+                "an item of `jumpHost` must be a mapping, found a string",
+            ),
+            (
+                "  services: {jumpHost: [{bmc: {proxy: \"no\"}}]}\n",
+                "`proxy` must be true or false, found a string",
+            ),
+        ] {
+            let said = said(&found(spec).wrong);
+            assert_eq!(said.len(), 1, "{spec}: {said:?}");
+            assert!(said[0].starts_with(expected), "{spec}: {said:?}");
+            assert!(!said[0].contains("secret"), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_left_out_may_also_be_empty() {
+        let misfit = found(
+            "  nodes:\n    Worker:\n      labelSelector:\n      topologyKey:\n      count:\n",
+        );
+        assert_eq!(said(&misfit.wrong), Vec::<String>::new());
+    }
+}

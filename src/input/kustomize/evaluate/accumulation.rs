@@ -1,0 +1,418 @@
+//! The accumulation of a build's objects, kustomization by kustomization.
+
+use std::collections::HashMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use yaml_serde::Value;
+
+use super::generated::{self, GeneratedKind};
+use super::listed::ListedTarget;
+use super::object::{Behavior, BuildObject, Id};
+use super::overlay::OverlayBase;
+use super::references::{self, Configuration, NameReference};
+use super::resource_file::no_resource;
+use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
+use crate::base::api::kustomization::{Kustomization, has};
+use crate::base::finding::{Place, RouteStep};
+use crate::base::layout::declared_directory;
+use crate::base::text::credentials::masked_value;
+use crate::base::text::yaml;
+use crate::input::kustomize::KustomizationNode;
+
+/// Limit on nested kustomizations. A build beyond it is left to kustomize.
+const MAX_DEPTH: usize = 100;
+/// The work that a kustomization makes, whatever it has, in steps of a patch.
+const STEPS_PER_KUSTOMIZATION: usize = 30;
+
+impl BuildEvaluation<'_> {
+    /// Builds a directory and returns its final objects.
+    pub(super) fn build(
+        &mut self,
+        directory: &Utf8PathBuf,
+    ) -> Result<Vec<BuildObject>, BuildFailure> {
+        let mut objects = self.accumulate(directory, BuildObjects::default())?;
+        // What the overlay of hosts patches.
+        objects.note_level(&self.wanted.output.join(declared_directory(directory)));
+        if !self.wanted.vital.is_empty() {
+            self.overlay_base = OverlayBase::new(&objects);
+        }
+        if let Some(build) = self.wanted.agents.get(directory) {
+            objects = self.apply_agent_above(build, objects)?;
+        }
+        self.resolve_vars(&objects)?;
+        self.check_sort_order(directory)?;
+        let mut objects = std::mem::take(&mut objects.list);
+        // Hash suffixes come last, because patches and replacements may change the hashed data.
+        for object in objects.iter_mut().filter(|object| object.needs_hash) {
+            let name = format!("{}-{}", object.name(), generated::hash(object));
+            object.keep_id();
+            object.restore("name", &name);
+        }
+        references::update(&mut objects, &self.references).or_else(|(index, problem)| {
+            let origin = &objects[index].origin;
+            let matters = self.wanted.vital.contains(&origin.file)
+                || matches!(problem, EvaluationError::Refused(_));
+            if matters { Err(BuildFailure::at(&origin.start())(problem)) } else { Ok(()) }
+        })?;
+        objects.iter_mut().for_each(BuildObject::spell_annotations);
+        self.apply_flux(directory, &mut objects)?;
+        // kustomize drops objects with this annotation from its output.
+        objects.retain(|object| {
+            let local =
+                object.text(&["metadata", "annotations", "config.kubernetes.io/local-config"]);
+            local.is_empty() || local == "false"
+        });
+        for object in &objects {
+            if let Some(why) = no_resource(&object.value) {
+                return Err(BuildFailure::at(&object.origin.start())(EvaluationError::Refused(
+                    why,
+                )));
+            }
+        }
+        Ok(objects)
+    }
+
+    /// Adds a kustomization's objects to the accumulated ones, and transforms them. Only a
+    /// component starts with a non-empty accumulation.
+    fn accumulate(
+        &mut self,
+        directory: &Utf8PathBuf,
+        mut objects: BuildObjects,
+    ) -> Result<BuildObjects, BuildFailure> {
+        let Some(node) = self.builds.nodes.get(directory) else {
+            return Ok(objects);
+        };
+        self.inside.push(directory.clone());
+        // A cycle is reported by `Builds::new`.
+        if self.inside.len() > MAX_DEPTH || self.inside[..self.inside.len() - 1].contains(directory)
+        {
+            let place = Place::File(node.file.clone());
+            let problem =
+                EvaluationError::Beyond("its kustomizations are nested too deeply".to_owned());
+            return Err(BuildFailure { is_known: true, ..BuildFailure::at(&place)(problem) });
+        }
+        self.budget
+            .step(STEPS_PER_KUSTOMIZATION)
+            .map_err(BuildFailure::at(&Place::File(node.file.clone())))?;
+        let kustomization = &node.kustomization;
+        objects.are_partial |= kustomization.is_partly_unknown();
+        let lists = [("resources", &kustomization.resources), ("bases", &kustomization.bases)];
+        for (list, entries) in lists {
+            for (index, entry) in entries.iter().flatten().enumerate() {
+                let place = node.origin.at([RouteStep::from(list), index.into()]);
+                self.add_resource(directory, entry, &place, &mut objects)?;
+            }
+        }
+        // Checked once for the whole list, because a check per file would be quadratic.
+        self.check_unique(&objects.list)?;
+        self.check_files(node, directory, &objects)?;
+        self.generate(node, directory, &mut objects)?;
+        for node in [Some(node), self.added_by_agent(directory)].into_iter().flatten() {
+            objects = self.add_components(node, directory, objects)?;
+        }
+        objects.note_level(directory);
+        self.configure(node, directory, &objects)?;
+        self.transform(node, directory, &mut objects)?;
+        self.collect_vars(node, &mut objects)?;
+        self.inside.pop();
+        Ok(objects)
+    }
+
+    /// Adds the objects of an entry of `resources`.
+    fn add_resource(
+        &mut self,
+        directory: &Utf8PathBuf,
+        entry: &str,
+        place: &Place,
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
+        let failed = BuildFailure::at(place);
+        self.budget.step(1).map_err(&failed)?;
+        match self.listed(directory, entry).map_err(&failed)? {
+            ListedTarget::Kustomization(path) => {
+                if self.builds.nodes.get(&path).is_some_and(KustomizationNode::is_component) {
+                    let why = format!("`{path}` is a component, but is listed in `resources`");
+                    return Err(failed(EvaluationError::Refused(why)));
+                }
+                self.check_above(&path, place)?;
+                let more = self.accumulate(&path, BuildObjects::default())?;
+                self.append(objects, more, place)
+            }
+            ListedTarget::File(path) => match self.objects_in_file(&path, place)? {
+                Some(more) => self.append(objects, more, place),
+                None => {
+                    objects.are_partial = true;
+                    Ok(())
+                }
+            },
+            ListedTarget::Unknown => {
+                objects.are_partial = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// Refuses an unknown order of objects. Only that of the outermost kustomization counts.
+    fn check_sort_order(&self, directory: &Utf8PathBuf) -> Result<(), BuildFailure> {
+        let node = self.builds.nodes.get(directory);
+        let options = node.and_then(|node| Some((node, node.kustomization.sort_options.as_ref()?)));
+        let Some((node, options)) = options else {
+            return Ok(());
+        };
+        let order = options.get("order").and_then(Value::as_str);
+        let why = match order.unwrap_or_default() {
+            "legacy" => return Ok(()),
+            "fifo" if options.get("legacySortOptions").is_none_or(Value::is_null) => return Ok(()),
+            "fifo" => "`legacySortOptions` requires `order: legacy`".to_owned(),
+            other => format!("`order` must be `fifo` or `legacy`, found `{other}`"),
+        };
+        let place = node.origin.at(["sortOptions"]);
+        Err(BuildFailure::at(&place)(EvaluationError::Refused(why)))
+    }
+
+    /// Adds the components of a kustomization, which also transform its objects.
+    pub(super) fn add_components(
+        &mut self,
+        node: &KustomizationNode,
+        directory: &Utf8PathBuf,
+        mut objects: BuildObjects,
+    ) -> Result<BuildObjects, BuildFailure> {
+        let entries = node.kustomization.components.iter().flatten();
+        for (index, entry) in entries.enumerate() {
+            let place = node.origin.at([RouteStep::from("components"), index.into()]);
+            objects = self.add_component(directory, entry, &place, objects)?;
+        }
+        Ok(objects)
+    }
+
+    /// Applies an entry of `components`.
+    fn add_component(
+        &mut self,
+        directory: &Utf8PathBuf,
+        entry: &str,
+        place: &Place,
+        mut objects: BuildObjects,
+    ) -> Result<BuildObjects, BuildFailure> {
+        let failed = BuildFailure::at(place);
+        self.budget.step(1 + objects.list.len()).map_err(&failed)?;
+        match self.listed(directory, entry).map_err(&failed)? {
+            ListedTarget::Kustomization(path) => {
+                if self.builds.nodes.get(&path).is_some_and(|node| !node.is_component()) {
+                    let why = format!("`{path}` is a Kustomization, but is listed in `components`");
+                    return Err(failed(EvaluationError::Refused(why)));
+                }
+                self.check_above(&path, place)?;
+                self.accumulate(&path, objects)
+            }
+            ListedTarget::File(path) => Err(failed(EvaluationError::Refused(format!(
+                "`{path}` is a file, but is listed in `components`"
+            )))),
+            ListedTarget::Unknown => {
+                if let Some(component) = self.in_output(directory, entry) {
+                    objects.note_level(directory);
+                    if let Some(base) = OverlayBase::new(&objects) {
+                        self.component_bases.push((component, base));
+                    }
+                } else {
+                    let why = format!("the component `{}` is not in the repo", masked_value(entry));
+                    self.leave_to_kustomize(&objects, place, why)?;
+                    objects.are_partial = true;
+                }
+                Ok(objects)
+            }
+        }
+    }
+
+    /// Refuses a directory that contains one of the kustomizations that lead to it.
+    fn check_above(&self, path: &Utf8Path, place: &Place) -> Result<(), BuildFailure> {
+        let inside = |directory: &&Utf8PathBuf| *directory != path && directory.starts_with(path);
+        match self.inside.iter().find(inside) {
+            Some(lower) => Err(BuildFailure::at(place)(EvaluationError::Refused(format!(
+                "`{path}` contains `{lower}`, which lists it"
+            )))),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the objects of a file, or `None` if it was not read.
+    fn objects_in_file(
+        &self,
+        file: &Utf8PathBuf,
+        place: &Place,
+    ) -> Result<Option<BuildObjects>, BuildFailure> {
+        let Some(read) = self.read.get(file) else {
+            return Ok(None);
+        };
+        if let Some((why, place)) = &read.refused {
+            let problem = EvaluationError::Refused(format!("`{file}`: {why}"));
+            return Err(BuildFailure {
+                is_known: read.is_reported || self.wanted.unreadable.contains(file.as_path()),
+                ..BuildFailure::at(place)(problem)
+            });
+        }
+        self.budget.allocate(read.bytes).map_err(BuildFailure::at(place))?;
+        let list = read
+            .documents
+            .iter()
+            .map(|(origin, value)| BuildObject::new(origin.clone(), value.clone()))
+            .collect();
+        Ok(Some(BuildObjects { list, are_partial: read.is_partial, vars: Vec::new() }))
+    }
+
+    fn append(
+        &self,
+        objects: &mut BuildObjects,
+        more: BuildObjects,
+        place: &Place,
+    ) -> Result<(), BuildFailure> {
+        self.budget.step(more.list.len()).map_err(BuildFailure::at(place))?;
+        objects.are_partial |= more.are_partial;
+        objects.list.extend(more.list);
+        for var in more.vars {
+            self.budget.step(objects.vars.len()).map_err(BuildFailure::at(place))?;
+            objects.add_var(var)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses duplicate ids.
+    pub(super) fn check_unique(&self, objects: &[BuildObject]) -> Result<(), BuildFailure> {
+        let mut seen: HashMap<Id, &BuildObject> = HashMap::with_capacity(objects.len());
+        if let Some(first) = objects.first() {
+            self.budget.step(objects.len()).map_err(BuildFailure::at(&first.origin.start()))?;
+        }
+        for object in objects {
+            let id = object.id();
+            let Some(other) = seen.get(&id) else {
+                seen.insert(id, object);
+                continue;
+            };
+            let problem = EvaluationError::Refused(format!("duplicate {}", id.shown()));
+            let failure = BuildFailure::at(&object.origin.start())(problem);
+            // Two documents of one host or request have a finding of their own.
+            let is_reported = |object: &BuildObject| {
+                self.wanted.vital.contains(&object.origin.file)
+                    && self.wanted.vital_kinds.contains(&id.kind.as_str())
+                    && object.original_id().name == id.name
+            };
+            return Err(BuildFailure {
+                is_known: other.origin != object.origin
+                    && is_reported(object)
+                    && is_reported(other),
+                ..failure
+            });
+        }
+        Ok(())
+    }
+
+    /// Leaves the build to kustomize if it has objects that matter here.
+    pub(super) fn leave_to_kustomize(
+        &self,
+        objects: &BuildObjects,
+        place: &Place,
+        why: String,
+    ) -> Result<(), BuildFailure> {
+        let matters =
+            objects.list.iter().any(|object| self.wanted.vital.contains(&object.origin.file));
+        if matters { Err(BuildFailure::at(place)(EvaluationError::Beyond(why))) } else { Ok(()) }
+    }
+
+    /// Adds the objects of a kustomization's generators.
+    fn generate(
+        &mut self,
+        node: &KustomizationNode,
+        directory: &Utf8Path,
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
+        let kustomization = &node.kustomization;
+        let lists = [
+            ("configMapGenerator", GeneratedKind::ConfigMap, &kustomization.config_map_generator),
+            ("secretGenerator", GeneratedKind::Secret, &kustomization.secret_generator),
+        ];
+        for (field, made, generators) in lists {
+            for (index, generator) in generators.iter().flatten().enumerate() {
+                let place = node.origin.at([RouteStep::from(field), index.into()]);
+                let read = |path: &str| self.bytes_of(directory, path);
+                let global = kustomization.generator_options.as_ref();
+                let object = generated::object(&node.origin, made, generator, global, read);
+                let new = match object {
+                    Ok(new) => new,
+                    // Without its files, only the object's existence is known.
+                    Err(EvaluationError::Beyond(_)) => {
+                        objects.are_partial = true;
+                        continue;
+                    }
+                    Err(problem) => return Err(BuildFailure::at(&place)(problem)),
+                };
+                let id = new.id();
+                let behavior = new.generated.unwrap_or(Behavior::Create);
+                let mut old = objects.list.iter_mut().filter(|object| object.ids().contains(&id));
+                match (old.next(), old.next(), behavior) {
+                    (None, _, Behavior::Create) => objects.list.push(new),
+                    (Some(old), None, Behavior::Merge | Behavior::Replace) => {
+                        generated::absorb(old, new, behavior, &place);
+                    }
+                    // The object may be among the unknown ones.
+                    (None, ..) if objects.are_partial => {}
+                    (None, ..) => {
+                        let why = format!("the {} to {behavior} is missing", id.shown());
+                        return Err(BuildFailure::at(&place)(EvaluationError::Refused(why)));
+                    }
+                    (Some(_), ..) => {
+                        let why = format!("the {} exists already", id.shown());
+                        return Err(BuildFailure::at(&place)(EvaluationError::Refused(why)));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the references that a kustomization configures.
+    fn configure(
+        &mut self,
+        node: &KustomizationNode,
+        directory: &Utf8Path,
+        objects: &BuildObjects,
+    ) -> Result<(), BuildFailure> {
+        let paths = node.kustomization.configurations.iter().flatten();
+        for (index, path) in paths.enumerate() {
+            let place = node.origin.at([RouteStep::from("configurations"), index.into()]);
+            let text = self.text_of(directory, path).map_err(BuildFailure::at(&place))?;
+            let read = text.and_then(|text| yaml::from_str::<Configuration>(&text).ok());
+            let is_vital = |object: &&BuildObject| self.wanted.vital.contains(&object.origin.file);
+            let mut vital = objects.list.iter().filter(is_vital);
+            match read {
+                Some(read) if !vital.any(|object| read.changes(object)) => {
+                    self.kinds_with_replicas.extend(read.kinds_with_replicas());
+                    // kustomize merges equal references, so none is followed twice.
+                    for reference in read.name_reference.into_iter().flat_map(NameReference::split)
+                    {
+                        if !self.references.contains(&reference) {
+                            self.references.push(reference);
+                        }
+                    }
+                }
+                _ => self.leave_to_kustomize(
+                    objects,
+                    &place,
+                    format!("`{path}` configures which fields transformers change"),
+                )?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl BuildObjects {
+    fn note_level(&mut self, directory: &Utf8PathBuf) {
+        self.list.iter_mut().for_each(|object| object.note_level(directory));
+    }
+}
+
+impl Kustomization {
+    /// Returns whether its build has objects that only external programs produce.
+    fn is_partly_unknown(&self) -> bool {
+        has(&self.generators) || has(&self.helm_charts) || has(&self.helm_chart_inflation_generator)
+    }
+}

@@ -1,0 +1,175 @@
+//! Changes that Flux and Argo CD make to a build: the fields of their objects act like a further
+//! kustomization, and Flux also changes what was built.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::object::BuildObject;
+use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError, SubstitutionVariables};
+use crate::base::api::kustomization::Kustomization;
+use crate::base::finding::{Origin, Place};
+use crate::input::kustomize::{KustomizationNode, NameEffect};
+
+/// The changes of an agent's object to what it builds.
+#[derive(Debug, Default)]
+pub(crate) struct AgentBuild {
+    /// Fields that are those of a kustomization.
+    kustomization: Option<KustomizationNode>,
+    /// Directory that the object applies, to which its components are relative.
+    directory: Utf8PathBuf,
+    /// Set if the object applies a kustomization that lists the root, such as the overlay of its
+    /// hosts.
+    is_above_root: bool,
+    /// Labels and annotations that Flux sets after the build, with their places.
+    common_metadata: Vec<(&'static str, String, String, Place)>,
+    pub(crate) variables: Option<SubstitutionVariables>,
+    /// The reason why only the agent knows the result.
+    unknown: Option<(String, Place)>,
+}
+
+impl AgentBuild {
+    /// Returns the changes by fields of a kustomization. Routes in `origin` are those of one.
+    pub(crate) fn new(
+        origin: &Origin,
+        kustomization: Kustomization,
+        directory: Utf8PathBuf,
+        is_above_root: bool,
+    ) -> Self {
+        let node = KustomizationNode {
+            origin: origin.clone(),
+            file: origin.file.clone(),
+            kustomization,
+            resources: Vec::new(),
+            components: Vec::new(),
+            generates: None,
+            own: NameEffect::default(),
+            as_component: NameEffect::default(),
+        };
+        AgentBuild { kustomization: Some(node), directory, is_above_root, ..Self::default() }
+    }
+
+    /// Returns the changes by variables that are all known, if there are any.
+    pub(super) fn with_variables(
+        variables: BTreeMap<String, String>,
+        place: &Place,
+    ) -> Option<Self> {
+        let values =
+            variables.into_iter().map(|(name, value)| (name, Some((value, place.clone()))));
+        let variables = SubstitutionVariables { values: values.collect(), are_partial: false };
+        (!variables.values.is_empty())
+            .then(|| AgentBuild { variables: Some(variables), ..Self::default() })
+    }
+
+    /// Adds labels or annotations that are set after the build.
+    pub(crate) fn set_common_metadata(
+        &mut self,
+        field: &'static str,
+        entries: BTreeMap<String, String>,
+        place: impl Fn(&str) -> Place,
+    ) {
+        let entries = entries.into_iter().map(|(key, value)| {
+            let place = place(&key);
+            (field, key, value, place)
+        });
+        self.common_metadata.extend(entries);
+    }
+
+    /// Marks the result as unknown.
+    pub(crate) fn set_unknown(&mut self, reason: String, place: Place) {
+        self.unknown.get_or_insert((reason, place));
+    }
+
+    /// Returns whether it changes nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kustomization.as_ref().is_none_or(|node| {
+            !node.kustomization.changes_objects() && node.kustomization.components.is_none()
+        }) && self.common_metadata.is_empty()
+            && self.variables.is_none()
+            && self.unknown.is_none()
+    }
+
+    /// Joins the changes of two objects that apply one build, which often are for two clusters.
+    pub(crate) fn joined(mut self, other: Self, place: &Place) -> Self {
+        let changes = |build: &Self| {
+            let node = build.kustomization.as_ref();
+            let entries = build.common_metadata.iter();
+            (
+                node.map(|node| format!("{:?}", node.kustomization)),
+                entries
+                    .map(|(field, key, value, _)| (*field, key.clone(), value.clone()))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        if changes(&self) != changes(&other) {
+            let reason = "two agents' objects apply it with different changes".to_owned();
+            self.set_unknown(reason, place.clone());
+        }
+        if let Some((reason, place)) = other.unknown {
+            self.set_unknown(reason, place);
+        }
+        self.is_above_root |= other.is_above_root;
+        self.variables = match (self.variables, other.variables) {
+            (Some(one), Some(other)) => Some(one.agreed(other)),
+            (Some(one), None) | (None, Some(one)) => {
+                Some(one.agreed(SubstitutionVariables::default()))
+            }
+            (None, None) => None,
+        };
+        self
+    }
+}
+
+impl<'a> BuildEvaluation<'a> {
+    /// Returns the fields that an agent adds to the kustomization of a root itself.
+    pub(super) fn added_by_agent(&self, directory: &Utf8Path) -> Option<&'a KustomizationNode> {
+        let is_root = self.inside.len() == 1;
+        let build = self.wanted.agents.get(directory).filter(|_| is_root);
+        let build = build.filter(|build| !build.is_above_root)?;
+        build.kustomization.as_ref()
+    }
+
+    /// Applies the kustomization above a root that consists of an agent's fields.
+    pub(super) fn apply_agent_above(
+        &mut self,
+        build: &AgentBuild,
+        mut objects: BuildObjects,
+    ) -> Result<BuildObjects, BuildFailure> {
+        if let Some((reason, place)) = &build.unknown {
+            return Err(BuildFailure::at(place)(EvaluationError::Undetermined(reason.clone())));
+        }
+        if let Some(node) = build.kustomization.as_ref().filter(|_| build.is_above_root) {
+            objects = self.add_components(node, &build.directory, objects)?;
+            self.transform(node, &build.directory, &mut objects)?;
+        }
+        Ok(objects)
+    }
+
+    /// Applies the changes of Flux to built objects.
+    pub(super) fn apply_flux(
+        &self,
+        directory: &Utf8PathBuf,
+        objects: &mut [BuildObject],
+    ) -> Result<(), BuildFailure> {
+        let Some(build) = self.wanted.agents.get(directory) else {
+            return Ok(());
+        };
+        if let Some(variables) = &build.variables {
+            if let Some((name, place)) = variables.invalid_name() {
+                let root = Place::File(self.builds.nodes[directory].file.clone());
+                let why = format!("`{name}` is no name of a variable");
+                return Err(BuildFailure::at(place.unwrap_or(&root))(EvaluationError::Unapplied(
+                    why,
+                )));
+            }
+            for object in objects.iter_mut() {
+                variables.replace_in(object, self.budget)?;
+            }
+            self.check_unique(objects)?;
+        }
+        for (field, key, value, place) in &build.common_metadata {
+            self.set_all(objects, field, (key, value), place)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! Reasons why a build has no result in memory, and the findings about them.
+
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::layout;
+use crate::input::kustomize::Builds;
+
+/// The reason why a build has no result in memory.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EvaluationError {
+    /// kustomize fails as well.
+    #[error("`kustomize build` fails: {0}")]
+    Refused(String),
+    /// Only kustomize can build it.
+    #[error("only kustomize can build it: {0}")]
+    Beyond(String),
+    /// kustomize builds it, but Flux fails.
+    #[error("Flux cannot apply it: {0}")]
+    Unapplied(String),
+    /// Only the agent knows the result.
+    #[error("only the agent can build it: {0}")]
+    Undetermined(String),
+}
+
+/// A failed build, with the place of the cause.
+pub(super) struct BuildFailure {
+    pub(super) problem: EvaluationError,
+    pub(super) place: Box<Place>,
+    /// Set if another finding reports it already.
+    pub(super) is_known: bool,
+}
+
+impl BuildFailure {
+    pub(super) fn at(place: &Place) -> impl Fn(EvaluationError) -> Self + use<> {
+        let place = Box::new(place.clone());
+        move |problem| BuildFailure { problem, place: place.clone(), is_known: false }
+    }
+}
+
+impl Builds {
+    /// Returns the finding about a failed build, unless another finding reports it.
+    pub(super) fn failed(&self, root: usize, failure: BuildFailure) -> Option<Finding> {
+        let BuildFailure { problem, place, is_known } = failure;
+        let root = &self.roots[root];
+        let directory = layout::directory_argument(&root.directory);
+        (!is_known).then(|| match problem {
+            EvaluationError::Refused(why) => {
+                Finding::new(Code::BuildRefused, format!("`kustomize build {directory}` fails: {why}")).at(*place).help(
+                    format!("run `kustomize build {directory}` and fix its error; agents apply nothing of it until then"),
+                )
+            }
+            EvaluationError::Beyond(why) => Finding::new(
+                Code::NotEvaluated,
+                format!("only kustomize can build the hosts and requests of `{}`: {why}", root.file),
+            )
+            .at(*place)
+            .help(format!(
+                "add `- kustomization: {directory}` to `sources`, and sipgen runs kustomize for it"
+            )),
+            EvaluationError::Unapplied(why) => {
+                Finding::new(Code::BuildRefused, format!("Flux cannot apply `{directory}`: {why}"))
+                    .at(*place)
+                    .help("correct it; Flux applies nothing of it until then")
+            }
+            EvaluationError::Undetermined(why) => Finding::new(
+                Code::NotEvaluated,
+                format!("only its agent can build the hosts and requests of `{}`: {why}", root.file),
+            )
+            .at(*place)
+            .help(format!("write the result itself in `{directory}`")),
+        })
+    }
+}
+
+/// Removes duplicates: roots that share a kustomization fail for the same reason.
+pub(super) fn deduplicated(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut kept: Vec<Finding> = Vec::new();
+    for finding in findings {
+        if !kept.iter().any(|other| other.code == finding.code && other.places == finding.places) {
+            kept.push(finding);
+        }
+    }
+    kept
+}

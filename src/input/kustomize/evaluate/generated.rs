@@ -1,0 +1,283 @@
+//! ConfigMaps and Secrets of a kustomization's generators.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use camino::Utf8Path;
+use sha2::{Digest, Sha256};
+use yaml_serde::{Mapping, Value};
+
+use super::EvaluationError;
+use super::object::{Behavior, BuildObject, scalar_text, text_at};
+use crate::base::api::kustomization::{GeneratorOptions, KustomizeGenerator, unquoted};
+use crate::base::finding::{ForeignValue, Origin, Place, RouteStep};
+use crate::base::text::credentials::masked_value;
+
+/// Line length of base64 in kustomize's output.
+const LINE: usize = 70;
+
+/// The kind of a generated object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum GeneratedKind {
+    ConfigMap,
+    Secret,
+}
+
+/// A generator's options, merged with `generatorOptions`.
+#[derive(Default)]
+struct MergedOptions {
+    labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
+    keeps_name: bool,
+    is_immutable: bool,
+}
+
+/// Builds a generator's object. `read` reads a file by its path from the kustomization.
+pub(super) fn object(
+    origin: &Origin,
+    made: GeneratedKind,
+    generator: &KustomizeGenerator,
+    global: Option<&GeneratorOptions>,
+    read: impl Fn(&str) -> Result<Option<Vec<u8>>, EvaluationError>,
+) -> Result<BuildObject, EvaluationError> {
+    let refused = |why: &str| EvaluationError::Refused(format!("a generator {why}"));
+    let name = generator
+        .name
+        .as_deref()
+        .filter(|name| !name.is_empty())
+        .ok_or_else(|| refused("has no name"))?;
+    let kind = if made == GeneratedKind::Secret { "Secret" } else { "ConfigMap" };
+    let options = MergedOptions::merged(generator, global);
+    let text = |text: &str| Value::from(text);
+    let mut metadata = Mapping::from_iter([(text("name"), text(name))]);
+    if let Some(namespace) =
+        generator.namespace.as_deref().filter(|namespace| !namespace.is_empty())
+    {
+        metadata.insert(text("namespace"), text(namespace));
+    }
+    for (field, pairs) in [("labels", &options.labels), ("annotations", &options.annotations)] {
+        if !pairs.is_empty() {
+            let pairs: Mapping =
+                pairs.iter().map(|(key, value)| (text(key), text(value))).collect();
+            metadata.insert(text(field), Value::Mapping(pairs));
+        }
+    }
+    let mut object = Mapping::from_iter([
+        (text("apiVersion"), text("v1")),
+        (text("kind"), text(kind)),
+        (text("metadata"), Value::Mapping(metadata)),
+    ]);
+    if made == GeneratedKind::Secret {
+        let secret_type =
+            generator.secret_type.as_deref().filter(|secret_type| !secret_type.is_empty());
+        object.insert(text("type"), text(secret_type.unwrap_or("Opaque")));
+        object.insert(text("data"), Value::Mapping(Mapping::new()));
+    }
+    for (key, value) in pairs(generator, read)? {
+        let (field, value) = match (made, String::from_utf8(value)) {
+            (GeneratedKind::Secret, value) => {
+                ("data", base64(&value.map_or_else(|error| error.into_bytes(), String::into_bytes)))
+            }
+            (GeneratedKind::ConfigMap, Ok(value)) => ("data", value),
+            (GeneratedKind::ConfigMap, Err(error)) => ("binaryData", base64(&error.into_bytes())),
+        };
+        let data = object.entry(text(field)).or_insert_with(|| Value::Mapping(Mapping::new()));
+        if let Value::Mapping(data) = data
+            && data.insert(text(&key), text(&value)).is_some()
+        {
+            return Err(refused(&format!("repeats the key `{key}`")));
+        }
+    }
+    if options.is_immutable {
+        object.insert(text("immutable"), Value::from(true));
+    }
+    let mut made = BuildObject::new(origin.clone(), object);
+    made.needs_hash = !options.keeps_name;
+    made.generated = Some(match generator.behavior.as_deref() {
+        Some("merge") => Behavior::Merge,
+        Some("replace") => Behavior::Replace,
+        _ => Behavior::Create,
+    });
+    Ok(made)
+}
+
+impl MergedOptions {
+    /// Merges the options of a generator with those of its kustomization.
+    fn merged(generator: &KustomizeGenerator, global: Option<&GeneratorOptions>) -> Self {
+        let mut options = MergedOptions::default();
+        for given in [global, generator.options.as_ref()].into_iter().flatten() {
+            let pairs =
+                |pairs: &Option<BTreeMap<String, String>>| pairs.clone().unwrap_or_default();
+            options.labels.extend(pairs(&given.labels));
+            options.annotations.extend(pairs(&given.annotations));
+            options.keeps_name |= given.disable_name_suffix_hash == Some(true);
+            options.is_immutable |= given.immutable == Some(true);
+        }
+        options
+    }
+}
+
+/// Returns the keys and values of a generator.
+fn pairs(
+    generator: &KustomizeGenerator,
+    read: impl Fn(&str) -> Result<Option<Vec<u8>>, EvaluationError>,
+) -> Result<Vec<(String, Vec<u8>)>, EvaluationError> {
+    let file = |path: &str| {
+        read(path)?.ok_or_else(|| {
+            EvaluationError::Beyond(format!(
+                "a generator reads `{}`, which is not in the repo",
+                masked_value(path)
+            ))
+        })
+    };
+    let mut pairs = Vec::new();
+    for path in generator.envs.iter().flatten().chain(&generator.env) {
+        let content = String::from_utf8_lossy(&file(path)?).into_owned();
+        for line in content.trim_start_matches('\u{feff}').lines().map(str::trim_start) {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (key, value) = line.split_once('=').unwrap_or((line, ""));
+            if key.is_empty() {
+                continue;
+            }
+            pairs.push((key.to_owned(), value.as_bytes().to_vec()));
+        }
+    }
+    for literal in generator.literals.iter().flatten() {
+        let split = literal.split_once('=').filter(|(key, _)| !key.is_empty());
+        let (key, value) = split.ok_or_else(|| {
+            EvaluationError::Refused(
+                "a literal of a generator must have the form `key=value`".to_owned(),
+            )
+        })?;
+        pairs.push((key.to_owned(), unquoted(value).as_bytes().to_vec()));
+    }
+    for source in generator.files.iter().flatten() {
+        let (key, path) = match source.split_once('=') {
+            Some((key, path)) if key.is_empty() || path.is_empty() || path.contains('=') => {
+                return Err(EvaluationError::Refused(
+                    "a file of a generator must have the form `path` or `key=path`".to_owned(),
+                ));
+            }
+            Some(split) => split,
+            None => (Utf8Path::new(source).file_name().unwrap_or_default(), source.as_str()),
+        };
+        pairs.push((key.to_owned(), file(path)?));
+    }
+    Ok(pairs)
+}
+
+/// Encodes base64 as kustomize does: in lines, if there is more than one.
+fn base64(content: &[u8]) -> String {
+    let encoded = BASE64_STANDARD.encode(content);
+    if encoded.len() < LINE {
+        return encoded;
+    }
+    let mut lines = String::new();
+    let mut rest = encoded.as_str();
+    while !rest.is_empty() {
+        let (line, behind) = rest.split_at(rest.len().min(LINE));
+        lines.push_str(line);
+        lines.push('\n');
+        rest = behind;
+    }
+    lines
+}
+
+/// Merges a generated object into an existing one, or replaces its data, as the behavior requires.
+pub(super) fn absorb(
+    old: &mut BuildObject,
+    mut new: BuildObject,
+    behavior: Behavior,
+    place: &Place,
+) {
+    let taken = |object: &Mapping, field: &str| -> Mapping {
+        let found = if matches!(field, "labels" | "annotations") {
+            object.get("metadata").and_then(|metadata| metadata.get(field))
+        } else {
+            object.get(field)
+        };
+        found.and_then(Value::as_mapping).cloned().unwrap_or_default()
+    };
+    let joined = |field: &str| -> Mapping {
+        let mut joined = taken(&old.value, field);
+        joined.extend(taken(&new.value, field));
+        // Values become strings, whatever type they had.
+        joined
+            .values_mut()
+            .for_each(|value| *value = Value::from(scalar_text(value).unwrap_or_default()));
+        joined
+    };
+    let (labels, annotations) = (joined("labels"), joined("annotations"));
+    let data = (behavior == Behavior::Merge)
+        .then(|| [("data", joined("data")), ("binaryData", joined("binaryData"))]);
+    let mut metadata = Mapping::new();
+    for field in ["name", "namespace"] {
+        if let Some(value) = text_at(&old.value, &["metadata", field]) {
+            metadata.insert(Value::from(field), Value::from(value));
+        }
+    }
+    for (field, pairs) in [("labels", labels), ("annotations", annotations)] {
+        if !pairs.is_empty() {
+            metadata.insert(Value::from(field), Value::Mapping(pairs));
+        }
+    }
+    new.value.insert(Value::from("metadata"), Value::Mapping(metadata));
+    for (field, pairs) in data.into_iter().flatten().filter(|(_, pairs)| !pairs.is_empty()) {
+        new.value.insert(Value::from(field), Value::Mapping(pairs));
+    }
+    old.value = new.value;
+    // A merged object keeps its name suffix hash only if both generators ask for one.
+    old.needs_hash &= new.needs_hash;
+    // Later messages about these fields point at the generator.
+    for field in ["data", "binaryData", "stringData", "type"] {
+        let route = vec![RouteStep::from(field)];
+        old.note(ForeignValue { route, place: place.clone(), goes_on: false, replaces: true });
+    }
+}
+
+/// Returns the hash suffix of an object's name.
+pub(super) fn hash(object: &BuildObject) -> String {
+    let json = |value: Option<&Value>| {
+        value
+            .and_then(|value| serde_json::to_value(value).ok())
+            .unwrap_or_else(|| serde_json::Value::from(""))
+    };
+    let kind = object.kind();
+    let mut hashed = BTreeMap::from([
+        ("kind", serde_json::Value::from(kind.as_str())),
+        // kustomize reads a field named `metadata/name`, which no object has.
+        ("name", serde_json::Value::from("")),
+        ("data", json(object.value.get("data"))),
+    ]);
+    let mut other = vec![if kind == "Secret" { "stringData" } else { "binaryData" }];
+    other.retain(|field| object.value.get(*field).is_some_and(Value::is_mapping));
+    for field in other {
+        hashed.insert(field, json(object.value.get(field)));
+    }
+    if kind == "Secret" {
+        let secret_type = object.value.get("type").and_then(scalar_text).unwrap_or_default();
+        hashed.insert("type", serde_json::Value::from(secret_type));
+    }
+    let text = serde_json::to_string(&hashed).unwrap_or_default();
+    // Go's `encoding/json` escapes these characters.
+    let by_number = |c: char| match c {
+        '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(c)),
+        other => other.to_string(),
+    };
+    let text: String = text.chars().map(by_number).collect();
+    let digest = Sha256::digest(text.as_bytes());
+    // kustomize's encoding: ten hex digits, with some replaced so that no words can appear.
+    let digits: String = digest.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
+    let letter = |c: char| match c {
+        '0' => 'g',
+        '1' => 'h',
+        '3' => 'k',
+        'a' => 'm',
+        'e' => 't',
+        other => other,
+    };
+    digits.chars().map(letter).collect()
+}

@@ -1,0 +1,182 @@
+//! YAML as Go's parser reads and writes it: unquoted scalars have the types of YAML 1.1.
+
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+
+use granit_parser::{Event, Parser, ScalarStyle};
+use yaml_serde::{Mapping, Value};
+
+use crate::base::text::bounded;
+use crate::input::load::{OtherReading, read_by_others};
+
+/// The reason why a text has no objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Error {
+    #[error("no YAML object")]
+    Invalid,
+    /// Valid, but with syntax that only substituted text has.
+    #[error("YAML with anchors, tags or duplicate keys")]
+    Unusual,
+    /// A text that cannot be written.
+    #[error("YAML with all characters of the private use area")]
+    Unwritable,
+}
+
+enum OpenCollection {
+    Mapping(Mapping, Option<String>),
+    Sequence(Vec<Value>),
+}
+
+/// Parses the first document of a text, which must be a mapping.
+pub(super) fn parse(text: &str) -> Result<Mapping, Error> {
+    bounded::check(text).map_err(|_| Error::Unusual)?;
+    let mut open: Vec<OpenCollection> = Vec::new();
+    for event in Parser::new_from_str(text) {
+        let (event, _) = event.map_err(|_| Error::Invalid)?;
+        let value = match event {
+            Event::MappingStart(_, anchor, tag) => {
+                is_usual(anchor, tag.is_some())?;
+                open.push(OpenCollection::Mapping(Mapping::new(), None));
+                continue;
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                is_usual(anchor, tag.is_some())?;
+                open.push(OpenCollection::Sequence(Vec::new()));
+                continue;
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                is_usual(anchor, tag.is_some())?;
+                if style == ScalarStyle::Plain {
+                    let is_key = matches!(open.last(), Some(OpenCollection::Mapping(_, None)));
+                    let error = if is_key { Error::Unusual } else { Error::Invalid };
+                    plain(&text).ok_or(error)?
+                } else {
+                    Value::String(text.into_owned())
+                }
+            }
+            Event::MappingEnd | Event::SequenceEnd => match open.pop() {
+                Some(OpenCollection::Mapping(mapping, _)) if open.is_empty() => return Ok(mapping),
+                Some(OpenCollection::Mapping(mapping, _)) => Value::Mapping(mapping),
+                Some(OpenCollection::Sequence(items)) => Value::Sequence(items),
+                None => return Err(Error::Invalid),
+            },
+            Event::Alias(_) | Event::UnresolvedAlias(_) => return Err(Error::Unusual),
+            Event::DocumentEnd => return Err(Error::Invalid),
+            _ => continue,
+        };
+        match open.last_mut() {
+            Some(OpenCollection::Sequence(items)) => items.push(value),
+            Some(OpenCollection::Mapping(mapping, key)) => match (key.take(), value) {
+                (None, Value::String(text)) if text != "<<" => *key = Some(text),
+                (None, _) => return Err(Error::Unusual),
+                (Some(key), value) => {
+                    if mapping.insert(Value::from(key), value).is_some() {
+                        return Err(Error::Unusual);
+                    }
+                }
+            },
+            None => return Err(Error::Invalid),
+        }
+    }
+    Err(Error::Invalid)
+}
+
+/// Returns an object as Go writes it: like YAML 1.2, but texts that YAML 1.1 reads as other types have
+/// quotes.
+pub(super) fn to_text(object: &Mapping) -> Result<String, Error> {
+    let write = |object: &Mapping| yaml_serde::to_string(object).map_err(|_| Error::Unwritable);
+    let text = write(object)?;
+    let used: HashSet<char> = text.chars().filter(|char| PRIVATE_USE.contains(char)).collect();
+    let mut quote = PRIVATE_USE.filter(|char| !used.contains(char));
+    let quote = quote.next().ok_or(Error::Unwritable)?;
+    let mut object = Value::Mapping(object.clone());
+    if !mark_other_types(&mut object, quote) {
+        return Ok(text);
+    }
+    let Value::Mapping(object) = &object else {
+        return Err(Error::Unwritable);
+    };
+    Ok(write(object)?.replace(quote, "\""))
+}
+
+const PRIVATE_USE: RangeInclusive<char> = '\u{e000}'..='\u{f8ff}';
+
+/// Puts a character around each text that YAML 1.1 reads as another type. Returns whether there is
+/// one.
+fn mark_other_types(value: &mut Value, quote: char) -> bool {
+    let marked = |text: &str| {
+        let is_other = !text.is_empty() && plain(text).is_none_or(|value| !value.is_string());
+        is_other.then(|| Value::from(format!("{quote}{text}{quote}")))
+    };
+    match value {
+        Value::String(text) => {
+            let new = marked(text);
+            let is_marked = new.is_some();
+            if let Some(new) = new {
+                *value = new;
+            }
+            is_marked
+        }
+        Value::Sequence(items) => {
+            items.iter_mut().fold(false, |any, item| mark_other_types(item, quote) | any)
+        }
+        Value::Mapping(mapping) => {
+            let mut any = false;
+            let entries = std::mem::take(mapping).into_iter();
+            *mapping = entries
+                .map(|(key, mut value)| {
+                    let new = key.as_str().and_then(marked);
+                    any |= mark_other_types(&mut value, quote) | new.is_some();
+                    (new.unwrap_or(key), value)
+                })
+                .collect();
+            any
+        }
+        _ => false,
+    }
+}
+
+fn is_usual(anchor: usize, has_tag: bool) -> Result<(), Error> {
+    if anchor == 0 && !has_tag { Ok(()) } else { Err(Error::Unusual) }
+}
+
+/// Returns the value of an unquoted scalar. JSON, in which Go keeps objects, has no infinity.
+fn plain(text: &str) -> Option<Value> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
+        return None;
+    }
+    Some(match read_by_others(text) {
+        _ if text.is_empty() => Value::Null,
+        Some(OtherReading::Null) => Value::Null,
+        Some(OtherReading::Switch | OtherReading::Boolean) => {
+            Value::Bool(text.starts_with(['y', 'Y', 't', 'T']) || text.eq_ignore_ascii_case("on"))
+        }
+        Some(OtherReading::Number) => number(&text.replace('_', "")),
+        Some(OtherReading::Date) | None => Value::from(text),
+    })
+}
+
+fn number(text: &str) -> Value {
+    let unsigned = text.trim_start_matches(['+', '-']);
+    let prefixes = [("0x", 16), ("0X", 16), ("0b", 2), ("0B", 2), ("0o", 8), ("0O", 8), ("0", 8)];
+    let based = prefixes.iter().find_map(|(prefix, base)| {
+        let digits = unsigned.strip_prefix(prefix)?;
+        i64::from_str_radix(digits, *base).ok()
+    });
+    let integer = based
+        .map(|number| if text.starts_with('-') { -number } else { number })
+        .or_else(|| text.parse().ok());
+    if let Some(integer) = integer {
+        return Value::from(integer);
+    }
+    if let Ok(large) = text.parse::<u64>() {
+        return Value::from(large);
+    }
+    match text.parse::<f64>() {
+        // JSON, in which Go keeps the object, has no other spelling for it.
+        Ok(float) if float.fract() == 0.0 && float.abs() < 1e15 => Value::from(float as i64),
+        Ok(float) => Value::from(float),
+        Err(_) => Value::from(text),
+    }
+}

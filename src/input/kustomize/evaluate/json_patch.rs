@@ -1,0 +1,269 @@
+//! JSON patches (RFC 6902), as lenient as the library that kustomize uses.
+
+use serde::Deserialize;
+use yaml_serde::{Mapping, Value};
+
+use super::EvaluationError;
+use super::budget::EvaluationBudget;
+use crate::base::finding::RouteStep;
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct JsonPatchOperation {
+    #[serde(default)]
+    op: String,
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    from: String,
+    #[serde(default)]
+    value: Value,
+}
+
+/// Limit on the parts of a path. Each operation could nest a value deeper.
+const MAX_PARTS: usize = 128;
+
+/// Applies an operation. Returns the route that it sets, and whether it replaces another value.
+///
+/// # Errors
+///
+/// Returns why the operation does not apply.
+pub(super) fn apply(
+    object: &mut Value,
+    operation: &JsonPatchOperation,
+    budget: &EvaluationBudget,
+) -> Result<Option<(Vec<RouteStep>, bool)>, EvaluationError> {
+    let JsonPatchOperation { op, path, from, value } = operation;
+    let missing = |path: &str| EvaluationError::Refused(format!("missing path `{path}`"));
+    if path.matches('/').count() > MAX_PARTS {
+        return Err(EvaluationError::Beyond(format!(
+            "a path of a JSON patch has more than {MAX_PARTS} parts"
+        )));
+    }
+    budget.step(1 + (path.len() + from.len()) / 64)?;
+    budget.copy(value)?;
+    match op.as_str() {
+        "add" => add(object, path, value.clone(), budget).map(Some),
+        "remove" => {
+            let (container, key) = find(object, path).ok_or_else(|| missing(path))?;
+            remove(container, &key, budget)?.ok_or_else(|| missing(path))?;
+            Ok(None)
+        }
+        "replace" if path.is_empty() => {
+            *object = value.clone();
+            Ok(Some((Vec::new(), true)))
+        }
+        "replace" => {
+            let (container, key) = find(object, path).ok_or_else(|| missing(path))?;
+            let had = match container {
+                // Replacing a missing key adds it.
+                Value::Mapping(mapping) => {
+                    mapping.insert(Value::from(key), value.clone()).is_some()
+                }
+                _ => {
+                    *element(container, &key).ok_or_else(|| missing(path))? = value.clone();
+                    true
+                }
+            };
+            Ok(Some((route(path), had)))
+        }
+        "move" | "copy" => {
+            let (container, key) = find(object, from).ok_or_else(|| missing(from))?;
+            if let Some(value) = existing(container, &key) {
+                budget.copy(value)?;
+            }
+            let moved = if op == "move" {
+                remove(container, &key, budget)?.ok_or_else(|| missing(from))?
+            } else {
+                get(container, &key).ok_or_else(|| missing(from))?
+            };
+            add(object, path, moved, budget).map(Some)
+        }
+        "test" => {
+            let is_equal = if path.is_empty() {
+                object == value
+            } else {
+                let (container, key) = find(object, path).ok_or_else(|| missing(path))?;
+                let is_mapping = container.is_mapping();
+                match existing(container, &key) {
+                    Some(existing) => existing == value,
+                    None if is_mapping => value.is_null(),
+                    None => return Err(missing(path)),
+                }
+            };
+            if is_equal {
+                Ok(None)
+            } else {
+                Err(EvaluationError::Refused(format!("the test of `{path}` fails")))
+            }
+        }
+        other => Err(EvaluationError::Refused(format!("unknown operation `{other}`"))),
+    }
+}
+
+/// Returns the unescaped parts of a path.
+fn parts(path: &str) -> Vec<String> {
+    path.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
+}
+
+fn route(path: &str) -> Vec<RouteStep> {
+    let step = |part: String| part.parse::<usize>().map_or(RouteStep::from(part), RouteStep::from);
+    parts(path).into_iter().map(step).collect()
+}
+
+/// Returns the collection at the end of a path, and the path's last part.
+fn find<'a>(object: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
+    let mut parts = parts(path);
+    let key = parts.pop()?;
+    let mut container = object;
+    for part in parts {
+        container = match container {
+            Value::Mapping(mapping) => mapping.get_mut(part.as_str())?,
+            other => element(other, &part)?,
+        };
+    }
+    (container.is_mapping() || container.is_sequence()).then_some((container, key))
+}
+
+/// Parses a list index. Negative ones count from the end.
+fn index(key: &str, length: usize) -> Option<usize> {
+    let index: isize = key.parse().ok()?;
+    let index = if index < 0 { index.checked_add_unsigned(length)? } else { index };
+    usize::try_from(index).ok()
+}
+
+fn element<'a>(list: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+    let items = list.as_sequence_mut()?;
+    let index = index(key, items.len())?;
+    items.get_mut(index)
+}
+
+fn existing<'a>(container: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+    match container {
+        Value::Mapping(mapping) => mapping.get_mut(key),
+        other => element(other, key),
+    }
+}
+
+/// Returns the value of a key. A missing key of a mapping gives null, as in kustomize's library.
+fn get(container: &mut Value, key: &str) -> Option<Value> {
+    match container {
+        Value::Mapping(mapping) => Some(mapping.get(key).cloned().unwrap_or_default()),
+        other => element(other, key).cloned(),
+    }
+}
+
+fn remove(
+    container: &mut Value,
+    key: &str,
+    budget: &EvaluationBudget,
+) -> Result<Option<Value>, EvaluationError> {
+    // All later entries move.
+    Ok(match container {
+        Value::Mapping(mapping) => {
+            budget.step(mapping.len() / 64)?;
+            mapping.shift_remove(key)
+        }
+        Value::Sequence(items) => {
+            budget.step(items.len() / 64)?;
+            index(key, items.len())
+                .filter(|index| *index < items.len())
+                .map(|index| items.remove(index))
+        }
+        _ => None,
+    })
+}
+
+fn add(
+    object: &mut Value,
+    path: &str,
+    value: Value,
+    budget: &EvaluationBudget,
+) -> Result<(Vec<RouteStep>, bool), EvaluationError> {
+    let missing = || EvaluationError::Refused(format!("missing path `{path}`"));
+    let (container, key) = find(object, path).ok_or_else(missing)?;
+    let mut route = route(path);
+    let had = match container {
+        Value::Mapping(mapping) => mapping.insert(Value::from(key), value).is_some(),
+        Value::Sequence(items) => {
+            let at = if key == "-" { Some(items.len()) } else { index(&key, items.len() + 1) };
+            let at = at.filter(|at| *at <= items.len()).ok_or_else(missing)?;
+            // All later items move.
+            budget.step(1 + (items.len() - at) / 64)?;
+            items.insert(at, value);
+            // Later items have moved, so the whole list counts as set by the patch.
+            route.pop();
+            true
+        }
+        _ => return Err(missing()),
+    };
+    Ok((route, had))
+}
+
+/// Parses the operations of a JSON patch. Returns `None` if the text is not a list.
+pub(super) fn operations(value: &Value) -> Option<Result<Vec<JsonPatchOperation>, String>> {
+    let items = value.as_sequence()?;
+    let read = |item: &Value| {
+        yaml_serde::from_value::<JsonPatchOperation>(item.clone())
+            .map_err(|error| error.to_string())
+    };
+    Some(items.iter().map(read).collect())
+}
+
+/// Applies a change to the object as a value.
+pub(super) fn as_value(
+    object: Mapping,
+    change: impl FnOnce(&mut Value) -> Result<(), EvaluationError>,
+) -> Result<Mapping, EvaluationError> {
+    let mut value = Value::Mapping(object);
+    change(&mut value)?;
+    match value {
+        Value::Mapping(mapping) => Ok(mapping),
+        _ => Err(EvaluationError::Refused("the patch removes the whole object".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patched(object: &str, operation: &str) -> Result<Value, EvaluationError> {
+        let mut object: Value = yaml_serde::from_str(object).unwrap();
+        let operation = yaml_serde::from_str(operation).unwrap();
+        apply(&mut object, &operation, &EvaluationBudget::default())?;
+        Ok(object)
+    }
+
+    #[test]
+    fn operations_do_what_the_library_of_kustomize_does() {
+        for (object, operation, expected) in [
+            ("a: 1", "{op: add, path: /b, value: 2}", "{a: 1, b: 2}"),
+            ("a: 1", "{op: replace, path: /b, value: 2}", "{a: 1, b: 2}"),
+            ("a: {b/c: 1}", "{op: remove, path: /a/b~1c}", "a: {}"),
+            ("a: [1, 2]", "{op: add, path: /a/-, value: 3}", "a: [1, 2, 3]"),
+            ("a: [1, 2]", "{op: add, path: /a/-1, value: 3}", "a: [1, 2, 3]"),
+            ("a: [1, 2]", "{op: add, path: /a/0, value: 3}", "a: [3, 1, 2]"),
+            ("a: [1, 2]", "{op: replace, path: /a/-1, value: 3}", "a: [1, 3]"),
+            ("a: {b: 1}", "{op: move, from: /a/b, path: /c}", "{a: {}, c: 1}"),
+            ("a: {b: 1}", "{op: copy, from: /a, path: /c}", "{a: {b: 1}, c: {b: 1}}"),
+            ("a: 1", "{op: test, path: /a, value: 1}", "a: 1"),
+        ] {
+            let expected: Value = yaml_serde::from_str(expected).unwrap();
+            assert_eq!(patched(object, operation), Ok(expected), "{object} {operation}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_apply_is_refused() {
+        for (object, operation) in [
+            ("a: 1", "{op: add, path: /b/c, value: 2}"),
+            ("a: 1", "{op: remove, path: /b}"),
+            ("a: [1]", "{op: add, path: /a/3, value: 2}"),
+            ("a: [1]", "{op: remove, path: /a/1}"),
+            ("a: 1", "{op: test, path: /a, value: 2}"),
+            ("a: 1", "{op: add, path: /a/b, value: 2}"),
+            ("a: 1", "{op: spoil, path: /a}"),
+        ] {
+            assert!(patched(object, operation).is_err(), "{object} {operation}");
+        }
+    }
+}

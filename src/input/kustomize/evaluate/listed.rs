@@ -1,0 +1,181 @@
+//! The files and directories that a kustomization lists, by the rules of kustomize's loader.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
+use crate::base::api::kustomization::FILE_NAMES;
+use crate::base::finding::RouteStep;
+use crate::base::text::credentials::masked_value;
+use crate::input::kustomize::{KustomizationNode, join};
+use crate::input::load::EntryKind;
+
+/// The target of an entry.
+pub(super) enum ListedTarget {
+    Kustomization(Utf8PathBuf),
+    File(Utf8PathBuf),
+    /// It is not in the repo, is behind a symbolic link, or is the output.
+    Unknown,
+}
+
+/// The version of Kubernetes' OpenAPI schema that kustomize 5.8 has.
+const SCHEMA: &str = "v1.21.2";
+
+impl BuildEvaluation<'_> {
+    /// Returns the target of an entry of a kustomization.
+    pub(super) fn listed(
+        &self,
+        directory: &Utf8Path,
+        entry: &str,
+    ) -> Result<ListedTarget, EvaluationError> {
+        let Some(path) = join(directory, entry).filter(|_| !entry.is_empty()) else {
+            return if entry.is_empty() {
+                Err(EvaluationError::Refused("an entry is empty".to_owned()))
+            } else {
+                Ok(ListedTarget::Unknown)
+            };
+        };
+        if self.builds.nodes.contains_key(&path) {
+            return Ok(ListedTarget::Kustomization(path));
+        }
+        if path.starts_with(self.wanted.output) {
+            return Ok(ListedTarget::Unknown);
+        }
+        let kind = if self.read.contains_key(&path) {
+            Some(EntryKind::File)
+        } else if self.repo.has_link(&path) {
+            return Ok(ListedTarget::Unknown);
+        } else {
+            self.repo.kind(&path)
+        };
+        match kind {
+            Some(EntryKind::File) if self.wanted.is_restricted && !path.starts_with(directory) => {
+                Err(EvaluationError::Refused(format!(
+                    "`{}` is outside of the kustomization's directory, from where kustomize \
+                     reads directories only",
+                    masked_value(entry)
+                )))
+            }
+            Some(EntryKind::File) => Ok(ListedTarget::File(path)),
+            Some(EntryKind::Directory) => {
+                // One that cannot be parsed has a finding of its own.
+                let has_any =
+                    FILE_NAMES.iter().any(|name| self.repo.kind(&path.join(name)).is_some());
+                if has_any {
+                    Ok(ListedTarget::Unknown)
+                } else {
+                    Err(EvaluationError::Refused(format!(
+                        "the directory `{}` has no kustomization.yaml",
+                        masked_value(entry)
+                    )))
+                }
+            }
+            Some(_) => Ok(ListedTarget::Unknown),
+            None if is_remote(entry) => Ok(ListedTarget::Unknown),
+            None => {
+                Err(EvaluationError::Refused(format!("`{}` does not exist", masked_value(entry))))
+            }
+        }
+    }
+
+    /// Returns the path of an entry that leads to the output.
+    pub(super) fn in_output(&self, directory: &Utf8Path, entry: &str) -> Option<Utf8PathBuf> {
+        join(directory, entry).filter(|path| path.starts_with(self.wanted.output))
+    }
+
+    /// Returns the path of a file that a kustomization reads; `None` if it is not in the repo.
+    fn file(
+        &self,
+        directory: &Utf8Path,
+        entry: &str,
+    ) -> Result<Option<Utf8PathBuf>, EvaluationError> {
+        match self.listed(directory, entry)? {
+            ListedTarget::File(path) => Ok(Some(path)),
+            ListedTarget::Kustomization(path) => Err(EvaluationError::Refused(format!(
+                "`{path}` is a directory, and must be a file"
+            ))),
+            ListedTarget::Unknown => Ok(None),
+        }
+    }
+
+    /// Returns the text of a file that a kustomization reads; `None` if it is unknown.
+    pub(super) fn text_of(
+        &self,
+        directory: &Utf8Path,
+        entry: &str,
+    ) -> Result<Option<String>, EvaluationError> {
+        let text = self.file(directory, entry)?.and_then(|path| self.repo.text(&path));
+        self.budget.allocate(text.as_ref().map_or(0, String::len))?;
+        Ok(text)
+    }
+
+    /// Returns the content of a file that a kustomization reads; `None` if it is unknown.
+    pub(super) fn bytes_of(
+        &self,
+        directory: &Utf8Path,
+        entry: &str,
+    ) -> Result<Option<Vec<u8>>, EvaluationError> {
+        let content = self.file(directory, entry)?.and_then(|path| self.repo.read(&path).ok());
+        self.budget.allocate(content.as_ref().map_or(0, Vec::len))?;
+        Ok(content)
+    }
+
+    /// Refuses missing files among those that the evaluation has no use for.
+    pub(super) fn check_files(
+        &self,
+        node: &KustomizationNode,
+        directory: &Utf8Path,
+        objects: &BuildObjects,
+    ) -> Result<(), BuildFailure> {
+        let own = &node.kustomization;
+        for (index, entry) in own.crds.iter().flatten().enumerate() {
+            let place = node.origin.at([RouteStep::from("crds"), index.into()]);
+            let text = self.text_of(directory, entry).map_err(BuildFailure::at(&place))?;
+            if text.is_some_and(|text| text.is_empty()) {
+                let why = format!("`{}` is empty", masked_value(entry));
+                return Err(BuildFailure::at(&place)(EvaluationError::Refused(why)));
+            }
+        }
+        let plugins = [
+            ("generators", &own.generators),
+            ("transformers", &own.transformers),
+            ("validators", &own.validators),
+        ];
+        for (list, entries) in plugins {
+            for (index, entry) in entries.iter().flatten().enumerate() {
+                let is_inline = entry.contains('\n') || entry.trim_start().starts_with('{');
+                if !is_inline {
+                    let place = node.origin.at([RouteStep::from(list), index.into()]);
+                    self.listed(directory, entry).map_err(BuildFailure::at(&place))?;
+                }
+            }
+        }
+        let openapi = own.openapi.iter().flatten();
+        for (key, value) in openapi.filter_map(|(key, value)| Some((key, value.as_str()?))) {
+            let place = node.origin.at(["openapi", key]);
+            match key.as_str() {
+                "path" => {
+                    self.text_of(directory, value).map_err(BuildFailure::at(&place))?;
+                }
+                "version" if value != SCHEMA && !value.is_empty() => {
+                    let why = format!("unknown OpenAPI version `{value}`");
+                    self.leave_to_kustomize(objects, &place, why)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether kustomize takes an entry that is no path for the URL of a git repo.
+fn is_remote(entry: &str) -> bool {
+    let entry = entry.to_ascii_lowercase();
+    let entry = entry.strip_prefix("git::").unwrap_or(&entry);
+    let user = entry.split_once('@').is_some_and(|(user, _)| {
+        user.starts_with(|c: char| c.is_ascii_alphabetic())
+            && user.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    });
+    user || entry.contains("://")
+        || entry.starts_with("github.com/")
+        || entry.starts_with("github.com:")
+}

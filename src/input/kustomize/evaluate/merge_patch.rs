@@ -1,0 +1,226 @@
+//! A patch as parsed, and how a merge patch changes an object.
+
+use std::sync::Arc;
+
+use camino::Utf8Path;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use yaml_serde::{Mapping, Value};
+
+use super::EvaluationError;
+use super::budget::{EvaluationBudget, size};
+use super::json_patch::{self, JsonPatchOperation};
+use super::merge::{merge, replaces_all};
+use super::object::{BuildObject, Id, scalar_text, text_at};
+use crate::base::api::kustomization::PatchOptions;
+use crate::base::finding::{ForeignValue, Origin, Place, RouteStep};
+use crate::base::text::yaml;
+use crate::input::load::{objects, texts_of_documents};
+
+/// A parsed patch.
+pub(super) enum ParsedPatch {
+    Merge(Vec<MergePatch>),
+    Json(Vec<JsonPatchOperation>, Place),
+    /// It has only empty documents.
+    Empty,
+}
+
+/// A document of a merge patch.
+pub(super) struct MergePatch {
+    patch: Mapping,
+    pub(super) place: Place,
+    /// Set if it is in a file of its own, where routes equal those of the object.
+    is_document: bool,
+    pub(super) may_rename: bool,
+    pub(super) may_change_kind: bool,
+    /// The memory of the patch.
+    pub(super) bytes: usize,
+}
+
+/// The text of a patch and its place.
+pub(super) struct PatchSource<'a> {
+    pub(super) text: String,
+    /// Entry in the list of patches.
+    pub(super) place: &'a Place,
+    /// File of a patch that is not inline.
+    pub(super) file: Option<Arc<Utf8Path>>,
+}
+
+pub(super) fn no_patch() -> EvaluationError {
+    EvaluationError::Refused("the patch is neither a merge patch nor a JSON patch".to_owned())
+}
+
+impl PatchSource<'_> {
+    pub(super) fn parsed(&self, options: &PatchOptions) -> Result<ParsedPatch, EvaluationError> {
+        let values: Result<Vec<Value>, _> =
+            yaml_serde::Deserializer::from_str(self.text.trim()).map(Value::deserialize).collect();
+        let values = values.map_err(|error| {
+            // kustomize accepts a key twice in a patch.
+            if error.to_string().contains("duplicate") {
+                EvaluationError::Beyond("a patch has a key twice".to_owned())
+            } else {
+                no_patch()
+            }
+        })?;
+        if let Some(operations) = values.first().and_then(json_patch::operations) {
+            // kustomize reads a text that begins with `[` as JSON, and any other as YAML.
+            if self.text.trim().starts_with('[')
+                && serde_json::from_str::<IgnoredAny>(self.text.trim()).is_err()
+            {
+                return Err(EvaluationError::Refused(
+                    "a JSON patch that begins with `[` must be JSON".to_owned(),
+                ));
+            }
+            let in_file = |file: &Arc<Utf8Path>| Origin::for_file(file.clone(), &self.text).start();
+            let place = self.file.as_ref().map_or_else(|| self.place.clone(), in_file);
+            return operations
+                .map(|operations| ParsedPatch::Json(operations, place))
+                .map_err(EvaluationError::Refused);
+        }
+        let documents: Vec<(Value, Option<Origin>)> = match &self.file {
+            Some(file) => objects(file, &self.text)
+                .iter()
+                .map(|document| Some((document.parse().ok()?, Some(document.origin.clone()))))
+                .collect::<Option<_>>()
+                .ok_or_else(no_patch)?,
+            None => values.into_iter().map(|value| (value, None)).collect(),
+        };
+        ParsedPatch::merge(documents, self.place, options)
+    }
+}
+
+impl MergePatch {
+    /// Returns the id of the object that it names.
+    pub(super) fn id(&self) -> Id {
+        let text = |route: &[&str]| text_at(&self.patch, route).unwrap_or_default();
+        let (name, namespace) = (text(&["metadata", "name"]), text(&["metadata", "namespace"]));
+        Id::new(&text(&["apiVersion"]), &text(&["kind"]), &name, &namespace)
+    }
+
+    /// Returns the patch as kustomize copies it for a target or from `patchesStrategicMerge`.
+    ///
+    /// Labels and annotations become strings, including null, so such a patch cannot remove a
+    /// label.
+    pub(super) fn copied(mut self) -> Self {
+        let Some(Value::Mapping(metadata)) = self.patch.get_mut("metadata") else {
+            return self;
+        };
+        for field in ["labels", "annotations"] {
+            match metadata.get_mut(field) {
+                Some(Value::Mapping(pairs)) if !pairs.is_empty() => {
+                    for value in pairs.values_mut() {
+                        let text = if value.is_null() {
+                            Some("null".to_owned())
+                        } else {
+                            scalar_text(value)
+                        };
+                        *value = text.map_or(Value::Null, Value::from);
+                    }
+                }
+                _ => {
+                    metadata.remove(field);
+                }
+            }
+        }
+        self
+    }
+
+    /// Merges the patch into an object. Returns false if the patch deletes the object.
+    pub(super) fn merge_into(
+        &self,
+        object: &mut BuildObject,
+        budget: &EvaluationBudget,
+    ) -> Result<bool, EvaluationError> {
+        let (name, kind) = (object.name(), object.kind());
+        let (namespace, version) =
+            (object.text(&["metadata", "namespace"]), object.text(&["apiVersion"]));
+        if self.may_rename || self.may_change_kind {
+            object.keep_id();
+        }
+        object.settle_types();
+        // kustomize ignores such a patch.
+        if replaces_all(&self.patch) {
+            return Ok(true);
+        }
+        let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();
+        let merged = merge(object.value.clone(), &self.patch, &mut |route, replaces| {
+            given.push((route.to_vec(), replaces))
+        })
+        .map_err(EvaluationError::Refused)?;
+        let Some(merged) = merged else {
+            return Ok(false);
+        };
+        object.value = merged;
+        for (route, replaces) in given {
+            budget.step(1 + object.changes.len() / 8)?;
+            object.note(self.given(route, replaces));
+        }
+        // A merge patch never changes apiVersion and namespace, and kind and name only with its
+        // options.
+        object.value.insert(Value::from("apiVersion"), Value::from(version));
+        if !self.may_change_kind {
+            object.value.insert(Value::from("kind"), Value::from(kind));
+        }
+        if !self.may_rename {
+            object.restore("name", &name);
+        }
+        object.restore("namespace", &namespace);
+        Ok(true)
+    }
+
+    fn given(&self, route: Vec<RouteStep>, replaces: bool) -> ForeignValue {
+        let place = match &self.place {
+            Place::Node(origin, base) if self.is_document => {
+                Place::Node(origin.clone(), base.iter().chain(&route).cloned().collect())
+            }
+            other => other.clone(),
+        };
+        ForeignValue { route, place, goes_on: self.is_document, replaces }
+    }
+}
+
+impl ParsedPatch {
+    /// Returns the merge patches in a text that sipgen wrote.
+    pub(super) fn in_written_text(text: &str, place: &Place) -> Result<Self, EvaluationError> {
+        let documents = texts_of_documents(text)
+            .map(yaml::from_str::<Value>)
+            .map(|value| Ok((value.map_err(|_| no_patch())?, None)))
+            .collect::<Result<_, EvaluationError>>()?;
+        Self::merge(documents, place, &PatchOptions::default())
+    }
+
+    /// Returns merge patches, each with the position of its document unless it is inline.
+    pub(super) fn merge(
+        documents: Vec<(Value, Option<Origin>)>,
+        place: &Place,
+        options: &PatchOptions,
+    ) -> Result<Self, EvaluationError> {
+        let mut patches = Vec::new();
+        for (value, origin) in documents {
+            let patch = match value {
+                Value::Null => continue,
+                Value::Mapping(patch) => patch,
+                _ => return Err(no_patch()),
+            };
+            if text_at(&patch, &["kind"]).is_none()
+                || text_at(&patch, &["metadata", "name"]).is_none()
+            {
+                return Err(EvaluationError::Refused("a patch has no kind or no name".to_owned()));
+            }
+            let patch = Value::Mapping(patch);
+            let bytes = size(&patch, 0).unwrap_or_default();
+            let Value::Mapping(patch) = patch else {
+                continue;
+            };
+            patches.push(MergePatch {
+                patch,
+                bytes,
+                is_document: origin.is_some(),
+                place: origin.as_ref().map_or_else(|| place.clone(), Origin::start),
+                may_rename: options.allow_name_change == Some(true),
+                may_change_kind: options.allow_kind_change == Some(true),
+            });
+        }
+        Ok(if patches.is_empty() { ParsedPatch::Empty } else { ParsedPatch::Merge(patches) })
+    }
+}

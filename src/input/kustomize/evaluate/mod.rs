@@ -1,0 +1,338 @@
+//! Evaluation of builds in memory: the objects that an agent applies.
+//!
+//! kustomize takes minutes for the hosts of a fleet. Every build with hosts or requests is checked
+//! for what kustomize checks, but objects keep their values only below kustomizations that change
+//! more than namespaces. Steps and their order are those of kustomize 5.8, and tests compare the
+//! results with it.
+//!
+//! - `accumulation`: the objects of each kustomization; `resource_file` reads them, `listed` finds
+//!   the files by the rules of kustomize's loader
+//! - `transformation`: the transformers of a kustomization, in their order
+//! - `object`: an object during a build, and its ids; `index` finds objects by id
+//! - `patches`: patches; `merge_patch` and `json_patch` apply the two forms, `merge` merges
+//!   mappings, `selector` matches their targets
+//! - `replacement`: values copied from object to object
+//! - `references`: references by name, which follow renamed objects
+//! - `generated`: generated ConfigMaps and Secrets
+//! - `vars`: variables of kustomizations
+//! - `agent_build`: changes of agents' objects to a build
+//! - `variables`: Flux's post-build substitution; `envsubst` and `go_yaml` read text as Flux does
+//! - `overlay`: the objects that overlays of the output patch, before and after it
+//! - `budget`: bounds; `failure`: reasons why a build has no result
+
+mod accumulation;
+mod agent_build;
+mod budget;
+mod envsubst;
+mod failure;
+mod generated;
+mod go_yaml;
+mod index;
+mod json_patch;
+mod listed;
+mod merge;
+mod merge_patch;
+mod object;
+mod overlay;
+mod patches;
+mod references;
+mod replacement;
+mod resource_file;
+mod selector;
+mod touched;
+mod transformation;
+mod variables;
+mod vars;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
+use yaml_serde::{Mapping, Value};
+
+use super::Builds;
+use crate::base::finding::{DocumentBuilds, Finding, Origin, Place};
+use crate::input::load::{Document, Files};
+pub(crate) use agent_build::AgentBuild;
+use budget::EvaluationBudget;
+pub use failure::EvaluationError;
+use failure::{BuildFailure, deduplicated};
+use object::{Behavior, BuildObject};
+pub(crate) use overlay::{OverlayBase, OverlayBases, OverlayBuild, PatchFile};
+use references::NameReference;
+use resource_file::ResourceFile;
+pub(crate) use variables::SubstitutionVariables;
+use vars::Var;
+
+/// The result of evaluating builds.
+#[derive(Debug, Default)]
+pub(crate) struct EvaluationResult {
+    /// Documents as builds deliver them, per file in file order.
+    pub(crate) delivered: BTreeMap<Arc<Utf8Path>, Vec<DeliveredDocument>>,
+    /// Documents that were read, delivered or not, each with the roots that were evaluated.
+    pub(crate) read: HashMap<Origin, Vec<usize>>,
+    /// Roots whose builds could not be evaluated.
+    pub(crate) unknown: HashSet<usize>,
+    /// Secrets that builds rename.
+    pub(crate) renamed: Vec<Renaming>,
+    /// Objects that overlays of the output patch.
+    pub(crate) overlay_bases: OverlayBases,
+    /// Builds that kustomize would refuse, and builds that are left to kustomize.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// A Secret that a build renames.
+#[derive(Debug)]
+pub(crate) struct Renaming {
+    /// Root of the build.
+    pub(crate) root: usize,
+    /// Name in its file or generator.
+    pub(crate) from: String,
+    /// Name in the build.
+    pub(crate) to: String,
+    /// Place that sets the new name.
+    pub(crate) place: Place,
+}
+
+/// A document as a build delivers it.
+#[derive(Debug)]
+pub(crate) struct DeliveredDocument {
+    origin: Origin,
+    object: Mapping,
+    text: Arc<str>,
+}
+
+/// The files to evaluate.
+pub(crate) struct EvaluatedFiles<'a> {
+    /// Files with objects that sipgen reads.
+    pub(crate) files: &'a HashSet<Arc<Utf8Path>>,
+    /// Files among them for which a failed build is an error.
+    pub(crate) vital: &'a HashSet<Arc<Utf8Path>>,
+    /// Kinds of the objects in vital files that have findings of their own if there are two.
+    pub(crate) vital_kinds: &'a [&'a str],
+    /// Files that have findings of their own because they cannot be parsed.
+    pub(crate) unreadable: &'a HashSet<Arc<Utf8Path>>,
+    /// Set if kustomize refuses files outside of the kustomization's directory, as it does by
+    /// default. Flux does not.
+    pub(crate) is_restricted: bool,
+    /// Files among them with requests. Builds that give them several namespaces make several
+    /// requests of each.
+    pub(crate) requests: &'a HashSet<Arc<Utf8Path>>,
+    /// Output directory. Its components are not part of the evaluated builds.
+    pub(crate) output: &'a Utf8Path,
+    /// Changes of agents' objects to builds, by the directory of the root.
+    pub(crate) agents: &'a BTreeMap<Utf8PathBuf, AgentBuild>,
+}
+
+impl Renaming {
+    fn from_object(object: &BuildObject, root: usize) -> Option<Self> {
+        let (first, last) = (object.original_id(), object.id());
+        let is_secret = last.group.is_empty() && last.kind == "Secret";
+        (is_secret && first.name != last.name).then(|| Renaming {
+            root,
+            place: object.origin_of_name(),
+            from: first.name,
+            to: last.name,
+        })
+    }
+}
+
+impl DeliveredDocument {
+    /// Returns the document, to be decoded like any other.
+    pub(crate) fn document(&self) -> Document<'_> {
+        let text = self.text.get(self.origin.range()).unwrap_or_default();
+        Document::from_value(self.origin.clone(), Value::Mapping(self.object.clone()), text)
+    }
+}
+
+impl Builds {
+    /// Evaluates the builds of the wanted files that change more than namespaces, and checks those
+    /// of all vital files.
+    pub(crate) fn evaluate(&self, repo: &Files, wanted: &EvaluatedFiles<'_>) -> EvaluationResult {
+        let touched = self.touched(wanted);
+        let changed = touched.iter().copied().filter(|file| wanted.files.contains(file.as_path()));
+        let vital =
+            wanted.vital.iter().filter_map(|file| Some(self.reached.get_key_value(&**file)?.0));
+        let roots_of = |file: &Utf8PathBuf| self.reach(file).iter().map(|reach| reach.root);
+        let changed: BTreeSet<usize> = changed.flat_map(roots_of).collect();
+        let roots: BTreeSet<usize> = vital.flat_map(roots_of).chain(changed.clone()).collect();
+        if roots.is_empty() {
+            return EvaluationResult::default();
+        }
+        let below = self.files_by_root(&roots);
+        let files: BTreeSet<&Utf8PathBuf> = below.values().flatten().copied().collect();
+        let read = |file: &&Utf8PathBuf| {
+            let read = ResourceFile::new(repo, file, wanted.vital_kinds, touched.contains(*file))?;
+            Some(((*file).clone(), read))
+        };
+        // Files are parsed once, even if several roots build them.
+        let read: HashMap<Utf8PathBuf, ResourceFile> = files.par_iter().filter_map(read).collect();
+        let budget = EvaluationBudget::default();
+        let mut evaluated = EvaluationResult::default();
+        let mut objects: HashMap<Origin, Vec<(BuildObject, Vec<usize>)>> = HashMap::new();
+        for root in roots {
+            let root_files = below.get(&root).map(Vec::as_slice).unwrap_or_default();
+            let mut run = BuildEvaluation::new(self, repo, wanted, &read, &budget);
+            let made = match run.build(&self.roots[root].directory) {
+                Ok(made) => made,
+                Err(failure) => {
+                    if changed.contains(&root) {
+                        evaluated.unknown.insert(root);
+                    }
+                    let is_vital = |file: &&Utf8PathBuf| wanted.vital.contains(file.as_path());
+                    if root_files.iter().any(is_vital) {
+                        evaluated.findings.extend(self.failed(root, failure));
+                    }
+                    continue;
+                }
+            };
+            for file in root_files.iter().filter(|file| touched.contains(*file)) {
+                for (origin, _) in read.get(*file).into_iter().flat_map(|read| &read.documents) {
+                    evaluated.read.entry(origin.clone()).or_default().push(root);
+                }
+            }
+            let bases = &mut evaluated.overlay_bases;
+            bases.roots.extend(run.overlay_base.map(|base| (root, base)));
+            for (component, base) in run.component_bases {
+                bases.components.entry(component).or_default().push(base);
+            }
+            evaluated
+                .renamed
+                .extend(made.iter().filter_map(|object| Renaming::from_object(object, root)));
+            for object in
+                made.into_iter().filter(|object| object.generated != Some(Behavior::Create))
+            {
+                let file = object.origin.file.as_ref();
+                if !wanted.files.contains(file) || !touched.contains(&file.to_path_buf()) {
+                    continue;
+                }
+                // Roots that deliver equal objects share one document.
+                let others = objects.entry(object.origin.clone()).or_default();
+                match others.iter_mut().find(|(other, _)| other.value == object.value) {
+                    Some((_, roots)) => roots.push(root),
+                    None => others.push((object, vec![root])),
+                }
+            }
+        }
+        let mut delivered: Vec<(BuildObject, Vec<usize>)> =
+            objects.into_values().flatten().collect();
+        let order = |object: &BuildObject| {
+            (object.origin.file.clone(), object.origin.range().start, object.origin.steps_into())
+        };
+        delivered.sort_by(|(a, a_documents), (b, b_documents)| {
+            (order(a), a_documents).cmp(&(order(b), b_documents))
+        });
+        for (object, roots) in delivered {
+            let Some(read) = read.get(&*object.origin.file) else {
+                continue;
+            };
+            let file = object.origin.file.clone();
+            let BuildObject { origin, value, changes: given, levels, unsubstituted, .. } = object;
+            let origin = origin.delivered_as(DocumentBuilds {
+                roots,
+                is_evaluated: true,
+                given,
+                levels,
+                unsubstituted,
+            });
+            let text = read.text.clone();
+            evaluated.delivered.entry(file).or_default().push(DeliveredDocument {
+                origin,
+                object: value,
+                text,
+            });
+        }
+        evaluated.findings = deduplicated(evaluated.findings);
+        evaluated
+    }
+
+    /// Returns the objects that `kustomize build` of a root would print, in no particular order.
+    /// With variables, Flux's substitution follows.
+    ///
+    /// # Errors
+    ///
+    /// Returns why kustomize would fail, or why only kustomize can build it.
+    pub fn built(
+        &self,
+        repo: &Files,
+        root: usize,
+        variables: BTreeMap<String, String>,
+    ) -> Result<Vec<Value>, EvaluationError> {
+        let below = self.files_by_root(&BTreeSet::from([root]));
+        let files: Vec<&Utf8PathBuf> = below.into_values().flatten().collect();
+        let read = files
+            .iter()
+            .filter_map(|file| Some(((*file).clone(), ResourceFile::new(repo, file, &[], true)?)))
+            .collect();
+        let all = files.iter().map(|file| Arc::from(file.as_path())).collect();
+        let root = self.root(root);
+        let agents = AgentBuild::with_variables(variables, &Place::File(root.file.clone()))
+            .map(|build| (root.directory.clone(), build));
+        let wanted = EvaluatedFiles {
+            files: &all,
+            vital: &all,
+            vital_kinds: &[],
+            unreadable: &HashSet::new(),
+            is_restricted: true,
+            requests: &all,
+            output: Utf8Path::new("overlays"),
+            agents: &agents.into_iter().collect(),
+        };
+        let budget = EvaluationBudget::default();
+        let mut run = BuildEvaluation::new(self, repo, &wanted, &read, &budget);
+        let objects = run.build(&root.directory).map_err(|failure| failure.problem)?;
+        Ok(objects.into_iter().map(|object| Value::Mapping(object.value)).collect())
+    }
+}
+
+/// The evaluation of one build.
+struct BuildEvaluation<'a> {
+    builds: &'a Builds,
+    repo: &'a Files,
+    wanted: &'a EvaluatedFiles<'a>,
+    read: &'a HashMap<Utf8PathBuf, ResourceFile>,
+    budget: &'a EvaluationBudget,
+    /// Directories on the path to the one that is being built.
+    inside: Vec<Utf8PathBuf>,
+    /// References that the kustomizations so far configure.
+    references: Vec<NameReference>,
+    /// Kinds with replicas that the kustomizations so far configure.
+    kinds_with_replicas: Vec<String>,
+    /// The objects at the end of the build.
+    overlay_base: Option<OverlayBase>,
+    /// The objects where components of the output are listed.
+    component_bases: Vec<(Utf8PathBuf, OverlayBase)>,
+}
+
+/// The accumulated objects of a build.
+#[derive(Debug, Default)]
+struct BuildObjects {
+    list: Vec<BuildObject>,
+    /// Set if the real build has more objects, which are unknown here.
+    are_partial: bool,
+    vars: Vec<Var>,
+}
+
+impl<'a> BuildEvaluation<'a> {
+    fn new(
+        builds: &'a Builds,
+        repo: &'a Files,
+        wanted: &'a EvaluatedFiles<'a>,
+        read: &'a HashMap<Utf8PathBuf, ResourceFile>,
+        budget: &'a EvaluationBudget,
+    ) -> Self {
+        BuildEvaluation {
+            builds,
+            repo,
+            wanted,
+            read,
+            budget,
+            inside: Vec::new(),
+            references: Vec::new(),
+            kinds_with_replicas: Vec::new(),
+            overlay_base: None,
+            component_bases: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! An object during a build, and the ids by which kustomize distinguishes objects.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use camino::Utf8PathBuf;
+use yaml_serde::{Mapping, Value};
+
+use crate::base::finding::{ComponentLevel, ForeignValue, Origin, Place, RouteStep};
+
+/// An object of a build in its current state.
+#[derive(Debug, Clone)]
+pub(super) struct BuildObject {
+    /// Its source document, or the kustomization whose generator made it.
+    pub(super) origin: Origin,
+    pub(super) value: Mapping,
+    /// Its ids before each change of name or namespace, oldest first.
+    previous: Vec<Id>,
+    /// The prefixes and suffixes of its name, innermost first.
+    pub(super) prefixes: Vec<String>,
+    pub(super) suffixes: Vec<String>,
+    /// The changes that are still visible, in order.
+    pub(super) changes: Vec<ForeignValue>,
+    /// Its name and namespace where each kustomization's components run, innermost first.
+    pub(super) levels: Vec<ComponentLevel>,
+    /// Texts before variables in them were substituted.
+    pub(super) unsubstituted: Vec<(Vec<RouteStep>, String)>,
+    /// Behavior of the generator that made it.
+    pub(super) generated: Option<Behavior>,
+    /// Set if its name gets a content hash as suffix.
+    pub(super) needs_hash: bool,
+    /// Scalars without a type yet. The next merge patch turns them into strings, whatever it
+    /// changes.
+    pub(super) untyped: Vec<Vec<RouteStep>>,
+    /// Names of the variables that take their value from it.
+    pub(super) vars: Vec<String>,
+    /// Set if a patch has deleted it. It stays in its list until all patches have run.
+    pub(super) is_deleted: bool,
+}
+
+/// A generator's behavior towards an existing object of the same id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behavior {
+    Create,
+    Merge,
+    Replace,
+}
+
+/// The id by which kustomize distinguishes objects. Namespaces are compared by effect: empty equals
+/// `default`.
+#[derive(Debug, Clone, Eq)]
+pub(super) struct Id {
+    pub(super) group: String,
+    pub(super) version: String,
+    pub(super) kind: String,
+    pub(super) name: String,
+    /// Namespace as written.
+    pub(super) namespace: String,
+    is_cluster_scoped: bool,
+}
+
+/// Effective namespace of cluster-scoped objects.
+const NO_NAMESPACE: &str = "_non_namespaceable_";
+
+/// Cluster-scoped kinds of kustomize 5.8 with their groups, for any version.
+const CLUSTER_SCOPED: [(&str, &str); 28] = [
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    ("apiregistration.k8s.io", "APIService"),
+    ("certificates.k8s.io", "CertificateSigningRequest"),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
+    ("networking.k8s.io", "IngressClass"),
+    ("node.k8s.io", "RuntimeClass"),
+    ("policy", "PodSecurityPolicy"),
+    ("rbac.authorization.k8s.io", "ClusterRole"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+    ("scheduling.k8s.io", "PriorityClass"),
+    ("storage.k8s.io", "CSIDriver"),
+    ("storage.k8s.io", "CSINode"),
+    ("storage.k8s.io", "StorageClass"),
+    ("storage.k8s.io", "VolumeAttachment"),
+    ("", "ComponentStatus"),
+    ("", "Namespace"),
+    ("", "Node"),
+    ("", "NodeProxyOptions"),
+    ("", "PersistentVolume"),
+    ("internal.apiserver.k8s.io", "StorageVersion"),
+    ("", "TokenReview"),
+    ("", "SelfSubjectAccessReview"),
+    ("", "SubjectAccessReview"),
+];
+
+impl fmt::Display for Behavior {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Behavior::Create => "create",
+            Behavior::Merge => "merge",
+            Behavior::Replace => "replace",
+        })
+    }
+}
+
+fn is_cluster_scoped(group: &str, kind: &str) -> bool {
+    let mut all = CLUSTER_SCOPED.iter();
+    all.any(|(known, name)| *name == kind && *known == group)
+}
+
+impl Id {
+    pub(super) fn new(api_version: &str, kind: &str, name: &str, namespace: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Id {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            namespace: namespace.to_owned(),
+            is_cluster_scoped: is_cluster_scoped(group, kind),
+        }
+    }
+
+    /// Returns the namespace that is compared.
+    pub(super) fn effective_namespace(&self) -> &str {
+        match self.namespace.as_str() {
+            _ if self.is_cluster_scoped => NO_NAMESPACE,
+            "" => "default",
+            namespace => namespace,
+        }
+    }
+
+    pub(super) fn is_cluster_scoped(&self) -> bool {
+        self.is_cluster_scoped
+    }
+
+    /// Formats the object for messages.
+    pub(super) fn shown(&self) -> String {
+        match self.namespace.as_str() {
+            "" => format!("{} {}", self.kind, self.name),
+            namespace => format!("{} {namespace}/{}", self.kind, self.name),
+        }
+    }
+
+    fn parts(&self) -> [&str; 5] {
+        [&self.group, &self.version, &self.kind, &self.name, self.effective_namespace()]
+    }
+}
+
+impl PartialEq for Id {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Hash for Id {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
+    }
+}
+
+impl BuildObject {
+    pub(super) fn new(origin: Origin, value: Mapping) -> Self {
+        BuildObject {
+            origin,
+            value,
+            previous: Vec::new(),
+            prefixes: Vec::new(),
+            suffixes: Vec::new(),
+            changes: Vec::new(),
+            levels: Vec::new(),
+            unsubstituted: Vec::new(),
+            generated: None,
+            needs_hash: false,
+            untyped: Vec::new(),
+            vars: Vec::new(),
+            is_deleted: false,
+        }
+    }
+
+    /// Returns a copy without the places of changes so far.
+    pub(super) fn unchanged(&self) -> Self {
+        BuildObject {
+            previous: self.previous.clone(),
+            generated: self.generated,
+            untyped: self.untyped.clone(),
+            ..BuildObject::new(self.origin.clone(), self.value.clone())
+        }
+    }
+
+    /// Returns the text at a route of keys, or an empty one.
+    pub(super) fn text(&self, route: &[&str]) -> String {
+        text_at(&self.value, route).unwrap_or_default()
+    }
+
+    pub(super) fn kind(&self) -> String {
+        self.text(&["kind"])
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.text(&["metadata", "name"])
+    }
+
+    pub(super) fn id(&self) -> Id {
+        let namespace = self.text(&["metadata", "namespace"]);
+        Id::new(&self.text(&["apiVersion"]), &self.kind(), &self.name(), &namespace)
+    }
+
+    /// Returns the id before any change.
+    pub(super) fn original_id(&self) -> Id {
+        self.previous.first().cloned().unwrap_or_else(|| self.id())
+    }
+
+    /// Returns all previous and current ids. Previous ones get the current group and version.
+    pub(super) fn ids(&self) -> Vec<Id> {
+        let now = self.id();
+        let before = self.previous.iter().map(|id| Id {
+            group: now.group.clone(),
+            version: now.version.clone(),
+            ..id.clone()
+        });
+        before.chain([now.clone()]).collect()
+    }
+
+    /// Records the current id before it changes.
+    pub(super) fn keep_id(&mut self) {
+        let id = self.id();
+        let namespace = id.effective_namespace().to_owned();
+        // kustomize forgets of a previous id whether its kind is namespaced.
+        self.previous.push(Id { namespace, is_cluster_scoped: false, ..id });
+    }
+
+    /// Sets a text at a route, creating missing mappings.
+    pub(super) fn set(&mut self, route: &[&str], text: &str, place: &Place) {
+        let [above @ .., last] = route else { return };
+        let mut mapping = &mut self.value;
+        for key in above {
+            let value =
+                mapping.entry(Value::from(*key)).or_insert_with(|| Value::Mapping(Mapping::new()));
+            if !value.is_mapping() {
+                *value = Value::Mapping(Mapping::new());
+            }
+            let Value::Mapping(next) = value else { return };
+            mapping = next;
+        }
+        let before = mapping.insert(Value::from(*last), Value::from(text));
+        // An unchanged value keeps its place.
+        if before.as_ref().and_then(Value::as_str) == Some(text) {
+            return;
+        }
+        let route = route.iter().map(|key| RouteStep::from(*key)).collect();
+        let replaces = before.is_some_and(|before| !before.is_null());
+        self.note(ForeignValue { route, place: place.clone(), goes_on: false, replaces });
+    }
+
+    /// Reverts a name or namespace that a patch must not change.
+    pub(super) fn restore(&mut self, key: &str, text: &str) {
+        if let Some(Value::Mapping(metadata)) = self.value.get_mut("metadata") {
+            if text.is_empty() {
+                metadata.remove(key);
+            } else {
+                metadata.insert(Value::from(key), Value::from(text));
+            }
+        }
+        let route = [RouteStep::from("metadata"), RouteStep::from(key)];
+        self.changes.retain(|change| change.route != route);
+    }
+
+    /// Records the place that sets the value at a route.
+    pub(super) fn note(&mut self, mut given: ForeignValue) {
+        given.replaces |=
+            self.changes.iter().any(|change| change.route == given.route && change.replaces);
+        self.changes
+            // Earlier changes at or below the route are overwritten.
+            .retain(|change| !change.route.starts_with(&given.route));
+        self.changes.push(given);
+    }
+
+    /// Turns untyped scalars into strings. Merge patches never reach into lists.
+    pub(super) fn settle_types(&mut self) {
+        let mut object = Value::Mapping(std::mem::take(&mut self.value));
+        for route in std::mem::take(&mut self.untyped) {
+            let value = route.iter().try_fold(&mut object, |value, step| match step {
+                RouteStep::Key(key) => value.get_mut(key.as_str()),
+                RouteStep::Index(_) => None,
+            });
+            if let Some((value, text)) =
+                value.and_then(|value| scalar_text(value).map(|text| (value, text)))
+            {
+                *value = Value::from(text);
+            }
+        }
+        if let Value::Mapping(object) = object {
+            self.value = object;
+        }
+    }
+
+    /// Turns all annotations into strings, as kustomize does at the end of a build.
+    pub(super) fn spell_annotations(&mut self) {
+        let metadata =
+            self.value.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
+        for value in
+            metadata.and_then(Value::as_mapping_mut).into_iter().flat_map(Mapping::values_mut)
+        {
+            if !value.is_null() {
+                *value = Value::from(scalar_text(value).unwrap_or_default());
+            }
+        }
+    }
+
+    /// Returns the place that sets the value at a route.
+    pub(super) fn place_of(&self, route: &[RouteStep]) -> Place {
+        let changes = self.changes.iter().filter(|change| route.starts_with(&change.route));
+        let change = changes.max_by_key(|change| change.route.len());
+        change.map_or_else(|| self.origin.at(route.to_vec()), |change| change.place.clone())
+    }
+
+    /// Returns the place that sets its name.
+    pub(super) fn origin_of_name(&self) -> Place {
+        self.place_of(&[RouteStep::from("metadata"), RouteStep::from("name")])
+    }
+
+    /// Records its name and namespace where a kustomization's components run.
+    pub(super) fn note_level(&mut self, directory: &Utf8PathBuf) {
+        let Id { name, namespace, .. } = self.id();
+        let namespace = (!namespace.is_empty()).then_some(namespace);
+        self.levels.push(ComponentLevel { directory: directory.clone(), name, namespace });
+    }
+}
+
+/// Returns the scalar at a route of keys as text.
+pub(super) fn text_at(mapping: &Mapping, route: &[&str]) -> Option<String> {
+    let [above @ .., last] = route else {
+        return None;
+    };
+    let mut mapping = mapping;
+    for key in above {
+        mapping = mapping.get(*key)?.as_mapping()?;
+    }
+    scalar_text(mapping.get(*last)?)
+}
+
+/// Returns a scalar of any type as text.
+pub(super) fn scalar_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
+}

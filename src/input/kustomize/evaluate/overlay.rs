@@ -1,0 +1,246 @@
+//! The objects that an overlay or component of hosts patches, before and after its patches.
+
+use std::collections::{BTreeMap, HashMap};
+use std::mem;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use yaml_serde::{Mapping, Value};
+
+use super::budget::EvaluationBudget;
+use super::index::ObjectIndex;
+use super::merge_patch::ParsedPatch;
+use super::object::{BuildObject, Id};
+use super::patches::PatchedObjects;
+use super::{BuildObjects, EvaluationError};
+use crate::base::api::host;
+use crate::base::api::kustomization::{Patch, PatchOptions};
+use crate::base::finding::{Origin, Place, RouteStep};
+
+/// The objects of builds with hosts, as overlays and components of the output find them.
+#[derive(Debug, Default)]
+pub(crate) struct OverlayBases {
+    /// The objects of a root's build, for an overlay on it.
+    pub(super) roots: HashMap<usize, OverlayBase>,
+    /// The objects where a kustomization lists a component of the output.
+    pub(super) components: BTreeMap<Utf8PathBuf, Vec<OverlayBase>>,
+}
+
+/// The objects of a build below an overlay or component. Those of files that no kustomization
+/// changes have only the fields of their ids.
+#[derive(Debug)]
+pub(crate) struct OverlayBase(BuildObjects);
+
+/// A build with an overlay or component.
+pub(crate) struct OverlayBuild<'a> {
+    before: &'a [BuildObject],
+    after: BuildObjects,
+    index: ObjectIndex,
+}
+
+/// An object before and after the patches of an overlay.
+pub(crate) struct PatchedObject<'a> {
+    pub(crate) before: &'a Mapping,
+    /// `None` if a patch deletes it.
+    pub(crate) after: Option<&'a Mapping>,
+    changed: &'a BuildObject,
+}
+
+/// A file of patches.
+pub(crate) enum PatchFile<'a> {
+    Text(&'a str),
+    /// The patches in a file that was not read.
+    Known(Vec<Mapping>),
+}
+
+impl OverlayBases {
+    /// Returns the bases of an overlay on a root, or of a component.
+    pub(crate) fn for_root(&self, root: usize, component: Option<&Utf8Path>) -> Vec<&OverlayBase> {
+        match component {
+            Some(component) => self.components.get(component).into_iter().flatten().collect(),
+            None => self.roots.get(&root).into_iter().collect(),
+        }
+    }
+}
+
+impl OverlayBase {
+    /// Copies the objects of a build, if there are hosts among them.
+    pub(super) fn new(objects: &BuildObjects) -> Option<Self> {
+        let mut kinds = objects.list.iter().map(BuildObject::kind);
+        kinds.any(|kind| kind == host::KIND).then(|| {
+            OverlayBase(BuildObjects {
+                list: objects.list.iter().map(BuildObject::unchanged).collect(),
+                are_partial: objects.are_partial,
+                vars: Vec::new(),
+            })
+        })
+    }
+
+    /// Returns objects of which only the ids are known.
+    pub(crate) fn with_ids(objects: impl Iterator<Item = (Origin, Mapping)>) -> Self {
+        OverlayBase(BuildObjects {
+            list: objects.map(|(origin, id)| BuildObject::new(origin, id)).collect(),
+            ..BuildObjects::default()
+        })
+    }
+
+    /// Starts a build with an overlay.
+    pub(crate) fn build(&self) -> OverlayBuild<'_> {
+        let OverlayBase(before) = self;
+        OverlayBuild {
+            before: &before.list,
+            after: BuildObjects {
+                list: before.list.clone(),
+                are_partial: before.are_partial,
+                vars: Vec::new(),
+            },
+            index: ObjectIndex::new(&before.list),
+        }
+    }
+}
+
+impl OverlayBuild<'_> {
+    /// Returns the position of the host that a patch finds.
+    ///
+    /// # Errors
+    ///
+    /// Returns the number of objects that it finds if that is not one.
+    pub(crate) fn host(&self, name: &str, namespace: Option<&str>) -> Result<usize, usize> {
+        let namespace = namespace.unwrap_or_default();
+        let id = Id::new(host::API_VERSION, host::KIND, name, namespace);
+        match self.index.with_id(&id) {
+            [only] => Ok(*only),
+            found => Err(found.len()),
+        }
+    }
+
+    /// Adds labels that an object is known to have, so that patches can remove them.
+    pub(crate) fn add_known_labels<'k>(
+        &mut self,
+        position: usize,
+        keys: impl Iterator<Item = &'k str>,
+    ) {
+        let Some(object) = self.after.list.get_mut(position) else {
+            return;
+        };
+        let metadata = object.value.get_mut("metadata");
+        if let Some(Value::Mapping(metadata)) = metadata {
+            for key in keys {
+                let labels = metadata
+                    .entry(Value::from("labels"))
+                    .or_insert_with(|| Value::Mapping(Mapping::new()));
+                if let Value::Mapping(labels) = labels {
+                    labels.entry(Value::from(key)).or_insert(Value::from(""));
+                }
+            }
+        }
+    }
+
+    /// Applies the patches of an overlay, whose files `file` returns.
+    ///
+    /// # Errors
+    ///
+    /// Returns why kustomize would refuse them.
+    pub(crate) fn apply<'f>(
+        &mut self,
+        patches: &[Patch],
+        file: impl Fn(&str) -> Option<PatchFile<'f>>,
+        overlay: &Utf8Path,
+    ) -> Result<(), EvaluationError> {
+        let budget = EvaluationBudget::default();
+        let place = Place::File(overlay.into());
+        let index = mem::take(&mut self.index);
+        let mut patched = PatchedObjects::with_index(index, &mut self.after, None, &budget);
+        let applied = patches.iter().try_for_each(|entry| {
+            let Patch::Entry { path, patch, target, options: None } = entry else {
+                return Err(EvaluationError::Refused("a patch has another form".to_owned()));
+            };
+            let parsed = match (path, patch) {
+                (Some(path), None) => match file(path) {
+                    Some(PatchFile::Text(text)) => ParsedPatch::in_written_text(text, &place),
+                    Some(PatchFile::Known(patches)) => {
+                        let patches = patches.into_iter().map(|it| (Value::Mapping(it), None));
+                        ParsedPatch::merge(patches.collect(), &place, &PatchOptions::default())
+                    }
+                    None => Err(EvaluationError::Refused(format!("`{path}` does not exist"))),
+                },
+                (None, Some(text)) => ParsedPatch::in_written_text(text, &place),
+                _ => Err(EvaluationError::Refused(
+                    "a patch has both `path` and `patch`, or neither".to_owned(),
+                )),
+            }?;
+            patched.apply(parsed, target.as_ref(), false, &place).map_err(|failure| failure.problem)
+        });
+        self.index = patched.index;
+        applied
+    }
+
+    /// Returns an object.
+    pub(crate) fn object(&self, position: usize) -> Option<PatchedObject<'_>> {
+        let changed = self.after.list.get(position)?;
+        Some(PatchedObject {
+            before: &self.before.get(position)?.value,
+            after: (!changed.is_deleted).then_some(&changed.value),
+            changed,
+        })
+    }
+
+    /// Returns the objects, by position.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = PatchedObject<'_>> {
+        (0..self.before.len()).filter_map(|position| self.object(position))
+    }
+}
+
+impl PatchedObject<'_> {
+    /// Returns whether patches changed only labels and annotations, of the known and the unknown
+    /// fields.
+    pub(crate) fn has_only_new_metadata(&self) -> bool {
+        let is_pair = |route: &[RouteStep]| match route {
+            [RouteStep::Key(metadata), RouteStep::Key(field), ..] => {
+                metadata == "metadata" && (field == "labels" || field == "annotations")
+            }
+            _ => false,
+        };
+        let mut changes = self.changed.changes.iter();
+        changes.all(|change| is_pair(&change.route))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::text::yaml;
+
+    /// Returns whether a patch changes only metadata of the host `h`, of which only the id is known;
+    /// `None` if it deletes it.
+    fn changes_only_metadata(patch: &str) -> Option<bool> {
+        let host = "{apiVersion: metal3.io/v1alpha1, kind: BareMetalHost, metadata: {name: h}}";
+        let origin = Origin::for_file(Utf8Path::new("h.yaml").into(), host);
+        let base = OverlayBase::with_ids([(origin, yaml::from_str(host).unwrap())].into_iter());
+        let mut build = base.build();
+        let patches: Vec<Patch> = yaml::from_str("[{path: p.yaml}]").unwrap();
+        let host = build.host("h", None).unwrap();
+        build.add_known_labels(host, ["old"].into_iter());
+        let file = |_: &str| Some(PatchFile::Text(patch));
+        build.apply(&patches, file, Utf8Path::new("o")).unwrap();
+        let object = build.object(host).unwrap();
+        object.after.map(|_| object.has_only_new_metadata())
+    }
+
+    #[test]
+    fn changes_of_unknown_fields_are_seen() {
+        for (fields, expected) in [
+            ("metadata: {name: h, labels: {a: b, old: null}}", Some(true)),
+            ("metadata: {name: h, annotations: {a: b}}", Some(true)),
+            ("metadata: {name: h, labels: {a: b}, uid: x}", Some(false)),
+            ("metadata: {name: h}, spec: {online: false}", Some(false)),
+            ("metadata: {name: h}, spec: null", Some(false)),
+            ("metadata: {name: h}, spec: {$patch: delete}", Some(false)),
+            ("metadata: {name: h, $patch: replace}", Some(false)),
+            ("metadata: {name: h}, $patch: delete", None),
+        ] {
+            let patch =
+                format!("{{apiVersion: metal3.io/v1alpha1, kind: BareMetalHost, {fields}}}");
+            assert_eq!(changes_only_metadata(&patch), expected, "{fields}");
+        }
+    }
+}

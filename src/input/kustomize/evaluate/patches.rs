@@ -1,0 +1,387 @@
+//! The patches of a kustomization: `patchesStrategicMerge`, `patches` and `patchesJson6902`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use camino::Utf8Path;
+use yaml_serde::Mapping;
+
+use super::budget::EvaluationBudget;
+use super::index::ObjectIndex;
+use super::json_patch::{self, JsonPatchOperation};
+use super::merge_patch::{MergePatch, ParsedPatch, PatchSource, no_patch};
+use super::object::BuildObject;
+use super::selector::{Selector, SelectorTarget};
+use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
+use crate::base::api::kustomization::{Patch, PatchOptions, PatchTarget};
+use crate::base::finding::{ForeignValue, Place, RouteStep};
+use crate::base::text::credentials::masked_value;
+use crate::base::text::yaml;
+use crate::input::kustomize::{KustomizationNode, join};
+
+impl BuildEvaluation<'_> {
+    /// Applies `patchesStrategicMerge`.
+    pub(super) fn apply_merge_patches(
+        &self,
+        node: &KustomizationNode,
+        directory: &Utf8Path,
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
+        let Some(entries) = &node.kustomization.patches_strategic_merge else {
+            return Ok(());
+        };
+        let mut patched = self.patched(objects);
+        let mut has_patch = entries.is_empty();
+        for (index, entry) in entries.iter().enumerate() {
+            let place = node.origin.at([RouteStep::from("patchesStrategicMerge"), index.into()]);
+            let failed = BuildFailure::at(&place);
+            // An entry is a path or an inline patch.
+            let is_inline = entry.contains('\n') || yaml::from_str::<Mapping>(entry).is_ok();
+            let Some(source) =
+                self.patch_source(directory, entry, is_inline, &place).map_err(&failed)?
+            else {
+                patched.leave_to_kustomize(&place, entry)?;
+                has_patch = true;
+                continue;
+            };
+            match source.parsed(&PatchOptions::default()).map_err(&failed)? {
+                ParsedPatch::Merge(patches) => {
+                    has_patch = true;
+                    for patch in patches {
+                        patched.merge_by_id(&patch.copied(), &place)?;
+                    }
+                }
+                ParsedPatch::Json(..) => return Err(failed(no_patch())),
+                ParsedPatch::Empty => {}
+            }
+        }
+        if !has_patch {
+            let place = node.origin.at(["patchesStrategicMerge"]);
+            return Err(BuildFailure::at(&place)(EvaluationError::Refused(
+                "`patchesStrategicMerge` has no patch".to_owned(),
+            )));
+        }
+        patched.finish();
+        Ok(())
+    }
+
+    /// Applies `patches` or `patchesJson6902`.
+    pub(super) fn apply_patches(
+        &self,
+        list: &'static str,
+        node: &KustomizationNode,
+        directory: &Utf8Path,
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
+        let is_json = list == "patchesJson6902";
+        let entries = if is_json {
+            &node.kustomization.patches_json6902
+        } else {
+            &node.kustomization.patches
+        };
+        let Some(entries) = entries.as_ref().filter(|entries| !entries.is_empty()) else {
+            return Ok(());
+        };
+        let mut patched = self.patched(objects);
+        for (index, entry) in entries.iter().enumerate() {
+            let place = node.origin.at([RouteStep::from(list), index.into()]);
+            let failed = BuildFailure::at(&place);
+            let Patch::Entry { path, patch, target, options } = entry else {
+                return Err(failed(EvaluationError::Refused(
+                    "an entry of `patches` must be a mapping".to_owned(),
+                )));
+            };
+            let path = path.as_deref().filter(|path| !path.is_empty());
+            let patch = patch.as_deref().map(str::trim);
+            let (text, is_inline) = match (path, patch.filter(|patch| !patch.is_empty())) {
+                (Some(path), None) => (path, false),
+                (None, Some(patch)) => (patch, true),
+                _ => {
+                    let why = "a patch must have either `path` or `patch`".to_owned();
+                    return Err(failed(EvaluationError::Refused(why)));
+                }
+            };
+            let Some(source) =
+                self.patch_source(directory, text, is_inline, &place).map_err(&failed)?
+            else {
+                patched.leave_to_kustomize(&place, text)?;
+                continue;
+            };
+            let parsed = source.parsed(&options.clone().unwrap_or_default()).map_err(&failed)?;
+            patched.apply(parsed, target.as_ref(), is_json, &place)?;
+        }
+        patched.finish();
+        Ok(())
+    }
+
+    fn patched<'o>(&'o self, objects: &'o mut BuildObjects) -> PatchedObjects<'o> {
+        PatchedObjects::new(objects, Some(self.wanted.vital), self.budget)
+    }
+
+    /// Returns the text of a patch, or `None` if it is not in the repo.
+    fn patch_source<'p>(
+        &self,
+        directory: &Utf8Path,
+        entry: &str,
+        is_inline: bool,
+        place: &'p Place,
+    ) -> Result<Option<PatchSource<'p>>, EvaluationError> {
+        let (text, file) = if is_inline {
+            (Some(entry.to_owned()), None)
+        } else {
+            let file = join(directory, entry).map(|path| Arc::from(path.as_path()));
+            (self.text_of(directory, entry)?, file)
+        };
+        Ok(text.map(|text| PatchSource { text, place, file }))
+    }
+}
+
+/// Objects while the patches of a list change them.
+pub(super) struct PatchedObjects<'a> {
+    /// Files for whose objects a patch that fails is an error; `None` for all.
+    vital: Option<&'a HashSet<Arc<Utf8Path>>>,
+    budget: &'a EvaluationBudget,
+    pub(super) index: ObjectIndex,
+    objects: &'a mut BuildObjects,
+}
+
+impl<'a> PatchedObjects<'a> {
+    pub(super) fn new(
+        objects: &'a mut BuildObjects,
+        vital: Option<&'a HashSet<Arc<Utf8Path>>>,
+        budget: &'a EvaluationBudget,
+    ) -> Self {
+        Self::with_index(ObjectIndex::new(&objects.list), objects, vital, budget)
+    }
+
+    pub(super) fn with_index(
+        index: ObjectIndex,
+        objects: &'a mut BuildObjects,
+        vital: Option<&'a HashSet<Arc<Utf8Path>>>,
+        budget: &'a EvaluationBudget,
+    ) -> Self {
+        PatchedObjects { vital, budget, index, objects }
+    }
+
+    /// Applies a patch.
+    pub(super) fn apply(
+        &mut self,
+        parsed: ParsedPatch,
+        target: Option<&PatchTarget>,
+        is_json: bool,
+        place: &Place,
+    ) -> Result<(), BuildFailure> {
+        let failed = BuildFailure::at(place);
+        let target = target.map(SelectorTarget::from);
+        if is_json && target.as_ref().is_none_or(|target| target.name.is_empty()) {
+            let why = "an entry of `patchesJson6902` must have a target with a name".to_owned();
+            return Err(failed(EvaluationError::Refused(why)));
+        }
+        let selector = target
+            .as_ref()
+            .map(Selector::new)
+            .transpose()
+            .map_err(|why| failed(EvaluationError::Beyond(why)))?;
+        match (parsed, selector) {
+            (ParsedPatch::Empty | ParsedPatch::Merge(_), _) if is_json => Err(failed(no_patch())),
+            (ParsedPatch::Json(operations, _), _) if is_json && operations.is_empty() => {
+                Err(failed(no_patch()))
+            }
+            (ParsedPatch::Empty, _) => Ok(()),
+            (ParsedPatch::Merge(patches), None) => {
+                patches.iter().try_for_each(|patch| self.merge_by_id(patch, place))
+            }
+            (ParsedPatch::Merge(patches), Some(selector)) => {
+                let Ok([patch]) = <[MergePatch; 1]>::try_from(patches) else {
+                    let why = "a patch with a target has several documents".to_owned();
+                    return Err(failed(EvaluationError::Refused(why)));
+                };
+                let selected = self.selected(&selector).map_err(&failed)?;
+                self.merge(&patch.copied(), &selected)
+            }
+            (ParsedPatch::Json(operations, from), Some(selector)) => {
+                for at in self.selected(&selector).map_err(&failed)? {
+                    // `patchesJson6902` does not record the previous id.
+                    let keeps_id = !is_json;
+                    self.operate(at, &operations, &from, keeps_id).map_err(&failed)?;
+                }
+                Ok(())
+            }
+            (ParsedPatch::Json(..), None) => {
+                Err(failed(EvaluationError::Refused("a JSON patch has no target".to_owned())))
+            }
+        }
+    }
+
+    /// Leaves a patch of unknown content to kustomize.
+    fn leave_to_kustomize(&mut self, place: &Place, path: &str) -> Result<(), BuildFailure> {
+        let list = &self.objects.list;
+        if list.iter().any(|object| self.is_vital(object)) {
+            let why = format!("the patch `{}` is not in the repo", masked_value(path));
+            return Err(BuildFailure::at(place)(EvaluationError::Beyond(why)));
+        }
+        self.objects.are_partial = true;
+        Ok(())
+    }
+
+    fn is_vital(&self, object: &BuildObject) -> bool {
+        let vital = self.vital;
+        vital.is_none_or(|vital| vital.contains(&object.origin.file))
+    }
+
+    /// Removes the objects that patches have deleted.
+    fn finish(self) {
+        self.objects.list.retain(|object| !object.is_deleted);
+    }
+
+    /// Returns the positions of the objects that a target selects.
+    fn selected(&self, selector: &Selector) -> Result<Vec<usize>, EvaluationError> {
+        let list = &self.objects.list;
+        let candidates = match (selector.plain_name(), selector.plain_namespace()) {
+            (Some(name), _) => self.index.with_name(name),
+            (None, Some(namespace)) => self.index.in_namespace(namespace),
+            (None, None) => (0..list.len()).collect(),
+        };
+        self.budget.step(1 + candidates.len())?;
+        let is_selected = |at: &usize| {
+            list.get(*at).is_some_and(|object| !object.is_deleted && selector.selects(object))
+        };
+        Ok(candidates.into_iter().filter(is_selected).collect())
+    }
+
+    /// Merges a patch into the object that its id names.
+    fn merge_by_id(&mut self, patch: &MergePatch, place: &Place) -> Result<(), BuildFailure> {
+        let id = patch.id();
+        let list = &self.objects.list;
+        let found = self.index.with_id(&id).iter().copied();
+        let found: Vec<usize> =
+            found.filter(|at| list.get(*at).is_some_and(|object| !object.is_deleted)).collect();
+        let why = match found.as_slice() {
+            [only] => return self.merge(patch, &[*only]),
+            [] if self.objects.are_partial => return Ok(()),
+            [] => format!("a patch names the missing {}", id.shown()),
+            _ => format!("a patch matches more than one {}", id.shown()),
+        };
+        Err(BuildFailure::at(place)(EvaluationError::Refused(why)))
+    }
+
+    /// Merges a patch into the objects at some positions.
+    fn merge(&mut self, patch: &MergePatch, selected: &[usize]) -> Result<(), BuildFailure> {
+        let failed = BuildFailure::at(&patch.place);
+        for at in selected.iter().copied() {
+            let Some(object) = self.objects.list.get_mut(at) else {
+                continue;
+            };
+            self.budget.step(1).map_err(&failed)?;
+            self.budget.allocate(patch.bytes).map_err(&failed)?;
+            let changes_id = patch.may_rename || patch.may_change_kind;
+            let before = if changes_id { object.ids() } else { Vec::new() };
+            match patch.merge_into(object, self.budget) {
+                Ok(true) => {}
+                Ok(false) => object.is_deleted = true,
+                // For kinds with a schema, kustomize may accept a patch that is refused here.
+                Err(problem)
+                    if matches!(problem, EvaluationError::Beyond(_))
+                        || self.vital.is_none_or(|vital| vital.contains(&object.origin.file)) =>
+                {
+                    return Err(failed(problem));
+                }
+                Err(_) => {}
+            }
+            if changes_id {
+                let after = object.ids();
+                self.index.replace(at, &before, &after);
+            }
+        }
+        if patch.may_rename || patch.may_change_kind {
+            self.check_unique(selected, &failed)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses objects at some positions that have the id of another object.
+    fn check_unique(
+        &self,
+        positions: &[usize],
+        failed: &dyn Fn(EvaluationError) -> BuildFailure,
+    ) -> Result<(), BuildFailure> {
+        let list = &self.objects.list;
+        for object in positions.iter().filter_map(|at| list.get(*at)) {
+            let id = object.id();
+            let alike = self.index.with_id(&id);
+            self.budget.step(alike.len()).map_err(failed)?;
+            let alike = alike.iter().filter_map(|at| list.get(*at));
+            let alike = alike.filter(|other| !other.is_deleted && other.id() == id);
+            if !object.is_deleted && alike.count() > 1 {
+                let why = format!("duplicate {}", id.shown());
+                return Err(failed(EvaluationError::Refused(why)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the operations of a JSON patch to an object.
+    fn operate(
+        &mut self,
+        at: usize,
+        operations: &[JsonPatchOperation],
+        place: &Place,
+        keeps_id: bool,
+    ) -> Result<(), EvaluationError> {
+        let Some(object) = self.objects.list.get_mut(at) else {
+            return Ok(());
+        };
+        let before = object.ids();
+        if keeps_id {
+            object.keep_id();
+        }
+        apply_operations(object, operations, place, self.budget)?;
+        let after = object.ids();
+        self.index.replace(at, &before, &after);
+        Ok(())
+    }
+}
+
+/// Applies the operations of a JSON patch.
+fn apply_operations(
+    object: &mut BuildObject,
+    operations: &[JsonPatchOperation],
+    place: &Place,
+    budget: &EvaluationBudget,
+) -> Result<(), EvaluationError> {
+    let shown = object.id().shown();
+    object.untyped.clear();
+    let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();
+    let patched = json_patch::as_value(object.value.clone(), |value| {
+        operations.iter().try_for_each(|operation| {
+            given.extend(json_patch::apply(value, operation, budget)?);
+            Ok(())
+        })
+    });
+    object.value = patched.map_err(|problem| match problem {
+        EvaluationError::Refused(why) => {
+            EvaluationError::Refused(format!("the patch for the {shown} does not apply: {why}"))
+        }
+        beyond => beyond,
+    })?;
+    for (route, replaces) in given {
+        budget.step(1 + object.changes.len() / 8)?;
+        object.note(ForeignValue { route, place: place.clone(), goes_on: false, replaces });
+    }
+    Ok(())
+}
+
+impl From<&PatchTarget> for SelectorTarget {
+    fn from(target: &PatchTarget) -> Self {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        SelectorTarget {
+            group: text(&target.group),
+            version: text(&target.version),
+            kind: text(&target.kind),
+            name: text(&target.name),
+            namespace: text(&target.namespace),
+            label_selector: text(&target.label_selector),
+            annotation_selector: text(&target.annotation_selector),
+        }
+    }
+}

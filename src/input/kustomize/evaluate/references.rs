@@ -1,0 +1,277 @@
+//! References by name, which follow the objects that a build renames.
+//!
+//! kustomize knows the references of its own kinds only. Files of `configurations` add others, such
+//! as those between objects of Cluster API.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use yaml_serde::Value;
+
+use super::EvaluationError;
+use super::object::{BuildObject, Id, scalar_text};
+use crate::base::finding::{ForeignValue, Place, RouteStep};
+
+/// A file of `configurations` that kustomize is not needed for.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Configuration {
+    #[serde(default)]
+    pub(super) name_reference: Vec<NameReference>,
+    #[serde(default)]
+    images: Vec<ReferenceField>,
+    #[serde(default)]
+    replicas: Vec<ReferenceField>,
+}
+
+/// Fields that refer to the objects of a kind by name.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct NameReference {
+    #[serde(default)]
+    group: String,
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    field_specs: Vec<ReferenceField>,
+}
+
+/// A field of the objects of a kind. A missing kind, group or version means any.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReferenceField {
+    #[serde(default)]
+    group: String,
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    kind: String,
+    /// Keys separated by slashes. Lists on the path are passed through.
+    path: String,
+    #[serde(default, rename = "create")]
+    _create: bool,
+}
+
+/// An object with a former name.
+struct RenamedObject {
+    now: Id,
+    before: Vec<Id>,
+    prefixes: Vec<String>,
+    suffixes: Vec<String>,
+    place: Place,
+}
+
+/// The object that refers to others.
+struct Referrer {
+    id: Id,
+    prefixes: Vec<String>,
+    suffixes: Vec<String>,
+}
+
+/// Updates all references to renamed objects.
+///
+/// # Errors
+///
+/// Returns why kustomize would refuse a reference, with the index of its object.
+pub(super) fn update(
+    objects: &mut [BuildObject],
+    references: &[NameReference],
+) -> Result<(), (usize, EvaluationError)> {
+    let renamed: Vec<RenamedObject> =
+        objects.iter().filter_map(RenamedObject::from_object).collect();
+    let mut by_name: HashMap<&str, Vec<&RenamedObject>> = HashMap::new();
+    for candidate in &renamed {
+        for id in &candidate.before {
+            let named = by_name.entry(&id.name).or_default();
+            if !named.iter().any(|other| std::ptr::eq(*other, candidate)) {
+                named.push(candidate);
+            }
+        }
+    }
+    for (index, object) in objects.iter_mut().enumerate() {
+        let original = object.original_id();
+        let referrer = Referrer {
+            id: object.id(),
+            prefixes: object.prefixes.clone(),
+            suffixes: object.suffixes.clone(),
+        };
+        for reference in references {
+            for field in reference.field_specs.iter().filter(|it| it.is_of(&original)) {
+                let mut update = ReferenceUpdate {
+                    reference,
+                    by_name: &by_name,
+                    referrer: &referrer,
+                    changes: Vec::new(),
+                };
+                let mut whole = Value::Mapping(std::mem::take(&mut object.value));
+                let result = update.walk(&mut whole, &keys(&field.path), &mut Vec::new());
+                if let Value::Mapping(mapping) = whole {
+                    object.value = mapping;
+                }
+                result.map_err(|problem| (index, problem))?;
+                for (route, place) in update.changes {
+                    object.note(ForeignValue { route, place, goes_on: false, replaces: true });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Configuration {
+    /// Returns the kinds to which `replicas` applies besides kustomize's own.
+    pub(super) fn kinds_with_replicas(&self) -> impl Iterator<Item = String> + '_ {
+        self.replicas.iter().map(|field| field.kind.clone())
+    }
+
+    /// Returns whether the transformers of images or replicas reach into an object.
+    pub(super) fn changes(&self, object: &BuildObject) -> bool {
+        let id = object.original_id();
+        let mut fields = self.images.iter().chain(&self.replicas);
+        fields.any(|field| field.is_of(&id))
+    }
+}
+
+impl NameReference {
+    /// Returns one reference for each field.
+    pub(super) fn split(self) -> impl Iterator<Item = NameReference> {
+        let fields = self.field_specs.clone().into_iter();
+        fields.map(move |field| NameReference { field_specs: vec![field], ..self.clone() })
+    }
+}
+
+impl ReferenceField {
+    fn is_of(&self, id: &Id) -> bool {
+        is_selected(id, [&self.group, &self.version, &self.kind])
+    }
+}
+
+impl RenamedObject {
+    fn from_object(object: &BuildObject) -> Option<Self> {
+        let mut before = object.ids();
+        let now = before.pop()?;
+        (!before.is_empty()).then(|| RenamedObject {
+            now,
+            before,
+            prefixes: object.prefixes.clone(),
+            suffixes: object.suffixes.clone(),
+            place: object.origin_of_name(),
+        })
+    }
+
+    /// Returns whether this object and a referrer got the same prefixes and suffixes.
+    fn has_affixes_of(&self, referrer: &Referrer, allow_none: bool) -> bool {
+        let are_same = |ours: &[String], others: &[String]| {
+            let (short, long) =
+                if ours.len() < others.len() { (ours, others) } else { (others, ours) };
+            match short {
+                [] => allow_none || long.is_empty(),
+                short => long.ends_with(short),
+            }
+        };
+        are_same(&self.prefixes, &referrer.prefixes) && are_same(&self.suffixes, &referrer.suffixes)
+    }
+}
+
+/// The update of one field of one object.
+struct ReferenceUpdate<'a> {
+    reference: &'a NameReference,
+    by_name: &'a HashMap<&'a str, Vec<&'a RenamedObject>>,
+    referrer: &'a Referrer,
+    /// Changed routes, with the places that set the new values.
+    changes: Vec<(Vec<RouteStep>, Place)>,
+}
+
+impl ReferenceUpdate<'_> {
+    fn walk(
+        &mut self,
+        value: &mut Value,
+        keys: &[String],
+        route: &mut Vec<RouteStep>,
+    ) -> Result<(), EvaluationError> {
+        match (value, keys) {
+            (Value::Null, _) => Ok(()),
+            (Value::Sequence(items), _) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    route.push(index.into());
+                    self.walk(item, keys, route)?;
+                    route.pop();
+                }
+                Ok(())
+            }
+            (value, []) => self.set(value, route),
+            (Value::Mapping(mapping), [key, rest @ ..]) => {
+                let Some(value) = mapping.get_mut(key.as_str()) else {
+                    return Ok(());
+                };
+                route.push(RouteStep::from(key.as_str()));
+                self.walk(value, rest, route)?;
+                route.pop();
+                Ok(())
+            }
+            (_, [key, ..]) => Err(EvaluationError::Refused(format!(
+                "a name reference expects `{key}` in a mapping"
+            ))),
+        }
+    }
+
+    fn set(&mut self, value: &mut Value, route: &[RouteStep]) -> Result<(), EvaluationError> {
+        // kustomize completes such a reference by the namespace beside the name.
+        if value.is_mapping() {
+            let why = "a name reference leads to a mapping".to_owned();
+            return Err(EvaluationError::Beyond(why));
+        }
+        let name = scalar_text(value).unwrap_or_default();
+        if let Some(to) = self.referral(&name)?.filter(|to| to.now.name != name) {
+            *value = Value::from(to.now.name.as_str());
+            self.changes.push((route.to_vec(), to.place.clone()));
+        }
+        Ok(())
+    }
+
+    /// Returns the object that is meant by a former name.
+    fn referral(&self, name: &str) -> Result<Option<&RenamedObject>, EvaluationError> {
+        let wanted = self.reference;
+        let kind = [&wanted.group, &wanted.version, &wanted.kind];
+        let referrer = self.referrer;
+        let mut found: Vec<&RenamedObject> = self.by_name.get(name).cloned().unwrap_or_default();
+        found.retain(|candidate| {
+            candidate.before.iter().any(|id| is_selected(id, kind))
+                && (referrer.id.is_cluster_scoped()
+                    || candidate.now.is_cluster_scoped()
+                    || candidate.now.effective_namespace() == referrer.id.effective_namespace())
+        });
+        if found.len() > 1 {
+            found.retain(|candidate| candidate.has_affixes_of(referrer, true));
+        }
+        if found.len() > 1 {
+            found.retain(|candidate| candidate.has_affixes_of(referrer, false));
+        }
+        if found.iter().any(|other| other.now.name != found[0].now.name) {
+            return Err(EvaluationError::Refused(format!(
+                "a name reference to `{name}` has {} possible targets",
+                found.len()
+            )));
+        }
+        Ok(found.first().copied())
+    }
+}
+
+/// Returns whether an id is of a group, version and kind, which may be empty.
+fn is_selected(id: &Id, [group, version, kind]: [&String; 3]) -> bool {
+    let fits = |wanted: &String, of: &String| wanted.is_empty() || wanted == of;
+    fits(group, &id.group) && fits(version, &id.version) && fits(kind, &id.kind)
+}
+
+/// Splits a path at its slashes. A backslash before a slash keeps it.
+fn keys(path: &str) -> Vec<String> {
+    let path = path.strip_prefix('/').unwrap_or(path);
+    let path = path.replace("\\/", "\0");
+    let keys = path.split('/').map(|key| {
+        let key = key.strip_suffix("[]").unwrap_or(key);
+        key.replace('\0', "/")
+    });
+    keys.collect()
+}

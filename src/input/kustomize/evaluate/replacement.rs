@@ -1,0 +1,582 @@
+//! Replacements: values that kustomizations copy from object to object.
+
+use regex::Regex;
+use serde::Deserialize;
+use yaml_serde::{Mapping, Value};
+
+use super::EvaluationError;
+use super::budget::EvaluationBudget;
+use super::object::{BuildObject, Id, scalar_text};
+use super::selector::{Selector, SelectorTarget};
+use crate::base::finding::{ForeignValue, Place, RouteStep};
+use crate::base::text::yaml;
+
+/// An entry of `replacements`, or of a file that an entry names.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Replacement {
+    #[serde(default)]
+    source: Option<ReplacementSource>,
+    #[serde(default)]
+    source_value: Option<String>,
+    #[serde(default)]
+    targets: Option<Vec<ReplacementTarget>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReplacementSource {
+    #[serde(flatten)]
+    of: SelectorTarget,
+    #[serde(default)]
+    field_path: String,
+    #[serde(default)]
+    options: FieldOptions,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReplacementTarget {
+    #[serde(default)]
+    select: Option<SelectorTarget>,
+    #[serde(default)]
+    reject: Vec<SelectorTarget>,
+    #[serde(default)]
+    field_paths: Vec<String>,
+    #[serde(default)]
+    options: FieldOptions,
+}
+
+/// Options that restrict a replacement to a part of a text.
+#[derive(Debug, Clone, Default, Deserialize)]
+struct FieldOptions {
+    #[serde(default)]
+    delimiter: String,
+    #[serde(default)]
+    index: i64,
+    #[serde(default)]
+    create: bool,
+}
+
+/// Limit on the parts of a path. Each replacement could nest a value deeper.
+const MAX_PARTS: usize = 128;
+
+/// Default of `fieldPath`.
+const NAME: &str = "metadata.name";
+
+impl Replacement {
+    /// Copies the source value to all targets.
+    pub(super) fn apply(
+        &self,
+        objects: &mut [BuildObject],
+        place: &Place,
+        budget: &EvaluationBudget,
+    ) -> Result<(), EvaluationError> {
+        let Some(targets) = &self.targets else {
+            return Err(EvaluationError::Refused("a replacement has no targets".to_owned()));
+        };
+        budget.step(objects.len())?;
+        let value = self.value(objects)?;
+        budget.copy(&value.value)?;
+        for to in targets {
+            budget.step(1 + objects.len())?;
+            to.apply(&value, objects, place, budget)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the source value and its location.
+    fn value(&self, objects: &[BuildObject]) -> Result<SourceValue, EvaluationError> {
+        let source = match (&self.source, &self.source_value) {
+            (Some(source), None) => source,
+            (None, Some(value)) => {
+                return Ok(SourceValue { value: Value::from(value.as_str()), from: None });
+            }
+            _ => {
+                return Err(EvaluationError::Refused(
+                    "a replacement must have either `source` or `sourceValue`".to_owned(),
+                ));
+            }
+        };
+        let is_meant =
+            |(_, object): &(usize, &BuildObject)| object.ids().iter().any(|id| source.is(id));
+        let mut found = objects.iter().enumerate().filter(is_meant);
+        let (Some((index, object)), None) = (found.next(), found.next()) else {
+            return Err(EvaluationError::Refused(
+                "the source of a replacement must match one object".to_owned(),
+            ));
+        };
+        let path = if source.field_path.is_empty() { NAME } else { &source.field_path };
+        let parts = split(path);
+        let missing =
+            || EvaluationError::Refused(format!("the source of a replacement has no `{path}`"));
+        let value =
+            lookup(&object.value, &parts).filter(|value| !is_empty(value)).ok_or_else(missing)?;
+        let is_whole = source.options.delimiter.is_empty();
+        Ok(SourceValue {
+            value: source.options.select(value)?,
+            from: is_whole.then_some((index, parts)),
+        })
+    }
+
+    /// Returns whether an object may be a target. An unreadable selector counts as a match.
+    pub(super) fn may_be_for(&self, object: &BuildObject) -> bool {
+        let selects = |to: &ReplacementTarget| {
+            let selector = to.select.as_ref().map(Selector::new).transpose();
+            selector.map_or(true, |selector| {
+                selector.is_some_and(|select| object.ids().iter().any(|id| select.selects_id(id)))
+            })
+        };
+        self.targets.iter().flatten().any(selects)
+    }
+}
+
+/// The source value of a replacement.
+struct SourceValue {
+    value: Value,
+    /// Index of the source object and the value's path there. kustomize reads the value again for
+    /// each target, because the source may itself be a target.
+    from: Option<(usize, Vec<String>)>,
+}
+
+impl SourceValue {
+    fn now<'a>(&'a self, objects: &'a [BuildObject]) -> &'a Value {
+        let from =
+            self.from.as_ref().and_then(|(index, path)| lookup(&objects.get(*index)?.value, path));
+        from.unwrap_or(&self.value)
+    }
+}
+
+impl ReplacementSource {
+    fn is(&self, id: &Id) -> bool {
+        let is = |asked: &str, has: &str| asked.is_empty() || asked == has;
+        let SelectorTarget { group, version, kind, name, namespace, .. } = &self.of;
+        let wanted = Id::new("", kind, name, namespace);
+        is(group, &id.group)
+            && is(version, &id.version)
+            && is(kind, &id.kind)
+            && is(name, &id.name)
+            && (namespace.is_empty() || wanted.effective_namespace() == id.effective_namespace())
+    }
+}
+
+impl FieldOptions {
+    /// Returns the part of a value that the options select.
+    fn select(&self, value: &Value) -> Result<Value, EvaluationError> {
+        if self.delimiter.is_empty() {
+            return Ok(value.clone());
+        }
+        let text = scalar_text(value).ok_or_else(no_parts)?;
+        let part = usize::try_from(self.index)
+            .ok()
+            .and_then(|index| text.split(&self.delimiter).nth(index));
+        let part = part.ok_or_else(|| {
+            EvaluationError::Refused(format!("`{text}` has no part {}", self.index))
+        })?;
+        retyped(value, part)
+    }
+
+    /// Returns `old` with the selected part replaced by `new`.
+    fn with(&self, old: &Value, new: &Value) -> Result<Value, EvaluationError> {
+        if self.delimiter.is_empty() {
+            return if is_scalar(old) {
+                retyped(old, &scalar_text(new).unwrap_or_default())
+            } else {
+                Ok(new.clone())
+            };
+        }
+        let text = if old.is_null() { Some(String::new()) } else { scalar_text(old) }
+            .ok_or_else(no_parts)?;
+        let new = scalar_text(new).unwrap_or_default();
+        let mut parts: Vec<&str> = text.split(&self.delimiter).collect();
+        match usize::try_from(self.index) {
+            // A negative index prepends, as in kustomize.
+            Err(_) => parts.insert(0, &new),
+            Ok(index) => match parts.get_mut(index) {
+                Some(part) => *part = &new,
+                None => parts.push(&new),
+            },
+        }
+        retyped(old, &parts.join(&self.delimiter))
+    }
+}
+
+impl ReplacementTarget {
+    fn apply(
+        &self,
+        value: &SourceValue,
+        objects: &mut [BuildObject],
+        place: &Place,
+        budget: &EvaluationBudget,
+    ) -> Result<(), EvaluationError> {
+        let Some(select) = &self.select else {
+            return Err(EvaluationError::Refused(
+                "a target of a replacement has no `select`".to_owned(),
+            ));
+        };
+        let select = Selector::new(select).map_err(EvaluationError::Beyond)?;
+        let reject = self
+            .reject
+            .iter()
+            .map(Selector::new)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(EvaluationError::Beyond)?;
+        let paths: Vec<&str> = self.field_paths.iter().map(String::as_str).collect();
+        let paths = if paths.is_empty() { vec![NAME] } else { paths };
+        for index in 0..objects.len() {
+            let object = &objects[index];
+            let ids = object.ids();
+            // kustomize rejects by labels or by id, not by both together.
+            let is_rejected = |reject: &Selector| {
+                reject.has_labels() && reject.selects_by_labels(object)
+                    || !reject.has_no_id() && ids.iter().any(|id| reject.selects_id(id))
+            };
+            if !select.selects_by_labels(object)
+                || reject.iter().any(is_rejected)
+                || !ids.iter().any(|id| select.selects_id(id))
+            {
+                continue;
+            }
+            for path in &paths {
+                let value = value.now(objects);
+                budget.copy(value)?;
+                let value = value.clone();
+                self.set(&mut objects[index], path, &value, place, budget)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set(
+        &self,
+        object: &mut BuildObject,
+        path: &str,
+        value: &Value,
+        place: &Place,
+        budget: &EvaluationBudget,
+    ) -> Result<(), EvaluationError> {
+        let parts = split(path);
+        if parts.len() > MAX_PARTS {
+            return Err(EvaluationError::Beyond(format!(
+                "a path of a replacement has more than {MAX_PARTS} parts"
+            )));
+        }
+        let mut found: Vec<(Vec<RouteStep>, bool)> = Vec::new();
+        let mut whole = Value::Mapping(std::mem::take(&mut object.value));
+        let set = |old: &mut Value, route: &[RouteStep], is_new: bool| {
+            budget.step(1)?;
+            budget.copy(value)?;
+            if !self.options.delimiter.is_empty() {
+                budget.copy(old)?;
+            }
+            // A created field gets the type that its text has in YAML.
+            let new = match (is_new, scalar_text(value)) {
+                (true, Some(_)) => {
+                    let text = self.options.with(&Value::from(""), value)?;
+                    plain(&scalar_text(&text).unwrap_or_default())
+                }
+                (true, None) if self.options.delimiter.is_empty() => value.clone(),
+                (true, None) => return Err(no_parts()),
+                (false, _) => self.options.with(old, value)?,
+            };
+            if *old != new {
+                found.push((route.to_vec(), !is_new));
+            }
+            *old = new;
+            Ok(())
+        };
+        let mut walk = FieldPathWalk {
+            create: self.options.create,
+            is_scalar: is_scalar(value),
+            count: 0,
+            set,
+        };
+        let result = walk.at(&mut whole, &parts, &mut Vec::new(), false);
+        let count = walk.count;
+        if let Value::Mapping(mapping) = whole {
+            object.value = mapping;
+        }
+        result?;
+        if count == 0 {
+            return Err(EvaluationError::Refused(format!(
+                "a target of a replacement has no `{path}`"
+            )));
+        }
+        for (route, replaces) in found {
+            budget.step(1 + object.changes.len() / 8)?;
+            if !replaces && is_scalar(value) {
+                object.untyped.push(route.clone());
+            }
+            object.note(ForeignValue { route, place: place.clone(), goes_on: false, replaces });
+        }
+        Ok(())
+    }
+}
+
+/// Visits all values at a path, and creates missing ones if `create` is set.
+struct FieldPathWalk<F> {
+    create: bool,
+    /// Set if the value to write is a scalar.
+    is_scalar: bool,
+    /// Number of values visited.
+    count: usize,
+    set: F,
+}
+
+impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> FieldPathWalk<F> {
+    fn at(
+        &mut self,
+        value: &mut Value,
+        parts: &[String],
+        route: &mut Vec<RouteStep>,
+        is_new: bool,
+    ) -> Result<(), EvaluationError> {
+        let Some((part, rest)) = parts.split_first() else {
+            self.count += 1;
+            return (self.set)(value, route, is_new);
+        };
+        if let Some(index) = index(part) {
+            let items = list(value, part)?;
+            if items.len() == index && self.create {
+                items.push(Value::Null);
+                return self.item(items, index, rest, route, true);
+            }
+            if items.len() <= index {
+                return Err(EvaluationError::Refused(format!("a list has no item {index}")));
+            }
+            return self.item(items, index, rest, route, false);
+        }
+        if part == "*" {
+            let items = list(value, part)?;
+            return (0..items.len())
+                .try_for_each(|index| self.item(items, index, rest, route, false));
+        }
+        if let Some(entry) = part.strip_prefix('[').and_then(|part| part.strip_suffix(']')) {
+            return self.entries(value, entry, rest, route);
+        }
+        match value {
+            Value::Mapping(mapping) => self.field(mapping, part, rest, route),
+            Value::Null if self.create => {
+                let mut mapping = Mapping::new();
+                let result = self.field(&mut mapping, part, rest, route);
+                *value = Value::Mapping(mapping);
+                result
+            }
+            Value::Null => Ok(()),
+            // kustomize parses the scalar's text and continues in it.
+            Value::String(_) | Value::Number(_) | Value::Bool(_) => Err(EvaluationError::Beyond(
+                "a replacement's path continues inside a scalar".to_owned(),
+            )),
+            _ => Err(EvaluationError::Refused(format!("`{part}` is not an index of a list"))),
+        }
+    }
+
+    fn field(
+        &mut self,
+        mapping: &mut Mapping,
+        part: &str,
+        rest: &[String],
+        route: &mut Vec<RouteStep>,
+    ) -> Result<(), EvaluationError> {
+        let is_new = mapping.get(part).is_none_or(Value::is_null);
+        if is_new && !self.create {
+            return Ok(());
+        }
+        if is_new && rest.is_empty() && !self.is_scalar {
+            mapping.insert(Value::from(part), Value::Mapping(Mapping::new()));
+        }
+        route.push(RouteStep::from(part));
+        let value = mapping.entry(Value::from(part)).or_insert(Value::Null);
+        self.at(value, rest, route, is_new)?;
+        route.pop();
+        Ok(())
+    }
+
+    fn item(
+        &mut self,
+        items: &mut [Value],
+        index: usize,
+        rest: &[String],
+        route: &mut Vec<RouteStep>,
+        is_new: bool,
+    ) -> Result<(), EvaluationError> {
+        let Some(item) = items.get_mut(index) else {
+            return Ok(());
+        };
+        route.push(RouteStep::from(index));
+        self.at(item, rest, route, is_new)?;
+        route.pop();
+        Ok(())
+    }
+
+    /// Visits the list items that match `[field=pattern]`.
+    fn entries(
+        &mut self,
+        value: &mut Value,
+        entry: &str,
+        rest: &[String],
+        route: &mut Vec<RouteStep>,
+    ) -> Result<(), EvaluationError> {
+        let not_read = || EvaluationError::Beyond(format!("unsupported path `[{entry}]`"));
+        let (field, pattern) = entry.split_once('=').ok_or_else(not_read)?;
+        let regex = Regex::new(pattern).map_err(|_| not_read())?;
+        let items = list(value, entry)?;
+        let is_meant = |item: &Value| {
+            let text = if field.is_empty() {
+                scalar_text(item)
+            } else {
+                item.get(field).and_then(scalar_text)
+            };
+            text.is_some_and(|text| regex.is_match(text.trim()))
+        };
+        let mut meant: Vec<usize> =
+            (0..items.len()).filter(|index| is_meant(&items[*index])).collect();
+        if meant.is_empty() && self.create {
+            meant.push(items.len());
+            items.push(match field {
+                "" => plain(pattern),
+                field => {
+                    Value::Mapping([(Value::from(field), plain(pattern))].into_iter().collect())
+                }
+            });
+        }
+        // An item that is a scalar has no fields, so the rest of the path is ignored.
+        let rest = if field.is_empty() { &[] } else { rest };
+        meant.into_iter().try_for_each(|index| self.item(items, index, rest, route, false))
+    }
+}
+
+fn list<'a>(value: &'a mut Value, part: &str) -> Result<&'a mut Vec<Value>, EvaluationError> {
+    if value.is_null() {
+        *value = Value::Sequence(Vec::new());
+    }
+    value
+        .as_sequence_mut()
+        .ok_or_else(|| EvaluationError::Refused(format!("`{part}` requires a list")))
+}
+
+fn no_parts() -> EvaluationError {
+    EvaluationError::Refused("`delimiter` requires a scalar".to_owned())
+}
+
+fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::Mapping(_) | Value::Sequence(_))
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Mapping(mapping) => mapping.is_empty(),
+        Value::Sequence(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// Parses a text as an unquoted YAML scalar.
+pub(super) fn plain(text: &str) -> Value {
+    let read = yaml::from_str::<Value>(text).ok();
+    read.filter(|value| matches!(value, Value::Number(_) | Value::Bool(_)))
+        .unwrap_or_else(|| Value::from(text))
+}
+
+/// Returns a text with the type of another value.
+fn retyped(like: &Value, text: &str) -> Result<Value, EvaluationError> {
+    let value = if like.is_string() { Value::from(text) } else { plain(text) };
+    match (like, &value) {
+        (Value::String(_), _)
+        | (Value::Number(_), Value::Number(_))
+        | (Value::Bool(_), Value::Bool(_)) => Ok(value),
+        (Value::Null, _) => {
+            Err(EvaluationError::Beyond("the target field of a replacement is null".to_owned()))
+        }
+        // kustomize notices this only when it reads the value, which may be never.
+        _ => Err(EvaluationError::Beyond(format!(
+            "`{text}` has another type than the value that it replaces"
+        ))),
+    }
+}
+
+fn index(part: &str) -> Option<usize> {
+    part.parse().ok()
+}
+
+/// Returns the value at a path, which may have indices and `[field=value]`.
+pub(super) fn lookup<'a>(object: &'a Mapping, path: &[String]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    let mut value = object.get(first.trim())?;
+    for part in rest.iter().map(|part| part.trim()) {
+        value = match value {
+            Value::Sequence(items) => match (index(part), part) {
+                (Some(index), _) => items.get(index)?,
+                (None, "-") => items.last()?,
+                (None, _) => {
+                    let (field, wanted) =
+                        part.strip_prefix('[')?.strip_suffix(']')?.split_once('=')?;
+                    items.iter().find(|item| {
+                        let of = if field.is_empty() {
+                            scalar_text(item)
+                        } else {
+                            item.get(field).and_then(scalar_text)
+                        };
+                        of.as_deref() == Some(wanted)
+                    })?
+                }
+            },
+            other => other.get(part)?,
+        };
+    }
+    Some(value)
+}
+
+/// Splits a path at its dots, except escaped dots and dots in brackets.
+pub(super) fn split(path: &str) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    let whole = path.strip_prefix('.').unwrap_or(path);
+    for piece in whole.split('.') {
+        match pieces.last_mut() {
+            Some(last) if last.ends_with('\\') => {
+                last.pop();
+                last.push('.');
+                last.push_str(piece);
+            }
+            _ => pieces.push(piece.to_owned()),
+        }
+    }
+    let mut parts: Vec<String> = Vec::new();
+    let mut pieces = pieces.into_iter();
+    while let Some(mut part) = pieces.next() {
+        if part.starts_with('[') && !part.ends_with(']') {
+            for piece in pieces.by_ref() {
+                part.push('.');
+                part.push_str(&piece);
+                if piece.ends_with(']') {
+                    break;
+                }
+            }
+            // Only list conditions keep their brackets.
+            if !part.contains('=') {
+                part = part.trim_matches(['[', ']']).to_owned();
+            }
+        }
+        parts.push(part);
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_parted_at_its_dots() {
+        for (path, parts) in [
+            ("spec.bmc.address", vec!["spec", "bmc", "address"]),
+            (r"metadata.labels.example\.org/rack", vec!["metadata", "labels", "example.org/rack"]),
+            ("metadata.annotations.[a.b.c]", vec!["metadata", "annotations", "a.b.c"]),
+            ("spec.ports.[name=a.b].port", vec!["spec", "ports", "[name=a.b]", "port"]),
+            ("a.0.*", vec!["a", "0", "*"]),
+        ] {
+            assert_eq!(split(path), parts, "{path}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The objects in a file that a kustomization lists.
+
+use std::sync::Arc;
+
+use camino::Utf8Path;
+use yaml_serde::{Mapping, Value};
+
+use super::budget::size;
+use super::object::text_at;
+use crate::base::finding::{Origin, Place};
+use crate::base::text::yaml;
+use crate::input::load::{Files, objects, texts_of_documents};
+
+/// A file with its objects.
+pub(super) struct ResourceFile {
+    pub(super) text: Arc<str>,
+    pub(super) documents: Vec<(Origin, Mapping)>,
+    /// The memory of the objects in bytes.
+    pub(super) bytes: usize,
+    /// The reason why kustomize refuses the file, and its place.
+    pub(super) refused: Option<(String, Place)>,
+    /// Set if it is a host or request that is refused, which has a finding of its own.
+    pub(super) is_reported: bool,
+    /// Set if the file has content that could not be parsed into objects.
+    pub(super) is_partial: bool,
+}
+
+impl ResourceFile {
+    /// Reads a file, or returns `None` if it has no text. If the objects are not changed, only their
+    /// ids are kept.
+    pub(super) fn new(
+        repo: &Files,
+        file: &Utf8Path,
+        vital_kinds: &[&str],
+        is_changed: bool,
+    ) -> Option<Self> {
+        let text: Arc<str> = Arc::from(repo.text(file)?);
+        let file: Arc<Utf8Path> = Arc::from(file);
+        let mut read = ResourceFile {
+            text: text.clone(),
+            documents: Vec::new(),
+            bytes: 0,
+            refused: invalid_separator(&file, &text),
+            is_reported: false,
+            is_partial: false,
+        };
+        let mut starts = Vec::new();
+        for document in objects(&file, &text) {
+            starts.push(document.origin.range().start);
+            match document.parse::<Value>() {
+                Ok(Value::Mapping(object)) if object.is_empty() => {}
+                Ok(Value::Mapping(mut object)) => {
+                    let place = || document.origin.start();
+                    if let Some(why) = no_resource(&object).or_else(|| not_json(&object)) {
+                        let is_vital =
+                            document.kind().is_some_and(|kind| vital_kinds.contains(&kind));
+                        read.is_reported |= is_vital && read.refused.is_none();
+                        read.refuse(why, place);
+                    }
+                    if !is_changed {
+                        object = id_fields(&object);
+                    }
+                    let object = Value::Mapping(object);
+                    read.bytes += size(&object, 0).unwrap_or_default();
+                    if let Value::Mapping(object) = object {
+                        read.documents.push((document.origin.clone(), object));
+                    }
+                }
+                Ok(value) if may_be_skipped(&value) => {}
+                Ok(_) => read.refuse(NO_KIND.to_owned(), || document.origin.start()),
+                Err(error) => {
+                    read.is_partial = true;
+                    // Errors about limits have no line.
+                    if error.line.is_some() {
+                        // The parser's message may quote a secret.
+                        let is_duplicate = error.message.contains("duplicate");
+                        let why = if is_duplicate { "a key is duplicated" } else { "invalid YAML" };
+                        let line = error.line.unwrap_or(1);
+                        read.refuse(why.to_owned(), || {
+                            Place::Spot(file.clone(), line, error.column)
+                        });
+                    }
+                }
+            }
+        }
+        // Documents that are neither mappings nor empty are no objects, so they are not among them.
+        let address = text.as_ptr() as usize;
+        for document in texts_of_documents(&text) {
+            let start = document.as_ptr() as usize - address;
+            let range = start..start + document.len();
+            let next = starts.get(starts.partition_point(|known| *known < range.start));
+            if next.is_some_and(|next| *next < range.end) {
+                continue;
+            }
+            if yaml::from_str::<Value>(document).is_ok_and(|value| !may_be_skipped(&value)) {
+                read.refuse(NO_KIND.to_owned(), || Origin::for_file(file.clone(), &text).start());
+            }
+        }
+        Some(read)
+    }
+
+    fn refuse(&mut self, why: String, place: impl FnOnce() -> Place) {
+        if self.refused.is_none() {
+            self.refused = Some((why, place()));
+        }
+    }
+}
+
+const NO_KIND: &str = "an object has no `kind`";
+
+/// Returns why kustomize does not accept an object.
+pub(super) fn no_resource(object: &Mapping) -> Option<String> {
+    let kind = text_at(object, &["kind"]).filter(|kind| !kind.is_empty());
+    let Some(kind) = kind else {
+        return Some(NO_KIND.to_owned());
+    };
+    let has_name = text_at(object, &["metadata", "name"]).is_some_and(|name| !name.is_empty());
+    (!has_name && !kind.ends_with("List")).then(|| format!("a {kind} has no `metadata.name`"))
+}
+
+/// Returns why kustomize cannot print an object. It prints through JSON.
+fn not_json(object: &Mapping) -> Option<String> {
+    let in_value = |value: &Value| match value {
+        Value::Mapping(inner) => not_json(inner),
+        Value::Sequence(items) => items
+            .iter()
+            .find_map(|item| not_json(&Mapping::from_iter([(Value::from("-"), item.clone())]))),
+        Value::Number(number) if !number.is_finite() => {
+            Some(format!("`{number}` has no form in JSON"))
+        }
+        _ => None,
+    };
+    object.iter().find_map(|(key, value)| match key {
+        Value::String(_) => in_value(value),
+        _ => Some("a key is not a string".to_owned()),
+    })
+}
+
+/// Returns the fields that decide an object's id.
+fn id_fields(object: &Mapping) -> Mapping {
+    let only = |mapping: &Mapping, keys: &[&str]| -> Mapping {
+        let kept =
+            keys.iter().filter_map(|key| Some((Value::from(*key), mapping.get(*key)?.clone())));
+        kept.collect()
+    };
+    let mut kept = only(object, &["apiVersion", "kind"]);
+    if let Some(Value::Mapping(metadata)) = object.get("metadata") {
+        let metadata = only(metadata, &["name", "namespace"]);
+        kept.insert(Value::from("metadata"), Value::Mapping(metadata));
+    }
+    kept
+}
+
+/// Returns whether kustomize skips a document that is no object: it is empty, or an empty list.
+fn may_be_skipped(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Mapping(_) => true,
+        Value::Sequence(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// Returns the first line that kustomize refuses as a separator of documents.
+fn invalid_separator(file: &Arc<Utf8Path>, text: &str) -> Option<(String, Place)> {
+    let found = memchr::memmem::find_iter(text.as_bytes(), "\n---").find(|at| {
+        let line = text[at + "\n---".len()..].split('\n').next();
+        let rest = line.unwrap_or_default().trim();
+        !rest.is_empty() && !rest.starts_with('#')
+    })?;
+    let line = text[..found].matches('\n').count() + 2;
+    let why = "a line `---` has more than a comment".to_owned();
+    Some((why, Place::Spot(file.clone(), line, None)))
+}

@@ -1,0 +1,246 @@
+//! Selectors of patches and replacements.
+
+use std::collections::{BTreeMap, HashSet};
+
+use kube::core::SelectorExt;
+use regex::Regex;
+use serde::Deserialize;
+use yaml_serde::Value;
+
+use super::object::{BuildObject, Id, scalar_text};
+use crate::base::api::label_query;
+
+/// The target of a patch or replacement as written.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SelectorTarget {
+    #[serde(default)]
+    pub(super) group: String,
+    #[serde(default)]
+    pub(super) version: String,
+    #[serde(default)]
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) namespace: String,
+    #[serde(default)]
+    pub(super) label_selector: String,
+    #[serde(default)]
+    pub(super) annotation_selector: String,
+}
+
+/// A compiled target. Its regular expressions are anchored, as in kustomize.
+#[derive(Debug)]
+pub(super) struct Selector {
+    group: AnchoredPattern,
+    version: AnchoredPattern,
+    kind: AnchoredPattern,
+    name: AnchoredPattern,
+    namespace: AnchoredPattern,
+    labels: kube::core::Selector,
+    annotations: kube::core::Selector,
+    /// Set if it selects by labels and annotations only.
+    has_no_id: bool,
+}
+
+#[derive(Debug)]
+enum AnchoredPattern {
+    Any,
+    /// A text without special characters.
+    Plain(String),
+    /// Alternatives. In one regular expression, thousands would take minutes.
+    OneOf(HashSet<String>, Vec<Regex>),
+    Regex(Regex),
+}
+
+impl AnchoredPattern {
+    fn new(pattern: &str) -> Result<Self, String> {
+        if pattern.is_empty() {
+            return Ok(AnchoredPattern::Any);
+        }
+        // Most patterns are plain names, which need no regular expression.
+        if regex::escape(pattern) == pattern
+            || pattern.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+        {
+            return Ok(AnchoredPattern::Plain(pattern.to_owned()));
+        }
+        // `[.]` is the only group without alternatives of its own.
+        if pattern.contains('|') && !pattern.replace("[.]", "").contains(['(', '[', '\\']) {
+            let (mut plain, mut regexes) = (HashSet::new(), Vec::new());
+            for part in pattern.split('|') {
+                let name = part.strip_suffix(" ?").unwrap_or(part).replace("[.]", "");
+                if name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+                    let name = part.replace("[.]", ".");
+                    if let Some(name) = name.strip_suffix(" ?") {
+                        plain.insert(format!("{name} "));
+                    }
+                    plain.insert(name.strip_suffix(" ?").unwrap_or(&name).to_owned());
+                } else {
+                    regexes.push(anchored(part)?);
+                }
+            }
+            return Ok(AnchoredPattern::OneOf(plain, regexes));
+        }
+        anchored(pattern).map(AnchoredPattern::Regex)
+    }
+
+    fn plain(&self) -> Option<&str> {
+        match self {
+            AnchoredPattern::Plain(text) => Some(text),
+            AnchoredPattern::Any | AnchoredPattern::OneOf(..) | AnchoredPattern::Regex(_) => None,
+        }
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        match self {
+            AnchoredPattern::Any => true,
+            AnchoredPattern::Plain(plain) => plain == text,
+            AnchoredPattern::OneOf(plain, regexes) => {
+                plain.contains(text) || regexes.iter().any(|regex| regex.is_match(text))
+            }
+            AnchoredPattern::Regex(regex) => regex.is_match(text),
+        }
+    }
+}
+
+fn anchored(pattern: &str) -> Result<Regex, String> {
+    Regex::new(&format!("^(?:{pattern})$"))
+        .map_err(|_| format!("unsupported regular expression `{pattern}`"))
+}
+
+impl Selector {
+    pub(super) fn new(target: &SelectorTarget) -> Result<Self, String> {
+        let id = [&target.group, &target.version, &target.kind, &target.name, &target.namespace];
+        Ok(Selector {
+            group: AnchoredPattern::new(&target.group)?,
+            version: AnchoredPattern::new(&target.version)?,
+            kind: AnchoredPattern::new(&target.kind)?,
+            name: AnchoredPattern::new(&target.name)?,
+            namespace: AnchoredPattern::new(&target.namespace)?,
+            labels: label_query::parse(&target.label_selector)?,
+            annotations: label_query::parse(&target.annotation_selector)?,
+            has_no_id: id.into_iter().all(String::is_empty),
+        })
+    }
+
+    /// Returns whether a patch with this target applies to an object, by its original or its
+    /// current id.
+    pub(super) fn selects(&self, object: &BuildObject) -> bool {
+        let now = object.id();
+        if !self.is_of_kind(&now) {
+            return false;
+        }
+        let first = object.original_id();
+        let is_in_namespace = |id: &Id| self.namespace.matches(id.effective_namespace());
+        (self.name.matches(&first.name) || self.name.matches(&now.name))
+            && (is_in_namespace(&first) || is_in_namespace(&now))
+            && self.selects_by_labels(object)
+    }
+
+    /// Returns whether a replacement with this target applies to an id.
+    pub(super) fn selects_id(&self, id: &Id) -> bool {
+        self.is_of_kind(id) && self.name.matches(&id.name) && self.namespace.matches(&id.namespace)
+    }
+
+    /// Returns whether an object matches the label and annotation selectors.
+    pub(super) fn selects_by_labels(&self, object: &BuildObject) -> bool {
+        are_met(&self.labels, object, "labels") && are_met(&self.annotations, object, "annotations")
+    }
+
+    /// Returns the name of the selected objects, if it is a plain text.
+    pub(super) fn plain_name(&self) -> Option<&str> {
+        self.name.plain()
+    }
+
+    /// Returns the effective namespace of the selected objects, if it is a plain text.
+    pub(super) fn plain_namespace(&self) -> Option<&str> {
+        self.namespace.plain()
+    }
+
+    pub(super) fn has_no_id(&self) -> bool {
+        self.has_no_id
+    }
+
+    pub(super) fn has_labels(&self) -> bool {
+        !self.labels.selects_all() || !self.annotations.selects_all()
+    }
+
+    fn is_of_kind(&self, id: &Id) -> bool {
+        self.group.matches(&id.group)
+            && self.version.matches(&id.version)
+            && self.kind.matches(&id.kind)
+    }
+}
+
+/// Returns whether the labels or annotations of an object meet a selector.
+fn are_met(selector: &kube::core::Selector, object: &BuildObject, field: &str) -> bool {
+    if selector.selects_all() {
+        return true;
+    }
+    let metadata = object.value.get("metadata").and_then(|metadata| metadata.get(field));
+    let values = metadata
+        .and_then(Value::as_mapping)
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some((key.as_str()?.to_owned(), scalar_text(value)?)));
+    selector.matches(&values.collect::<BTreeMap<String, String>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use camino::Utf8Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::base::finding::Origin;
+
+    fn object(text: &str) -> BuildObject {
+        let origin = Origin::for_file(Arc::from(Utf8Path::new("a.yaml")), text);
+        BuildObject::new(origin, yaml_serde::from_str(text).unwrap())
+    }
+
+    fn selects(target: &str, object: &BuildObject) -> bool {
+        Selector::new(&yaml_serde::from_str(target).unwrap()).unwrap().selects(object)
+    }
+
+    #[test]
+    fn a_target_is_met_in_all_its_fields() {
+        let object = object(
+            "{apiVersion: v1, kind: Secret, metadata: {name: r1-bmc, labels: {rack: r1, a: b}}}",
+        );
+        for target in [
+            "kind: Secret",
+            "name: r1-.*",
+            "name: r1-bmc|other",
+            "namespace: default",
+            "labelSelector: rack=r1",
+            "labelSelector: 'rack in (r1, r2), a==b, !c'",
+            "labelSelector: 'rack notin (r2),c!=d'",
+            "version: v1",
+        ] {
+            assert!(selects(target, &object), "{target}");
+        }
+        for target in [
+            "kind: ConfigMap",
+            "name: r1",
+            "name: other|r1",
+            "namespace: metal",
+            "labelSelector: c",
+            "labelSelector: rack!=r1",
+            "annotationSelector: rack=r1",
+            "group: metal3.io",
+        ] {
+            assert!(!selects(target, &object), "{target}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_selector_is_refused() {
+        for target in
+            ["labelSelector: 'a in b'", "labelSelector: 'a b'", "name: '('", "labelSelector: '=b'"]
+        {
+            assert!(Selector::new(&yaml_serde::from_str(target).unwrap()).is_err(), "{target}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The files that builds reach and change.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use yaml_serde::Value;
+
+use super::EvaluatedFiles;
+use crate::base::api::kustomization::{Kustomization, has};
+use crate::input::kustomize::{Builds, KustomizationNode, join};
+
+impl Kustomization {
+    /// Returns whether it changes objects by more than a namespace.
+    pub(super) fn changes_objects(&self) -> bool {
+        let is_text = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+        let is_map =
+            |map: &Option<BTreeMap<String, Value>>| map.as_ref().is_some_and(|map| !map.is_empty());
+        has(&self.labels)
+            || is_map(&self.common_labels)
+            || is_map(&self.common_annotations)
+            || is_text(&self.name_prefix)
+            || is_text(&self.name_suffix)
+            || has(&self.patches)
+            || has(&self.patches_strategic_merge)
+            || has(&self.patches_json6902)
+            || has(&self.replacements)
+            || has(&self.replicas)
+            || has(&self.vars)
+            || has(&self.transformers)
+            || has(&self.configurations)
+            || [&self.secret_generator, &self.config_map_generator]
+                .into_iter()
+                .flatten()
+                .flatten()
+                .any(|generator| generator.overrides())
+    }
+}
+
+impl Builds {
+    /// Returns the files that the builds of roots reach, sorted.
+    pub(super) fn files_by_root(
+        &self,
+        roots: &BTreeSet<usize>,
+    ) -> BTreeMap<usize, Vec<&Utf8PathBuf>> {
+        let mut below: BTreeMap<usize, BTreeSet<&Utf8PathBuf>> = BTreeMap::new();
+        for (file, reaches) in &self.reached {
+            for root in reaches.iter().map(|reach| reach.root) {
+                if roots.contains(&root) {
+                    below.entry(root).or_default().insert(file);
+                }
+            }
+        }
+        let sorted = |(root, files): (usize, BTreeSet<_>)| (root, files.into_iter().collect());
+        below.into_iter().map(sorted).collect()
+    }
+
+    /// Returns the files that a kustomization changes by more than a namespace, and those with
+    /// requests that get several namespaces.
+    pub(super) fn touched(&self, wanted: &EvaluatedFiles<'_>) -> HashSet<&Utf8PathBuf> {
+        let mut listing: HashMap<&Utf8PathBuf, Vec<&Utf8PathBuf>> = HashMap::new();
+        for (directory, node) in &self.nodes {
+            for listed in node.listed() {
+                listing.entry(listed).or_default().push(directory);
+            }
+        }
+        // A component changes the kustomizations that list it. A path outside the repo may be a
+        // remote component.
+        let changes = |(directory, node): &(&Utf8PathBuf, &KustomizationNode)| {
+            let is_foreign = |path: &String| {
+                let directory = node.file.parent().unwrap_or(Utf8Path::new(""));
+                join(directory, path).is_none_or(|path| {
+                    !self.nodes.contains_key(&path) && !path.starts_with(wanted.output)
+                })
+            };
+            wanted.agents.contains_key(directory.as_path())
+                || node.kustomization.changes_objects()
+                || node.kustomization.components.iter().flatten().any(is_foreign)
+        };
+        let several_namespaces = wanted.requests.iter().filter_map(|file| {
+            let (file, reaches) = self.reached.get_key_value(&**file)?;
+            let namespaces: BTreeSet<Option<&str>> =
+                reaches.iter().map(|reach| reach.effect.namespace_name()).collect();
+            (namespaces.len() > 1).then_some(file)
+        });
+        let mut pending: Vec<&Utf8PathBuf> = self
+            .nodes
+            .iter()
+            .filter(changes)
+            .map(|(directory, _)| directory)
+            .chain(several_namespaces)
+            .collect();
+        let mut entered: HashSet<&Utf8PathBuf> = HashSet::new();
+        let mut files: HashSet<&Utf8PathBuf> = HashSet::new();
+        while let Some(path) = pending.pop() {
+            if !entered.insert(path) {
+                continue;
+            }
+            let Some(node) = self.nodes.get(path) else {
+                files.insert(path);
+                continue;
+            };
+            pending.extend(node.listed());
+            if node.is_component() {
+                // A component also changes the resources of the kustomizations that include it.
+                pending.extend(listing.get(path).into_iter().flatten());
+            }
+        }
+        files
+    }
+}

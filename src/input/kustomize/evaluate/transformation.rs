@@ -1,0 +1,274 @@
+//! The transformations of a kustomization, in the order of kustomize's built-in transformers.
+
+use camino::Utf8Path;
+use yaml_serde::Value;
+
+use super::budget::VALUE_BYTES;
+use super::object::{BuildObject, Id};
+use super::replacement::Replacement;
+use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
+use crate::base::api::kustomization::has;
+use crate::base::finding::{Place, RouteStep};
+use crate::base::text::yaml;
+use crate::input::kustomize::KustomizationNode;
+
+/// Kinds to which `replicas` applies without `configurations`.
+const KINDS_WITH_REPLICAS: [&str; 4] =
+    ["Deployment", "ReplicationController", "ReplicaSet", "StatefulSet"];
+
+impl BuildEvaluation<'_> {
+    /// Transforms the objects in kustomize's order.
+    pub(super) fn transform(
+        &self,
+        node: &KustomizationNode,
+        directory: &Utf8Path,
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
+        let kustomization = &node.kustomization;
+        let failed = BuildFailure::at(&Place::File(node.file.clone()));
+        self.budget.step(4 * objects.list.len()).map_err(&failed)?;
+        if kustomization.openapi.as_ref().is_some_and(|openapi| openapi.contains_key("path")) {
+            self.leave_to_kustomize(
+                objects,
+                &node.origin.at(["openapi"]),
+                "`openapi` sets a custom schema for merge patches".to_owned(),
+            )?;
+        }
+        // The order of kustomize's built-in transformers.
+        self.apply_merge_patches(node, directory, objects)?;
+        let added = self.added_by_agent(directory);
+        let both = || [Some(node), added].into_iter().flatten();
+        for node in both() {
+            self.apply_patches("patches", node, directory, objects)?;
+        }
+        if set_namespace(node, objects) {
+            self.check_unique(&objects.list)?;
+        }
+        set_affixes(node, objects);
+        for node in both() {
+            self.set_labels(node, objects)?;
+            let annotations = node.kustomization.common_annotations.iter().flatten();
+            for (name, value) in
+                annotations.filter_map(|(name, value)| Some((name, value.as_str()?)))
+            {
+                let place = node.origin.at(["commonAnnotations", name]);
+                self.set_all(&mut objects.list, "annotations", (name, value), &place)?;
+            }
+        }
+        self.apply_patches("patchesJson6902", node, directory, objects)?;
+        self.check_replicas(node, objects)?;
+        self.replace(node, directory, objects)?;
+        if has(&kustomization.transformers) {
+            let why = format!("the `transformers` of `{}` may change anything", node.file);
+            self.leave_to_kustomize(objects, &node.origin.at(["transformers"]), why)?;
+        }
+        if both().any(|node| node.kustomization.changes_objects()) {
+            self.check_unique(&objects.list)?;
+        }
+        Ok(())
+    }
+
+    fn set_labels(
+        &self,
+        node: &KustomizationNode,
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
+        let kustomization = &node.kustomization;
+        let lists = kustomization.labels.iter().flatten().enumerate().map(|(index, labels)| {
+            (vec![RouteStep::from("labels"), index.into(), "pairs".into()], labels.pairs.as_ref())
+        });
+        let common = (vec![RouteStep::from("commonLabels")], kustomization.common_labels.as_ref());
+        // Labels in selectors are skipped: no kind that sipgen reads has such selectors.
+        for (route, pairs) in lists.chain([common]) {
+            for (name, value) in pairs
+                .into_iter()
+                .flatten()
+                .filter_map(|(name, value)| Some((name, value.as_str()?)))
+            {
+                let place =
+                    node.origin.at(route.iter().cloned().chain([RouteStep::from(name.as_str())]));
+                self.set_all(&mut objects.list, "labels", (name, value), &place)?;
+            }
+        }
+        if kustomization.labels.iter().flatten().any(|labels| has(&labels.fields)) {
+            self.leave_to_kustomize(
+                objects,
+                &node.origin.at(["labels"]),
+                "its labels have custom `fields`".to_owned(),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Sets a label or annotation of all objects.
+    pub(super) fn set_all(
+        &self,
+        objects: &mut [BuildObject],
+        field: &str,
+        (name, value): (&str, &str),
+        place: &Place,
+    ) -> Result<(), BuildFailure> {
+        let failed = BuildFailure::at(place);
+        let count = objects.len();
+        self.budget.step(count).map_err(&failed)?;
+        self.budget
+            .allocate(count.saturating_mul(name.len() + value.len() + VALUE_BYTES))
+            .map_err(&failed)?;
+        for object in objects {
+            let metadata = object.value.get("metadata");
+            let pairs = metadata.and_then(|metadata| metadata.get(field));
+            if pairs.is_some_and(|pairs| !pairs.is_mapping() && !pairs.is_null()) {
+                let why =
+                    format!("`metadata.{field}` of the {} is not a mapping", object.id().shown());
+                return Err(failed(EvaluationError::Refused(why)));
+            }
+            object.set(&["metadata", field, name], value, place);
+        }
+        Ok(())
+    }
+
+    /// Refuses an entry of `replicas` that applies to no object.
+    fn check_replicas(
+        &self,
+        node: &KustomizationNode,
+        objects: &BuildObjects,
+    ) -> Result<(), BuildFailure> {
+        for (index, entry) in node.kustomization.replicas.iter().flatten().enumerate() {
+            let place = node.origin.at([RouteStep::from("replicas"), index.into()]);
+            let failed = BuildFailure::at(&place);
+            self.budget.step(objects.list.len()).map_err(&failed)?;
+            let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
+            let has_replicas = |id: &Id| {
+                id.name == name
+                    && (KINDS_WITH_REPLICAS.contains(&id.kind.as_str())
+                        || self.kinds_with_replicas.contains(&id.kind))
+            };
+            let mut all = objects.list.iter();
+            let is_found = all.any(|object| object.ids().iter().any(has_replicas));
+            if !is_found && !objects.are_partial {
+                let why = format!("`replicas` names `{name}`, which no object with replicas has");
+                return Err(failed(EvaluationError::Refused(why)));
+            }
+        }
+        Ok(())
+    }
+
+    fn replace(
+        &self,
+        node: &KustomizationNode,
+        directory: &Utf8Path,
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
+        for (index, entry) in node.kustomization.replacements.iter().flatten().enumerate() {
+            let place = node.origin.at([RouteStep::from("replacements"), index.into()]);
+            let failed = BuildFailure::at(&place);
+            let mut read: Vec<Value> = vec![entry.clone()];
+            let path = entry.get("path").and_then(Value::as_str);
+            if let Some(path) = path.filter(|path| !path.is_empty()) {
+                let has_targets = entry
+                    .get("targets")
+                    .and_then(Value::as_sequence)
+                    .is_some_and(|targets| !targets.is_empty());
+                if has_targets || entry.get("source").is_some_and(|source| !source.is_null()) {
+                    let why = "a replacement has a `path` and fields of its own".to_owned();
+                    return Err(failed(EvaluationError::Refused(why)));
+                }
+                let Some(text) = self.text_of(directory, path).map_err(&failed)? else {
+                    let why = format!("the replacements in `{path}` are not in the repo");
+                    self.leave_to_kustomize(objects, &place, why)?;
+                    continue;
+                };
+                read = match yaml::from_str(&text) {
+                    Ok(Value::Sequence(replacements)) => replacements,
+                    Ok(replacement @ Value::Mapping(_)) => vec![replacement],
+                    _ => {
+                        return Err(failed(EvaluationError::Refused(format!(
+                            "`{path}` has no replacements"
+                        ))));
+                    }
+                };
+            }
+            for replacement in read {
+                let replacement: Replacement = yaml_serde::from_value(replacement)
+                    .map_err(|error| failed(EvaluationError::Refused(error.to_string())))?;
+                match replacement.apply(&mut objects.list, &place, self.budget) {
+                    Ok(()) => {}
+                    Err(EvaluationError::Refused(why)) if !objects.are_partial => {
+                        return Err(failed(EvaluationError::Refused(why)));
+                    }
+                    Err(
+                        problem
+                        @ (EvaluationError::Unapplied(_) | EvaluationError::Undetermined(_)),
+                    ) => {
+                        return Err(failed(problem));
+                    }
+                    Err(EvaluationError::Refused(why) | EvaluationError::Beyond(why)) => {
+                        let is_vital =
+                            |object: &&BuildObject| self.wanted.vital.contains(&object.origin.file);
+                        if objects
+                            .list
+                            .iter()
+                            .filter(is_vital)
+                            .any(|object| replacement.may_be_for(object))
+                        {
+                            return Err(failed(EvaluationError::Beyond(why)));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sets the namespace of all namespaced objects. Returns whether there is one to set.
+fn set_namespace(node: &KustomizationNode, objects: &mut BuildObjects) -> bool {
+    let Some(namespace) =
+        node.kustomization.namespace.as_deref().filter(|namespace| !namespace.is_empty())
+    else {
+        return false;
+    };
+    let place = node.origin.at(["namespace"]);
+    for object in &mut objects.list {
+        object.keep_id();
+        let id = object.id();
+        if !id.is_cluster_scoped() {
+            object.set(&["metadata", "namespace"], namespace, &place);
+        } else if id.kind == "Namespace" {
+            object.set(&["metadata", "name"], namespace, &place);
+        }
+    }
+    true
+}
+
+/// Adds the name prefix and suffix to all names.
+fn set_affixes(node: &KustomizationNode, objects: &mut BuildObjects) {
+    let own = &node.kustomization;
+    let affixes = [("namePrefix", &own.name_prefix), ("nameSuffix", &own.name_suffix)];
+    for (field, affix) in affixes {
+        let Some(affix) = affix.as_deref().filter(|affix| !affix.is_empty()) else {
+            continue;
+        };
+        let place = node.origin.at([field]);
+        for object in &mut objects.list {
+            let first = object.original_id();
+            let keeps_name =
+                matches!(first.kind.as_str(), "CustomResourceDefinition" | "Namespace")
+                    || first.kind == "APIService" && first.group == "apiregistration.k8s.io";
+            // kustomize exempts these kinds from prefixes and suffixes.
+            if keeps_name {
+                continue;
+            }
+            object.keep_id();
+            let name = object.name();
+            let name = if field == "namePrefix" {
+                object.prefixes.push(affix.to_owned());
+                format!("{affix}{name}")
+            } else {
+                object.suffixes.push(affix.to_owned());
+                format!("{name}{affix}")
+            };
+            object.set(&["metadata", "name"], &name, &place);
+        }
+    }
+}

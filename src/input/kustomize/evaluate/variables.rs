@@ -1,0 +1,327 @@
+//! Flux's post-build variable substitution, for variables whose values are in the repo.
+//!
+//! Flux replaces expressions in the text of each built object and parses it again, so values may
+//! change types, keys and structure.
+
+use std::collections::BTreeMap;
+
+use yaml_serde::{Mapping, Value};
+
+use super::budget::EvaluationBudget;
+use super::envsubst::{self, MAX_BYTES, SubstitutedText};
+use super::object::{BuildObject, text_at};
+use super::{BuildFailure, EvaluationError, go_yaml};
+use crate::base::finding::{ForeignValue, Place, RouteStep};
+
+/// The known substitution variables of a Flux Kustomization.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SubstitutionVariables {
+    /// Values with their places; `None` if only the cluster knows the value.
+    pub(crate) values: BTreeMap<String, Option<(String, Place)>>,
+    /// Set if ConfigMaps or Secrets of the cluster may define more variables.
+    pub(crate) are_partial: bool,
+}
+
+/// Label or annotation that disables substitution for an object if its value is `disabled`.
+const SWITCH: &str = "kustomize.toolkit.fluxcd.io/substitute";
+
+/// A key or value with an expression.
+struct VariableUse {
+    /// The route to the value, or to the value of the key.
+    route: Vec<RouteStep>,
+    text: String,
+}
+
+impl SubstitutionVariables {
+    /// Substitutes the variables in the text of an object. Expressions with unknown values stay.
+    pub(super) fn replace_in(
+        &self,
+        object: &mut BuildObject,
+        budget: &EvaluationBudget,
+    ) -> Result<(), BuildFailure> {
+        let is_off = |field| {
+            text_at(&object.value, &["metadata", field, SWITCH]).as_deref() == Some("disabled")
+        };
+        let mut uses = Vec::new();
+        if !is_off("labels") && !is_off("annotations") {
+            collect_uses(&object.value, &mut Vec::new(), budget, &mut uses)
+                .map_err(BuildFailure::at(&object.origin.start()))?;
+        }
+        if uses.is_empty() {
+            return Ok(());
+        }
+        let failed = |why: EvaluationError, object: &BuildObject| {
+            // The first expression that fails by itself. A failure may take several of them.
+            let mut left = MAX_BYTES;
+            let is_refused = |used: &&VariableUse| {
+                let made = self.substitute(&used.text, &mut left);
+                !made.is_ok_and(|made| go_yaml::parse(&format!("a: {}", made.text)).is_ok())
+            };
+            let used = uses.iter().find(is_refused).or(uses.first());
+            let place =
+                used.map_or_else(|| object.origin.start(), |used| object.place_of(&used.route));
+            BuildFailure::at(&place)(why)
+        };
+        let text = go_yaml::to_text(&object.value)
+            .map_err(|error| failed(EvaluationError::Undetermined(error.to_string()), object))?;
+        let SubstitutedText { text, is_partial } = self
+            .substitute(&text, &mut { MAX_BYTES })
+            .map_err(|error| failed(error.into(), object))?;
+        budget.allocate(text.len()).map_err(|problem| failed(problem, object))?;
+        // Go's parser takes these for line breaks in some places only.
+        if text.contains(['\u{85}', '\u{2028}', '\u{2029}']) {
+            let why = "it has Unicode line breaks beside variables".to_owned();
+            return Err(failed(EvaluationError::Undetermined(why), object));
+        }
+        let mut value = match go_yaml::parse(&text) {
+            Ok(value) => value,
+            // Unknown values may complete it.
+            Err(_) if is_partial => return Ok(()),
+            Err(go_yaml::Error::Invalid) => {
+                let why = "after the substitution of variables, an object is no valid YAML";
+                return Err(failed(EvaluationError::Unapplied(why.to_owned()), object));
+            }
+            Err(error) => {
+                let why = format!("the substitution of variables makes {error}");
+                return Err(failed(EvaluationError::Undetermined(why), object));
+            }
+        };
+        check_metadata(&mut value, object)?;
+        object.value = value;
+        let mut left = MAX_BYTES;
+        for used in &uses {
+            budget
+                .step(1 + object.changes.len() / 8)
+                .map_err(BuildFailure::at(&object.origin.start()))?;
+            let steps = used.route.iter().map(|step| match step {
+                RouteStep::Key(key) => RouteStep::from(
+                    self.substitute(key, &mut left).map_or_else(|_| key.clone(), |made| made.text),
+                ),
+                RouteStep::Index(index) => RouteStep::from(*index),
+            });
+            let steps = steps.collect();
+            if let Some(place) = self.first_place(&used.text) {
+                object.note(ForeignValue { route: steps, place, goes_on: false, replaces: true });
+            }
+        }
+        let texts = uses.into_iter().map(|used| (used.route, used.text));
+        object.unsubstituted = texts.collect();
+        Ok(())
+    }
+
+    /// Keeps the values that are equal in two Kustomizations that apply one build.
+    pub(crate) fn agreed(mut self, other: Self) -> Self {
+        for (name, value) in &mut self.values {
+            let text =
+                |value: &Option<(String, Place)>| value.as_ref().map(|(text, _)| text.clone());
+            if text(value) != other.values.get(name).and_then(text) {
+                *value = None;
+            }
+        }
+        for name in other.values.into_keys() {
+            self.values.entry(name).or_insert(None);
+        }
+        self.are_partial |= other.are_partial;
+        self
+    }
+
+    /// Returns the first variable with a name that Flux refuses, for whatever it is used.
+    pub(super) fn invalid_name(&self) -> Option<(&str, Option<&Place>)> {
+        let is_invalid = |name: &str| {
+            let mut chars = name.chars();
+            !chars.next().is_some_and(|first| first == '_' || first.is_ascii_alphabetic())
+                || !chars.all(|char| char == '_' || char.is_ascii_alphanumeric())
+        };
+        let (name, value) = self.values.iter().find(|(name, _)| is_invalid(name))?;
+        Some((name, value.as_ref().map(|(_, place)| place)))
+    }
+
+    fn substitute(
+        &self,
+        text: &str,
+        bytes_left: &mut usize,
+    ) -> Result<SubstitutedText, envsubst::Error> {
+        envsubst::substitute(text, bytes_left, |name| self.value_of(name))
+    }
+
+    /// Returns the value of a variable, if it is known. Undefined variables are empty.
+    fn value_of(&self, name: &str) -> Option<&str> {
+        match self.values.get(name) {
+            Some(value) => value.as_ref().map(|(text, _)| text.as_str()),
+            None => (!self.are_partial).then_some(""),
+        }
+    }
+
+    /// Returns the place of the first known variable of a text; without one, that of any variable.
+    fn first_place(&self, text: &str) -> Option<Place> {
+        let mut place = None;
+        let _ = envsubst::substitute(text, &mut { MAX_BYTES }, |name| {
+            if let (None, Some(Some((_, at)))) = (&place, self.values.get(name)) {
+                place = Some(at.clone());
+            }
+            self.value_of(name)
+        });
+        let any = || self.values.values().flatten().next();
+        place.or_else(|| any().map(|(_, place)| place.clone()))
+    }
+}
+
+impl From<envsubst::Error> for EvaluationError {
+    fn from(error: envsubst::Error) -> Self {
+        match error {
+            envsubst::Error::Refused => EvaluationError::Unapplied(error.to_string()),
+            envsubst::Error::TooLarge => EvaluationError::Undetermined(error.to_string()),
+        }
+    }
+}
+
+/// Collects the keys and values that substitution may change.
+fn collect_uses(
+    mapping: &Mapping,
+    route: &mut Vec<RouteStep>,
+    budget: &EvaluationBudget,
+    uses: &mut Vec<VariableUse>,
+) -> Result<(), EvaluationError> {
+    for (key, value) in mapping {
+        let Some(key) = key.as_str() else { continue };
+        route.push(RouteStep::from(key));
+        note_use(key, route, budget, uses)?;
+        collect_uses_of_value(value, route, budget, uses)?;
+        route.pop();
+    }
+    Ok(())
+}
+
+fn collect_uses_of_value(
+    value: &Value,
+    route: &mut Vec<RouteStep>,
+    budget: &EvaluationBudget,
+    uses: &mut Vec<VariableUse>,
+) -> Result<(), EvaluationError> {
+    match value {
+        Value::String(text) => note_use(text, route, budget, uses),
+        Value::Mapping(mapping) => collect_uses(mapping, route, budget, uses),
+        Value::Sequence(items) => items.iter().enumerate().try_for_each(|(index, item)| {
+            route.push(RouteStep::from(index));
+            collect_uses_of_value(item, route, budget, uses)?;
+            route.pop();
+            Ok(())
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Notes a text with an expression. Each such text has its own copy of the keys that lead to it.
+fn note_use(
+    text: &str,
+    route: &[RouteStep],
+    budget: &EvaluationBudget,
+    uses: &mut Vec<VariableUse>,
+) -> Result<(), EvaluationError> {
+    if text.contains("${") || text.contains("$$") {
+        let bytes = route.iter().map(|step| match step {
+            RouteStep::Key(key) => key.len(),
+            RouteStep::Index(_) => 0,
+        });
+        budget.allocate(text.len() + bytes.sum::<usize>())?;
+        uses.push(VariableUse { route: route.to_vec(), text: text.to_owned() });
+    }
+    Ok(())
+}
+
+/// Refuses names, labels and annotations that are no texts, as the API server does. Like it, makes
+/// null the empty text.
+fn check_metadata(value: &mut Mapping, object: &BuildObject) -> Result<(), BuildFailure> {
+    let Some(Value::Mapping(metadata)) = value.get_mut("metadata") else {
+        let why = "after the substitution of variables, an object has no metadata".to_owned();
+        return Err(BuildFailure::at(&object.origin.start())(EvaluationError::Unapplied(why)));
+    };
+    for field in ["name", "namespace", "labels", "annotations"] {
+        let (route, entries): (_, Vec<(Option<String>, &mut Value)>) = match metadata.get_mut(field)
+        {
+            Some(Value::Mapping(entries)) if field.ends_with('s') => {
+                let entry = |(key, value): (&Value, _)| (key.as_str().map(str::to_owned), value);
+                (field, entries.iter_mut().map(|(key, value)| entry((key, value))).collect())
+            }
+            Some(value) => (field, vec![(None, value)]),
+            None => continue,
+        };
+        for (key, value) in entries {
+            let made = match value {
+                Value::String(_) => continue,
+                Value::Null => {
+                    *value = Value::from("");
+                    continue;
+                }
+                Value::Bool(_) => "a boolean",
+                Value::Number(_) => "a number",
+                _ => "no text",
+            };
+            let shown = key.as_deref().unwrap_or(field);
+            let why = format!(
+                "the substitution of variables makes {made} of `{shown}`, which must be a text"
+            );
+            let steps = ["metadata".into(), route.into()].into_iter();
+            let steps: Vec<RouteStep> = steps.chain(key.map(RouteStep::from)).collect();
+            return Err(BuildFailure::at(&object.place_of(&steps))(EvaluationError::Unapplied(
+                why,
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use camino::Utf8Path;
+
+    use super::*;
+    use crate::base::finding::Origin;
+
+    #[test]
+    fn unknown_values_stay_as_written() {
+        let place = Place::File(Arc::from(Utf8Path::new("flux.yaml")));
+        let known =
+            |name: &str, value: &str| (name.to_owned(), Some((value.to_owned(), place.clone())));
+        let undecided = ("SECRET".to_owned(), None);
+        let values = BTreeMap::from([known("RACK", "r1"), known("EMPTY", ""), undecided]);
+        let whole = SubstitutionVariables { values: values.clone(), are_partial: false };
+        let partial = SubstitutionVariables { values, are_partial: true };
+        for (text, with_all, with_some) in [
+            ("${RACK}", "r1", "r1"),
+            ("a-${RACK}-${RACK}", "a-r1-r1", "a-r1-r1"),
+            ("${ROOM}", "", "${ROOM}"),
+            ("${ROOM:=b2}", "b2", "${ROOM:=b2}"),
+            ("${EMPTY:=b2}${EMPTY}", "b2", "b2"),
+            ("${RACK^^}", "R1", "R1"),
+            ("a$${RACK}${RACK}", "a${RACK}r1", "a${RACK}r1"),
+            (
+                "${RACK:=${ROOM}}${EMPTY:=${SECRET}}",
+                "r1${EMPTY:=${SECRET}}",
+                "r1${EMPTY:=${SECRET}}",
+            ),
+        ] {
+            assert_eq!(whole.substitute(text, &mut { MAX_BYTES }).unwrap().text, with_all);
+            assert_eq!(partial.substitute(text, &mut { MAX_BYTES }).unwrap().text, with_some);
+        }
+        assert!(whole.substitute("${RACK", &mut { MAX_BYTES }).is_err());
+    }
+
+    #[test]
+    fn texts_that_get_too_long_are_not_each_substituted() {
+        let place = Place::File(Arc::from(Utf8Path::new("flux.yaml")));
+        let value = Some(("x".repeat(1 << 20), place));
+        let variables = SubstitutionVariables {
+            values: BTreeMap::from([("A".to_owned(), value)]),
+            are_partial: false,
+        };
+        let texts = (0..5000).map(|index| format!("  a{index}: ${{A}}${{A}}${{A}}\n"));
+        let text = format!("metadata: {{name: a}}\nspec:\n{}", texts.collect::<String>());
+        let origin = Origin::for_file(Arc::from(Utf8Path::new("a.yaml")), &text);
+        let mut object = BuildObject::new(origin, yaml_serde::from_str(&text).unwrap());
+        let failed = variables.replace_in(&mut object, &EvaluationBudget::default()).err();
+        assert!(matches!(failed.unwrap().problem, EvaluationError::Undetermined(_)));
+    }
+}

@@ -1,0 +1,71 @@
+//! ConfigMap and Secret generators of kustomizations, and the builds that reach them.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::{Builds, FileReach, join};
+use crate::base::api::kustomization::KustomizeGenerator;
+use crate::base::finding::{Origin, Place, RouteStep};
+
+/// A generator of a kustomization that a build reaches.
+#[derive(Debug)]
+pub struct ReachedGenerator<'a> {
+    /// Kustomization that has it.
+    pub origin: &'a Origin,
+    /// The generator.
+    pub generator: &'a KustomizeGenerator,
+    /// Builds that reach it.
+    pub reaches: &'a [FileReach],
+    directory: &'a Utf8Path,
+    list: &'static str,
+    index: usize,
+}
+
+impl ReachedGenerator<'_> {
+    /// Returns whether it generates a Secret.
+    pub fn is_secret(&self) -> bool {
+        self.list == "secretGenerator"
+    }
+
+    /// Returns the place of an entry in one of the generator's lists.
+    pub fn place(&self, list: &str, index: usize) -> Place {
+        self.origin.at([RouteStep::from(self.list), self.index.into(), list.into(), index.into()])
+    }
+
+    /// Returns the place of the generated object's name.
+    pub fn place_of_name(&self) -> Place {
+        self.origin.at([RouteStep::from(self.list), self.index.into(), "name".into()])
+    }
+
+    /// Resolves a file of the generator relative to the repo's root.
+    pub fn path(&self, file: &str) -> Option<Utf8PathBuf> {
+        join(self.directory, file)
+    }
+}
+
+impl Builds {
+    /// Returns the generators of all kustomizations, sorted by directory.
+    pub fn generated(&self) -> impl Iterator<Item = ReachedGenerator<'_>> {
+        self.nodes.iter().flat_map(|(directory, node)| {
+            let own = &node.kustomization;
+            let lists = [
+                ("secretGenerator", &own.secret_generator),
+                ("configMapGenerator", &own.config_map_generator),
+            ];
+            let all = lists.into_iter().flat_map(|(list, generators)| {
+                generators
+                    .iter()
+                    .flatten()
+                    .enumerate()
+                    .map(move |(index, generator)| (list, index, generator))
+            });
+            all.map(|(list, index, generator)| ReachedGenerator {
+                origin: &node.origin,
+                generator,
+                reaches: self.reach(&node.file),
+                directory,
+                list,
+                index,
+            })
+        })
+    }
+}

@@ -1,0 +1,183 @@
+//! Queries about a kustomization inside a build: the files it has by then, and the entries that
+//! list it.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::{BuildRoot, Builds, FileReach, NameEffect, children, join, walk};
+use crate::base::finding::Place;
+use crate::input::load::Files;
+
+/// An entry of a kustomization that lists another directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing<'a> {
+    /// Directory of the kustomization.
+    pub directory: &'a Utf8Path,
+    /// Place of the entry.
+    pub place: Place,
+    /// List that has the entry.
+    pub among: ListField,
+}
+
+/// The list of a kustomization that has an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListField {
+    /// `resources` or `bases`.
+    Resources,
+    /// `components`, with the number of entries before it.
+    Components(usize),
+    /// `components` of a Component.
+    ComponentsOfComponent,
+}
+
+impl Builds {
+    pub(crate) fn roots(&self) -> impl Iterator<Item = &BuildRoot> {
+        self.roots.iter()
+    }
+
+    /// Returns the directories of all kustomizations.
+    pub fn directories(&self) -> impl Iterator<Item = &Utf8Path> {
+        self.nodes.keys().map(Utf8PathBuf::as_path)
+    }
+
+    /// Returns the files that a directory's resources and its first `components` components reach.
+    ///
+    /// Namespaces are those set below the directory. Its own `namespace` is left out, because it
+    /// runs after all components: this is the input of the next component.
+    pub fn before_component(
+        &self,
+        directory: &Utf8Path,
+        components: usize,
+    ) -> HashMap<Utf8PathBuf, Vec<FileReach>> {
+        let mut reached = HashMap::new();
+        if let Some(node) = self.nodes.get(directory) {
+            let reach = FileReach { root: usize::MAX, effect: NameEffect::default() };
+            walk(&self.nodes, children(&self.nodes, node, components, reach), &mut reached);
+        }
+        reached
+    }
+
+    /// Returns the files that a directory's build reaches.
+    pub fn below(&self, directory: &Utf8Path) -> HashMap<Utf8PathBuf, Vec<FileReach>> {
+        self.before_component(directory, usize::MAX)
+    }
+
+    /// Returns the directories of the kustomizations in a directory's build, including itself.
+    pub fn made_of<'a>(&'a self, directory: &'a Utf8Path) -> BTreeSet<&'a Utf8Path> {
+        let mut seen = BTreeSet::new();
+        let mut pending = vec![directory];
+        while let Some(directory) = pending.pop() {
+            if let Some(node) = self.nodes.get(directory).filter(|_| seen.insert(directory)) {
+                pending.extend(node.listed().map(Utf8PathBuf::as_path));
+            }
+        }
+        seen
+    }
+
+    /// Returns the first kustomization that may rename hosts or move them to another namespace, and
+    /// the field that does.
+    ///
+    /// It counts if it reaches one of the `hosts`' files or belongs to the build of a directory in
+    /// `built`.
+    pub fn that_may_rename<'a>(
+        &'a self,
+        repo: &Files,
+        hosts: &HashSet<&Utf8Path>,
+        built: impl Iterator<Item = &'a Utf8Path>,
+    ) -> Option<(&'a Arc<Utf8Path>, Place, &'static str)> {
+        let built: BTreeSet<&Utf8Path> =
+            built.flat_map(|directory| self.made_of(directory)).collect();
+        let reaches_hosts = |directory: &Utf8Path| {
+            self.below(directory).keys().any(|file| hosts.contains(file.as_path()))
+        };
+        self.nodes.iter().find_map(|(directory, node)| {
+            let text = |path: &str| repo.text(&join(directory, path)?);
+            let field = node.kustomization.field_that_may_rename(text)?;
+            // A component changes what other entries of its build reach.
+            let concerns_hosts = built.contains(directory.as_path())
+                || reaches_hosts(directory)
+                || node.is_component()
+                    && self
+                        .roots_of(directory)
+                        .into_iter()
+                        .any(|root| reaches_hosts(&self.root(root).directory));
+            concerns_hosts.then(|| (&node.file, node.origin.at([field]), field))
+        })
+    }
+
+    /// Returns the lowest kustomization of a root's build that reaches all given files, with its
+    /// number of components.
+    pub fn lowest(&self, root: &Utf8Path, files: &BTreeSet<&Utf8Path>) -> (Utf8PathBuf, usize) {
+        let mut lowest = root.to_owned();
+        let mut seen: BTreeSet<Utf8PathBuf> = BTreeSet::new();
+        // The set ends the descent in a cycle.
+        while seen.insert(lowest.clone()) {
+            let resources =
+                self.nodes.get(&lowest).map(|node| node.resources.as_slice()).unwrap_or_default();
+            let reaches_all = |directory: &&Utf8PathBuf| {
+                self.nodes.get(*directory).is_some_and(|node| !node.is_component()) && {
+                    let reached = self.below(directory);
+                    files.iter().all(|file| reached.contains_key(*file))
+                }
+            };
+            let Some(lower) = resources.iter().find(reaches_all) else {
+                break;
+            };
+            lowest = lower.clone();
+        }
+        let components = self.nodes.get(&lowest).map_or(0, |node| node.components.len());
+        (lowest, components)
+    }
+
+    /// Returns the place of a list in a kustomization, or of the kustomization if it has no such
+    /// list.
+    pub fn place_in(&self, directory: &Utf8Path, list: &str) -> Option<Place> {
+        self.nodes.get(directory).map(|node| node.origin.at([list]))
+    }
+
+    /// Returns the place of a root's `resources`.
+    pub fn resources_of(&self, root: &BuildRoot) -> Place {
+        self.place_in(&root.directory, "resources")
+            .unwrap_or_else(|| Place::File(root.file.clone()))
+    }
+
+    /// Returns whether a directory's kustomization makes objects of Helm charts.
+    pub(crate) fn inflates_charts(&self, directory: &Utf8Path) -> bool {
+        self.nodes.get(directory).is_some_and(|node| {
+            let kustomization = &node.kustomization;
+            kustomization.helm_charts.is_some()
+                || kustomization.helm_chart_inflation_generator.is_some()
+        })
+    }
+
+    /// Returns the file of a directory's kustomization.
+    pub(crate) fn kustomization_file(&self, directory: &Utf8Path) -> Option<Arc<Utf8Path>> {
+        Some(self.nodes.get(directory)?.file.clone())
+    }
+
+    /// Returns the listed directories below `top`, each with the entry that lists it, sorted by the
+    /// directory of the kustomization.
+    pub fn listings_below<'a>(&'a self, top: &'a Utf8Path) -> Vec<(Utf8PathBuf, Listing<'a>)> {
+        let mut found = Vec::new();
+        for (directory, node) in &self.nodes {
+            let mut components = 0;
+            for entry in node.entries() {
+                let Some(path) = entry.path else { continue };
+                let among = match entry.list {
+                    "components" if node.is_component() => ListField::ComponentsOfComponent,
+                    "components" => ListField::Components(components),
+                    _ => ListField::Resources,
+                };
+                components += usize::from(entry.list == "components");
+                if path.starts_with(top) {
+                    let (directory, place) = (directory.as_path(), entry.place);
+                    let listing = Listing { directory, place, among };
+                    found.push((path, listing));
+                }
+            }
+        }
+        found
+    }
+}

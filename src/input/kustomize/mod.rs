@@ -1,0 +1,485 @@
+//! Model of `kustomize build`: the files that each build reaches, from where, and with which
+//! namespace.
+//!
+//! kustomize itself is not run, because it takes minutes on an inventory of thousands of hosts.
+//! Tests compare the model with the real kustomize.
+//!
+//! - `levels`: queries about a kustomization inside a build
+//! - `generators`: generated ConfigMaps and Secrets
+//! - `strict`: kustomizations that kustomize refuses to read
+//! - `unread`: parts of builds that sipgen does not read
+//! - `evaluate`: the objects that a build delivers
+
+mod evaluate;
+mod generators;
+mod levels;
+mod strict;
+mod unread;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::base::api::kustomization::{Kustomization, Patch};
+use crate::base::finding::{Code, Finding, Origin, Place};
+
+pub(crate) use crate::input::load::kustomize::join;
+pub use evaluate::EvaluationError;
+pub(crate) use evaluate::{
+    AgentBuild, DeliveredDocument, EvaluatedFiles, OverlayBase, OverlayBases, OverlayBuild,
+    PatchFile, Renaming, SubstitutionVariables,
+};
+pub use generators::ReachedGenerator;
+pub use levels::{ListField, Listing};
+pub(crate) use strict::{KustomizationRefusal, refusal};
+pub(crate) use unread::BuildEntry;
+
+/// The builds of a repo: the outermost kustomizations and the files that they reach.
+#[derive(Debug, Default)]
+pub struct Builds {
+    roots: Vec<BuildRoot>,
+    reached: HashMap<Utf8PathBuf, Vec<FileReach>>,
+    patches: BTreeSet<Utf8PathBuf>,
+    nodes: BTreeMap<Utf8PathBuf, KustomizationNode>,
+}
+
+/// An outermost kustomization: no other kustomization of the repo lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuildRoot {
+    /// Directory relative to the repo's root; empty for the root itself.
+    pub directory: Utf8PathBuf,
+    /// Its file.
+    pub file: Arc<Utf8Path>,
+}
+
+/// A path by which a build reaches a file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FileReach {
+    /// Index of the root, for [`Builds::root`].
+    pub root: usize,
+    /// Joint effect of the kustomizations on the path; the outermost wins.
+    pub effect: NameEffect,
+}
+
+/// A change of namespaces. Builds with other changes are evaluated.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct NameEffect {
+    /// Namespace that a build sets, and the kustomization that sets it.
+    pub namespace: Option<(String, Arc<Utf8Path>)>,
+}
+
+#[derive(Debug)]
+struct KustomizationNode {
+    origin: Origin,
+    file: Arc<Utf8Path>,
+    kustomization: Kustomization,
+    resources: Vec<Utf8PathBuf>,
+    /// Directories of its components, which also transform its resources.
+    components: Vec<Utf8PathBuf>,
+    /// Its own file if it has generators. The file represents the generated objects in
+    /// [`Builds::reach`].
+    generates: Option<Utf8PathBuf>,
+    /// Effect of its own fields.
+    own: NameEffect,
+    /// Effect on a build that lists it as a component, including its own components.
+    as_component: NameEffect,
+}
+
+impl NameEffect {
+    /// Returns the effect of a kustomization's own fields.
+    fn from_kustomization(kustomization: &Kustomization, file: &Arc<Utf8Path>) -> Self {
+        let namespace = kustomization.namespace.clone().filter(|namespace| !namespace.is_empty());
+        NameEffect { namespace: namespace.map(|namespace| (namespace, file.clone())) }
+    }
+
+    /// Returns the namespace that a build sets.
+    fn namespace_name(&self) -> Option<&str> {
+        let (namespace, _) = self.namespace.as_ref()?;
+        Some(namespace)
+    }
+
+    /// Adds an effect that runs earlier in the build. It counts only where this one changes
+    /// nothing.
+    fn after(&mut self, earlier: &NameEffect) {
+        if self.namespace.is_none() {
+            self.namespace.clone_from(&earlier.namespace);
+        }
+    }
+}
+
+impl KustomizationNode {
+    /// Returns whether it is a Component, which is built only as part of another kustomization.
+    fn is_component(&self) -> bool {
+        self.kustomization.kind.as_deref() == Some("Component")
+    }
+
+    /// Returns the place that lists a file or the directory of a kustomization.
+    fn place_of_listed(&self, path: &Utf8Path) -> Option<Place> {
+        let mut entries = self.entries();
+        let entry = entries.find(|entry| entry.path.as_deref() == Some(path))?;
+        Some(entry.place)
+    }
+
+    /// Returns the listed files and directories.
+    fn listed(&self) -> impl Iterator<Item = &Utf8PathBuf> {
+        self.resources.iter().chain(&self.components)
+    }
+}
+
+/// Sets the effect of each kustomization as a component. Cycles, where it stays incomplete, are
+/// refused elsewhere.
+fn join_effects(nodes: &mut BTreeMap<Utf8PathBuf, KustomizationNode>) {
+    let mut entered: HashSet<Utf8PathBuf> = HashSet::new();
+    for start in nodes.keys().cloned().collect::<Vec<_>>() {
+        // Each directory is pushed twice: to enter it, and below its components, to leave it.
+        let mut pending = vec![(start, false)];
+        while let Some((directory, leave)) = pending.pop() {
+            let Some(node) = nodes.get(&directory) else {
+                continue;
+            };
+            if leave {
+                let mut effect = node.own.clone();
+                let components =
+                    node.components.iter().rev().filter_map(|component| nodes.get(component));
+                components.for_each(|component| effect.after(&component.as_component));
+                nodes.entry(directory).and_modify(|node| node.as_component = effect);
+            } else if entered.insert(directory.clone()) {
+                let components: Vec<(Utf8PathBuf, bool)> =
+                    node.components.iter().map(|component| (component.clone(), false)).collect();
+                pending.push((directory, true));
+                pending.extend(components);
+            }
+        }
+    }
+}
+
+impl Builds {
+    /// Derives the builds from all kustomizations of a repo. Reports cycles.
+    pub fn new(kustomizations: Vec<(Origin, Kustomization)>) -> (Self, Vec<Finding>) {
+        let mut nodes: BTreeMap<Utf8PathBuf, KustomizationNode> = BTreeMap::new();
+        let mut patches = BTreeSet::new();
+        let mut findings = Vec::new();
+        for (origin, kustomization) in kustomizations {
+            let directory = origin.file.parent().unwrap_or(Utf8Path::new("")).to_owned();
+            let paths = |lists: &[&Option<Vec<String>>]| -> Vec<Utf8PathBuf> {
+                let listed = lists.iter().copied().flatten().flatten();
+                listed.filter_map(|path| join(&directory, path)).collect()
+            };
+            let resources = paths(&[&kustomization.resources, &kustomization.bases]);
+            let components = paths(&[&kustomization.components]);
+            let patch_paths = kustomization.patches.iter().flatten().filter_map(Patch::path);
+            let merge_paths = kustomization.patches_strategic_merge.iter().flatten();
+            patches
+                .extend(patch_paths.chain(merge_paths).filter_map(|path| join(&directory, path)));
+            let generates = kustomization.secret_generator.is_some()
+                || kustomization.config_map_generator.is_some();
+            let generates = generates.then(|| origin.file.to_path_buf());
+            let file = origin.file.clone();
+            let (own, as_component) =
+                (NameEffect::from_kustomization(&kustomization, &file), NameEffect::default());
+            let origin_of = origin.clone();
+            let node = KustomizationNode {
+                origin: origin_of,
+                file,
+                kustomization,
+                resources,
+                components,
+                generates,
+                own,
+                as_component,
+            };
+            if let Some(other) = nodes.insert(directory, node) {
+                findings.push(
+                    Finding::new(
+                        Code::BuildRefused,
+                        "the directory has two kustomization files, which kustomize refuses",
+                    )
+                    .at(Place::File(origin.file))
+                    .see(Place::File(other.file), "the other one")
+                    .help("merge the files, or delete one"),
+                );
+            }
+        }
+
+        join_effects(&mut nodes);
+        // Kustomizations that others list are not built on their own, and neither are components.
+        let inner: BTreeSet<&Utf8PathBuf> = nodes
+            .values()
+            .flat_map(KustomizationNode::listed)
+            .filter(|path| nodes.contains_key(*path))
+            .collect();
+        let mut builds = Builds { patches, ..Builds::default() };
+        for (directory, node) in &nodes {
+            if inner.contains(directory) || node.is_component() {
+                continue;
+            }
+            let root = builds.roots.len();
+            builds.roots.push(BuildRoot { directory: directory.clone(), file: node.file.clone() });
+            let reach = FileReach { root, effect: node.own.clone() };
+            walk(&nodes, children(&nodes, node, usize::MAX, reach), &mut builds.reached);
+        }
+        findings.extend(cycles(&nodes).into_iter().map(|(node, next)| {
+            let listed = node.place_of_listed(next.file.parent().unwrap_or(Utf8Path::new("")));
+            Finding::new(
+                Code::BuildRefused,
+                format!("`{}` lists itself, directly or through other kustomizations", node.file),
+            )
+            .at(listed.unwrap_or_else(|| Place::File(node.file.clone())))
+            .help("remove one of the references; kustomize cannot build a cycle")
+        }));
+        builds.nodes = nodes;
+        (builds, findings)
+    }
+
+    /// Returns the paths by which builds reach a file, or none.
+    pub fn reach(&self, file: &Utf8Path) -> &[FileReach] {
+        self.reached.get(file).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns all files that builds reach, without kustomizations that generate nothing.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &Utf8PathBuf> {
+        self.reached.keys()
+    }
+
+    /// Returns the place that lists a reached path, and the kustomization's file.
+    pub(crate) fn place_of_listed(&self, path: &Utf8Path) -> (Place, Arc<Utf8Path>) {
+        let found = self
+            .nodes
+            .values()
+            .find_map(|node| Some((node.place_of_listed(path)?, node.file.clone())));
+        found.unwrap_or_else(|| (Place::File(Arc::from(path)), Arc::from(path)))
+    }
+
+    /// Returns the paths by which builds reach a document.
+    ///
+    /// Rendered documents are reached by no build. Documents delivered by an evaluated build
+    /// already have their final namespace, so their effect is empty.
+    pub fn reach_of(&self, origin: &Origin) -> Cow<'_, [FileReach]> {
+        if origin.is_rendered() {
+            return Cow::Borrowed(&[]);
+        }
+        let all = self.reach(&origin.file);
+        match origin.delivered() {
+            None => Cow::Borrowed(all),
+            Some(delivered) if delivered.is_evaluated => {
+                let reaches = delivered
+                    .roots
+                    .iter()
+                    .map(|root| FileReach { root: *root, effect: NameEffect::default() });
+                Cow::Owned(reaches.collect())
+            }
+            Some(delivered) => Cow::Owned(
+                all.iter().filter(|reach| delivered.roots.contains(&reach.root)).cloned().collect(),
+            ),
+        }
+    }
+
+    /// Returns the indices of the roots whose builds include a directory; a root includes itself.
+    pub fn roots_of(&self, directory: &Utf8Path) -> Vec<usize> {
+        let has =
+            |(_, root): &(usize, &BuildRoot)| self.made_of(&root.directory).contains(directory);
+        self.roots.iter().enumerate().filter(has).map(|(index, _)| index).collect()
+    }
+
+    /// Returns the outermost kustomizations whose builds list a path below `top`, each by its index.
+    pub(crate) fn roots_listing(&self, top: &Utf8Path) -> BTreeSet<usize> {
+        let listed = self.reached.iter().filter(|(path, _)| path.starts_with(top));
+        let reaches = listed.flat_map(|(_, reaches)| reaches);
+        reaches.map(|reach| reach.root).collect()
+    }
+
+    /// Returns the root with the index of a [`FileReach`].
+    pub fn root(&self, index: usize) -> &BuildRoot {
+        &self.roots[index]
+    }
+
+    /// Returns the place of `namespace` in a kustomization file.
+    pub fn place_of_namespace(&self, file: &Arc<Utf8Path>) -> Place {
+        self.node_of(file)
+            .map_or_else(|| Place::File(file.clone()), |node| node.origin.at(["namespace"]))
+    }
+
+    fn node_of(&self, file: &Utf8Path) -> Option<&KustomizationNode> {
+        self.nodes.get(file.parent().unwrap_or(Utf8Path::new("")))
+    }
+
+    /// Returns whether a directory has a kustomization.
+    pub fn has_kustomization(&self, directory: &Utf8Path) -> bool {
+        self.nodes.contains_key(directory)
+    }
+
+    /// Returns whether a file is used only as a patch. Patches look like objects.
+    pub fn is_patch(&self, file: &Utf8Path) -> bool {
+        self.patches.contains(file) && self.reach(file).is_empty()
+    }
+}
+
+/// Returns the entries of a kustomization, each with the effect on it; only the first `components`
+/// components count.
+///
+/// Components run in order, each on everything accumulated so far. The last namespace wins.
+/// Resources of a component are changed by that component and later ones only.
+fn children<'a>(
+    nodes: &'a BTreeMap<Utf8PathBuf, KustomizationNode>,
+    node: &'a KustomizationNode,
+    components: usize,
+    mut reach: FileReach,
+) -> Vec<(&'a Utf8PathBuf, FileReach)> {
+    let mut children = Vec::new();
+    // Backwards: a component is changed by itself and by later ones only.
+    for component in node.components.iter().take(components).rev() {
+        children.push((component, reach.clone()));
+        nodes.get(component).into_iter().for_each(|node| reach.effect.after(&node.as_component));
+    }
+    children.extend(
+        node.resources.iter().chain(&node.generates).map(|resource| (resource, reach.clone())),
+    );
+    children
+}
+
+/// Walks down from the listed entries.
+///
+/// An outer namespace wins over an inner one, because kustomize runs the outer transformer last. A
+/// directory is entered once per distinct effect, however many paths lead there, so cycles end.
+fn walk<'a>(
+    nodes: &'a BTreeMap<Utf8PathBuf, KustomizationNode>,
+    listed: Vec<(&'a Utf8PathBuf, FileReach)>,
+    reached: &mut HashMap<Utf8PathBuf, Vec<FileReach>>,
+) {
+    let mut entered: HashSet<(&Utf8PathBuf, FileReach)> = HashSet::new();
+    let mut pending = listed;
+    while let Some((path, mut reach)) = pending.pop() {
+        if !entered.insert((path, reach.clone())) {
+            continue;
+        }
+        match nodes.get(path) {
+            Some(node) => {
+                reach.effect.after(&node.own);
+                pending.extend(children(nodes, node, usize::MAX, reach));
+            }
+            None => reached.entry(path.clone()).or_default().push(reach),
+        }
+    }
+}
+
+/// Returns one kustomization of each cycle, and its entry that leads back to itself.
+fn cycles(
+    nodes: &BTreeMap<Utf8PathBuf, KustomizationNode>,
+) -> Vec<(&KustomizationNode, &KustomizationNode)> {
+    let mut done: BTreeSet<&Utf8PathBuf> = BTreeSet::new();
+    // Depth-first search without recursion, so that long chains of kustomizations cannot exhaust
+    // the stack.
+    let mut found = Vec::new();
+    for start in nodes.keys() {
+        let mut path: Vec<&Utf8PathBuf> = Vec::new();
+        let mut depths: HashMap<&Utf8PathBuf, usize> = HashMap::new();
+        // Each directory is pushed twice: to enter it, and below its entries, to leave it.
+        let mut pending = vec![(start, false)];
+        while let Some((directory, leave)) = pending.pop() {
+            if leave {
+                path.pop();
+                depths.remove(directory);
+                done.insert(directory);
+                continue;
+            }
+            let Some(node) = nodes.get(directory).filter(|_| !done.contains(directory)) else {
+                continue;
+            };
+            // The directory is on the current path: a cycle.
+            if let Some(at) = depths.get(directory).copied() {
+                let next = path.get(at + 1).and_then(|next| nodes.get(*next));
+                found.push((node, next.unwrap_or(node)));
+                continue;
+            }
+            depths.insert(directory, path.len());
+            path.push(directory);
+            pending.push((directory, true));
+            pending.extend(node.listed().map(|listed| (listed, false)));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::load::Files;
+
+    /// Returns the builds of kustomizations given as (directory, text).
+    fn builds(kustomizations: &[(&str, &str)]) -> (Builds, Vec<Finding>) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(dir.path()).unwrap();
+        for (directory, text) in kustomizations {
+            std::fs::create_dir_all(root.join(directory)).unwrap();
+            std::fs::write(root.join(directory).join("kustomization.yaml"), text).unwrap();
+        }
+        let repo = Files::on_disk(root);
+        let files = repo.files(Utf8Path::new("overlays")).unwrap();
+        let read = repo.scan(
+            &files,
+            |_, _| true,
+            |document| Some((document.origin.clone(), document.parse().unwrap())),
+        );
+        Builds::new(read.unwrap())
+    }
+
+    fn namespace(builds: &Builds, file: &str) -> Vec<Option<String>> {
+        let reach = builds.reach(Utf8Path::new(file));
+        reach
+            .iter()
+            .map(|reach| reach.effect.namespace.as_ref().map(|(namespace, _)| namespace.clone()))
+            .collect()
+    }
+
+    #[test]
+    fn the_outermost_namespace_wins() {
+        let (builds, findings) = builds(&[
+            ("site", "namespace: outer\nresources: [a.yaml, inner]"),
+            ("site/inner", "namespace: inner\nresources: [b.yaml, ../../shared]"),
+            ("shared", "resources: [c.yaml]"),
+        ]);
+        assert!(findings.is_empty());
+        for file in ["site/a.yaml", "site/inner/b.yaml", "shared/c.yaml"] {
+            assert_eq!(namespace(&builds, file), [Some("outer".to_owned())], "{file}");
+        }
+        assert_eq!(builds.roots.len(), 1);
+        assert_eq!(builds.root(0).directory, "site");
+    }
+
+    #[test]
+    fn a_file_that_two_builds_reach_has_two_reaches() {
+        let (builds, _) = builds(&[
+            ("a", "namespace: a\nresources: [../base]"),
+            ("b", "namespace: b\nresources: [../base]"),
+            ("base", "resources: [host.yaml]"),
+        ]);
+        assert_eq!(
+            namespace(&builds, "base/host.yaml"),
+            [Some("a".to_owned()), Some("b".to_owned())]
+        );
+    }
+
+    #[test]
+    fn an_unreached_file_is_in_no_build_and_a_patch_is_no_resource() {
+        let (builds, _) =
+            builds(&[(".", "resources: [a.yaml]\npatches: [{path: p.yaml}, {patch: x}]")]);
+        assert!(builds.reach(Utf8Path::new("b.yaml")).is_empty());
+        assert!(builds.is_patch(Utf8Path::new("p.yaml")));
+        assert!(!builds.is_patch(Utf8Path::new("a.yaml")));
+    }
+
+    #[test]
+    fn a_cycle_is_a_finding_and_ends() {
+        let (_, findings) = builds(&[("a", "resources: [../b]"), ("b", "resources: [../a]")]);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+
+        let (_, findings) = builds(&[
+            (".", "resources: [a]"),
+            ("a", "resources: [../b]"),
+            ("b", "resources: [../a]"),
+        ]);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+    }
+}

@@ -1,0 +1,237 @@
+//! Kustomizations that kustomize refuses to read.
+//!
+//! kustomize decodes them by YAML 1.1 and Go's `encoding/json`. Plain `n`, `on` and `yes` are
+//! booleans, unknown fields are errors, and each value must have its field's type. `EnforceFields`
+//! and `CheckEmpty` of its `api/types` run after that.
+
+use yaml_serde::Value;
+
+use crate::base::api::kustomization_fields::{KUSTOMIZATION, Type};
+use crate::base::finding::{Place, RouteStep};
+use crate::input::load::{Document, OtherReading, PlainScalars, read_by_others};
+
+const KIND: &str = "Kustomization";
+const COMPONENT: &str = "Component";
+const API_VERSION: &str = "kustomize.config.k8s.io/v1beta1";
+const COMPONENT_API_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
+
+/// The reason why kustomize refuses a kustomization, and its place.
+pub(crate) struct KustomizationRefusal {
+    pub(crate) why: String,
+    pub(crate) place: Place,
+}
+
+/// The type of a value as kustomize decodes it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DecodedType {
+    Null,
+    Bool,
+    Number,
+    Text,
+    List,
+    Mapping,
+}
+
+impl DecodedType {
+    fn words(self) -> &'static str {
+        match self {
+            DecodedType::Null => "null",
+            DecodedType::Bool => "a boolean",
+            DecodedType::Number => "a number",
+            DecodedType::Text => "a string",
+            DecodedType::List => "a list",
+            DecodedType::Mapping => "a mapping",
+        }
+    }
+}
+
+/// Returns why kustomize refuses a kustomization that was decoded to `written`.
+pub(crate) fn refusal(document: &Document<'_>, written: &Value) -> Option<KustomizationRefusal> {
+    let plain = PlainScalars::new(document);
+    let reader = KustomizationReader { plain: &plain };
+    let refused =
+        reader.check(written, KUSTOMIZATION, &mut Vec::new()).or_else(|| enforced(written));
+    refused.map(|(why, route, is_key)| {
+        let origin = &document.origin;
+        let place = if route.is_empty() {
+            origin.start()
+        } else if is_key {
+            origin.key(route)
+        } else {
+            origin.at(route)
+        };
+        KustomizationRefusal { why, place }
+    })
+}
+
+/// A reason, the route to it, and whether the key (not the value) is wrong.
+type RefusedValue = (String, Vec<RouteStep>, bool);
+
+struct KustomizationReader<'d> {
+    plain: &'d PlainScalars<'d>,
+}
+
+impl KustomizationReader<'_> {
+    /// Returns the first value or key that has the wrong type or is unknown.
+    fn check(
+        &self,
+        value: &Value,
+        wanted: Type,
+        route: &mut Vec<RouteStep>,
+    ) -> Option<RefusedValue> {
+        let found = self.found(value, route);
+        let fits = match wanted {
+            Type::Text => found == DecodedType::Text,
+            Type::Bool => found == DecodedType::Bool,
+            Type::Number => found == DecodedType::Number,
+            Type::Texts | Type::Labels | Type::Mapping | Type::Object(_) => {
+                found == DecodedType::Mapping
+            }
+            Type::List(_) => found == DecodedType::List,
+        };
+        // `encoding/json` accepts null for every type.
+        if !fits && found != DecodedType::Null {
+            let should_be = match wanted {
+                Type::Text => "a string",
+                Type::Bool => "a boolean",
+                Type::Number => "a number",
+                Type::List(_) => "a list",
+                Type::Texts | Type::Labels | Type::Mapping | Type::Object(_) => "a mapping",
+            };
+            let why = format!("`{}` must be {should_be}, found {}", shown(route), found.words());
+            return Some((why, route.clone(), false));
+        }
+        match (value, wanted) {
+            (Value::Sequence(items), Type::List(wanted)) => {
+                items.iter().enumerate().find_map(|(index, item)| {
+                    within(route, RouteStep::from(index), |route| self.check(item, *wanted, route))
+                })
+            }
+            (Value::Mapping(fields), Type::Object(_) | Type::Texts | Type::Labels) => {
+                fields.iter().find_map(|(key, value)| {
+                    let Some(key) = key.as_str() else {
+                        return Some((
+                            format!("`{}` has a key that is not a string", shown(route)),
+                            route.clone(),
+                            true,
+                        ));
+                    };
+                    within(route, RouteStep::from(key), |route| {
+                        self.check_field(key, value, wanted, route)
+                    })
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn check_field(
+        &self,
+        key: &str,
+        value: &Value,
+        wanted: Type,
+        route: &mut Vec<RouteStep>,
+    ) -> Option<RefusedValue> {
+        match wanted {
+            Type::Object(_) => match wanted.field(key).filter(|_| !self.is_switch(key, route)) {
+                Some((_, field_type)) => self.check(value, *field_type, route),
+                None => Some((format!("unknown field `{}`", shown(route)), route.clone(), true)),
+            },
+            // kustomize writes such a key without quotes and cannot read it back.
+            Type::Labels
+                if matches!(
+                    read_by_others(key),
+                    Some(OtherReading::Boolean | OtherReading::Number)
+                ) || self.is_switch(key, route) =>
+            {
+                let why = format!(
+                    "`{key}` in `{}` must be quoted, because kustomize does not read the key as a string",
+                    shown(&route[..route.len() - 1])
+                );
+                Some((why, route.clone(), true))
+            }
+            _ => self.check(value, Type::Text, route),
+        }
+    }
+
+    /// Returns whether a plain key is a boolean of YAML 1.1, which kustomize reads as `true` or
+    /// `false`.
+    fn is_switch(&self, key: &str, route: &[RouteStep]) -> bool {
+        read_by_others(key) == Some(OtherReading::Switch) && self.plain.has_key(route)
+    }
+
+    fn found(&self, value: &Value, route: &[RouteStep]) -> DecodedType {
+        match value {
+            Value::Null => DecodedType::Null,
+            Value::Bool(_) => DecodedType::Bool,
+            Value::Number(_) => DecodedType::Number,
+            Value::Sequence(_) => DecodedType::List,
+            Value::Mapping(_) => DecodedType::Mapping,
+            Value::String(text) => {
+                match read_by_others(text).filter(|_| self.plain.has_at(route, text)) {
+                    Some(OtherReading::Switch | OtherReading::Boolean) => DecodedType::Bool,
+                    Some(OtherReading::Number) => DecodedType::Number,
+                    Some(OtherReading::Null) => DecodedType::Null,
+                    Some(OtherReading::Date) | None => DecodedType::Text,
+                }
+            }
+            Value::Tagged(tagged) => self.found(&tagged.value, route),
+        }
+    }
+}
+
+/// Calls `look` one step further down the route.
+fn within<T>(
+    route: &mut Vec<RouteStep>,
+    step: RouteStep,
+    look: impl FnOnce(&mut Vec<RouteStep>) -> T,
+) -> T {
+    route.push(step);
+    let found = look(route);
+    route.pop();
+    found
+}
+
+/// Checks `kind`, `apiVersion` and emptiness, as `EnforceFields` and `CheckEmpty` do.
+fn enforced(written: &Value) -> Option<RefusedValue> {
+    let fields = written.as_mapping()?;
+    let text = |wanted: &str| {
+        let found = fields.iter().filter_map(|(key, value)| Some((key.as_str()?, value.as_str()?)));
+        found
+            .filter(|(key, _)| key.eq_ignore_ascii_case(wanted))
+            // `encoding/json` uses the last of several keys that differ only in case.
+            .last()
+            .unwrap_or_default()
+    };
+    let (kind_key, kind) = text("kind");
+    if !["", KIND, COMPONENT].contains(&kind) {
+        let why = format!("`kind` must be `{KIND}` or `{COMPONENT}`, found `{kind}`");
+        return Some((why, vec![RouteStep::from(kind_key)], false));
+    }
+    let (version_key, version) = text("apiVersion");
+    let wanted = if kind == COMPONENT { COMPONENT_API_VERSION } else { API_VERSION };
+    if !["", wanted].contains(&version) {
+        let why = format!("`apiVersion` must be `{wanted}`, found `{version}`");
+        return Some((why, vec![RouteStep::from(version_key)], false));
+    }
+    let says = |(key, value): (&Value, &Value)| {
+        let is_type = key
+            .as_str()
+            .is_some_and(|key| ["kind", "apiversion"].contains(&key.to_ascii_lowercase().as_str()));
+        !is_type && !value.is_null() && value.as_str() != Some("")
+    };
+    (!fields.iter().any(says)).then(|| ("the kustomization is empty".to_owned(), Vec::new(), false))
+}
+
+/// Formats a route for messages: `labels[0].pairs`.
+fn shown(route: &[RouteStep]) -> String {
+    let mut shown = String::new();
+    for step in route {
+        match step {
+            RouteStep::Index(index) => shown.push_str(&format!("[{index}]")),
+            RouteStep::Key(key) if shown.is_empty() => shown.push_str(key),
+            RouteStep::Key(key) => shown.push_str(&format!(".{key}")),
+        }
+    }
+    if shown.is_empty() { "the kustomization".to_owned() } else { shown }
+}

@@ -1,0 +1,124 @@
+//! Entries of kustomizations: those that sipgen does not read, and those that name given paths.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::{Builds, KustomizationNode, join};
+use crate::base::api::kustomization::has;
+use crate::base::finding::{Place, RouteStep};
+
+/// An entry or field of a kustomization that adds to its build.
+#[derive(Debug, Clone)]
+pub(crate) struct BuildEntry {
+    pub(crate) place: Place,
+    /// The entry or field as written.
+    pub(crate) name: String,
+    /// The path of the entry; `None` if it is not in this repo.
+    pub(crate) path: Option<Utf8PathBuf>,
+    /// The kustomization's file.
+    pub(crate) by: Utf8PathBuf,
+    /// The list or field that has the entry.
+    pub(super) list: &'static str,
+}
+
+impl Builds {
+    /// Returns the parts of a directory's build that are neither kustomizations nor files: remote
+    /// bases, and objects that other programs generate. Also returns its files, each with the entry
+    /// that lists it.
+    pub(crate) fn parts(
+        &self,
+        directory: &Utf8Path,
+    ) -> (Vec<BuildEntry>, BTreeMap<Utf8PathBuf, BuildEntry>) {
+        let (mut elsewhere, mut files) = (Vec::new(), BTreeMap::new());
+        for node in self.made_of(directory).into_iter().filter_map(|inner| self.nodes.get(inner)) {
+            for part in node.entries() {
+                match &part.path {
+                    None => elsewhere.push(part),
+                    Some(path) if self.nodes.contains_key(path) => {}
+                    Some(path) => {
+                        files.entry(path.clone()).or_insert(part);
+                    }
+                }
+            }
+            elsewhere.extend(node.generated_elsewhere());
+        }
+        (elsewhere, files)
+    }
+
+    /// Returns the entries that name one of these files or directories, in kustomizations that stay as
+    /// they are.
+    pub(crate) fn entries_naming(
+        &self,
+        is_named: impl Fn(&Utf8Path) -> bool,
+        stays: impl Fn(&Utf8Path) -> bool,
+    ) -> Vec<BuildEntry> {
+        let nodes = self.nodes.values().filter(|node| stays(&node.file));
+        let entries = nodes.flat_map(|node| node.entries().chain(node.patch_files()));
+        let names = |entry: &BuildEntry| entry.path.as_deref().is_some_and(&is_named);
+        entries.filter(names).collect()
+    }
+
+    /// Returns the directories of the kustomizations that list a path.
+    pub(crate) fn listed_by(&self, path: &Utf8Path) -> impl Iterator<Item = &Utf8Path> {
+        let lists = move |(_, node): &(&Utf8PathBuf, &KustomizationNode)| {
+            node.listed().any(|listed| listed == path)
+        };
+        self.nodes.iter().filter(lists).map(|(directory, _)| directory.as_path())
+    }
+}
+
+impl KustomizationNode {
+    /// Returns the entries of its lists.
+    pub(super) fn entries(&self) -> impl Iterator<Item = BuildEntry> {
+        let own = self.file.parent().unwrap_or(Utf8Path::new(""));
+        let lists = [
+            ("resources", &self.kustomization.resources),
+            ("bases", &self.kustomization.bases),
+            ("components", &self.kustomization.components),
+        ];
+        lists.into_iter().flat_map(move |(list, entries)| {
+            entries.iter().flatten().enumerate().map(move |(index, entry)| BuildEntry {
+                place: self.origin.at([RouteStep::from(list), RouteStep::from(index)]),
+                name: entry.clone(),
+                path: join(own, entry),
+                by: self.file.to_path_buf(),
+                list,
+            })
+        })
+    }
+
+    /// Returns the entries of `patches` that name a file.
+    fn patch_files(&self) -> impl Iterator<Item = BuildEntry> {
+        let own = self.file.parent().unwrap_or(Utf8Path::new(""));
+        let patches = self.kustomization.patches.iter().flatten().enumerate();
+        patches.filter_map(move |(index, patch)| {
+            let name = patch.path()?.clone();
+            Some(BuildEntry {
+                place: self.origin.at([RouteStep::from("patches"), RouteStep::from(index)]),
+                path: join(own, &name),
+                name,
+                by: self.file.to_path_buf(),
+                list: "patches",
+            })
+        })
+    }
+
+    /// Returns the fields whose objects other programs generate.
+    fn generated_elsewhere(&self) -> impl Iterator<Item = BuildEntry> {
+        let kustomization = &self.kustomization;
+        let fields = [
+            ("generators", has(&kustomization.generators)),
+            ("helmCharts", has(&kustomization.helm_charts)),
+            ("helmChartInflationGenerator", has(&kustomization.helm_chart_inflation_generator)),
+        ];
+        let present = fields.into_iter().filter(|(_, is_present)| *is_present);
+        present.map(|(field, _)| BuildEntry {
+            place: self.origin.at([field]),
+            name: field.to_owned(),
+            path: None,
+            by: self.file.to_path_buf(),
+            list: field,
+        })
+    }
+}

@@ -1,0 +1,753 @@
+//! The files of a repo: on the disk, in the index, in a revision, or in memory.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use git2::Oid;
+use ignore::{DirEntry, WalkBuilder};
+use walkdir::WalkDir;
+
+use super::encoding::{decode, lossy};
+use super::git::GitFiles;
+use super::kind::EntryKind;
+use super::links;
+use super::mentions::mentions;
+use super::merge::{self, MergeResult};
+use super::part::SitePart;
+use super::worktree::Worktree;
+use crate::base::layout;
+use crate::input::git::GitError;
+
+/// The files of a repo, or of a directory in it, at one point in time.
+#[derive(Debug, Clone)]
+pub struct Files {
+    root: Utf8PathBuf,
+    kept: Arc<FileSource>,
+    streams: Vec<Stream>,
+    additions: Vec<Stream>,
+    cover: Option<Arc<CoveringFiles>>,
+    /// git's view of the files on the disk, if it was asked for.
+    worktree: Option<Arc<Worktree>>,
+    /// The part that one site reads; `None` if the repo is one site.
+    pub(super) part: Option<SitePart>,
+}
+
+/// Rendered objects that replace the inputs in files, or that are added to the inputs.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    /// The name in findings.
+    pub name: Arc<Utf8Path>,
+    /// The content.
+    pub content: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum FileSource {
+    OnDisk,
+    InGit(GitFiles),
+    InMemory(BTreeMap<Utf8PathBuf, Vec<u8>>),
+}
+
+/// Files in memory that hide those below a directory.
+#[derive(Debug)]
+struct CoveringFiles {
+    directory: Utf8PathBuf,
+    files: Files,
+}
+
+/// The reason why files could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {path}: {source}")]
+pub struct ReadError {
+    path: Utf8PathBuf,
+    source: io::Error,
+}
+
+impl ReadError {
+    pub(crate) fn new(path: &Utf8Path, source: io::Error) -> Self {
+        Self { path: path.to_owned(), source }
+    }
+}
+
+/// A directory whose files are unknown, and the reason.
+type UnknownDirectory = (Utf8PathBuf, String);
+
+/// The size limit of a file: 256 MiB, an inventory of about 30,000 hosts.
+const LARGEST: u64 = 256 << 20;
+
+/// Returns the error for a file above [`LARGEST`].
+fn too_large(bytes: u64) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::FileTooLarge,
+        format!(
+            "it has {} MiB, and a file that is read has at most {}",
+            bytes >> 20,
+            LARGEST >> 20
+        ),
+    )
+}
+
+/// File extensions of manifests.
+const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+
+impl Files {
+    /// Returns the files in a directory on the disk, usually a git worktree.
+    pub fn on_disk(root: impl Into<Utf8PathBuf>) -> Self {
+        Self::new(root.into(), FileSource::OnDisk)
+    }
+
+    /// Returns the staged files below a directory of a git worktree, regardless of the disk.
+    ///
+    /// # Errors
+    ///
+    /// If git's index cannot be read or has conflicts.
+    pub fn staged(root: impl Into<Utf8PathBuf>) -> Result<Self, GitError> {
+        let root = root.into();
+        let kept = FileSource::InGit(GitFiles::staged(&root)?);
+        Ok(Self::new(root, kept))
+    }
+
+    /// Returns the files of a revision below a directory of a git repo, which may be bare.
+    ///
+    /// # Errors
+    ///
+    /// If the revision does not exist or cannot be read.
+    pub fn at_revision(root: impl Into<Utf8PathBuf>, revision: &str) -> Result<Self, GitError> {
+        let root = root.into();
+        let kept = FileSource::InGit(GitFiles::at_revision(&root, revision)?);
+        Ok(Self::new(root, kept))
+    }
+
+    /// Merges two revisions in memory, as `git merge` would. Without `ours`, the files on the disk
+    /// are merged, committed or not, except for files that git ignores.
+    ///
+    /// # Errors
+    ///
+    /// If a revision does not exist, or the two have no common ancestor.
+    pub fn merged(
+        root: &Utf8Path,
+        ours: Option<&str>,
+        theirs: &str,
+    ) -> Result<MergeResult<Self>, GitError> {
+        let MergeResult { files, conflicts } = merge::merge(root, ours, theirs)?;
+        Ok(MergeResult { files: Self::new(root.to_owned(), FileSource::InGit(files)), conflicts })
+    }
+
+    /// Replaces the SIPClusters, hosts and Secrets in files by those in streams.
+    pub fn with_streams(self, streams: Vec<Stream>) -> Self {
+        Self { streams, ..self }
+    }
+
+    /// Returns the streams that replace the inputs in files.
+    pub fn streams(&self) -> &[Stream] {
+        &self.streams
+    }
+
+    /// Adds objects to the inputs.
+    pub fn with_additions(self, additions: Vec<Stream>) -> Self {
+        Self { additions, ..self }
+    }
+
+    /// Returns the objects that are added to the inputs.
+    pub fn additions(&self) -> &[Stream] {
+        &self.additions
+    }
+
+    /// Replaces all files below a directory. Their paths are relative to it.
+    pub(crate) fn with_directory(
+        self,
+        directory: &Utf8Path,
+        files: impl IntoIterator<Item = (impl AsRef<Utf8Path>, String)>,
+    ) -> Self {
+        let files = files.into_iter();
+        let cover = CoveringFiles {
+            directory: directory.to_owned(),
+            files: Files::in_memory(
+                files.map(|(path, text)| (directory.join(path), text.into_bytes())),
+            ),
+        };
+        Self { cover: Some(Arc::new(cover)), ..self }
+    }
+
+    /// Returns the files that hide those on the disk, if a path is below their directory.
+    fn cover(&self, path: &Utf8Path) -> Option<&Files> {
+        let cover = self.cover.as_ref()?;
+        path.starts_with(&cover.directory).then_some(&cover.files)
+    }
+
+    /// Queries git about files on the disk now, instead of at each listing. The result is for a run
+    /// during which git's index does not change.
+    ///
+    /// # Errors
+    ///
+    /// If git's index cannot be read.
+    pub(crate) fn with_worktree(self) -> Result<Self, ReadError> {
+        let worktree = match &*self.kept {
+            FileSource::OnDisk => Some(self.worktree()?),
+            FileSource::InGit(_) | FileSource::InMemory(_) => None,
+        };
+        Ok(Self { worktree, ..self })
+    }
+
+    /// Returns git's view of the files on the disk.
+    fn worktree(&self) -> Result<Arc<Worktree>, ReadError> {
+        match &self.worktree {
+            Some(worktree) => Ok(worktree.clone()),
+            None => Worktree::around(&self.root).map(Arc::new).map_err(|error| self.refused(error)),
+        }
+    }
+
+    /// Returns git's view of the files on the disk. It is an error if a sparse checkout omits a file
+    /// for which `matters` is true, because its hosts would look removed.
+    pub(super) fn complete_worktree(
+        &self,
+        matters: impl Fn(&Utf8Path) -> bool,
+    ) -> Result<Arc<Worktree>, ReadError> {
+        let worktree = self.worktree()?;
+        let complete = worktree.expect_all(&self.root, matters);
+        complete.map_err(|error| self.refused(error))?;
+        Ok(worktree)
+    }
+
+    fn refused(&self, error: GitError) -> ReadError {
+        ReadError::new(&self.root, io::Error::other(error))
+    }
+
+    /// Returns the commit that the files are from; `None` for files that may not be committed.
+    pub(super) fn commit(&self) -> Option<Oid> {
+        match &*self.kept {
+            FileSource::InGit(files) => files.commit(),
+            FileSource::OnDisk | FileSource::InMemory(_) => None,
+        }
+    }
+
+    /// Returns whether the files are on the disk.
+    pub fn are_on_disk(&self) -> bool {
+        matches!(*self.kept, FileSource::OnDisk)
+    }
+
+    /// Returns files in memory, by their paths from the root. They form a whole repo, for example
+    /// for a program that uses sipgen as a library.
+    ///
+    /// ```
+    /// use sipgen::input::load::Files;
+    /// use sipgen::{Options, generate};
+    ///
+    /// let host = "{apiVersion: metal3.io/v1alpha1, kind: BareMetalHost, metadata: {name: a, namespace: metal}, \
+    ///             spec: {online: true}}";
+    /// let repo = Files::in_memory([("hosts.yaml".into(), host.into())]);
+    /// assert_eq!(generate(&repo, &Options::default(), &|_| {})?.site.inventory.hosts.len(), 1);
+    /// # Ok::<(), sipgen::Error>(())
+    /// ```
+    pub fn in_memory(files: impl IntoIterator<Item = (Utf8PathBuf, Vec<u8>)>) -> Self {
+        Self::new(Utf8PathBuf::from("."), FileSource::InMemory(files.into_iter().collect()))
+    }
+
+    fn new(root: Utf8PathBuf, kept: FileSource) -> Self {
+        Self {
+            root,
+            kept: Arc::new(kept),
+            streams: Vec::new(),
+            additions: Vec::new(),
+            cover: None,
+            worktree: None,
+            part: None,
+        }
+    }
+
+    /// Returns the directory to which all paths are relative.
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// Returns the text of a stream or file, if it exists and is text.
+    pub fn text(&self, file: &Utf8Path) -> Option<String> {
+        let mut streams = self.streams.iter().chain(&self.additions);
+        match streams.find(|stream| *stream.name == *file) {
+            // Decoded as in `scan_stream`, so that positions match.
+            Some(stream) => Some(lossy(stream.content.clone())),
+            None => self.plain_text(file).ok().flatten(),
+        }
+    }
+
+    /// Returns the text of a file; `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a regular file, is not text or cannot be read.
+    pub fn plain_text(&self, file: &Utf8Path) -> io::Result<Option<String>> {
+        if let Some(cover) = self.cover(file) {
+            return cover.plain_text(file);
+        }
+        let path = self.root.join(file);
+        let kind = match &*self.kept {
+            // Metadata follows links.
+            FileSource::OnDisk => match fs::metadata(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                found => {
+                    // Otherwise a link in a repo could make sipgen read any file of the machine.
+                    links::stay_inside(&self.root, &path)?;
+                    Some(EntryKind::new(found?.file_type()))
+                }
+            },
+            FileSource::InGit(_) | FileSource::InMemory(_) => self.kind(file),
+        };
+        match kind {
+            None => Ok(None),
+            Some(EntryKind::File) => decode(self.content(file)?)
+                .map(Some)
+                .map_err(|_| io::Error::other("it is not text in UTF-8")),
+            // Reading a pipe might never end.
+            Some(_) => Err(io::Error::other("it is no plain file")),
+        }
+    }
+
+    /// Returns the content of a file.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub fn read(&self, file: &Utf8Path) -> Result<Vec<u8>, ReadError> {
+        self.content(file).map_err(|source| ReadError::new(&self.root.join(file), source))
+    }
+
+    fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
+        if let Some(cover) = self.cover(file) {
+            return cover.content(file);
+        }
+        match &*self.kept {
+            FileSource::OnDisk => read_bounded(&self.root.join(file)),
+            FileSource::InGit(files) => files.content(file),
+            FileSource::InMemory(files) => {
+                Ok(files.get(file).ok_or(io::ErrorKind::NotFound)?.clone())
+            }
+        }
+    }
+
+    /// Returns the error for a file above the size limit, if it is one. A large file on the disk
+    /// without any of `words` is ignored, because it cannot concern sipgen.
+    pub(crate) fn refused_for_size(&self, file: &Utf8Path, words: &[&str]) -> Option<io::Error> {
+        let size = match &*self.kept {
+            FileSource::OnDisk => fs::metadata(self.root.join(file)).map_or(0, |found| found.len()),
+            FileSource::InGit(files) => files.size(file).unwrap_or_default(),
+            FileSource::InMemory(_) => 0,
+        };
+        if size <= LARGEST {
+            return None;
+        }
+        // A blob in git would have to be loaded for a search, so a large one is an error in any
+        // case. The same applies to a file that cannot be read.
+        let concerns = matches!(*self.kept, FileSource::InGit(_))
+            || has_any(&self.root.join(file), words).unwrap_or(true);
+        concerns.then(|| too_large(size))
+    }
+
+    /// Resolves symbolic links in a path, and returns the target relative to the root. Returns
+    /// `None` if there is nothing at the target, or it is outside the root.
+    pub(crate) fn resolve(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        match &*self.kept {
+            FileSource::OnDisk => {
+                let found = self.root.join(path).canonicalize_utf8().ok()?;
+                Some(found.strip_prefix(self.root.canonicalize_utf8().ok()?).ok()?.to_owned())
+            }
+            FileSource::InGit(files) => links::resolve(path, |path| files.target(path))
+                .filter(|path| files.kind(path).is_some()),
+            FileSource::InMemory(_) => self.kind(path).map(|_| path.to_owned()),
+        }
+    }
+
+    /// Checks that no symbolic link leads from a path out of the repo.
+    ///
+    /// # Errors
+    ///
+    /// If one does.
+    pub(crate) fn stay_inside(&self, path: &Utf8Path) -> Result<(), ReadError> {
+        let full = self.root.join(path);
+        if !self.are_on_disk() || !full.exists() {
+            return Ok(());
+        }
+        links::stay_inside(&self.root, &full).map_err(|error| ReadError::new(&full, error))
+    }
+
+    /// Returns whether a path, or a directory above it, is a symbolic link.
+    pub(crate) fn has_link(&self, path: &Utf8Path) -> bool {
+        let mut around = path.ancestors().filter(|around| !around.as_str().is_empty());
+        around.any(|around| self.kind(around) == Some(EntryKind::Link))
+    }
+
+    /// Returns the type of the entry at a path. Links are not followed.
+    pub fn kind(&self, path: &Utf8Path) -> Option<EntryKind> {
+        if let Some(cover) = self.cover(path) {
+            return cover.kind(path);
+        }
+        match &*self.kept {
+            FileSource::OnDisk => fs::symlink_metadata(self.root.join(path))
+                .ok()
+                .map(|found| EntryKind::new(found.file_type())),
+            FileSource::InGit(files) => files.kind(path),
+            FileSource::InMemory(files) if files.contains_key(path) => Some(EntryKind::File),
+            FileSource::InMemory(files) => {
+                files.keys().any(|file| file.starts_with(path)).then_some(EntryKind::Directory)
+            }
+        }
+    }
+
+    /// Returns all files that can hold resources, sorted and relative to the root. Excluded are
+    /// `.git`, the directory `skip`, files ignored by git, and other repos that are not submodules.
+    /// Symbolic links are not followed.
+    ///
+    /// Ignored files are excluded because other clones lack them, so the output would differ
+    /// between clones. A tracked file is read even if a `.gitignore` matches it, as in git.
+    ///
+    /// # Errors
+    ///
+    /// If a file or directory cannot be read, or a submodule is not checked out.
+    pub fn files(&self, skip: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
+        let (files, closed) = self.files_and_closed(skip)?;
+        match closed.into_iter().next() {
+            Some((directory, reason)) => Err(self.closed(&directory, reason)),
+            None => Ok(files),
+        }
+    }
+
+    /// Returns the error for a directory whose files are unknown.
+    pub(crate) fn closed(&self, directory: &Utf8Path, reason: String) -> ReadError {
+        ReadError::new(&self.root.join(directory), io::Error::other(reason))
+    }
+
+    /// Returns the same files as [`Files::files`], and the directories whose files are unknown:
+    /// submodules that are not checked out, and unreadable directories.
+    ///
+    /// # Errors
+    ///
+    /// If a file or directory cannot be read.
+    pub(crate) fn files_and_closed(
+        &self,
+        skip: &Utf8Path,
+    ) -> Result<(Vec<Utf8PathBuf>, Vec<UnknownDirectory>), ReadError> {
+        let wanted = |file: &Utf8Path| may_hold_resources(file) && !file.starts_with(skip);
+        if let Some(part) = &self.part {
+            return Ok((
+                part.files.iter().filter(|file| wanted(file)).cloned().collect(),
+                part.closed.clone(),
+            ));
+        }
+        match &*self.kept {
+            FileSource::OnDisk => {}
+            FileSource::InGit(files) => {
+                let wanted =
+                    files.plain().filter(|file| wanted(file)).map(Utf8Path::to_owned).collect();
+                return Ok((wanted, files.missing().to_vec()));
+            }
+            FileSource::InMemory(files) => {
+                return Ok((
+                    files.keys().filter(|file| wanted(file)).cloned().collect(),
+                    Vec::new(),
+                ));
+            }
+        }
+        // `skip` is the output directory. Its files must exist as well, because they record
+        // assignments.
+        let matters = |file: &Utf8Path| may_hold_resources(file) || file.starts_with(skip);
+        let worktree = self.complete_worktree(matters)?;
+        let mut files: Vec<Utf8PathBuf> = Vec::new();
+        let unreadable = self.walk(skip, &worktree, |entry| {
+            // A manifest cannot refer to a path that is not UTF-8.
+            if entry.file_type().is_some_and(|kind| kind.is_file())
+                && let Some(path) = Utf8Path::from_path(entry.path())
+                && may_hold_resources(path)
+                && let Ok(relative) = path.strip_prefix(&self.root)
+            {
+                files.push(relative.to_owned());
+            }
+        })?;
+        // The walk skips ignored files and anything behind a link. git reads nothing behind links
+        // either.
+        let is_there =
+            |file: &Utf8Path| self.kind(file) == Some(EntryKind::File) && !self.has_link(file);
+        let known: HashSet<&str> = files.iter().map(|file| file.as_str()).collect();
+        let tracked = worktree.tracked.iter();
+        let missed: Vec<Utf8PathBuf> = tracked
+            .filter(|file| wanted(file) && !known.contains(file.as_str()) && is_there(file))
+            .cloned()
+            .collect();
+        files.extend(missed);
+        // As `Utf8Path` orders them, but several times as fast.
+        files.sort_by(|a, b| a.as_std_path().cmp(b.as_std_path()));
+        // In a merge, the index has a file up to three times.
+        files.dedup();
+        let closed = worktree.missing.iter().cloned().chain(unreadable);
+        Ok((files, closed.collect()))
+    }
+
+    /// Returns the entries outside `skip` that may hold resources or lead to some, but are not part
+    /// of [`Files::files`], each with the reason. Entries ignored by git are excluded.
+    ///
+    /// # Errors
+    ///
+    /// If a directory cannot be read.
+    pub(crate) fn unread(
+        &self,
+        skip: &Utf8Path,
+    ) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
+        let mut unread = Vec::new();
+        match &*self.kept {
+            FileSource::OnDisk => {
+                // [`Files::files`] reports files that a sparse checkout omits.
+                let closed = self.walk(skip, &self.worktree()?, |entry| {
+                    let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
+                    let kind = entry.file_type().map_or(EntryKind::Other, EntryKind::new);
+                    match Utf8Path::from_path(relative) {
+                        Some(path) => unread.extend(self.why_unread(path, kind)),
+                        None if kind != EntryKind::Directory => {
+                            unread.extend(not_utf8(&relative.to_string_lossy()))
+                        }
+                        None => {}
+                    }
+                })?;
+                unread.extend(
+                    closed.into_iter().map(|(directory, _)| (directory, "it cannot be read")),
+                );
+            }
+            FileSource::InGit(files) => {
+                let entries = files
+                    .below(Utf8Path::new(""))
+                    .into_iter()
+                    .filter(|(path, _)| !path.starts_with(skip));
+                unread.extend(entries.filter_map(|(path, kind)| self.why_unread(&path, kind)));
+                unread.extend(files.not_utf8().iter().filter_map(|path| not_utf8(path)));
+            }
+            FileSource::InMemory(_) => {}
+        }
+        if let Some(part) = &self.part {
+            unread.retain(|(path, _)| part.owns(path) || part.files.contains(path));
+        }
+        unread.sort();
+        Ok(unread)
+    }
+
+    fn why_unread(&self, path: &Utf8Path, kind: EntryKind) -> Option<(Utf8PathBuf, &'static str)> {
+        let why = match kind {
+            EntryKind::File | EntryKind::Directory => return None,
+            EntryKind::Other => {
+                may_hold_resources(path).then_some("it is a pipe, a device or a socket")
+            }
+            // A target in the repo is read under its own path.
+            EntryKind::Link => match self.resolve(path) {
+                None => Some("it is a symbolic link that leads out of the repo or to nothing"),
+                Some(target)
+                    if self.kind(&target) == Some(EntryKind::Directory)
+                        || may_hold_resources(&target) =>
+                {
+                    None
+                }
+                Some(_) => may_hold_resources(path)
+                    .then_some("it is a symbolic link to a file that is not read"),
+            },
+        }?;
+        Some((path.to_owned(), why))
+    }
+
+    /// Calls `visit` for every entry on the disk that git does not ignore. Returns unreadable
+    /// directories with the reason.
+    pub(super) fn walk(
+        &self,
+        skip: &Utf8Path,
+        worktree: &Arc<Worktree>,
+        mut visit: impl FnMut(&DirEntry),
+    ) -> Result<Vec<UnknownDirectory>, ReadError> {
+        let (root, skipped) = (self.root.clone(), self.root.join(skip));
+        let worktree = worktree.clone();
+        let is_foreign = move |entry: &DirEntry| {
+            entry.file_type().is_some_and(|kind| kind.is_dir())
+                && worktree.is_foreign_repo(&root, entry.path())
+        };
+        let walk = WalkBuilder::new(&self.root)
+            // Hidden files are inputs. Only git's ignore rules apply, not those in `.ignore` files.
+            .hidden(false)
+            .ignore(false)
+            .filter_entry(move |entry| {
+                entry.file_name() != ".git"
+                    && entry.path() != skipped.as_std_path()
+                    && !is_foreign(entry)
+            })
+            .build();
+        let mut closed = Vec::new();
+        for entry in walk {
+            match entry {
+                Ok(entry) => visit(&entry),
+                Err(error) => match self.closed_by(&error) {
+                    Some(directory) => closed.push((directory, error.to_string())),
+                    None => return Err(ReadError::new(&self.root, io::Error::other(error))),
+                },
+            }
+        }
+        Ok(closed)
+    }
+
+    /// Returns the directory that an error is about, if permission to read it was denied.
+    fn closed_by(&self, error: &ignore::Error) -> Option<Utf8PathBuf> {
+        let mut inner = error;
+        let mut directory = None;
+        loop {
+            match inner {
+                ignore::Error::WithPath { path, err } => {
+                    directory = Utf8Path::from_path(path);
+                    inner = err;
+                }
+                ignore::Error::WithDepth { err, .. }
+                | ignore::Error::WithLineNumber { err, .. } => inner = err,
+                ignore::Error::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    break;
+                }
+                _ => return None,
+            }
+        }
+        let directory = directory?.strip_prefix(&self.root).ok()?;
+        // Without the root there is nothing to read, so that is an error.
+        (!directory.as_str().is_empty()).then(|| directory.to_owned())
+    }
+
+    /// Returns all regular files below a directory, sorted and relative to the root; none if there
+    /// is no such directory. Unlike [`Files::files`], it returns files of any name, and files
+    /// ignored by git.
+    ///
+    /// # Errors
+    ///
+    /// If a directory cannot be read.
+    pub fn files_below(&self, directory: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
+        let entries = self.entries_below(directory)?;
+        Ok(entries
+            .into_iter()
+            .filter(|(_, kind)| *kind == EntryKind::File)
+            .map(|(path, _)| path)
+            .collect())
+    }
+
+    /// Returns every entry below a directory, sorted and relative to the root. Links are not
+    /// followed.
+    ///
+    /// # Errors
+    ///
+    /// If a directory cannot be read.
+    pub fn entries_below(
+        &self,
+        directory: &Utf8Path,
+    ) -> Result<Vec<(Utf8PathBuf, EntryKind)>, ReadError> {
+        if let Some(cover) = self.cover(directory) {
+            return cover.entries_below(directory);
+        }
+        match &*self.kept {
+            FileSource::OnDisk => {}
+            FileSource::InGit(files) => return Ok(files.below(directory)),
+            FileSource::InMemory(files) => {
+                let below =
+                    files.keys().filter(|file| file.starts_with(directory) && *file != directory);
+                return Ok(below.map(|file| (file.clone(), EntryKind::File)).collect());
+            }
+        }
+        let top = self.root.join(directory);
+        if fs::metadata(&top).is_err() {
+            return Ok(Vec::new());
+        }
+        let mut entries = Vec::new();
+        for entry in WalkDir::new(&top).min_depth(1).sort_by_file_name() {
+            let entry = entry.map_err(|error| ReadError::new(&top, error.into()))?;
+            // sipgen never writes a path that is not UTF-8.
+            if let Some(path) = Utf8Path::from_path(entry.path())
+                && let Ok(relative) = path.strip_prefix(&self.root)
+            {
+                entries.push((relative.to_owned(), EntryKind::new(entry.file_type())));
+            }
+        }
+        Ok(entries)
+    }
+}
+
+/// Reads a file up to the size limit, even if it grows during the read.
+fn read_bounded(path: &Utf8Path) -> io::Result<Vec<u8>> {
+    let file = fs::File::open(path)?;
+    let size = file.metadata()?.len();
+    if size > LARGEST {
+        return Err(too_large(size));
+    }
+    let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
+    // One byte more proves that the file has grown beyond the limit.
+    file.take(LARGEST + 1).read_to_end(&mut content)?;
+    let read = content.len() as u64;
+    if read > LARGEST { Err(too_large(read)) } else { Ok(content) }
+}
+
+/// Returns whether a file contains one of some words, or is UTF-16 and may contain one. Reads 1 MiB
+/// at a time.
+fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
+    let mentions = mentions(words);
+    let overlap = words.iter().map(|word| word.len()).max().unwrap_or_default();
+    let mut file = fs::File::open(path)?;
+    let mut window = Vec::new();
+    let mut is_first = true;
+    loop {
+        if file.by_ref().take(1 << 20).read_to_end(&mut window)? == 0 {
+            return Ok(false);
+        }
+        if mentions(&window)
+            // A byte order mark or a zero byte suggests UTF-16 or UTF-32, where words have other
+            // bytes.
+            || is_first
+                && matches!(
+                    window.as_slice(),
+                    [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, ..] | [_, 0, ..]
+                )
+        {
+            return Ok(true);
+        }
+        // A word may span two windows.
+        is_first = false;
+        window.drain(..window.len().saturating_sub(overlap));
+    }
+}
+
+/// Returns whether a file can hold resources, judged by its name. Case does not matter, because
+/// kustomize reads any file that it lists.
+pub(crate) fn may_hold_resources(path: &Utf8Path) -> bool {
+    let is_known =
+        |extension: &str| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known));
+    (path.extension().is_some_and(is_known) || path.file_name() == Some("Kustomization"))
+        && !layout::is_leftover(path)
+}
+
+/// Returns the reason why a file with a name that is not UTF-8 is not read, if it may hold
+/// resources. Invalid parts of the name are replaced.
+fn not_utf8(shown: &str) -> Option<(Utf8PathBuf, &'static str)> {
+    let path = Utf8PathBuf::from(shown);
+    may_hold_resources(&path).then_some((path, "its name is not UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_anywhere_in_a_large_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = Utf8Path::from_path(file.path()).unwrap();
+        for at in [0, (1 << 20) - 5, (2 << 20) + 7] {
+            let mut content = vec![b'x'; 3 << 20];
+            content[at..at + 10].copy_from_slice(b"SIPCluster");
+            fs::write(path, &content).unwrap();
+            assert!(has_any(path, &["BareMetalHost", "SIPCluster"]).unwrap(), "{at}");
+            assert!(!has_any(path, &["BareMetalHost"]).unwrap(), "{at}");
+        }
+    }
+
+    #[test]
+    fn a_large_file_in_utf_16_may_have_any_word() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = Utf8Path::from_path(file.path()).unwrap();
+        fs::write(path, b"\xff\xfeS\0").unwrap();
+        assert!(has_any(path, &["SIPCluster"]).unwrap());
+    }
+}

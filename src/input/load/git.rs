@@ -1,0 +1,378 @@
+//! Files in git: those of a revision or of the index, regardless of the disk.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use git2::{
+    Commit, Config, ErrorCode, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Repository,
+    Tree, TreeWalkMode, TreeWalkResult,
+};
+
+use super::kind::EntryKind;
+use super::submodules::{self, GITLINK, NAMES, Submodules};
+use crate::base::text::in_shell;
+use crate::input::git::GitError;
+use crate::input::git::open::{self, OpenedRepo};
+
+/// The files of a tree or an index, submodules included, below one directory and relative to it.
+pub(super) struct GitFiles {
+    /// The repo, followed by those of its submodules.
+    repos: Vec<GitContents>,
+    entries: BTreeMap<Utf8PathBuf, GitEntry>,
+    /// Paths that are not UTF-8, with invalid parts replaced.
+    not_utf8: Vec<String>,
+    /// Directories of submodules whose files are not available, with the reason.
+    missing: Vec<(Utf8PathBuf, String)>,
+    /// The commit of a revision.
+    commit: Option<Oid>,
+}
+
+#[derive(Clone, Copy)]
+struct GitEntry {
+    kind: EntryKind,
+    id: Oid,
+    /// The index in [`GitFiles::repos`].
+    repo: usize,
+}
+
+impl fmt::Debug for GitFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GitFiles").field("entries", &self.entries.len()).finish_non_exhaustive()
+    }
+}
+
+/// The bits of a git mode that hold the entry's type.
+const KIND: u32 = 0o170_000;
+const PLAIN: u32 = 0o100_000;
+const LINK: u32 = 0o120_000;
+
+impl GitFiles {
+    /// Returns the index below a directory of a worktree.
+    pub(super) fn staged(root: &Utf8Path) -> Result<Self, GitError> {
+        let opened = open::expect(root)?;
+        // A bare repo has no index.
+        opened.workdir()?;
+        let index = opened.index()?;
+        if index.has_conflicts() {
+            return Err(GitError::new(
+                "git's index has conflicts: resolve them first, `git status` names them",
+            ));
+        }
+        // `git add --intent-to-add` records a path without its content.
+        let is_staged = |entry: &IndexEntry| {
+            !IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_intent_to_add()
+        };
+        let entries =
+            index.iter().filter(is_staged).map(|entry| (entry.path, entry.mode, entry.id));
+        Self::gather(&opened, entries.collect())
+    }
+
+    /// Returns a revision below a directory of a repo.
+    pub(super) fn at_revision(root: &Utf8Path, revision: &str) -> Result<Self, GitError> {
+        let opened = open::expect(root)?;
+        let commit = commit(&opened.repo, revision)?;
+        let files = Self::gather(&opened, blobs(&commit.tree()?)?)?;
+        Ok(Self { commit: Some(commit.id()), ..files })
+    }
+
+    /// Returns a tree whose blobs in `made` are not in the repo.
+    pub(super) fn in_memory(
+        opened: &OpenedRepo,
+        entries: Vec<ListedFile>,
+        made: BTreeMap<Oid, Vec<u8>>,
+    ) -> Result<Self, GitError> {
+        let mut files = Self::gather(opened, entries)?;
+        // The outermost repo comes first.
+        if let Some(outermost) = files.repos.first_mut() {
+            outermost.made = made;
+        }
+        Ok(files)
+    }
+
+    fn gather(opened: &OpenedRepo, entries: Vec<ListedFile>) -> Result<Self, GitError> {
+        let mut files = Self {
+            repos: Vec::new(),
+            entries: BTreeMap::new(),
+            not_utf8: Vec::new(),
+            missing: Vec::new(),
+            commit: None,
+        };
+        files.add(opened, Utf8Path::new(""), entries)?;
+        Ok(files)
+    }
+
+    /// Adds the entries of a repo at `at` within the outermost repo, limited to the requested
+    /// directory. Paths that are not UTF-8 are only recorded, because a manifest cannot refer to
+    /// them.
+    fn add(
+        &mut self,
+        opened: &OpenedRepo,
+        at: &Utf8Path,
+        entries: Vec<ListedFile>,
+    ) -> Result<(), GitError> {
+        // `.gitmodules` is in the root of each repo, even if that is outside of the requested
+        // directory.
+        let names = entries.iter().find(|(path, ..)| path == NAMES.as_bytes()).map(|(.., id)| *id);
+        let mut links = Vec::new();
+        for (path, mode, id) in entries {
+            let path = match String::from_utf8(path) {
+                Ok(path) => Utf8PathBuf::from(path),
+                Err(error) => {
+                    self.not_utf8.push(String::from_utf8_lossy(error.as_bytes()).into_owned());
+                    continue;
+                }
+            };
+            let full = at.join(&path);
+            let Ok(below) = full.strip_prefix(&opened.prefix) else {
+                continue;
+            };
+            let kind = match mode & KIND {
+                PLAIN => EntryKind::File,
+                LINK => EntryKind::Link,
+                GITLINK => {
+                    links.push((path, id));
+                    EntryKind::Directory
+                }
+                _ => EntryKind::Other,
+            };
+            self.entries.insert(below.to_owned(), GitEntry { kind, id, repo: self.repos.len() });
+        }
+        self.repos.push(GitContents::from_repo(opened));
+        if links.is_empty() { Ok(()) } else { self.add_submodules(opened, at, names, links) }
+    }
+
+    /// Adds the files of submodules, each at its recorded commit.
+    fn add_submodules(
+        &mut self,
+        OpenedRepo { repo, prefix, .. }: &OpenedRepo,
+        at: &Utf8Path,
+        names: Option<Oid>,
+        links: Vec<(Utf8PathBuf, Oid)>,
+    ) -> Result<(), GitError> {
+        let names = names.map(|id| repo.find_blob(id)).transpose()?;
+        let submodules = Submodules::read(names.as_ref().map_or(&[], |names| names.content()))?;
+        for (path, recorded) in links {
+            let full = at.join(&path);
+            let below = full.strip_prefix(prefix).unwrap_or(&full).to_owned();
+            let Some(submodule) = submodules.open(repo, &path) else {
+                // A submodule with `update = none` is omitted without an error.
+                if submodules.wants(repo, &path) {
+                    let reason = submodules::missing(&below).to_string();
+                    self.missing.push((below, reason));
+                }
+                continue;
+            };
+            let entries = match submodule.find_commit(recorded) {
+                Ok(commit) => blobs(&commit.tree()?)?,
+                Err(_) => {
+                    self.missing.push((below, not_fetched(&full, recorded).to_string()));
+                    continue;
+                }
+            };
+            let opened = OpenedRepo {
+                repo: submodule,
+                prefix: prefix.clone(),
+                // The environment refers to the outermost repo only.
+                is_from_environment: false,
+            };
+            self.add(&opened, &full, entries)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn kind(&self, path: &Utf8Path) -> Option<EntryKind> {
+        match self.entries.get(path) {
+            Some(entry) => Some(entry.kind),
+            None => self.is_directory(path).then_some(EntryKind::Directory),
+        }
+    }
+
+    fn is_directory(&self, path: &Utf8Path) -> bool {
+        self.entries
+            .range(path.to_owned()..)
+            .map(|(entry, _)| entry)
+            .find(|entry| *entry != path)
+            .is_some_and(
+                // Paths are ordered by component, so the first entry below a directory follows it.
+                |next| next.starts_with(path),
+            )
+    }
+
+    pub(super) fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
+        let GitEntry { id, repo, .. } = self.entries.get(file).ok_or(io::ErrorKind::NotFound)?;
+        self.repos[*repo].content(*id).map_err(io::Error::other)
+    }
+
+    /// Returns the target of the symbolic link at a path; `None` if there is no link, or its target
+    /// is not UTF-8.
+    pub(super) fn target(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        let GitEntry { kind: EntryKind::Link, id, repo } = self.entries.get(path)? else {
+            return None;
+        };
+        String::from_utf8(self.repos[*repo].content(*id).ok()?).ok().map(Utf8PathBuf::from)
+    }
+
+    /// Returns the directories of submodules whose files are not available, with the reason.
+    pub(super) fn missing(&self) -> &[(Utf8PathBuf, String)] {
+        &self.missing
+    }
+
+    /// Returns the commit of a revision; `None` for other files.
+    pub(super) fn commit(&self) -> Option<Oid> {
+        self.commit
+    }
+
+    /// Returns the paths that are not UTF-8, with invalid parts replaced.
+    pub(super) fn not_utf8(&self) -> &[String] {
+        &self.not_utf8
+    }
+
+    /// Returns a file's size in bytes.
+    pub(super) fn size(&self, file: &Utf8Path) -> Option<u64> {
+        let GitEntry { id, repo, .. } = self.entries.get(file)?;
+        self.repos[*repo].size(*id).ok()
+    }
+
+    /// Returns all regular files.
+    pub(super) fn plain(&self) -> impl Iterator<Item = &Utf8Path> {
+        self.entries
+            .iter()
+            .filter(|(_, entry)| entry.kind == EntryKind::File)
+            .map(|(path, _)| path.as_path())
+    }
+
+    /// Returns every entry below a directory except directories.
+    pub(super) fn below(&self, directory: &Utf8Path) -> Vec<(Utf8PathBuf, EntryKind)> {
+        let from = self.entries.range(directory.to_owned()..);
+        let below = from
+            .take_while(|(path, _)| path.starts_with(directory))
+            .filter(|(path, _)| *path != directory);
+        below.map(|(path, entry)| (path.clone(), entry.kind)).collect()
+    }
+}
+
+/// The contents in a repo. `Repository` is not `Sync`, so each reading thread has its own.
+struct GitContents {
+    git_dir: PathBuf,
+    is_from_environment: bool,
+    /// Contents that only memory has.
+    made: BTreeMap<Oid, Vec<u8>>,
+    spare: Mutex<Vec<Repository>>,
+}
+
+impl GitContents {
+    fn from_repo(OpenedRepo { repo, is_from_environment, .. }: &OpenedRepo) -> Self {
+        Self {
+            git_dir: repo.path().to_owned(),
+            is_from_environment: *is_from_environment,
+            made: BTreeMap::new(),
+            spare: Mutex::default(),
+        }
+    }
+
+    fn content(&self, id: Oid) -> Result<Vec<u8>, GitError> {
+        if let Some(made) = self.made.get(&id) {
+            return Ok(made.clone());
+        }
+        self.with_repo(|repo| {
+            repo.find_blob(id).map(|blob| blob.content().to_vec()).map_err(|error| {
+                match error.code() {
+                    ErrorCode::NotFound if is_partial(repo) => GitError::new(
+                        "this is a partial clone, and the file's content has not been fetched; say \
+                     `git fetch --refetch --no-filter`",
+                    ),
+                    _ => error.into(),
+                }
+            })
+        })
+    }
+
+    fn size(&self, id: Oid) -> Result<u64, GitError> {
+        if let Some(made) = self.made.get(&id) {
+            return Ok(made.len() as u64);
+        }
+        self.with_repo(|repo| Ok(repo.odb()?.read_header(id)?.0 as u64))
+    }
+
+    fn with_repo<T>(
+        &self,
+        read: impl FnOnce(&Repository) -> Result<T, GitError>,
+    ) -> Result<T, GitError> {
+        // The lock is held to take or return a repository, but not while reading.
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let repo = spare().pop();
+        let repo = repo.map_or_else(|| open::again(&self.git_dir, self.is_from_environment), Ok)?;
+        let read = read(&repo);
+        spare().push(repo);
+        read
+    }
+}
+
+/// Returns whether the repo is a partial clone: a remote is configured to supply missing objects.
+fn is_partial(repo: &Repository) -> bool {
+    let has_any =
+        |config: Config| Ok(config.entries(Some(r"^remote\..*\.promisor$"))?.next().is_some());
+    repo.config().and_then(has_any).unwrap_or_default()
+}
+
+/// A git entry: path, mode and id.
+pub(super) type ListedFile = (Vec<u8>, u32, Oid);
+
+/// Returns all entries of a tree, recursively.
+fn blobs(tree: &Tree<'_>) -> Result<Vec<ListedFile>, GitError> {
+    let mut entries = Vec::new();
+    tree.walk(TreeWalkMode::PreOrder, |directory, entry| {
+        if entry.kind() != Some(ObjectType::Tree) {
+            let path = [directory.as_bytes(), entry.name_bytes()].concat();
+            entries.push((path, entry.filemode().cast_unsigned(), entry.id()));
+        }
+        TreeWalkResult::Ok
+    })?;
+    Ok(entries)
+}
+
+/// Returns the commit that a revision names.
+///
+/// Paths in a tree within a commit are relative to that tree, so only commits are accepted.
+pub(super) fn commit<'a>(repo: &'a Repository, revision: &str) -> Result<Commit<'a>, GitError> {
+    if revision.trim().is_empty() {
+        return Err(GitError::new(
+            "the name of a revision is empty: name a commit, such as origin/main",
+        ));
+    }
+    let found = repo.revparse_single(revision);
+    let found = found.map_err(|error| no_such_revision(repo, revision, &error))?;
+    found.peel_to_commit().map_err(|_| no_commit(revision, found.kind()))
+}
+
+/// Returns the error for an unknown revision, with advice.
+fn no_such_revision(repo: &Repository, revision: &str, error: &git2::Error) -> GitError {
+    let help = if repo.is_empty().unwrap_or_default() {
+        "the repo has no commits yet"
+    } else if repo.is_shallow() {
+        "this is a shallow clone, which has only the last commits: fetch the others by `git fetch --unshallow`, or in \
+         CI by `fetch-depth: 0` (GitHub) or `GIT_DEPTH: 0` (GitLab)"
+    } else {
+        "`git branch --all` lists the branches there are; `git fetch` gets those of others"
+    };
+    GitError::new(format!("there is no revision `{revision}` here ({}): {help}", error.message()))
+}
+
+fn no_commit(revision: &str, kind: Option<ObjectType>) -> GitError {
+    let kind = kind.map_or("something else", |kind| kind.str());
+    GitError::new(format!(
+        "`{revision}` is no commit but a {kind}: name a commit, a branch or a tag; --repo names a directory in it"
+    ))
+}
+
+fn not_fetched(submodule: &Utf8Path, commit: Oid) -> GitError {
+    GitError::new(format!(
+        "the submodule {submodule} is recorded at {commit}, which has not been fetched; say \
+         `git -C {} fetch origin {commit}`",
+        in_shell(submodule.as_str())
+    ))
+}

@@ -1,0 +1,98 @@
+//! Earlier texts of files, from git's history.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use git2::{Oid, Tree};
+
+use super::encoding::lossy;
+use super::files::Files;
+use crate::input::git::GitError;
+use crate::input::git::open;
+
+/// The maximum number of commits to search.
+const COMMITS: usize = 1000;
+
+/// Earlier texts of files.
+#[derive(Default)]
+pub(crate) struct EarlierTexts {
+    /// The last committed text of each file that is wanted.
+    pub(crate) texts: BTreeMap<Utf8PathBuf, String>,
+    /// Files whose history is not known: it is not in a shallow clone, and there is none outside of
+    /// git.
+    pub(crate) unknown: BTreeSet<Utf8PathBuf>,
+}
+
+impl Files {
+    /// Returns the last committed text of each of `files` for which `is_wanted` is true. Files
+    /// without such a text in the last [`COMMITS`] commits are omitted.
+    pub(crate) fn earlier_texts(
+        &self,
+        files: &BTreeSet<Utf8PathBuf>,
+        is_wanted: impl Fn(&[u8]) -> bool,
+    ) -> EarlierTexts {
+        if files.is_empty() {
+            return EarlierTexts::default();
+        }
+        self.texts_in_history(files, is_wanted).unwrap_or_else(|_| EarlierTexts::all_unknown(files))
+    }
+
+    fn texts_in_history(
+        &self,
+        files: &BTreeSet<Utf8PathBuf>,
+        is_wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<EarlierTexts, GitError> {
+        let Some(opened) = open::open(self.root())? else {
+            return Ok(EarlierTexts::all_unknown(files));
+        };
+        let repo = &opened.repo;
+        let mut commit = match self.commit() {
+            Some(id) => repo.find_commit(id)?,
+            None => repo.head()?.peel_to_commit()?,
+        };
+        // The blob that was read last.
+        let mut last: BTreeMap<&Utf8PathBuf, Option<Oid>> =
+            files.iter().map(|file| (file, None)).collect();
+        let mut earlier = EarlierTexts::default();
+        for _ in 0..COMMITS {
+            let tree = commit.tree()?;
+            last.retain(|file, last| {
+                let Some(id) = blob_id(&tree, &opened.prefix.join(file)) else {
+                    return false;
+                };
+                if last.replace(id) == Some(id) {
+                    return true;
+                }
+                let Ok(blob) = repo.find_blob(id) else {
+                    return false;
+                };
+                let is_it = is_wanted(blob.content());
+                if is_it {
+                    earlier.texts.insert((*file).clone(), lossy(blob.content().to_vec()));
+                }
+                !is_it
+            });
+            if last.is_empty() {
+                break;
+            }
+            let Ok(parent) = commit.parent(0) else {
+                if repo.is_shallow() {
+                    earlier.unknown = last.into_keys().cloned().collect();
+                }
+                break;
+            };
+            commit = parent;
+        }
+        Ok(earlier)
+    }
+}
+
+impl EarlierTexts {
+    fn all_unknown(files: &BTreeSet<Utf8PathBuf>) -> Self {
+        EarlierTexts { unknown: files.clone(), ..Self::default() }
+    }
+}
+
+fn blob_id(tree: &Tree<'_>, path: &Utf8Path) -> Option<Oid> {
+    Some(tree.get_path(path.as_std_path()).ok()?.id())
+}

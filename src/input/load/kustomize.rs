@@ -1,0 +1,381 @@
+//! Builds by the real kustomize, for sources that require it.
+//!
+//! A build reads only from the repo: references to anything else are rejected before kustomize
+//! starts. kustomize runs without plugins, and without Helm unless it is allowed.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use tempfile::TempDir;
+use yaml_serde::Value;
+
+use super::files::Files;
+use super::kind::EntryKind;
+use super::program::{self, NotRun};
+use crate::base::api::kustomization::{FILE_NAMES, listed};
+
+/// A build to run.
+pub(crate) struct Build<'a> {
+    /// The directory of the kustomization, relative to the repo's root.
+    pub(crate) directory: &'a Utf8Path,
+    /// The output directory. A build of its files would depend on its own result.
+    pub(crate) output: &'a Utf8Path,
+    /// Set if Helm charts are inflated.
+    pub(crate) helm: bool,
+    /// The time limit.
+    pub(crate) longest: Duration,
+}
+
+/// The result of a build.
+#[derive(Debug)]
+pub(crate) struct BuildOutput {
+    /// The rendered objects.
+    pub(crate) text: String,
+    /// The repo's root in the build, and the directory of the outer kustomization.
+    root: Utf8PathBuf,
+    asked_in: Utf8PathBuf,
+}
+
+/// The reason why a build failed. The display is one clause about the kustomization.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BuildError {
+    /// The directory does not exist.
+    #[error("is no directory of the repo")]
+    NoDirectory,
+    /// The directory has no kustomization.
+    #[error("has no kustomization.yaml")]
+    NoKustomization,
+    /// The build refers to a path outside the repo.
+    #[error("needs `{entry}`, which is not in the repo ({file} names it)")]
+    Elsewhere {
+        /// The kustomization with the reference.
+        file: Utf8PathBuf,
+        /// The reference.
+        entry: String,
+    },
+    /// The build refers to the output.
+    #[error("needs `{path}`, which sipgen writes ({file} names it)")]
+    Output {
+        /// The kustomization with the reference.
+        file: Utf8PathBuf,
+        /// The path in the output directory.
+        path: Utf8PathBuf,
+    },
+    /// Neither kustomize nor kubectl is installed.
+    #[error("cannot be built: there is neither `kustomize` nor `kubectl` on this machine")]
+    NoProgram,
+    /// kustomize failed.
+    #[error("cannot be built by kustomize")]
+    Failed(String),
+    /// kustomize exceeded the time limit.
+    #[error("is not built after {} seconds, and kustomize was ended", .0.as_secs())]
+    TimedOut(Duration),
+    /// A file cannot be read or written.
+    #[error("cannot be built: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// The environment variable that selects the kustomize program. It is no setting, because settings
+/// are part of a repo: a proposed change could then choose the program that reviewers and CI run.
+const PROGRAM: &str = "SIPGEN_KUSTOMIZE";
+
+/// Keeps programs of a build from the network, by a proxy that does not exist and a git without
+/// protocols.
+const NO_NETWORK: [(&str, &str); 8] = [
+    ("HTTP_PROXY", "http://127.0.0.1:9"),
+    ("HTTPS_PROXY", "http://127.0.0.1:9"),
+    ("http_proxy", "http://127.0.0.1:9"),
+    ("https_proxy", "http://127.0.0.1:9"),
+    ("NO_PROXY", ""),
+    ("no_proxy", ""),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+];
+
+impl BuildOutput {
+    /// Returns the file in the repo that an annotation of kustomize refers to.
+    pub(crate) fn file(&self, annotated: &str) -> Option<Utf8PathBuf> {
+        let path = plain(&self.asked_in.join(annotated))?;
+        path.strip_prefix(&self.root).ok().map(Utf8Path::to_owned)
+    }
+}
+
+/// Builds a kustomization of the repo.
+pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<BuildOutput, BuildError> {
+    let needed = needed_paths(repo, build.directory, Some(build.output))?;
+    let (program, first) = program().ok_or(BuildError::NoProgram)?;
+    let temporary = TempDir::new()?;
+    let place = utf8(temporary.path().canonicalize()?)?;
+    // kustomize alone does not write to the repo, so it may read from the disk. Helm would store
+    // charts there.
+    let root = if repo.are_on_disk() && !build.helm {
+        utf8(repo.root().canonicalize()?)?
+    } else {
+        let copy = place.join("repo");
+        export(repo, &needed, &copy)?;
+        copy
+    };
+    // `originAnnotations` is set in an outer kustomization, so that kustomize reports each object's
+    // file.
+    let asked_in = place.join("build");
+    fs::create_dir(&asked_in)?;
+    let way = relative(&asked_in, &root.join(build.directory));
+    let around =
+        format!("resources:\n- {}\nbuildMetadata: [originAnnotations]\n", listed(way.as_str()));
+    fs::write(asked_in.join("kustomization.yaml"), around)?;
+
+    let mut command = Command::new(program);
+    command.args(first).arg(&asked_in).args(["--load-restrictor", "LoadRestrictionsRootOnly"]);
+    if build.helm {
+        command.arg("--enable-helm");
+    } else {
+        command.envs(NO_NETWORK);
+    }
+    // Paths of this run would differ in the next run's message.
+    let shown = |said: &str| {
+        let said = said.replace(way.as_str(), build.directory.as_str());
+        let said = said.replace(&format!("{root}/"), "").replace(root.as_str(), ".");
+        said.replace(asked_in.as_str(), build.directory.as_str())
+    };
+    let text = output(&mut command, build.longest, shown)?;
+    Ok(BuildOutput { text, root, asked_in })
+}
+
+/// Builds a directory of the working tree as it is, the output included. Files outside of a
+/// kustomization's directory are refused if `is_restricted` is set.
+pub(crate) fn build_in_place(
+    repo: &Files,
+    directory: &Utf8Path,
+    is_restricted: bool,
+    longest: Duration,
+) -> Result<String, BuildError> {
+    needed_paths(repo, directory, None)?;
+    let (program, first) = program().ok_or(BuildError::NoProgram)?;
+    let root = utf8(repo.root().canonicalize()?)?;
+    let restrictor =
+        if is_restricted { "LoadRestrictionsRootOnly" } else { "LoadRestrictionsNone" };
+    let mut command = Command::new(program);
+    command
+        .args(first)
+        .arg(root.join(directory))
+        .args(["--load-restrictor", restrictor])
+        .envs(NO_NETWORK);
+    output(&mut command, longest, |said| {
+        said.replace(&format!("{root}/"), "").replace(root.as_str(), ".")
+    })
+}
+
+/// Returns what a build prints. `shown` converts paths in its error.
+fn output(
+    command: &mut Command,
+    longest: Duration,
+    shown: impl Fn(&str) -> String,
+) -> Result<String, BuildError> {
+    let ended = program::run(command, Vec::new(), longest).map_err(|error| match error {
+        NotRun::Io(error) => BuildError::Io(error),
+        NotRun::TimedOut => BuildError::TimedOut(longest),
+    })?;
+    if !ended.status.success() {
+        let said = shown(&ended.stderr);
+        return Err(BuildError::Failed(program::first_lines(&said)));
+    }
+    let text = String::from_utf8(ended.stdout);
+    Ok(text.map_err(|_| io::Error::other("what kustomize prints is no text"))?)
+}
+
+/// The first argument of kubectl for a build.
+pub(super) const OF_KUBECTL: [&str; 1] = ["kustomize"];
+
+/// Returns the program and its first argument.
+pub(super) fn program() -> Option<(PathBuf, [&'static str; 1])> {
+    if let Some(named) = env::var_os(PROGRAM).filter(|named| !named.is_empty()) {
+        let named = PathBuf::from(named);
+        let is_kubectl = named.file_stem().is_some_and(|name| name == "kubectl");
+        return Some((named, if is_kubectl { OF_KUBECTL } else { ["build"] }));
+    }
+    let kubectl = || program::find("kubectl").map(|found| (found, OF_KUBECTL));
+    program::find("kustomize").map(|found| (found, ["build"])).or_else(kubectl)
+}
+
+/// Lists of a kustomization with entries that are paths or inline texts.
+const LISTS: [&str; 9] = [
+    "resources",
+    "bases",
+    "components",
+    "generators",
+    "transformers",
+    "validators",
+    "crds",
+    "configurations",
+    "patchesStrategicMerge",
+];
+/// Lists of a kustomization with entries that may have a `path`.
+const WITH_PATHS: [&str; 3] = ["patches", "patchesJson6902", "replacements"];
+
+/// Returns all files and directories that a build reads, relative to the repo's root. None may be
+/// below `output`.
+pub(crate) fn needed_paths(
+    repo: &Files,
+    directory: &Utf8Path,
+    output: Option<&Utf8Path>,
+) -> Result<BTreeSet<Utf8PathBuf>, BuildError> {
+    if kind(repo, directory) != Some(EntryKind::Directory) {
+        return Err(BuildError::NoDirectory);
+    }
+    let mut needed = BTreeSet::new();
+    let mut pending = vec![directory.to_owned()];
+    while let Some(directory) = pending.pop() {
+        if !needed.insert(directory.clone()) {
+            continue;
+        }
+        let own = FILE_NAMES
+            .map(|name| directory.join(name))
+            .into_iter()
+            .find_map(|file| Some((repo.plain_text(&file).ok()??, file)));
+        let Some((text, file)) = own else {
+            // A directory without a kustomization may be a chart's. Only the first must have one.
+            if needed.len() == 1 {
+                return Err(BuildError::NoKustomization);
+            }
+            continue;
+        };
+        // kustomize reports the error of an invalid file.
+        let Ok(kustomization) = crate::base::text::yaml::from_str::<Value>(&text) else {
+            continue;
+        };
+        for entry in entries(&kustomization) {
+            let path = join(&directory, entry);
+            let is_output = |path: &&Utf8PathBuf| output.is_some_and(|top| path.starts_with(top));
+            if let Some(path) = path.as_ref().filter(is_output) {
+                return Err(BuildError::Output { file, path: path.clone() });
+            }
+            match path.as_ref().and_then(|path| Some((path, kind(repo, path)?))) {
+                Some((path, EntryKind::Directory)) => pending.push(path.clone()),
+                Some((path, EntryKind::File)) => {
+                    needed.insert(path.clone());
+                }
+                _ => {
+                    return Err(BuildError::Elsewhere { file, entry: entry.to_owned() });
+                }
+            }
+        }
+    }
+    Ok(needed)
+}
+
+/// Returns the type of the entry at a path, but `None` behind a link, because a link may lead out
+/// of the repo.
+fn kind(repo: &Files, path: &Utf8Path) -> Option<EntryKind> {
+    if path.as_str().is_empty() {
+        return Some(EntryKind::Directory);
+    }
+    let mut around = path.ancestors().skip(1).filter(|around| !around.as_str().is_empty());
+    let is_behind_link = around.any(|around| repo.kind(around) == Some(EntryKind::Link));
+    repo.kind(path).filter(|_| !is_behind_link)
+}
+
+/// Returns all paths in a kustomization.
+fn entries(kustomization: &Value) -> Vec<&str> {
+    let list =
+        |name: &str| kustomization.get(name).and_then(Value::as_sequence).into_iter().flatten();
+    let mut entries: Vec<&str> =
+        LISTS.into_iter().flat_map(list).filter_map(Value::as_str).collect();
+    entries.extend(
+        WITH_PATHS.into_iter().flat_map(list).filter_map(|entry| entry.get("path")?.as_str()),
+    );
+    entries.extend(kustomization.get("openapi").and_then(|openapi| openapi.get("path")?.as_str()));
+    for generator in ["configMapGenerator", "secretGenerator"].into_iter().flat_map(list) {
+        let names =
+            |field: &str| generator.get(field).and_then(Value::as_sequence).into_iter().flatten();
+        let files = names("files").filter_map(Value::as_str);
+        entries.extend(files.map(|file| file.split_once('=').map_or(file, |(_, path)| path)));
+        entries.extend(names("envs").chain(generator.get("env")).filter_map(Value::as_str));
+    }
+    // These lists may contain inline YAML instead of a path.
+    let is_inline = |entry: &&str| entry.contains('\n') || entry.trim_start().starts_with('{');
+    entries.retain(|entry| !is_inline(entry));
+    entries
+}
+
+/// Returns the paths in a kustomization that refer to files or directories of the repo.
+pub(crate) fn named(directory: &Utf8Path, kustomization: &Value) -> Vec<Utf8PathBuf> {
+    let entries = entries(kustomization).into_iter();
+    entries.filter_map(|entry| join(directory, entry)).collect()
+}
+
+/// Resolves a kustomization's path relative to the repo's root.
+///
+/// Returns `None` for remote paths, inline texts and paths that leave the repo.
+pub(crate) fn join(directory: &Utf8Path, path: &str) -> Option<Utf8PathBuf> {
+    let is_local = !path.contains("://") && !path.contains('\n') && !path.starts_with('/');
+    plain(&directory.join(path)).filter(|_| is_local)
+}
+
+/// Copies the files that a build reads to another directory; for a directory, everything below it.
+fn export(repo: &Files, needed: &BTreeSet<Utf8PathBuf>, to: &Utf8Path) -> io::Result<()> {
+    let mut written = BTreeSet::new();
+    for path in needed {
+        let below = repo.files_below(path).map_err(io::Error::other)?;
+        // `files_below` returns nothing for a file.
+        let own = (kind(repo, path) == Some(EntryKind::File)).then(|| path.clone());
+        for file in below.into_iter().chain(own).filter(|file| !file.starts_with(".git")) {
+            if written.insert(file.clone()) {
+                let target = to.join(&file);
+                target.parent().map(fs::create_dir_all).transpose()?;
+                fs::write(target, repo.read(&file).map_err(io::Error::other)?)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes `.` and `..` from a path; returns `None` if it leads out of its start.
+fn plain(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    let mut plain = Utf8PathBuf::new();
+    for component in path.components() {
+        match component {
+            Utf8Component::CurDir => {}
+            Utf8Component::ParentDir => plain.pop().then_some(())?,
+            component => plain.push(component),
+        }
+    }
+    Some(plain)
+}
+
+/// Returns the relative path from one directory to another. Both must be absolute, or relative to
+/// the same directory.
+pub(crate) fn relative(from: &Utf8Path, to: &Utf8Path) -> Utf8PathBuf {
+    let shared = from.iter().zip(to.iter()).take_while(|(a, b)| a == b).count();
+    from.iter().skip(shared).map(|_| "..").chain(to.iter().skip(shared)).collect()
+}
+
+fn utf8(path: PathBuf) -> io::Result<Utf8PathBuf> {
+    Utf8PathBuf::from_path_buf(path)
+        .map_err(|path| io::Error::other(format!("{} is not UTF-8", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_leads_up_as_far_as_needed() {
+        for (from, to, way) in [
+            (
+                "sites/lab/hosts",
+                "overlays/hosts/declared/sites",
+                "../../../overlays/hosts/declared/sites",
+            ),
+            ("", "overlays/hosts", "overlays/hosts"),
+            ("fleet/a", "fleet/overlays/hosts", "../overlays/hosts"),
+        ] {
+            assert_eq!(relative(Utf8Path::new(from), Utf8Path::new(to)), way);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Finds the position of a node in a document's text.
+
+use std::ops::Range;
+
+use super::nodes::{DocumentNodes, EntryRange};
+use crate::base::finding::position::{DocumentShape, RouteStep};
+
+/// The position of a node in a document's text, as byte ranges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NodeRange {
+    /// The node's key; `None` for an item of a sequence and for the root.
+    pub(super) key: Option<Range<usize>>,
+    /// The value; `None` for an empty node.
+    pub(super) value: Option<Range<usize>>,
+    /// The number of steps of the route that exist.
+    pub(super) depth: usize,
+}
+
+/// The maximum size in bytes of a document to look up nodes in. Its nodes use at least 10 times the
+/// memory.
+const LARGEST: usize = 4 << 20;
+
+/// Parses a document's nodes; returns `None` if it is too large, nested too deep, or invalid.
+pub(super) fn nodes(text: &str) -> Option<DocumentNodes> {
+    if text.len() > LARGEST { None } else { DocumentNodes::parse(text) }
+}
+
+/// Finds a route, or the longest existing part of it: a missing field is reported at its parent.
+/// Returns `None` if not even the first step exists.
+pub(super) fn find(
+    nodes: &DocumentNodes,
+    text: &str,
+    shape: DocumentShape,
+    route: &[RouteStep],
+) -> Option<NodeRange> {
+    (1..=route.len()).rev().find_map(|depth| exactly(nodes, text, shape, &route[..depth]))
+}
+
+/// Finds exactly this route. `text` is the document's text.
+pub(super) fn exactly(
+    nodes: &DocumentNodes,
+    text: &str,
+    shape: DocumentShape,
+    route: &[RouteStep],
+) -> Option<NodeRange> {
+    let EntryRange { key, value } = nodes.find(text, shape.steps_into().iter().chain(route))?;
+    Some(NodeRange { key, value, depth: route.len() })
+}
+
+/// Returns whether a node's text is a scalar on one line. Mappings, sequences and block scalars are
+/// marked by their keys.
+pub(super) fn is_plain(text: &str) -> bool {
+    match text.chars().next() {
+        None | Some('{' | '[' | '|' | '>' | '&' | '*' | '!') => false,
+        Some('"' | '\'') => !text.contains('\n'),
+        Some(_) => {
+            !text.contains('\n')
+                && !text.contains(": ")
+                && !text.ends_with(':')
+                && !text.starts_with("- ")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str, route: &[RouteStep]) -> Option<(String, String, usize)> {
+        let nodes = DocumentNodes::parse(text).unwrap();
+        let cut = |range: Option<Range<usize>>| {
+            range.map(|range| text[range].to_owned()).unwrap_or_default()
+        };
+        find(&nodes, text, DocumentShape::Document, route)
+            .map(|found| (cut(found.key), cut(found.value), found.depth))
+    }
+
+    #[test]
+    fn a_node_has_its_key_and_its_value() {
+        let text = "spec:\n  count: {active: 3}\n  list:\n  - a: 1\n  - b\n  empty:\n";
+        let at = |route: Vec<RouteStep>| found(text, &route).unwrap();
+
+        assert_eq!(
+            at(vec!["spec".into(), "count".into(), "active".into()]),
+            ("active".into(), "3".into(), 3)
+        );
+        assert_eq!(
+            at(vec!["spec".into(), "list".into(), 1.into()]),
+            (String::new(), "b".into(), 3)
+        );
+        assert_eq!(at(vec!["spec".into(), "empty".into()]), ("empty".into(), String::new(), 2));
+    }
+
+    #[test]
+    fn what_is_missing_is_found_at_its_parent() {
+        let at = |route: Vec<RouteStep>| found("spec:\n  count: 3\n", &route);
+
+        assert_eq!(at(vec!["spec".into(), "nodes".into(), "x".into()]).unwrap().2, 1);
+        assert_eq!(at(vec!["metadata".into()]), None);
+    }
+
+    #[test]
+    fn scalars_on_a_line_are_plain() {
+        for text in ["3", "\"a: b\"", "http://x", "-1", "a b"] {
+            assert!(is_plain(text), "{text}");
+        }
+        for text in ["", "a: 1", "a:\n  b", "- 1", "{}", "[1]", "|\n  x", "*a", "a\n  b"] {
+            assert!(!is_plain(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! The nodes of a document with their positions in its text.
+//!
+//! Nodes are in flat lists instead of a tree: neither building nor dropping them recurses, however
+//! deep a text is nested.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StructureStyle};
+
+use crate::base::finding::position::RouteStep;
+
+/// The nesting limit for collections. It bounds the time to parse a document, and no legitimate
+/// document is as deep.
+const DEEPEST: usize = 1000;
+
+/// The nodes of one document.
+pub(crate) struct DocumentNodes {
+    /// All nodes in the order of the text. The first is the root.
+    nodes: Vec<DocumentNode>,
+    /// The children of all collections. Those of one collection are adjacent: items, or keys with
+    /// values, sorted by key.
+    children: Vec<u32>,
+    /// The texts of keys that differ from their source, because of quotes or escapes.
+    spelled: HashMap<u32, String>,
+    comments: Vec<Range<usize>>,
+}
+
+struct DocumentNode {
+    kind: NodeKind,
+    /// The start, with the anchor.
+    whole: u32,
+    /// The start, with the tag.
+    start: u32,
+    end: u32,
+    /// The range of its children in [`DocumentNodes::children`].
+    children: Range<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NodeKind {
+    /// An empty node.
+    Absent,
+    Scalar,
+    /// The node that it refers to, if any.
+    Alias(Option<u32>),
+    Mapping,
+    Sequence,
+}
+
+/// The position of a mapping's entry or a sequence's item, as byte ranges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EntryRange {
+    /// The key with its quotes; `None` for an item and for the root.
+    pub(crate) key: Option<Range<usize>>,
+    /// The value without its anchor; for an alias, the value of the anchor's node; `None` for an
+    /// empty node.
+    pub(crate) value: Option<Range<usize>>,
+}
+
+impl DocumentNodes {
+    /// Parses the first document of a text; returns `None` if it is invalid or nested too deep.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        // Nodes store offsets as `u32`.
+        u32::try_from(text.len()).ok()?;
+        let mut options = Options::default();
+        // These limits bound memory, which the size of the text does already.
+        options.simple_key_max_lookahead = usize::MAX;
+        options.max_buffered_comment_events = usize::MAX;
+        options.flow_nesting_limit = DEEPEST;
+        options.block_nesting_limit = DEEPEST;
+        // An unknown alias must not end the parse.
+        options.emit_unresolved_aliases = true;
+        options.emit_anchor_events = true;
+        let nodes = DocumentNodes {
+            nodes: Vec::new(),
+            children: Vec::new(),
+            spelled: HashMap::new(),
+            comments: Vec::new(),
+        };
+        let mut builder =
+            Builder { text, nodes, open: Vec::new(), anchors: HashMap::new(), read: 0 };
+        for event in Parser::new_from_str_with_options(text, options) {
+            let (event, span) = event.ok()?;
+            if matches!(event, Event::DocumentEnd) {
+                break;
+            }
+            builder.take(event, span)?;
+        }
+        Some(builder.nodes).filter(|nodes| !nodes.nodes.is_empty())
+    }
+
+    /// Returns the number of nodes.
+    pub(crate) fn count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Returns the entry at the end of a route. `text` is the document's text.
+    pub(crate) fn find<'s>(
+        &self,
+        text: &str,
+        route: impl IntoIterator<Item = &'s RouteStep>,
+    ) -> Option<EntryRange> {
+        let (mut key, mut node) = (None, 0);
+        for step in route {
+            let children = self.children_of(self.target(node)?);
+            (key, node) = match (step, self.kind(self.target(node)?)) {
+                (RouteStep::Key(name), NodeKind::Mapping) => {
+                    let (entries, _) = children.as_chunks::<2>();
+                    let at = entries
+                        .partition_point(|[key, _]| self.text_of(*key, text) < name.as_str());
+                    let [key, value] =
+                        *entries.get(at).filter(|[key, _]| self.text_of(*key, text) == name)?;
+                    (Some(key), value)
+                }
+                (RouteStep::Index(index), NodeKind::Sequence) => (None, *children.get(*index)?),
+                _ => return None,
+            };
+        }
+        // Callers cut the text there, so a wrong position of the parser's counts as none.
+        let is_part = |range: &Range<usize>| text.get(range.clone()).is_some();
+        let key = key.map(|key| self.whole(key)).filter(is_part);
+        let value = self
+            .target(node)
+            .filter(|node| self.kind(*node) != NodeKind::Absent)
+            .map(|node| self.range(node))
+            .filter(is_part);
+        Some(EntryRange { key, value })
+    }
+
+    /// Returns whether an offset is within a comment.
+    pub(crate) fn is_in_comment(&self, at: usize) -> bool {
+        let behind = self.comments.partition_point(|comment| comment.end <= at);
+        self.comments.get(behind).is_some_and(|comment| comment.contains(&at))
+    }
+
+    fn kind(&self, node: u32) -> NodeKind {
+        self.nodes.get(node as usize).map_or(NodeKind::Absent, |node| node.kind)
+    }
+
+    fn range(&self, node: u32) -> Range<usize> {
+        self.nodes.get(node as usize).map_or(0..0, |node| node.start as usize..node.end as usize)
+    }
+
+    fn whole(&self, node: u32) -> Range<usize> {
+        self.nodes.get(node as usize).map_or(0..0, |node| node.whole as usize..node.end as usize)
+    }
+
+    fn children_of(&self, node: u32) -> &[u32] {
+        let children = self.nodes.get(node as usize).map_or(0..0, |node| node.children.clone());
+        self.children.get(children.start as usize..children.end as usize).unwrap_or_default()
+    }
+
+    /// Returns the node that an alias refers to; any other node itself.
+    fn target(&self, node: u32) -> Option<u32> {
+        match self.kind(node) {
+            NodeKind::Alias(target) => target,
+            _ => Some(node),
+        }
+    }
+
+    /// Returns the unescaped text of a key.
+    fn text_of<'a>(&'a self, key: u32, text: &'a str) -> &'a str {
+        match self.spelled.get(&key) {
+            Some(text) => text,
+            None => text.get(self.range(key)).unwrap_or_default(),
+        }
+    }
+}
+
+/// Builds nodes from a parser's events.
+struct Builder<'a> {
+    text: &'a str,
+    nodes: DocumentNodes,
+    /// Open collections, with their children so far.
+    open: Vec<(u32, Vec<u32>)>,
+    /// Nodes with anchors.
+    anchors: HashMap<usize, u32>,
+    /// The end of the text that previous events cover.
+    read: usize,
+}
+
+impl Builder<'_> {
+    /// Processes an event. Returns `None` if the parser contradicts itself.
+    fn take(&mut self, event: Event<'_>, span: Span) -> Option<()> {
+        let mut range = span.byte_range()?;
+        let tag = span.tag_span().and_then(|tag| tag.byte_range());
+        match event {
+            Event::Scalar(value, style, anchor, _) => {
+                if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
+                    range = self.with_header(range);
+                }
+                let kind = if range.is_empty() && tag.is_none() {
+                    NodeKind::Absent
+                } else {
+                    NodeKind::Scalar
+                };
+                let is_key = self.is_at_key();
+                if kind == NodeKind::Absent && !is_key {
+                    range = self.behind_colon(range);
+                }
+                // A node may consist of a tag alone.
+                let (start, end) = match tag {
+                    Some(tag) if range.is_empty() => (tag.start, tag.end),
+                    Some(tag) => (tag.start.min(range.start), range.end),
+                    None => (range.start, range.end),
+                };
+                let differs = self.text.get(start..end) != Some(&*value);
+                let node = self.add(kind, start..end, anchor)?;
+                if is_key && differs && kind == NodeKind::Scalar {
+                    self.nodes.spelled.insert(node, value.into_owned());
+                }
+            }
+            Event::Alias(id) => {
+                let target = self.anchors.get(&id).copied();
+                self.add(NodeKind::Alias(target), range.clone(), 0)?;
+            }
+            Event::UnresolvedAlias(_) => {
+                self.add(NodeKind::Alias(None), range.clone(), 0)?;
+            }
+            Event::SequenceStart(style, anchor, _) => {
+                if style == StructureStyle::Block {
+                    range = self.at_dash(range);
+                }
+                self.begin(NodeKind::Sequence, tag, range.clone(), anchor)?;
+            }
+            Event::MappingStart(_, anchor, _) => {
+                self.begin(NodeKind::Mapping, tag, range.clone(), anchor)?
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.end(&range)?,
+            Event::Anchor(id, _) => {
+                // The parser reports an anchor after the start of its node.
+                let node = *self.anchors.get(&id)?;
+                let node = self.nodes.nodes.get_mut(node as usize)?;
+                // The anchor precedes the value, and possibly the tag.
+                node.whole = node.whole.min(small(range.start));
+                // A node may consist of an anchor alone.
+                if node.kind == NodeKind::Absent {
+                    (node.kind, node.start, node.end) =
+                        (NodeKind::Scalar, small(range.start), small(range.end));
+                }
+            }
+            Event::Comment(..) => self.nodes.comments.push(range.clone()),
+            _ => return Some(()),
+        }
+        self.read = self.read.max(range.end);
+        Some(())
+    }
+
+    fn add(&mut self, kind: NodeKind, range: Range<usize>, anchor: usize) -> Option<u32> {
+        let number = u32::try_from(self.nodes.nodes.len()).ok()?;
+        let (start, end) = (small(range.start), small(range.end));
+        self.nodes.nodes.push(DocumentNode { kind, whole: start, start, end, children: 0..0 });
+        if anchor != 0 {
+            self.anchors.insert(anchor, number);
+        }
+        if let Some((_, children)) = self.open.last_mut() {
+            children.push(number);
+        }
+        Some(number)
+    }
+
+    fn begin(
+        &mut self,
+        kind: NodeKind,
+        tag: Option<Range<usize>>,
+        range: Range<usize>,
+        anchor: usize,
+    ) -> Option<()> {
+        let start = tag.map_or(range.start, |tag| tag.start.min(range.start));
+        let node = self.add(kind, start..range.end, anchor)?;
+        self.open.push((node, Vec::new()));
+        Some(())
+    }
+
+    /// Closes a collection. In flow style it ends with its bracket, otherwise with its last child.
+    fn end(&mut self, bracket: &Range<usize>) -> Option<()> {
+        let (number, mut children) = self.open.pop()?;
+        let last = children.last().map_or(0..0, |last| self.nodes.whole(*last)).end;
+        let end = if bracket.is_empty() { last } else { last.max(bracket.end) };
+        if self.nodes.kind(number) == NodeKind::Mapping {
+            let (entries, _) = children.as_chunks_mut::<2>();
+            // The sort is stable, so the first of several equal keys stays first.
+            entries.sort_by(|[a, _], [b, _]| {
+                self.nodes.text_of(*a, self.text).cmp(self.nodes.text_of(*b, self.text))
+            });
+        }
+        let first = u32::try_from(self.nodes.children.len()).ok()?;
+        self.nodes.children.extend(children);
+        let node = self.nodes.nodes.get_mut(number as usize)?;
+        node.children = first..u32::try_from(self.nodes.children.len()).ok()?;
+        node.end = node.end.max(small(end));
+        Some(())
+    }
+
+    /// Returns whether the next node is a key of a mapping.
+    fn is_at_key(&self) -> bool {
+        self.open.last().is_some_and(|(node, children)| {
+            // Keys and values alternate.
+            self.nodes.kind(*node) == NodeKind::Mapping && children.len().is_multiple_of(2)
+        })
+    }
+
+    /// Extends the range of a block scalar to its `|` or `>`. Before that header, only comments, an
+    /// anchor and a tag can follow the previous event.
+    fn with_header(&self, range: Range<usize>) -> Range<usize> {
+        let before = self.text.get(self.read..range.start).unwrap_or_default();
+        let (mut at, mut skipped) = (0, None);
+        for (index, c) in before.char_indices() {
+            // Comments, anchors and tags start only after whitespace.
+            let begins = before[..index].ends_with(char::is_whitespace) || index == 0;
+            match (skipped, c) {
+                (Some('#'), '\n') => skipped = None,
+                (Some('#'), _) => {}
+                (Some(_), c) if c.is_whitespace() => skipped = None,
+                (Some(_), _) => {}
+                (None, '#' | '&' | '!') if begins => skipped = Some(c),
+                (None, '|' | '>') => {
+                    at = index + 1;
+                    break;
+                }
+                (None, _) => {}
+            }
+        }
+        let start = self.read + at.saturating_sub(1);
+        let text = self.text.get(start..range.end).unwrap_or_default().trim_end();
+        start..start + text.len()
+    }
+
+    /// Moves the range of an empty value to the position after its key's colon.
+    fn behind_colon(&self, range: Range<usize>) -> Range<usize> {
+        let key = self.open.last().filter(|(node, _)| self.nodes.kind(*node) == NodeKind::Mapping);
+        let Some(end) =
+            key.and_then(|(_, children)| children.last()).map(|key| self.nodes.range(*key).end)
+        else {
+            return range;
+        };
+        let rest = self.text.get(end..).unwrap_or_default();
+        let body = rest.trim_start_matches([' ', '\t']);
+        let at = end + rest.len() - body.len() + usize::from(body.starts_with(':'));
+        if body.starts_with(':') { at..at } else { end..end }
+    }
+
+    /// Extends the range of a block sequence to its first dash. The parser's range starts at the
+    /// first item if the sequence has the indentation of its key.
+    fn at_dash(&self, range: Range<usize>) -> Range<usize> {
+        let is_value =
+            self.open.last().is_some_and(|(node, _)| self.nodes.kind(*node) == NodeKind::Mapping);
+        let line = memchr::memrchr(b'\n', &self.text.as_bytes()[..range.start])
+            .map_or(0, |newline| newline + 1);
+        let before = self.text.get(line..range.start).unwrap_or_default();
+        let dash = line + before.len() - before.trim_start_matches(' ').len();
+        if is_value && self.text.get(dash..).is_some_and(|rest| rest.starts_with('-')) {
+            return dash..range.end.max(dash);
+        }
+        range
+    }
+}
+
+/// Converts an offset in a text whose length is known to fit into `u32`.
+fn small(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,217 @@
+//! Runs programs that produce inputs: kustomize and sops.
+
+use std::env;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::base::text::credentials;
+
+/// The exit status and output of a program.
+pub(super) struct ProgramOutput {
+    pub(super) status: ExitStatus,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: String,
+}
+
+/// The reason why a program did not finish.
+#[derive(Debug)]
+pub(super) enum NotRun {
+    /// It could not be started, or its output could not be read.
+    Io(io::Error),
+    /// It was killed because it exceeded the time limit.
+    TimedOut,
+}
+
+impl From<io::Error> for NotRun {
+    fn from(error: io::Error) -> Self {
+        NotRun::Io(error)
+    }
+}
+
+/// The interval between checks for the end of a program that has closed its output.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Finds a program in `PATH`. Relative directories are skipped, because they could lead into the
+/// repo.
+pub(super) fn find(name: &str) -> Option<PathBuf> {
+    let directories = env::var_os("PATH")?;
+    let mut candidates = env::split_paths(&directories)
+        .filter(|path| path.is_absolute())
+        .map(|path| path.join(name));
+    candidates.find(|path| is_executable(path))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path.with_extension("exe"))
+        .or_else(|_| fs::metadata(path))
+        .is_ok_and(|found| found.is_file())
+}
+
+/// Runs a program with `input` on its stdin, and kills it at the time limit.
+pub(super) fn run(
+    command: &mut Command,
+    input: Vec<u8>,
+    longest: Duration,
+) -> Result<ProgramOutput, NotRun> {
+    let deadline = Instant::now() + longest;
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // Write errors are ignored: a program that stops reading reports the reason itself. The
+        // thread ends with the program.
+        thread::spawn(move || stdin.write_all(&input));
+    }
+    let (stdout, stderr) = (listen(child.stdout.take()), listen(child.stderr.take()));
+    // A closure, so that every error leads to `kill`.
+    let ended = (|| {
+        // The pipes close when the program ends, so that `wait` is short.
+        let stdout = heard(&stdout, deadline)?;
+        let stderr = String::from_utf8_lossy(&heard(&stderr, deadline)?).into_owned();
+        Ok(ProgramOutput { status: wait(&mut child, deadline)?, stdout, stderr })
+    })();
+    if ended.is_err() {
+        // Fails if the program has ended in the meantime.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    ended
+}
+
+/// Reads a pipe to its end on another thread, so that neither pipe blocks the program.
+fn listen(pipe: Option<impl Read + Send + 'static>) -> Receiver<io::Result<Vec<u8>>> {
+    let (said, heard) = mpsc::channel();
+    thread::spawn(move || {
+        let mut all = Vec::new();
+        let read = pipe.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut all));
+        // The receiver is gone if the program was killed.
+        let _ = said.send(read.map(|_| all));
+    });
+    heard
+}
+
+fn heard(said: &Receiver<io::Result<Vec<u8>>>, deadline: Instant) -> Result<Vec<u8>, NotRun> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    Ok(said.recv_timeout(left).map_err(|_| NotRun::TimedOut)??)
+}
+
+fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus, NotRun> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if Instant::now() >= deadline {
+            return Err(NotRun::TimedOut);
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Returns the first lines of an error message, without values from files.
+pub(super) fn first_lines(said: &str) -> String {
+    let lines: Vec<String> =
+        said.lines().map(str::trim).filter(|line| !line.is_empty()).map(without_values).collect();
+    match lines.as_slice() {
+        [] => "it says nothing".to_owned(),
+        lines => lines[..lines.len().min(LINES_SHOWN)].join("\n"),
+    }
+}
+
+/// Removes quoted values from a line: kustomize prints the whole patch that it cannot apply.
+fn without_values(line: &str) -> String {
+    // Literals of a generator are printed without quotes, and often are secrets.
+    if let Some((before, _)) = line.split_once("literal source") {
+        return without_values(before) + "literal sources …";
+    }
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, quote, behind)) =
+        rest.find(['"', '`']).map(|at| (&rest[..at], &rest[at..=at], &rest[at + 1..]))
+    {
+        // Go quotes strings with backslashes.
+        let mut is_escaped = false;
+        let end = behind.find(|c: char| {
+            let ends = quote.starts_with(c) && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            ends
+        });
+        let (quoted, after) = end.map_or((behind, ""), |end| (&behind[..end], &behind[end + 1..]));
+        // Line breaks and mappings are parts of documents, which names and paths are not.
+        let is_document =
+            quoted.contains("\\n") || quoted.contains(": ") || credentials::is_random(quoted);
+        out.extend([
+            before,
+            quote,
+            if is_document { "…" } else { quoted },
+            if end.is_some() { quote } else { "" },
+        ]);
+        rest = after;
+    }
+    out.push_str(rest);
+    let words = out.split(' ').map(|word| if credentials::is_random(word) { "…" } else { word });
+    let words: Vec<&str> = words.collect();
+    credentials::masked_value(&words.join(" ")).into_owned()
+}
+
+/// The maximum number of lines in an error message.
+const LINES_SHOWN: usize = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn a_program_reads_all_of_its_input_while_it_writes() {
+        let input = vec![b'x'; 1 << 20];
+        let ended =
+            run(&mut shell("cat; echo done >&2"), input.clone(), Duration::from_secs(60)).unwrap();
+        assert!(ended.status.success());
+        assert!(ended.stdout == input && ended.stderr == "done\n");
+    }
+
+    #[test]
+    fn no_value_of_a_document_is_among_the_words_of_a_program() {
+        for (said, expected) in [
+            (
+                r#"Error: trouble with config: "patch: |-\n  password: \"a b\"\n" in file "x.yaml""#,
+                r#"Error: trouble with config: "…" in file "x.yaml""#,
+            ),
+            ("Error: cannot parse `{a: b, c}`: no", "Error: cannot parse `…`: no"),
+            ("Error: password: hunter2", "Error: password: …"),
+            ("Error: got Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5 here", "Error: got … here"),
+            ("Error: https://me:x@git.example/a failed", "Error: https://…@git.example/a failed"),
+            ("Error: open \"a", "Error: open \"a"),
+            (
+                "Error: literal sources [hunter2]: invalid literal source hunter2",
+                "Error: literal sources …",
+            ),
+        ] {
+            assert_eq!(first_lines(said), expected, "{said}");
+        }
+    }
+
+    #[test]
+    fn one_that_takes_too_long_is_ended_even_when_its_children_keep_its_pipes() {
+        let start = Instant::now();
+        let ended = run(&mut shell("sleep 60 & sleep 60"), Vec::new(), Duration::from_millis(200));
+        assert!(matches!(ended, Err(NotRun::TimedOut)));
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
+}

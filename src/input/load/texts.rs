@@ -1,0 +1,395 @@
+//! Converts places in documents to lines, columns and excerpts for messages.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use camino::Utf8Path;
+
+use super::files::Files;
+use super::lookup::{self, NodeRange};
+use super::nodes::DocumentNodes;
+use super::quoting;
+use crate::base::finding::position::{Origin, Place, Position, RouteStep};
+
+/// The texts of files. Each file is read once.
+pub struct Texts<'a> {
+    files: &'a Files,
+    texts: HashMap<Arc<Utf8Path>, Option<FileText>>,
+}
+
+/// A line of a file, without parts that must not be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excerpt {
+    /// The line number, from 1.
+    pub line: usize,
+    /// The text before the marked part.
+    pub before: String,
+    /// The marked part.
+    pub marked: String,
+    /// The text after the marked part.
+    pub after: String,
+}
+
+/// A file's text, and the number of line breaks before each [`BLOCK`].
+struct FileText {
+    text: String,
+    lines: Vec<usize>,
+    /// Nodes of recently used documents. One finding may refer to several documents.
+    parsed: HashMap<Range<usize>, Option<DocumentNodes>>,
+}
+
+/// The number of bytes per entry of the line index. An index of all lines would use many times the
+/// memory of a text with short lines.
+const BLOCK: usize = 4096;
+
+/// The maximum number of nodes in the cache of a file.
+const KEPT: usize = 1_000_000;
+
+/// A place in a text.
+struct TextSpot {
+    /// The part of a line to mark.
+    marked: Range<usize>,
+    /// The key and value, in bytes of the file; `None` without a route.
+    found: Option<NodeRange>,
+}
+
+impl<'a> Texts<'a> {
+    /// Returns an empty cache for some files.
+    pub fn new(files: &'a Files) -> Self {
+        Self { files, texts: HashMap::new() }
+    }
+
+    /// Converts a place to a position. If it cannot be found, the position is as exact as known.
+    pub fn position(&mut self, place: &Place) -> Position {
+        let file = place.file().clone();
+        let (line, column) = match place {
+            Place::File(_) => {
+                return Position { file, line: None, column: None, end_column: None };
+            }
+            // The output of a build has no text in the repo.
+            Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_some() => {
+                return Position { file, line: None, column: None, end_column: None };
+            }
+            Place::Spot(_, line, column) => (*line, *column),
+            Place::Node(origin, _) | Place::Key(origin, _) => (origin.first_line, None),
+        };
+        let found = self.get(&file).and_then(|text| {
+            let spot = text.spot_of(place)?;
+            Some(text.position(spot.marked))
+        });
+        match found {
+            Some((line, start, end)) if column.is_some() || !matches!(place, Place::Spot(..)) => {
+                Position { file, line: Some(line), column: Some(start), end_column: Some(end) }
+            }
+            _ => Position { file, line: Some(line), column, end_column: None },
+        }
+    }
+
+    /// Returns an excerpt of a place's line without secrets; `None` if nothing of the line may be
+    /// shown. Without `values`, values are hidden in any case.
+    pub fn excerpt(&mut self, place: &Place, values: bool) -> Option<Excerpt> {
+        // A key may contain a secret by mistake.
+        let is_shown = |excerpt: &Excerpt| {
+            quoting::is_shown(&format!("{}{}{}", excerpt.before, excerpt.marked, excerpt.after))
+        };
+        self.get(place.file())?.excerpt(place, values).filter(is_shown)
+    }
+
+    fn get(&mut self, file: &Arc<Utf8Path>) -> Option<&mut FileText> {
+        let read = || self.files.text(file).map(FileText::new);
+        self.texts.entry(file.clone()).or_insert_with(read).as_mut()
+    }
+}
+
+impl FileText {
+    fn new(text: String) -> Self {
+        let blocks = text.as_bytes().chunks(BLOCK).scan(0, |before, block| {
+            *before += memchr::memchr_iter(b'\n', block).count();
+            Some(*before)
+        });
+        let lines = std::iter::once(0).chain(blocks).collect();
+        Self { text, lines, parsed: HashMap::new() }
+    }
+
+    fn spot_of(&mut self, place: &Place) -> Option<TextSpot> {
+        match place {
+            Place::File(_) => None,
+            Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_some() => None,
+            Place::Spot(_, line, column) => {
+                Some(TextSpot { marked: self.word_at(*line, *column)?, found: None })
+            }
+            Place::Node(origin, route) => self.node(origin, route, false),
+            Place::Key(origin, route) => self.node(origin, route, true),
+        }
+    }
+
+    /// Returns the part to mark for a node: a scalar itself, a collection's key, or for a missing
+    /// node the node that should contain it.
+    fn node(&mut self, origin: &Origin, route: &[RouteStep], by_key: bool) -> Option<TextSpot> {
+        let found = self.find(origin, route).or_else(|| self.name(origin));
+        let Some(found) = found else {
+            return Some(TextSpot { marked: self.first_line(origin)?, found: None });
+        };
+        // Depth 0 is the document itself, which its object's name represents.
+        let is_there = found.depth == 0 || found.depth == route.len();
+        let value = found.value.clone().filter(|value| lookup::is_plain(&self.text[value.clone()]));
+        let marked = match (&found.key, value) {
+            (Some(key), None) => key.clone(),
+            (Some(key), Some(_)) if by_key || !is_there => key.clone(),
+            (_, Some(value)) => value,
+            (None, None) => found.value.clone()?,
+        };
+        Some(TextSpot { marked: self.on_one_line(marked), found: Some(found) })
+    }
+
+    /// Returns the name of a document's object, which is marked for the document as a whole.
+    fn name(&mut self, origin: &Origin) -> Option<NodeRange> {
+        let found = self
+            .find(origin, &["metadata".into(), "name".into()])
+            .filter(|found| found.depth == 2)?;
+        Some(NodeRange { depth: 0, ..found })
+    }
+
+    fn find(&mut self, origin: &Origin, route: &[RouteStep]) -> Option<NodeRange> {
+        let range = origin.range.clone();
+        let document = self.text.get(range.clone())?;
+        if !self.parsed.contains_key(&range) {
+            if self.parsed.values().flatten().map(DocumentNodes::count).sum::<usize>() > KEPT {
+                // Simpler than evicting single documents, and rare.
+                self.parsed.clear();
+            }
+            self.parsed.insert(range.clone(), lookup::nodes(document));
+        }
+        let nodes = self.parsed.get(&range)?.as_ref()?;
+        let found = lookup::find(nodes, document, origin.shape, route)?;
+        let moved = |part: Range<usize>| range.start + part.start..range.start + part.end;
+        Some(NodeRange {
+            key: found.key.map(moved),
+            value: found.value.map(moved),
+            depth: found.depth,
+        })
+    }
+
+    /// Returns the first line of a document with content.
+    fn first_line(&self, origin: &Origin) -> Option<Range<usize>> {
+        let document = self.text.get(origin.range.clone())?;
+        let says = |line: &&str| {
+            let line = line.strip_prefix("---").unwrap_or(line).trim_start();
+            !line.is_empty() && !line.starts_with(['#', '%'])
+        };
+        let line = document.lines().find(says).unwrap_or_default();
+        let start = line.as_ptr() as usize - document.as_ptr() as usize;
+        let skipped = line.len() - line.trim_start_matches([' ', '-']).len();
+        let start = if line.is_empty() { 0 } else { start + skipped };
+        Some(self.rest_of_line(origin.range.start + start))
+    }
+
+    /// Returns the word at a column of a line; without a column, the whole line.
+    fn word_at(&self, line: usize, column: Option<usize>) -> Option<Range<usize>> {
+        let range = self.line(line)?;
+        let text = &self.text[range.clone()];
+        let Some(column) = column else {
+            let start = text.len() - text.trim_start().len();
+            return Some(range.start + start..range.start + text.trim_end().len().max(start));
+        };
+        let start =
+            text.char_indices().nth(column.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
+        let word = text[start..].find(char::is_whitespace).unwrap_or(text.len() - start);
+        Some(range.start + start..range.start + start + word)
+    }
+
+    /// Returns the range of a line, counted from 1, without its line break.
+    fn line(&self, line: usize) -> Option<Range<usize>> {
+        let before = line.checked_sub(1)?;
+        let start = if before == 0 { 0 } else { self.end_of_line(before)? + 1 };
+        let rest = &self.text.as_bytes()[start..];
+        let end = memchr::memchr(b'\n', rest).map_or(self.text.len(), |length| start + length);
+        Some(start..start + self.text[start..end].trim_end_matches('\r').len())
+    }
+
+    /// Returns the offset of a line's line feed. Lines count from 1.
+    fn end_of_line(&self, line: usize) -> Option<usize> {
+        let block = self.lines.partition_point(|before| *before < line).checked_sub(1)?;
+        let start = block * BLOCK;
+        let mut feeds = memchr::memchr_iter(b'\n', self.text.as_bytes().get(start..)?);
+        Some(start + feeds.nth(line - self.lines[block] - 1)?)
+    }
+
+    fn line_number(&self, offset: usize) -> usize {
+        let block = (offset / BLOCK).min(self.lines.len() - 1);
+        let start = (block * BLOCK).min(offset);
+        self.lines[block]
+            + memchr::memchr_iter(b'\n', &self.text.as_bytes()[start..offset]).count()
+            + 1
+    }
+
+    fn line_start(&self, offset: usize) -> usize {
+        memchr::memrchr(b'\n', &self.text.as_bytes()[..offset]).map_or(0, |feed| feed + 1)
+    }
+
+    fn rest_of_line(&self, offset: usize) -> Range<usize> {
+        let end = self.line(self.line_number(offset)).map_or(offset, |line| line.end);
+        offset..offset + self.text[offset..end.max(offset)].trim_end().len()
+    }
+
+    /// Returns the text from `start` to the end of the line, without a trailing comment. The text
+    /// before `known` contains no comment.
+    fn said(&self, start: usize, known: usize) -> Range<usize> {
+        let end = self.rest_of_line(start).end;
+        let rest = self.text.get(known..end).unwrap_or_default();
+        let mut before = ' ';
+        let comment = rest.char_indices().find_map(|(at, c)| {
+            let begins = c == '#' && before.is_whitespace();
+            before = c;
+            begins.then_some(known + at)
+        });
+        let end = comment.unwrap_or(end).max(start);
+        start..start + self.text[start..end].trim_end().len()
+    }
+
+    /// Returns the part of a range on its first line, without a comment.
+    fn on_one_line(&self, range: Range<usize>) -> Range<usize> {
+        if range.end <= self.rest_of_line(range.start).end {
+            range
+        } else {
+            self.said(range.start, range.start)
+        }
+    }
+
+    /// Returns the line, the column and the column after the end. All count from 1, columns in
+    /// characters.
+    fn position(&self, range: Range<usize>) -> (usize, usize, usize) {
+        let line = self.line_number(range.start);
+        let start = self.line_start(range.start);
+        let column = self.text[start..range.start].chars().count() + 1;
+        (line, column, column + self.text[range].chars().count())
+    }
+
+    fn excerpt(&mut self, place: &Place, values: bool) -> Option<Excerpt> {
+        let TextSpot { marked, found } = self.spot_of(place)?;
+        let number = self.line_number(marked.start);
+        let line = self.line(number)?;
+        let (route, is_secret) = match place {
+            Place::Node(origin, route) | Place::Key(origin, route) => {
+                (route.as_slice(), self.is_secret(origin))
+            }
+            _ => (&[][..], false),
+        };
+        // Without a route, the line is judged as text.
+        let Some(found) = found else {
+            let extension = place.file().extension();
+            // Templates and scripts of other formats have no keys by which to judge a line.
+            let is_yaml = !extension
+                .is_some_and(|extension| matches!(extension, "cfg" | "j2" | "sh"))
+                && !self.text.starts_with("#!");
+            let is_shown = values && quoting::may_show_line(&self.text, line.clone(), is_yaml);
+            let shown = if is_yaml {
+                line.start..self.said(line.start, line.start).end
+            } else {
+                line.clone()
+            };
+            let marked = marked.start.min(shown.end)..marked.end.min(shown.end);
+            return is_shown.then(|| self.cut(number, line, marked, shown));
+        };
+        // The value may be on a line below its key, so only the part on this line counts.
+        // The value of an alias may precede the key.
+        let is_here = |key: &Range<usize>| line.contains(&key.start) && key.start <= marked.start;
+        let key = found.key.filter(is_here);
+        let start = key.as_ref().or(found.value.as_ref())?.start;
+        let value = found.value.clone().map(|value| self.on_one_line(value));
+        let value = value.filter(|value| line.contains(&value.start));
+        let depth_asked = route.len();
+        let route = &route[..found.depth];
+        // If any value may be secret, only the value of the finding itself is shown.
+        let is_guarded = quoting::is_guarded(route);
+        let is_own = value.as_ref() == Some(&marked) && depth_asked == found.depth;
+        // A Secret shows only its name and namespace.
+        let telling = is_secret && found.depth > 0 && !quoting::is_name(route)
+            || quoting::is_secret_route(route)
+            || is_guarded && !(is_own && lookup::is_plain(&self.text[marked.clone()]));
+        let is_harmless = found.value.as_ref().is_none_or(|value| self.is_harmless(value, &line));
+        let shows_value = value.as_ref().is_none_or(|_| values && !telling && is_harmless);
+        // The rest of the line may belong to a credential although the value does not.
+        let is_whole = !quoting::is_part_of_credential(&self.text, line.clone());
+        if shows_value
+            && is_whole
+            && !is_secret
+            && !is_guarded
+            && quoting::opens(&self.text[line.start..start])
+        {
+            let known = value.as_ref().or(key.as_ref()).map_or(start, |known| known.end);
+            let shown = line.start..self.said(line.start, known).end.max(marked.end);
+            if values && !telling && quoting::is_harmless(&self.text[shown.clone()]) {
+                return Some(self.cut(number, line, marked, shown));
+            }
+        }
+        // The whole line is not safe, so only the key and possibly the value are shown.
+        let end = match (&value, &key) {
+            (Some(value), _) if shows_value => value.end,
+            (None, Some(key)) if self.text[key.end..].starts_with(':') => key.end + 1,
+            (_, Some(key)) => key.end,
+            _ => start,
+        };
+        if shows_value || key.as_ref().is_some_and(|key| marked.start == key.start) {
+            let mut excerpt = self.cut(number, line, marked, start..end);
+            excerpt.after.push_str(if shows_value { "" } else { ": …" });
+            return Some(excerpt);
+        }
+        // Marks the value's position and hides the value.
+        let excerpt = self.cut(number, line, marked.start..marked.start, start..marked.start);
+        Some(Excerpt { marked: "…".to_owned(), ..excerpt })
+    }
+
+    /// Returns the shown part of a line, and the part of the mark that is within. Text before it is
+    /// replaced by `…`, except indentation and dashes.
+    fn cut(
+        &self,
+        number: usize,
+        line: Range<usize>,
+        marked: Range<usize>,
+        shown: Range<usize>,
+    ) -> Excerpt {
+        let within = |part: Range<usize>, around: &Range<usize>| {
+            let start = part.start.clamp(around.start, around.end);
+            start..part.end.clamp(start, around.end)
+        };
+        let shown = within(shown, &line);
+        let marked = within(marked, &shown);
+        let before = &self.text[line.start..shown.start];
+        let says_nothing = before.chars().all(|c| matches!(c, ' ' | '-' | '\t'));
+        let before = if says_nothing { before } else { "… " };
+        Excerpt {
+            line: number,
+            before: format!("{before}{}", &self.text[shown.start..marked.start]),
+            marked: self.text[marked.clone()].to_owned(),
+            after: self.text[marked.end..shown.end].to_owned(),
+        }
+    }
+
+    /// Returns whether a node has no secret in its first line. A scalar is checked in full, because
+    /// it may continue on the next line.
+    fn is_harmless(&self, node: &Range<usize>, line: &Range<usize>) -> bool {
+        let first = &self.text[self.on_one_line(node.clone())];
+        // In block style, a mapping's first line contains `: ` or ends with a colon.
+        let is_collection =
+            first.starts_with(['{', '[']) || first.contains(": ") || first.ends_with(':');
+        if is_collection && !first.starts_with(['"', '\'']) {
+            return quoting::is_harmless(first)
+                && !quoting::is_part_of_credential(&self.text, line.clone());
+        }
+        quoting::is_harmless(first) && quoting::is_harmless_scalar(&self.text[node.clone()])
+    }
+
+    /// Returns whether the object is a Secret of some kind or may be one: a kind may be an alias or
+    /// contain escapes.
+    fn is_secret(&mut self, origin: &Origin) -> bool {
+        let kind = self.find(origin, &["kind".into()]).and_then(|found| found.value);
+        // An alias, an escape or a tag may stand for `Secret`.
+        let is_word =
+            |kind: &str| kind.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '"' | '\''));
+        kind.is_some_and(|kind| {
+            self.text[kind.clone()].contains("Secret") || !is_word(self.text[kind].trim())
+        })
+    }
+}

@@ -1,0 +1,328 @@
+//! Settings under `gitops`, `flux`, `argocd` and `hosts`: the agent that applies the output, and
+//! its objects.
+//!
+//! `scalars` has the validated strings in them.
+
+mod scalars;
+
+use std::fmt;
+use std::str::FromStr;
+
+use camino::Utf8PathBuf;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::api::gitops::{ApplicationDestination, FluxSourceRef};
+use crate::base::api::names::{Namespace, ObjectName};
+use crate::base::layout;
+
+pub use scalars::{Duration, RepoUrl, SiteName, WordSetting};
+
+/// API server address of an agent's own cluster, and Argo CD's name for that cluster.
+pub(crate) const IN_CLUSTER: (&str, &str) = ("https://kubernetes.default.svc", "in-cluster");
+
+/// Settings of the Flux Kustomizations for `gitops: flux`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(rename = "Flux")]
+pub struct FluxSettings {
+    /// Prefix of their names; by default `sipgen`. Sites that share a namespace need different
+    /// prefixes.
+    pub name: SiteName,
+    /// Their namespace.
+    pub namespace: Namespace,
+    /// The Flux source with this repo.
+    pub source_ref: SourceRef,
+    /// The directory of `sipgen.yaml` in the source, if it is not the source's root.
+    #[schemars(with = "String", extend("x-editor" = {
+        "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$)).*$",
+        "patternErrorMessage": "Write a directory inside the source, relative to its root and without `..`"
+    }))]
+    pub path: Utf8PathBuf,
+    /// Reconciliation interval.
+    pub interval: Duration,
+    /// Retry interval after a failure; by default the reconciliation interval.
+    pub retry_interval: Option<Duration>,
+    /// Timeout for applying; by default the reconciliation interval.
+    pub timeout: Option<Duration>,
+    /// Wait until a cluster's services are ready, instead of only applied, before its hosts are
+    /// labelled.
+    pub wait: bool,
+    /// Decryption of Secrets in git.
+    pub decryption: Option<Decryption>,
+    /// The ServiceAccount that Flux impersonates; by default its own.
+    pub service_account_name: Option<ObjectName>,
+}
+
+/// A reference to a Flux source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SourceRef {
+    /// Its kind.
+    pub kind: SourceKind,
+    /// Its name.
+    pub name: ObjectName,
+    /// Its namespace; by default that of the Kustomizations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+}
+
+/// The kind of a Flux source.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SourceKind {
+    /// A git repo.
+    #[default]
+    GitRepository,
+    /// An artifact in a container registry.
+    #[serde(rename = "OCIRepository")]
+    OciRepository,
+    /// A bucket of an object store.
+    Bucket,
+    /// An artifact of another controller.
+    ExternalArtifact,
+}
+
+impl SourceKind {
+    /// Returns the kind as in Flux's API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::GitRepository => "GitRepository",
+            Self::OciRepository => "OCIRepository",
+            Self::Bucket => "Bucket",
+            Self::ExternalArtifact => "ExternalArtifact",
+        }
+    }
+}
+
+/// Decryption of Secrets in git by Flux.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Decryption {
+    /// The program that encrypted them.
+    pub provider: DecryptionProvider,
+    /// The Secret with the keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<SecretRef>,
+    /// The ServiceAccount with access to the keys of a cloud provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_account_name: Option<ObjectName>,
+}
+
+/// Encryption programs that Flux supports.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DecryptionProvider {
+    /// SOPS.
+    Sops,
+}
+
+/// A reference to a Secret in the same namespace.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SecretRef {
+    /// Its name.
+    pub name: ObjectName,
+}
+
+/// Settings of the Argo CD Applications for `gitops: argocd`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(rename = "Argocd")]
+pub struct ArgocdSettings {
+    /// Prefix of their names; by default `sipgen`. Sites that share an Argo CD need different
+    /// prefixes.
+    pub name: SiteName,
+    /// Their namespace.
+    pub namespace: Namespace,
+    /// Their project.
+    pub project: ObjectName,
+    /// The URL of this repo in Argo CD. `gitops: argocd` requires it.
+    #[serde(rename = "repoURL")]
+    pub repo_url: Option<RepoUrl>,
+    /// The branch, tag or commit to apply.
+    pub target_revision: WordSetting,
+    /// The directory of `sipgen.yaml` in the repo, if it is not the repo's root.
+    #[schemars(with = "String", extend("x-editor" = {
+        "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$)).*$",
+        "patternErrorMessage": "Write a directory inside the source, relative to its root and without `..`"
+    }))]
+    pub path: Utf8PathBuf,
+    /// The base cluster.
+    pub destination: Destination,
+}
+
+/// A cluster known to Argo CD, by the address of its API server or by its name.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "NameOrServer", untagged)]
+pub enum Destination {
+    /// By API server address.
+    Server {
+        /// The address.
+        server: WordSetting,
+    },
+    /// By name.
+    Name {
+        /// The name.
+        name: WordSetting,
+    },
+}
+
+/// The serialized form of a destination: exactly one field is set.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-editor" = {
+    "oneOf": [
+        {"required": ["server"], "properties": {"server": {"type": "string"}}},
+        {"required": ["name"], "properties": {"name": {"type": "string"}}}
+    ]
+}))]
+struct NameOrServer {
+    /// The address of its API server.
+    server: Option<WordSetting>,
+    /// Its name.
+    name: Option<WordSetting>,
+}
+
+impl FluxSettings {
+    /// Returns the name of the Kustomization that depends on all services.
+    pub fn after_services(&self) -> String {
+        format!("{}.services", self.name.as_str())
+    }
+
+    /// Returns whether a Kustomization's source is the one with this repo.
+    ///
+    /// Missing fields count as a match. `namespace` is the Kustomization's own.
+    pub fn is_source(&self, source: &FluxSourceRef, namespace: Option<&str>) -> bool {
+        let is_kind = source.kind.as_ref().is_none_or(|kind| kind == self.source_ref.kind.as_str());
+        let own = self.source_ref.namespace.as_ref().unwrap_or(&self.namespace).as_str();
+        let is_there =
+            source.namespace.as_deref().or(namespace).is_none_or(|namespace| namespace == own);
+        is_kind && is_there && source.name == self.source_ref.name.as_str()
+    }
+}
+
+impl Destination {
+    /// Returns whether an Application's destination is this cluster. A missing or templated
+    /// destination counts as a match.
+    pub fn is(&self, other: &ApplicationDestination) -> bool {
+        let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let server = |text: String| text.trim_end_matches('/').to_owned();
+        let plain = |server: Option<String>, name: Option<String>| match (server, name) {
+            (None, Some(name)) if name == IN_CLUSTER.1 => (Some(IN_CLUSTER.0.to_owned()), None),
+            other => other,
+        };
+        let (there, by_name) = plain(said(&other.server).map(server), said(&other.name));
+        let (own, own_name) = match self {
+            Self::Server { server: own } => plain(Some(server(own.0.clone())), None),
+            Self::Name { name } => plain(None, Some(name.0.clone())),
+        };
+        let is_parameter =
+            |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("{{"));
+        if (there.is_none() && by_name.is_none()) || is_parameter(&there) || is_parameter(&by_name)
+        {
+            return true;
+        }
+        there == own && by_name == own_name
+    }
+}
+
+impl TryFrom<NameOrServer> for Destination {
+    type Error = &'static str;
+
+    fn try_from(destination: NameOrServer) -> Result<Self, Self::Error> {
+        match (destination.server, destination.name) {
+            (Some(server), None) => Ok(Self::Server { server }),
+            (None, Some(name)) => Ok(Self::Name { name }),
+            _ => Err("write either `server` or `name`"),
+        }
+    }
+}
+
+/// The way in which declared hosts get their labels.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Hosts")]
+pub struct HostsSettings {
+    /// An overlay that agents apply instead of the hosts' own kustomization, or a component that
+    /// this kustomization includes.
+    #[serde(default)]
+    pub form: HostsForm,
+}
+
+/// The form of the patches for declared hosts.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "Form")]
+pub enum HostsForm {
+    /// An overlay over the outermost kustomization, which an agent applies instead of it.
+    #[default]
+    Overlay,
+    /// A component, which a kustomization of the repo includes.
+    Component,
+}
+
+impl HostsForm {
+    /// Returns the file name of the kustomization with the patches of declared hosts.
+    pub(crate) fn file_name(self) -> &'static str {
+        match self {
+            HostsForm::Overlay => layout::KUSTOMIZATION,
+            HostsForm::Component => layout::HOST_COMPONENT,
+        }
+    }
+}
+
+impl Default for FluxSettings {
+    fn default() -> Self {
+        Self {
+            name: named("sipgen"),
+            namespace: named("flux-system"),
+            source_ref: SourceRef::default(),
+            path: Utf8PathBuf::new(),
+            interval: Duration("10m".to_owned()),
+            retry_interval: None,
+            timeout: None,
+            wait: false,
+            decryption: None,
+            service_account_name: None,
+        }
+    }
+}
+
+impl Default for SourceRef {
+    fn default() -> Self {
+        Self { kind: SourceKind::default(), name: named("flux-system"), namespace: None }
+    }
+}
+
+impl Default for ArgocdSettings {
+    fn default() -> Self {
+        Self {
+            name: named("sipgen"),
+            namespace: named("argocd"),
+            project: named("default"),
+            repo_url: None,
+            target_revision: WordSetting("HEAD".to_owned()),
+            path: Utf8PathBuf::new(),
+            destination: Destination::Server { server: WordSetting(IN_CLUSTER.0.to_owned()) },
+        }
+    }
+}
+
+/// Parses a literal name; tests cover every literal.
+#[expect(clippy::unwrap_used, reason = "only for literals, which a test reads")]
+fn named<T: FromStr<Err: fmt::Debug>>(name: &'static str) -> T {
+    name.parse().unwrap()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_names() {
+        assert_eq!(FluxSettings::default().namespace.as_str(), "flux-system");
+        assert_eq!(ArgocdSettings::default().project.as_str(), "default");
+    }
+}

@@ -1,0 +1,705 @@
+//! Settings of a repo or a site (`sipgen.yaml`). Every setting has a working default.
+//!
+//! - `files`: the settings files, and the place of each setting in them
+//! - `sources`: the files that are inputs
+//! - `release`: the versions of sipgen that may read them
+//! - `gitops`: the agent that applies the output
+//! - `assignment`, `maintenance`, `provisioning`, `quotas`, `requests`, `reservations`, `services`, `snapshot`:
+//!   further groups of settings
+
+pub mod assignment;
+mod files;
+pub mod gitops;
+pub mod maintenance;
+pub mod provisioning;
+pub mod quotas;
+pub mod release;
+pub mod requests;
+pub mod reservations;
+pub mod services;
+pub mod snapshot;
+pub mod sources;
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::base::api::gitops::GitopsAgent;
+use crate::base::api::names::{Namespace, ObjectName, is_label, is_label_key};
+use crate::base::api::unique;
+use crate::base::finding::{Code, Finding, Place, RouteStep, Severity};
+use crate::input::load::Files;
+use assignment::AssignmentSettings;
+use files::SettingsFiles;
+use gitops::{ArgocdSettings, FluxSettings, HostsSettings};
+use maintenance::Maintenance;
+use provisioning::{ProvisioningSettings, is_image};
+use quotas::Quota;
+use release::ReleasedVersion;
+use requests::RequestSettings;
+use reservations::Reservation;
+use services::ServiceSettings;
+use snapshot::{Secrets, SnapshotSettings};
+use sources::{InputSource, Sops};
+
+/// Name of the settings file.
+pub const FILE: &str = "sipgen.yaml";
+
+/// The settings of a repo.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-editor" = {
+    "if": {"required": ["gitops"], "properties": {"gitops": {"const": "argocd"}}},
+    "then": {
+        "required": ["argocd"],
+        "properties": {"argocd": {"required": ["repoURL"], "properties": {"repoURL": {"type": "string"}}}}
+    }
+}))]
+pub struct Settings {
+    /// The oldest version of sipgen that may generate, so that nobody replaces the output of a newer one.
+    #[serde(default)]
+    pub minimum_version: Option<ReleasedVersion>,
+    /// The directories of the repo's sites, one per base cluster, or globs of them. Each may have
+    /// its own `sipgen.yaml` with paths relative to it, whose settings replace those here one by
+    /// one. With `sites`, `output` and `snapshot.directory` have a subdirectory per site, for
+    /// instance `overlays/clusters/production`. Without `sites` the repo is one site.
+    #[serde(default)]
+    pub sites: Vec<String>,
+    /// Directory of the site, relative to the repo's root.
+    #[serde(skip)]
+    pub directory: Utf8PathBuf,
+    /// Settings file that takes precedence for the site.
+    #[serde(skip)]
+    pub file: Utf8PathBuf,
+    /// Positions of the settings, for findings.
+    #[serde(skip)]
+    pub(crate) files: SettingsFiles,
+    /// The directory that sipgen writes to, relative to the repo's root.
+    #[serde(default = "default_output")]
+    #[schemars(with = "String", extend("x-editor" = directory()))]
+    pub output: Utf8PathBuf,
+    /// A directory with templates that replace sipgen's templates of the same name.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("x-editor" = directory()))]
+    pub templates: Option<Utf8PathBuf>,
+    /// Directories and files where SIPClusters, hosts and Secrets are read; by default the whole
+    /// repo.
+    #[serde(default)]
+    pub sources: Vec<InputSource>,
+    /// Handling of data encrypted with SOPS.
+    #[serde(default)]
+    pub sops: Sops,
+    /// Rules for Secrets in the inputs.
+    #[serde(default)]
+    pub secrets: Secrets,
+    /// Scope and directory of `sipgen snapshot`.
+    #[serde(default)]
+    pub snapshot: SnapshotSettings,
+    /// Interpretation of the inventory.
+    #[serde(default)]
+    pub inventory: InventorySettings,
+    /// Access of jump hosts to the BMC credentials of their hosts.
+    #[serde(default)]
+    pub credentials: Credentials,
+    /// Stores in which the External Secrets Operator finds BMC credentials.
+    #[serde(default)]
+    pub external_secrets: ExternalSecrets,
+    /// The agent that applies the output. sipgen writes its objects, and hosts get only its safety
+    /// annotations; without it, they get those of both agents.
+    #[serde(default)]
+    pub gitops: Option<GitopsAgent>,
+    /// Settings of the objects for Flux.
+    #[serde(default)]
+    pub flux: FluxSettings,
+    /// Settings of the objects for Argo CD.
+    #[serde(default)]
+    pub argocd: ArgocdSettings,
+    /// The way in which declared hosts get their labels.
+    #[serde(default)]
+    pub hosts: HostsSettings,
+    /// Settings for findings.
+    #[serde(default)]
+    pub findings: FindingsSettings,
+    /// Labels with the location of hosts, for SIPClusters of older generations.
+    #[serde(default)]
+    pub topology: TopologySettings,
+    /// Further objects that request hosts, beside SIPClusters and Provisionings.
+    #[serde(default)]
+    pub requests: RequestSettings,
+    /// The labels of assigned hosts.
+    #[serde(default)]
+    pub assignment: AssignmentSettings,
+    /// Hosts that only some tenants may have, by their labels. The annotation
+    /// `sip.airshipit.org/reserved-for` reserves a single host.
+    #[serde(default)]
+    pub reservations: Vec<Reservation>,
+    /// Hosts that get no new assignment, with the reason. The annotation
+    /// `sip.airshipit.org/maintenance` marks a single host; its value is the reason.
+    #[serde(default)]
+    pub maintenance: Vec<Maintenance>,
+    /// The most hosts that the clusters of a namespace may have.
+    #[serde(default)]
+    pub quotas: Vec<Quota>,
+    /// Settings for the services of all clusters.
+    #[serde(default)]
+    pub services: ServiceSettings,
+    /// Settings for Provisionings and the installation of their clusters.
+    #[serde(default)]
+    pub provisioning: ProvisioningSettings,
+}
+
+/// The labels behind `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older
+/// generations. By default, the known label that hosts have.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Topology")]
+pub struct TopologySettings {
+    /// The label with a host's rack.
+    #[serde(default)]
+    pub rack: Option<String>,
+    /// The label with the server that a host is or runs on.
+    #[serde(default)]
+    pub host: Option<String>,
+}
+
+/// Settings for findings.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Told")]
+pub struct FindingsSettings {
+    /// Warnings to suppress. Errors are always reported.
+    #[serde(default)]
+    pub ignore: Vec<Ignored>,
+}
+
+/// A suppressed warning.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Ignored {
+    /// Its code.
+    pub code: Code,
+    /// The reason why it does not matter here.
+    pub reason: String,
+}
+
+/// Interpretation of the inventory.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Inventory")]
+pub struct InventorySettings {
+    /// Declared or observed hosts.
+    #[serde(default)]
+    pub mode: InventoryMode,
+    /// Use the addresses that hosts had during inspection, by the names of their interfaces, for
+    /// hosts without network data. They stay the same only if DHCP always gives them.
+    #[serde(default)]
+    pub inspected_addresses: bool,
+}
+
+/// Source of hosts: declared (created from the repo's manifests) or observed (a snapshot in the
+/// repo).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Mode")]
+pub enum InventoryMode {
+    /// The evidence for each host decides: one that an agent applies is declared, one that a
+    /// snapshot shows is observed.
+    #[default]
+    Auto,
+    /// Every host is declared; a host that no kustomization reaches is an error.
+    Declared,
+    /// Every host is observed, even if a kustomization reaches its snapshot.
+    Observed,
+}
+
+/// Access of a jump host to the BMC credentials of its hosts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Credentials {
+    /// References to the hosts' own Secrets, which must be in the cluster's namespace.
+    #[default]
+    Reference,
+    /// References to the hosts' own Secrets; for Secrets in other namespaces, to copies that the
+    /// External Secrets Operator makes in the cluster's namespace.
+    ExternalSecrets,
+    /// No access: the jump host has no power control.
+    None,
+}
+
+/// Stores in which the External Secrets Operator finds BMC credentials.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExternalSecrets {
+    /// SecretStores with the Kubernetes provider, by the namespace whose Secrets they read
+    /// (`remoteNamespace`).
+    #[serde(default, deserialize_with = "unique::map")]
+    pub stores: BTreeMap<Namespace, SecretStore>,
+}
+
+/// A reference to a store of the External Secrets Operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SecretStore {
+    /// Cluster-wide, or in the cluster's own namespace.
+    #[serde(default)]
+    pub kind: SecretStoreKind,
+    /// Its name.
+    pub name: ObjectName,
+}
+
+/// The scope of a store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SecretStoreKind {
+    /// A store for all namespaces.
+    #[default]
+    ClusterSecretStore,
+    /// A store in the namespace of the cluster.
+    SecretStore,
+}
+
+fn default_output() -> Utf8PathBuf {
+    Utf8PathBuf::from("overlays")
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            minimum_version: None,
+            sites: Vec::new(),
+            directory: Utf8PathBuf::new(),
+            file: FILE.into(),
+            files: SettingsFiles::default(),
+            output: default_output(),
+            templates: None,
+            sources: Vec::new(),
+            sops: Sops::default(),
+            secrets: Secrets::default(),
+            snapshot: SnapshotSettings::default(),
+            inventory: InventorySettings::default(),
+            credentials: Credentials::default(),
+            external_secrets: ExternalSecrets::default(),
+            gitops: None,
+            flux: FluxSettings::default(),
+            argocd: ArgocdSettings::default(),
+            hosts: HostsSettings::default(),
+            findings: FindingsSettings::default(),
+            topology: TopologySettings::default(),
+            requests: RequestSettings::default(),
+            assignment: AssignmentSettings::default(),
+            reservations: Vec::new(),
+            maintenance: Vec::new(),
+            quotas: Vec::new(),
+            services: ServiceSettings::default(),
+            provisioning: ProvisioningSettings::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// Returns whether a finding is suppressed.
+    pub fn ignores(&self, finding: &Finding) -> bool {
+        !finding.is_error()
+            && self.findings.ignore.iter().any(|ignored| ignored.code == finding.code)
+    }
+
+    /// Returns whether `sources` allow a path as input.
+    pub fn may_read(&self, path: &Utf8Path) -> bool {
+        self.sources.is_empty() || self.sources.iter().any(|source| source.contains(path))
+    }
+
+    /// Returns whether a directory is inside the output directory, or contains it.
+    pub fn overlaps_output(&self, directory: &Utf8Path) -> bool {
+        directory.starts_with(&self.output) || self.output.starts_with(directory)
+    }
+
+    /// Loads the settings of a repo, or of a site in it; the defaults if it has no settings.
+    ///
+    /// # Errors
+    ///
+    /// All invalid settings, or the first one that cannot be parsed.
+    pub fn load(repo: &Files) -> Result<Self, Vec<Finding>> {
+        let read = SettingsFiles::read(repo).map_err(|finding| vec![finding])?;
+        let Some((mut settings, files)) = read else {
+            return Ok(Self::default().in_directory(repo.site_directory()));
+        };
+        let mut findings = settings.check(&files);
+        let directory = repo.site_directory();
+        if directory.as_str().is_empty() {
+            settings.files = files;
+            return findings_or(settings, findings);
+        }
+        settings.file = files.own().to_owned();
+        let shared_templates = settings.templates.take_if(|_| files.is_shared("templates"));
+        let paths = [("flux", &mut settings.flux.path), ("argocd", &mut settings.argocd.path)];
+        for (agent, path) in paths.into_iter().filter(|(agent, _)| files.has(agent, "path")) {
+            match without_end(path, directory) {
+                Some(above) => *path = above,
+                None => findings.push(invalid(
+                    format!(
+                        "`{agent}.path: {path}` must end with `{directory}`, the directory of the site"
+                    ),
+                    files.at(agent, "path"),
+                    format!("remove `{agent}.path`; the site's directory is appended automatically"),
+                )),
+            }
+        }
+        // With `sites`, a shared directory gets a subdirectory per site. Output never goes into a
+        // site's own directory by default, because agents often apply that directory recursively.
+        let shares_output =
+            files.is_shared("output") || files.is_listed && !files.has_key("output");
+        let output = shares_output.then(|| settings.output.join(directory));
+        let shares_snapshot = files.is_shared("snapshot") && files.has("snapshot", "directory");
+        let snapshot = shares_snapshot.then(|| settings.snapshot.directory.join(directory));
+        settings = settings.in_directory(directory);
+        settings.templates = shared_templates.or(settings.templates);
+        settings.output = output.unwrap_or(settings.output);
+        settings.snapshot.directory = snapshot.unwrap_or(settings.snapshot.directory);
+        settings.files = files;
+        findings_or(settings, findings)
+    }
+
+    /// Reads the settings at the repo's root without validating them, for their `sites`; the
+    /// defaults if they cannot be read.
+    pub(crate) fn load_root(repo: &Files) -> Self {
+        let read = SettingsFiles::read(repo).ok().flatten();
+        read.map_or_else(Self::default, |(settings, files)| Self { files, ..settings })
+    }
+
+    /// Returns the place of a setting.
+    pub(crate) fn place(&self, route: impl IntoIterator<Item = RouteStep>) -> Place {
+        self.files.place(route.into_iter().collect())
+    }
+
+    /// Converts the paths of a site's settings to paths from the repo's root.
+    fn in_directory(mut self, directory: &Utf8Path) -> Self {
+        if directory.as_str().is_empty() {
+            return self;
+        }
+        self.directory = directory.to_owned();
+        let paths =
+            [&mut self.output, &mut self.snapshot.directory].into_iter().chain(&mut self.templates);
+        paths.for_each(|path| *path = directory.join(&*path));
+        self.sources.iter_mut().for_each(|source| source.place_in(directory));
+        self
+    }
+
+    /// Normalizes the settings and validates them.
+    fn check(&mut self, files: &SettingsFiles) -> Vec<Finding> {
+        let mut findings = self.check_directories(files);
+        findings.extend(self.check_sources(files));
+        findings.extend(self.check_prefixes(files));
+        // Overlaps are only known of valid directories.
+        if findings.is_empty() {
+            findings.extend(self.check_overlaps(files));
+        }
+        findings.extend(self.check_labels(files));
+        findings.extend(self.check_reservations(files));
+        findings.extend(self.check_maintenance(files));
+        findings.extend(self.check_quotas(files));
+        findings.extend(self.check_assignment(files));
+        findings.extend(self.check_ignored(files));
+        if !is_image(&self.provisioning.image) {
+            // The value is not shown, because it may be a URL with a password.
+            let message = "`provisioning.image` is not a valid image reference";
+            let help = "write registry, path and tag, such as `registry.example.com/platform/installer:1.4`, \
+                        without scheme or credentials; nodes use their own registry credentials";
+            findings.push(invalid(message, files.key("provisioning", "image"), help));
+        }
+        if self.gitops == Some(GitopsAgent::Argocd) && self.argocd.repo_url.is_none() {
+            let message = "`gitops: argocd` requires `argocd.repoURL`, the URL of this repo";
+            let help = "add the URL that Argo CD uses, such as \
+                        `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`";
+            findings.push(invalid(message, files.setting("gitops"), help));
+        }
+        findings
+    }
+
+    fn check_directories(&mut self, files: &SettingsFiles) -> Vec<Finding> {
+        let directories = [
+            ("output", Some(&mut self.output)),
+            ("templates", self.templates.as_mut()),
+            ("snapshot.directory", Some(&mut self.snapshot.directory)),
+        ];
+        let mut findings = Vec::new();
+        for (name, directory) in directories {
+            let Some(directory) = directory else { continue };
+            match inside(directory) {
+                Some(plain) => *directory = plain,
+                None => findings.push(invalid(
+                    format!("`{name}: {directory}` is not a directory inside the repo"),
+                    files.setting(name),
+                    format!("write `{name}` as a path relative to the repo's root, without `..`"),
+                )),
+            }
+        }
+        findings
+    }
+
+    fn check_sources(&mut self, files: &SettingsFiles) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (index, source) in self.sources.iter_mut().enumerate() {
+            let Err((field, wrong, help)) = source.check() else {
+                continue;
+            };
+            let field = Some(field).filter(|field| !field.is_empty());
+            let route =
+                ["sources".into(), index.into()].into_iter().chain(field.map(RouteStep::from));
+            findings.push(invalid(
+                format!("source {} of `sources` {wrong}", index + 1),
+                files.place(route.collect()),
+                help,
+            ));
+        }
+        findings
+    }
+
+    /// Checks the paths at which agents' sources have the repo.
+    fn check_prefixes(&mut self, files: &SettingsFiles) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (name, prefix) in
+            [("flux.path", &mut self.flux.path), ("argocd.path", &mut self.argocd.path)]
+        {
+            let is_root = prefix.components().all(|component| component == Utf8Component::CurDir);
+            let plain = if is_root { Some(Utf8PathBuf::new()) } else { inside(prefix) };
+            match plain {
+                Some(plain) => *prefix = plain,
+                None => findings.push(invalid(
+                    format!("`{name}: {prefix}` is not a directory inside the agent's source"),
+                    files.setting(name),
+                    format!("write `{name}` as a path relative to the source's root, without `..`"),
+                )),
+            }
+        }
+        findings
+    }
+
+    fn check_overlaps(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let (snapshot, output) = (&self.snapshot.directory, &self.output);
+        let mut findings = Vec::new();
+        for (index, source) in self.sources.iter().enumerate() {
+            let built = source.kustomization.as_ref();
+            if built.is_some_and(|directory| directory.starts_with(output)) {
+                let route = vec!["sources".into(), index.into(), "kustomization".into()];
+                findings.push(invalid(
+                    format!(
+                        "source {} of `sources` is in the output directory `{output}`",
+                        index + 1
+                    ),
+                    files.place(route),
+                    "choose the kustomization of your own hosts; generated files are never inputs",
+                ));
+            }
+        }
+        if self.overlaps_output(snapshot) {
+            findings.push(invalid(
+                format!("`snapshot.directory: {snapshot}` and the output directory `{output}` overlap"),
+                files.setting("snapshot.directory"),
+                "choose a separate directory for `snapshot.directory`; generated files are never inputs",
+            ));
+        }
+        findings
+    }
+
+    fn check_reservations(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let mistakes = self.reservations.iter().enumerate().filter_map(|(index, reservation)| {
+            let (field, problem) = reservation.mistake()?;
+            let place = files.place(vec!["reservations".into(), index.into(), field.into()]);
+            let message = format!("`{field}` of reservation {} {problem}", index + 1);
+            let help =
+                "write the labels of the hosts, and under `for` namespaces or NAMESPACE/CLUSTER";
+            Some(invalid(message, place, help))
+        });
+        mistakes.collect()
+    }
+
+    fn check_maintenance(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let mistakes = self.maintenance.iter().enumerate();
+        let mistakes = mistakes.filter_map(|(index, mark)| {
+            let (field, problem, help) = mark.mistake()?;
+            let place = files.place(vec!["maintenance".into(), index.into(), field.into()]);
+            let message = format!("`{field}` of maintenance mark {} {problem}", index + 1);
+            Some(invalid(message, place, help))
+        });
+        mistakes.collect()
+    }
+
+    fn check_quotas(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let mistakes = self.quotas.iter().enumerate().filter_map(|(index, quota)| {
+            let mut labels = quota.labels.iter();
+            let (key, value) = labels.find(|(key, value)| !is_label(key, value))?;
+            let place = files.place(vec!["quotas".into(), index.into(), "labels".into()]);
+            let message = format!(
+                "`{key}: {value}` of quota {} is not a label that a host can have",
+                index + 1
+            );
+            Some(invalid(message, place, "write the labels of the hosts that count"))
+        });
+        mistakes.collect()
+    }
+
+    fn check_assignment(&self, files: &SettingsFiles) -> Option<Finding> {
+        let AssignmentSettings { labels, former } = &self.assignment;
+        let key = labels.conflict(former.as_ref()?)?;
+        let place = files.place(vec!["assignment".into(), "former".into(), key.into()]);
+        let message = format!(
+            "`assignment.labels` and `assignment.former` give the label `{key}` different values"
+        );
+        let help = "move in two steps: first to labels with other keys";
+        Some(invalid(message, place, help))
+    }
+
+    /// Checks label keys: one that no label can have would silently select nothing.
+    fn check_labels(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let labels = [
+            ("topology.rack", &self.topology.rack),
+            ("topology.host", &self.topology.host),
+            ("snapshot.splitBy", &self.snapshot.split_by),
+            (
+                "requests.clusterAPI.controlPlaneTopologyKey",
+                &self.requests.cluster_api.control_plane_topology_key,
+            ),
+        ];
+        let finding = |(name, label): (&str, &Option<String>)| {
+            let label = label.as_ref().filter(|label| !is_label_key(label))?;
+            Some(invalid(
+                format!("`{name}: {label}` is not a valid label key"),
+                files.setting(name),
+                "write the key of a host label, such as `topology.example.com/rack`",
+            ))
+        };
+        labels.into_iter().filter_map(finding).collect()
+    }
+
+    fn check_ignored(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let finding = |(index, ignored): (usize, &Ignored)| {
+            let Ignored { code, reason } = ignored;
+            let place = |field: &str| {
+                let route = ["findings".into(), "ignore".into(), index.into(), field.into()];
+                files.place(route.to_vec())
+            };
+            if code.severity() == Severity::Error {
+                let message = format!("{code} is an error; only warnings can be ignored");
+                let help = format!("run `sipgen explain {code}` to see how to fix it");
+                return Some(invalid(message, place("code"), help));
+            }
+            reason.trim().is_empty().then(|| {
+                let message = format!("`reason` for ignoring {code} is empty");
+                invalid(message, place("reason"), "write the reason, for later readers")
+            })
+        };
+        let ignored = self.findings.ignore.iter().enumerate();
+        ignored.filter_map(finding).collect()
+    }
+}
+
+fn findings_or(settings: Settings, findings: Vec<Finding>) -> Result<Settings, Vec<Finding>> {
+    if findings.is_empty() { Ok(settings) } else { Err(findings) }
+}
+
+fn invalid(message: impl Into<String>, place: Place, help: impl Into<String>) -> Finding {
+    Finding::new(Code::InvalidSetting, message).at(place).help(help)
+}
+
+/// Strips `end` from a path.
+fn without_end(path: &Utf8Path, end: &Utf8Path) -> Option<Utf8PathBuf> {
+    let before = path.components().count().checked_sub(end.components().count())?;
+    path.ends_with(end).then(|| path.iter().take(before).collect())
+}
+
+/// Restores the whole key in a parser's message, which names only the mapping around it.
+pub(super) fn with_key(message: &str, key: &str) -> String {
+    let around = key.rsplit_once('.').map(|(around, _)| format!("{around}: "));
+    match around.and_then(|around| message.strip_prefix(&around)) {
+        Some(message) => format!("{key}: {message}"),
+        None => message.to_owned(),
+    }
+}
+
+/// Replaces the names of Rust types in a parser's message, which mean nothing to users.
+pub(super) fn without_types(message: &str) -> String {
+    const STRUCT: &str = "expected struct ";
+    let Some((before, rest)) = message.split_once(STRUCT) else {
+        return message.to_owned();
+    };
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+    let expected = match &rest[..end] {
+        "Ignored" => "`{code: SIP0308, reason: …}`",
+        "SecretStore" => "`{kind: ClusterSecretStore, name: …}`",
+        _ => "a mapping of settings",
+    };
+    format!("{before}expected {expected}{}", &rest[end..])
+}
+
+/// Schema keywords for editors that accept what [`inside`] accepts.
+pub(super) fn directory() -> serde_json::Value {
+    json!({
+        "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$))(?![./]*$).+$",
+        "patternErrorMessage": "Write a directory inside the repo, relative to its root and without `..`"
+    })
+}
+
+/// Normalizes a path that stays below its base directory; `None` for any other path.
+///
+/// URLs are refused, because normalizing one would hide the credentials in it from redaction.
+pub fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    if path.as_str().contains("://") {
+        return None;
+    }
+    let mut plain = Utf8PathBuf::new();
+    for component in path.components() {
+        match component {
+            Utf8Component::CurDir => {}
+            Utf8Component::Normal(name) if !is_git_directory(name) => plain.push(name),
+            _ => return None,
+        }
+    }
+    (!plain.as_str().is_empty()).then_some(plain)
+}
+
+/// Returns whether git refuses to track a directory of this name, because some file system equates
+/// it with `.git`.
+///
+/// macOS and Windows ignore case. Windows also ignores text after a colon, and dots and spaces at
+/// the end, and has a short name (`git~1`). macOS ignores some invisible characters.
+fn is_git_directory(name: &str) -> bool {
+    let is_ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let visible: String = name.chars().filter(|c| !is_ignored(*c)).collect();
+    let is_dot_git = |name: &str| name.eq_ignore_ascii_case(".git");
+    // Windows treats a backslash as a slash.
+    let mut parts = name
+        .split('\\')
+        .map(|part| part.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']));
+    is_dot_git(&visible) || parts.any(|part| is_dot_git(part) || part.eq_ignore_ascii_case("git~1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_expected_is_said_in_words_of_the_settings() {
+        for (message, said) in [
+            (
+                "invalid type: string, expected struct Ignored at line 2",
+                "expected `{code: SIP0308, reason: …}` at line 2",
+            ),
+            ("invalid type: string, expected struct Topology", "expected a mapping of settings"),
+        ] {
+            assert_eq!(without_types(message), format!("invalid type: string, {said}"));
+        }
+    }
+
+    #[test]
+    fn the_output_directory_is_below_the_root() {
+        assert_eq!(inside(Utf8Path::new("./a//b/")), Some("a/b".into()));
+        for bad in [
+            "", ".", "..", "a/../..", "/etc", "a/../b", ".git/x", ".GIT", "x/.giT/y", "git~1",
+            ".git. ", ".git::$x",
+        ] {
+            assert_eq!(inside(Utf8Path::new(bad)), None, "{bad:?}");
+        }
+    }
+}

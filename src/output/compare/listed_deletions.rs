@@ -1,0 +1,35 @@
+//! Deleted files and directories that kustomizations of the repo list.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::Change;
+use crate::base::api::kustomization;
+use crate::base::finding::{Code, Finding};
+use crate::input::kustomize::BuildEntry;
+use crate::site::Site;
+
+/// Reports entries of kustomizations that name a file or directory that these changes delete.
+pub(crate) fn listed_deletions(
+    site: &Site,
+    changes: &BTreeMap<Utf8PathBuf, Change>,
+) -> Vec<Finding> {
+    let is_deleted = |path: &Utf8Path| matches!(changes.get(path), Some(Change::Delete { .. }));
+    let is_gone = |path: &Utf8Path| {
+        let files = || kustomization::FILE_NAMES.iter().map(|file| path.join(file));
+        let is_created =
+            |file: Utf8PathBuf| matches!(changes.get(&file), Some(Change::Create { .. }));
+        is_deleted(path) || files().any(|file| is_deleted(&file)) && !files().any(is_created)
+    };
+    let describe = |entry: BuildEntry| {
+        let BuildEntry { place, name, by, .. } = entry;
+        let message =
+            format!("{by} lists `{name}`, which is to be deleted, so it would no longer build");
+        Finding::new(Code::BuildRefused, message).at(place).help(
+            "remove this entry, in the same commit; or keep the request that the files belong to",
+        )
+    };
+    let entries = site.builds.entries_naming(is_gone, |file| !changes.contains_key(file));
+    entries.into_iter().map(describe).collect()
+}

@@ -1,0 +1,80 @@
+//! Argo CD Applications.
+
+use serde_json::json;
+
+use super::{Delivery, DirectoryContent, document, in_source};
+use crate::base::api::gitops::{APPLICATION, ARGOCD_API_VERSION};
+use crate::base::api::host;
+use crate::input::settings::Settings;
+
+/// Finalizer that deletes an Application's objects together with the Application.
+const CASCADE: &str = "resources-finalizer.argocd.argoproj.io";
+
+/// Makes Argo CD merge a partial object. Without these options, it applies the object as a whole.
+/// It reads the last one only here, not in annotations of objects.
+const MERGE: [&str; 3] =
+    ["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"];
+
+/// Keeps Argo CD from deleting objects that leave git, and from deleting them with the Application.
+const KEEP: [&str; 2] = ["Prune=false", "Delete=false"];
+
+/// Returns the Application that applies a directory.
+pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
+    let argocd = &settings.argocd;
+    let mut metadata = json!({
+        "name": delivery.name,
+        "namespace": argocd.namespace,
+        "annotations": { "argocd.argoproj.io/sync-wave": wave(delivery.holds).to_string() },
+    });
+    // Deleting hosts powers machines off, and deleting definitions deletes their objects.
+    let is_deletable =
+        matches!(delivery.holds, DirectoryContent::Services | DirectoryContent::Installer);
+    if is_deletable {
+        metadata["finalizers"] = json!([CASCADE]);
+    }
+    let mut spec = json!({
+        "project": argocd.project,
+        "source": {
+            "repoURL": argocd.repo_url,
+            "targetRevision": argocd.target_revision,
+            "path": in_source(&argocd.path, &settings.output, delivery),
+        },
+        "destination": argocd.destination,
+        "syncPolicy": {
+            "automated": { "prune": is_deletable, "selfHeal": true },
+            "syncOptions": sync_options(delivery.holds),
+        },
+    });
+    if delivery.holds == DirectoryContent::Declared {
+        // Cluster API powers hosts on and off as Machines claim them, so Argo CD must not.
+        spec["ignoreDifferences"] =
+            json!([{ "group": host::GROUP, "kind": host::KIND, "jsonPointers": ["/spec/online"] }]);
+    }
+    document(ARGOCD_API_VERSION, APPLICATION, metadata, spec)
+}
+
+fn wave(holds: DirectoryContent) -> i32 {
+    match holds {
+        DirectoryContent::Definitions => 0,
+        DirectoryContent::Services | DirectoryContent::AfterServices => 1,
+        DirectoryContent::Declared | DirectoryContent::Observed => 2,
+        DirectoryContent::Released | DirectoryContent::Installer => 3,
+    }
+}
+
+fn sync_options(holds: DirectoryContent) -> Vec<&'static str> {
+    match holds {
+        DirectoryContent::Definitions => KEEP.to_vec(),
+        // A pod of the old ReplicaSet may start once more and requires the old ConfigMap.
+        DirectoryContent::Services | DirectoryContent::AfterServices => vec!["PruneLast=true"],
+        // The old Job must be gone before the new one starts: two installers must not work on the
+        // same hosts.
+        DirectoryContent::Installer => Vec::new(),
+        DirectoryContent::Declared => {
+            [&["RespectIgnoreDifferences=true"], KEEP.as_slice()].concat()
+        }
+        DirectoryContent::Observed | DirectoryContent::Released => {
+            [MERGE.as_slice(), &KEEP].concat()
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Renders the objects by which Flux or Argo CD applies the directories of the output in order.
+//!
+//! They are derived from the future content of the output directory, so a frozen cluster keeps its
+//! objects.
+//!
+//! A wrong object can power machines off, hence these rules for both agents:
+//!
+//! * Only services and installers are ever deleted with the object that applied them; hosts and
+//!   definitions never.
+//! * A directory that one of the repo's own objects applies gets no generated object: two would
+//!   revert each other.
+
+mod argocd;
+mod flux;
+mod names;
+
+use std::collections::BTreeSet;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::{Value, json};
+
+use super::Tree;
+use super::services::kinds_with_definitions;
+use super::yaml_block::block_of;
+use crate::base::api::gitops::GitopsAgent;
+use crate::base::api::names::{ClusterKey, Namespace};
+use crate::base::layout::{self, header};
+use crate::input::settings::gitops::HostsForm;
+use crate::plan::Plan;
+use crate::site::Site;
+
+use names::AgentObjectNames;
+
+/// A directory of the output that an agent applies.
+struct Delivery {
+    /// Name of its object.
+    name: String,
+    /// Path relative to the output directory.
+    directory: Utf8PathBuf,
+    holds: DirectoryContent,
+    /// Names of the objects that it depends on.
+    after: Vec<String>,
+    /// File of its object, beside the agent's kustomization.
+    file: String,
+}
+
+/// Content of a directory, which decides what an agent may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum DirectoryContent {
+    /// CustomResourceDefinitions. Deleting one deletes every object of its kind.
+    Definitions,
+    /// A cluster's services.
+    Services,
+    /// Only a marker object. Objects that depend on it follow all services.
+    AfterServices,
+    /// Hosts that the repo declares, with their labels.
+    Declared,
+    /// Labels of observed hosts.
+    Observed,
+    /// Installer of a cluster. It runs for a long time, and nothing waits for it.
+    Installer,
+    /// Released hosts, without labels.
+    Released,
+}
+
+/// File of the permanent object.
+const ANCHOR: &str = "about.yaml";
+
+/// File of the Kustomization that follows all services, and the directory that it applies.
+const AFTER_SERVICES: (&str, &str) = ("services.yaml", "services");
+
+/// Renders the files for the agent of the settings. `tree` has the files rendered so far, and `kept`
+/// those that stay as they are on the disk.
+pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str>) -> Tree {
+    let mut files = Tree::new();
+    let Some(agent) = site.settings.gitops else {
+        return files;
+    };
+    let directory = layout::agent_directory(agent);
+    let (names, namespace) = match agent {
+        GitopsAgent::Flux => {
+            (AgentObjectNames(site.settings.flux.name.as_str()), &site.settings.flux.namespace)
+        }
+        GitopsAgent::Argocd => {
+            (AgentObjectNames(site.settings.argocd.name.as_str()), &site.settings.argocd.namespace)
+        }
+    };
+    let made_from = site.settings.file.to_string();
+    let mut listed = BTreeSet::new();
+    let output = Output::new(site, plan, tree, kept, names);
+    for delivery in deliveries(&output, agent) {
+        let object = match agent {
+            GitopsAgent::Flux => flux::kustomization(&delivery, &site.settings),
+            GitopsAgent::Argocd => argocd::application(&delivery, &site.settings),
+        };
+        let file = files
+            .entry(directory.join(&delivery.file).into())
+            .or_insert_with(|| header(&made_from));
+        file.push_str(&object);
+        listed.insert(delivery.file);
+    }
+    let about =
+        "What sipgen tells this agent to apply. This object is here even when that is nothing.";
+    listed.insert(ANCHOR.to_owned());
+    write_kustomization(
+        &mut files,
+        &made_from,
+        &directory,
+        &listed,
+        &anchor(names.0, namespace, about),
+    );
+    if agent == GitopsAgent::Flux {
+        let about = "What depends on the Kustomization of this name comes after the services of all clusters.";
+        let anchor = anchor(&site.settings.flux.after_services(), namespace, about);
+        let listed = BTreeSet::from([ANCHOR.to_owned()]);
+        write_kustomization(
+            &mut files,
+            &made_from,
+            &directory.join(AFTER_SERVICES.1),
+            &listed,
+            &anchor,
+        );
+    }
+    files
+}
+
+/// Adds a kustomization of some files and of the permanent object.
+fn write_kustomization(
+    files: &mut Tree,
+    made_from: &str,
+    directory: &Utf8Path,
+    listed: &BTreeSet<String>,
+    anchor: &str,
+) {
+    files.insert(directory.join(ANCHOR).into(), header(made_from) + anchor);
+    let mut text = header(made_from) + super::hosts::KUSTOMIZATION_HEAD + "resources:\n";
+    listed.iter().for_each(|file| super::hosts::write_item(&mut text, "", file));
+    files.insert(directory.join(layout::KUSTOMIZATION).into(), text);
+}
+
+/// Returns the permanent object of a directory.
+///
+/// Without it, the directory would vanish with the last cluster. The agent would then find nothing
+/// to compare with, and leave that cluster's services running.
+fn anchor(name: &str, namespace: &Namespace, about: &str) -> String {
+    let metadata = json!({ "name": name, "namespace": namespace });
+    let data = json!({ "about": about });
+    format!(
+        "---\napiVersion: v1\nkind: ConfigMap{}\n",
+        block_of(json!({ "data": data, "metadata": metadata }))
+    )
+}
+
+/// Formats an object as a document.
+fn document(api_version: &str, kind: &str, metadata: Value, spec: Value) -> String {
+    let body = block_of(json!({ "metadata": metadata, "spec": spec }));
+    format!("---\napiVersion: {api_version}\nkind: {kind}{body}\n")
+}
+
+/// Returns the path of an output directory in an agent's source, where the repo is at `prefix`.
+fn in_source(prefix: &Utf8Path, output: &Utf8Path, delivery: &Delivery) -> Utf8PathBuf {
+    prefix.join(output).join(&delivery.directory)
+}
+
+/// Returns all directories to apply, in order.
+fn deliveries(output: &Output<'_>, agent: GitopsAgent) -> Vec<Delivery> {
+    let definitions = output.definitions();
+    let mut all = Vec::new();
+    for cluster in &output.clusters {
+        let services = output.services(cluster, definitions.as_ref());
+        all.extend(output.observed(cluster, services.as_ref()));
+        all.extend(services);
+    }
+    all.extend(output.declared());
+    let installers = output.clusters.iter();
+    all.extend(installers.filter_map(|cluster| output.installer(cluster)));
+    if agent == GitopsAgent::Flux {
+        all.push(output.after_services(&all));
+    }
+    all.extend(definitions);
+    all.extend(output.released());
+    all.sort_by(|a, b| (a.holds, &a.name).cmp(&(b.holds, &b.name)));
+    all
+}
+
+/// Future content of the output directory.
+struct Output<'a> {
+    site: &'a Site,
+    names: AgentObjectNames<'a>,
+    /// Its files.
+    present: BTreeSet<&'a str>,
+    clusters: BTreeSet<&'a ClusterKey>,
+}
+
+impl<'a> Output<'a> {
+    fn new(
+        site: &'a Site,
+        plan: &'a Plan,
+        tree: &'a Tree,
+        kept: &BTreeSet<&'a str>,
+        names: AgentObjectNames<'a>,
+    ) -> Self {
+        let rendered = tree.keys().map(|file| file.as_str());
+        Self {
+            site,
+            names,
+            present: rendered.chain(kept.iter().copied()).collect(),
+            clusters: plan.clusters.keys().chain(&plan.frozen).collect(),
+        }
+    }
+
+    fn is_built(&self, directory: &Utf8Path) -> bool {
+        let kustomization = directory.join(layout::KUSTOMIZATION);
+        self.present.contains(kustomization.as_str())
+    }
+
+    /// Returns whether generated objects apply a directory: it is built, and none of the repo's own
+    /// objects applies it.
+    fn is_ours(&self, directory: &Utf8Path) -> bool {
+        self.is_built(directory) && !self.site.wiring.delivered.has(directory)
+    }
+
+    fn is_installed(&self, cluster: &ClusterKey) -> bool {
+        self.is_built(&layout::installer_directory(cluster))
+    }
+
+    fn definitions(&self) -> Option<Delivery> {
+        let directory = definitions_directory();
+        self.is_ours(&directory).then(|| Delivery {
+            name: self.names.definitions(),
+            directory,
+            holds: DirectoryContent::Definitions,
+            after: Vec::new(),
+            file: "crds.yaml".to_owned(),
+        })
+    }
+
+    fn services(&self, cluster: &ClusterKey, definitions: Option<&Delivery>) -> Option<Delivery> {
+        let directory = layout::cluster_directory(cluster);
+        if !self.is_ours(&directory) || self.is_installed(cluster) {
+            return None;
+        }
+        let requires_definitions = kinds_with_definitions().any(|kind| {
+            let service = directory.join(kind.descriptor().component);
+            let first = self.present.range(service.as_str()..).next();
+            first.is_some_and(|file| file.starts_with(service.as_str()))
+        });
+        let after = definitions.filter(|_| requires_definitions);
+        Some(Delivery {
+            name: self.names.services(cluster),
+            directory,
+            holds: DirectoryContent::Services,
+            after: after.iter().map(|delivery| delivery.name.clone()).collect(),
+            file: layout::patch_file(cluster),
+        })
+    }
+
+    fn observed(&self, cluster: &ClusterKey, services: Option<&Delivery>) -> Option<Delivery> {
+        let directory = layout::observed_directory(cluster);
+        self.is_ours(&directory).then(|| Delivery {
+            name: self.names.observed(cluster),
+            directory,
+            holds: DirectoryContent::Observed,
+            after: services.iter().map(|delivery| delivery.name.clone()).collect(),
+            file: layout::patch_file(cluster),
+        })
+    }
+
+    /// Returns the directories of roots whose declared hosts are applied by generated objects.
+    fn declared_roots(&self) -> impl Iterator<Item = &'a Utf8Path> {
+        let site = self.site;
+        let roots = site.inventory.roots.iter();
+        roots
+            .filter(|(index, _)| {
+                site.settings.hosts.form == HostsForm::Overlay
+                    && !site.wiring.applied.contains(index)
+            })
+            .map(|(_, root)| root.directory.as_path())
+    }
+
+    fn declared(&self) -> impl Iterator<Item = Delivery> {
+        self.declared_roots().map(|root| Delivery {
+            name: self.names.declared(root),
+            directory: layout::declared_directory(root),
+            holds: DirectoryContent::Declared,
+            // It depends on no services: this build may move hosts between any tenants, and one
+            // failing service would block all of them.
+            after: Vec::new(),
+            file: "hosts.yaml".to_owned(),
+        })
+    }
+
+    /// Returns the installer of a cluster. Its hosts are labeled before anything is installed on
+    /// them.
+    fn installer(&self, cluster: &ClusterKey) -> Option<Delivery> {
+        let directory = layout::cluster_directory(cluster);
+        if !self.is_installed(cluster) || !self.is_ours(&directory) {
+            return None;
+        }
+        let is_observed = self.is_ours(&layout::observed_directory(cluster));
+        let observed = is_observed.then(|| self.names.observed(cluster));
+        let has_hosts = |root: &&Utf8Path| {
+            let patch = layout::declared_directory(root).join(layout::patch_file(cluster));
+            self.present.contains(patch.as_str())
+        };
+        let declared = self.declared_roots().filter(has_hosts);
+        Some(Delivery {
+            name: self.names.services(cluster),
+            directory,
+            holds: DirectoryContent::Installer,
+            after: observed
+                .into_iter()
+                .chain(declared.map(|root| self.names.declared(root)))
+                .collect(),
+            file: layout::patch_file(cluster),
+        })
+    }
+
+    fn after_services(&self, all: &[Delivery]) -> Delivery {
+        let services = all.iter().filter(|delivery| delivery.holds == DirectoryContent::Services);
+        Delivery {
+            name: self.site.settings.flux.after_services(),
+            after: services.map(|delivery| delivery.name.clone()).collect(),
+            directory: layout::agent_directory(GitopsAgent::Flux).join(AFTER_SERVICES.1),
+            holds: DirectoryContent::AfterServices,
+            file: AFTER_SERVICES.0.to_owned(),
+        }
+    }
+
+    fn released(&self) -> Option<Delivery> {
+        let directory = layout::released_directory();
+        self.is_ours(&directory).then(|| Delivery {
+            name: self.names.released(),
+            directory,
+            holds: DirectoryContent::Released,
+            // It does not depend on the clusters' hosts: one that cannot be applied would block the
+            // release of all others.
+            after: Vec::new(),
+            file: "released.yaml".to_owned(),
+        })
+    }
+}
+
+fn definitions_directory() -> Utf8PathBuf {
+    Utf8Path::new(layout::CRDS).join("dex")
+}

@@ -1,0 +1,476 @@
+//! Counts the bytes that a rendering allocates.
+//!
+//! * Rewritten templates call functions with names in `__` instead of operators and literals.
+//! * Every filter counts its input before it runs, and its output. Output that may be many times as
+//!   large is counted before it is created.
+//! * Lists are evaluated at once: lazily nested lists would exhaust the stack.
+
+use std::fmt::Write as _;
+
+use minijinja::value::{Kwargs, Rest, Tuple, ValueKind, ValueOrKwargs};
+use minijinja::{
+    Environment, Error, ErrorKind, Output, State, Value, escape_formatter, filters, functions,
+};
+
+use super::{BYTES, DEEPEST, too_much};
+use crate::output::render::json;
+use crate::output::render::yaml_block::block;
+
+/// Bytes of a value in addition to its text: the size of a list item.
+const ITEM: usize = 32;
+/// Number of bytes read that count as one allocated byte.
+const SEEN: usize = 16;
+/// Maximum width of indentation and padding, in characters.
+const WIDEST: usize = 1000;
+
+/// Number of bytes that the rendering may still allocate.
+struct AllocationLeft(usize);
+
+/// Counts allocated bytes.
+fn count(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
+    let left = state.get_or_insert_extension_with(|| AllocationLeft(BYTES));
+    left.0 = left.0.checked_sub(bytes).ok_or_else(too_much)?;
+    Ok(())
+}
+
+/// Returns the size of a value and everything inside it, in bytes.
+fn weight(state: &mut State<'_, '_>, value: &Value, is_kept: bool) -> Result<usize, Error> {
+    let mut weight = 0;
+    let left = state.get_or_insert_extension_with(|| AllocationLeft(BYTES)).0;
+    add_weight(value, left, &mut weight, 0, is_kept)?;
+    Ok(weight)
+}
+
+/// Counts a value that is written to the output.
+fn count_written(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    let left = state.get_or_insert_extension_with(|| AllocationLeft(BYTES));
+    let mut weight = 0;
+    add_weight(value, left.0, &mut weight, 0, false)?;
+    left.0 = left.0.checked_sub(weight).ok_or_else(too_much)?;
+    Ok(())
+}
+
+/// Counts a value that is read completely.
+fn count_seen(state: &mut State<'_, '_>, value: &Value) -> Result<usize, Error> {
+    let weight = weight(state, value, false)?;
+    count(state, weight / SEEN)?;
+    Ok(weight)
+}
+
+/// Counts a new value: a text, or a list of existing values.
+fn count_made(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    if value.as_bytes().is_some() {
+        count_written(state, value)
+    } else {
+        count_seen(state, value).map(drop)
+    }
+}
+
+/// Adds the size of a value and everything inside it.
+///
+/// With `is_kept`, mutable values such as namespaces and macros are rejected: they could contain
+/// each other endlessly.
+fn add_weight(
+    value: &Value,
+    left: usize,
+    weight: &mut usize,
+    depth: usize,
+    is_kept: bool,
+) -> Result<(), Error> {
+    *weight = weight.saturating_add(value.as_bytes().map_or(0, <[u8]>::len)).saturating_add(ITEM);
+    if *weight > left {
+        return Err(too_much());
+    }
+    if depth > DEEPEST {
+        let message = format!("a value is nested more than {DEEPEST} deep");
+        return Err(Error::new(ErrorKind::InvalidOperation, message));
+    }
+    if is_kept && is_state(value) {
+        return Err(not_kept());
+    }
+    match value.kind() {
+        ValueKind::Seq | ValueKind::Iterable => {
+            for item in value.try_iter()? {
+                add_weight(&item, left, weight, depth + 1, is_kept)?;
+            }
+        }
+        ValueKind::Map => {
+            for key in value.try_iter()? {
+                add_weight(&key, left, weight, depth + 1, is_kept)?;
+                add_weight(&value.get_item(&key)?, left, weight, depth + 1, is_kept)?;
+            }
+        }
+        ValueKind::Plain if is_kept => return Err(not_kept()),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn not_kept() -> Error {
+    Error::new(
+        ErrorKind::InvalidOperation,
+        "a namespace keeps no other namespace, and no `loop` and no macro",
+    )
+}
+
+/// Returns whether a value has internal state.
+fn is_state(value: &Value) -> bool {
+    value.as_object().is_some_and(|object| {
+        let name = object.type_name().rsplit("::").next().unwrap_or_default();
+        ["Namespace", "Loop", "Macro", "Module"]
+            .iter()
+            .any(|state_prefix| name.starts_with(state_prefix))
+    })
+}
+
+/// Evaluates a lazy iterable to a list.
+fn made(value: Value) -> Result<Value, Error> {
+    if value.kind() != ValueKind::Iterable || value.is_tuple() {
+        return Ok(value);
+    }
+    let mut items = Vec::new();
+    for item in value.try_iter()? {
+        items.push(item);
+    }
+    Ok(Value::from(items))
+}
+
+/// Counts a text whose characters become separate values.
+fn count_characters(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    count(state, value.as_str().map_or(0, str::len).saturating_mul(ITEM))
+}
+
+/// Returns the error for an undefined operand.
+fn undefined(state: &State<'_, '_>, value: &Value) -> Error {
+    filters::string(state, value).err().unwrap_or_else(|| Error::from(ErrorKind::UndefinedError))
+}
+
+/// Implements `a ~ b`.
+fn join(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
+    let mut text = String::new();
+    for value in &*values {
+        if value.is_undefined() {
+            return Err(undefined(state, value));
+        }
+        weight(state, value, false)?;
+        let start = text.len();
+        write!(text, "{value}").map_err(|_| too_much())?;
+        count(state, text.len() - start)?;
+    }
+    Ok(Value::from(text))
+}
+
+/// Implements `a + b` for numbers, texts or lists.
+fn add(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
+    let mut sum: Option<Value> = None;
+    for value in &*values {
+        sum = Some(match sum {
+            None => value.clone(),
+            Some(sum) => add_two(state, &sum, value)?,
+        });
+    }
+    Ok(sum.unwrap_or_default())
+}
+
+fn add_two(state: &mut State<'_, '_>, left: &Value, right: &Value) -> Result<Value, Error> {
+    let is_list = |value: &Value| matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable);
+    if let (Some(one), Some(other)) = (left.as_str(), right.as_str()) {
+        count(state, one.len() + other.len())?;
+        return Ok(Value::from([one, other].concat()));
+    }
+    if is_list(left) && is_list(right) && left.is_tuple() == right.is_tuple() {
+        count_seen(state, left)?;
+        count_seen(state, right)?;
+        let items: Vec<Value> = left.try_iter()?.chain(right.try_iter()?).collect();
+        return Ok(if left.is_tuple() {
+            Value::from(Tuple::from(items))
+        } else {
+            Value::from(items)
+        });
+    }
+    let failed = || {
+        let message = format!(
+            "tried to use + operator on unsupported types {} and {}",
+            left.kind(),
+            right.kind()
+        );
+        Error::new(ErrorKind::InvalidOperation, message)
+    };
+    if let Some(value) = [left, right].into_iter().find(|value| value.is_undefined()) {
+        return Err(undefined(state, value));
+    }
+    match (i128::try_from(left.clone()), i128::try_from(right.clone())) {
+        (Ok(one), Ok(other)) if left.is_integer() && right.is_integer() => {
+            let sum = one.checked_add(other).ok_or_else(failed)?;
+            Ok(i64::try_from(sum).map_or_else(|_| Value::from(sum), Value::from))
+        }
+        _ => {
+            let number = |value: &Value| f64::try_from(value.clone()).map_err(|_| failed());
+            Ok(Value::from(number(left)? + number(right)?))
+        }
+    }
+}
+
+/// Implements `a * b` for numbers, or for a text or list and a number.
+fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, Error> {
+    let failed = || {
+        let message = format!(
+            "tried to use * operator on unsupported types {} and {}",
+            left.kind(),
+            right.kind()
+        );
+        Error::new(ErrorKind::InvalidOperation, message)
+    };
+    if left.is_number() && right.is_number() {
+        return match (i128::try_from(left.clone()), i128::try_from(right.clone())) {
+            (Ok(one), Ok(other)) if left.is_integer() && right.is_integer() => {
+                let product = one.checked_mul(other).ok_or_else(failed)?;
+                Ok(i64::try_from(product).map_or_else(|_| Value::from(product), Value::from))
+            }
+            _ => {
+                let number = |value: &Value| f64::try_from(value.clone()).map_err(|_| failed());
+                Ok(Value::from(number(&left)? * number(&right)?))
+            }
+        };
+    }
+    if let Some(value) = [&left, &right].into_iter().find(|value| value.is_undefined()) {
+        return Err(undefined(state, value));
+    }
+    let (repeated, times) = if left.is_number() { (&right, &left) } else { (&left, &right) };
+    let times = times.as_usize().ok_or_else(failed)?;
+    if let Some(text) = repeated.as_str() {
+        count(state, text.len().saturating_mul(times))?;
+        return Ok(Value::from(text.repeat(times)));
+    }
+    if !matches!(repeated.kind(), ValueKind::Seq | ValueKind::Iterable) {
+        return Err(failed());
+    }
+    let weight = count_seen(state, repeated)?;
+    count(state, weight.saturating_mul(times))?;
+    let items: Vec<Value> = repeated.try_iter()?.collect();
+    let all: Vec<Value> = (0..times).flat_map(|_| items.iter().cloned()).collect();
+    Ok(if repeated.is_tuple() { Value::from(Tuple::from(all)) } else { Value::from(all) })
+}
+
+/// Returns minijinja's filters except `pprint`, which is for debugging only.
+fn builtin() -> Vec<(&'static str, Value)> {
+    macro_rules! of {
+        ($($name:literal $function:ident),* $(,)?) => {
+            vec![$(($name, Value::from_function(filters::$function))),*]
+        };
+    }
+    of![
+        "safe" safe, "escape" escape, "e" escape, "lower" lower, "upper" upper, "title" title,
+        "capitalize" capitalize, "replace" replace, "length" length, "count" length, "dictsort" dictsort,
+        "items" items, "reverse" reverse, "trim" trim, "join" join, "split" split, "lines" lines,
+        "default" default, "d" default, "round" round, "abs" abs, "int" int, "float" float, "attr" attr,
+        "first" first, "last" last, "min" min, "max" max, "sort" sort, "list" list, "string" string,
+        "bool" bool, "batch" batch, "slice" slice, "sum" sum, "indent" indent, "select" select,
+        "reject" reject, "selectattr" selectattr, "rejectattr" rejectattr, "map" map, "groupby" groupby,
+        "unique" unique, "chain" chain, "zip" zip, "format" format, "tojson" tojson,
+    ]
+}
+
+/// Filters that treat a text as a whole. All others may split it into a list of characters.
+const OF_TEXTS: [&str; 21] = [
+    "safe",
+    "escape",
+    "e",
+    "lower",
+    "upper",
+    "title",
+    "capitalize",
+    "replace",
+    "length",
+    "count",
+    "trim",
+    "default",
+    "d",
+    "int",
+    "float",
+    "string",
+    "bool",
+    "indent",
+    "format",
+    "tojson",
+    "block",
+];
+
+/// Filters that create nothing and read at most one item.
+const OF_ONE: [&str; 12] = [
+    "safe", "length", "count", "default", "d", "attr", "first", "last", "abs", "int", "float",
+    "bool",
+];
+
+/// Counts the output of filters that may create many times their input.
+fn count_growth(
+    state: &mut State<'_, '_>,
+    name: &str,
+    values: &[Value],
+    weights: &[usize],
+) -> Result<(), Error> {
+    let weight = weights.first().copied().unwrap_or_default();
+    let text = |index: usize| values.get(index).and_then(Value::as_str).unwrap_or_default();
+    let mut numbers: Vec<i64> = values.iter().skip(1).filter_map(Value::as_i64).collect();
+    if let Some(named) = values.last().filter(|last| last.is_kwargs()) {
+        for key in named.try_iter()? {
+            numbers.extend(named.get_item(&key)?.as_i64());
+        }
+    }
+    let widest = numbers.into_iter().map(i64::unsigned_abs).max().unwrap_or_default();
+    let widest = usize::try_from(widest).unwrap_or(usize::MAX);
+    let is_wide = widest > WIDEST && matches!(name, "indent" | "tojson" | "block" | "round");
+    let digits = |c: char| !c.is_ascii_digit();
+    let format_widths = || {
+        text(0)
+            .split(digits)
+            .filter(|run| !run.is_empty())
+            .map(|run| run.parse().unwrap_or(usize::MAX))
+    };
+    let width_of_format =
+        if name == "format" { format_widths().max().unwrap_or_default() } else { 0 };
+    if is_wide
+        || width_of_format > WIDEST
+        || name == "format" && text(0).contains('*') && widest > WIDEST
+    {
+        let message = format!("the filter {name} takes at most {WIDEST} for a width");
+        return Err(Error::new(ErrorKind::InvalidOperation, message));
+    }
+    let bytes = match name {
+        "replace" => text(0).matches(text(1)).count().saturating_mul(text(2).len()),
+        "join" => {
+            let items = values
+                .first()
+                .and_then(|list| list.as_str().map(str::len).or(list.len()))
+                .unwrap_or(weight / ITEM);
+            items.saturating_mul(text(1).len())
+        }
+        "indent" => (text(0).matches('\n').count() + 1).saturating_mul(widest.max(4)),
+        "tojson" | "block" => {
+            (weight / ITEM).saturating_mul(widest.max(2)).saturating_mul(DEEPEST / 4)
+        }
+        // Each item may be searched for in the whole of another list.
+        "select" | "reject" | "selectattr" | "rejectattr" | "map" => {
+            (weight / ITEM).saturating_mul(weights.iter().skip(1).sum::<usize>() / ITEM) / SEEN
+        }
+        "batch" | "slice" => widest.saturating_mul(ITEM),
+        "format" => {
+            text(0).matches('%').count().saturating_mul(width_of_format.max(widest.min(WIDEST)))
+        }
+        _ => 0,
+    };
+    count(state, bytes)
+}
+
+/// A filter that is called within the limits.
+struct Filter {
+    name: &'static str,
+    function: Value,
+    is_of_texts: bool,
+    is_of_one: bool,
+}
+
+/// Calls a filter within the limits.
+fn filtered(
+    state: &mut State<'_, '_>,
+    Filter { name, function: filter, is_of_texts, is_of_one }: &Filter,
+    values: &[Value],
+) -> Result<Value, Error> {
+    if *is_of_one {
+        let text = values.first().and_then(Value::as_str).map_or(0, str::len);
+        count(state, text / SEEN)?;
+        return filter.call(state, values);
+    }
+    if let ("tojson", [value]) = (*name, values)
+        && let Some(json) = json::plain(value)
+    {
+        count(state, json.len() + ITEM)?;
+        return Ok(Value::from_safe_string(json));
+    }
+    let mut weights = Vec::with_capacity(values.len());
+    for value in values {
+        weights.push(count_seen(state, value)?);
+        if !is_of_texts {
+            count_characters(state, value)?;
+        }
+    }
+    count_growth(state, name, values, &weights)?;
+    let result = made(filter.call(state, values)?)?;
+    count_made(state, &result)?;
+    Ok(result)
+}
+
+/// Counts a value that is stored in a namespace.
+fn count_kept(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    let weight = weight(state, value, true)?;
+    count(state, weight / SEEN)
+}
+
+fn format(output: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    count_written(state, value)?;
+    escape_formatter(output, state, value)
+}
+
+/// Adds the counting functions and filters to an environment.
+pub(super) fn apply(environment: &mut Environment<'static>) {
+    environment.set_formatter(format);
+    let block = ("block", Value::from_function(block));
+    for (name, function) in builtin().into_iter().chain([block]) {
+        let filter = Filter {
+            name,
+            function,
+            is_of_texts: OF_TEXTS.contains(&name),
+            is_of_one: OF_ONE.contains(&name),
+        };
+        let bounded = move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
+            filtered(state, &filter, &values.into_values())
+        };
+        environment.add_filter(name, bounded);
+    }
+    environment.remove_filter("pprint");
+    // It would print all values, including ones that templates should not write.
+    environment.remove_global("debug");
+    environment.add_function(
+        "dict",
+        |state: &mut State<'_, '_>, value: Option<Value>, named: Kwargs| {
+            let dictionary = functions::dict(value, named)?;
+            count_made(state, &dictionary).map(|()| dictionary)
+        },
+    );
+    environment.add_function(
+        "namespace",
+        |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
+            let values = values.into_values();
+            for value in &values {
+                count_kept(state, value)?;
+            }
+            Value::from_function(functions::namespace).call(state, &values)
+        },
+    );
+    environment.add_function("__join", join);
+    environment.add_function("__add", add);
+    environment.add_function("__times", times);
+    environment.add_function("__made", |state: &mut State<'_, '_>, value: Value| {
+        count_made(state, &value)?;
+        made(value)
+    });
+    environment.add_function("__kept", |state: &mut State<'_, '_>, value: Value| {
+        count_kept(state, &value)?;
+        made(value)
+    });
+    environment.add_function("__weighed", |state: &mut State<'_, '_>, value: Value| {
+        count_seen(state, &value)?;
+        Ok::<_, Error>(value)
+    });
+    environment.add_function("__items", |state: &mut State<'_, '_>, value: Value| {
+        count_characters(state, &value)?;
+        Ok::<_, Error>(value)
+    });
+    environment.add_function("__text", |state: &mut State<'_, '_>, value: Value| {
+        match value.as_usize() {
+            // The argument is the length of a text in the template.
+            Some(length) => count(state, length).map(|()| Value::from_safe_string(String::new())),
+            None => count(state, value.as_str().map_or(0, str::len) / SEEN).map(|()| value),
+        }
+    });
+}

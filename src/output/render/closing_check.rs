@@ -1,0 +1,212 @@
+//! The last check of rendered patches: each build is evaluated with them and compared with the plan.
+//! Each planned host gets exactly its labels and guards, and nothing else in the build changes.
+
+use std::collections::{BTreeSet, HashMap};
+
+use camino::Utf8Path;
+use serde::Deserialize;
+
+use super::Tree;
+use super::planned_hosts::{AllowedChanges, PlannedHost, changed_field, planned_hosts};
+use crate::base::api::kustomization::Patch;
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::layout;
+use crate::base::text::yaml;
+use crate::input::kustomize::{BuildRoot, OverlayBase, OverlayBuild, PatchFile};
+use crate::input::settings::gitops::HostsForm;
+use crate::plan::Plan;
+use crate::site::Site;
+use crate::site::inventory::Host;
+
+/// The fields of a kustomization that sipgen writes for hosts.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct OverlayKustomization {
+    #[serde(rename = "apiVersion")]
+    _api_version: String,
+    #[serde(rename = "kind")]
+    _kind: String,
+    #[serde(default)]
+    resources: Vec<String>,
+    #[serde(default)]
+    patches: Vec<Patch>,
+}
+
+/// A difference between a build and the plan.
+struct BuildDifference<'a> {
+    why: String,
+    host: Option<&'a Host>,
+    /// Set if the patches apply, and change more than planned.
+    is_changed: bool,
+}
+
+const NAME_HELP: &str = "give each host of a build a name that no other host of it had before a patch, \
+                         `namePrefix` or `nameSuffix`";
+const VALUE_HELP: &str = "write the value in the manifest: kustomize makes a text of a value that a \
+                          replacement adds, if a later patch changes its object";
+
+/// Compares the builds of declared hosts with the plan. `kept` are files that stay as they are on
+/// the disk.
+pub(super) fn check(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str>) -> Vec<Finding> {
+    let mut planned = planned_hosts(site, plan);
+    let allowed = AllowedChanges::new(site, plan);
+    let roots = site.inventory.roots.iter();
+    let check = |(index, root): (&usize, &BuildRoot)| {
+        let directory = layout::declared_directory(&root.directory);
+        let files = RenderedPatches {
+            site,
+            allowed: &allowed,
+            overlay: &site.settings.output.join(&directory),
+            directory: &directory,
+            tree,
+            kept,
+        };
+        let planned = planned.remove(index).unwrap_or_default();
+        let BuildDifference { why, host, is_changed } = files.difference(*index, root, &planned)?;
+        let overlay = files.overlay;
+        let place = host.map_or(Place::File(overlay.into()), |host| host.origin.name());
+        Some(
+            Finding::new(
+                Code::PatchesDiffer,
+                format!("the patches in `{overlay}` would not build as planned: {why}"),
+            )
+            .at(place)
+            .help(if is_changed { VALUE_HELP } else { NAME_HELP }),
+        )
+    };
+    roots.filter_map(check).collect()
+}
+
+/// Returns whether a path leads from a directory up to the repo's root, and from there down to
+/// another directory, whatever characters its name has.
+fn leads_to(directory: &Utf8Path, path: &str, target: &Utf8Path) -> bool {
+    let mut rest = Utf8Path::new(path);
+    let is_up = directory.iter().all(|_| {
+        let below = rest.strip_prefix("..");
+        below.map(|below| rest = below).is_ok()
+    });
+    is_up && rest == target
+}
+
+impl<'a> BuildDifference<'a> {
+    fn new(why: String, host: Option<&'a Host>) -> Self {
+        BuildDifference { why, host, is_changed: false }
+    }
+}
+
+/// The rendered files of a root.
+struct RenderedPatches<'a> {
+    site: &'a Site,
+    allowed: &'a AllowedChanges,
+    overlay: &'a Utf8Path,
+    directory: &'a Utf8Path,
+    tree: &'a Tree,
+    kept: &'a BTreeSet<&'a str>,
+}
+
+impl RenderedPatches<'_> {
+    /// Returns the first difference from the plan.
+    fn difference<'h>(
+        &self,
+        index: usize,
+        root: &BuildRoot,
+        planned: &[PlannedHost<'h>],
+    ) -> Option<BuildDifference<'h>> {
+        let file = self.directory.join(self.site.settings.hosts.form.file_name());
+        let text = self.tree.get(file.as_str())?;
+        let only = |why: &str| Some(BuildDifference::new(why.to_owned(), None));
+        let Ok(kustomization) = yaml::from_str::<OverlayKustomization>(text) else {
+            return only("its kustomization.yaml has other fields");
+        };
+        let is_overlay = self.site.settings.hosts.form == HostsForm::Overlay;
+        let is_based = match kustomization.resources.as_slice() {
+            [] => !is_overlay,
+            [path] => is_overlay && leads_to(self.overlay, path, &root.directory),
+            _ => false,
+        };
+        if !is_based {
+            return only("it is not based on the hosts of the repo");
+        }
+        let component = (!is_overlay).then_some(self.overlay);
+        let bases = self.site.overlay_bases.for_root(index, component);
+        let check =
+            |base: &OverlayBase| self.difference_of_build(base.build(), &kustomization, planned);
+        if bases.is_empty() {
+            // Kustomizations outside of the inputs are not evaluated, and a component may not be
+            // listed yet.
+            let hosts = planned.iter().map(|planned| (planned.host.origin.clone(), planned.id()));
+            return check(&OverlayBase::with_ids(hosts));
+        }
+        bases.into_iter().find_map(check)
+    }
+
+    /// Evaluates a build with the patches, and returns the first difference from the plan.
+    fn difference_of_build<'h>(
+        &self,
+        mut build: OverlayBuild<'_>,
+        kustomization: &OverlayKustomization,
+        planned: &[PlannedHost<'h>],
+    ) -> Option<BuildDifference<'h>> {
+        let mut by_position = HashMap::with_capacity(planned.len());
+        for planned in planned {
+            let (name, namespace) = &planned.named;
+            let key = &planned.host.key;
+            let position = match build.host(name, namespace.as_deref()) {
+                Ok(position) => position,
+                Err(count) => {
+                    let why = format!(
+                        "the patch of `{key}` matches {count} hosts by their names or former names"
+                    );
+                    return Some(BuildDifference::new(why, Some(planned.host)));
+                }
+            };
+            build.add_known_labels(position, planned.removed_labels());
+            by_position.insert(position, planned);
+        }
+        let file = |name: &str| self.patch_file(name, planned);
+        if let Err(problem) = build.apply(&kustomization.patches, file, self.overlay) {
+            return Some(BuildDifference::new(problem.to_string(), None));
+        }
+        for (position, object) in build.objects().enumerate() {
+            let planned = by_position.get(&position);
+            let named = || {
+                let text = |key: &str| object.before.get("metadata")?.get(key)?.as_str();
+                text("name").unwrap_or_default().to_owned()
+            };
+            let difference = match (planned, object.after) {
+                (_, None) => Some(format!("a patch deletes `{}`", named())),
+                (Some(planned), Some(after)) => planned
+                    .difference(object.before, after)
+                    .map(|what| format!("`{}` would have {what}", planned.host.key)),
+                (None, Some(after)) => changed_field(self.allowed, object.before, after)
+                    .map(|field| format!("`{}` would have another value of `{field}`", named())),
+            };
+            let difference = difference.or_else(|| {
+                let is_right = object.has_only_new_metadata();
+                (!is_right).then(|| format!("a patch changes more of `{}` than planned", named()))
+            });
+            if let Some(why) = difference {
+                return Some(BuildDifference {
+                    is_changed: true,
+                    ..BuildDifference::new(why, planned.map(|planned| planned.host))
+                });
+            }
+        }
+        None
+    }
+
+    /// Returns the patches in a file. One that stays on the disk is that of a cluster that is up to
+    /// date, so it equals what would be rendered, or that of a frozen cluster, whose hosts are not
+    /// planned.
+    fn patch_file(&self, name: &str, planned: &[PlannedHost<'_>]) -> Option<PatchFile<'_>> {
+        let path = self.directory.join(name);
+        let text = self.tree.get(path.as_str());
+        let kept = || {
+            let file_hosts = planned.iter().filter(|planned| planned.file == name);
+            let patches = file_hosts.map(PlannedHost::patch).collect();
+            let is_kept = self.kept.contains(path.as_str());
+            is_kept.then_some(PatchFile::Known(patches))
+        };
+        text.map(|text| PatchFile::Text(text)).or_else(kept)
+    }
+}

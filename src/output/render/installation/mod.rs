@@ -1,0 +1,374 @@
+//! Renders the installer of a Provisioning: the directory `installer/` with inventory, Job and
+//! addresses.
+//!
+//! * `inventory`: machines for ansible.
+//! * `variables`: their packages.
+
+mod inventory;
+mod variables;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use minijinja::Value;
+use minijinja::value::Serde;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::renderer::Renderer;
+use super::{Templates, cluster_kustomization};
+use crate::base::api::installed::{InstallMode, InstallationRecord};
+use crate::base::api::names::{ClusterKey, NodeName};
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::layout::{self, header};
+use crate::input::settings::provisioning::InventoryFormat;
+use crate::plan::Placement;
+use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::request::{Cluster, Installation, NodeSet};
+
+pub use inventory::InstallerInventory;
+pub use variables::variables;
+
+/// File names of the templates.
+const TEMPLATES: [&str; 3] = ["addresses.yaml", "job.yaml", "kustomization.yaml"];
+
+/// File name of the template that lets the Job save the kubeconfig.
+const ACCESS: &str = "access.yaml";
+
+/// Values of every template of an installer.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct InstallerValues<'a> {
+    /// The cluster.
+    cluster: &'a ClusterKey,
+    /// Name of the installer's objects, and prefix of its Job's name.
+    name: String,
+    /// Name of the Job, ending in a hash of everything that the Job does.
+    job: String,
+    /// Container image.
+    image: &'a str,
+    /// Command of the container: a program and its arguments, without a shell.
+    command: Vec<String>,
+    /// Directory in which the installer looks for its inventory.
+    directory: String,
+    /// File name of the inventory.
+    inventory: &'static str,
+    /// Files in `group_vars`.
+    variables: Vec<&'static str>,
+    /// Name of the Secret in which the Job saves the cluster's kubeconfig; none with
+    /// `provisioning.kubeconfigSecret: false`.
+    kubeconfig: Option<String>,
+    /// Record of the installed machines, with `provisioning.scale: true`.
+    installed: Option<String>,
+    /// Addresses of the machines, by `MASTER_` or `WORKER_` and the machine's name.
+    addresses: BTreeMap<String, IpAddr>,
+}
+
+/// Returns the file name of an inventory.
+pub fn file_name(format: InventoryFormat) -> &'static str {
+    match format {
+        InventoryFormat::Ini => "hosts.ini",
+        InventoryFormat::Yaml => "hosts.yaml",
+    }
+}
+
+/// Returns the ownership header of files that the installer reads.
+///
+/// It does not name the Provisioning's file, because moving that file must not run the installer
+/// again.
+pub fn mark(cluster: &ClusterKey) -> String {
+    header(&format!("the Provisioning of {cluster}"))
+}
+
+/// Renders the files of an installer, or reports why it cannot run.
+pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
+    let taken: Vec<Finding> = taken(renderer.cluster).collect();
+    if !taken.is_empty() {
+        return renderer.findings.extend(taken);
+    }
+    let Some(addresses) = addresses(renderer) else {
+        return;
+    };
+    // Planning reports a machine without a host.
+    let Ok(inventory) = InstallerInventory::new(installation, &addresses) else {
+        return;
+    };
+    files(renderer, installation, &inventory);
+}
+
+/// A machine of a Provisioning with its host.
+struct PlacedMachine<'a> {
+    node: &'a NodeName,
+    node_set: &'a NodeSet,
+    host: &'a Host,
+    address: Option<IpAddr>,
+}
+
+/// Returns the machines of a cluster that have a host.
+fn machines<'a>(
+    cluster: &'a Cluster,
+    placement: &'a Placement,
+    site: &'a Site,
+) -> impl Iterator<Item = PlacedMachine<'a>> {
+    cluster.node_sets.iter().filter_map(|(part, node_set)| {
+        let node = part.node.as_ref()?;
+        let host = &site.inventory.hosts[placement.get(part)?.first()?.host];
+        let mac = node_set.machine.as_ref().and_then(|machine| machine.named).map(|(mac, _)| mac);
+        Some(PlacedMachine { node, node_set, host, address: host.machine.address(mac) })
+    })
+}
+
+/// Returns the addresses of machines that have a host; `None`, with a finding, if a host has no
+/// address.
+fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> {
+    let mut addresses = BTreeMap::new();
+    let mut addressed = Vec::new();
+    let mut complete = true;
+    renderer.findings.extend(mixed_families(renderer.cluster, renderer.placement, renderer.site));
+    for PlacedMachine { node, node_set, host, address } in
+        machines(renderer.cluster, renderer.placement, renderer.site)
+    {
+        if let Some(address) = address {
+            addresses.insert(node.clone(), address);
+            addressed.push((host, host.origin.name(), address));
+            continue;
+        }
+        complete = false;
+        let message = format!("host {} of {} has no address for the installer", host.key, node);
+        renderer.findings.push(
+            Finding::new(Code::InvalidMachine, message)
+                .at(node_set.at.place())
+                .see(host.origin.name(), host.key.to_string())
+                .help("take a snapshot that has the host's network cards with their addresses, `status.hardware.nics`"),
+        );
+    }
+    renderer.warn_of_shared_addresses(
+        &format!("the Provisioning of {}", renderer.cluster.key),
+        addressed.into_iter(),
+    );
+    complete.then_some(addresses)
+}
+
+/// Reports machines with addresses of different IP families, which cannot reach each other.
+fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Option<Finding> {
+    let addressed =
+        machines(cluster, placement, site).filter_map(|machine| Some((machine.address?, machine)));
+    let (ipv6_nodes, others): (Vec<_>, Vec<_>) =
+        addressed.partition(|(address, _)| address.is_ipv6());
+    let ((_, first), (_, other)) = (ipv6_nodes.first()?, others.first()?);
+    let more = |count: usize| {
+        if count > 1 { format!(" and {} more", count - 1) } else { String::new() }
+    };
+    let message = format!(
+        "of {}, {}{} would be reached by IPv6 and {}{} by IPv4: they do not reach each other",
+        cluster.key,
+        first.node,
+        more(ipv6_nodes.len()),
+        other.node,
+        more(others.len())
+    );
+    let finding = Finding::new(Code::MixedFamilies, message)
+        .at(first.node_set.at.place())
+        .see(first.host.origin.name(), "its network card has no IPv4 address")
+        .see(other.node_set.at.place(), "this machine is reached by IPv4");
+    let help = "give all machines of the cluster addresses of one family; `mac-address` says which network card counts";
+    Some(finding.help(help).for_cluster(&cluster.key))
+}
+
+/// Reports nodes with reserved names.
+fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
+    let named = cluster
+        .node_sets
+        .iter()
+        .filter_map(|(part, node_set)| Some((part.node.as_ref()?, node_set)));
+    named.filter(|(node, _)| inventory::is_taken(node)).map(|(node, node_set)| {
+        let message =
+            format!("a machine of {} is named `{node}`, which ansible reserves", cluster.key);
+        Finding::new(Code::InvalidMachine, message)
+            .at(node_set.at.place())
+            .help(format!("rename it, such as to `node-{node}`"))
+    })
+}
+
+/// Renders the files. The Job comes last, because its name is a hash of the others.
+fn files(
+    renderer: &mut Renderer<'_>,
+    installation: &Installation,
+    inventory: &InstallerInventory<'_>,
+) {
+    let (cluster, settings) = (renderer.cluster, &renderer.site.settings.provisioning);
+    let directory = layout::installer_directory(&cluster.key);
+    let inventory_file = file_name(settings.inventory);
+    let inventory_text = mark(&cluster.key) + &inventory.text(settings.inventory);
+    let variables: BTreeMap<&str, String> = variables(installation, settings.inventory)
+        .into_iter()
+        .map(|(file, text)| (file, mark(&cluster.key) + &text))
+        .collect();
+    let mut values = InstallerValues {
+        cluster: &cluster.key,
+        name: installation.object_name(&cluster.key),
+        job: String::new(),
+        image: &settings.image,
+        command: command(cluster, installation, InstallMode::Full),
+        directory: format!("/opt/kud/multi-cluster/{}", cluster.key.name),
+        inventory: inventory_file,
+        variables: variables.keys().copied().collect(),
+        kubeconfig: settings.kubeconfig_secret.then(|| format!("{}-kubeconfig", cluster.key.name)),
+        installed: None,
+        addresses: inventory.addresses_by_role(),
+    };
+    // A replacement host may have the address of the previous one but nothing installed on it.
+    let hosts: Vec<String> = machines(cluster, renderer.placement, renderer.site)
+        .map(|PlacedMachine { node, host, .. }| format!("{node} {}", host.key))
+        .collect();
+    let mut manifests = match manifests(renderer, &values) {
+        Ok(manifests) => manifests,
+        Err(finding) => return renderer.findings.push(*finding),
+    };
+    if settings.scale {
+        let core: Vec<String> = manifests.iter().chain(variables.values()).cloned().collect();
+        let installed = installed(renderer, installation, hash(&core));
+        if installed.mode == InstallMode::Scale {
+            values.command = command(cluster, installation, InstallMode::Scale);
+            manifests = match self::manifests(renderer, &values) {
+                Ok(manifests) => manifests,
+                Err(finding) => return renderer.findings.push(*finding),
+            };
+        }
+        values.installed = Some(installed.to_string());
+    }
+    let mut parts = manifests;
+    parts.extend(hosts);
+    parts.push(inventory_text.clone());
+    parts.extend(variables.values().cloned());
+    let nameless = Value::from(Serde(&values));
+    values.job = format!("{}-{}", values.name, hash(&parts));
+    let context = Value::from(Serde(&values));
+    if let Some(finding) = nameless_job(renderer.templates, &nameless, &context) {
+        return renderer.findings.push(finding);
+    }
+    let access = values.kubeconfig.as_ref().map(|_| ACCESS);
+    for template in TEMPLATES.into_iter().chain(access) {
+        renderer.file(
+            &format!("{}/{template}", layout::INSTALLER),
+            directory.join(template),
+            &context,
+        );
+    }
+    renderer.tree.insert(directory.join(inventory_file).into(), inventory_text);
+    let in_directory =
+        |(file, text)| (directory.join(variables::DIRECTORY).join(file).into(), text);
+    renderer.tree.extend(variables.into_iter().map(in_directory));
+}
+
+/// Renders the manifests that decide what the Job does, without its name and record: the name is a
+/// hash of them, and agents update an annotation without running the Job again.
+fn manifests(
+    renderer: &Renderer<'_>,
+    values: &InstallerValues<'_>,
+) -> Result<Vec<String>, Box<Finding>> {
+    let values = Value::from(Serde(values));
+    let installer = ["job.yaml", "kustomization.yaml"].map(|template| {
+        renderer.templates.render(&format!("{}/{template}", layout::INSTALLER), values.clone())
+    });
+    // The kustomization above may also change the Job.
+    let above = renderer.templates.render(
+        cluster_kustomization::TEMPLATE,
+        cluster_kustomization::context(renderer.cluster, vec![layout::INSTALLER.to_owned()]),
+    );
+    installer.into_iter().chain([above]).map(|text| Ok(meaning(&text?))).collect()
+}
+
+/// Returns the record of the Job, which tells from the previous one whether workers were only added.
+fn installed(
+    renderer: &Renderer<'_>,
+    installation: &Installation,
+    core: String,
+) -> InstallationRecord {
+    let cluster = renderer.cluster;
+    let hashed = |placed: PlacedMachine<'_>| {
+        let node = placed.node;
+        let is_master = installation.masters.contains(node);
+        let roles = format!("{is_master} {}", installation.has_both_roles(node));
+        let address = placed.address.map(|address| address.to_string());
+        let parts = [node.to_string(), roles, placed.host.key.to_string()];
+        let parts: Vec<String> = parts.into_iter().chain(address).collect();
+        (hash(&parts), is_master)
+    };
+    let machines: BTreeMap<String, bool> =
+        machines(cluster, renderer.placement, renderer.site).map(hashed).collect();
+    let are_workers = |added: &BTreeSet<&String>| {
+        added.iter().all(|machine| machines.get(*machine) == Some(&false))
+    };
+    InstallationRecord::next(
+        renderer.site.state.installed.get(&cluster.key),
+        core,
+        machines.keys().cloned().collect(),
+        are_workers,
+    )
+}
+
+/// Reports a template of the repo that gives its Job a name without the hash.
+///
+/// An agent would then change an existing Job, which the API server rejects. `nameless` lacks the
+/// Job's name, `named` has it.
+fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Option<Finding> {
+    let template = format!("{}/job.yaml", layout::INSTALLER);
+    let own = templates.own_file(&template)?;
+    let (nameless, named) =
+        (templates.render(&template, nameless.clone()), templates.render(&template, named.clone()));
+    let (nameless, named) = (nameless.ok()?, named.ok()?);
+    if nameless != named || named.trim().is_empty() {
+        return None;
+    }
+    let message =
+        format!("the template {own} gives its Job a fixed name, but a Job cannot be changed");
+    Some(
+        Finding::new(Code::InvalidManifest, message)
+            .at(Place::File(own.clone()))
+            .help("name the Job `{{ job }}`"),
+    )
+}
+
+/// Returns the command of the container. `$` is doubled, because Kubernetes expands `$(NAME)`.
+fn command(cluster: &Cluster, installation: &Installation, mode: InstallMode) -> Vec<String> {
+    let mut command =
+        vec!["./installer".to_owned(), "--cluster".to_owned(), cluster.key.name.to_string()];
+    // The installer takes everything after `--plugins` for plugins.
+    command.extend((mode == InstallMode::Scale).then(|| "--scale".to_owned()));
+    if let Some(network) = &installation.pod_subnet {
+        command.extend(["--network".to_owned(), network.replace('$', "$$")]);
+    }
+    if !installation.plugins.is_empty() {
+        command.push("--plugins".to_owned());
+        command.extend(installation.plugins.iter().map(|plugin| plugin.replace('$', "$$")));
+    }
+    command
+}
+
+/// Returns the documents of a manifest without comments, so that a reworded comment does not run
+/// every installer again.
+fn meaning(text: &str) -> String {
+    let documents: Result<Vec<serde_json::Value>, _> =
+        yaml_serde::Deserializer::from_str(text).map(serde_json::Value::deserialize).collect();
+    let said = |documents: Vec<serde_json::Value>| -> Vec<String> {
+        documents.iter().filter(|document| !document.is_null()).map(ToString::to_string).collect()
+    };
+    documents.map_or_else(|_| text.to_owned(), |documents| said(documents).join("\n"))
+}
+
+/// Returns a hash of texts that is valid in a name.
+fn hash(parts: &[String]) -> String {
+    let mut hash = Sha256::new();
+    // With its length, so that text cannot move from one part to the next unnoticed.
+    for part in parts {
+        hash.update(part.len().to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize()
+        .iter()
+        .take(Installation::HASH_LENGTH / 2)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}

@@ -1,0 +1,215 @@
+//! Checks that rendered kustomizations list existing files and that their ConfigMaps are not too
+//! large.
+//!
+//! A template that renders nothing creates no file.
+
+use std::collections::HashSet;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use super::{Templates, Tree, services};
+use crate::base::finding::{Code, Finding, Place, RouteStep};
+use crate::base::layout;
+use crate::base::text::yaml;
+use crate::base::tree::files_below;
+use crate::site::Site;
+use crate::site::request::{Cluster, ClusterService};
+
+/// Maximum size of a ConfigMap: 1 MiB.
+const MOST_BYTES: usize = 1024 * 1024;
+
+/// Files that the kustomization of a service lists.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ServiceKustomization {
+    #[serde(default)]
+    resources: Vec<String>,
+    #[serde(default)]
+    components: Vec<String>,
+    #[serde(default)]
+    transformers: Vec<String>,
+    #[serde(default)]
+    config_map_generator: Vec<ConfigMapGenerator>,
+}
+
+#[derive(Deserialize)]
+struct ConfigMapGenerator {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    behavior: String,
+    #[serde(default)]
+    files: Vec<String>,
+}
+
+/// Checks kustomizations rendered from templates. Directories without `new_files` were checked when
+/// they were written.
+pub(super) fn check(
+    site: &Site,
+    tree: &Tree,
+    new_files: &HashSet<&str>,
+    templates: &Templates,
+) -> Vec<Finding> {
+    let from_template = |path: &Utf8Path| {
+        path.file_name() == Some(layout::KUSTOMIZATION) && !path.starts_with(layout::HOSTS)
+    };
+    let kustomizations = tree.par_iter().filter(|(path, _)| from_template(path));
+    kustomizations
+        .filter_map(|(path, text)| {
+            let directory = path.parent()?;
+            if is_unchanged(site, tree, new_files, path, directory) {
+                return None;
+            }
+            let kustomization: ServiceKustomization = yaml::from_str(text).ok()?;
+            Some(misfits(site, tree, templates, path, &kustomization))
+        })
+        .flatten()
+        .collect()
+}
+
+fn is_unchanged(
+    site: &Site,
+    tree: &Tree,
+    new_files: &HashSet<&str>,
+    path: &Utf8Path,
+    directory: &Utf8Path,
+) -> bool {
+    let Some(cluster) = layout::cluster_of(path) else {
+        return false;
+    };
+    let start = format!("{directory}/");
+    let before = site
+        .state
+        .files
+        .get(&cluster)
+        .into_iter()
+        .flatten()
+        .filter(|file| file.as_str().starts_with(&start))
+        .count();
+    let mut now = 0;
+    let same = files_below(tree, directory)
+        .inspect(|_| now += 1)
+        .all(|(file, _)| !new_files.contains(file.as_str()));
+    // A removed file changes the directory as well.
+    same && now == before
+}
+
+fn misfits(
+    site: &Site,
+    tree: &Tree,
+    templates: &Templates,
+    path: &Utf8Path,
+    kustomization: &ServiceKustomization,
+) -> Vec<Finding> {
+    let directory = path.parent().unwrap_or(path);
+    let service = service_of(site, path);
+    let files = kustomization
+        .config_map_generator
+        .iter()
+        .flat_map(|generator| &generator.files)
+        .map(|file| source(file));
+    let listed = kustomization
+        .resources
+        .iter()
+        .chain(&kustomization.components)
+        .chain(&kustomization.transformers)
+        .map(String::as_str)
+        .chain(files);
+    let missing = listed.filter(|entry| {
+        let target = match layout::shared_directory_of(path, entry) {
+            Some(shared) => shared,
+            // Other entries outside are the repo's own.
+            None if entry.starts_with("..") => return false,
+            None => path_of(directory, entry),
+        };
+        !tree.contains_key(target.as_str()) && files_below(tree, &target).next().is_none()
+    });
+    let mut found: Vec<Finding> = missing
+        .map(|entry| {
+            let finding = Finding::new(
+                Code::InvalidManifest,
+                format!("what would be {} lists {entry}, which no template renders", site.settings.output.join(path)),
+            )
+            .help("a template that renders nothing makes no file: remove the entry, or render something");
+            let own = templates.own_of(&directory.join(entry)).or_else(|| templates.own_of(path));
+            match (own, service.map(|(cluster, service)| cluster.origin.at(service.route()))) {
+                (Some(own), Some(place)) => finding.at(Place::File(own.clone())).see(place, "the service"),
+                (Some(own), None) => finding.at(Place::File(own.clone())),
+                (None, place) => place.into_iter().fold(finding, Finding::at),
+            }
+        })
+        .collect();
+    for generator in &kustomization.config_map_generator {
+        let texts = generator
+            .files
+            .iter()
+            .filter_map(|file| tree.get(path_of(directory, source(file)).as_str()));
+        let mut bytes: usize = texts.map(String::len).sum();
+        if generator.behavior == "merge" {
+            bytes += shared_bytes(tree, path, kustomization, &generator.name);
+        }
+        if bytes > MOST_BYTES {
+            found.push(too_large(&generator.name, bytes, service));
+        }
+    }
+    match layout::cluster_of(path) {
+        Some(key) => found.into_iter().map(|finding| finding.for_cluster(&key)).collect(),
+        None => found,
+    }
+}
+
+/// Returns the size of what shared files put into a ConfigMap.
+fn shared_bytes(
+    tree: &Tree,
+    path: &Utf8Path,
+    kustomization: &ServiceKustomization,
+    name: &str,
+) -> usize {
+    let shared =
+        kustomization.resources.iter().filter_map(|entry| layout::shared_directory_of(path, entry));
+    let sizes = shared.filter_map(|directory| {
+        let text = tree.get(directory.join(layout::KUSTOMIZATION).as_str())?;
+        let kustomization: ServiceKustomization = yaml::from_str(text).ok()?;
+        let generators = kustomization.config_map_generator.iter();
+        let files = generators
+            .filter(|generator| generator.name == name)
+            .flat_map(|generator| &generator.files);
+        let texts = files.filter_map(|file| tree.get(path_of(&directory, source(file)).as_str()));
+        Some(texts.map(String::len).sum::<usize>())
+    });
+    sizes.sum()
+}
+
+/// Returns the file in an entry `KEY=FILE` or `FILE`.
+fn source(entry: &str) -> &str {
+    entry.split_once('=').map_or(entry, |(_, file)| file)
+}
+
+/// Returns the path of an entry of the kustomization in a directory, such as `./haproxy.cfg`.
+fn path_of(directory: &Utf8Path, entry: &str) -> Utf8PathBuf {
+    directory.join(entry).components().collect()
+}
+
+/// Reports a ConfigMap that is too large.
+fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &ClusterService)>) -> Finding {
+    let finding = Finding::new(
+        Code::InvalidManifest,
+        format!("the ConfigMap {name} would have {bytes} bytes; the limit is {MOST_BYTES}"),
+    );
+    let Some((cluster, service)) = service else {
+        return finding;
+    };
+    let mut place = service.route();
+    let (help, field) = services::too_large(service.kind());
+    place.extend(field.map(RouteStep::from));
+    finding.at(cluster.origin.at(place)).help(help)
+}
+
+/// Returns the service of an output file.
+fn service_of<'a>(site: &'a Site, path: &Utf8Path) -> Option<(&'a Cluster, &'a ClusterService)> {
+    let key = layout::cluster_of(path)?;
+    let cluster = site.clusters.get(&key)?.cluster.as_ref()?;
+    Some((cluster, cluster.services.iter().find(|service| path.starts_with(service.path(&key)))?))
+}

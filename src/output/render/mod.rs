@@ -1,0 +1,283 @@
+//! Renders a plan into files: an in-memory tree, relative to the output directory. Nothing here
+//! reads the disk.
+//!
+//! * `hosts`: labels, as patches of manifests or as guarded partial objects; `patched_names`: how
+//!   patches name hosts.
+//! * `cluster`: files of one cluster, by `services`, `installation`, `tenant` and
+//!   `cluster_kustomization`.
+//! * `services`: load balancers, jump hosts and Dex, one module per kind.
+//! * `installation`: the installer of a Provisioning, from templates, with the inventory for
+//!   ansible.
+//! * `tenant`: manifests for the tenant to include.
+//! * `agents`: objects by which Flux or Argo CD applies the output.
+//! * `apply_options`: reports assigned hosts that an agent does not label.
+//! * `renderer`: renders templates into the files of one cluster.
+//! * `shared_files`: files that clusters share.
+//! * `templates`: built-in templates and the repo's own; `bounds` limits their computation.
+//! * `yaml_block` and `json`: values as YAML and JSON, for templates.
+//! * `values`: documents the values of templates; `value_schema` is the schema of their types.
+//! * `kustomization_check`: finds entries of kustomizations that no template renders.
+//! * `verify`: parses rendered files before they are written; `custom_resources` checks objects of
+//!   cert-manager, Flux, Argo CD and External Secrets.
+
+mod agents;
+mod apply_options;
+mod bounds;
+mod closing_check;
+mod cluster;
+mod cluster_kustomization;
+mod custom_resources;
+mod hosts;
+pub mod installation;
+mod json;
+mod kustomization_check;
+mod patched_names;
+mod planned_hosts;
+mod pools;
+mod renderer;
+mod services;
+mod shared_files;
+pub mod templates;
+mod tenant;
+mod value_schema;
+pub mod values;
+mod verify;
+mod yaml_block;
+
+use std::collections::BTreeSet;
+
+use camino::Utf8Path;
+use rayon::prelude::*;
+
+use crate::base::api::host::SYNC_OPTIONS;
+use crate::base::api::names::ClusterKey;
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::layout;
+use crate::base::text::credentials;
+use crate::base::text::visible::is_unreadable;
+use crate::base::text::yaml;
+use crate::base::tree::{Tree, TreePath};
+use crate::plan::Plan;
+use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::inventory::networks::ReadNetworkData;
+use crate::site::request::Cluster;
+use shared_files::SharedFiles;
+
+pub(crate) use planned_hosts::{AllowedChanges, PlannedHost, changed_field, planned_hosts};
+pub use templates::Templates;
+pub(crate) use yaml_block::document_of;
+
+/// The result of rendering a plan.
+pub struct RenderedPlan<'a> {
+    /// The files, without those in `kept`.
+    pub tree: Tree,
+    /// The files of `tree` that are not on the disk with the same text.
+    pub new_files: BTreeSet<TreePath>,
+    /// The files that stay as they are on the disk: those of frozen clusters with the shared ones that
+    /// they refer to, and those of clusters that are up to date.
+    pub kept: BTreeSet<&'a str>,
+    /// Errors of clusters that cannot be rendered, and warnings.
+    pub findings: Vec<Finding>,
+}
+
+/// Renders a plan.
+pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> RenderedPlan<'a> {
+    let clusters: Vec<&Cluster> =
+        plan.clusters.keys().filter_map(|key| site.clusters.get(key)?.cluster.as_ref()).collect();
+    let shared = SharedFiles::default();
+    let rendered_cluster = |cluster: &&Cluster| {
+        let placement = &plan.clusters[&cluster.key];
+        cluster::render(cluster, placement, site, templates, &shared)
+    };
+    let rendered: Vec<cluster::RenderedCluster> =
+        clusters.par_iter().map(rendered_cluster).collect();
+    let mut findings = hosts::lost_patches(site, plan);
+    findings.extend(apply_options::findings(site, plan));
+    let mut used_shared = BTreeSet::new();
+    let mut files: Vec<(TreePath, String)> = Vec::new();
+    let mut unchanged: Vec<&ClusterKey> = plan.frozen.iter().collect();
+    for (cluster, rendered_cluster) in clusters.iter().zip(rendered) {
+        match rendered_cluster.tree {
+            Some(tree) => files.extend(tree),
+            None => unchanged.push(&cluster.key),
+        }
+        used_shared.extend(rendered_cluster.used_shared);
+        findings.extend(rendered_cluster.findings);
+    }
+    let kept = site.state.files_of(unchanged);
+    let kept = kept.chain(site.state.shared_files_of(&plan.frozen)).collect();
+    // To sort all is faster than to insert one by one.
+    let mut tree: Tree = files.into_iter().collect();
+    hosts::render_common(site, plan, &mut tree, &kept);
+    if !findings.iter().any(Finding::is_error) {
+        findings.extend(closing_check::check(site, plan, &tree, &kept));
+    }
+    let mut common = shared.into_files(&used_shared);
+    if require_definitions(site, plan, &clusters) {
+        match services::definitions(site, templates) {
+            Ok(files) => common.extend(files),
+            Err(finding) => findings.push(*finding),
+        }
+    }
+    tree.extend(common);
+    // Agents' objects depend on which directories exist, so they are last.
+    let agents = agents::render(site, plan, &tree, &kept);
+    tree.extend(agents);
+    // Files that are already on disk were checked when they were written.
+    let is_new = |(path, text): &(&TreePath, &String)| !site.state.has(path, text);
+    let new_files: Vec<(&TreePath, &String)> = tree.par_iter().filter(is_new).collect();
+    let unfit =
+        new_files.par_iter().flat_map_iter(|(path, text)| unfit(site, templates, path, text));
+    findings.par_extend(unfit);
+    // After an error, rendered files are missing anyway. So are services of hosts whose addresses
+    // sops cannot decrypt, which is reported separately.
+    let is_refused = site
+        .inventory
+        .hosts
+        .iter()
+        .any(|host| matches!(host.network.data, ReadNetworkData::Refused(_)));
+    if !is_refused && !findings.iter().any(Finding::is_error) {
+        let new_files = new_files.iter().map(|(path, _)| path.as_str()).collect();
+        let found = kustomization_check::check(site, &tree, &new_files, templates);
+        findings.extend(found);
+    }
+    RenderedPlan {
+        kept,
+        new_files: new_files.into_iter().map(|(path, _)| path.clone()).collect(),
+        tree,
+        findings,
+    }
+}
+
+/// Reports what agents or other programs would misread in a new file, and what git must not have.
+fn unfit<'a>(
+    site: &'a Site,
+    templates: &'a Templates,
+    path: &'a Utf8Path,
+    text: &'a str,
+) -> impl Iterator<Item = Finding> + 'a {
+    // Other files were verified when their templates were rendered.
+    let is_ours_alone = path.starts_with(layout::HOSTS) || path.starts_with(layout::AGENTS);
+    let unreadable = is_ours_alone.then(|| verify::manifests(text).err());
+    unreadable
+        .flatten()
+        .map(|unreadable| unreadable.finding(&site.settings.output.join(path)))
+        .into_iter()
+        .chain(variable(site, templates, path, text))
+        .chain(credential(site, templates, path, text))
+        .chain(unreadable_character(site, templates, path, text))
+}
+
+/// Reports a variable in a file that Flux would replace.
+fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
+    // kustomize finds a host by the name that it has before Flux replaces the variables.
+    let is_name = |at: &usize| {
+        let line = text[..*at].rsplit('\n').next().unwrap_or_default();
+        path.starts_with(layout::HOSTS)
+            && ["  name: ", "  namespace: "].iter().any(|field| line.starts_with(field))
+    };
+    let mut found = memchr::memmem::find_iter(text.as_bytes(), layout::VARIABLE.as_bytes());
+    let at = found.find(|at| !is_name(at))?;
+    let line = text[..at].matches('\n').count() + 1;
+    let file_message = || {
+        let file = site.settings.output.join(path);
+        format!("{file} would have `${{` in line {line}, which Flux reads as a variable")
+    };
+    let finding = if path.starts_with(layout::HOSTS) {
+        let is_variable = |host: &&Host| {
+            host.sync_options.as_ref().is_some_and(|text| text.contains(layout::VARIABLE))
+        };
+        let hosts = site.inventory.hosts.iter().filter(is_variable);
+        let places = hosts.map(|host| host.origin.at(["metadata", "annotations", SYNC_OPTIONS]));
+        places
+            .fold(Finding::new(Code::VariableRendered, file_message()), Finding::at)
+            .help("it comes from an annotation of a host: write it there without `${`")
+    } else {
+        let places = templates.own_with(layout::VARIABLE, path);
+        // The message is the same for all clusters, so that the findings are merged.
+        let template_message = |place: &Place| {
+            format!("the template {} renders `${{`, which Flux reads as a variable", place.file())
+        };
+        let message = places.first().map_or_else(file_message, template_message);
+        places
+            .into_iter()
+            .fold(Finding::new(Code::VariableRendered, message), Finding::at)
+            .help("write it there without `${`, in a shell as `$NAME`")
+    };
+    Some(match layout::cluster_of(path) {
+        Some(cluster) => finding.for_cluster(&cluster),
+        None => finding,
+    })
+}
+
+/// Reports a credential in a file, which would reach git. It is not shown.
+fn credential(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
+    let found = |(line, text): (usize, &str)| Some((line + 1, credentials::found(text, true)?));
+    let (line, credential) = text.lines().enumerate().find_map(found)?;
+    let words = credential.words();
+    let finding = Finding::new(
+        Code::CredentialRendered,
+        format!("{} has {words} in line {line}", would_be(site, path)),
+    );
+    Some(from_template(
+        finding,
+        templates,
+        path,
+        "remove it: rendered files go to git, and credentials belong in a Secret",
+    ))
+}
+
+/// Reports a character that makes other programs reject or misread a file.
+fn unreadable_character(
+    site: &Site,
+    templates: &Templates,
+    path: &Utf8Path,
+    text: &str,
+) -> Option<Finding> {
+    if yaml::has_usual_characters(text) {
+        return None;
+    }
+    let (line, text) = text.lines().enumerate().find(|(_, line)| line.contains(is_unreadable))?;
+    let character = text.chars().find(|c| is_unreadable(*c))?.escape_unicode();
+    let message = format!(
+        "{} has the character `{character}` in line {}, which other programs refuse or read as the end of the line",
+        would_be(site, path),
+        line + 1
+    );
+    let finding = Finding::new(Code::InvalidManifest, message);
+    Some(from_template(finding, templates, path, "write the text without it"))
+}
+
+fn would_be(site: &Site, path: &Utf8Path) -> String {
+    format!("what would be {}", site.settings.output.join(path))
+}
+
+/// Adds the repo's own template of a file to a finding, if there is one.
+fn from_template(finding: Finding, templates: &Templates, path: &Utf8Path, help: &str) -> Finding {
+    let finding = match templates.own_of(path) {
+        Some(template) => finding.at(Place::File(template.clone())).help(help),
+        None => finding.help(format!(
+            "{help}; it comes from a value of the inputs, or from a template that others include"
+        )),
+    };
+    match layout::cluster_of(path) {
+        Some(cluster) => finding.for_cluster(&cluster),
+        None => finding,
+    }
+}
+
+/// Returns whether services of planned clusters, or the existing files of frozen ones, require
+/// CustomResourceDefinitions.
+fn require_definitions(site: &Site, plan: &Plan, planned: &[&Cluster]) -> bool {
+    let mut services = planned.iter().flat_map(|cluster| &cluster.services);
+    let on_disk = |cluster: &ClusterKey| {
+        let directory = layout::cluster_directory(cluster);
+        let files = site.state.files.get(cluster).into_iter().flatten();
+        files
+            .filter_map(|file| file.strip_prefix(&directory).ok())
+            .any(services::requires_definitions)
+    };
+    services.any(|service| service.descriptor().definitions.is_some())
+        || plan.frozen.iter().any(on_disk)
+}

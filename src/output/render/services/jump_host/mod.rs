@@ -1,0 +1,299 @@
+//! Values of the templates of jump hosts.
+
+mod bmc;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use bmc::BmcValues;
+
+use super::service_templates::{ServiceContext, ServiceTemplates};
+use crate::base::api::names::{NodePort, ObjectName, SecretKey, StorageSize};
+use crate::base::finding::{Code, Finding};
+use crate::input::settings::{self, Credentials, SecretStore};
+use crate::output::render::hosts;
+use crate::output::render::renderer::{Renderer, TemplateSet, name_in};
+use crate::output::render::value_schema::schema_of;
+use crate::site::inventory::Host;
+use crate::site::request::ClusterService;
+use crate::site::request::service::jump_host::{self, HostKeySource, JumpHostSettings};
+
+pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
+    set: TemplateSet { directory: "jumphost", configuration: &[] },
+    schema: schema_of::<ServiceContext<'_, JumpHostValues<'_>>>,
+    too_large: "divide the cluster if it has very many hosts, or let templates of the repo write less",
+    too_large_field: None,
+};
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct JumpHostValues<'a> {
+    /// Port of the SSH server on the base cluster's nodes.
+    node_port: NodePort,
+    /// True if BMCs are reached through the environment's proxy.
+    bmc_proxy: bool,
+    /// Lines of `authorized_keys`.
+    authorized_keys: &'a [String],
+    /// Secret with private keys that the nodes accept.
+    node_private_keys: Option<&'a ObjectName>,
+    /// Storage of the SSH server's host keys: a Secret or a volume. Without either, every pod
+    /// generates its own.
+    host_keys: KeptHostKeys<'a>,
+    /// Volume of the operators' home directories. Without it, they are lost with the pod.
+    homes: Option<HomeVolumeValues<'a>>,
+    /// True if the jump host has the BMCs' credentials.
+    power_control: bool,
+    /// Hosts of the cluster.
+    hosts: Vec<ReachableHost<'a>>,
+    /// BMC Secrets of other namespaces to copy.
+    secret_copies: Vec<SecretCopy<'a>>,
+}
+
+#[derive(Default, Serialize, JsonSchema)]
+struct KeptHostKeys<'a> {
+    /// Secret with the host keys.
+    secret_name: Option<&'a ObjectName>,
+    /// Volume in which the host keys are generated once.
+    volume_claim: Option<VolumeClaimValues<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct VolumeClaimValues<'a> {
+    /// Storage class; absent for the base cluster's default class.
+    storage_class_name: Option<&'a ObjectName>,
+    /// Requested size.
+    storage: Option<&'a StorageSize>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct HomeVolumeValues<'a> {
+    #[serde(flatten)]
+    volume_claim: VolumeClaimValues<'a>,
+    /// Annotations that keep agents from deleting it.
+    guards: BTreeMap<&'static str, String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ReachableHost<'a> {
+    /// Name for operators: the host's name, with its namespace as prefix if that is not the
+    /// cluster's.
+    name: String,
+    /// The host's namespace.
+    namespace: &'a str,
+    /// The host's own name.
+    host: &'a str,
+    /// `ControlPlane` or `Worker`.
+    role: &'static str,
+    /// IPv6 without brackets.
+    address: IpAddr,
+    /// Access to its BMC, if the BMC's address is valid.
+    bmc: Option<BmcValues>,
+    /// Secret with the BMC's credentials.
+    credentials: Option<String>,
+    /// True if the host must never be powered off.
+    disable_power_off: bool,
+}
+
+/// A Secret of another namespace that the External Secrets Operator copies.
+#[derive(Serialize, JsonSchema)]
+struct SecretCopy<'a> {
+    /// The copy's name, in the cluster's namespace.
+    name: String,
+    /// The store that reads the namespace of the Secret.
+    store: &'a SecretStore,
+    /// The Secret's own name.
+    secret: ObjectName,
+}
+
+/// Returns the values; `None`, with a finding, if a host has no address or an invalid name.
+pub(super) fn values<'a>(
+    renderer: &mut Renderer<'a>,
+    service: &'a ClusterService,
+    jump_host: &'a JumpHostSettings,
+) -> Option<JumpHostValues<'a>> {
+    Some(JumpHostValues {
+        node_port: jump_host.node_port,
+        bmc_proxy: jump_host.bmc_proxy,
+        authorized_keys: &jump_host.authorized_keys,
+        node_private_keys: jump_host.node_private_keys.as_ref(),
+        host_keys: KeptHostKeys::from(&jump_host.host_keys),
+        homes: jump_host.homes.as_ref().map(|claim| HomeVolumeValues {
+            volume_claim: claim.into(),
+            guards: hosts::guards(renderer.site, None),
+        }),
+        power_control: renderer.site.settings.credentials != Credentials::None,
+        secret_copies: copies(renderer, service),
+        hosts: reachable_hosts(renderer, service)?,
+    })
+}
+
+impl<'a> From<&'a HostKeySource> for KeptHostKeys<'a> {
+    fn from(host_keys: &'a HostKeySource) -> Self {
+        match host_keys {
+            HostKeySource::Secret(name) => Self { secret_name: Some(name), ..Self::default() },
+            HostKeySource::Volume(claim) => {
+                Self { volume_claim: Some(claim.into()), ..Self::default() }
+            }
+            HostKeySource::Ephemeral => Self::default(),
+        }
+    }
+}
+
+impl<'a> From<&'a jump_host::VolumeClaim> for VolumeClaimValues<'a> {
+    fn from(claim: &'a jump_host::VolumeClaim) -> Self {
+        Self { storage_class_name: claim.storage_class.as_ref(), storage: claim.storage.as_ref() }
+    }
+}
+
+/// Returns the Secret with the BMC's credentials that the jump host reads: the host's own, or a
+/// copy.
+fn credentials(renderer: &Renderer<'_>, service: &ClusterService, host: &Host) -> Option<String> {
+    let secret = bmc_secret(host)?;
+    let cluster = &renderer.cluster.key;
+    Some(if secret.namespace == cluster.namespace {
+        secret.name.to_string()
+    } else {
+        service.copy_name(cluster, &secret)
+    })
+}
+
+/// Returns the Secret with the credentials of a host's BMC.
+fn bmc_secret(host: &Host) -> Option<SecretKey> {
+    // The API server rejects any other name.
+    let name = host.bmc.as_ref()?.credentials_name.parse().ok()?;
+    Some(SecretKey { namespace: host.key.namespace.clone(), name })
+}
+
+/// Returns the copies of BMC Secrets from other namespaces. A jump host may read Secrets of its own
+/// namespace only.
+///
+/// A Secret that cannot be copied is an error: with `reference`, every such Secret; with
+/// `external-secrets`, one without a store.
+fn copies<'a>(renderer: &mut Renderer<'a>, service: &ClusterService) -> Vec<SecretCopy<'a>> {
+    let (cluster, settings) = (renderer.cluster, &renderer.site.settings);
+    if settings.credentials == Credentials::None {
+        return Vec::new();
+    }
+    let stores = Some(&settings.external_secrets.stores)
+        .filter(|_| settings.credentials == Credentials::ExternalSecrets);
+    let hosts = renderer.hosts(|_| true).into_iter().map(|(host, _)| host);
+    let elsewhere = hosts.filter(|host| host.key.namespace != cluster.key.namespace);
+    let mut copies: BTreeMap<String, SecretCopy<'a>> = BTreeMap::new();
+    let mut without_store: Vec<&Host> = Vec::new();
+    for (host, secret) in elsewhere.filter_map(|host| Some((host, bmc_secret(host)?))) {
+        let Some(store) = stores.and_then(|stores| stores.get(&secret.namespace)) else {
+            without_store.push(host);
+            continue;
+        };
+        let name = service.copy_name(&cluster.key, &secret);
+        copies.insert(name.clone(), SecretCopy { name, store, secret: secret.name });
+    }
+    if let Some(first) = without_store.first() {
+        let help = match settings.credentials {
+            Credentials::ExternalSecrets => format!(
+                "name the store that reads {} under `externalSecrets.stores` in {}",
+                first.key.namespace,
+                settings::FILE
+            ),
+            _ => format!(
+                "a jump host reads Secrets of its own namespace only: write `credentials: external-secrets` into {} to have \
+                 them copied, or `credentials: none` for jump hosts without power control, or put the SIPCluster into \
+                 the namespace of its hosts",
+                settings::FILE
+            ),
+        };
+        let message = format!(
+            "the jump host of {} cannot read the BMC credentials of {} of its hosts, which are in other namespaces, \
+             such as {}",
+            cluster.key,
+            without_store.len(),
+            first.key
+        );
+        renderer.findings.push(
+            Finding::new(Code::CredentialsElsewhere, message)
+                .at(cluster.origin.at(service.route()))
+                .see(
+                    first.origin.at(["spec", "bmc", "credentialsName"]),
+                    "the Secret that is in the host's namespace",
+                )
+                .help(help),
+        );
+    }
+    copies.into_values().collect()
+}
+
+fn reachable_hosts<'a>(
+    renderer: &mut Renderer<'a>,
+    service: &ClusterService,
+) -> Option<Vec<ReachableHost<'a>>> {
+    let addressed = renderer.addressed(service)?;
+    let mut hosts = Vec::with_capacity(addressed.len());
+    let mut names: BTreeMap<String, &Host> = BTreeMap::new();
+    let mut named = true;
+    for (host, role, address) in addressed {
+        let name = name_in(renderer.cluster, host, '.');
+        // All hosts are checked, so that one run reports all mistakes.
+        named &= check_name(renderer, service, host, &name, names.insert(name.clone(), host));
+        hosts.push(ReachableHost {
+            name,
+            namespace: host.key.namespace.as_str(),
+            host: host.key.name.as_str(),
+            role: role.as_str(),
+            address,
+            bmc: bmc(renderer, host),
+            credentials: credentials(renderer, service, host),
+            disable_power_off: host.disable_power_off,
+        });
+    }
+    named.then_some(hosts)
+}
+
+/// Checks that a host's name on the jump host is unique and a DNS name.
+///
+/// ssh, `/etc/hosts` and the credential files use it.
+fn check_name(
+    renderer: &mut Renderer<'_>,
+    service: &ClusterService,
+    host: &Host,
+    name: &str,
+    other: Option<&Host>,
+) -> bool {
+    let jump_host = service.object_name(&renderer.cluster.key);
+    let message = match other {
+        Some(other) => format!(
+            "the hosts {} and {} would both be named {name} on {jump_host}",
+            other.key, host.key
+        ),
+        None if name.parse::<ObjectName>().is_ok() => return true,
+        None => format!(
+            "the name of host {} is too long for {jump_host}, with its namespace before it",
+            host.key
+        ),
+    };
+    let finding = Finding::new(Code::AmbiguousHostName, message)
+        .at(host.origin.at(["metadata", "name"]))
+        .help("rename one of them: a jump host names hosts of other namespaces NAMESPACE.NAME");
+    renderer.findings.push(match other {
+        Some(other) => finding.see(other.origin.at(["metadata", "name"]), "the other one"),
+        None => finding,
+    });
+    false
+}
+
+/// Returns the address of a host's BMC; `None` for an invalid one, which the inventory reports.
+fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<BmcValues> {
+    let bmc = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty())?;
+    if !bmc.credentials_name.is_empty() && bmc_secret(host).is_none() {
+        renderer.findings.push(
+            Finding::new(
+                Code::InvalidCredentialsName,
+                format!("the credentialsName of host {} is not a valid name of a Secret", host.key),
+            )
+            .at(host.origin.at(["spec", "bmc", "credentialsName"]))
+            .help("write the name of the Secret with the BMC's `username` and `password`; until then the host has no power control"),
+        );
+    }
+    BmcValues::parse(&bmc.address, bmc.disable_certificate_verification)
+}

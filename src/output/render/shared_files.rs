@@ -1,0 +1,110 @@
+//! Files that clusters share.
+//!
+//! Most clusters of a site render the same texts, so equal texts are hashed, checked and kept once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use sha2::{Digest, Sha256};
+
+use super::Tree;
+use crate::base::finding::Finding;
+use crate::base::layout;
+use crate::site::previous::PreviousOutput;
+
+/// Length of the hash in the name of a directory.
+const HASH_BYTES: usize = 5;
+
+/// The texts of a shared directory, by their templates.
+type Texts = Vec<(&'static str, String)>;
+
+/// The shared files of all clusters.
+#[derive(Default)]
+pub(super) struct SharedFiles(Mutex<BTreeMap<Texts, Arc<SharedDirectory>>>);
+
+/// A directory of files that clusters share.
+pub(super) struct SharedDirectory {
+    /// Its path, relative to the output directory.
+    pub(super) path: Utf8PathBuf,
+    /// Set if the disk has its files with these texts.
+    pub(super) is_up_to_date: bool,
+    /// Errors in its files.
+    pub(super) findings: Vec<Finding>,
+    /// Templates of files with errors.
+    invalid: BTreeSet<&'static str>,
+}
+
+impl SharedFiles {
+    /// Returns the directory of some texts. `templates` is the directory whose templates refer to
+    /// them, and `verify` checks a new text.
+    pub(super) fn directory(
+        &self,
+        templates: &Utf8Path,
+        texts: Texts,
+        state: &PreviousOutput,
+        verify: impl Fn(&str, &Utf8Path, &str) -> Result<(), Box<Finding>>,
+    ) -> Arc<SharedDirectory> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = known().get(&texts) {
+            return directory.clone();
+        }
+        // Other clusters do not wait for this.
+        let directory = Arc::new(SharedDirectory::new(templates, &texts, state, verify));
+        known().entry(texts).or_insert(directory).clone()
+    }
+
+    /// Returns the files of directories.
+    pub(super) fn into_files(self, directories: &BTreeSet<Utf8PathBuf>) -> Tree {
+        let all = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let used = all.into_iter().filter(|(_, directory)| directories.contains(&directory.path));
+        let files = used.flat_map(|(texts, directory)| {
+            let valid = texts
+                .into_iter()
+                .filter(|(template, _)| !directory.invalid.contains(template))
+                .map(|(template, text)| (directory.file(template).into(), text));
+            valid.collect::<Vec<_>>()
+        });
+        files.collect()
+    }
+}
+
+impl SharedDirectory {
+    fn new(
+        templates: &Utf8Path,
+        texts: &Texts,
+        state: &PreviousOutput,
+        verify: impl Fn(&str, &Utf8Path, &str) -> Result<(), Box<Finding>>,
+    ) -> Self {
+        let mut hash = Sha256::new();
+        for (template, text) in texts {
+            // Lengths keep two lists of files with equal bytes apart.
+            hash.update(format!("{template} {}\n", text.len()));
+            hash.update(text);
+        }
+        let digest = hash.finalize();
+        let hash: String =
+            digest.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        let mut directory = Self {
+            path: layout::shared_directory(templates, &hash),
+            is_up_to_date: true,
+            findings: Vec::new(),
+            invalid: BTreeSet::new(),
+        };
+        for (template, text) in texts {
+            let file = directory.file(template);
+            directory.is_up_to_date &= state.has(&file, text);
+            if let Err(finding) = verify(template, &file, text) {
+                directory.findings.push(*finding);
+                directory.invalid.insert(template);
+            }
+        }
+        directory
+    }
+
+    /// Returns the file of a template.
+    fn file(&self, template: &str) -> Utf8PathBuf {
+        let name = Utf8Path::new(template).file_name().unwrap_or_default();
+        self.path.join(name)
+    }
+}

@@ -1,0 +1,447 @@
+//! Built-in templates, and a repo's own templates that replace them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::{Arc, LazyLock};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
+
+use super::bounds::{self, BoundedSource, TemplateRejection};
+use super::json::tojson;
+use super::yaml_block::block;
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::layout;
+
+/// Embeds templates by their paths below `templates/`.
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../templates/", $name)))),*]
+    };
+}
+
+const EMBEDDED: &[(&str, &str)] = embedded![
+    "auth/certificate.yaml",
+    "auth/config.yaml",
+    "auth/kubeadm-structured/authentication-configuration.yaml",
+    "auth/kubeadm-structured/kustomization.yaml",
+    "auth/kubeadm-structured/shared/kustomization.yaml",
+    "auth/kubeadm-structured/shared/replacements.yaml",
+    "auth/kubeadm/kustomization.yaml",
+    "auth/kubeadm/shared/kustomization.yaml",
+    "auth/kubeadm/shared/replacements.yaml",
+    "auth/kustomization.yaml",
+    "auth/service.yaml",
+    "auth/shared/deployment.yaml",
+    "auth/shared/kustomization.yaml",
+    "auth/shared/networkpolicy.yaml",
+    "auth/shared/poddisruptionbudget.yaml",
+    "auth/shared/rbac.yaml",
+    "cluster/kustomization.yaml",
+    "crds/dex/crds.yaml",
+    "crds/dex/kustomization.yaml",
+    "installer/access.yaml",
+    "installer/addresses.yaml",
+    "installer/job.yaml",
+    "installer/kustomization.yaml",
+    "jumphost/authorized_keys",
+    "jumphost/externalsecrets.yaml",
+    "jumphost/hosts",
+    "jumphost/kustomization.yaml",
+    "jumphost/service.yaml",
+    "jumphost/shared/deployment.yaml",
+    "jumphost/shared/host",
+    "jumphost/shared/kustomization.yaml",
+    "jumphost/shared/networkpolicy.yaml",
+    "jumphost/shared/persistentvolumeclaim.yaml",
+    "jumphost/shared/rbac.yaml",
+    "jumphost/shared/refresh",
+    "jumphost/shared/sshd_config",
+    "jumphost/shared/start",
+    "jumphost/ssh_config",
+    "loadbalancer/haproxy.cfg",
+    "loadbalancer/kustomization.yaml",
+    "loadbalancer/service.yaml",
+    "loadbalancer/shared/deployment.yaml",
+    "loadbalancer/shared/kustomization.yaml",
+    "loadbalancer/shared/networkpolicy.yaml",
+    "loadbalancer/shared/poddisruptionbudget.yaml",
+    "partials/placement.yaml",
+    "partials/rename.yaml",
+    "partials/role-binding.yaml",
+    "tenant/cluster-api/kustomization.yaml",
+    "tenant/endpoints/endpoints.yaml",
+    "tenant/endpoints/kustomization.yaml",
+];
+
+/// Returns the names of the built-in templates, which are paths below `templates/`, in order.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    EMBEDDED.iter().map(|(name, _)| *name)
+}
+
+/// Returns the text of a built-in template.
+pub fn embedded(name: &str) -> Option<&'static str> {
+    EMBEDDED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// Names of the built-in templates by their directories.
+static BY_DIRECTORY: LazyLock<BTreeMap<&str, Vec<&str>>> = LazyLock::new(|| {
+    let mut by_directory: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for name in names() {
+        let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
+        by_directory.entry(directory).or_default().push(name);
+    }
+    by_directory
+});
+
+/// Returns a directory of built-in templates and those below it, in order, if they have templates.
+pub(super) fn directories_below(
+    directory: &'static str,
+) -> impl Iterator<Item = &'static Utf8Path> {
+    let from = BY_DIRECTORY.range(directory..);
+    from.map(|(below, _)| Utf8Path::new(*below))
+        .take_while(move |below| below.as_str().starts_with(directory))
+        .filter(move |below| below.starts_with(directory))
+}
+
+/// Directory for templates of the repo that only other templates include.
+pub(super) const PARTIALS: &str = "partials/";
+
+/// All templates by name.
+pub struct Templates {
+    environment: Environment<'static>,
+    syntax: SyntaxConfig,
+    /// Original texts, with the rewritten texts that are compiled.
+    sources: BTreeMap<String, (Cow<'static, str>, BoundedSource)>,
+    /// The repo's template directory.
+    directory: Utf8PathBuf,
+    /// The repo's own templates by name.
+    replaced: BTreeMap<String, Arc<Utf8Path>>,
+}
+
+impl Templates {
+    /// Returns the built-in templates, with some replaced by `own`: text by file, all below
+    /// `directory`.
+    ///
+    /// Reports files that are invalid or that replace no template.
+    pub fn new(directory: &Utf8Path, own: Vec<(Utf8PathBuf, String)>) -> (Self, Vec<Finding>) {
+        let mut environment = Environment::new();
+        // A misspelled value must be an error, not an empty text.
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // Errors have a column only in debug mode.
+        environment.set_debug(true);
+        let mut syntax = SyntaxConfig::builder();
+        syntax.keep_trailing_newline(true).trim_blocks(true).lstrip_blocks(true);
+        let syntax = syntax.build().unwrap_or_default();
+        environment.set_syntax(syntax.clone());
+        // JSON is valid YAML, and quoted, so every value is read as its own type.
+        environment.set_auto_escape_callback(|name| match Utf8Path::new(name).extension() {
+            Some("yaml") => AutoEscape::Json,
+            _ => AutoEscape::None,
+        });
+        environment.add_filter("block", block);
+        environment.add_filter("tojson", tojson);
+        if own.is_empty() {
+            // Built-in templates make what their values require, and no more. Few are needed, so they
+            // are compiled when they are.
+            environment.set_loader(|name| Ok(embedded(name).map(str::to_owned)));
+        } else {
+            bounds::apply(&mut environment);
+        }
+        let (sources, replaced) = (BTreeMap::new(), BTreeMap::new());
+        let mut templates =
+            Self { environment, syntax, sources, directory: directory.to_owned(), replaced };
+        let mut findings = Vec::new();
+        for (name, text) in EMBEDDED {
+            let text = Cow::Borrowed(*text);
+            if own.is_empty() {
+                let unchanged = BoundedSource::unchanged(&text);
+                let name = (*name).to_owned();
+                templates.sources.insert(name, (text, unchanged));
+            } else {
+                // Own templates could include a built-in one any number of times.
+                findings.extend(templates.add(name, text));
+            }
+        }
+        for (file, text) in own {
+            let Ok(name) = file.strip_prefix(directory) else {
+                continue;
+            };
+            let name = name.as_str().to_owned();
+            let place = Place::File(Arc::from(file.as_path()));
+            if let Some(moved) = moved(&name) {
+                findings.push(
+                    Finding::new(
+                        Code::TemplateMoved,
+                        format!("{file} replaces no built-in template any more: it is now {moved}"),
+                    )
+                    .at(place)
+                    .help(format!(
+                        "move it to {directory}/{moved}, and compare it with `sipgen template show {moved}`"
+                    )),
+                );
+                continue;
+            }
+            if embedded(&name).is_none() && !name.starts_with(PARTIALS) {
+                let alike = alike(&name);
+                findings.push(
+                    Finding::new(Code::TemplateUnused, format!("{file} replaces no built-in template"))
+                        .at(place)
+                        .help(format!(
+                            "did you mean {directory}/{alike}? Put a template that only others include below {directory}/{PARTIALS}"
+                        )),
+                );
+                continue;
+            }
+            templates.replaced.insert(name.clone(), Arc::from(file.as_path()));
+            // Compiling needs the stack, and so does dropping the replaced template.
+            match bounds::on_large_stack(|| templates.add(&name, Cow::Owned(text))) {
+                Ok(found) => findings.extend(found),
+                Err(error) => findings.push(templates.unfit(&name, &error.to_string(), None)),
+            }
+        }
+        (templates, findings)
+    }
+
+    fn add(&mut self, name: &str, text: Cow<'static, str>) -> Option<Finding> {
+        let edited = match bounds::edited(&text, &self.syntax) {
+            Ok(edited) => edited,
+            Err(TemplateRejection { message, at }) => {
+                // The built-in template must not replace it silently.
+                self.environment.remove_template(name);
+                return Some(self.unfit(name, &message, at.map(|at| position(&text, at))));
+            }
+        };
+        let compiled = self.environment.add_template_owned(name.to_owned(), edited.text.clone());
+        self.sources.insert(name.to_owned(), (text, edited));
+        compiled.err().map(|error| self.finding(name, &error, None))
+    }
+
+    /// Reports a template that exceeds a limit.
+    fn unfit(&self, name: &str, message: &str, at: Option<(usize, usize)>) -> Finding {
+        let finding = Finding::new(
+            Code::TemplateFails,
+            format!("the template {name} cannot be rendered: {message}"),
+        );
+        let finding = match (self.replaced.get(name), at) {
+            (Some(file), Some((line, column))) => {
+                finding.at(Place::Spot(file.clone(), line, Some(column)))
+            }
+            (Some(file), None) => finding.at(Place::File(file.clone())),
+            (None, _) => finding,
+        };
+        finding.help("shorten it: docs/reference/limits.md has the limits of templates")
+    }
+
+    /// Returns the names of the templates below a directory, in order.
+    pub(super) fn names_below(&self, directory: &Utf8Path) -> impl Iterator<Item = &'static str> {
+        names().filter(move |name| Utf8Path::new(name).starts_with(directory))
+    }
+
+    /// Returns the names of the built-in templates in a directory, without those in directories
+    /// below it.
+    pub(super) fn names_in(
+        &self,
+        directory: &Utf8Path,
+    ) -> impl Iterator<Item = &'static str> + use<> {
+        let names = BY_DIRECTORY.get(directory.as_str());
+        names.into_iter().flatten().copied()
+    }
+
+    /// Renders a template. The finding names template and line; the caller adds the cluster.
+    pub(super) fn render(&self, name: &str, context: Value) -> Result<String, Box<Finding>> {
+        let render =
+            || self.environment.get_template(name).and_then(|template| template.render(&context));
+        if self.replaced.is_empty() {
+            return render().map_err(|error| Box::new(self.finding(name, &error, Some(&context))));
+        }
+        match bounds::on_large_stack(|| {
+            render().map_err(|error| Box::new(self.finding(name, &error, Some(&context))))
+        }) {
+            Ok(rendered) => rendered,
+            Err(error) => Err(Box::new(self.unfit(name, &error.to_string(), None))),
+        }
+    }
+
+    /// Returns the file of the repo's own template, if any.
+    pub(crate) fn own_file(&self, name: &str) -> Option<&Arc<Utf8Path>> {
+        self.replaced.get(name)
+    }
+
+    /// Returns the repo's own template for a file. The path is relative to the output directory.
+    pub(super) fn own_of(&self, path: &Utf8Path) -> Option<&Arc<Utf8Path>> {
+        let makes = |name: &str| {
+            if path.starts_with(layout::SHARED) {
+                let made_in = Utf8Path::new(name).parent()?;
+                let directory = made_in.parent().filter(|_| made_in.ends_with(layout::SHARED))?;
+                let hash = path.parent()?.file_name()?;
+                let made = layout::shared_directory(directory, hash).join(path.file_name()?);
+                return Some(path == made && path.file_name() == Utf8Path::new(name).file_name());
+            }
+            let (directory, below) = name.split_once('/')?;
+            let made_in = Utf8Path::new(path.as_str().strip_suffix(below)?.strip_suffix('/')?);
+            // Files of a cluster are in a directory such as `clusters/NAMESPACE/NAME`. Those of a
+            // service are in a directory below it, which has the name of its kind.
+            Some(match made_in.iter().count() {
+                3 => made_in.iter().next()?.strip_suffix('s')? == directory,
+                _ => made_in.file_name()?.starts_with(directory),
+            })
+        };
+        self.replaced.iter().find(|(name, _)| makes(name) == Some(true)).map(|(_, file)| file)
+    }
+
+    /// Returns the places of a text in the repo's own template for a file, or else in included
+    /// templates.
+    pub(super) fn own_with(&self, text: &str, path: &Utf8Path) -> Vec<Place> {
+        let maker = self.own_of(path);
+        let spot = |name: &str, file: &Arc<Utf8Path>| {
+            let (source, _) = self.sources.get(name)?;
+            let (line, column) = source.lines().enumerate().find_map(|(line, content)| {
+                let before = content.get(..content.find(text)?)?;
+                Some((line + 1, before.chars().count() + 1))
+            })?;
+            Some(Place::Spot(file.clone(), line, Some(column)))
+        };
+        let (makers, partials): (Vec<_>, Vec<_>) =
+            self.replaced.iter().partition(|(_, file)| maker.is_some_and(|maker| maker == *file));
+        let by_maker: Vec<Place> =
+            makers.into_iter().filter_map(|(name, file)| spot(name, file)).collect();
+        if !by_maker.is_empty() {
+            return by_maker;
+        }
+        let included = partials.into_iter().filter(|(name, _)| name.starts_with(PARTIALS));
+        included.filter_map(|(name, file)| spot(name, file)).collect()
+    }
+
+    /// Returns the column of an error, from 1, in characters.
+    fn column(&self, name: &str, error: &minijinja::Error) -> Option<usize> {
+        let (text, edited) = self.sources.get(name)?;
+        let (_, column) = position(text, edited.original(error.range()?.start));
+        Some(column)
+    }
+
+    fn finding(&self, name: &str, error: &minijinja::Error, context: Option<&Value>) -> Finding {
+        let error = innermost(error);
+        let name = error.name().unwrap_or(name);
+        let detail = error.detail().map_or(String::new(), |detail| format!(": {detail}"));
+        let reason = match error.kind() {
+            ErrorKind::OutOfFuel => format!("it takes more than {} steps", bounds::STEPS),
+            kind => format!("{kind}{detail}"),
+        };
+        let finding = Finding::new(
+            Code::TemplateFails,
+            format!("the template {name} cannot be rendered: {reason}"),
+        );
+        let Some(file) = self.replaced.get(name) else {
+            // A built-in template fails because of what one of the repo's own passes to it, or by a
+            // bug.
+            return finding.help(format!("the repo's templates are in {}", self.directory));
+        };
+        let place = match error.line() {
+            Some(line) => Place::Spot(file.clone(), line, self.column(name, error)),
+            None => Place::File(file.clone()),
+        };
+        let values =
+            context.map_or(String::new(), |context| format!(", here:\n{}", at_hand(context)));
+        finding
+            .at(place)
+            .help(format!("run `sipgen template values {name}` for its values{values}"))
+    }
+}
+
+/// Converts a byte offset to line and column from 1, the column in characters.
+fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or_default();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    (before.matches('\n').count() + 1, line.chars().count() + 1)
+}
+
+/// Returns the cause in the included template. The outer error only names the include.
+fn innermost(error: &minijinja::Error) -> &minijinja::Error {
+    error.source().and_then(|source| source.downcast_ref()).map_or(error, innermost)
+}
+
+/// Formats the values of a template, one per line, long ones shortened.
+fn at_hand(context: &Value) -> String {
+    const LONGEST: usize = 80;
+    let line = |key: Value| {
+        let text = serde_json::to_string(&context.get_item(&key).ok()?).ok()?;
+        let cut: String = text.chars().take(LONGEST).collect();
+        let dots = if cut.len() < text.len() { "…" } else { "" };
+        Some(format!("{key} = {cut}{dots}"))
+    };
+    let lines: Vec<String> = context.try_iter().into_iter().flatten().filter_map(line).collect();
+    lines.join("\n")
+}
+
+/// Returns the path of a template that is now in the directory for shared files.
+fn moved(name: &str) -> Option<Utf8PathBuf> {
+    let path = Utf8Path::new(name);
+    let moved = path.parent()?.join(layout::SHARED).join(path.file_name()?);
+    (embedded(name).is_none() && embedded(moved.as_str()).is_some()).then_some(moved)
+}
+
+/// Returns the built-in template that shares the longest suffix and prefix with a name.
+pub fn alike(name: &str) -> &'static str {
+    let common = |known: &str| {
+        let tail = name.chars().rev().zip(known.chars().rev()).take_while(|(a, b)| a == b).count();
+        let head = name.chars().zip(known.chars()).take_while(|(a, b)| a == b).count();
+        tail + head
+    };
+    names().max_by_key(|known| common(known)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the templates of a repo that replaces all of them.
+    fn all_replaced() -> Templates {
+        let own =
+            names().map(|name| (Utf8PathBuf::from(format!("own/{name}")), String::new())).collect();
+        Templates::new("own".into(), own).0
+    }
+
+    #[test]
+    fn a_file_is_made_by_the_template_of_its_kind_of_service() {
+        let templates = all_replaced();
+        for (file, template) in [
+            (
+                "clusters/tenant-a/edge/loadbalancer-worker2/haproxy.cfg",
+                "own/loadbalancer/haproxy.cfg",
+            ),
+            (
+                "clusters/tenant-a/edge/jumphost/kustomization.yaml",
+                "own/jumphost/kustomization.yaml",
+            ),
+            ("clusters/tenant-a/auth/kustomization.yaml", "own/cluster/kustomization.yaml"),
+            ("clusters/tenant-a/edge/installer/job.yaml", "own/installer/job.yaml"),
+            (
+                "clusters/tenant-a/edge/auth/kubeadm/kustomization.yaml",
+                "own/auth/kubeadm/kustomization.yaml",
+            ),
+            (
+                "tenants/tenant-a/edge/endpoints/endpoints.yaml",
+                "own/tenant/endpoints/endpoints.yaml",
+            ),
+            ("crds/dex/crds.yaml", "own/crds/dex/crds.yaml"),
+            (
+                "shared/auth-kubeadm/0a1b/kustomization.yaml",
+                "own/auth/kubeadm/shared/kustomization.yaml",
+            ),
+            (
+                "shared/loadbalancer/0a1b/kustomization.yaml",
+                "own/loadbalancer/shared/kustomization.yaml",
+            ),
+        ] {
+            let made_by = templates.own_of(Utf8Path::new(file)).map(|file| file.as_str());
+            assert_eq!(made_by, Some(template), "{file}");
+        }
+        assert_eq!(
+            templates.own_of(Utf8Path::new("hosts/declared/racks/kustomization.yaml")),
+            None
+        );
+    }
+}

@@ -1,0 +1,180 @@
+//! Manifests for the tenant to include: a cluster's endpoints, and the labels of its hosts.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use camino::Utf8Path;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::pools::{self, PinnedPool, exactly};
+use super::renderer::{Renderer, TemplateSet};
+use crate::base::api::assignment;
+use crate::base::api::names::{ClusterKey, NodePort, Role};
+use crate::base::layout;
+use crate::plan::{Placement, topology};
+use crate::site::Site;
+use crate::site::inventory::natural;
+use crate::site::request::service::EndpointKind;
+use crate::site::request::{Cluster, ClusterKind, ClusterService};
+
+const TEMPLATES: TemplateSet = TemplateSet { directory: "tenant", configuration: &[] };
+
+/// Values of the templates in `tenant/`.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TenantValues<'a> {
+    /// The cluster.
+    cluster: &'a ClusterKey,
+    /// Values for other manifests, by name.
+    endpoints: BTreeMap<String, String>,
+    /// Address of the tenant's API, if the SIPCluster has it.
+    control_plane_endpoint: Option<EndpointAddress>,
+    /// Labels that all hosts of the cluster have in common.
+    host_labels: BTreeMap<String, String>,
+    /// Label by which a Metal3MachineTemplate says the role of its Machines.
+    role_label: &'static str,
+    /// Roles of hosts, with their further labels.
+    roles: [RoleLabels; 2],
+    /// Metal3MachineTemplates of a request by Cluster API's objects, with the labels of their hosts;
+    /// empty for a SIPCluster.
+    machine_templates: Vec<PinnedTemplate<'a>>,
+    /// IPPools with the addresses that they must keep for hosts of the cluster.
+    pools: Vec<PinnedPool>,
+    /// Failure domains for a Metal3Cluster that names none.
+    failure_domains: Vec<&'a str>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct PinnedTemplate<'a> {
+    /// Its name, as a regular expression that matches nothing else.
+    name: String,
+    /// Labels of its hosts.
+    labels: &'a BTreeMap<String, String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct RoleLabels {
+    /// The role.
+    role: Role,
+    /// Labels that only hosts of this role have.
+    labels: BTreeMap<String, String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct EndpointAddress {
+    /// IPv6 without brackets.
+    host: IpAddr,
+    /// NodePort.
+    port: NodePort,
+}
+
+/// Renders the manifests.
+pub(super) fn render(renderer: &mut Renderer<'_>) {
+    let cluster = renderer.cluster;
+    let directory = layout::tenant_directory(&cluster.key);
+    let (pools, findings) = pools::pinned(cluster, renderer.placement, renderer.site);
+    renderer.findings.extend(findings);
+    let values = values(cluster, pools, renderer.placement, renderer.site);
+    if cluster.kind != ClusterKind::ClusterApi {
+        renderer.files_below(&TEMPLATES, &directory, &values);
+    } else if !values.machine_templates.is_empty() {
+        // Without templates, kustomize refuses the component because it is empty.
+        let templates = Utf8Path::new(TEMPLATES.directory).join(layout::CLUSTER_API);
+        renderer.files_in(&TEMPLATES, &templates, &directory, &values);
+    }
+}
+
+fn values<'a>(
+    cluster: &'a Cluster,
+    pools: Vec<PinnedPool>,
+    placement: &'a Placement,
+    site: &'a Site,
+) -> TenantValues<'a> {
+    let labels_of = |role: Role| {
+        let assignment = &site.settings.assignment;
+        assignment.selected_by(&cluster.key, &role.into())
+    };
+    let role_labels = Role::ALL.map(labels_of);
+    let mut host_labels = role_labels[0].clone();
+    host_labels.retain(|key, value| role_labels[1].get(key) == Some(value));
+    let mut roles = Role::ALL.map(|role| RoleLabels { role, labels: labels_of(role) });
+    for RoleLabels { labels, .. } in &mut roles {
+        labels.retain(|key, _| !host_labels.contains_key(key));
+    }
+    let mut endpoints = host_selectors(&host_labels, &roles);
+    for service in &cluster.services {
+        endpoints.extend(service.endpoints());
+    }
+    TenantValues {
+        cluster: &cluster.key,
+        endpoints,
+        control_plane_endpoint: cluster.services.iter().find_map(control_plane_endpoint),
+        host_labels,
+        role_label: assignment::NODE_TYPE,
+        roles,
+        failure_domains: failure_domains(cluster, placement, site),
+        pools,
+        machine_templates: cluster
+            .machine_templates
+            .iter()
+            .filter(|template| !template.is_of_class)
+            .map(|template| PinnedTemplate {
+                name: exactly(&template.name),
+                labels: &template.labels,
+            })
+            .collect(),
+    }
+}
+
+/// Returns the values of labels for selectors in other manifests, by the labels' names without
+/// prefix.
+fn host_selectors(
+    cluster_endpoints: &BTreeMap<String, String>,
+    roles: &[RoleLabels],
+) -> BTreeMap<String, String> {
+    let name = |key: &String| {
+        let name = key.rsplit('/').next().unwrap_or(key);
+        format!("host-selector-{name}")
+    };
+    let cluster_endpoints = cluster_endpoints.iter().map(|(key, value)| (name(key), value.clone()));
+    let role_endpoints = |RoleLabels { role, labels }: &RoleLabels| {
+        let values = labels
+            .iter()
+            .map(|(key, value)| (format!("{}-{}", name(key), role.in_lower_case()), value.clone()));
+        values.collect::<Vec<_>>()
+    };
+    cluster_endpoints.chain(roles.iter().flat_map(role_endpoints)).collect()
+}
+
+/// Returns the failure domains of the control-plane hosts, in natural order.
+fn failure_domains<'a>(
+    cluster: &'a Cluster,
+    placement: &'a Placement,
+    site: &'a Site,
+) -> Vec<&'a str> {
+    let hosts = placement
+        .iter()
+        .flat_map(|(part, assigned)| assigned.iter().map(move |assigned| (part, assigned.host)));
+    let mut domains: Vec<&str> = hosts
+        .filter_map(|(part, host)| {
+            topology::failure_domain(cluster, part, &site.inventory.hosts[host])
+        })
+        .collect();
+    domains.sort_by(|a, b| natural(a, b));
+    domains.dedup();
+    // Metal3Cluster accepts no more.
+    domains.truncate(MOST_DOMAINS);
+    domains
+}
+
+/// Maximum number of failure domains of a Metal3Cluster.
+const MOST_DOMAINS: usize = 100;
+
+/// Returns the address of the tenant's API, if the SIPCluster has it.
+fn control_plane_endpoint(service: &ClusterService) -> Option<EndpointAddress> {
+    let endpoint = service.descriptor().endpoint.as_ref()?;
+    if endpoint.kind != EndpointKind::ControlPlane {
+        return None;
+    }
+    Some(EndpointAddress { host: service.cluster_ip?, port: *service.node_ports().first()? })
+}

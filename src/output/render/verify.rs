@@ -1,0 +1,284 @@
+//! Parses rendered manifests as the types that they claim, so that a broken template cannot produce
+//! a broken manifest.
+
+use std::sync::Arc;
+
+use camino::Utf8Path;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde::Deserialize;
+use yaml_serde::Value;
+
+use super::custom_resources;
+use crate::base::api::host;
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::text::yaml;
+use crate::input::load;
+
+/// The reason why a rendered text is invalid.
+#[derive(Debug)]
+pub(super) struct InvalidRendering {
+    what: String,
+    reason: String,
+}
+
+impl InvalidRendering {
+    /// Returns the finding for a file that is not written.
+    pub(super) fn finding(&self, file: &Utf8Path) -> Finding {
+        Finding::new(Code::InvalidManifest, format!("the rendered file {file} is not {}: {}", self.what, self.reason))
+            .help("report this as a bug of sipgen, unless a template of the repo is included in this file")
+    }
+
+    /// Returns the finding for a template of the repo. Clusters with the same reason share one
+    /// finding.
+    pub(super) fn template_finding(&self, template: &Arc<Utf8Path>) -> Finding {
+        Finding::new(
+            Code::InvalidManifest,
+            format!("the template {template} renders what is not {}: {}", self.what, self.reason),
+        )
+        .at(Place::File(template.clone()))
+        .help("fix the template; no files were written")
+    }
+}
+
+/// Parses every document of a text.
+pub(super) fn manifests(text: &str) -> Result<(), InvalidRendering> {
+    let mut any = false;
+    for value in values(text)? {
+        if !value.is_null() {
+            object(&value)?;
+            any = true;
+        }
+    }
+    let empty = || InvalidRendering {
+        what: "a manifest".to_owned(),
+        reason: "it holds no object".to_owned(),
+    };
+    any.then_some(()).ok_or_else(empty)
+}
+
+fn values(text: &str) -> Result<Vec<Value>, InvalidRendering> {
+    let documents = load::texts_of_documents(text).map(yaml::from_str);
+    if let Ok(values) = documents.collect() {
+        return Ok(values);
+    }
+    // Lines in errors are those of the whole text.
+    yaml_serde::Deserializer::from_str(text)
+        .map(Value::deserialize)
+        .collect::<Result<_, _>>()
+        .map_err(not_yaml)
+}
+
+fn not_yaml(error: yaml_serde::Error) -> InvalidRendering {
+    InvalidRendering { what: "YAML".to_owned(), reason: error.to_string() }
+}
+
+/// Parses YAML that another program reads.
+pub(super) fn yaml(text: &str) -> Result<(), InvalidRendering> {
+    yaml::from_str::<Value>(text).map(drop).map_err(not_yaml)
+}
+
+/// Fields of every object.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "read to see that they are there")]
+struct AnyObject {
+    api_version: String,
+    kind: String,
+    metadata: NamedResource,
+}
+
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "read to see that it is there")]
+struct NamedResource {
+    name: String,
+}
+
+/// A Kustomization or Component with the fields that generated ones may have. Others are never
+/// written.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "read to see that they are there")]
+struct WrittenKustomization {
+    api_version: String,
+    kind: String,
+    #[serde(default)]
+    resources: Vec<String>,
+    #[serde(default)]
+    namespace: String,
+    #[serde(default)]
+    labels: Vec<Value>,
+    #[serde(default)]
+    patches: Vec<Value>,
+    #[serde(default)]
+    config_map_generator: Vec<Value>,
+    #[serde(default)]
+    generator_options: Value,
+    #[serde(default)]
+    images: Vec<Value>,
+    #[serde(default)]
+    replacements: Vec<Value>,
+    #[serde(default)]
+    components: Vec<String>,
+    #[serde(default)]
+    transformers: Vec<String>,
+}
+
+/// A rendered host: identity, labels and annotations, and nothing else.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "read to see that they are there")]
+struct LabelledHost {
+    api_version: String,
+    kind: String,
+    metadata: LabelledMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read to see that they are there")]
+struct LabelledMetadata {
+    name: String,
+    /// In a component: the namespace at the including kustomization, if any.
+    #[serde(default)]
+    namespace: Option<String>,
+    /// Patches have no UID.
+    #[serde(default)]
+    uid: Option<String>,
+    #[serde(default)]
+    labels: std::collections::BTreeMap<String, Option<String>>,
+    annotations: std::collections::BTreeMap<String, String>,
+}
+
+fn object(value: &Value) -> Result<(), InvalidRendering> {
+    let text =
+        |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    if !matches!(kind.as_str(), "Kustomization" | "Component") {
+        // The types accept more than the API server does.
+        let what = if kind.is_empty() {
+            "an object".to_owned()
+        } else {
+            format!("an object of kind {kind}")
+        };
+        read_as::<AnyObject>(value, &what)?;
+    }
+    match (api_version.as_str(), kind.as_str()) {
+        // An agent with pruning treats an empty build as a request to delete everything.
+        ("kustomize.config.k8s.io/v1beta1", "Kustomization") if !has_resources(value) => {
+            Err(InvalidRendering {
+                what: "a kustomization".to_owned(),
+                reason: "it has no resources".to_owned(),
+            })
+        }
+        ("kustomize.config.k8s.io/v1beta1", "Kustomization")
+        | ("kustomize.config.k8s.io/v1alpha1", "Component") => {
+            read_as::<WrittenKustomization>(value, "a kustomization")
+        }
+        (host::API_VERSION, host::KIND) => read_as::<LabelledHost>(value, "a host's labels"),
+        ("apps/v1", "Deployment") => read_as::<Deployment>(value, "a Deployment"),
+        ("batch/v1", "Job") => read_as::<Job>(value, "a Job"),
+        ("v1", "Service") => read_as::<Service>(value, "a Service"),
+        ("v1", "ServiceAccount") => read_as::<ServiceAccount>(value, "a ServiceAccount"),
+        ("v1", "PersistentVolumeClaim") => {
+            read_as::<PersistentVolumeClaim>(value, "a PersistentVolumeClaim")
+        }
+        ("v1", "ConfigMap") => read_as::<ConfigMap>(value, "a ConfigMap"),
+        ("networking.k8s.io/v1", "NetworkPolicy") => {
+            read_as::<NetworkPolicy>(value, "a NetworkPolicy")
+        }
+        ("policy/v1", "PodDisruptionBudget") => {
+            read_as::<PodDisruptionBudget>(value, "a PodDisruptionBudget")
+        }
+        ("rbac.authorization.k8s.io/v1", "Role") => read_as::<Role>(value, "a Role"),
+        ("rbac.authorization.k8s.io/v1", "RoleBinding") => {
+            read_as::<RoleBinding>(value, "a RoleBinding")
+        }
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => {
+            read_as::<CustomResourceDefinition>(value, "a CustomResourceDefinition")
+        }
+        // Nothing is known about kinds that a repo's own templates add.
+        _ => {
+            let object = serde_json::to_value(value).unwrap_or_default();
+            match custom_resources::violation(&api_version, &kind, &object) {
+                Some(reason) => Err(InvalidRendering {
+                    what: format!("an object of kind {kind} ({api_version})"),
+                    reason,
+                }),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+fn has_resources(kustomization: &Value) -> bool {
+    kustomization
+        .get("resources")
+        .and_then(Value::as_sequence)
+        .is_some_and(|resources| !resources.is_empty())
+}
+
+fn read_as<'de, T: Deserialize<'de>>(
+    value: &'de Value,
+    what: &str,
+) -> Result<(), InvalidRendering> {
+    match T::deserialize(value) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(InvalidRendering { what: what.to_owned(), reason: error.to_string() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_what_it_claims_to_be_is_refused() {
+        for (text, reason) in [
+            ("a: [", "is not YAML"),
+            ("# nothing\n", "holds no object"),
+            (
+                "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: 80}\n",
+                "is not a Service",
+            ),
+            (
+                "apiVersion: apps/v1\nkind: Deployment\nspec: {}\n",
+                "is not an object of kind Deployment",
+            ),
+            (
+                "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nbases: [a]\n",
+                "is not a kustomization",
+            ),
+            (
+                "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: []\n",
+                "it has no resources",
+            ),
+            (
+                "apiVersion: policy/v1\nkind: PodDisruptionBudget\n",
+                "is not an object of kind PodDisruptionBudget",
+            ),
+            (
+                "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: a}\nspec: {selector: all}\n",
+                "is not a PodDisruptionBudget",
+            ),
+            (
+                "apiVersion: cert-manager.io/v1\nkind: Issuer\nmetadata: {name: a}\nspec: {ca: {secret: a}}\n",
+                "is not an object of kind Issuer (cert-manager.io/v1): spec.ca.secret is no field",
+            ),
+            (
+                "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: a, namespace: b, annotations: {}}\n\
+                 spec: {online: false}\n",
+                "is not a host's labels",
+            ),
+        ] {
+            let Err(unreadable) = manifests(text) else { panic!("{text}") };
+            let message = unreadable.finding(Utf8Path::new("f.yaml")).message;
+            assert!(message.contains(reason), "{message}");
+        }
+    }
+}

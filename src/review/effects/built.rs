@@ -1,0 +1,432 @@
+//! The objects that kustomize builds of a service's files, reduced to the parts that reviews compare.
+//!
+//! Generated kustomizations use few features of kustomize, which are applied here: resources,
+//! inline patches, labels in selectors, and generators of ConfigMaps. Everything else, from
+//! templates of the repo's own, is compared as it is.
+//!
+//! `kustomize::evaluate` builds the kinds that sipgen reads. Those of services have lists that
+//! kustomize merges by a key, which it does not know.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::Utf8Path;
+use serde::Deserialize;
+use yaml_serde::{Mapping, Value};
+
+use super::service_files::{Files, ServiceVersion};
+use crate::base::layout;
+use crate::base::text::yaml;
+
+/// Kinds of objects whose pods are replaced when their template changes.
+pub(super) const CONTROLLERS: [&str; 3] = ["Deployment", "DaemonSet", "StatefulSet"];
+
+/// Lists of a kustomization that are applied here.
+const APPLIED: [&str; 4] = ["resources", "configMapGenerator", "patches", "labels"];
+
+/// Lists that are merged by a key of their items.
+const MERGED: [(&str, &str); 6] = [
+    ("containers", "name"),
+    ("env", "name"),
+    ("initContainers", "name"),
+    ("ports", "containerPort"),
+    ("volumeMounts", "mountPath"),
+    ("volumes", "name"),
+];
+
+/// The build of a service.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct ServiceBuild<'a> {
+    /// Objects by kind and name, except for generated ConfigMaps. References to these have no hash.
+    pub(super) objects: BTreeMap<(String, String), Value>,
+    /// Texts of generated ConfigMaps by name and key.
+    pub(super) generated: BTreeMap<(String, String), ConfigMapEntry<'a>>,
+    /// Other fields and patches of the kustomizations.
+    pub(super) others: Vec<Value>,
+    /// The service's own files that the build reads.
+    pub(super) read: BTreeSet<&'a Utf8Path>,
+}
+
+/// An entry of a generated ConfigMap.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct ConfigMapEntry<'a> {
+    /// The text; `None` if the file does not exist.
+    pub(super) text: Option<&'a str>,
+    /// Set if the name of the ConfigMap ends in a hash, so that another text replaces pods.
+    pub(super) hashed: bool,
+}
+
+/// The parts of a service whose change replaces its pods.
+#[derive(Debug, PartialEq)]
+pub(super) struct Pods<'b> {
+    templates: Vec<Option<&'b Value>>,
+    mounted: Vec<(&'b (String, String), Option<&'b str>)>,
+    others: &'b [Value],
+}
+
+impl<'a> ServiceBuild<'a> {
+    /// Builds the files of one side.
+    pub(super) fn new(side: &ServiceVersion<'a>) -> Self {
+        let mut built = ServiceBuild::default();
+        built.add(&side.shared);
+        // The names of shared files mean nothing in the service's own directory.
+        built.read.clear();
+        built.add(&side.own);
+        built
+    }
+
+    /// Returns what replaces pods if it changes.
+    pub(super) fn pods(&self) -> Pods<'_> {
+        let controllers = self.objects.iter().filter(|((kind, _), _)| is_controller(kind));
+        let hashed = self.generated.iter().filter(|(_, entry)| entry.hashed);
+        Pods {
+            templates: controllers.map(|(_, object)| object.get("spec")?.get("template")).collect(),
+            mounted: hashed.map(|(name, entry)| (name, entry.text)).collect(),
+            others: &self.others,
+        }
+    }
+
+    /// Adds the files of a directory, and applies its kustomization to all objects.
+    fn add(&mut self, files: &Files<'a>) {
+        let Some((file, text)) = files.get_key_value(Utf8Path::new(layout::KUSTOMIZATION)) else {
+            return;
+        };
+        self.read.insert(file);
+        let Ok(Value::Mapping(mut kustomization)) = yaml::from_str(text) else {
+            return;
+        };
+        let [resources, generators, patches, labels] =
+            APPLIED.map(|field| match kustomization.remove(field) {
+                Some(Value::Sequence(items)) => items,
+                _ => Vec::new(),
+            });
+        let file = |name: &str| files.get_key_value(Utf8Path::new(name));
+        for (path, text) in resources.iter().filter_map(|name| file(name.as_str()?)) {
+            self.read.insert(path);
+            self.objects.extend(objects(text));
+        }
+        for generator in &generators {
+            self.generate(generator, files);
+        }
+        for patch in patches {
+            self.patch(patch);
+        }
+        for labels in &labels {
+            self.label(labels);
+        }
+        if let Some(namespace) = kustomization.remove("namespace") {
+            self.set_namespace(&namespace);
+        }
+        for field in ["apiVersion", "kind"] {
+            kustomization.remove(field);
+        }
+        if !kustomization.is_empty() {
+            self.others.push(Value::Mapping(kustomization));
+        }
+    }
+
+    /// Adds a generated ConfigMap.
+    fn generate(&mut self, generator: &Value, files: &Files<'a>) {
+        let text =
+            |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        let name = text(generator, "name").unwrap_or_default();
+        let keeps_its_name = generator
+            .get("options")
+            .and_then(|options| options.get("disableNameSuffixHash"))
+            .and_then(Value::as_bool);
+        let hashed = keeps_its_name != Some(true);
+        let entries = generator.get("files").and_then(Value::as_sequence);
+        for entry in entries.into_iter().flatten().filter_map(Value::as_str) {
+            let (key, file) = entry.split_once('=').unwrap_or((entry, entry));
+            let found = files.get_key_value(Utf8Path::new(file));
+            self.read.extend(found.map(|(path, _)| *path));
+            let text = found.map(|(_, text)| *text);
+            self.generated.insert((name.clone(), key.to_owned()), ConfigMapEntry { text, hashed });
+        }
+    }
+
+    /// Applies a patch: a partial object, or a new name for the objects of a name.
+    fn patch(&mut self, patch: Value) {
+        let body = patch.get("patch").and_then(Value::as_str);
+        let body: Option<Value> = body.and_then(|body| yaml::from_str(body).ok());
+        let applied = match (&body, patch.get("target")) {
+            (Some(body @ Value::Mapping(_)), None) => self.merge(body),
+            (Some(Value::Sequence(operations)), Some(target)) => self.rename(operations, target),
+            _ => None,
+        };
+        if applied.is_none() {
+            self.others.push(patch);
+        }
+    }
+
+    fn merge(&mut self, patch: &Value) -> Option<()> {
+        let object = self.objects.get_mut(&identity(patch)?)?;
+        merge(object, patch, None);
+        Some(())
+    }
+
+    fn rename(&mut self, operations: &[Value], target: &Value) -> Option<()> {
+        let [operation] = operations else { return None };
+        if operation.get("path")?.as_str()? != "/metadata/name" {
+            return None;
+        }
+        let (from, to) = (target.get("name")?.as_str()?, operation.get("value")?.as_str()?);
+        let renamed = |name: String| if name == from { to.to_owned() } else { name };
+        self.objects = std::mem::take(&mut self.objects)
+            .into_iter()
+            .map(|((kind, name), mut object)| {
+                let name = renamed(name);
+                if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_mapping_mut) {
+                    metadata.insert("name".into(), name.clone().into());
+                }
+                ((kind, name), object)
+            })
+            .collect();
+        self.generated = std::mem::take(&mut self.generated)
+            .into_iter()
+            .map(|((name, key), entry)| ((renamed(name), key), entry))
+            .collect();
+        Some(())
+    }
+
+    /// Adds labels to objects, and with `includeSelectors` to their selectors and pods.
+    fn label(&mut self, labels: &Value) {
+        let selects = labels.get("includeSelectors").and_then(Value::as_bool) == Some(true);
+        let Some(pairs) = labels.get("pairs").and_then(Value::as_mapping) else {
+            return;
+        };
+        for ((kind, _), object) in &mut self.objects {
+            let selectors: &[&[&str]] = match kind.as_str() {
+                _ if !selects => &[],
+                "Service" => &[&["spec", "selector"]],
+                "NetworkPolicy" => &[&["spec", "podSelector", "matchLabels"]],
+                "PodDisruptionBudget" => &[&["spec", "selector", "matchLabels"]],
+                kind if is_controller(kind) => &[
+                    &["spec", "selector", "matchLabels"],
+                    &["spec", "template", "metadata", "labels"],
+                ],
+                _ => &[],
+            };
+            add(object, &["metadata", "labels"], pairs);
+            for path in selectors {
+                add(object, path, pairs);
+            }
+            let spread = ["spec", "template", "spec", "topologySpreadConstraints"]
+                .iter()
+                .try_fold(object, |value, key| value.get_mut(key));
+            if let Some(Value::Sequence(constraints)) = spread
+                && selects
+            {
+                for constraint in constraints {
+                    add(constraint, &["labelSelector", "matchLabels"], pairs);
+                }
+            }
+        }
+    }
+
+    /// Sets the namespace of the subjects of RoleBindings; that of the objects follows from their
+    /// directory.
+    fn set_namespace(&mut self, namespace: &Value) {
+        let bindings = self.objects.iter_mut().filter(|((kind, _), _)| kind == "RoleBinding");
+        let subjects =
+            bindings.filter_map(|(_, object)| object.get_mut("subjects")?.as_sequence_mut());
+        for subject in subjects.flatten().filter_map(Value::as_mapping_mut) {
+            subject.insert("namespace".into(), namespace.clone());
+        }
+    }
+}
+
+/// Adds entries to the mapping at a path, which is created if its parent exists.
+fn add(object: &mut Value, path: &[&str], entries: &Mapping) {
+    let Some((last, parents)) = path.split_last() else {
+        return;
+    };
+    let parent = parents.iter().try_fold(object, |value, key| value.get_mut(key));
+    let Some(Value::Mapping(parent)) = parent else {
+        return;
+    };
+    let entry = parent.entry((*last).into()).or_insert_with(|| Value::Mapping(Mapping::new()));
+    if let Value::Mapping(entry) = entry {
+        entry.extend(entries.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+}
+
+pub(super) fn is_controller(kind: &str) -> bool {
+    CONTROLLERS.contains(&kind)
+}
+
+/// Reads the objects of a file, by kind and name.
+fn objects(text: &str) -> impl Iterator<Item = ((String, String), Value)> {
+    let documents = yaml_serde::Deserializer::from_str(text);
+    documents
+        .map_while(|document| Value::deserialize(document).ok())
+        .filter_map(|object| Some((identity(&object)?, object)))
+}
+
+fn identity(object: &Value) -> Option<(String, String)> {
+    let kind = object.get("kind")?.as_str()?.to_owned();
+    let name = object.get("metadata")?.get("name")?.as_str()?.to_owned();
+    Some((kind, name))
+}
+
+/// Applies a strategic merge patch; `list` is the key of the value.
+fn merge(value: &mut Value, patch: &Value, list: Option<&str>) {
+    match (value, patch) {
+        (Value::Mapping(value), Value::Mapping(patch)) => merge_mapping(value, patch),
+        (Value::Sequence(items), Value::Sequence(patches)) => {
+            let merged = MERGED.iter().find(|(known, _)| Some(*known) == list);
+            let Some((_, key)) = merged else {
+                items.clone_from(patches);
+                return;
+            };
+            // As kustomize orders them: first the items of the patch.
+            let mut rest = std::mem::take(items);
+            for patch in patches {
+                let same = rest.iter().position(|item| item.get(key) == patch.get(key));
+                let mut item = same.map_or_else(Value::default, |index| rest.remove(index));
+                merge(&mut item, patch, None);
+                items.push(item);
+            }
+            items.append(&mut rest);
+        }
+        (value, patch) => value.clone_from(patch),
+    }
+}
+
+fn merge_mapping(value: &mut Mapping, patch: &Mapping) {
+    for (key, patch) in patch {
+        match value.get_mut(key) {
+            _ if patch.is_null() => {
+                value.remove(key);
+            }
+            Some(value) => merge(value, patch, key.as_str()),
+            None => {
+                value.insert(key.clone(), patch.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHARED: [(&str, &str); 3] = [
+        (
+            "kustomization.yaml",
+            "resources: [deployment.yaml]\nconfigMapGenerator: [{name: jumphost, files: [start]}]\n",
+        ),
+        (
+            "deployment.yaml",
+            "kind: Deployment\nmetadata: {name: jumphost}\nspec: {selector: {matchLabels: {app: a}}, template: {metadata: \
+             {labels: {app: a}}, spec: {containers: [{name: jumphost, command: [a]}], volumes: [{name: config, configMap: \
+             {mode: 1}}]}}}\n",
+        ),
+        ("start", "a"),
+    ];
+    const OWN: [(&str, &str); 3] = [
+        (
+            "kustomization.yaml",
+            "resources: [../shared, service.yaml]
+labels: [{pairs: {instance: edge}, includeSelectors: true}]
+configMapGenerator:
+- {name: jumphost, behavior: merge, files: [key=keys]}
+- {name: hosts, files: [hosts], options: {disableNameSuffixHash: true}}
+patches:
+- patch: |
+    kind: Deployment
+    metadata: {name: jumphost}
+    spec: {replicas: 1, template: {spec: {containers: [{name: jumphost, image: a}], volumes: [{name: config, configMap: {name: m}}]}}}
+- target: {name: jumphost}
+  patch: '[{op: replace, path: /metadata/name, value: jumphost-edge}]'
+",
+        ),
+        ("keys", "a"),
+        ("hosts", "a"),
+    ];
+
+    fn files<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Files<'a> {
+        let named = texts.into_iter().map(|(name, text)| (Utf8Path::new(name), text));
+        named.collect()
+    }
+
+    #[test]
+    fn shared_files_and_those_of_the_service_are_one_build() {
+        let built = ServiceBuild::new(&ServiceVersion { own: files(OWN), shared: files(SHARED) });
+        let expected = "kind: Deployment\nmetadata: {name: jumphost-edge, labels: {instance: edge}}\nspec: {selector: {matchLabels: {app: a, instance: edge}}, \
+                        template: {metadata: {labels: {app: a, instance: edge}}, spec: {containers: [{name: jumphost, command: \
+                        [a], image: a}], volumes: [{name: config, configMap: {mode: 1, name: m}}]}}, replicas: 1}\n";
+        let expected: Value = yaml_serde::from_str(expected).unwrap();
+        let key = ("Deployment".to_owned(), "jumphost-edge".to_owned());
+        assert_eq!(built.objects, BTreeMap::from([(key, expected)]));
+        let generated: Vec<_> = built
+            .generated
+            .iter()
+            .map(|((name, key), entry)| (name.as_str(), key.as_str(), entry.hashed))
+            .collect();
+        assert_eq!(
+            generated,
+            [
+                ("hosts", "hosts", false),
+                ("jumphost-edge", "key", true),
+                ("jumphost-edge", "start", true)
+            ]
+        );
+        assert_eq!(built.read.len(), 3);
+    }
+
+    /// Reports whether the replacement of a text in a file, the service's own or a shared one,
+    /// replaces pods.
+    fn replaced(file: &str, from: &str, to: &str) -> bool {
+        let (path, is_own) = match file.strip_prefix("shared/") {
+            Some(path) => (path, false),
+            None => (file, true),
+        };
+        let (_, text) =
+            if is_own { OWN } else { SHARED }.into_iter().find(|(name, _)| *name == path).unwrap();
+        let after = text.replace(from, to);
+        assert_ne!(after, text);
+        let side = |change: bool| {
+            let with = |texts: [(&'static str, &'static str); 3], changes: bool| {
+                let mut files = files(texts);
+                if changes {
+                    files.insert(Utf8Path::new(path), &after);
+                }
+                files
+            };
+            ServiceVersion {
+                own: with(OWN, change && is_own),
+                shared: with(SHARED, change && !is_own),
+            }
+        };
+        let (before, after) = (side(false), side(true));
+        ServiceBuild::new(&before).pods() != ServiceBuild::new(&after).pods()
+    }
+
+    #[test]
+    fn pods_are_replaced_by_another_template_and_another_text_of_what_they_mount() {
+        for (file, from, to) in [
+            ("shared/deployment.yaml", "[a]", "[b]"),
+            ("shared/deployment.yaml", "labels: {app: a}", "labels: {app: b}"),
+            ("shared/start", "a", "b"),
+            ("keys", "a", "b"),
+            ("kustomization.yaml", "image: a", "image: b"),
+            ("kustomization.yaml", "key=keys", "other=keys"),
+            ("kustomization.yaml", "instance: edge", "instance: other"),
+            ("kustomization.yaml", "labels:", "images: [{name: a, newTag: b}]\nlabels:"),
+        ] {
+            assert!(replaced(file, from, to), "{file}: {to}");
+        }
+    }
+
+    #[test]
+    fn pods_stay_where_only_other_things_change() {
+        for (file, from, to) in [
+            ("shared/deployment.yaml", "kind:", "# A comment.\nkind:"),
+            ("hosts", "a", "b"),
+            ("kustomization.yaml", "service.yaml", "other.yaml"),
+            ("kustomization.yaml", "replicas: 1", "replicas: 2"),
+        ] {
+            assert!(!replaced(file, from, to), "{file}: {to}");
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Dangers: changes that can cause an outage or a loss.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::hosts::{MovedHost, ReleaseReason, in_order};
+use super::{
+    ClusterReview, EndpointChange, EndpointKind, FileState, ImmutableField, InstallerAspect,
+    ReaddressedMachine, ReleasedObservedHost, SharedChanges,
+};
+use crate::base::api::names::{ClusterKey, HostKey, NodeName};
+use crate::input::settings::gitops::HostsForm;
+use crate::site::Site;
+
+/// A change that can cause an outage or a loss.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Danger {
+    /// Kind of the danger, with its details.
+    #[serde(flatten)]
+    pub harm: Harm,
+    /// True if the change had not been generated in the base.
+    #[serde(rename = "fromBase")]
+    pub from_base: bool,
+    /// Description.
+    pub message: String,
+}
+
+/// Kinds of dangers, worst first. The codes in JSON are stable.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(tag = "code", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Harm {
+    /// Agent objects are removed or replaced whose deletion also deletes the services that they
+    /// applied.
+    AgentObjectsDeleted {
+        /// Path relative to the repo's root.
+        #[schemars(with = "String")]
+        directory: Utf8PathBuf,
+        /// Number of objects.
+        objects: usize,
+    },
+    /// A cluster is deleted with all of its services.
+    ClusterDeleted {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// Its hosts.
+        hosts: Vec<HostKey>,
+    },
+    /// Kubernetes is installed on the machines of a Provisioning, for the first time or again.
+    InstallerRuns {
+        /// True if it only adds workers.
+        scales: bool,
+        /// The cluster.
+        cluster: ClusterKey,
+        /// Number of its machines; null if unknown.
+        machines: Option<usize>,
+        /// Job that an agent deletes, even while it runs; null if there was none.
+        before: Option<String>,
+        /// Job that runs.
+        after: String,
+        /// Reasons why it is another Job.
+        because: BTreeSet<InstallerAspect>,
+    },
+    /// A cluster releases hosts that are in use.
+    ConsumedHostGivenBack {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// Hosts with their consumers.
+        hosts: Vec<ConsumedHost>,
+    },
+    /// A cluster loses hosts that are missing from the inventory and may be in use.
+    AssignedHostVanished {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// The hosts.
+        hosts: Vec<HostKey>,
+    },
+    /// Hosts in use move from one cluster to another.
+    ConsumedHostMoves {
+        /// Previous cluster.
+        cluster: ClusterKey,
+        /// New cluster.
+        other: ClusterKey,
+        /// Hosts with their consumers.
+        hosts: Vec<ConsumedHost>,
+    },
+    /// The role of hosts in use changes, or their machine name.
+    ConsumedHostChangesRole {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// Hosts with their consumers.
+        hosts: Vec<ConsumedHost>,
+    },
+    /// Hosts move from one cluster to another.
+    HostMoves {
+        /// Previous cluster.
+        cluster: ClusterKey,
+        /// New cluster.
+        other: ClusterKey,
+        /// The hosts.
+        hosts: Vec<HostKey>,
+    },
+    /// The address of a cluster's API changes.
+    ControlPlaneEndpointChanges {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// Address before.
+        before: String,
+        /// Address after.
+        after: Option<String>,
+    },
+    /// Addresses of a Provisioning's machines change.
+    MachineAddressChanges {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// Machines with their addresses.
+        machines: Vec<ReaddressedMachine>,
+    },
+    /// Tokens of the old issuer are no longer accepted.
+    IssuerChanges {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// Issuer's URL before.
+        before: String,
+        /// Issuer's URL after.
+        after: Option<String>,
+    },
+    /// A service closes NodePorts, which are open on every node of the base cluster.
+    NodePortChanges {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// Name of the service's directory.
+        service: String,
+        /// Ports before.
+        before: String,
+        /// Ports after.
+        after: Option<String>,
+    },
+    /// An object changes in a field that the API server lets nobody change.
+    ImmutableFieldChanges {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// The object and its field.
+        #[serde(flatten)]
+        change: ImmutableField,
+    },
+    /// A directory of declared hosts is deleted that an agent applies or a kustomization includes.
+    RootDeleted {
+        /// Path relative to the repo's root.
+        #[schemars(with = "String")]
+        directory: Utf8PathBuf,
+    },
+    /// A directory of declared hosts turns from an overlay into a component, or back.
+    RootChangesForm {
+        /// Path relative to the repo's root.
+        #[schemars(with = "String")]
+        directory: Utf8PathBuf,
+        /// New form.
+        form: HostsForm,
+    },
+    /// The output directory moves, and with it every directory that agents apply.
+    OutputMoves {
+        /// Path before, relative to the repo's root.
+        #[schemars(with = "String")]
+        before: Utf8PathBuf,
+        /// Path after.
+        #[schemars(with = "String")]
+        after: Utf8PathBuf,
+    },
+}
+
+/// A host in use.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Consumed")]
+pub struct ConsumedHost {
+    /// The host.
+    pub host: HostKey,
+    /// Consumer, as `Kind namespace/name`.
+    pub consumer: String,
+    /// Its machine in the Provisioning, before or after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeName>,
+}
+
+/// Lists the dangers of a review, worst first.
+///
+/// `site` is the source of the later state. `moved_from` is the previous output directory, if it
+/// was another one. `outlived` are released hosts that no generated file had assigned.
+pub(super) fn dangers<'a>(
+    clusters: &[ClusterReview],
+    shared: &SharedChanges,
+    outlived: impl Iterator<Item = &'a ReleasedObservedHost>,
+    site: &Site,
+    moved_from: Option<&Utf8Path>,
+) -> Vec<Danger> {
+    let output = &site.settings.output;
+    let mut harms: Vec<Harm> = clusters.iter().flat_map(cluster_harms).collect();
+    harms.extend(clusters.iter().filter_map(|cluster| installer_harm(cluster, site)));
+    harms.extend(outlived_harms(outlived));
+    let gone = shared.roots.iter().filter(|root| root.state == FileState::Deleted);
+    harms.extend(gone.map(|root| Harm::RootDeleted { directory: output.join(&root.directory) }));
+    harms.extend(shared.roots.iter().filter_map(|root| {
+        let directory = output.join(&root.directory);
+        root.becomes.map(|form| Harm::RootChangesForm { directory, form })
+    }));
+    harms.extend(shared.agents.iter().filter(|agent| agent.deleting > 0).map(|agent| {
+        Harm::AgentObjectsDeleted {
+            directory: output.join(&agent.directory),
+            objects: agent.deleting,
+        }
+    }));
+    harms.extend(
+        moved_from.map(|before| Harm::OutputMoves {
+            before: before.to_owned(),
+            after: output.to_owned(),
+        }),
+    );
+    harms.sort();
+    harms.into_iter().map(|harm| Danger::new(harm, false)).collect()
+}
+
+impl Danger {
+    fn new(harm: Harm, from_base: bool) -> Self {
+        let mut danger = Self { harm, from_base, message: String::new() };
+        danger.message = danger.message_with(|name| name.to_string());
+        danger
+    }
+
+    /// Creates the danger of a change that the base had not generated.
+    pub(super) fn from_stale_base(harm: Harm) -> Self {
+        Self::new(harm, true)
+    }
+
+    /// Formats the danger. `name` formats names, which are untrusted input.
+    pub fn message_with(&self, name: impl Fn(&dyn Display) -> String) -> String {
+        let whence = if self.from_base { "from the base, whose overlays are stale: " } else { "" };
+        format!("{whence}{}", self.harm.message(name))
+    }
+}
+
+/// Lists hosts in use that lose the labels of a reverted commit.
+fn outlived_harms<'a>(outlived: impl Iterator<Item = &'a ReleasedObservedHost>) -> Vec<Harm> {
+    let mut by_cluster: BTreeMap<&ClusterKey, Vec<ConsumedHost>> = BTreeMap::new();
+    for ReleasedObservedHost { host, by, consumer } in outlived {
+        if let (Some(cluster), Some(consumer)) = (by, consumer) {
+            let consumed =
+                ConsumedHost { host: host.clone(), consumer: consumer.clone(), node: None };
+            by_cluster.entry(cluster).or_default().push(consumed);
+        }
+    }
+    let harm = |(cluster, hosts): (&ClusterKey, _)| Harm::ConsumedHostGivenBack {
+        cluster: cluster.clone(),
+        hosts,
+    };
+    by_cluster.into_iter().map(harm).collect()
+}
+
+fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
+    let ClusterReview { cluster, state, hosts, .. } = review;
+    let mut harms = Vec::new();
+    if *state == FileState::Deleted {
+        let mut all: Vec<HostKey> = hosts
+            .going()
+            .map(|host| &host.host)
+            .chain(hosts.to_others.iter().map(|moved| &moved.host))
+            .cloned()
+            .collect();
+        all.sort_by(in_order);
+        harms.push(Harm::ClusterDeleted { cluster: cluster.clone(), hosts: all });
+    }
+    let consumed = |host: &HostKey, consumer: &Option<String>, node: &Option<NodeName>| {
+        let consumer = consumer.clone()?;
+        Some(ConsumedHost { host: host.clone(), consumer, node: node.clone() })
+    };
+    let in_use: Vec<ConsumedHost> = hosts
+        .going()
+        .filter_map(|host| consumed(&host.host, &host.consumer, &host.part.node))
+        .collect();
+    if !in_use.is_empty() {
+        harms.push(Harm::ConsumedHostGivenBack { cluster: cluster.clone(), hosts: in_use });
+    }
+    let vanished: Vec<HostKey> = hosts
+        .going()
+        .filter(|host| host.reason == Some(ReleaseReason::Gone) && !host.use_known)
+        .map(|host| host.host.clone())
+        .collect();
+    if !vanished.is_empty() {
+        harms.push(Harm::AssignedHostVanished { cluster: cluster.clone(), hosts: vanished });
+    }
+    let other_role: Vec<ConsumedHost> = hosts
+        .with_another_role
+        .iter()
+        .filter_map(|host| consumed(&host.host, &host.consumer, &host.node_before))
+        .collect();
+    if !other_role.is_empty() {
+        harms.push(Harm::ConsumedHostChangesRole { cluster: cluster.clone(), hosts: other_role });
+    }
+    harms.extend(move_harms(cluster, &hosts.to_others));
+    let immutable = review.services.iter().flat_map(|service| &service.immutable);
+    harms.extend(immutable.map(|change| Harm::ImmutableFieldChanges {
+        cluster: cluster.clone(),
+        change: change.clone(),
+    }));
+    let machines: Vec<ReaddressedMachine> =
+        review.installer.iter().flat_map(|installer| installer.readdressed.clone()).collect();
+    if !machines.is_empty() {
+        harms.push(Harm::MachineAddressChanges { cluster: cluster.clone(), machines });
+    }
+    if *state == FileState::Changed {
+        harms.extend(review.endpoints.iter().filter_map(|change| endpoint_harm(review, change)));
+    }
+    harms
+}
+
+/// Every run of an installer is dangerous: it may end workloads on machines in use.
+fn installer_harm(review: &ClusterReview, site: &Site) -> Option<Harm> {
+    let installer = review.installer.as_ref().filter(|installer| installer.runs)?;
+    let asked = site.clusters.get(&review.cluster).and_then(|request| request.cluster.as_ref());
+    Some(Harm::InstallerRuns {
+        scales: installer.scales,
+        cluster: review.cluster.clone(),
+        machines: asked.map(|cluster| cluster.node_sets.len()),
+        before: installer.job_before.clone(),
+        after: installer.job_after.clone()?,
+        because: installer.aspects.clone(),
+    })
+}
+
+/// Lists hosts that move to other clusters, from the side of the cluster that loses them.
+fn move_harms(cluster: &ClusterKey, moved: &[MovedHost]) -> Vec<Harm> {
+    let mut others: Vec<&ClusterKey> = moved.iter().map(|moved| &moved.other).collect();
+    others.sort();
+    others.dedup();
+    let mut harms = Vec::new();
+    for other in others {
+        let (mut in_use, mut free) = (Vec::new(), Vec::new());
+        for MovedHost { host, part, consumer, .. } in
+            moved.iter().filter(|moved| moved.other == *other && !moved.follows_machine)
+        {
+            match consumer.clone() {
+                Some(consumer) => in_use.push(ConsumedHost {
+                    host: host.clone(),
+                    consumer,
+                    node: part.node.clone(),
+                }),
+                None => free.push(host.clone()),
+            }
+        }
+        let (cluster, other) = (cluster.clone(), other.clone());
+        if !in_use.is_empty() {
+            let (cluster, other) = (cluster.clone(), other.clone());
+            harms.push(Harm::ConsumedHostMoves { cluster, other, hosts: in_use });
+        }
+        if !free.is_empty() {
+            harms.push(Harm::HostMoves { cluster, other, hosts: free });
+        }
+    }
+    harms
+}
+
+fn endpoint_harm(review: &ClusterReview, change: &EndpointChange) -> Option<Harm> {
+    let EndpointChange { kind, service, after, .. } = change;
+    let (cluster, after) = (review.cluster.clone(), after.clone());
+    let before = change.before.clone()?;
+    match kind {
+        EndpointKind::ControlPlane => {
+            Some(Harm::ControlPlaneEndpointChanges { cluster, before, after })
+        }
+        EndpointKind::Issuer => Some(Harm::IssuerChanges { cluster, before, after }),
+        EndpointKind::NodePorts => {
+            // These endpoints include the port, so one danger is enough.
+            let told = review.endpoints.iter().any(|other| {
+                matches!(other.kind, EndpointKind::ControlPlane | EndpointKind::Issuer)
+                    && other.service == *service
+                    && other.before.is_some()
+            });
+            let service = service.clone();
+            (change.closes_ports() && !told).then_some(Harm::NodePortChanges {
+                cluster,
+                service,
+                before,
+                after,
+            })
+        }
+        EndpointKind::JumpHost => None,
+    }
+}

@@ -1,0 +1,171 @@
+//! Endpoints of clusters that users know, and open NodePorts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ChangedFiles, Texts, below};
+use crate::base::api::names::{ClusterKey, NodePort};
+use crate::base::layout;
+use crate::base::text::yaml;
+use crate::site::previous::node_ports;
+use crate::site::request::ServiceKind;
+pub use crate::site::request::service::EndpointKind;
+
+/// Change of a cluster's endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndpointChange {
+    /// Kind of the endpoint.
+    pub kind: EndpointKind,
+    /// Name of the service's directory.
+    pub service: String,
+    /// Value before.
+    pub before: Option<String>,
+    /// Value after.
+    pub after: Option<String>,
+}
+
+/// Computes the changes of a cluster's endpoints.
+pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<EndpointChange> {
+    let mut changes = Vec::new();
+    let told = layout::tenant_directory(cluster).join(layout::ENDPOINTS);
+    if let Some(texts) = files.get(told.as_path()) {
+        changes.extend(changed(*texts, endpoints));
+    }
+    for (path, texts) in below(files, &layout::cluster_directory(cluster)) {
+        if let Some((service, layout::SERVICE)) = path.as_str().split_once('/') {
+            changes.extend(changed(texts, |text| {
+                let ports = ranges(
+                    &node_ports(text.as_bytes()).into_iter().map(NodePort::number).collect(),
+                );
+                BTreeMap::from_iter(
+                    (!ports.is_empty())
+                        .then(|| ((EndpointKind::NodePorts, service.to_owned()), ports)),
+                )
+            }));
+        }
+    }
+    changes.sort();
+    changes
+}
+
+type Endpoints = BTreeMap<(EndpointKind, String), String>;
+
+/// Returns the endpoints in which two texts differ.
+fn changed((before, after): Texts<'_>, read: impl Fn(&str) -> Endpoints) -> Vec<EndpointChange> {
+    let (before, after) =
+        (before.map(&read).unwrap_or_default(), after.map(&read).unwrap_or_default());
+    let all: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+    let differ = all.into_iter().filter(|endpoint| before.get(*endpoint) != after.get(*endpoint));
+    let change = |endpoint: &(EndpointKind, String)| EndpointChange {
+        kind: endpoint.0,
+        service: endpoint.1.clone(),
+        before: before.get(endpoint).cloned(),
+        after: after.get(endpoint).cloned(),
+    };
+    differ.map(change).collect()
+}
+
+/// Path of the ConfigMap with a cluster's endpoints.
+#[derive(Deserialize)]
+struct EndpointsConfigMap {
+    #[serde(default)]
+    data: BTreeMap<String, String>,
+}
+
+fn endpoints(text: &str) -> Endpoints {
+    let Ok(EndpointsConfigMap { data }) = yaml::from_str(text) else {
+        return Endpoints::new();
+    };
+    let known = data.into_iter().filter_map(|(key, value)| Some((known(&key)?, value)));
+    known.collect()
+}
+
+/// Maps a key to its endpoint: `jump-host2-endpoint` belongs to the second jump host.
+fn known(key: &str) -> Option<(EndpointKind, String)> {
+    ServiceKind::ALL.into_iter().find_map(|kind| {
+        let descriptor = kind.descriptor();
+        let endpoint = descriptor.endpoint.as_ref()?;
+        let number = key.strip_prefix(endpoint.prefix)?.strip_suffix(endpoint.suffix)?;
+        let is_number = number.chars().all(|c| c.is_ascii_digit());
+        is_number.then(|| (endpoint.kind, format!("{}{number}", descriptor.component)))
+    })
+}
+
+/// Formats ports as ranges: `30022, 30080-30082`.
+fn ranges(ports: &BTreeSet<u16>) -> String {
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for port in ports {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *port => *last = *port,
+            _ => ranges.push((*port, *port)),
+        }
+    }
+    let range = |(first, last): (u16, u16)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    ranges.into_iter().map(range).collect::<Vec<_>>().join(", ")
+}
+
+impl EndpointChange {
+    /// Reports whether open ports are closed.
+    pub(super) fn closes_ports(&self) -> bool {
+        let ports = |text: &Option<String>| -> BTreeSet<u16> {
+            let ranges = text.iter().flat_map(|text| text.split(", "));
+            let ends = ranges.map(|range| range.split_once('-').unwrap_or((range, range)));
+            ends.filter_map(|(first, last)| Some(first.parse::<u16>().ok()?..=last.parse().ok()?))
+                .flatten()
+                .collect()
+        };
+        self.kind == EndpointKind::NodePorts && !ports(&self.before).is_subset(&ports(&self.after))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node_ports(before: &str, after: &str) -> EndpointChange {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let service = "loadbalancer-worker".to_owned();
+        EndpointChange {
+            kind: EndpointKind::NodePorts,
+            service,
+            before: text(before),
+            after: text(after),
+        }
+    }
+
+    #[test]
+    fn ports_in_a_row_are_a_range() {
+        assert_eq!(ranges(&BTreeSet::from([30080, 30082, 30081, 30022])), "30022, 30080-30082");
+        assert_eq!(ranges(&BTreeSet::new()), "");
+    }
+
+    #[test]
+    fn a_range_that_grows_closes_no_port() {
+        assert!(!node_ports("30080-30082", "30079-30085").closes_ports());
+        assert!(!node_ports("", "30080").closes_ports());
+    }
+
+    #[test]
+    fn a_port_that_is_no_longer_there_is_closed() {
+        assert!(node_ports("30080-30082", "30081-30085").closes_ports());
+        assert!(node_ports("30022", "30023").closes_ports());
+        assert!(node_ports("30022", "").closes_ports());
+    }
+
+    #[test]
+    fn a_second_service_of_a_kind_is_told_by_its_number() {
+        assert_eq!(
+            known("jump-host2-endpoint"),
+            Some((EndpointKind::JumpHost, "jumphost2".to_owned()))
+        );
+        assert_eq!(known("oidc-issuer-url"), Some((EndpointKind::Issuer, "auth".to_owned())));
+        for other in ["control-plane-endpoint-port", "oidc-client-id", "control-planes-endpoint"] {
+            assert_eq!(known(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! Hosts that clusters gain, release, replace and hand over.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use camino::Utf8Path;
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{ChangedFiles, StateBefore};
+use crate::base::api::assignment::Claim;
+use crate::base::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
+use crate::base::layout;
+use crate::input::load::document;
+use crate::plan::machine_users::{MachineUser, MachineUsers};
+use crate::plan::machines::by_role_and_name;
+use crate::site::Site;
+use crate::site::inventory::{Host, natural};
+use crate::site::previous::generated_host::{GeneratedHost, GeneratedHostState};
+use crate::site::request::ClusterKind;
+
+/// Changes of a cluster's hosts. Each list is in natural order of the hosts' names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostChanges {
+    /// Hosts that were unassigned.
+    pub added: Vec<AddedHost>,
+    /// Hosts that become unassigned.
+    pub given_back: Vec<ReleasedHost>,
+    /// Hosts that are replaced by others in the same role.
+    pub replaced: Vec<ReplacedHost>,
+    /// Hosts that stay, with another role or another machine name.
+    pub with_another_role: Vec<AnotherRole>,
+    /// Hosts that move in from other clusters.
+    pub from_others: Vec<MovedHost>,
+    /// Hosts that move to other clusters.
+    pub to_others: Vec<MovedHost>,
+}
+
+/// A host that a cluster gains.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Added")]
+pub struct AddedHost {
+    /// The host.
+    pub host: HostKey,
+    /// Its role.
+    #[serde(flatten)]
+    pub part: Part,
+    /// True if it already has the cluster's labels, or a Machine of the cluster uses it.
+    pub adopted: bool,
+    /// False if its use is unknown, because only a manifest shows it.
+    pub use_known: bool,
+}
+
+/// A host that a cluster releases.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "GivenBack")]
+pub struct ReleasedHost {
+    /// The host.
+    pub host: HostKey,
+    /// Its role.
+    #[serde(flatten)]
+    pub part: Part,
+    /// Reason for the release.
+    pub reason: Option<ReleaseReason>,
+    /// Consumer, as `Kind namespace/name`, unless it is a Machine of another node set.
+    pub consumer: Option<String>,
+    /// False if its use is unknown, because only a manifest shows it.
+    pub use_known: bool,
+}
+
+/// Reason why a host is released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Reason")]
+pub enum ReleaseReason {
+    /// Its deletion was requested.
+    BeingDeleted,
+    /// It has a permanent error.
+    Failed,
+    /// It is no longer in the inventory.
+    Gone,
+}
+
+/// A host that is replaced by another one in the same role.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Replaced")]
+pub struct ReplacedHost {
+    /// Released host.
+    #[serde(flatten)]
+    pub given_back: ReleasedHost,
+    /// Replacement.
+    pub by: HostKey,
+    /// False if the use of the replacement is unknown.
+    pub by_use_known: bool,
+}
+
+/// A host whose role in its cluster, or whose name in its Provisioning, changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AnotherRole {
+    /// The host.
+    pub host: HostKey,
+    /// Role before.
+    pub before: Role,
+    /// Machine name before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_before: Option<NodeName>,
+    /// Role after.
+    pub after: Role,
+    /// Machine name after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_after: Option<NodeName>,
+    /// Node set before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_set_before: Option<NodeName>,
+    /// Node set after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_set_after: Option<NodeName>,
+    /// Consumer, as `Kind namespace/name`, unless it is a Machine of another node set.
+    pub consumer: Option<String>,
+}
+
+impl AnotherRole {
+    /// True if only the machine name changes.
+    pub(crate) fn is_renamed(&self) -> bool {
+        self.before == self.after && self.node_before.is_some() && self.node_after.is_some()
+    }
+}
+
+/// A host that moves from one cluster to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Moved")]
+pub struct MovedHost {
+    /// The host.
+    pub host: HostKey,
+    /// Its role in this cluster.
+    #[serde(flatten)]
+    pub part: Part,
+    /// The other cluster.
+    pub other: ClusterKey,
+    /// True if a Machine of the new cluster uses it already, so that only labels change.
+    pub follows_machine: bool,
+    /// Consumer, as `Kind namespace/name`.
+    pub consumer: Option<String>,
+}
+
+/// Reads the hosts of a generated file. Unreadable documents are skipped, because somebody else
+/// wrote them.
+pub(super) fn entries(path: &Utf8Path, text: &str) -> Vec<GeneratedHost> {
+    let documents = document::objects(&Arc::from(path), text);
+    documents.iter().filter_map(|document| GeneratedHost::read(document).ok()).collect()
+}
+
+/// A host in a changed file.
+struct HostEntry {
+    host: HostKey,
+    /// True in the file after the change, false in the file before it.
+    is_later: bool,
+    /// Its assignment, unless the file removes its labels. A host has one cluster, except after a run
+    /// that was killed between two files.
+    assigned: Option<(ClusterKey, Part)>,
+}
+
+/// Computes the host changes of all clusters.
+pub(super) fn changes(
+    by_cluster: &BTreeMap<ClusterKey, ChangedFiles<'_>>,
+    facts: &ReviewFacts<'_>,
+) -> BTreeMap<ClusterKey, HostChanges> {
+    let files = by_cluster.values().flatten().filter(|(path, _)| has_hosts(path));
+    let texts = files.flat_map(|(path, (was, is))| {
+        let texts = [(false, was), (true, is)].into_iter();
+        texts.filter_map(move |(is_later, text)| Some((*path, is_later, (*text)?)))
+    });
+    let read = |(path, is_later, text)| {
+        let entry = move |GeneratedHost { key, says, .. }| HostEntry {
+            host: key,
+            is_later,
+            assigned: match says {
+                GeneratedHostState::Held(cluster, part) => Some((cluster, part)),
+                GeneratedHostState::Released(_) | GeneratedHostState::Unlabelled => None,
+            },
+        };
+        entries(path, text).into_iter().map(entry)
+    };
+    let texts: Vec<_> = texts.collect();
+    let mut all: Vec<HostEntry> = texts.into_par_iter().flat_map_iter(read).collect();
+    all.sort_by(|a, b| a.host.cmp(&b.host));
+    let mut changes: BTreeMap<ClusterKey, HostChanges> = BTreeMap::new();
+    for host_entries in all.chunk_by(|a, b| a.host == b.host) {
+        let host = &host_entries[0].host;
+        let [was, is] = [false, true].map(|is_later| {
+            let side_entries = host_entries.iter().filter(|entry| entry.is_later == is_later);
+            let assigned = side_entries.filter_map(|entry| entry.assigned.as_ref());
+            assigned.collect::<BTreeSet<&(ClusterKey, Part)>>()
+        });
+        for (cluster, part) in was.difference(&is) {
+            let changes = changes.entry(cluster.clone()).or_default();
+            match is.iter().find(|(other, _)| other == cluster).or(is.first()) {
+                // Role changes are recorded below, from the later side.
+                Some((other, _)) if other == cluster => {}
+                Some((other, after)) => {
+                    let follows = facts.is_user(host, other, after);
+                    changes.to_others.push(facts.moved(host, part, other, follows));
+                }
+                None => changes.given_back.push(facts.given_back(host, cluster, part)),
+            }
+        }
+        for (cluster, part) in is.difference(&was) {
+            let changes = changes.entry(cluster.clone()).or_default();
+            match was.iter().find(|(other, _)| other == cluster).or(was.first()) {
+                Some((other, before)) if other == cluster => {
+                    changes.with_another_role.push(AnotherRole {
+                        host: host.clone(),
+                        before: before.role,
+                        node_before: before.node.clone(),
+                        after: part.role,
+                        node_after: part.node.clone(),
+                        node_set_before: before.node_set.clone(),
+                        node_set_after: part.node_set.clone(),
+                        consumer: facts.consumer(host, cluster, before),
+                    })
+                }
+                Some((other, _)) => {
+                    let follows = facts.is_user(host, cluster, part);
+                    changes.from_others.push(facts.moved(host, part, other, follows));
+                }
+                None => changes.added.push(facts.added(host, cluster, part)),
+            }
+        }
+    }
+    for changes in changes.values_mut() {
+        changes.sort();
+        changes.pair();
+        changes.sort();
+    }
+    changes
+}
+
+/// Recognises a file with a cluster's hosts.
+fn has_hosts(file: &Utf8Path) -> bool {
+    file.starts_with(layout::HOSTS) && !layout::is_kustomization(file)
+}
+
+/// State of hosts and clusters.
+pub(super) struct ReviewFacts<'a> {
+    pub(super) before: &'a StateBefore<'a>,
+    pub(super) site: &'a Site,
+    pub(super) machines: MachineUsers<'a>,
+}
+
+impl ReviewFacts<'_> {
+    /// Returns the kind of a cluster's request. For a deleted cluster, its files show it.
+    pub(super) fn kind(&self, cluster: &ClusterKey, files: &ChangedFiles<'_>) -> ClusterKind {
+        if files.keys().any(|file| file.starts_with(layout::installer_directory(cluster))) {
+            return match self.site.clusters.get(cluster) {
+                Some(_) => self.site.kind_of(cluster),
+                None => ClusterKind::with_installer(true),
+            };
+        }
+        self.site.kind_of(cluster)
+    }
+
+    fn host(&self, key: &HostKey) -> Option<&Host> {
+        self.site.inventory.host(key).or_else(|| self.before.inventory?.host(key))
+    }
+
+    /// Returns the consumer of a host.
+    pub(super) fn user(&self, key: &HostKey) -> Option<String> {
+        self.host(key)?.user()
+    }
+
+    /// Returns the consumer of a host of a node set, unless it is a Machine of another one.
+    fn consumer(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> Option<String> {
+        let host = self.host(key)?;
+        let user = self.machines.user(host);
+        let is_another = user.is_some_and(|user| user.excludes(cluster, part, self.site));
+        host.user().filter(|_| !is_another)
+    }
+
+    fn added(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> AddedHost {
+        let claims = self.host(key).into_iter().flat_map(|host| &host.assignment.claims);
+        let mut owners = claims.filter_map(|(claim, _)| match claim {
+            Claim::Cluster(owner, _) => Some(owner),
+            Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_) => None,
+        });
+        AddedHost {
+            host: key.clone(),
+            part: part.clone(),
+            adopted: owners.any(|owner| owner == cluster) || self.is_user(key, cluster, part),
+            use_known: self.host(key).is_some_and(Host::is_use_known),
+        }
+    }
+
+    /// Returns whether a Machine of a node set uses a host.
+    fn is_user(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> bool {
+        let user = self.host(key).and_then(|host| self.machines.user(host));
+        user == Some(MachineUser::NodeSet { cluster, part })
+    }
+
+    fn given_back(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> ReleasedHost {
+        let reason = match self.site.inventory.host(key) {
+            None => Some(ReleaseReason::Gone),
+            Some(host) if host.live.deleting => Some(ReleaseReason::BeingDeleted),
+            Some(host) if host.live.failed => Some(ReleaseReason::Failed),
+            Some(_) => None,
+        };
+        ReleasedHost {
+            host: key.clone(),
+            part: part.clone(),
+            reason,
+            consumer: self.consumer(key, cluster, part),
+            use_known: self.host(key).is_some_and(Host::is_use_known),
+        }
+    }
+
+    fn moved(
+        &self,
+        key: &HostKey,
+        part: &Part,
+        other: &ClusterKey,
+        follows_machine: bool,
+    ) -> MovedHost {
+        MovedHost {
+            host: key.clone(),
+            part: part.clone(),
+            other: other.clone(),
+            follows_machine,
+            consumer: self.user(key),
+        }
+    }
+}
+
+impl HostChanges {
+    /// Lists hosts that leave the cluster.
+    pub(super) fn leaving(&self) -> impl Iterator<Item = &HostKey> {
+        self.going().map(|host| &host.host).chain(self.to_others.iter().map(|moved| &moved.host))
+    }
+
+    /// Lists hosts that become unassigned, replaced ones included.
+    pub(super) fn going(&self) -> impl Iterator<Item = &ReleasedHost> {
+        self.given_back.iter().chain(self.replaced.iter().map(|replaced| &replaced.given_back))
+    }
+
+    /// Lists hosts whose role changes, or that start or stop being machines.
+    pub(crate) fn with_another_role(&self) -> impl Iterator<Item = &AnotherRole> {
+        self.with_another_role.iter().filter(|changed| !changed.is_renamed())
+    }
+
+    /// Lists machines of Provisionings of which only the name changes.
+    pub(crate) fn with_another_name(&self) -> impl Iterator<Item = &AnotherRole> {
+        self.with_another_role.iter().filter(|changed| changed.is_renamed())
+    }
+
+    fn sort(&mut self) {
+        self.added.sort_by(|a, b| {
+            by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host))
+        });
+        self.given_back.sort_by(|a, b| {
+            by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host))
+        });
+        self.with_another_role.sort_by(|a, b| in_order(&a.host, &b.host));
+        self.from_others.sort_by(|a, b| in_order(&a.host, &b.host));
+        self.to_others.sort_by(|a, b| in_order(&a.host, &b.host));
+    }
+
+    /// Pairs released and added hosts of the same role, starting with failed ones.
+    fn pair(&mut self) {
+        let parts: BTreeSet<Part> = self.added.iter().map(|added| added.part.clone()).collect();
+        for part in parts {
+            let (mut coming, others): (Vec<AddedHost>, Vec<AddedHost>) =
+                std::mem::take(&mut self.added)
+                    .into_iter()
+                    .partition(|added| added.part == part && !added.adopted);
+            self.added = others;
+            let (mut going, others): (Vec<ReleasedHost>, Vec<ReleasedHost>) =
+                std::mem::take(&mut self.given_back)
+                    .into_iter()
+                    .partition(|given_back| given_back.part == part);
+            self.given_back = others;
+            going.sort_by_key(|given_back| given_back.reason.is_none());
+            let pairs = coming.len().min(going.len());
+            self.added.extend(coming.split_off(pairs));
+            self.given_back.extend(going.split_off(pairs));
+            let pair = |(given_back, added): (ReleasedHost, AddedHost)| ReplacedHost {
+                given_back,
+                by: added.host,
+                by_use_known: added.use_known,
+            };
+            self.replaced.extend(going.into_iter().zip(coming).map(pair));
+        }
+    }
+}
+
+/// Natural order: `r9` before `r10`.
+pub(super) fn in_order(a: &HostKey, b: &HostKey) -> Ordering {
+    natural(a.name.as_str(), b.name.as_str()).then_with(|| a.namespace.cmp(&b.namespace))
+}

@@ -1,0 +1,590 @@
+//! Changes of a Provisioning's installer, and whether it runs.
+//!
+//! A Job runs once, and its name ends in a hash of its content. So a new name is a new Job, and the
+//! installer runs on the cluster's machines as soon as an agent applies it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::Utf8Path;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use yaml_serde::Value;
+
+use super::{ChangedFiles, FileState, Texts, below};
+use crate::base::api::installed::ANNOTATION;
+use crate::base::api::names::ClusterKey;
+use crate::base::layout;
+use crate::base::text::yaml;
+use crate::site::inventory::natural;
+
+/// Names of the files to review, in the installer's directory.
+const JOB: &str = "job.yaml";
+const ADDRESSES: &str = "addresses.yaml";
+const INVENTORIES: [&str; 2] = ["hosts.ini", "hosts.yaml"];
+const VARIABLES: &str = "group_vars";
+
+/// Key prefixes of addresses, by role.
+const ROLES: [&str; 2] = ["MASTER_", "WORKER_"];
+
+/// Change of the installer of a cluster's machines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InstallerChange {
+    /// Created, changed or deleted.
+    pub state: FileState,
+    /// True if it runs on all machines of the cluster once the change is applied.
+    pub runs: bool,
+    /// True if it then only adds workers, with `provisioning.scale: true`.
+    pub scales: bool,
+    /// Job before; null if its file does not change. A pruning agent deletes it when another one
+    /// replaces it, even while it runs.
+    pub job_before: Option<String>,
+    /// Job after; null if its file does not change.
+    pub job_after: Option<String>,
+    /// Changed aspects; empty if only comments differ.
+    pub aspects: BTreeSet<InstallerAspect>,
+    /// Machines whose address changes, in natural order.
+    pub readdressed: Vec<ReaddressedMachine>,
+    /// Masters that start to run workloads, in natural order.
+    pub begin_workloads: Vec<String>,
+    /// Masters that stop running workloads, in natural order.
+    pub end_workloads: Vec<String>,
+}
+
+/// Aspect of an installer that can change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum InstallerAspect {
+    /// Machines or their roles.
+    Machines,
+    /// Addresses of machines.
+    Addresses,
+    /// Order of the machines in the inventory, or its format.
+    Inventory,
+    /// Installed packages.
+    Packages,
+    /// Plugins of the installer.
+    Plugins,
+    /// Pod network.
+    Network,
+    /// Container image of the installer.
+    Image,
+    /// Anything else.
+    Configuration,
+}
+
+impl InstallerAspect {
+    /// Returns the aspect as a noun.
+    pub fn word(self) -> &'static str {
+        match self {
+            InstallerAspect::Machines => "machines",
+            InstallerAspect::Addresses => "addresses",
+            InstallerAspect::Inventory => "inventory",
+            InstallerAspect::Packages => "packages",
+            InstallerAspect::Plugins => "plugins",
+            InstallerAspect::Network => "network",
+            InstallerAspect::Image => "image",
+            InstallerAspect::Configuration => "configuration",
+        }
+    }
+
+    /// Returns the aspect as a reason for another run, after "because of".
+    pub(super) fn cause(self) -> &'static str {
+        match self {
+            InstallerAspect::Machines => "changed machines",
+            InstallerAspect::Addresses => "changed addresses",
+            InstallerAspect::Inventory => "a changed inventory",
+            InstallerAspect::Packages => "changed packages",
+            InstallerAspect::Plugins => "changed plugins",
+            InstallerAspect::Network => "a changed network",
+            InstallerAspect::Image => "a changed image",
+            InstallerAspect::Configuration => "a changed configuration",
+        }
+    }
+}
+
+/// A machine whose address changes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Readdressed")]
+pub struct ReaddressedMachine {
+    /// Machine name in the Provisioning.
+    pub node: String,
+    /// Address before.
+    pub before: String,
+    /// Address after.
+    pub after: String,
+}
+
+/// Computes the change of a cluster's installer; `None` if no file changes.
+pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<InstallerChange> {
+    let files = below(files, &layout::installer_directory(cluster));
+    if files.is_empty() {
+        return None;
+    }
+    let state = FileState::by_witness(&files, layout::KUSTOMIZATION);
+    let (before, after) = texts(&files, JOB);
+    let (before, after) = (before.and_then(documents), after.and_then(documents));
+    let job_before = before.as_deref().and_then(|before| Job::read(before, after.as_deref()));
+    let job_after = after.as_deref().and_then(|after| Job::read(after, before.as_deref()));
+    let name = |job: &Option<Job>| job.as_ref().and_then(|job| job.name.clone());
+    let (name_before, name_after) = (name(&job_before), name(&job_after));
+    let scales = job_after.as_ref().is_some_and(|job| job.scales);
+    let addresses = InstallerAddresses::from_files(&files);
+    let aspects = match state {
+        FileState::Changed => aspects(&files, &addresses, job_before, job_after),
+        FileState::Created | FileState::Deleted => BTreeSet::new(),
+    };
+    Some(InstallerChange {
+        state,
+        runs: name_after.is_some() && name_after != name_before,
+        scales,
+        job_before: name_before,
+        job_after: name_after,
+        aspects,
+        readdressed: addresses.changed(),
+        begin_workloads: InstallerAddresses::with_both_roles_only(
+            &addresses.after,
+            &addresses.before,
+        ),
+        end_workloads: InstallerAddresses::with_both_roles_only(
+            &addresses.before,
+            &addresses.after,
+        ),
+    })
+}
+
+fn aspects(
+    files: &ChangedFiles<'_>,
+    addresses: &InstallerAddresses,
+    before: Option<Job>,
+    after: Option<Job>,
+) -> BTreeSet<InstallerAspect> {
+    let mut aspects = BTreeSet::new();
+    aspects.extend(addresses.have_others().then_some(InstallerAspect::Machines));
+    aspects.extend((!addresses.changed().is_empty()).then_some(InstallerAspect::Addresses));
+    let says_another = |file: &&str| {
+        let (before, after) = texts(files, file);
+        before.map(layout::body) != after.map(layout::body)
+    };
+    // Changes of addresses are already reported.
+    if INVENTORIES.iter().any(says_another) && aspects.is_empty() {
+        aspects.insert(InstallerAspect::Inventory);
+    }
+    // Another inventory format stores the same packages under other file names.
+    let (packages_before, packages_after): (Vec<_>, Vec<_>) = files
+        .iter()
+        .filter(|(file, _)| file.starts_with(VARIABLES))
+        .map(|(_, texts)| *texts)
+        .unzip();
+    if bodies(packages_before) != bodies(packages_after) {
+        aspects.insert(InstallerAspect::Packages);
+    }
+    if let (Some(before), Some(after)) = (before, after) {
+        // The list of the Job's files changes along with those files.
+        let same_files = files.values().all(|(before, after)| before.is_some() == after.is_some());
+        aspects.extend(before.differs(&after, same_files));
+    }
+    let only_comments =
+        files.values().all(|(before, after)| before.map(layout::body) == after.map(layout::body));
+    if aspects.is_empty() && !only_comments {
+        aspects.insert(InstallerAspect::Configuration);
+    }
+    aspects
+}
+
+fn bodies(texts: Vec<Option<&str>>) -> Vec<&str> {
+    let mut bodies: Vec<&str> = texts.into_iter().flatten().map(layout::body).collect();
+    bodies.sort_unstable();
+    bodies
+}
+
+/// Returns the texts of a file before and after; `None` if it does not change.
+fn texts<'a>(files: &ChangedFiles<'a>, file: &str) -> Texts<'a> {
+    files.get(Utf8Path::new(file)).copied().unwrap_or_default()
+}
+
+/// Parses the documents of a file, without empty ones; `None` if one is unreadable.
+fn documents(text: &str) -> Option<Vec<Value>> {
+    let documents: Result<Vec<Value>, _> =
+        yaml_serde::Deserializer::from_str(text).map(Value::deserialize).collect();
+    Some(documents.ok()?.into_iter().filter(|document| !document.is_null()).collect())
+}
+
+/// Returns the name of a Job; `None` for other kinds.
+fn name_of_job(document: &Value) -> Option<&Value> {
+    let is_job = document.get("kind").and_then(Value::as_str) == Some("Job");
+    document.get("metadata").filter(|_| is_job)?.get("name")
+}
+
+/// Content of a Job.
+struct Job {
+    name: Option<String>,
+    image: Value,
+    network: Vec<String>,
+    plugins: Vec<String>,
+    /// Set if it only adds workers.
+    scales: bool,
+    /// Other arguments of its command.
+    command: Vec<String>,
+    /// Volume mounts of its container.
+    mounts: (Value, Value),
+    /// Remaining fields, including other documents of the file.
+    rest: Vec<Value>,
+}
+
+impl Job {
+    /// Finds the Job among the documents of its file. If there are several, it is the one that the
+    /// `other` side of the change lacks.
+    fn read(documents: &[Value], other: Option<&[Value]>) -> Option<Self> {
+        let is_in_other = |name: &Value| {
+            other.unwrap_or_default().iter().any(|other| name_of_job(other) == Some(name))
+        };
+        let mut jobs = documents
+            .iter()
+            .enumerate()
+            .filter_map(|(at, document)| Some((at, name_of_job(document)?)));
+        let first = jobs.clone().next()?;
+        let (at, _) = jobs.find(|(_, name)| !is_in_other(name)).unwrap_or(first);
+        let mut others = documents.to_vec();
+        let mut rest = others.remove(at);
+        let metadata = rest.get_mut("metadata")?;
+        let name = take(metadata, "name").as_str().map(str::to_owned);
+        // The record follows from the other files, and changes nothing of what the Job does.
+        if let Some(annotations) = metadata.get_mut("annotations") {
+            take(annotations, ANNOTATION);
+            if annotations.as_mapping().is_some_and(|left| left.is_empty()) {
+                take(metadata, "annotations");
+            }
+        }
+        let pod = rest.get_mut("spec")?.get_mut("template")?.get_mut("spec")?;
+        let volumes = take(pod, "volumes");
+        // With a kubeconfig to save, the installer is the init container of the same image.
+        let has_init = pod.get("initContainers").is_some();
+        if has_init && let Some(saving) = pod.get_mut("containers").and_then(|all| all.get_mut(0)) {
+            take(saving, "image");
+        }
+        let containers = if has_init { "initContainers" } else { "containers" };
+        let container = pod.get_mut(containers)?.get_mut(0)?;
+        let (image, mounts) = (take(container, "image"), take(container, "volumeMounts"));
+        let arguments = take(container, "command");
+        let arguments = arguments.as_sequence().map(Vec::as_slice).unwrap_or_default().iter();
+        let (mut command, mut network, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
+        let mut scales = false;
+        let mut of = &mut command;
+        for argument in arguments.filter_map(Value::as_str) {
+            match argument {
+                "--scale" => {
+                    scales = true;
+                    continue;
+                }
+                "--network" => of = &mut network,
+                "--plugins" => of = &mut plugins,
+                other if other.starts_with("--") => of = &mut command,
+                _ => {}
+            }
+            of.push(argument.to_owned());
+        }
+        others.push(rest);
+        Some(Self {
+            name,
+            image,
+            network,
+            plugins,
+            scales,
+            command,
+            mounts: (volumes, mounts),
+            rest: others,
+        })
+    }
+
+    /// Returns the aspects in which two Jobs differ, except for the name.
+    fn differs(
+        &self,
+        other: &Self,
+        same_files: bool,
+    ) -> impl Iterator<Item = InstallerAspect> + use<> {
+        let rest = self.command != other.command
+            || self.rest != other.rest
+            || (same_files && self.mounts != other.mounts);
+        let aspects = [
+            (self.plugins != other.plugins, InstallerAspect::Plugins),
+            (self.network != other.network, InstallerAspect::Network),
+            (self.image != other.image, InstallerAspect::Image),
+            (rest, InstallerAspect::Configuration),
+        ];
+        aspects.into_iter().filter_map(|(differs, aspect)| differs.then_some(aspect))
+    }
+}
+
+/// Removes a value from a mapping; null if it is missing.
+fn take(mapping: &mut Value, key: &str) -> Value {
+    mapping.as_mapping_mut().and_then(|mapping| mapping.remove(key)).unwrap_or(Value::Null)
+}
+
+/// Returns the addresses before and after, by role and name; `None` if they do not change.
+#[derive(Default)]
+struct InstallerAddresses {
+    before: BTreeMap<String, String>,
+    after: BTreeMap<String, String>,
+}
+
+/// Path of the ConfigMap with the addresses.
+#[derive(Deserialize)]
+struct AddressesConfigMap {
+    #[serde(default)]
+    data: BTreeMap<String, String>,
+}
+
+impl InstallerAddresses {
+    fn from_files(files: &ChangedFiles<'_>) -> Self {
+        let read = |text: Option<&str>| {
+            let map: Option<AddressesConfigMap> = text.and_then(|text| yaml::from_str(text).ok());
+            map.map(|map| map.data).unwrap_or_default()
+        };
+        let (before, after) = texts(files, ADDRESSES);
+        Self { before: read(before), after: read(after) }
+    }
+
+    /// Reports whether machines or roles differ.
+    fn have_others(&self) -> bool {
+        !self.before.keys().eq(self.after.keys())
+    }
+
+    /// Lists the masters on both sides that are also workers on `this` side only.
+    fn with_both_roles_only(
+        this: &BTreeMap<String, String>,
+        other: &BTreeMap<String, String>,
+    ) -> Vec<String> {
+        let [master, worker] = ROLES;
+        let is = |addresses: &BTreeMap<String, String>, role: &str, node: &str| {
+            addresses.contains_key(&format!("{role}{node}"))
+        };
+        let masters = this.keys().filter_map(|key| key.strip_prefix(master));
+        let only = masters.filter(|node| {
+            is(other, master, node) && is(this, worker, node) && !is(other, worker, node)
+        });
+        let mut only: Vec<String> = only.map(str::to_owned).collect();
+        only.sort_by(|a, b| natural(a, b));
+        only
+    }
+
+    /// Lists machines whose address changes. A machine with both roles counts once.
+    fn changed(&self) -> Vec<ReaddressedMachine> {
+        let nodes = |addresses: &BTreeMap<String, String>| -> BTreeMap<String, String> {
+            let node =
+                |key: &str| ROLES.iter().find_map(|role| key.strip_prefix(role)).map(str::to_owned);
+            addresses
+                .iter()
+                .filter_map(|(key, address)| Some((node(key)?, address.clone())))
+                .collect()
+        };
+        let mut after = nodes(&self.after);
+        let mut changed: Vec<ReaddressedMachine> = nodes(&self.before)
+            .into_iter()
+            .filter_map(|(node, before)| {
+                let after = after.remove(&node).filter(|after| *after != before)?;
+                Some(ReaddressedMachine { node, before, after })
+            })
+            .collect();
+        changed.sort_by(|a, b| natural(&a.node, &b.node));
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use camino::Utf8PathBuf;
+
+    use super::*;
+
+    const CLUSTER: &str = "lab/depot";
+
+    fn job(name: &str, image: &str, arguments: &[&str]) -> String {
+        let arguments: String =
+            arguments.iter().map(|argument| format!("            - {argument:?}\n")).collect();
+        format!(
+            "# Generated by sipgen from x. Do not edit.\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {name}\n\
+             spec:\n  template:\n    spec:\n      containers:\n        - image: {image}\n          command:\n{arguments}"
+        )
+    }
+
+    fn addresses(addresses: &[(&str, &str)]) -> String {
+        let data: String =
+            addresses.iter().map(|(key, address)| format!("  {key}: {address}\n")).collect();
+        format!("# Generated by sipgen from x. Do not edit.\nkind: ConfigMap\ndata:\n{data}")
+    }
+
+    /// Computes the change of files, given as name, text before and text after.
+    fn changed(files: &[(&str, &str, &str)]) -> InstallerChange {
+        let cluster: ClusterKey = CLUSTER.parse().unwrap();
+        let directory = layout::installer_directory(&cluster);
+        let paths: Vec<Utf8PathBuf> = files.iter().map(|(file, ..)| directory.join(file)).collect();
+        let text = |text| Some(text).filter(|text: &&str| !text.is_empty());
+        let files = paths
+            .iter()
+            .zip(files)
+            .map(|(path, (_, was, is))| (path.as_path(), (text(*was), text(*is))));
+        change(&cluster, &files.collect()).unwrap()
+    }
+
+    const COMMAND: [&str; 5] = ["./installer", "--cluster", "depot", "--network", "10.244.0.0/16"];
+
+    fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        COMMAND.iter().chain(more).copied().collect()
+    }
+
+    #[test]
+    fn another_job_runs_and_says_what_it_does_otherwise() {
+        let was = job("kud-depot-aaaa", "kud:1", &with(&["--plugins", "multus"]));
+        for (is, aspect) in [
+            (
+                job("kud-depot-bbbb", "kud:2", &with(&["--plugins", "multus"])),
+                InstallerAspect::Image,
+            ),
+            (
+                job("kud-depot-bbbb", "kud:1", &with(&["--plugins", "multus", "qat"])),
+                InstallerAspect::Plugins,
+            ),
+            (job("kud-depot-bbbb", "kud:1", &with(&[])), InstallerAspect::Plugins),
+            (
+                job(
+                    "kud-depot-bbbb",
+                    "kud:1",
+                    &[
+                        "./installer",
+                        "--cluster",
+                        "depot",
+                        "--network",
+                        "fd00::/64",
+                        "--plugins",
+                        "multus",
+                    ],
+                ),
+                InstallerAspect::Network,
+            ),
+            (
+                job("kud-depot-bbbb", "kud:1", &with(&["--plugins", "multus", "--verbose"])),
+                InstallerAspect::Configuration,
+            ),
+        ] {
+            let change = changed(&[(JOB, &was, &is)]);
+
+            assert!(change.runs);
+            assert_eq!(change.aspects, BTreeSet::from([aspect]), "{is}");
+            assert_eq!(change.job_before.as_deref(), Some("kud-depot-aaaa"));
+            assert_eq!(change.job_after.as_deref(), Some("kud-depot-bbbb"));
+        }
+    }
+
+    #[test]
+    fn a_job_of_the_same_name_does_not_run_again() {
+        let was = job("kud-depot-aaaa", "kud:1", &COMMAND);
+
+        let change = changed(&[(JOB, &was, &was.replace("from x", "from y"))]);
+
+        assert!(!change.runs && change.aspects.is_empty());
+    }
+
+    #[test]
+    fn a_job_is_seen_beside_other_documents_of_its_file() {
+        let beside = "# Ours.\n---\nkind: ServiceAccount\nmetadata: {name: kud}\n---\n";
+        let check = job("check", "kud:1", &["./check"]) + "---\n";
+        let was = job("kud-depot-aaaa", "kud:1", &COMMAND);
+        let is = job("kud-depot-bbbb", "kud:2", &COMMAND);
+
+        let change =
+            changed(&[(JOB, &format!("{beside}{check}{was}"), &format!("{beside}{check}{is}"))]);
+
+        assert!(change.runs);
+        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Image]));
+        assert_eq!(change.job_before.as_deref(), Some("kud-depot-aaaa"));
+        assert_eq!(change.job_after.as_deref(), Some("kud-depot-bbbb"));
+
+        let change = changed(&[(JOB, &was, &format!("{beside}{was}"))]);
+        assert_eq!(
+            (change.runs, change.aspects),
+            (false, BTreeSet::from([InstallerAspect::Configuration]))
+        );
+    }
+
+    #[test]
+    fn an_installer_that_comes_runs_and_one_that_goes_does_not() {
+        let job = job("kud-depot-aaaa", "kud:1", &COMMAND);
+
+        let comes = changed(&[(JOB, "", &job), (layout::KUSTOMIZATION, "", "x")]);
+        let goes = changed(&[(JOB, &job, ""), (layout::KUSTOMIZATION, "x", "")]);
+
+        assert!(comes.runs && comes.state == FileState::Created);
+        assert!(!goes.runs && goes.state == FileState::Deleted);
+        assert_eq!(goes.job_before.as_deref(), Some("kud-depot-aaaa"));
+    }
+
+    #[test]
+    fn machines_addresses_and_the_rest_of_the_inventory_are_told_apart() {
+        let was = addresses(&[
+            ("MASTER_m-1", "10.0.0.1"),
+            ("WORKER_m-1", "10.0.0.1"),
+            ("WORKER_w-2", "10.0.0.2"),
+        ]);
+        let moved = addresses(&[
+            ("MASTER_m-1", "10.0.0.9"),
+            ("WORKER_m-1", "10.0.0.9"),
+            ("WORKER_w-2", "10.0.0.2"),
+        ]);
+        let without = addresses(&[("MASTER_m-1", "10.0.0.1"), ("WORKER_m-1", "10.0.0.1")]);
+        let inventory = ("hosts.ini", "[all]\na\n", "[all]\nb\n");
+
+        let change = changed(&[(ADDRESSES, &was, &moved), inventory]);
+        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Addresses]));
+        let [ReaddressedMachine { node, before, after }] = change.readdressed.as_slice() else {
+            panic!("{change:?}")
+        };
+        assert_eq!(
+            (node.as_str(), before.as_str(), after.as_str()),
+            ("m-1", "10.0.0.1", "10.0.0.9")
+        );
+
+        let change = changed(&[(ADDRESSES, &was, &without), inventory]);
+        assert_eq!(
+            (change.aspects, change.readdressed),
+            (BTreeSet::from([InstallerAspect::Machines]), Vec::new())
+        );
+
+        assert_eq!(changed(&[inventory]).aspects, BTreeSet::from([InstallerAspect::Inventory]));
+    }
+
+    #[test]
+    fn masters_that_begin_or_end_to_run_workloads_are_named() {
+        let both = addresses(&[("MASTER_m-1", "10.0.0.1"), ("WORKER_m-1", "10.0.0.1")]);
+        let apart = addresses(&[("MASTER_m-1", "10.0.0.1"), ("WORKER_w-1", "10.0.0.2")]);
+        let none: [&str; 0] = [];
+
+        let change = changed(&[(ADDRESSES, &apart, &both)]);
+        assert_eq!(change.begin_workloads, ["m-1"]);
+        assert_eq!(change.end_workloads, none);
+        let change = changed(&[(ADDRESSES, &both, &apart)]);
+        assert_eq!(change.end_workloads, ["m-1"]);
+        assert_eq!(change.begin_workloads, none);
+    }
+
+    #[test]
+    fn the_same_packages_in_files_of_other_names_are_the_same() {
+        let form = [("hosts.ini", "a", ""), ("hosts.yaml", "", "b")];
+        let renamed =
+            [("group_vars/kube-node.yml", "p", ""), ("group_vars/kube_node.yml", "", "p")];
+
+        let aspects = changed(&[form, renamed].concat()).aspects;
+        assert_eq!(aspects, BTreeSet::from([InstallerAspect::Inventory]));
+        let aspects = changed(&[("group_vars/kube-node.yml", "p", "q")]).aspects;
+        assert_eq!(aspects, BTreeSet::from([InstallerAspect::Packages]));
+    }
+
+    #[test]
+    fn a_job_that_cannot_be_read_is_no_reason_to_say_that_nothing_runs_unknowingly() {
+        let change = changed(&[(JOB, "{", &job("kud-depot-bbbb", "kud:1", &COMMAND))]);
+
+        assert!(change.runs);
+        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Configuration]));
+    }
+}

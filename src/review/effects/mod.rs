@@ -1,0 +1,377 @@
+//! Review: the meaning of a set of changes for clusters.
+//!
+//! * `hosts`: hosts that clusters gain, release, replace and hand over.
+//! * `services`: services that are created, changed and deleted; `service_files`: their files.
+//! * `built`: what kustomize builds of a service's files.
+//! * `immutable`: changes of services that the API server rejects.
+//! * `endpoints`: addresses of clusters.
+//! * `installer`: runs of the Kubernetes installer on the machines of a Provisioning, with reasons.
+//! * `shared`: changes outside of clusters; `agents`: changes of Flux and Argo CD objects.
+//! * `dangers`: changes that can cause an outage or a loss; `harm_message`: their messages.
+//!
+//! A review compares the changed files only, before and after, so it holds whatever caused the
+//! changes. The state of hosts comes from the site. Nothing is read from disk.
+
+pub mod agents;
+mod built;
+pub mod dangers;
+pub mod endpoints;
+mod harm_message;
+pub mod hosts;
+mod immutable;
+pub mod installer;
+mod service_files;
+pub mod services;
+pub mod shared;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::base::api::names::{ClusterKey, HostKey};
+use crate::base::layout;
+use crate::base::tree::Tree;
+use crate::output::compare::{Change, OutputChanges};
+use crate::plan::machine_users::MachineUsers;
+use crate::site::Site;
+use crate::site::inventory::Inventory;
+use crate::site::request::ClusterKind;
+
+pub use agents::AgentObjects;
+pub use dangers::{Danger, Harm};
+pub use endpoints::{EndpointChange, EndpointKind};
+pub use hosts::HostChanges;
+use hosts::ReviewFacts;
+pub use immutable::ImmutableField;
+pub use installer::{InstallerAspect, InstallerChange, ReaddressedMachine};
+pub use services::{Aspect, ServiceChange};
+pub use shared::{ChangedRoot, ReleasedObservedHost, SharedChanges};
+
+/// Meaning of a set of changes for clusters.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Review {
+    /// Changes that can cause an outage or a loss, worst first.
+    pub dangers: Vec<Danger>,
+    /// Clusters with changes, by namespace and name.
+    pub clusters: Vec<ClusterReview>,
+    /// Changes outside of clusters.
+    pub shared: SharedChanges,
+    /// Totals.
+    pub totals: Totals,
+}
+
+/// Changes of one cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterReview {
+    /// The cluster.
+    pub cluster: ClusterKey,
+    /// Kind of the cluster's request, possibly deleted.
+    pub kind: ClusterKind,
+    /// Created, changed or deleted.
+    pub state: FileState,
+    /// Changes of its hosts.
+    pub hosts: HostChanges,
+    /// Services with changes, by directory.
+    pub services: Vec<ServiceChange>,
+    /// Changes of the installer of Kubernetes on the machines of a Provisioning, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub installer: Option<InstallerChange>,
+    /// Changed endpoints.
+    pub endpoints: Vec<EndpointChange>,
+    /// Numbers of its changed files.
+    pub files: ChangeCounts,
+}
+
+/// Kind of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "State")]
+pub enum FileState {
+    /// It did not exist before.
+    Created,
+    /// It exists before and after, with differences.
+    Changed,
+    /// It no longer exists.
+    Deleted,
+}
+
+/// Numbers of created, changed and deleted things.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Counts")]
+pub struct ChangeCounts {
+    /// Number created.
+    pub created: usize,
+    /// Number changed.
+    pub changed: usize,
+    /// Number deleted.
+    pub deleted: usize,
+}
+
+/// Totals of a review.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Totals {
+    /// Clusters.
+    pub clusters: ChangeCounts,
+    /// Hosts assigned from the pool, replacements included.
+    pub hosts_added: usize,
+    /// Added hosts that already had the cluster's labels.
+    pub hosts_adopted: usize,
+    /// Number of these hosts whose use is unknown.
+    pub hosts_added_of_unknown_use: usize,
+    /// Number of added hosts in another namespace than their SIPCluster, where Cluster API does not
+    /// look for hosts.
+    pub hosts_added_elsewhere: usize,
+    /// Hosts that clusters release, replaced ones included.
+    pub hosts_given_back: usize,
+    /// Number of these hosts whose use is unknown.
+    pub hosts_of_unknown_use: usize,
+    /// Hosts that are replaced by others of their role.
+    pub hosts_replaced: usize,
+    /// Hosts that move from one cluster to another.
+    pub hosts_moved: usize,
+    /// Hosts whose role in their cluster changes.
+    pub hosts_with_another_role: usize,
+    /// Machines of Provisionings whose name changes, but not the role.
+    pub machines_with_another_name: usize,
+    /// Installers that run on the machines of their clusters.
+    pub installers_run: usize,
+    /// Services.
+    pub services: ChangeCounts,
+    /// Files.
+    pub files: ChangeCounts,
+}
+
+/// State before the changes.
+#[derive(Debug, Clone, Copy)]
+pub struct StateBefore<'a> {
+    /// Clusters with files.
+    pub clusters: &'a BTreeSet<ClusterKey>,
+    /// Inventory before, for hosts that the site no longer has.
+    pub inventory: Option<&'a Inventory>,
+    /// Output directory, if it was another one.
+    pub output: Option<&'a Utf8Path>,
+}
+
+/// Texts of a file before and after; `None` if the file does not exist.
+type Texts<'a> = (Option<&'a str>, Option<&'a str>);
+
+/// Changed files of a cluster or a part of it, by path relative to its directory.
+type ChangedFiles<'a> = BTreeMap<&'a Utf8Path, Texts<'a>>;
+
+impl Review {
+    /// Reviews changes to the output directory of `site`. `later` is its content afterwards.
+    pub fn new(changes: &OutputChanges, later: &Tree, site: &Site) -> Self {
+        Self::between(
+            changes,
+            &StateBefore { clusters: &site.state.clusters, inventory: None, output: None },
+            later,
+            site,
+        )
+    }
+
+    /// Reviews the changes between two output directories.
+    ///
+    /// `later` is the later one; files of clusters that are left unchanged may be missing in it.
+    /// `site` is its source, and `changes` has paths of that site.
+    pub fn between(
+        changes: &OutputChanges,
+        before: &StateBefore<'_>,
+        later: &Tree,
+        site: &Site,
+    ) -> Self {
+        let output = &site.settings.output;
+        let mut by_cluster: BTreeMap<ClusterKey, ChangedFiles<'_>> = BTreeMap::new();
+        let mut outside_clusters: ChangedFiles<'_> = BTreeMap::new();
+        let located = changes.files.par_iter().map(|(path, change)| {
+            let path = path.strip_prefix(output).unwrap_or(path);
+            (layout::cluster_of(path), path, change.texts())
+        });
+        for (cluster, path, texts) in located.collect::<Vec<_>>() {
+            match cluster {
+                Some(cluster) => by_cluster.entry(cluster).or_default().insert(path, texts),
+                None => outside_clusters.insert(path, texts),
+            };
+        }
+        let shared_files: ChangedFiles<'_> = outside_clusters
+            .iter()
+            .filter(|(path, _)| path.starts_with(layout::SHARED))
+            .map(|(path, texts)| (*path, *texts))
+            .collect();
+        let edited = service_files::with_edited_files(&shared_files, later);
+        for cluster in edited.iter().filter_map(|service| layout::cluster_of(service)) {
+            by_cluster.entry(cluster).or_default();
+        }
+        let machines = MachineUsers::new(site);
+        let facts = ReviewFacts { before, site, machines };
+        let review = |(cluster, files): (&ClusterKey, &ChangedFiles<'_>)| ClusterReview {
+            kind: facts.kind(cluster, files),
+            state: match before.clusters.contains(cluster) {
+                false => FileState::Created,
+                true if site.clusters.contains_key(cluster) => FileState::Changed,
+                true => FileState::Deleted,
+            },
+            hosts: HostChanges::default(),
+            services: services::changes(cluster, files, &shared_files, &edited, later),
+            installer: installer::change(cluster, files),
+            endpoints: endpoints::changes(cluster, files),
+            files: files.values().map(|texts| FileState::from_texts(*texts)).collect(),
+            cluster: cluster.clone(),
+        };
+        let (mut hosts, mut clusters): (_, Vec<ClusterReview>) = rayon::join(
+            || hosts::changes(&by_cluster, &facts),
+            || by_cluster.par_iter().map(review).collect(),
+        );
+        for review in &mut clusters {
+            review.hosts = hosts.remove(&review.cluster).unwrap_or_default();
+        }
+        let is_gone = |file: &Utf8Path| {
+            matches!(changes.files.get(&output.join(file)), Some(Change::Delete { .. }))
+        };
+        let shared = shared::changes(&outside_clusters, &facts, &is_gone);
+        Self {
+            dangers: dangers::dangers(
+                &clusters,
+                &shared,
+                outlived(&clusters, &shared),
+                site,
+                before.output,
+            ),
+            totals: Totals::new(&clusters, changes),
+            clusters,
+            shared,
+        }
+    }
+}
+
+impl ClusterReview {
+    /// Counts added hosts that Cluster API cannot claim, because it searches only the Machine's own
+    /// namespace. Hosts of a Provisioning are never claimed.
+    fn added_elsewhere(&self) -> usize {
+        let added = self.hosts.added.iter().map(|added| &added.host);
+        let all = added.chain(self.hosts.replaced.iter().map(|replaced| &replaced.by));
+        let is_elsewhere = |host: &&HostKey| host.namespace != self.cluster.namespace;
+        if self.kind.descriptor().uses_cluster_api { all.filter(is_elsewhere).count() } else { 0 }
+    }
+}
+
+impl Review {
+    /// Prepends the dangers of changes that the base had not generated.
+    pub(crate) fn bring_along(&mut self, brought: &Review) {
+        let base_dangers =
+            brought.dangers.iter().map(|danger| Danger::from_stale_base(danger.harm.clone()));
+        self.dangers.splice(0..0, base_dangers);
+    }
+
+    /// Returns observed hosts that are released although no generated file assigned them. Their
+    /// labels were left by a commit that was reverted.
+    pub fn outlived(&self) -> impl Iterator<Item = &ReleasedObservedHost> {
+        outlived(&self.clusters, &self.shared)
+    }
+}
+
+fn outlived<'a>(
+    clusters: &'a [ClusterReview],
+    shared: &'a SharedChanges,
+) -> impl Iterator<Item = &'a ReleasedObservedHost> {
+    let gives_back = |released: &ReleasedObservedHost| {
+        let mut hosts = clusters.iter().flat_map(|cluster| cluster.hosts.leaving());
+        hosts.any(|host| *host == released.host)
+    };
+    shared.released.iter().filter(move |released| !gives_back(released))
+}
+
+impl FileState {
+    fn from_texts(texts: Texts<'_>) -> Self {
+        match texts {
+            (None, _) => FileState::Created,
+            (_, None) => FileState::Deleted,
+            _ => FileState::Changed,
+        }
+    }
+
+    /// Returns the state of a directory, given a file that exists exactly when the directory does.
+    fn by_witness(files: &ChangedFiles<'_>, witness: &str) -> Self {
+        files
+            .get(Utf8Path::new(witness))
+            .map_or(FileState::Changed, |texts| FileState::from_texts(*texts))
+    }
+}
+
+impl ChangeCounts {
+    /// Returns the sum of all three.
+    pub fn all(&self) -> usize {
+        self.created + self.changed + self.deleted
+    }
+
+    fn from_changes(changes: &OutputChanges) -> Self {
+        changes.files.values().map(|change| FileState::from_texts(change.texts())).collect()
+    }
+}
+
+impl FromIterator<FileState> for ChangeCounts {
+    fn from_iter<I: IntoIterator<Item = FileState>>(states: I) -> Self {
+        let mut counts = ChangeCounts::default();
+        for state in states {
+            match state {
+                FileState::Created => counts.created += 1,
+                FileState::Changed => counts.changed += 1,
+                FileState::Deleted => counts.deleted += 1,
+            }
+        }
+        counts
+    }
+}
+
+impl Totals {
+    fn new(clusters: &[ClusterReview], changes: &OutputChanges) -> Self {
+        let sum =
+            |of: fn(&HostChanges) -> usize| clusters.iter().map(|cluster| of(&cluster.hosts)).sum();
+        Totals {
+            clusters: clusters.iter().map(|cluster| cluster.state).collect(),
+            hosts_added: sum(|hosts| hosts.added.len() + hosts.replaced.len()),
+            hosts_adopted: sum(|hosts| hosts.added.iter().filter(|added| added.adopted).count()),
+            hosts_added_of_unknown_use: sum(|hosts| {
+                let added =
+                    hosts.added.iter().filter(|added| !added.adopted && !added.use_known).count();
+                added + hosts.replaced.iter().filter(|replaced| !replaced.by_use_known).count()
+            }),
+            hosts_added_elsewhere: clusters.iter().map(ClusterReview::added_elsewhere).sum(),
+            hosts_given_back: sum(|hosts| hosts.given_back.len() + hosts.replaced.len()),
+            hosts_of_unknown_use: sum(|hosts| hosts.going().filter(|host| !host.use_known).count()),
+            hosts_replaced: sum(|hosts| hosts.replaced.len()),
+            hosts_moved: sum(|hosts| hosts.from_others.len()),
+            hosts_with_another_role: sum(|hosts| hosts.with_another_role().count()),
+            machines_with_another_name: sum(|hosts| hosts.with_another_name().count()),
+            installers_run: clusters
+                .iter()
+                .flat_map(|cluster| &cluster.installer)
+                .filter(|of| of.runs)
+                .count(),
+            services: clusters
+                .iter()
+                .flat_map(|cluster| &cluster.services)
+                .map(|service| service.state)
+                .collect(),
+            files: ChangeCounts::from_changes(changes),
+        }
+    }
+
+    /// Replaces the file totals by those of other changes.
+    pub(crate) fn count_files(&mut self, changes: &OutputChanges) {
+        self.files = ChangeCounts::from_changes(changes);
+    }
+}
+
+/// Selects the files below a directory, by paths relative to it.
+fn below<'a>(files: &ChangedFiles<'a>, directory: &Utf8PathBuf) -> ChangedFiles<'a> {
+    let below =
+        files.iter().filter_map(|(path, texts)| Some((path.strip_prefix(directory).ok()?, *texts)));
+    below.collect()
+}

@@ -1,0 +1,96 @@
+//! The files of a service: its own, and the shared ones that its kustomization refers to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::{ChangedFiles, Texts};
+use crate::base::layout;
+use crate::base::tree::{Tree, TreePath, files_below};
+
+/// Texts of files, by path relative to their directory.
+pub(super) type Files<'a> = BTreeMap<&'a Utf8Path, &'a str>;
+
+/// Changes of a service's files.
+pub(super) struct ServiceFiles<'a> {
+    /// Its changed files, by path relative to its directory.
+    pub(super) changed: ChangedFiles<'a>,
+    /// All files before.
+    pub(super) before: ServiceVersion<'a>,
+    /// All files after.
+    pub(super) after: ServiceVersion<'a>,
+}
+
+/// Files of a service before or after the changes.
+#[derive(Debug, Default)]
+pub(super) struct ServiceVersion<'a> {
+    /// Its own files, by path relative to its directory.
+    pub(super) own: Files<'a>,
+    /// Files of the shared directory that its kustomization refers to, by path relative to that.
+    pub(super) shared: Files<'a>,
+}
+
+impl<'a> ServiceFiles<'a> {
+    /// Collects the files of the service in `directory`, given its changed files, the changed
+    /// shared files and the later output.
+    pub(super) fn new(
+        directory: &Utf8Path,
+        changed: ChangedFiles<'a>,
+        changed_shared: &ChangedFiles<'a>,
+        later: &'a Tree,
+    ) -> Self {
+        let side = |of: fn(&Texts<'a>) -> Option<&'a str>| {
+            let own = files(directory, &changed, later, of);
+            let kustomization = own.get(Utf8Path::new(layout::KUSTOMIZATION));
+            let file = directory.join(layout::KUSTOMIZATION);
+            let references = kustomization
+                .map(|text| layout::shared_directories(&file, text))
+                .unwrap_or_default();
+            let shared = references.iter().flat_map(|shared| {
+                let changed = super::below(changed_shared, shared);
+                files(shared, &changed, later, of)
+            });
+            let shared = shared.collect();
+            ServiceVersion { own, shared }
+        };
+        Self { before: side(|texts| texts.0), after: side(|texts| texts.1), changed }
+    }
+}
+
+/// Returns the files of a directory before or after the changes.
+fn files<'a>(
+    directory: &Utf8Path,
+    changed: &ChangedFiles<'a>,
+    later: &'a Tree,
+    of: fn(&Texts<'a>) -> Option<&'a str>,
+) -> Files<'a> {
+    let unchanged = files_below(later, directory)
+        .filter_map(|(path, text)| Some((path.strip_prefix(directory).ok()?, text.as_str())))
+        .filter(|(path, _)| !changed.contains_key(path));
+    let changed = changed.iter().filter_map(|(path, texts)| Some((*path, of(texts)?)));
+    unchanged.chain(changed).collect()
+}
+
+/// Returns the directories of kustomizations that refer to shared files that change under the same
+/// name, because they were edited by hand.
+pub(super) fn with_edited_files(
+    changed_shared: &ChangedFiles<'_>,
+    later: &Tree,
+) -> BTreeSet<Utf8PathBuf> {
+    let edited: BTreeSet<Utf8PathBuf> = changed_shared
+        .iter()
+        .filter(|(_, texts)| matches!(texts, (Some(_), Some(_))))
+        .filter_map(|(path, _)| path.ancestors().nth(path.iter().count().checked_sub(3)?))
+        .map(Utf8Path::to_owned)
+        .collect();
+    if edited.is_empty() {
+        return BTreeSet::new();
+    }
+    let kustomizations = files_below(later, Utf8Path::new(layout::CLUSTERS))
+        .filter(|(path, _)| path.file_name() == Some(layout::KUSTOMIZATION));
+    let refers = |(path, text): &(&TreePath, &String)| {
+        !layout::shared_directories(path, text).is_disjoint(&edited)
+    };
+    let directories = kustomizations.filter(refers).filter_map(|(path, _)| path.parent());
+    directories.map(Utf8Path::to_owned).collect()
+}

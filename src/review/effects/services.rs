@@ -1,0 +1,233 @@
+//! Services that are created, changed and deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use schemars::JsonSchema;
+use serde::Serialize;
+use yaml_serde::Value;
+
+use super::built::ServiceBuild;
+use super::service_files::ServiceFiles;
+use super::{ChangedFiles, FileState, ImmutableField, Texts, below, immutable};
+use crate::base::api::names::ClusterKey;
+use crate::base::layout;
+use crate::base::tree::Tree;
+
+/// Change of one of a cluster's services.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceChange {
+    /// Name of its directory, such as `loadbalancer-worker`, or `jumphost2` for the second jump
+    /// host.
+    pub service: String,
+    /// Created, changed or deleted.
+    pub state: FileState,
+    /// Changed aspects; empty if only comments differ.
+    pub aspects: BTreeSet<Aspect>,
+    /// True if the pods are replaced, which ends their connections. Otherwise running pods reload
+    /// the changes.
+    pub restarts: bool,
+    /// Changes that the API server rejects, because the object exists.
+    pub immutable: Vec<ImmutableField>,
+}
+
+/// Aspect of a service that can change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Aspect {
+    /// Backend hosts.
+    Hosts,
+    /// Ports.
+    Ports,
+    /// Container image.
+    Image,
+    /// Number of pods.
+    Replicas,
+    /// SSH keys that may log in.
+    AuthorizedKeys,
+    /// Anything else.
+    Configuration,
+}
+
+/// Computes the changes of a cluster's services.
+///
+/// `shared` are changed shared files. `edited` are the directories that refer to those of them that
+/// change under the same name. `later` is the later output, including unchanged files.
+pub(super) fn changes<'a>(
+    cluster: &ClusterKey,
+    files: &ChangedFiles<'a>,
+    shared: &ChangedFiles<'a>,
+    edited: &'a BTreeSet<Utf8PathBuf>,
+    later: &'a Tree,
+) -> Vec<ServiceChange> {
+    let directory = layout::cluster_directory(cluster);
+    let mut by_service: BTreeMap<&str, ChangedFiles<'_>> = BTreeMap::new();
+    let edited = edited.iter().filter_map(|referring| referring.strip_prefix(&directory).ok());
+    for service in edited.filter_map(|referring| referring.iter().next()) {
+        by_service.entry(service).or_default();
+    }
+    for (path, texts) in below(files, &directory) {
+        let mut parts = path.iter();
+        // Other files are the cluster's own kustomization, and its installer, which is no service.
+        if let (Some(service), file) = (parts.next(), parts.as_path())
+            && !file.as_str().is_empty()
+            && service != layout::INSTALLER
+        {
+            by_service.entry(service).or_default().insert(file, texts);
+        }
+    }
+    let change = |(service, files): (&str, ChangedFiles<'a>)| {
+        // The cluster's kustomization lists exactly the existing services, so each has a
+        // kustomization of its own.
+        let state = FileState::by_witness(&files, layout::KUSTOMIZATION);
+        let mut change = ServiceChange {
+            service: service.to_owned(),
+            state,
+            aspects: BTreeSet::new(),
+            restarts: false,
+            immutable: Vec::new(),
+        };
+        if state == FileState::Changed {
+            let files = ServiceFiles::new(&directory.join(service), files, shared, later);
+            let (before, after) =
+                (ServiceBuild::new(&files.before), ServiceBuild::new(&files.after));
+            change.aspects = aspects(&files.changed, &before, &after);
+            change.restarts = before.pods() != after.pods();
+            change.immutable = immutable::changes(&before, &after);
+        }
+        change
+    };
+    by_service.into_iter().map(change).collect()
+}
+
+fn aspects(
+    changed: &ChangedFiles<'_>,
+    before: &ServiceBuild<'_>,
+    after: &ServiceBuild<'_>,
+) -> BTreeSet<Aspect> {
+    let mut aspects = BTreeSet::new();
+    for key in before.objects.keys().chain(after.objects.keys()) {
+        let (kind, _) = key;
+        let [before, after] =
+            [before, after].map(|built| built.objects.get(key).unwrap_or(&Value::Null));
+        differences(before, after, kind_aspect(kind), &mut aspects);
+    }
+    for key in before.generated.keys().chain(after.generated.keys()) {
+        let [before, after] = [before, after].map(|built| {
+            let entry = built.generated.get(key).and_then(|entry| entry.text);
+            layout::body(entry.unwrap_or_default())
+        });
+        if before != after {
+            aspects.extend(file_aspects(&key.1, before, after));
+        }
+    }
+    // Files that the build does not read, such as those for tenants.
+    let is_other = |(path, texts): (&&Utf8Path, &Texts<'_>)| {
+        let [before_body, after_body] =
+            [texts.0, texts.1].map(|text| layout::body(text.unwrap_or_default()));
+        !before.read.contains(path) && !after.read.contains(path) && before_body != after_body
+    };
+    if before.others != after.others || changed.iter().any(is_other) {
+        aspects.insert(Aspect::Configuration);
+    }
+    aspects
+}
+
+/// Returns the aspect of any change of an object of a kind; `None` if the changed fields decide.
+fn kind_aspect(kind: &str) -> Option<Aspect> {
+    match kind {
+        "PodDisruptionBudget" => Some(Aspect::Replicas),
+        "ExternalSecret" | "Role" => Some(Aspect::Hosts),
+        _ => None,
+    }
+}
+
+/// Returns the aspects of a change of a file that a program reads.
+fn file_aspects(key: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
+    match key {
+        "haproxy.cfg" => haproxy_aspects(before, after),
+        "hosts" | "ssh_config" => BTreeSet::from([Aspect::Hosts]),
+        "authorized_keys" => BTreeSet::from([Aspect::AuthorizedKeys]),
+        _ => BTreeSet::from([Aspect::Configuration]),
+    }
+}
+
+/// An HAProxy configuration has one section per port, with one line per host.
+fn haproxy_aspects(before: &str, after: &str) -> BTreeSet<Aspect> {
+    let mut aspects = BTreeSet::new();
+    aspects.extend((servers(before) != servers(after)).then_some(Aspect::Hosts));
+    aspects.extend((ports(before) != ports(after)).then_some(Aspect::Ports));
+    aspects.extend((rest(before) != rest(after)).then_some(Aspect::Configuration));
+    aspects
+}
+
+const SERVER: &str = "server";
+const PORTS: [&str; 2] = ["listen", "bind"];
+
+/// Returns the hosts of an HAProxy configuration. A server's port is that of its section.
+fn servers(text: &str) -> BTreeSet<&str> {
+    let servers = lines(text).filter(|line| first_word(line) == SERVER);
+    servers.map(|line| line.rsplit_once(':').map_or(line, |(host, _)| host)).collect()
+}
+
+/// Returns the sections of an HAProxy configuration, which are named after their ports.
+fn ports(text: &str) -> BTreeSet<&str> {
+    lines(text).filter(|line| PORTS.contains(&first_word(line))).collect()
+}
+
+/// Returns the remaining lines of an HAProxy configuration.
+fn rest(text: &str) -> BTreeSet<&str> {
+    lines(text)
+        .filter(|line| first_word(line) != SERVER && !PORTS.contains(&first_word(line)))
+        .collect()
+}
+
+fn first_word(line: &str) -> &str {
+    line.split_whitespace().next().unwrap_or_default()
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// Collects the differences between two values; `within` is the aspect of the keys above.
+fn differences(
+    before: &Value,
+    after: &Value,
+    within: Option<Aspect>,
+    aspects: &mut BTreeSet<Aspect>,
+) {
+    match (before, after) {
+        (Value::Mapping(before), Value::Mapping(after)) => {
+            let keys = before.keys().chain(after.keys().filter(|key| !before.contains_key(*key)));
+            for key in keys {
+                let told = within.or_else(|| aspect_of(key.as_str()?));
+                differences(
+                    before.get(key).unwrap_or(&Value::Null),
+                    after.get(key).unwrap_or(&Value::Null),
+                    told,
+                    aspects,
+                );
+            }
+        }
+        (Value::Sequence(before), Value::Sequence(after)) if before.len() == after.len() => {
+            before
+                .iter()
+                .zip(after)
+                .for_each(|(before, after)| differences(before, after, within, aspects));
+        }
+        _ if before != after => aspects.extend([within.unwrap_or(Aspect::Configuration)]),
+        _ => {}
+    }
+}
+
+/// Maps a key of an object to its aspect.
+fn aspect_of(key: &str) -> Option<Aspect> {
+    match key {
+        "ports" => Some(Aspect::Ports),
+        "image" => Some(Aspect::Image),
+        "replicas" => Some(Aspect::Replicas),
+        _ => None,
+    }
+}

@@ -1,0 +1,65 @@
+//! Rule: a clusterIP is the base cluster's address. If a tenant host has it, that host receives all
+//! traffic of the tenant.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+
+use crate::base::api::names::ClusterKey;
+use crate::base::finding::{Code, Finding};
+use crate::plan::eligibility::{RequiredSystem, unusable};
+use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::inventory::networks::ReadNetworkData;
+use crate::site::request::Cluster;
+
+/// Finds clusterIPs that belong to an assigned host or to one that tenants can claim. Other hosts
+/// in use may be nodes of the base cluster.
+pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
+    let services = clusters
+        .iter()
+        .flat_map(|cluster| cluster.services.iter().map(move |service| (*cluster, service)));
+    let mut hosts: HashMap<IpAddr, Option<&Host>> = HashMap::new();
+    let mut asked: BTreeMap<(&ClusterKey, IpAddr), Vec<_>> = BTreeMap::new();
+    for (cluster, service) in services {
+        if let Some(address) = service.cluster_ip {
+            hosts.entry(address).or_default();
+            asked.entry((&cluster.key, address)).or_default().push((cluster, service));
+        }
+    }
+    for host in &site.inventory.hosts {
+        let ReadNetworkData::Known(data) = &host.network.data else {
+            continue;
+        };
+        for address in data.addresses() {
+            if let Some(found @ None) = hosts.get_mut(&address)
+                && (unusable(host, RequiredSystem::NoSystem).is_none()
+                    || site.state.held.contains_key(&host.key))
+            {
+                *found = Some(host);
+            }
+        }
+    }
+    let mut findings = Vec::new();
+    for ((key, address), services) in asked {
+        let Some(host) = hosts.get(&address).copied().flatten() else {
+            continue;
+        };
+        let mut finding = Finding::new(
+            Code::ClusterIpOfHost,
+            format!("clusterIP `{address}` of `{key}` is the address of host `{}`", host.key),
+        )
+        .help("set the address at which the base cluster's NodePorts are reachable")
+        .for_cluster(key);
+        for (index, (cluster, service)) in services.into_iter().enumerate() {
+            let place = cluster.origin.at(service.route().into_iter().chain(["clusterIP".into()]));
+            finding = if index == 0 { finding.at(place) } else { finding.see(place, "the same") };
+        }
+        findings.push(
+            finding.see(
+                host.origin.at(host.network.field.iter().copied()),
+                format!("host {}", host.key),
+            ),
+        );
+    }
+    findings
+}

@@ -1,0 +1,52 @@
+//! Objects that are no requests, and claim hosts that requests may get.
+
+use std::collections::HashSet;
+
+use crate::base::finding::{Code, Finding};
+use crate::base::text::counted;
+use crate::plan::Plan;
+use crate::site::Site;
+use crate::site::request::cluster_api::Claimant;
+
+/// Reports each claimant with Machines that have no host yet, and how many hosts are left for them.
+pub(super) fn foreign(site: &Site, plan: &Plan) -> Vec<Finding> {
+    if site.clusters.is_empty() {
+        return Vec::new();
+    }
+    let placements = plan.clusters.values().flat_map(|placement| placement.values());
+    let assigned: HashSet<usize> = placements.flatten().map(|it| it.host).collect();
+    let finding = |claimant: &Claimant| {
+        let is_assigned = |index: usize| assigned.contains(&index);
+        let machines = claimant.waiting_machines(&site.inventory, is_assigned);
+        let hosts = site.inventory.hosts.iter().enumerate();
+        let unused = hosts.filter(|(_, host)| host.live.usage.is_none() && claimant.matches(host));
+        let unused: Vec<usize> = unused.map(|(index, _)| index).collect();
+        if unused.is_empty() || machines == 0 {
+            return None;
+        }
+        let taken = unused.iter().filter(|index| is_assigned(**index)).count();
+        let which = if claimant.has_selector {
+            "that its `hostSelector` matches"
+        } else {
+            "of its namespace, because it has no `hostSelector`"
+        };
+        let left = unused.len() - taken;
+        let verdict = match taken {
+            0 => String::new(),
+            _ if left < machines => format!("; requests get {taken}, which leaves {left}: too few"),
+            _ => format!("; requests get {taken}, which leaves {left}"),
+        };
+        let message = format!(
+            "{} is no request of sipgen, and claims {machines} of the {} {which}{verdict}",
+            claimant.title,
+            counted(unused.len(), "unused host"),
+        );
+        let finding = Finding::new(Code::ForeignClaimant, message).at(claimant.origin.name());
+        Some(finding.help(
+            "its Machines may take hosts that sipgen assigns to others: let its Metal3MachineTemplate select labels \
+             that no requested host has, or request its hosts by a control plane or MachineDeployment of a Cluster with \
+             `sip.airshipit.org/assign-hosts: \"true\"`",
+        ))
+    };
+    site.claimants.iter().filter_map(finding).collect()
+}

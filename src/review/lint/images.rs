@@ -1,0 +1,130 @@
+//! Rule: a container image has no version, or one that is too old for the rendered configuration.
+
+use crate::base::finding::{Code, Finding};
+use crate::site::request::service::ImageAdvice;
+use crate::site::request::{Cluster, ClusterService};
+
+/// Finds images without a version, which may differ between nodes and change with a restart, and
+/// images whose program does not support its configuration.
+pub(super) fn unversioned_or_outdated(clusters: &[&Cluster]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for cluster in clusters {
+        for service in &cluster.services {
+            findings.extend(unversioned(cluster, service).or_else(|| outdated(cluster, service)));
+        }
+    }
+    findings
+}
+
+fn unversioned(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
+    let image = ImageReference::parse(&service.image);
+    let message = match image.tag {
+        _ if image.has_digest => return None,
+        None => "the container image has no tag, which means `latest`",
+        Some("latest") => "the container image has the tag `latest`",
+        Some(_) => return None,
+    };
+    let example = service.descriptor().image.example;
+    Some(
+        Finding::new(
+            Code::UnversionedImage,
+            format!("{message}: pods may run different versions"),
+        )
+        .at(image_place(cluster, service))
+        .help(format!(
+            "write a version, such as `{example}`; add its digest (`@sha256:…`) so that nobody can replace it"
+        ))
+        .for_cluster(&cluster.key),
+    )
+}
+
+fn outdated(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
+    let advice = &service.descriptor().image;
+    let image = ImageReference::parse(&service.image);
+    let name = advice.name.filter(|name| *name == image.name)?;
+    let version = version(image.tag?)?;
+    let (major, minor) = advice.oldest;
+    if version >= advice.oldest {
+        return None;
+    }
+    let ImageAdvice { example, .. } = advice;
+    Some(
+        Finding::new(
+            Code::OutdatedImage,
+            format!(
+                "{name} {}.{} does not support its configuration, which requires {major}.{minor}",
+                version.0, version.1
+            ),
+        )
+        .at(image_place(cluster, service))
+        .help(format!("write `image: {example}`"))
+        .for_cluster(&cluster.key),
+    )
+}
+
+fn image_place(cluster: &Cluster, service: &ClusterService) -> crate::base::finding::Place {
+    let route = service.route().into_iter().chain(["image".into()]);
+    cluster.origin.at(route)
+}
+
+/// Parts of an image reference.
+struct ImageReference<'a> {
+    /// Last part of the path.
+    name: &'a str,
+    tag: Option<&'a str>,
+    has_digest: bool,
+}
+
+impl<'a> ImageReference<'a> {
+    fn parse(reference: &'a str) -> Self {
+        let (tagged, digest) = reference
+            .split_once('@')
+            .map_or((reference, None), |(tagged, digest)| (tagged, Some(digest)));
+        // A colon before the last slash separates a registry's port.
+        let last = tagged.rsplit('/').next().unwrap_or_default();
+        let (name, tag) =
+            last.split_once(':').map_or((last, None), |(name, tag)| (name, Some(tag)));
+        Self { name, tag, has_digest: digest.is_some() }
+    }
+}
+
+/// Parses major and minor version of a tag: `3.0-alpine`, `v2.45.1`.
+fn version(tag: &str) -> Option<(u32, u32)> {
+    let mut numbers = tag.trim_start_matches('v').split(['.', '-']);
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_is_divided_as_container_runtimes_do() {
+        for (reference, name, tag, has_digest) in [
+            ("haproxy", "haproxy", None, false),
+            ("haproxy:2.3.2", "haproxy", Some("2.3.2"), false),
+            ("reg:5000/haproxy", "haproxy", None, false),
+            ("reg:5000/a/haproxy:3.0@sha256:00", "haproxy", Some("3.0"), true),
+        ] {
+            let image = ImageReference::parse(reference);
+            assert_eq!(
+                (image.name, image.tag, image.has_digest),
+                (name, tag, has_digest),
+                "{reference}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_version_is_read_from_tags_that_have_one() {
+        for (tag, expected) in [
+            ("3.0", Some((3, 0))),
+            ("v2.45.1-alpine", Some((2, 45))),
+            ("2.6-bookworm", Some((2, 6))),
+            ("lts", None),
+            ("3", None),
+        ] {
+            assert_eq!(version(tag), expected, "{tag}");
+        }
+    }
+}

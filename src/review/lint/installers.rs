@@ -1,0 +1,72 @@
+//! Rules: installer settings that are bound to fail.
+//!
+//! kubespray refuses an even number of etcd members, the public installer lacks `--network`, and
+//! Kubernetes requires DNS names for nodes.
+
+use crate::base::api::names::ObjectName;
+use crate::base::finding::{Code, Finding};
+use crate::input::settings::provisioning::{DEFAULT_IMAGE, InventoryFormat};
+use crate::site::Site;
+use crate::site::request::{Cluster, Installation};
+
+/// Checks the installations of Provisionings.
+pub(super) fn failing(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
+    let installed =
+        clusters.iter().filter_map(|cluster| Some((*cluster, cluster.installation.as_ref()?)));
+    let mut findings = Vec::new();
+    for (cluster, installation) in installed {
+        findings.extend(even_etcd(cluster, installation));
+        findings.extend(unknown_network(site, cluster, installation));
+        findings.extend(unfit_names(cluster));
+    }
+    findings
+}
+
+/// Every master is an etcd member. An even number tolerates no more failures than one less, and
+/// kubespray refuses it.
+fn even_etcd(cluster: &Cluster, installation: &Installation) -> Option<Finding> {
+    let masters = installation.masters.len();
+    let message = format!("etcd of `{}` would have {masters} members", cluster.key);
+    masters.is_multiple_of(2).then(|| {
+        Finding::new(Code::EvenEtcd, message)
+            .at(cluster.origin.at(["spec", "masters"]))
+            .help("use an odd number of masters: kubespray refuses an even one, which tolerates no more failures")
+            .for_cluster(&cluster.key)
+    })
+}
+
+/// The installer of the default image fails with `--network`.
+fn unknown_network(site: &Site, cluster: &Cluster, installation: &Installation) -> Option<Finding> {
+    let settings = &site.settings.provisioning;
+    let is_public = settings.image == DEFAULT_IMAGE && settings.inventory == InventoryFormat::Ini;
+    let network = installation.pod_subnet.as_ref().filter(|_| is_public)?;
+    let message =
+        format!("the public installer fails with the unknown option `--network {network}`");
+    Some(
+        Finding::new(Code::NetworkUnknown, message)
+            .at(cluster.origin.at(["spec", "PodSubnet"]))
+            .help("remove PodSubnet, or set `provisioning.image` in sipgen.yaml to an installer that supports it")
+            .for_cluster(&cluster.key),
+    )
+}
+
+/// Kubernetes requires node names to be DNS-1123 subdomains.
+fn unfit_names(cluster: &Cluster) -> Option<Finding> {
+    let named = cluster
+        .node_sets
+        .iter()
+        .filter_map(|(part, node_set)| Some((part.node.as_ref()?, node_set)));
+    let unfit: Vec<_> =
+        named.filter(|(name, _)| name.as_str().parse::<ObjectName>().is_err()).collect();
+    let (first, _) = unfit.first()?;
+    let others =
+        if unfit.len() == 1 { String::new() } else { format!(", and {} more", unfit.len() - 1) };
+    let message = format!("invalid node name: `{first}` is not a DNS-1123 subdomain{others}");
+    let places = unfit.iter().map(|(_, node_set)| cluster.origin.key(node_set.at.route.clone()));
+    Some(
+        places
+            .fold(Finding::new(Code::UnfitNodeName, message), Finding::at)
+            .help("use lower-case letters, digits, `-` and `.`: the inventory name becomes the node name")
+            .for_cluster(&cluster.key),
+    )
+}

@@ -1,0 +1,97 @@
+//! Likely mistakes in valid input, such as a selector that matches no host.
+//!
+//! Each file is one rule: a function of the site that returns warnings with the exact node to
+//! check.
+//!
+//! * `selectors`: a labelSelector matches no host.
+//! * `topology_keys`: no host has the label of a topologyKey.
+//! * `counts`: a node set requests more hosts than it can ever get.
+//! * `machines`: a machine requires more than any host has.
+//! * `claimants`: an object that is no request claims hosts.
+//! * `contention`: node sets together request more hosts than they share.
+//! * `interfaces`: a service uses a network that no host has, or that some hosts spell differently.
+//! * `images`: a container image without a version, or too old for the rendered configuration.
+//! * `logins`: an auth service without any way to log in.
+//! * `machine_templates`: a machine template does not select the assigned hosts.
+//! * `former_labels`: hosts have two sets of labels.
+//! * `installers`: an installer cannot do as requested.
+//! * `load_balancers`: a load balancer has no node set.
+//! * `addresses`: a clusterIP is the address of a host.
+//! * `network_data`: unused network data, and hosts whose network data is missing.
+//! * `node_ports`: a Service of the repo conflicts with a NodePort of a cluster.
+//! * `definitions`: an agent applies requests together with hosts, but nothing defines their kind.
+//! * `templates`: the directory of templates is empty, or templates of the SIP operator are not
+//!   used.
+//!
+//! `node_sets` finds the hosts of each node set once for all rules, so that no rule scans all hosts
+//! per cluster. Problems that errors already report are skipped.
+
+mod addresses;
+mod claimants;
+mod contention;
+mod counts;
+mod definitions;
+mod former_labels;
+mod images;
+mod installers;
+mod interfaces;
+mod load_balancers;
+mod logins;
+mod machine_templates;
+mod machines;
+mod network_data;
+mod node_ports;
+mod node_sets;
+mod selectors;
+mod templates;
+mod topology_keys;
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use crate::base::api::names::{ClusterKey, Part};
+use crate::base::finding::Finding;
+use crate::plan::Plan;
+use crate::site::Site;
+
+use node_sets::NodeSets;
+
+pub(crate) use templates::{no_templates, operators_templates};
+
+/// Clusters and node sets that the rules skip.
+#[derive(Debug, Default)]
+pub struct LintExceptions {
+    /// Clusters that were not requested on the command line.
+    pub clusters: BTreeSet<ClusterKey>,
+    /// Node sets whose shortage is already an error.
+    pub short: BTreeSet<(ClusterKey, Part)>,
+}
+
+/// Runs all rules. Findings are in the order of rules, clusters, roles and services.
+pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
+    let node_sets = NodeSets::new(site, except);
+    let clusters = node_sets.clusters.as_slice();
+    type Rule<'a> = &'a (dyn Fn() -> Vec<Finding> + Sync);
+    let rules: [Rule<'_>; 18] = [
+        &|| selectors::unmatched(&node_sets),
+        &|| topology_keys::without_label(&node_sets),
+        &|| counts::beyond_reach(&node_sets),
+        &|| machines::beyond_reach(site, clusters, except),
+        &|| contention::contended(&node_sets),
+        &|| interfaces::unknown(&node_sets),
+        &|| load_balancers::without_node_set(clusters),
+        &|| images::unversioned_or_outdated(clusters),
+        &|| logins::impossible(clusters),
+        &|| machine_templates::unpinned(site, clusters),
+        &|| former_labels::kept(site).into_iter().collect(),
+        &|| installers::failing(site, clusters),
+        &|| addresses::host_addresses(site, clusters),
+        &|| network_data::unnamed(site),
+        &|| network_data::missing(&node_sets),
+        &|| node_ports::repo_node_ports(site, clusters),
+        &|| definitions::missing(site),
+        &|| claimants::foreign(site, plan),
+    ];
+    rules.par_iter().flat_map_iter(|rule| rule()).collect()
+}

@@ -1,0 +1,76 @@
+//! Rule: a Service of the repo conflicts with a NodePort of a cluster. The API server rejects the
+//! later one.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::base::api::names::NodePort;
+use crate::base::finding::{Code, Finding, Place, RouteStep};
+use crate::site::assembly::clashes::describe_ports;
+use crate::site::assembly::{ServiceWithPorts, Site};
+use crate::site::request::{Cluster, ClusterService};
+
+/// Finds conflicts of NodePorts, one finding per pair of Services. They are warnings, because the
+/// repo may hold Services of other base clusters.
+pub(super) fn repo_node_ports(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
+    let mut taken: HashMap<NodePort, Vec<(usize, usize)>> = HashMap::new();
+    for (index, service) in site.services.iter().enumerate() {
+        for (at, port) in &service.node_ports {
+            taken.entry(*port).or_default().push((index, *at));
+        }
+    }
+    if taken.is_empty() {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for cluster in clusters {
+        for service in &cluster.services {
+            let mut shared: BTreeMap<usize, (Vec<NodePort>, usize)> = BTreeMap::new();
+            for port in service.node_ports() {
+                for (index, at) in taken.get(port).into_iter().flatten() {
+                    shared.entry(*index).or_insert_with(|| (Vec::new(), *at)).0.push(*port);
+                }
+            }
+            let others = shared
+                .into_iter()
+                .map(|(index, shared)| (&site.services[index], shared))
+                .filter(|(other, _)| !is_same(other, cluster, service));
+            findings.extend(
+                others.map(|(other, (ports, at))| describe(cluster, service, other, &ports, at)),
+            );
+        }
+    }
+    findings
+}
+
+/// Reports whether a Service is a live copy of ours, or was created by the SIP operator under the
+/// same name.
+fn is_same(other: &ServiceWithPorts, cluster: &Cluster, service: &ClusterService) -> bool {
+    other.name == service.object_name(&cluster.key)
+        && other.namespaces.iter().any(|namespace| namespace == cluster.key.namespace.as_str())
+}
+
+fn describe(
+    cluster: &Cluster,
+    service: &ClusterService,
+    other: &ServiceWithPorts,
+    ports: &[NodePort],
+    at: usize,
+) -> Finding {
+    let namespace = other.namespaces.first().map_or("", String::as_str);
+    let route: [RouteStep; 4] = ["spec".into(), "ports".into(), at.into(), "nodePort".into()];
+    let place: Place = other.origin.at(route);
+    Finding::new(
+        Code::NodePortOfRepo,
+        format!(
+            "{} of `{}` requests {}, which Service `{namespace}/{}` of this repo uses",
+            service.object_name(&cluster.key),
+            cluster.key,
+            describe_ports(ports),
+            other.name
+        ),
+    )
+    .at(cluster.origin.at(service.port_route(ports)))
+    .see(place, format!("used by {namespace}/{}", other.name))
+    .help("choose another NodePort, unless that Service belongs to another base cluster")
+    .for_cluster(&cluster.key)
+}

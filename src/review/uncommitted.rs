@@ -1,0 +1,43 @@
+//! Releases of hosts whose assignment was never committed; they are dropped from the plan.
+//!
+//! A released observed host is normally written once more without labels, until a snapshot shows it
+//! free. If the run that assigned it was never committed, no agent has set labels, so there is
+//! nothing to remove.
+
+use std::collections::BTreeSet;
+
+use crate::base::api::names::HostKey;
+use crate::base::layout;
+use crate::input::load::Files;
+use crate::output::commit::History;
+use crate::plan::Plan;
+use crate::site::Site;
+
+/// Returns the hosts that a plan releases and that no commit assigns or releases; empty without a
+/// git repo.
+pub(crate) fn never_committed(repo: &Files, site: &Site, plan: &Plan) -> BTreeSet<HostKey> {
+    let output = &site.settings.output;
+    let is_new = |host: &&HostKey| !site.state.released.contains_key(*host);
+    let is_unlabelled = |host: &&HostKey| {
+        site.inventory.host(host).is_some_and(|host| host.assignment.claims.is_empty())
+    };
+    let hosts: Vec<&HostKey> = plan.released.keys().filter(is_new).filter(is_unlabelled).collect();
+    let history =
+        if hosts.is_empty() || !repo.are_on_disk() { None } else { History::around(repo.root()) };
+    let Some(history) = history else {
+        return BTreeSet::new();
+    };
+    let released = output.join(layout::released_directory()).join(layout::OBSERVED_HOSTS);
+    let is_uncommitted = |host: &&HostKey| {
+        let mut files = site
+            .state
+            .held
+            .get(*host)
+            .into_iter()
+            .flatten()
+            .map(|held| &*held.origin.file)
+            .chain([released.as_path()]);
+        !files.any(|file| history.has(file, host.name.as_str()))
+    };
+    hosts.into_iter().filter(is_uncommitted).cloned().collect()
+}

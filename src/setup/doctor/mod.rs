@@ -1,0 +1,205 @@
+//! Checks of what breaks without an error: hooks, CI, the agent, the age of the snapshot, and
+//! output that git does not have.
+
+mod automation;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::base::api::date::Date;
+use crate::base::layout;
+use crate::base::text::{counted, in_shell};
+use crate::generate::GeneratedSite;
+use crate::input::git::{Checkout, GitError, LastChange};
+use crate::input::load::{Files, ReadError};
+
+/// Maximum age of a current snapshot, in days.
+const AGE_LIMIT_DAYS: u32 = 7;
+/// Maximum number of commits in which the last change of a snapshot is searched.
+const SEARCHED_COMMITS: usize = 10_000;
+
+/// The result of a check, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CheckState {
+    /// Nothing to do.
+    Ok,
+    /// Something to fix.
+    Warning,
+    /// Assignments get lost.
+    Failed,
+}
+
+/// A check with its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DoctorCheck {
+    /// Its result.
+    pub state: CheckState,
+    /// Subject, in a word.
+    pub subject: &'static str,
+    /// The fact, in one sentence without a final period.
+    pub fact: String,
+    /// The fix.
+    pub help: Option<String>,
+}
+
+/// The reason why a repo cannot be checked.
+#[derive(Debug, thiserror::Error)]
+pub enum DoctorError {
+    /// A file or directory cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// git's data cannot be read.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl DoctorCheck {
+    fn ok(subject: &'static str, fact: impl Into<String>) -> Self {
+        Self { state: CheckState::Ok, subject, fact: fact.into(), help: None }
+    }
+
+    fn warning(subject: &'static str, fact: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { state: CheckState::Warning, help: Some(help.into()), ..Self::ok(subject, fact) }
+    }
+}
+
+/// Checks hooks and CI jobs. `top` has the files of the whole worktree.
+///
+/// # Errors
+///
+/// A file, or git's configuration, cannot be read.
+pub fn check_automation(checkout: &Checkout, top: &Files) -> Result<Vec<DoctorCheck>, DoctorError> {
+    let hook = checkout.hook("pre-commit")?;
+    Ok(vec![automation::check_hook(top, hook.as_ref()), automation::check_ci(top)?])
+}
+
+/// Checks a site by a run of it.
+///
+/// # Errors
+///
+/// git's data cannot be read.
+pub fn check_site(
+    checkout: &Checkout,
+    run: &GeneratedSite,
+    today: Option<Date>,
+) -> Result<Vec<DoctorCheck>, DoctorError> {
+    let mut checks: Vec<DoctorCheck> = check_agent(run).into_iter().collect();
+    checks.extend(check_snapshot(checkout, run, today)?);
+    checks.extend(check_output(checkout, run)?);
+    Ok(checks)
+}
+
+/// Checks whether an object of the repo points the agent at its objects.
+fn check_agent(run: &GeneratedSite) -> Option<DoctorCheck> {
+    const SUBJECT: &str = "agent";
+    let settings = &run.site.settings;
+    let agent = settings.gitops?;
+    let title = agent.title();
+    let directory = settings.output.join(layout::agent_directory(agent));
+    Some(match &run.site.wiring.agent_objects_by {
+        Some(object) => DoctorCheck::ok(SUBJECT, format!("{object} applies `{directory}`")),
+        None => DoctorCheck::warning(
+            SUBJECT,
+            format!("no object of the repo makes {title} apply `{directory}`"),
+            format!(
+                "point {title} at `{directory}`, as docs/concepts/gitops.md shows; ignore this if its object is in another repo"
+            ),
+        ),
+    })
+}
+
+/// Returns the snapshot of observed hosts: the snapshot directory, or files elsewhere. Without
+/// observed hosts, it is empty.
+fn snapshot_paths(run: &GeneratedSite) -> Vec<Utf8PathBuf> {
+    let mut paths: Vec<Utf8PathBuf> = run
+        .site
+        .inventory
+        .hosts
+        .iter()
+        .filter(|host| !host.is_declared())
+        .map(|host| host.live.origin.as_ref().unwrap_or(&host.origin))
+        .map(|origin| origin.file.to_path_buf())
+        .collect();
+    let directory = &run.site.settings.snapshot.directory;
+    if paths.iter().any(|path| path.starts_with(directory)) {
+        return vec![directory.clone()];
+    }
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+fn check_snapshot(
+    checkout: &Checkout,
+    run: &GeneratedSite,
+    today: Option<Date>,
+) -> Result<Option<DoctorCheck>, DoctorError> {
+    const SUBJECT: &str = "snapshot";
+    let paths = snapshot_paths(run);
+    let shown = match paths.as_slice() {
+        [] => return Ok(None),
+        [only] => format!("`{only}`"),
+        [first, rest @ ..] => format!("`{first}` and {}", counted(rest.len(), "more file")),
+    };
+    Ok(match (checkout.last_change(&paths, SEARCHED_COMMITS)?, today) {
+        (LastChange::At(seconds), Some(today)) => {
+            let date = Date::from_unix_seconds(u64::try_from(seconds).unwrap_or_default());
+            let days = today.days_since(date);
+            let days_ago = counted(days as usize, "day");
+            let fact = format!("{shown} last changed {days_ago} ago, on {date}");
+            Some(if days > AGE_LIMIT_DAYS {
+                let help = "refresh it: docs/operations/snapshots.md shows how";
+                DoctorCheck::warning(SUBJECT, fact, help)
+            } else {
+                DoctorCheck::ok(SUBJECT, fact)
+            })
+        }
+        (LastChange::Unknown, _) => Some(DoctorCheck::warning(
+            SUBJECT,
+            format!("{shown} is older than the history of this clone"),
+            "run `git fetch --unshallow` if the clone is shallow",
+        )),
+        (LastChange::Uncommitted, _) => Some(DoctorCheck::warning(
+            SUBJECT,
+            format!("{shown} is not committed"),
+            format!("run `git add` and `git commit` for {shown}"),
+        )),
+        (LastChange::At(_), None) => None,
+    })
+}
+
+/// Checks whether git has the files that record assignments.
+fn check_output(checkout: &Checkout, run: &GeneratedSite) -> Result<Vec<DoctorCheck>, DoctorError> {
+    const SUBJECT: &str = "output";
+    let output = &run.site.settings.output;
+    let records: Vec<Utf8PathBuf> = run
+        .tree
+        .keys()
+        .map(AsRef::<Utf8Path>::as_ref)
+        .chain(run.site.state.files.values().flatten().map(|file| &**file))
+        .filter(|file| file.starts_with(layout::HOSTS))
+        .chain([Utf8Path::new(layout::HOSTS).join(layout::UNLABELLED).as_path()])
+        .map(|file| output.join(file))
+        .collect();
+    if let Some(file) = checkout.ignored(records.iter().map(Utf8PathBuf::as_path))? {
+        let fact = format!("git ignores `{file}`, which records the assignment of hosts");
+        let help = format!(
+            "run `git check-ignore --verbose {}`, and remove that pattern",
+            in_shell(file.as_str())
+        );
+        return Ok(vec![DoctorCheck {
+            state: CheckState::Failed,
+            ..DoctorCheck::warning(SUBJECT, fact, help)
+        }]);
+    }
+    let git = checkout.state(output)?;
+    let changes = counted(git.changes, "uncommitted change");
+    Ok(match (git.changes, git.is_tracked) {
+        (0, false) => Vec::new(),
+        (0, true) => vec![DoctorCheck::ok(SUBJECT, format!("`{output}` is committed"))],
+        _ => vec![DoctorCheck::warning(
+            SUBJECT,
+            format!("`{output}` has {changes}; it records the assignment of hosts"),
+            format!("run `git add {}` and `git commit`", in_shell(output.as_str())),
+        )],
+    })
+}

@@ -1,0 +1,284 @@
+//! The part of a site that an example asks for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use serde::Serialize;
+
+use crate::base::api::names::{Namespace, NodePortRange, is_label};
+use crate::generate::GeneratedSite;
+use crate::plan::host_state::{self, HostStanding, HostState};
+use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::inventory::networks::ReadNetworkData;
+
+/// Words in the label keys of failure domains, the preferred one first.
+const DOMAINS: [&str; 4] = ["rack", "failure-domain", "zone", "room"];
+/// Words in the label values of hosts for control planes.
+const CONTROL_PLANE: [&str; 3] = ["control", "master", "controller"];
+/// Words in the label values of hosts for workloads.
+const WORKER: [&str; 2] = ["worker", "compute"];
+/// Hosts of a control plane that survives the loss of one.
+const QUORUM: usize = 3;
+/// Most workers of an example.
+const WORKERS: usize = 2;
+/// Most machines of an example.
+const MACHINES: usize = 3;
+const NAME: &str = "edge";
+const NAMESPACE: &str = "tenant-a";
+/// The preferred NodePort of the API servers.
+const API_PORT: u16 = 30443;
+/// The preferred NodePorts of workers.
+const WORKER_PORTS: RangeInclusive<u16> = 30080..=30089;
+
+/// Hosts and numbers that an example asks for.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fit {
+    /// Set if the site has free hosts. Otherwise the other values are placeholders.
+    found: bool,
+    /// Number of free hosts in the namespace.
+    free: usize,
+    name: String,
+    namespace: String,
+    /// SelectorLabel of failure domains.
+    topology_key: Option<String>,
+    control_plane: FittingNodeSet,
+    workers: FittingNodeSet,
+    /// MAC addresses of free machines with an operating system.
+    machines: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct FittingNodeSet {
+    label: Option<SelectorLabel>,
+    count: usize,
+    /// A network in which each matching host has an address.
+    interface: Option<String>,
+    /// NodePorts of its load balancer.
+    ports: Option<RangeInclusive<u16>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct SelectorLabel {
+    key: String,
+    value: String,
+}
+
+impl SelectorLabel {
+    fn new(key: &str, value: &str) -> Self {
+        Self { key: key.to_owned(), value: value.to_owned() }
+    }
+
+    fn matches(&self, host: &Host) -> bool {
+        host.labels.get(&self.key) == Some(&self.value)
+    }
+}
+
+impl Default for Fit {
+    /// Returns placeholders, for a repo without free hosts.
+    fn default() -> Self {
+        let [api_port, worker_ports] = free_ports(NodePortRange::default(), BTreeSet::new());
+        let node_set = |value, count, ports| FittingNodeSet {
+            label: Some(SelectorLabel::new("hardware.example.com/flavor", value)),
+            count,
+            interface: Some("oam-ipv4".to_owned()),
+            ports,
+        };
+        Self {
+            found: false,
+            free: 0,
+            name: NAME.to_owned(),
+            namespace: NAMESPACE.to_owned(),
+            topology_key: Some("topology.example.com/rack".to_owned()),
+            control_plane: node_set("control-plane", QUORUM, api_port),
+            workers: node_set("worker", WORKERS, worker_ports),
+            machines: Vec::new(),
+        }
+    }
+}
+
+impl Fit {
+    /// Chooses hosts of a site: those of the namespace with the most free ones.
+    pub fn new(generated: &GeneratedSite) -> Self {
+        let site = &generated.site;
+        let standings = host_state::host_standings(site, &generated.plan);
+        let all = site.inventory.hosts.iter().zip(&standings);
+        let unassigned = all.filter(|(host, standing)| {
+            let is_assigned = matches!(standing.state, HostState::Assigned | HostState::GivenBack);
+            !is_assigned && host.reservations.is_empty()
+        });
+        let is_free = |(_, standing): &(_, &HostStanding)| standing.state == HostState::Free;
+        let hosts = |(host, _)| host;
+        let free = largest_namespace(unassigned.clone().filter(is_free).map(hosts).collect());
+        let is_machine = |host: &&Host| host_state::is_free_machine(site, host);
+        let installed = largest_namespace(unassigned.map(hosts).filter(is_machine).collect());
+        let machines: Vec<String> = installed
+            .iter()
+            .filter_map(|host| host.network.boot_mac.map(|mac| mac.to_string()))
+            .take(MACHINES)
+            .collect();
+        let namespace = free
+            .first()
+            .or(installed.first())
+            .map_or(NAMESPACE, |host| host.key.namespace.as_str())
+            .to_owned();
+        let placeholders = Self {
+            name: unused_name(generated, &namespace),
+            namespace,
+            machines,
+            ..Self::default()
+        };
+        if free.is_empty() {
+            return placeholders;
+        }
+        let topology_key = topology_key(&free);
+        let [mut control_plane, mut workers] = node_sets(&free, topology_key.as_deref());
+        let range = site.settings.services.node_port_range;
+        [control_plane.ports, workers.ports] = free_ports(range, used_ports(site));
+        Self { found: true, free: free.len(), topology_key, control_plane, workers, ..placeholders }
+    }
+
+    /// Returns whether the site has free hosts or machines.
+    pub fn is_found(&self) -> bool {
+        self.found || !self.machines.is_empty()
+    }
+}
+
+/// Returns the NodePorts of the site's Services.
+fn used_ports(site: &Site) -> BTreeSet<u16> {
+    let requested = site
+        .clusters
+        .values()
+        .filter_map(|request| request.cluster.as_ref())
+        .flat_map(|cluster| &cluster.services);
+    requested
+        .flat_map(|service| service.node_ports())
+        .chain(
+            site.services
+                .iter()
+                .flat_map(|service| service.node_ports.iter().map(|(_, port)| port)),
+        )
+        .chain(site.state.node_ports.keys())
+        .map(|port| port.number())
+        .collect()
+}
+
+/// Returns free NodePorts for control plane and workers: the preferred ones, or the first after
+/// them.
+fn free_ports(range: NodePortRange, mut used: BTreeSet<u16>) -> [Option<RangeInclusive<u16>>; 2] {
+    [API_PORT..=API_PORT, WORKER_PORTS].map(|preferred| {
+        let more = preferred.end() - preferred.start();
+        let starts = (*preferred.start()..=range.last()).chain(range.first()..=range.last());
+        let mut ranges = starts.filter_map(|start| Some(start..=start.checked_add(more)?));
+        let free = ranges.find(|ports| {
+            range.first() <= *ports.start()
+                && *ports.end() <= range.last()
+                && used.range(ports.clone()).next().is_none()
+        })?;
+        used.extend(free.clone());
+        Some(free)
+    })
+}
+
+/// Returns the hosts of the namespace with the most hosts.
+fn largest_namespace(hosts: Vec<&Host>) -> Vec<&Host> {
+    let mut by_namespace: BTreeMap<&Namespace, Vec<&Host>> = BTreeMap::new();
+    for host in hosts {
+        by_namespace.entry(&host.key.namespace).or_default().push(host);
+    }
+    // The first of several.
+    let largest = by_namespace.into_values().rev();
+    largest.max_by_key(Vec::len).unwrap_or_default()
+}
+
+/// Returns the key that most hosts have among those that look like failure domains.
+fn topology_key(hosts: &[&Host]) -> Option<String> {
+    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+    for (key, value) in hosts.iter().flat_map(|host| &host.labels) {
+        if is_label(key, value) && !value.is_empty() {
+            *uses.entry(key).or_default() += 1;
+        }
+    }
+    DOMAINS.into_iter().find_map(|word| {
+        let named = uses.iter().rev().filter(|(key, _)| key.contains(word));
+        let (key, _) = named.max_by_key(|(_, uses)| **uses)?;
+        Some((*key).to_owned())
+    })
+}
+
+/// Returns the node sets of control plane and workers, which the hosts suffice for.
+fn node_sets(hosts: &[&Host], topology_key: Option<&str>) -> [FittingNodeSet; 2] {
+    let [for_control_plane, for_workers] =
+        [&CONTROL_PLANE[..], &WORKER].map(|words| label_with(hosts, words));
+    let matching = |label: &Option<SelectorLabel>| -> Vec<&Host> {
+        let matches = |host: &&Host| label.as_ref().is_none_or(|label| label.matches(host));
+        hosts.iter().copied().filter(matches).collect()
+    };
+    let control_plane = matching(&for_control_plane);
+    let domains = match topology_key {
+        Some(key) => {
+            let values = control_plane.iter().filter_map(|host| host.labels.get(key));
+            values.collect::<BTreeSet<_>>().len()
+        }
+        None => control_plane.len(),
+    };
+    let count = if domains < QUORUM { 1 } else { QUORUM };
+    let workers = matching(&for_workers);
+    let is_shared = |host: &&Host| control_plane.iter().any(|other| other.key == host.key);
+    let lost = workers.iter().filter(|host| is_shared(host)).count();
+    let left = workers.len() - lost.min(count);
+    [
+        FittingNodeSet {
+            label: for_control_plane,
+            count,
+            interface: interface(&control_plane),
+            ports: None,
+        },
+        FittingNodeSet {
+            label: for_workers,
+            count: left.min(WORKERS),
+            interface: interface(&workers),
+            ports: None,
+        },
+    ]
+}
+
+/// Returns the label of most hosts whose value has one of these words.
+fn label_with(hosts: &[&Host], words: &[&str]) -> Option<SelectorLabel> {
+    let mut uses: BTreeMap<SelectorLabel, usize> = BTreeMap::new();
+    for (key, value) in hosts.iter().flat_map(|host| &host.labels) {
+        if is_label(key, value) && words.iter().any(|word| value.contains(word)) {
+            *uses.entry(SelectorLabel::new(key, value)).or_default() += 1;
+        }
+    }
+    let most = uses.into_iter().rev().max_by_key(|(_, uses)| *uses);
+    most.map(|(label, _)| label)
+}
+
+/// Returns the first network in which each host has an address.
+fn interface(hosts: &[&Host]) -> Option<String> {
+    let networks = |host: &&Host| -> BTreeSet<String> {
+        let ReadNetworkData::Known(data) = &host.network.data else {
+            return BTreeSet::new();
+        };
+        // An unusual id would need quoting, and an example of that helps nobody.
+        let is_usual = |id: &&str| is_label("id", id) && data.address(id).is_ok();
+        data.shown_ids().filter(is_usual).map(str::to_owned).collect()
+    };
+    let shared = hosts.iter().map(networks).reduce(|one, other| &one & &other);
+    shared?.pop_first()
+}
+
+/// Returns a name that no cluster of the namespace has.
+fn unused_name(generated: &GeneratedSite, namespace: &str) -> String {
+    let requested = generated.site.clusters.keys();
+    let used: BTreeSet<String> =
+        requested.chain(&generated.site.state.clusters).map(ToString::to_string).collect();
+    let mut name = NAME.to_owned();
+    let mut number = 1;
+    while used.contains(&format!("{namespace}/{name}")) {
+        number += 1;
+        name = format!("{NAME}-{number}");
+    }
+    name
+}

@@ -1,0 +1,122 @@
+//! Directories of a repo's base clusters, each of which becomes a site.
+
+use std::collections::BTreeSet;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::input::load::{Files, ReadError};
+use crate::input::settings::{self, Settings};
+use crate::site::sites::Sites;
+
+/// File in which `flux bootstrap` defines what a cluster applies.
+const FLUX_SYNC: &str = "flux-system/gotk-sync.yaml";
+/// Directory in which monorepos usually keep one directory per base cluster.
+const USUAL: &str = "clusters";
+
+/// Base clusters of a repo, derived from its files.
+#[derive(Debug)]
+pub(super) enum BaseClusters {
+    /// The repo is a single site.
+    One,
+    /// The settings list the sites, or the root has none; each with its output directory.
+    Known(Vec<(Utf8PathBuf, Utf8PathBuf)>),
+    /// Flux was bootstrapped in each of these directories.
+    Bootstrapped(BTreeSet<Utf8PathBuf>),
+    /// These directories may be sites, by the usual layout.
+    Possible(BTreeSet<Utf8PathBuf>),
+}
+
+/// Finds the base clusters of a repo.
+///
+/// # Errors
+///
+/// A file or directory cannot be read.
+pub(super) fn find(repo: &Files, output: &Utf8Path) -> Result<BaseClusters, ReadError> {
+    let sites = Sites::find(repo.clone())?;
+    if sites.are_listed {
+        let output = |files: &Files| Settings::load(files).unwrap_or_default().output;
+        let known = sites.all.iter().map(|site| (site.directory.clone(), output(&site.files)));
+        return Ok(BaseClusters::Known(known.collect()));
+    }
+    if repo.kind(Utf8Path::new(settings::FILE)).is_some() {
+        return Ok(BaseClusters::One);
+    }
+    let (files, _) = repo.files_and_closed(output)?;
+    let root = |file: &Utf8PathBuf| {
+        file.as_str().strip_suffix(FLUX_SYNC)?.strip_suffix('/').map(Utf8PathBuf::from)
+    };
+    let bootstrapped: BTreeSet<Utf8PathBuf> = files.iter().filter_map(root).collect();
+    if bootstrapped.len() > 1 {
+        return Ok(BaseClusters::Bootstrapped(bootstrapped));
+    }
+    let usual: BTreeSet<Utf8PathBuf> = files
+        .iter()
+        .filter_map(|file| file.ancestors().find(|path| path.parent() == Some(USUAL.into())))
+        .filter(|path| !files.iter().any(|file| file == path))
+        .map(Utf8Path::to_owned)
+        .collect();
+    Ok(if usual.len() > 1 && bootstrapped.is_empty() {
+        BaseClusters::Possible(usual)
+    } else {
+        BaseClusters::One
+    })
+}
+
+impl BaseClusters {
+    /// Returns the output directories.
+    pub(super) fn outputs(&self, output: &Utf8Path) -> Vec<Utf8PathBuf> {
+        match self {
+            Self::One | Self::Possible(_) => vec![output.to_owned()],
+            Self::Known(sites) => sites.iter().map(|(_, output)| output.clone()).collect(),
+            Self::Bootstrapped(sites) => sites.iter().map(|site| output.join(site)).collect(),
+        }
+    }
+
+    /// Returns the output directory as shown to readers.
+    pub(super) fn shown_output(&self, output: &Utf8Path) -> Utf8PathBuf {
+        match self {
+            Self::One | Self::Possible(_) => output.to_owned(),
+            Self::Bootstrapped(_) => output.join("<site>"),
+            Self::Known(sites) => {
+                let shown: BTreeSet<String> = sites
+                    .iter()
+                    .map(|(site, output)| output.as_str().replace(site.as_str(), "<site>"))
+                    .collect();
+                if shown.len() == 1 {
+                    shown.into_iter().collect::<String>().into()
+                } else {
+                    "<site>/overlays".into()
+                }
+            }
+        }
+    }
+
+    /// Formats the `sites` setting; as a comment if the sites are a guess.
+    pub(super) fn setting(&self) -> Option<String> {
+        let list = |sites: &mut dyn Iterator<Item = &Utf8PathBuf>, comment: &str| {
+            let lines: String =
+                sites.map(|site| format!("{comment}  - {}\n", quoted(site.as_str()))).collect();
+            format!("{comment}sites:\n{lines}")
+        };
+        const ABOUT: &str =
+            "# Base clusters of this repo. Each is a site with its own hosts and clusters.\n";
+        match self {
+            Self::One | Self::Known(_) => None,
+            Self::Bootstrapped(sites) => Some(format!("{ABOUT}{}", list(&mut sites.iter(), ""))),
+            Self::Possible(sites) => {
+                let which = "# Uncomment this if these are the base clusters: each is a site.\n";
+                Some(format!("{which}{}", list(&mut sites.iter(), "# ")))
+            }
+        }
+    }
+
+    /// Reports whether each site has settings of its own, so that the root needs none.
+    pub(super) fn have_settings(&self) -> bool {
+        matches!(self, Self::Known(_))
+    }
+}
+
+/// Quotes a text for YAML. JSON strings are valid YAML.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

@@ -1,0 +1,174 @@
+//! Repo setup for sipgen: settings, hook, CI job, Git attributes and a page for readers.
+//!
+//! * `agents`: recognises Flux or Argo CD by the manifests in the repo.
+//! * `base_clusters`: finds the directories of base clusters, each of which is a site.
+//! * `forge`: recognises GitHub or GitLab, and proposes the CI job.
+//! * `settings_file`, `hooks`, `attributes`, `page`: the other files.
+//!
+//! It never prompts and never overwrites: for an existing file, the missing lines are listed.
+//! Nothing is written here either; see [`changes`].
+
+mod agents;
+mod attributes;
+mod base_clusters;
+mod forge;
+mod hooks;
+mod page;
+mod settings_file;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::base::layout;
+use crate::input::git::KnownBranches;
+use crate::input::load::{EntryKind, Files, ReadError};
+use crate::input::settings::{self, Settings};
+use crate::output::compare::{Change, OutputChanges};
+
+pub use forge::{Forge, forges};
+
+/// A file that a repo requires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// Path relative to the repo's root.
+    pub path: Utf8PathBuf,
+    /// Purpose of the file, and its source.
+    pub note: String,
+    /// Action to take.
+    pub action: FileAction,
+}
+
+/// Action to take for a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileAction {
+    /// Create the missing file with this text.
+    Create(String),
+    /// Add lines to an existing file.
+    Add {
+        /// Missing lines.
+        lines: String,
+        /// Position for the lines.
+        place: String,
+    },
+    /// Keep an existing file that is complete.
+    Keep,
+    /// Do nothing, because this path on the way is not a regular file or directory.
+    Blocked(Utf8PathBuf),
+}
+
+/// Proposes files for a repo with this remote, these branches and these forges.
+///
+/// # Errors
+///
+/// A file or directory cannot be read.
+pub fn propose(
+    repo: &Files,
+    settings: &Settings,
+    remote: Option<&str>,
+    branches: &KnownBranches,
+    forges: &[Forge],
+) -> Result<Vec<Proposal>, ReadError> {
+    let output = output(repo, settings)?;
+    let agents = agents::find(repo, &output, remote)?;
+    let agent = agents.only();
+    let clusters = base_clusters::find(repo, &output)?;
+    let shown = clusters.shown_output(&output);
+
+    let mut proposals = Vec::new();
+    if repo.kind(Utf8Path::new(settings::FILE)).is_some() || !clusters.have_settings() {
+        proposals.push(settings_file::propose(repo, &output, &agents, &clusters));
+    }
+    proposals.extend([hooks::propose(repo), attributes::propose(repo, &clusters.outputs(&output))]);
+    let branch = branches
+        .default
+        .clone()
+        .or_else(|| agents.branch(&branches.all))
+        .or_else(|| branches.current.clone());
+    proposals.extend(forges.iter().flat_map(|forge| forge.propose(repo, branch.as_deref())));
+    proposals.push(page::propose(repo, &shown, agent));
+    Ok(proposals)
+}
+
+/// Returns the files to create.
+pub fn changes(proposals: &[Proposal]) -> OutputChanges {
+    let created = proposals.iter().filter_map(|proposal| match &proposal.action {
+        FileAction::Create(text) => {
+            Some((proposal.path.clone(), Change::Create { after: text.clone() }))
+        }
+        _ => None,
+    });
+    OutputChanges { files: created.collect(), leftovers: Vec::new() }
+}
+
+/// Chooses the output directory. A repo without settings may have files of its own in the default
+/// one, as many repos with kustomizations do; then it is another one.
+fn output(repo: &Files, settings: &Settings) -> Result<Utf8PathBuf, ReadError> {
+    const OTHER: &str = "sipgen";
+    if repo.kind(Utf8Path::new(settings::FILE)).is_some() {
+        return Ok(settings.output.clone());
+    }
+    for (file, kind) in repo.entries_below(&settings.output)? {
+        let is_foreign = kind != EntryKind::Directory
+            && !(kind == EntryKind::File && layout::is_ours(&repo.read(&file)?));
+        if is_foreign {
+            return Ok(Utf8PathBuf::from(OTHER));
+        }
+    }
+    Ok(settings.output.clone())
+}
+
+impl Proposal {
+    /// Proposes a file: the whole text if it is missing, else the action that `lacks` returns for
+    /// the existing text.
+    fn new(
+        repo: &Files,
+        path: &str,
+        note: impl Into<String>,
+        text: impl FnOnce() -> String,
+        lacks: impl FnOnce(&str) -> FileAction,
+    ) -> Self {
+        let path = Utf8PathBuf::from(path);
+        let action = match (obstacle(repo, &path), repo.kind(&path)) {
+            (Some(obstacle), _) => FileAction::Blocked(obstacle),
+            (None, None) => FileAction::Create(text()),
+            (None, Some(EntryKind::File)) => repo
+                .text(&path)
+                .map_or_else(|| FileAction::Blocked(path.clone()), |there| lacks(&there)),
+            (None, Some(_)) => FileAction::Blocked(path.clone()),
+        };
+        Self { path, note: note.into(), action }
+    }
+}
+
+/// Returns the topmost path above `path` that is not a directory. It may be a symbolic link that
+/// leads out of the repo.
+fn obstacle(repo: &Files, path: &Utf8Path) -> Option<Utf8PathBuf> {
+    let above = path.ancestors().skip(1).filter(|above| !above.as_str().is_empty());
+    let blocks =
+        |above: &&Utf8Path| repo.kind(above).is_some_and(|kind| kind != EntryKind::Directory);
+    above.filter(blocks).last().map(Utf8Path::to_owned)
+}
+
+/// Adds an entry to the list under a top-level key of a YAML text, indented like the existing
+/// entries; adds the key if it is missing.
+fn entry_of_list(there: &str, key: &str, entry: &str) -> FileAction {
+    let mut lines = there
+        .lines()
+        .skip_while(|line| !line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
+    if lines.next().is_none() {
+        return FileAction::Add {
+            lines: format!("{key}:\n{entry}"),
+            place: "at the end".to_owned(),
+        };
+    }
+    let first = lines
+        .map(str::trim_end)
+        .find(|line| !line.trim_start().is_empty() && !line.trim_start().starts_with('#'));
+    let indent =
+        first.and_then(|line| Some(line.split_at_checked(line.find('-')?)?.0)).unwrap_or("  ");
+    let indent = if indent.trim().is_empty() { indent } else { "  " };
+    let lines = entry
+        .lines()
+        .map(|line| format!("{indent}{}\n", line.strip_prefix("  ").unwrap_or(line)))
+        .collect();
+    FileAction::Add { lines, place: format!("to its list `{key}:`") }
+}

@@ -1,0 +1,271 @@
+//! JSON Schemas for editors, mainly yaml-language-server.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::base::api::assignment::PRIORITY;
+use crate::base::api::names::{
+    LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NAMESPACE_PATTERN, OBJECT_NAME_PATTERN,
+};
+use crate::base::api::object_kind::ObjectKind;
+use crate::base::api::provisioning::{self, Provisioning, Software};
+use crate::base::api::sipcluster::{self, SIPCluster};
+use crate::input::settings::Settings;
+
+/// Key of schema fragments that only editors get.
+const EDITOR: &str = "x-editor";
+
+/// Returns the schema of SIPCluster.
+pub fn sipcluster() -> Value {
+    let mut metadata = metadata();
+    merge(
+        &mut metadata,
+        json!({"properties": {
+            // Hosts have the name as a label value.
+            "name": {"maxLength": 63},
+            "annotations": {"properties": {(PRIORITY): {
+                "description": "An integer in quotes. Clusters with a higher priority choose hosts first.",
+                "type": "string",
+                "pattern": r"^\s*[+-]?[0-9]{1,18}\s*$",
+                "default": "0"
+            }}}
+        }}),
+    );
+    object::<SIPCluster>(&sipcluster::OBJECT, "sipcluster", metadata)
+}
+
+/// Returns the schema of Provisioning.
+pub fn provisioning() -> Value {
+    let cluster_type = json!({(provisioning::CLUSTER_TYPE): {
+        "description": "The kind of hosts, if they are not bare-metal machines.",
+        "type": "string",
+        "examples": [provisioning::VIRTLET_VM]
+    }});
+    let mut metadata = cluster_label_metadata("The cluster's name.");
+    merge(&mut metadata, json!({"properties": {"labels": {"properties": cluster_type}}}));
+    object::<Provisioning>(&provisioning::OBJECT, "provisioning", metadata)
+}
+
+/// Returns the schema of Software.
+pub fn software() -> Value {
+    let metadata =
+        cluster_label_metadata("The name of the cluster whose machines get the packages.");
+    object::<Software>(&provisioning::SOFTWARE, "software", metadata)
+}
+
+/// Returns the schema of metadata with a label for the cluster.
+fn cluster_label_metadata(description: &str) -> Value {
+    let mut metadata = metadata();
+    merge(
+        &mut metadata,
+        json!({
+            "required": ["labels"],
+            "properties": {"labels": {
+                "type": "object",
+                "required": [provisioning::CLUSTER],
+                "properties": {(provisioning::CLUSTER): {
+                    "description": description,
+                    "type": "string",
+                    "maxLength": provisioning::LONGEST_NAME,
+                    "pattern": OBJECT_NAME_PATTERN
+                }}
+            }}
+        }),
+    );
+    metadata
+}
+
+/// Returns the schema of `sipgen.yaml`.
+pub fn settings() -> Value {
+    let mut schema = generator().into_root_schema_for::<Settings>();
+    RecursiveTransform(for_editors).transform(&mut schema);
+    finished(schema, "sipgen.yaml", "settings")
+}
+
+/// Returns the schema of a whole object, including its apiVersion and kind.
+fn object<T: JsonSchema>(identity: &ObjectKind, name: &str, metadata: Value) -> Value {
+    let ObjectKind { kind, api_version, .. } = identity;
+    let mut generator = generator();
+    let mut schema = generator.root_schema_for::<T>();
+    let root = schema.ensure_object();
+    if let Some(Value::Object(properties)) = root.get_mut("properties") {
+        let described =
+            |text: &str, word: &str| json!({"description": text, "type": "string", "const": word});
+        properties
+            .insert("apiVersion".to_owned(), described("The API group and version.", api_version));
+        properties.insert("kind".to_owned(), described("The kind.", kind));
+        properties.insert("metadata".to_owned(), metadata);
+        for (name, meaning) in [
+            ("spec", "What is asked for."),
+            ("status", "What was made of it, as a cluster reports."),
+        ] {
+            if let Some(Value::Object(property)) = properties.get_mut(name) {
+                property.entry("description").or_insert_with(|| meaning.into());
+            }
+        }
+    }
+    root.insert("required".to_owned(), json!(["apiVersion", "kind", "metadata", "spec"]));
+    RecursiveTransform(for_editors).transform(&mut schema);
+    finished(schema, &format!("{kind} ({api_version})"), name)
+}
+
+/// Returns a generator for deserialized fields.
+fn generator() -> SchemaGenerator {
+    SchemaSettings::draft2020_12().for_deserialize().into_generator()
+}
+
+/// Returns Kubernetes' own schema of metadata.
+fn metadata() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let mut metadata = settings.into_generator().into_root_schema_for::<ObjectMeta>().to_value();
+    let labels = json!({
+        "propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN},
+        "additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN}
+    });
+    merge(
+        &mut metadata,
+        json!({
+            "required": ["name"],
+            "properties": {
+                "name": {"maxLength": 253, "pattern": OBJECT_NAME_PATTERN},
+                "namespace": {"maxLength": 63, "pattern": format!("^$|{NAMESPACE_PATTERN}")},
+                "labels": labels
+            }
+        }),
+    );
+    metadata
+}
+
+fn finished(mut schema: Schema, title: &str, name: &str) -> Value {
+    let root = schema.ensure_object();
+    let definitions = root.get_mut("$defs").and_then(Value::as_object_mut);
+    for (name, definition) in definitions.into_iter().flatten() {
+        if let Value::Object(definition) = definition {
+            definition.entry("title").or_insert_with(|| name.as_str().into());
+        }
+    }
+    root.insert("title".to_owned(), title.into());
+    root.insert("$id".to_owned(), format!("urn:sipgen:schema:{name}").into());
+    schema.to_value()
+}
+
+/// Adapts one schema to editors.
+fn for_editors(schema: &mut Schema) {
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::Object(told)) = object.remove(EDITOR) {
+        merge_into(object, told);
+    }
+    // Objects with known properties are closed, so that an editor underlines misspelled keys. Open
+    // mappings stay open.
+    let is_open = object.remove("x-kubernetes-preserve-unknown-fields").is_some();
+    if object.contains_key("properties")
+        && object.get("type").is_some_and(allows_objects)
+        && !is_open
+    {
+        object.entry("additionalProperties").or_insert(Value::Bool(false));
+    }
+    object.retain(|key, _| !key.starts_with("x-kubernetes-"));
+    alternatives(object);
+    required_without_default(object);
+    // A default of null says no more than the field being optional.
+    if object.get("default") == Some(&Value::Null) {
+        object.remove("default");
+    }
+    // Rust's integer sizes are not formats of JSON Schema.
+    if object
+        .get("format")
+        .and_then(Value::as_str)
+        .is_some_and(|format| !format.starts_with("ip") && !format.contains('-'))
+    {
+        object.remove("format");
+    }
+    describe(object);
+}
+
+/// Replaces alternatives of constants by an enum, because editors list its values for an invalid
+/// one.
+fn alternatives(object: &mut Map<String, Value>) {
+    let Some(Value::Array(words)) = object.get("oneOf") else {
+        return;
+    };
+    let is_word = |word: &Value| word.get("const").is_some_and(Value::is_string);
+    if !words.iter().all(is_word) {
+        return;
+    }
+    let each = |key: &str| {
+        words.iter().map(|word| word.get(key).cloned().unwrap_or_default()).collect::<Vec<_>>()
+    };
+    let (words, descriptions) = (each("const"), each("description"));
+    object.remove("oneOf");
+    object.insert("type".to_owned(), "string".into());
+    object.insert("enum".to_owned(), words.into());
+    object.insert("markdownEnumDescriptions".to_owned(), descriptions.into());
+}
+
+/// Removes the defaults of required fields. They exist only because deserialization with defaults
+/// reports missing fields better.
+fn required_without_default(object: &mut Map<String, Value>) {
+    let Some(Value::Array(names)) = object.get("required").cloned() else {
+        return;
+    };
+    let Some(Value::Object(properties)) = object.get_mut("properties") else {
+        return;
+    };
+    for name in names.iter().filter_map(Value::as_str) {
+        if let Some(Value::Object(property)) = properties.get_mut(name) {
+            property.remove("default");
+        }
+    }
+}
+
+fn allows_objects(types: &Value) -> bool {
+    types == "object" || types.as_array().is_some_and(|types| types.contains(&"object".into()))
+}
+
+/// Joins the lines of each paragraph in a description, and marks it as Markdown if it contains
+/// code.
+fn describe(object: &mut Map<String, Value>) {
+    let Some(Value::String(text)) = object.get_mut("description") else {
+        return;
+    };
+    let paragraphs = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " "));
+    *text = paragraphs.collect::<Vec<_>>().join("\n\n");
+    if text.contains('`') {
+        let markdown = text.clone();
+        object.insert("markdownDescription".to_owned(), markdown.into());
+    }
+}
+
+/// Merges schemas: mappings and `required` lists are extended, anything else is replaced.
+fn merge(schema: &mut Value, more: Value) {
+    match (schema, more) {
+        (Value::Object(schema), Value::Object(more)) => merge_into(schema, more),
+        (schema, more) => *schema = more,
+    }
+}
+
+fn merge_into(schema: &mut Map<String, Value>, more: Map<String, Value>) {
+    for (key, value) in more {
+        match (schema.get_mut(&key), value) {
+            (Some(Value::Array(names)), Value::Array(more)) if key == "required" => {
+                for name in more {
+                    if !names.contains(&name) {
+                        names.push(name);
+                    }
+                }
+            }
+            (Some(one), value) => merge(one, value),
+            (None, value) => {
+                schema.insert(key, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! Requests to an API server. All are GETs.
+//!
+//! Lists are read in pages and restarted if the server's continue token expires. Requests are
+//! retried if the server is busy, fails or does not answer. Any other failure ends the run, so that
+//! a refusal is never taken for an empty list.
+
+use std::collections::{BTreeSet, HashSet};
+use std::time::Duration;
+
+use kube::api::{GetParams, ListParams, Request};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::super::{NamedSecrets, ObjectKey, Snapshot, keep, machines, secrets_of};
+use super::{ClientError, Connection, SnapshotProgress, SnapshotRead, SnapshotScope};
+use crate::base::api::host;
+use crate::base::api::ipam;
+use crate::base::api::names::{Namespace, SecretKey};
+use crate::base::text::visible::visible;
+
+/// Objects per page.
+const PAGE: u32 = 500;
+/// Maximum number of pages of a list: 5,000,000 objects.
+const PAGES: usize = 10_000;
+/// Concurrent requests for Secrets.
+const AT_ONCE: usize = 8;
+/// Maximum number of attempts, and the first pause between them; the pause doubles each time.
+const TRIES: u32 = 6;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// Upper limit for a pause that the server asks for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Maximum number of times that a list is started.
+const RESTARTS: u32 = 5;
+/// Connection timeout.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Reads the hosts of a cluster, with what belongs to them.
+pub(super) fn read(
+    connection: &Connection,
+    scope: &SnapshotScope,
+    progress: &dyn Fn(SnapshotProgress),
+) -> Result<SnapshotRead, ClientError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| ClientError::NoConnection(error.to_string()))?;
+    runtime.block_on(async {
+        let server = ApiServer { client: connect(connection).await?, timeout: connection.timeout };
+        server.read(scope, progress).await
+    })
+}
+
+async fn connect(connection: &Connection) -> Result<Client, ClientError> {
+    let options =
+        KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
+    let config = match &connection.kubeconfig {
+        Some(path) => {
+            let kubeconfig = Kubeconfig::read_from(path).map_err(no_connection)?;
+            Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(no_connection)
+        }
+        // `infer` ignores the context.
+        None if options.context.is_some() => {
+            Config::from_kubeconfig(&options).await.map_err(no_connection)
+        }
+        None => Config::infer().await.map_err(no_connection),
+    };
+    let mut config = config?;
+    // `ApiServer::answer` retries requests, for more reasons than kube does.
+    config.default_retry = false;
+    config.connect_timeout = Some(CONNECT);
+    Client::try_from(config).map_err(no_connection)
+}
+
+fn no_connection(error: impl std::error::Error) -> ClientError {
+    ClientError::NoConnection(in_words(&error))
+}
+
+/// Formats an error with its causes on one line. Only the innermost cause explains a failed
+/// connection.
+fn in_words(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !words.contains(&next) {
+            words.push_str(": ");
+            words.push_str(&next);
+        }
+        cause = error.source();
+    }
+    visible(&words).into_owned()
+}
+
+/// An API server.
+#[derive(Clone)]
+struct ApiServer {
+    client: Client,
+    timeout: Duration,
+}
+
+/// One page of a list.
+#[derive(Deserialize)]
+struct ListPage {
+    #[serde(default)]
+    metadata: PageMetadata,
+    items: Vec<Value>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct PageMetadata {
+    #[serde(default, rename = "continue")]
+    next: Option<String>,
+    #[serde(default)]
+    remaining_item_count: Option<u64>,
+}
+
+/// The reason why a request failed. It determines whether the request is retried.
+enum RequestFailure {
+    /// Retried after a pause, which the server may set.
+    Passing(String, Option<Duration>),
+    /// The list must be restarted.
+    Expired,
+    NotFound,
+    Refused(String),
+    Final(String),
+}
+
+impl ApiServer {
+    async fn read(
+        &self,
+        scope: &SnapshotScope,
+        progress: &dyn Fn(SnapshotProgress),
+    ) -> Result<SnapshotRead, ClientError> {
+        let (mut snapshot, mut notes) = (Snapshot::default(), Vec::new());
+        let mut named: Vec<NamedSecrets> = Vec::new();
+        let places: Vec<Option<&Namespace>> = match scope.namespaces.as_slice() {
+            [] => vec![None],
+            namespaces => namespaces.iter().map(Some).collect(),
+        };
+        let mut read = 0;
+        for place in &places {
+            let kind = (host::API_VERSION, "baremetalhosts", "BareMetalHosts");
+            let hosts = self.list(
+                kind,
+                *place,
+                scope.selector.as_deref(),
+                |live| keep::host(live, &scope.assignment),
+                |done, all| {
+                    progress(SnapshotProgress::Hosts(read + done, all.map(|all| read + all)));
+                },
+            );
+            let hosts = hosts
+                .await?
+                .ok_or_else(|| ClientError::Unknown { what: list_of(kind.2, *place) })?;
+            read += hosts.len() as u64;
+            named.extend(hosts.iter().map(|(key, host)| secrets_of(key, host)));
+            if let (Some(namespace), true) = (place, hosts.is_empty()) {
+                notes.push(format!("no BareMetalHost found in namespace `{namespace}`"));
+            }
+            snapshot.hosts.extend(hosts);
+        }
+        read = 0;
+        let mut is_known = true;
+        for place in &places {
+            let kind = (host::API_VERSION, "hardwaredata", "HardwareData");
+            let hardware = self.list(kind, *place, None, keep::hardware_data, |done, all| {
+                progress(SnapshotProgress::Hardware(read + done, all.map(|all| read + all)));
+            });
+            // Metal3 releases before 2023 have no HardwareData, only the hardware in the hosts'
+            // status.
+            let Some(hardware) = hardware.await? else {
+                is_known = false;
+                continue;
+            };
+            read += hardware.len() as u64;
+            snapshot.hardware.extend(hardware);
+        }
+        if !is_known {
+            notes.push(
+                "the cluster has no HardwareData, so hardware is read from the status of hosts"
+                    .to_owned(),
+            );
+        }
+        if scope.addresses {
+            for place in &places {
+                snapshot
+                    .objects
+                    .extend(self.objects(&ipam::LIVE, *place, keep::address_object).await?);
+            }
+        }
+        for place in &places {
+            match self.objects(&machines::LIVE, *place, machines::machine_object).await {
+                Ok(found) => snapshot.objects.extend(found),
+                Err(ClientError::Refused { what, reason }) => notes.push(format!(
+                    "cannot {what}: {reason}; the snapshot does not show which node set uses a host"
+                )),
+                Err(error) => return Err(error),
+            }
+        }
+        notes.extend(self.secrets(&mut snapshot, named, progress).await?);
+        snapshot.finish();
+        Ok(SnapshotRead { snapshot, notes })
+    }
+
+    /// Reads objects in the first version of each kind that the server has.
+    async fn objects(
+        &self,
+        kinds: &[(&str, &str, &[&str])],
+        place: Option<&Namespace>,
+        reduce: fn(&Value) -> Option<(ObjectKey, Value)>,
+    ) -> Result<Vec<(ObjectKey, Value)>, ClientError> {
+        let mut found = Vec::new();
+        for (kind, plural, versions) in kinds {
+            for version in *versions {
+                let kind = (*version, *plural, *kind);
+                let objects = self.list(kind, place, None, reduce, |_, _| {});
+                if let Some(objects) = objects.await? {
+                    found.extend(objects);
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads the Secrets that hosts name. Returns the problems with network data.
+    async fn secrets(
+        &self,
+        snapshot: &mut Snapshot,
+        named: Vec<NamedSecrets>,
+        progress: &dyn Fn(SnapshotProgress),
+    ) -> Result<Vec<String>, ClientError> {
+        let mut wanted: BTreeSet<(SecretKey, bool)> = BTreeSet::new();
+        for NamedSecrets { network_data, credentials } in named {
+            wanted.extend(network_data.into_iter().map(|key| (key, true)));
+            wanted.extend(credentials.map(|key| (key, false)));
+        }
+        let all = wanted.len() as u64;
+        let (mut wanted, mut running, mut done) = (wanted.into_iter(), JoinSet::new(), 0);
+        let mut notes = BTreeSet::new();
+        loop {
+            while running.len() < AT_ONCE
+                && let Some((key, with_value)) = wanted.next()
+            {
+                let server = self.clone();
+                running.spawn(async move {
+                    let found = server.secret(&key, with_value).await;
+                    (key, found)
+                });
+            }
+            let Some(ended) = running.join_next().await else {
+                break;
+            };
+            let (key, found) = ended.map_err(|error| ClientError::Failed {
+                what: "read Secrets".to_owned(),
+                reason: error.to_string(),
+            })?;
+            done += 1;
+            progress(SnapshotProgress::Secrets(done, all));
+            match found? {
+                None => {}
+                Some(None) => snapshot.add_credentials(key),
+                Some(Some(secret)) => {
+                    if let Some(problem) = snapshot.add_network_data(key.clone(), &secret) {
+                        notes.insert(format!(
+                            "the Secret `{key}` {problem}, so the snapshot lacks its network data"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(notes.into_iter().collect())
+    }
+
+    /// Reads a Secret, with or without its values. Returns `None` if it does not exist.
+    async fn secret(
+        &self,
+        key: &SecretKey,
+        with_value: bool,
+    ) -> Result<Option<Option<Value>>, ClientError> {
+        let what = format!("get the Secret `{key}`");
+        let request = Request::new(format!("/api/v1/namespaces/{}/secrets", key.namespace));
+        let (name, options) = (key.name.as_str(), GetParams::default());
+        if with_value {
+            let found = self.ask(&what, || request.get(name, &options)).await?;
+            return Ok(found.map(Some));
+        }
+        let found: Option<IgnoredAny> =
+            self.ask(&what, || request.get_metadata(name, &options)).await?;
+        Ok(found.map(|_| None))
+    }
+
+    /// Lists all objects of a kind, each reduced as soon as it is read: thousands of whole objects
+    /// would take gigabytes of memory.
+    ///
+    /// Returns `None` if the server does not know the kind.
+    async fn list<T>(
+        &self,
+        (api_version, plural, kind): (&str, &str, &str),
+        namespace: Option<&Namespace>,
+        selector: Option<&str>,
+        reduce: impl Fn(&Value) -> Option<T>,
+        progress: impl Fn(u64, Option<u64>),
+    ) -> Result<Option<Vec<T>>, ClientError> {
+        let what = list_of(kind, namespace);
+        let place =
+            namespace.map(|namespace| format!("/namespaces/{namespace}")).unwrap_or_default();
+        let request = Request::new(format!("/apis/{api_version}{place}/{plural}"));
+        for _ in 0..RESTARTS {
+            let (mut items, mut options) = (Vec::new(), ListParams::default().limit(PAGE));
+            let mut tokens = HashSet::new();
+            options.label_selector = selector.map(str::to_owned);
+            loop {
+                let page: ListPage = match self.answer(|| request.list(&options)).await {
+                    Ok(page) => page,
+                    Err(RequestFailure::Expired) => break,
+                    Err(RequestFailure::NotFound) => return Ok(None),
+                    Err(failure) => return Err(failure.into_error(what)),
+                };
+                items.extend(page.items.iter().filter_map(&reduce));
+                let done = items.len() as u64;
+                progress(
+                    done,
+                    page.metadata.remaining_item_count.map(|left| done.saturating_add(left)),
+                );
+                let Some(next) = page.metadata.next.filter(|next| !next.is_empty()) else {
+                    return Ok(Some(items));
+                };
+                // Otherwise a faulty server could make the list endless.
+                if !tokens.insert(next.clone()) || tokens.len() >= PAGES {
+                    let reason = format!(
+                        "the API server repeats a `continue` token, or the list has more than {PAGES} pages"
+                    );
+                    return Err(ClientError::Failed { what, reason });
+                }
+                options.continue_token = Some(next);
+            }
+        }
+        let reason = format!("the list expired {RESTARTS} times before its end was reached");
+        Err(ClientError::Failed { what, reason })
+    }
+
+    /// Sends a request until it is answered. Returns `None` if the object does not exist.
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        request: impl Fn() -> Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<Option<T>, ClientError> {
+        match self.answer(request).await {
+            Ok(found) => Ok(Some(found)),
+            Err(RequestFailure::NotFound) => Ok(None),
+            Err(failure) => Err(failure.into_error(what.to_owned())),
+        }
+    }
+
+    async fn answer<T: DeserializeOwned>(
+        &self,
+        request: impl Fn() -> Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<T, RequestFailure> {
+        let mut pause = FIRST_PAUSE;
+        let mut tried = 1;
+        loop {
+            let request = request().map_err(|error| RequestFailure::Final(error.to_string()))?;
+            let failure = match timeout(self.timeout, self.client.request::<T>(request)).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(error)) => RequestFailure::from_error(&error),
+                Err(_) => RequestFailure::Passing(
+                    format!("no answer in {} s", self.timeout.as_secs()),
+                    None,
+                ),
+            };
+            match failure {
+                RequestFailure::Passing(_, asked) if tried < TRIES => {
+                    sleep(asked.unwrap_or(pause).min(LONGEST_PAUSE)).await;
+                    pause *= 2;
+                    tried += 1;
+                }
+                RequestFailure::Passing(reason, _) => {
+                    return Err(RequestFailure::Final(format!("{reason} ({tried} attempts)")));
+                }
+                failure => return Err(failure),
+            }
+        }
+    }
+}
+
+impl RequestFailure {
+    fn from_error(error: &kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => {
+                // A proxy may answer with an HTML page.
+                let said = if status.message.is_empty() { &status.reason } else { &status.message };
+                let said: String = visible(said).chars().take(500).collect();
+                let after = status
+                    .details
+                    .as_ref()
+                    .map(|details| details.retry_after_seconds)
+                    .filter(|after| *after > 0);
+                match status.code {
+                    401 => Self::Final(format!("the API server rejected the credentials: {said}")),
+                    403 => Self::Refused(said),
+                    404 => Self::NotFound,
+                    410 => Self::Expired,
+                    // Too many requests, or a server error that may pass.
+                    code @ (429 | 500..=599) => {
+                        let after = after.map(|after| Duration::from_secs(after.into()));
+                        Self::Passing(format!("the API server answers {code}: {said}"), after)
+                    }
+                    code => Self::Final(format!("the API server answers {code}: {said}")),
+                }
+            }
+            // A truncated answer is also invalid JSON. The parser's message quotes the answer, so
+            // it is not shown.
+            kube::Error::SerdeError(_) => {
+                Self::Passing("the answer does not match the API".to_owned(), None)
+            }
+            kube::Error::Service(cause) => Self::Passing(in_words(&**cause), None),
+            kube::Error::HyperError(cause) => Self::Passing(in_words(cause), None),
+            error => Self::Final(in_words(error)),
+        }
+    }
+
+    fn into_error(self, what: String) -> ClientError {
+        match self {
+            Self::Refused(reason) => ClientError::Refused { what, reason },
+            Self::Passing(reason, _) | Self::Final(reason) => ClientError::Failed { what, reason },
+            Self::NotFound => ClientError::Unknown { what },
+            Self::Expired => ClientError::Failed { what, reason: "the answer expired".to_owned() },
+        }
+    }
+}
+
+fn list_of(kind: &str, namespace: Option<&Namespace>) -> String {
+    match namespace {
+        Some(namespace) => format!("list the {kind} in namespace `{namespace}`"),
+        None => format!("list the {kind} in all namespaces"),
+    }
+}

@@ -1,0 +1,123 @@
+//! Reads a cluster for a snapshot.
+//!
+//! `api_server` sends the requests. Only builds with the feature `client` have it.
+
+#[cfg(feature = "client")]
+mod api_server;
+
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+
+use super::Snapshot;
+use crate::base::api::names::Namespace;
+use crate::input::settings::assignment::AssignmentSettings;
+
+/// The connection to a cluster.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    /// Kubeconfig; by default `KUBECONFIG`, `~/.kube/config` or the service account of this pod.
+    pub kubeconfig: Option<Utf8PathBuf>,
+    /// Context of the kubeconfig; by default the current one.
+    pub context: Option<String>,
+    /// Timeout of a request.
+    pub timeout: Duration,
+}
+
+/// The hosts to include in a snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct SnapshotScope {
+    /// Namespaces to read; empty for all.
+    pub namespaces: Vec<Namespace>,
+    /// Label selector in kubectl's syntax.
+    pub selector: Option<String>,
+    /// The labels of assigned hosts.
+    pub assignment: AssignmentSettings,
+    /// Whether to include the addresses that Machines claimed.
+    pub addresses: bool,
+}
+
+/// The progress of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SnapshotProgress {
+    /// Number of hosts read, and the total if the server reports it.
+    Hosts(u64, Option<u64>),
+    /// Number of HardwareData read, and the total if the server reports it.
+    Hardware(u64, Option<u64>),
+    /// Number of Secrets read, and the total.
+    Secrets(u64, u64),
+}
+
+/// A snapshot with notes for the user.
+#[derive(Debug)]
+pub struct SnapshotRead {
+    /// The snapshot.
+    pub snapshot: Snapshot,
+    /// Sentences about missing data that is not an error.
+    pub notes: Vec<String>,
+}
+
+/// The reason why a cluster could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// This build has no client.
+    #[error(
+        "this build cannot read clusters: install a released binary, or build it with `--features client`"
+    )]
+    NotBuilt,
+    /// The connection failed.
+    #[error("cannot connect to a cluster: {0}")]
+    NoConnection(String),
+    /// The API server denied access.
+    #[error("cannot {what}: {reason}; `sipgen snapshot --rbac` prints the required permissions")]
+    Refused {
+        /// The failed action, as in `list the BareMetalHosts`.
+        what: String,
+        /// The server's message.
+        reason: String,
+    },
+    /// The cluster does not have the kind.
+    #[error(
+        "cannot {what}: the API server does not know the kind; is this the cluster that runs Metal3?"
+    )]
+    Unknown {
+        /// The failed action, as in `list the BareMetalHosts`.
+        what: String,
+    },
+    /// All attempts of a request failed.
+    #[error("cannot {what}: {reason}")]
+    Failed {
+        /// The failed action, as in `list the BareMetalHosts`.
+        what: String,
+        /// The error of the last attempt.
+        reason: String,
+    },
+}
+
+/// Reads the hosts of a cluster with their HardwareData, and the Secrets that they name.
+///
+/// # Errors
+///
+/// Fails if the cluster cannot be reached, denies a request, or keeps failing.
+#[cfg(feature = "client")]
+pub fn read(
+    connection: &Connection,
+    scope: &SnapshotScope,
+    progress: &dyn Fn(SnapshotProgress),
+) -> Result<SnapshotRead, ClientError> {
+    api_server::read(connection, scope, progress)
+}
+
+/// Fails, because this build has no client.
+///
+/// # Errors
+///
+/// Always.
+#[cfg(not(feature = "client"))]
+pub fn read(
+    _: &Connection,
+    _: &SnapshotScope,
+    _: &dyn Fn(SnapshotProgress),
+) -> Result<SnapshotRead, ClientError> {
+    Err(ClientError::NotBuilt)
+}

@@ -1,0 +1,529 @@
+//! Reduction of live objects to the fields that sipgen reads.
+//!
+//! Fields are allowlisted, so a new field of Metal3 never reaches a snapshot unnoticed. Free texts
+//! such as error messages are left out: they change between snapshots of the same state, and may
+//! contain credentials.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Map, Value, json};
+
+use super::{ObjectKey, key_of, text_at};
+use crate::base::api::assignment::{GIVEN_BACK, GIVEN_BACK_BY};
+use crate::base::api::gitops::{GitopsAgent, TRACKING_ID};
+use crate::base::api::group;
+use crate::base::api::hardware::{self, DETAILS, Hardware};
+use crate::base::api::host::{
+    self, DETACHED, FORCE, LAST_APPLIED, MAINTENANCE, PAUSED, PRUNE, RECONCILE, SSA, STATUS,
+    SYNC_OPTIONS, UNHEALTHY, without_user,
+};
+use crate::base::api::ipam::{self, ADDRESSES};
+use crate::base::api::names::{HostKey, is_label_key, is_label_value};
+use crate::base::api::network_data::{NetworkData, SECRET_KEYS};
+use crate::base::api::reservation::RESERVED_FOR;
+use crate::input::settings::assignment::AssignmentSettings;
+
+/// Annotations whose value matters.
+const WITH_VALUE: [&str; 11] = [
+    ADDRESSES,
+    FORCE,
+    GIVEN_BACK,
+    MAINTENANCE,
+    RESERVED_FOR,
+    GIVEN_BACK_BY,
+    PRUNE,
+    RECONCILE,
+    SSA,
+    SYNC_OPTIONS,
+    TRACKING_ID,
+];
+/// Annotations whose presence matters.
+const AS_MARK: [&str; 4] = [PAUSED, DETACHED, UNHEALTHY[0], UNHEALTHY[1]];
+/// Replacement for an annotation's omitted value.
+const LEFT_OUT: &str = "{}";
+/// Replacement for a field's omitted value.
+const HIDDEN: &str = "left-out";
+/// Deletion time of every host that is being deleted. The real time does not matter.
+const DELETION: &str = "1970-01-01T00:00:00Z";
+/// Error type of a host with an error message but no type.
+const UNTYPED_ERROR: &str = "error";
+
+/// Reduces a live BareMetalHost. Returns `None` if its name or namespace is invalid.
+pub(super) fn host(live: &Value, assignment: &AssignmentSettings) -> Option<(HostKey, Value)> {
+    let (key, mut metadata) = metadata(live)?;
+    let from = ObjectFields(live.get("metadata")?);
+    if let Some(uid) = from.text("uid") {
+        metadata.insert("uid".to_owned(), uid.into());
+    }
+    if from.0.get("deletionTimestamp").is_some_and(|time| !time.is_null()) {
+        metadata.insert("deletionTimestamp".to_owned(), DELETION.into());
+    }
+    put(&mut metadata, "labels", labels(from.0.get("labels")));
+    let annotations = from.0.get("annotations").and_then(Value::as_object);
+    put(&mut metadata, "annotations", annotations.map(kept_annotations).unwrap_or_default());
+    // An empty list means that no field manager is known. A missing one means nothing.
+    if let Some(entries) = from.0.get("managedFields").and_then(Value::as_array) {
+        metadata.insert("managedFields".to_owned(), managers(entries, assignment).into());
+    }
+    let mut kept =
+        json!({"apiVersion": host::API_VERSION, "kind": host::KIND, "metadata": metadata});
+    if let Some(spec) = live.get("spec").filter(|spec| spec.is_object()) {
+        kept["spec"] = self::spec(&ObjectFields(spec)).into();
+    }
+    let annotated = |name: &str| {
+        annotations?.get(name)?.as_str().and_then(|text| serde_json::from_str(text).ok())
+    };
+    let annotated_status: Option<Value> = annotated(STATUS);
+    let live_status = live.get("status").filter(|status| status.is_object());
+    let status =
+        live_status.or(annotated_status.as_ref()).map(|status| self::status(&ObjectFields(status)));
+    let found = [live_status, annotated_status.as_ref()]
+        .into_iter()
+        .flatten()
+        .find_map(|status| status.get("hardware"));
+    let found = found.cloned().or_else(|| annotated(DETAILS)).and_then(|found| hardware(&found));
+    let mut status = status.unwrap_or_default();
+    put(&mut status, "hardware", found.unwrap_or_default());
+    if live_status.is_some() || !status.is_empty() {
+        kept["status"] = status.into();
+    }
+    Some((key, kept))
+}
+
+/// Reduces a live HardwareData. Returns `None` if its hardware cannot be read.
+pub(super) fn hardware_data(live: &Value) -> Option<(HostKey, Value)> {
+    let (key, metadata) = metadata(live)?;
+    let hardware = hardware(live.pointer("/spec/hardware")?)?;
+    let kept = json!({
+        "apiVersion": host::API_VERSION, "kind": hardware::KIND, "metadata": metadata, "spec": {"hardware": hardware}
+    });
+    Some((key, kept))
+}
+
+/// Reduces an IPAddress or Metal3Data to the address, its pool and its claim.
+pub(super) fn address_object(live: &Value) -> Option<(ObjectKey, Value)> {
+    let text = |pointer: &str| text_at(live, pointer);
+    let (api_version, kind) = (text("/apiVersion")?, text("/kind")?);
+    if !ipam::is_address_object(kind, api_version) {
+        return None;
+    }
+    let (key, metadata) = metadata(live)?;
+    let mut spec = Map::new();
+    for field in ["pool", "poolRef", "claim", "claimRef"] {
+        if let Some(name) = text(&format!("/spec/{field}/name")) {
+            spec.insert(field.to_owned(), json!({"name": name}));
+        }
+    }
+    if let Some(address) = text("/spec/address") {
+        spec.insert("address".to_owned(), address.into());
+    }
+    let kept = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec});
+    let group = group(api_version).to_owned();
+    Some(((key.namespace, group, kind.to_owned(), key.name), kept))
+}
+
+/// Reduces the network data of a live Secret, or returns the problem.
+///
+/// No other value is read. Only addresses, network ids and MAC addresses are kept.
+pub(super) fn network_data(live: &Value) -> Result<Value, String> {
+    let values = live.get("data");
+    let value = SECRET_KEYS.into_iter().find_map(|key| values?.get(key)?.as_str());
+    let value = value.ok_or_else(|| format!("has no value `{}`", SECRET_KEYS[0]))?;
+    let text = BASE64_STANDARD.decode(value).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = text.ok_or("is not base64-encoded text")?;
+    NetworkData::parse(&text)
+        .map(|data| data.essentials())
+        .map_err(|malformed| malformed.to_string())
+}
+
+/// An object to pick fields from.
+struct ObjectFields<'a>(&'a Value);
+
+impl ObjectFields<'_> {
+    fn text(&self, field: &str) -> Option<&str> {
+        self.0.get(field)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    /// Picks the non-empty texts among some fields of an object.
+    fn texts(&self, field: &str, names: &[&str]) -> Map<String, Value> {
+        let Some(object) = self.0.get(field) else {
+            return Map::new();
+        };
+        let text =
+            |name: &&str| Some(((*name).to_owned(), ObjectFields(object).text(name)?.into()));
+        names.iter().filter_map(text).collect()
+    }
+}
+
+/// Adds an object if it is not empty.
+fn put(object: &mut Map<String, Value>, field: &str, value: Map<String, Value>) {
+    if !value.is_empty() {
+        object.insert(field.to_owned(), value.into());
+    }
+}
+
+fn metadata(live: &Value) -> Option<(HostKey, Map<String, Value>)> {
+    let (namespace, name) = key_of(live)?;
+    let key = HostKey { namespace, name };
+    let mut metadata = Map::new();
+    metadata.insert("name".to_owned(), key.name.to_string().into());
+    metadata.insert("namespace".to_owned(), key.namespace.to_string().into());
+    Some((key, metadata))
+}
+
+/// Keeps every valid label, because selectors and topology keys may name any.
+fn labels(live: Option<&Value>) -> Map<String, Value> {
+    let labels = live.and_then(Value::as_object).into_iter().flatten();
+    let is_label = |key: &str, value: &Value| {
+        is_label_key(key) && value.as_str().is_some_and(is_label_or_empty)
+    };
+    labels
+        .filter(|(key, value)| is_label(key, value))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+fn is_label_or_empty(value: &str) -> bool {
+    value.is_empty() || is_label_value(value)
+}
+
+fn kept_annotations(live: &Map<String, Value>) -> Map<String, Value> {
+    let mut kept = Map::new();
+    for name in WITH_VALUE {
+        kept.extend(
+            live.get(name).and_then(Value::as_str).map(|value| (name.to_owned(), value.into())),
+        );
+    }
+    for name in AS_MARK.into_iter().filter(|name| live.contains_key(*name)) {
+        kept.insert(name.to_owned(), "".into());
+    }
+    // An empty annotation keeps kubectl from removing fields, so it is distinguished from a full
+    // one.
+    if let Some(applied) = live.get(LAST_APPLIED).and_then(Value::as_str) {
+        kept.insert(LAST_APPLIED.to_owned(), if applied.is_empty() { "" } else { LEFT_OUT }.into());
+    }
+    kept
+}
+
+/// Keeps field managers that apply the spec, and those of assignment labels and of the client-side
+/// apply annotation.
+///
+/// Managers that only update parts of the spec, such as Cluster API and Metal3, never remove fields
+/// by applying, and they come and go.
+fn managers(entries: &[Value], assignment: &AssignmentSettings) -> Vec<Value> {
+    let mut owned: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    for entry in entries {
+        let text =
+            |field: &str| entry.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let (Some(manager), Some(operation), None) =
+            (text("manager"), text("operation"), text("subresource"))
+        else {
+            continue;
+        };
+        let owns = |route: &[&str]| {
+            let all = entry.get("fieldsV1");
+            route.iter().try_fold(all?, |fields, name| fields.get(format!("f:{name}"))).map(|_| ())
+        };
+        let mut fields = BTreeSet::new();
+        fields.extend(owns(&["metadata", "annotations", LAST_APPLIED]).map(|()| LAST_APPLIED));
+        // Agents may update instead of applying, but still own the spec.
+        let is_agent = GitopsAgent::ALL.iter().any(|agent| agent.manager() == manager);
+        let is_applier = operation == "Apply" || !fields.is_empty() || is_agent;
+        fields.extend(owns(&["spec"]).filter(|()| is_applier).map(|()| "spec"));
+        let labels = entry.pointer("/fieldsV1/f:metadata/f:labels");
+        let labels = labels.and_then(Value::as_object).into_iter().flatten();
+        let keys = labels.filter_map(|(field, _)| field.strip_prefix("f:"));
+        fields.extend(keys.filter(|key| assignment.has_key(key)));
+        if !fields.is_empty() {
+            owned.entry((manager, operation)).or_default().extend(fields);
+        }
+    }
+    let entry = |((manager, operation), fields): ((&str, &str), BTreeSet<&str>)| {
+        let mut kept = json!({});
+        for field in fields {
+            match field {
+                "spec" => kept["f:spec"] = json!({}),
+                LAST_APPLIED => {
+                    kept["f:metadata"]["f:annotations"][format!("f:{field}")] = json!({})
+                }
+                _ => kept["f:metadata"]["f:labels"][format!("f:{field}")] = json!({}),
+            }
+        }
+        json!({"manager": manager, "operation": operation, "fieldsType": "FieldsV1", "fieldsV1": kept})
+    };
+    owned.into_iter().map(entry).collect()
+}
+
+fn spec(live: &ObjectFields<'_>) -> Map<String, Value> {
+    let mut spec = Map::new();
+    let mut bmc = live.texts("bmc", &["credentialsName"]);
+    if let Some(address) = text_at(live.0, "/bmc/address") {
+        bmc.insert("address".to_owned(), bare(address).into());
+    }
+    if live.0.pointer("/bmc/disableCertificateVerification") == Some(&Value::Bool(true)) {
+        bmc.insert("disableCertificateVerification".to_owned(), true.into());
+    }
+    put(&mut spec, "bmc", bmc);
+    for field in ["bootMACAddress", "preprovisioningNetworkDataName"] {
+        spec.extend(live.text(field).map(|text| (field.to_owned(), text.into())));
+    }
+    put(&mut spec, "networkData", live.texts("networkData", &["name", "namespace"]));
+    // Any reference counts, even an empty one.
+    let consumer = live.texts("consumerRef", &["kind", "name", "namespace"]);
+    spec.extend(
+        live.0
+            .get("consumerRef")
+            .filter(|of| of.is_object())
+            .map(|_| ("consumerRef".to_owned(), consumer.into())),
+    );
+    for field in ["disablePowerOff", "externallyProvisioned"] {
+        let value = live.0.get(field).filter(|value| **value == Value::Bool(true));
+        spec.extend(value.map(|value| (field.to_owned(), value.clone())));
+    }
+    for (field, part) in [("image", "url"), ("customDeploy", "method")] {
+        let is_set = text_at(live.0, &format!("/{field}/{part}")).is_some();
+        spec.extend(is_set.then(|| (field.to_owned(), json!({part: HIDDEN}))));
+    }
+    // The CRD requires it in every spec.
+    spec.extend(
+        live.0
+            .get("online")
+            .filter(|online| online.is_boolean())
+            .map(|on| ("online".to_owned(), on.clone())),
+    );
+    spec
+}
+
+/// Strips user, query and fragment from a BMC address.
+fn bare(address: &str) -> String {
+    let address = without_user(address);
+    let end = address.find(['?', '#']).unwrap_or(address.len());
+    address[..end].to_owned()
+}
+
+/// Keeps the provisioning state and the error type. Other values of `operationalStatus` do not
+/// matter, and they change often.
+fn status(live: &ObjectFields<'_>) -> Map<String, Value> {
+    let mut status = Map::new();
+    put(&mut status, "provisioning", live.texts("provisioning", &["state"]));
+    let error = live.text("errorType").or_else(|| live.text("errorMessage").map(|_| UNTYPED_ERROR));
+    status.extend(error.map(|error| ("errorType".to_owned(), error.into())));
+    let operational = live.text("operationalStatus").filter(|status| *status == "error");
+    status.extend(operational.map(|status| ("operationalStatus".to_owned(), status.into())));
+    status
+}
+
+/// Keeps the hardware facts that Provisionings select by, and those that identify the machine.
+fn hardware(live: &Value) -> Option<Map<String, Value>> {
+    let Hardware { cpu, ram_mebibytes, nics, system_vendor, .. } =
+        serde_json::from_value(live.clone()).ok()?;
+    let some = |fields: Vec<(&str, Option<Value>)>| -> Map<String, Value> {
+        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    };
+    // Sorted, so that the same processors always give the same bytes.
+    let mut flags = cpu.flags;
+    flags.sort_unstable();
+    flags.dedup();
+    let mut kept = some(vec![("ramMebibytes", ram_mebibytes.map(Value::from))]);
+    put(
+        &mut kept,
+        "cpu",
+        some(vec![
+            ("arch", cpu.arch.map(Value::from)),
+            ("count", cpu.count.map(Value::from)),
+            ("flags", (!flags.is_empty()).then(|| Value::from(flags))),
+            ("model", cpu.model.map(Value::from)),
+        ]),
+    );
+    let nics: Vec<Value> = nics
+        .into_iter()
+        .map(|nic| {
+            let texts =
+                [("ip", nic.ip), ("mac", nic.mac), ("model", nic.model), ("name", nic.name)];
+            some(texts.into_iter().map(|(name, text)| (name, text.map(Value::from))).collect())
+                .into()
+        })
+        .collect();
+    if !nics.is_empty() {
+        kept.insert("nics".to_owned(), nics.into());
+    }
+    let serial = system_vendor.serial_number.map(Value::from);
+    put(&mut kept, "systemVendor", some(vec![("serialNumber", serial)]));
+    Some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text that must not appear in a snapshot.
+    const CANARY: &str = "c4nary";
+
+    /// Returns a live host as the API server of a Metal3 cluster returns it.
+    fn live() -> Value {
+        json!({
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+            "metadata": {
+                "name": "r7-u03", "namespace": "metal", "uid": "b8a0", "resourceVersion": "81234", "generation": 7,
+                "creationTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["baremetalhost.metal3.io"],
+                "labels": {"example.com/rack": "r7", "sip.airshipit.org/cluster-name": "edge"},
+                "annotations": {
+                    LAST_APPLIED: format!("{{\"spec\": \"{CANARY}\"}}"), PAUSED: CANARY, "note": CANARY,
+                    TRACKING_ID: "apps:metal3.io/BareMetalHost:metal/r7-u03"
+                },
+                "managedFields": [
+                    {"manager": "kubectl-client-side-apply", "operation": "Update", "time": "2026-01-01T00:00:00Z",
+                     "apiVersion": "metal3.io/v1alpha1", "fieldsType": "FieldsV1", "fieldsV1": {
+                        "f:metadata": {"f:annotations": {".": {}, format!("f:{LAST_APPLIED}"): {}}},
+                        "f:spec": {".": {}, "f:online": {}, "f:bmc": {"f:address": {}}}}},
+                    {"manager": "baremetal-operator", "operation": "Update", "subresource": "status",
+                     "fieldsV1": {"f:status": {}}},
+                    {"manager": "capm3", "operation": "Update", "fieldsV1": {"f:spec": {"f:consumerRef": {}}}},
+                    {"manager": "kustomize-controller", "operation": "Apply", "fieldsV1": {"f:metadata": {"f:labels": {
+                        "f:sip.airshipit.org/cluster-name": {}, "f:example.com/rack": {}}}}}
+                ]
+            },
+            "spec": {
+                "online": true, "bootMACAddress": "52:54:00:00:00:01", "automatedCleaningMode": "metadata",
+                "bmc": {"address": format!("redfish://u:{CANARY}@[fd00::1]/redfish/v1/Systems/1?k={CANARY}"),
+                        "credentialsName": "r7-u03-bmc", "disableCertificateVerification": false},
+                "networkData": {"name": "r7-u03-net", "namespace": "metal"}, "userData": {"name": CANARY},
+                "consumerRef": {"apiVersion": CANARY, "kind": "Metal3Machine", "name": "m", "namespace": "metal", "uid": CANARY},
+                "image": {"url": format!("https://u:{CANARY}@images.example.com/{CANARY}"), "checksum": CANARY},
+                "customDeploy": {"method": CANARY}, "externallyProvisioned": true, "disablePowerOff": true
+            },
+            "status": {
+                "operationalStatus": "OK", "errorType": "", "errorMessage": "", "poweredOn": true, "errorCount": 3,
+                "lastUpdated": "2026-01-01T00:00:00Z", "provisioning": {"state": "provisioned", "ID": CANARY},
+                "hardware": {"cpu": {"arch": "x86_64", "count": 8, "model": "Xeon", "flags": ["vmx", "avx512f", "vmx"],
+                        "clockMegahertz": CANARY}, "hostname": CANARY,
+                    "ramMebibytes": 1024, "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1", "vlans": [CANARY]}],
+                    "storage": [{"serialNumber": CANARY}],
+                    "systemVendor": {"manufacturer": CANARY, "serialNumber": "S1"}}
+            }
+        })
+    }
+
+    #[test]
+    fn a_host_keeps_what_decides_and_nothing_else() {
+        let (key, kept) = host(&live(), &AssignmentSettings::default()).unwrap();
+        assert_eq!(key.to_string(), "metal/r7-u03");
+        let expected = json!({
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+            "metadata": {
+                "name": "r7-u03", "namespace": "metal", "uid": "b8a0",
+                "labels": {"example.com/rack": "r7", "sip.airshipit.org/cluster-name": "edge"},
+                "annotations": {LAST_APPLIED: "{}", PAUSED: "", TRACKING_ID: "apps:metal3.io/BareMetalHost:metal/r7-u03"},
+                "managedFields": [
+                    {"manager": "kubectl-client-side-apply", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1":
+                        {"f:metadata": {"f:annotations": {format!("f:{LAST_APPLIED}"): {}}}, "f:spec": {}}},
+                    {"manager": "kustomize-controller", "operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1":
+                        {"f:metadata": {"f:labels": {"f:sip.airshipit.org/cluster-name": {}}}}}
+                ]
+            },
+            "spec": {
+                "online": true, "bootMACAddress": "52:54:00:00:00:01",
+                "bmc": {"address": "redfish://[fd00::1]/redfish/v1/Systems/1", "credentialsName": "r7-u03-bmc"},
+                "networkData": {"name": "r7-u03-net", "namespace": "metal"},
+                "consumerRef": {"kind": "Metal3Machine", "name": "m", "namespace": "metal"},
+                "image": {"url": "left-out"}, "customDeploy": {"method": "left-out"},
+                "externallyProvisioned": true, "disablePowerOff": true
+            },
+            "status": {
+                "provisioning": {"state": "provisioned"},
+                "hardware": {"cpu": {"arch": "x86_64", "count": 8, "flags": ["avx512f", "vmx"], "model": "Xeon"},
+                    "ramMebibytes": 1024,
+                    "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1"}],
+                    "systemVendor": {"serialNumber": "S1"}}
+            }
+        });
+        assert_eq!(kept, expected);
+        assert!(!kept.to_string().contains(CANARY));
+    }
+
+    #[test]
+    fn what_is_kept_is_kept_again_unchanged() {
+        let (_, once) = host(&live(), &AssignmentSettings::default()).unwrap();
+        assert_eq!(host(&once, &AssignmentSettings::default()).unwrap().1, once);
+    }
+
+    #[test]
+    fn errors_are_kept_by_type_and_deletions_as_a_mark() {
+        let mut live = live();
+        live["metadata"]["deletionTimestamp"] = "2026-03-03T03:03:03Z".into();
+        live["status"]["errorMessage"] = CANARY.into();
+        live["status"]["operationalStatus"] = "error".into();
+        let kept = host(&live, &AssignmentSettings::default()).unwrap().1;
+        assert_eq!(kept["metadata"]["deletionTimestamp"], DELETION);
+        assert_eq!(
+            (&kept["status"]["errorType"], &kept["status"]["operationalStatus"]),
+            (&json!("error"), &json!("error"))
+        );
+        live["status"]["errorType"] = "registration error".into();
+        assert_eq!(
+            host(&live, &AssignmentSettings::default()).unwrap().1["status"]["errorType"],
+            "registration error"
+        );
+    }
+
+    #[test]
+    fn an_empty_annotation_of_client_side_apply_is_told_from_a_full_one() {
+        let mut live = live();
+        live["metadata"]["annotations"][LAST_APPLIED] = "".into();
+        assert_eq!(
+            host(&live, &AssignmentSettings::default()).unwrap().1["metadata"]["annotations"]
+                [LAST_APPLIED],
+            ""
+        );
+    }
+
+    #[test]
+    fn a_host_without_status_has_the_one_of_its_annotation() {
+        let mut live = live();
+        live.as_object_mut().unwrap().remove("status");
+        let annotations = json!({STATUS: format!("{{\"provisioning\": {{\"state\": \"available\"}}, \"x\": \"{CANARY}\"}}"),
+            DETAILS: "{\"ramMebibytes\": 5, \"hostname\": \"c4nary\"}"});
+        live["metadata"]["annotations"] = annotations;
+        let kept = host(&live, &AssignmentSettings::default()).unwrap().1;
+        assert_eq!(
+            kept["status"],
+            json!({"provisioning": {"state": "available"}, "hardware": {"ramMebibytes": 5}})
+        );
+        assert_eq!(kept["metadata"].get("annotations"), None);
+    }
+
+    #[test]
+    fn only_addresses_of_network_data_are_kept() {
+        let secret = |key: &str, text: &str| json!({"data": {key: BASE64_STANDARD.encode(text), "other": CANARY}});
+        let text = r#"{"links": [{"id": "eno1", "ethernet_mac_address": "52:54:00:00:00:01", "x": "c4nary"}],
+            "networks": [{"id": "oam", "link": "eno1", "ip_address": "10.0.0.5/24", "dns": "c4nary"}], "services": ["c4nary"]}"#;
+        let kept = network_data(&secret("networkData", text)).unwrap();
+        assert!(!kept.to_string().contains(CANARY), "{kept}");
+        assert_eq!(NetworkData::parse(&kept.to_string()), NetworkData::parse(text));
+        assert_eq!(network_data(&secret("value", text)), Ok(kept));
+        for (key, text) in [
+            ("networkData", CANARY),
+            ("networkData", "networks: [{id: a, ip_address: c4nary}]"),
+            ("password", CANARY),
+        ] {
+            let problem = network_data(&secret(key, text)).unwrap_err();
+            assert!(!problem.contains(CANARY), "{problem}");
+        }
+    }
+
+    #[test]
+    fn bonds_and_vlans_lead_to_the_same_cards() {
+        let text = r#"{"links": [
+            {"id": "eno1", "ethernet_mac_address": "52:54:00:00:00:01"}, {"id": "eno2", "ethernet_mac_address": "52:54:00:00:00:02"},
+            {"id": "bond0", "bond_links": ["eno1", "eno2"]}, {"id": "vlan5", "vlan_link": "bond0"}],
+            "networks": [{"id": "a", "link": "vlan5", "ip_address": "10.0.0.5"}, {"id": "b", "link": "eno2", "ip_address": "fd00::5"},
+                         {"id": "dhcp", "link": "eno1"}]}"#;
+        let data = NetworkData::parse(text).unwrap();
+        let again = NetworkData::parse(&data.essentials().to_string()).unwrap();
+        // A network's card does not matter without an address.
+        assert_eq!(again, data);
+        assert_eq!(again.card_addresses().count(), 3);
+    }
+}

@@ -1,0 +1,88 @@
+//! Reduction of Machines and Metal3Machines to what shows the node set of a host's user.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::{ObjectKey, Snapshot, key_of, text_at};
+use crate::base::api::cluster_api::{
+    CLUSTER_NAME, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME, GROUP, INFRASTRUCTURE_GROUP, MACHINE,
+    METAL3_MACHINE, TOPOLOGY_DEPLOYMENT_NAME,
+};
+use crate::base::api::group;
+use crate::base::api::names::{HostKey, is_label_value};
+
+/// The live objects: kind, plural, and versions, the newest first.
+pub(super) const LIVE: [(&str, &str, &[&str]); 2] = [
+    (MACHINE, "machines", &["cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1"]),
+    (
+        METAL3_MACHINE,
+        "metal3machines",
+        &["infrastructure.cluster.x-k8s.io/v1beta2", "infrastructure.cluster.x-k8s.io/v1beta1"],
+    ),
+];
+
+/// Labels that are kept.
+const LABELS: [&str; 4] =
+    [CLUSTER_NAME, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME, TOPOLOGY_DEPLOYMENT_NAME];
+
+/// Reduces a Machine or Metal3Machine to its labels, owners, Cluster, host and failure domain.
+pub(super) fn machine_object(live: &Value) -> Option<(ObjectKey, Value)> {
+    let (api_version, kind) = (text_at(live, "/apiVersion")?, text_at(live, "/kind")?);
+    if !matches!(
+        (kind, group(api_version)),
+        (MACHINE, GROUP) | (METAL3_MACHINE, INFRASTRUCTURE_GROUP)
+    ) {
+        return None;
+    }
+    let (namespace, name) = key_of(live)?;
+    let mut metadata = json!({"name": name.to_string(), "namespace": namespace.to_string()});
+    let labels = LABELS.into_iter().filter_map(|key| {
+        let value = live.pointer("/metadata/labels")?.get(key)?.as_str()?;
+        let is_valid = value.is_empty() || is_label_value(value);
+        is_valid.then(|| (key.to_owned(), value.into()))
+    });
+    let labels: Map<String, Value> = labels.collect();
+    if !labels.is_empty() {
+        metadata["labels"] = labels.into();
+    }
+    let owners: Vec<Value> = live.pointer("/metadata/ownerReferences").and_then(Value::as_array).into_iter().flatten().filter_map(|owner| {
+        let text = |field: &str| text_at(owner, field);
+        Some(json!({"apiVersion": text("/apiVersion")?, "kind": text("/kind")?, "name": text("/name")?}))
+    }).collect();
+    if !owners.is_empty() {
+        metadata["ownerReferences"] = owners.into();
+    }
+    let mut spec = Map::new();
+    for field in ["clusterName", "failureDomain", "providerID"] {
+        let text = text_at(live, &format!("/spec/{field}"));
+        spec.extend(text.map(|text| (field.to_owned(), text.into())));
+    }
+    let reference = |field: &str| text_at(live, &format!("/spec/infrastructureRef/{field}"));
+    if let Some((kind, name)) = reference("kind").zip(reference("name")) {
+        spec.insert("infrastructureRef".to_owned(), json!({"kind": kind, "name": name}));
+    }
+    let kept = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec});
+    let key = (namespace, group(api_version).to_owned(), kind.to_owned(), name);
+    Some((key, kept))
+}
+
+/// Drops Metal3Machines that use no host of the snapshot, and their Machines.
+pub(super) fn keep_users(snapshot: &mut Snapshot) {
+    let consumer = |(key, host): (&HostKey, &Value)| {
+        let text = |field: &str| text_at(host, &format!("/spec/consumerRef/{field}"));
+        let is_machine = text("kind") == Some(METAL3_MACHINE);
+        let name = text("name").filter(|_| is_machine)?;
+        let namespace = text("namespace").unwrap_or(key.namespace.as_str());
+        Some((namespace.to_owned(), name.to_owned()))
+    };
+    let users: BTreeSet<(String, String)> = snapshot.hosts.iter().filter_map(consumer).collect();
+    snapshot.objects.retain(|(namespace, _, kind, name), object| {
+        let metal3_machine = match kind.as_str() {
+            METAL3_MACHINE => name.as_str(),
+            MACHINE => text_at(object, "/spec/infrastructureRef/name").unwrap_or_default(),
+            _ => return true,
+        };
+        users.contains(&(namespace.to_string(), metal3_machine.to_owned()))
+    });
+}

@@ -1,0 +1,250 @@
+//! Builds as agents' objects change them, by the root of the build.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Deserialize;
+
+use super::interpret::{InterpretedObject, interpret_resource};
+use super::substitution::{NamespaceInputs, VariableSources};
+use crate::base::finding::Origin;
+use crate::base::layout;
+use crate::input::kustomize::{AgentBuild, EvaluatedFiles};
+use crate::input::load::ReadError;
+use crate::site::delivery::{AgentObject, Agents, BuildChanges};
+
+/// Maximum number of levels at which agents' objects apply agents' objects.
+const LEVELS: usize = 5;
+
+/// Changes to builds, by the directory of the root.
+pub(super) type AgentBuilds = BTreeMap<Utf8PathBuf, AgentBuild>;
+
+/// Labels and annotations that Flux sets.
+#[derive(Default, Deserialize)]
+struct CommonMetadata {
+    #[serde(default)]
+    labels: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+/// Collects the changes to builds. Replaces the agents' objects by what builds make of them, which
+/// may be those of other agents' objects.
+///
+/// # Errors
+///
+/// Returns an error if a file cannot be read.
+pub(super) fn collect(
+    naming: NamespaceInputs<'_>,
+    objects: &mut Vec<InterpretedObject>,
+) -> Result<AgentBuilds, ReadError> {
+    // Moved, because generators of ApplicationSets may be large.
+    let mut written: Vec<AgentObject> = Vec::new();
+    for object in std::mem::take(objects) {
+        match object {
+            InterpretedObject::Agent(agent) => written.push(*agent),
+            other => objects.push(other),
+        }
+    }
+    if written.is_empty() {
+        return Ok(AgentBuilds::new());
+    }
+    // Secrets that name clusters.
+    let clusters = objects.iter().filter_map(|object| match object {
+        InterpretedObject::ClusterSecret(agent, _) => Some((**agent).clone()),
+        _ => None,
+    });
+    let clusters: Vec<AgentObject> = clusters.collect();
+    let roots_of_agents: BTreeSet<Utf8PathBuf> = written
+        .iter()
+        .flat_map(|object| naming.builds.reach(&object.origin.file))
+        .map(|reach| naming.builds.root(reach.root).directory.clone())
+        .collect();
+    let mut builds = AgentBuilds::new();
+    let mut delivered = DeliveredAgentObjects::new(naming, &written, &builds);
+    for _ in 0..LEVELS {
+        let changed: Vec<Utf8PathBuf> = builds.keys().cloned().collect();
+        let changing =
+            delivered.all(&written).chain(&clusters).filter(|object| object.may_change_builds());
+        builds = by_root(naming, changing.cloned().collect())?;
+        // Only a new change to the build of agents' objects changes these.
+        let is_new =
+            |root: &&Utf8PathBuf| roots_of_agents.contains(*root) && !changed.contains(root);
+        if !builds.keys().any(|root| is_new(&root)) {
+            break;
+        }
+        delivered = DeliveredAgentObjects::new(naming, &written, &builds);
+    }
+    let DeliveredAgentObjects { replaced, objects: made } = delivered;
+    written.retain(|object| !replaced.contains(&object.origin));
+    let all = written.into_iter().chain(made);
+    objects.extend(all.map(|object| InterpretedObject::Agent(Box::new(object))));
+    Ok(builds)
+}
+
+/// Agents' objects as builds deliver them. Those of builds that cannot be evaluated stay as written.
+struct DeliveredAgentObjects {
+    /// Objects that builds deliver otherwise, or not at all.
+    replaced: HashSet<Origin>,
+    /// The objects that they deliver.
+    objects: Vec<AgentObject>,
+}
+
+impl DeliveredAgentObjects {
+    fn new(naming: NamespaceInputs<'_>, written: &[AgentObject], agents: &AgentBuilds) -> Self {
+        let files = written.iter().map(|object| object.origin.file.clone());
+        let none = HashSet::new();
+        let wanted = EvaluatedFiles {
+            files: &files.collect(),
+            vital: &none,
+            vital_kinds: &[],
+            unreadable: &none,
+            is_restricted: false,
+            requests: &none,
+            output: &naming.settings.output,
+            agents,
+        };
+        let evaluated = naming.builds.evaluate(naming.repo, &wanted);
+        let delivered = evaluated.delivered.values().flatten();
+        let objects =
+            delivered.filter_map(|document| match interpret_resource(&document.document())? {
+                InterpretedObject::Agent(agent) => Some(*agent),
+                _ => None,
+            });
+        DeliveredAgentObjects {
+            objects: objects.collect(),
+            replaced: evaluated.read.into_keys().collect(),
+        }
+    }
+
+    /// Returns all objects, of which `written` are those in files.
+    fn all<'a>(&'a self, written: &'a [AgentObject]) -> impl Iterator<Item = &'a AgentObject> {
+        let is_kept = move |object: &&AgentObject| !self.replaced.contains(&object.origin);
+        written.iter().filter(is_kept).chain(&self.objects)
+    }
+}
+
+/// Returns the changes of agents' objects by root.
+fn by_root(
+    naming: NamespaceInputs<'_>,
+    objects: Vec<AgentObject>,
+) -> Result<AgentBuilds, ReadError> {
+    let NamespaceInputs { repo, settings, builds: all_builds, files, .. } = naming;
+    let agents = Agents::new(repo, settings, all_builds, objects, files);
+    let changes: Vec<BuildChanges> = agents.into_build_changes().collect();
+    let variables = VariableSources::read(naming, changes.iter())?;
+    let coverage = Coverage::new(naming);
+    let mut builds = AgentBuilds::new();
+    for changes in &changes {
+        for (root, is_above) in coverage.roots(changes) {
+            let build = agent_build(naming, changes, is_above, &variables);
+            let joined = match builds.remove(&root) {
+                Some(other) => AgentBuild::joined(other, build, &changes.place),
+                None => build,
+            };
+            builds.insert(root, joined);
+        }
+    }
+    builds.retain(|_, build| !build.is_empty());
+    Ok(builds)
+}
+
+/// Returns the changes of one object to one build.
+fn agent_build(
+    naming: NamespaceInputs<'_>,
+    changes: &BuildChanges,
+    is_above: bool,
+    variables: &VariableSources,
+) -> AgentBuild {
+    let (kustomization, unknown) = match &changes.kustomization {
+        Ok(kustomization) => (kustomization.clone(), None),
+        Err(reason) => (Default::default(), Some(reason)),
+    };
+    let directory = changes.directory.clone();
+    let mut build = AgentBuild::new(&changes.origin, kustomization, directory, is_above);
+    if let Some(reason) = unknown {
+        build.set_unknown(reason.clone(), changes.place.clone());
+    }
+    let origin = changes.origin.as_written();
+    if let Some(value) = &changes.common_metadata {
+        match yaml_serde::from_value::<CommonMetadata>(value.clone()) {
+            Ok(metadata) => {
+                for (field, entries) in
+                    [("labels", metadata.labels), ("annotations", metadata.annotations)]
+                {
+                    build.set_common_metadata(field, entries.unwrap_or_default(), |key| {
+                        origin.at(["spec", "commonMetadata", field, key])
+                    });
+                }
+            }
+            Err(error) => {
+                build.set_unknown(error.to_string(), origin.at(["spec", "commonMetadata"]));
+            }
+        }
+    }
+    if let Some(post_build) = &changes.post_build {
+        let namespaces = naming.namespaces(&origin, changes.namespace.as_deref());
+        build.variables = variables.merged_variables(&origin, post_build, &namespaces);
+    }
+    build
+}
+
+/// Relates directories that agents apply to roots.
+struct Coverage<'a> {
+    naming: NamespaceInputs<'a>,
+    /// Root of each overlay of hosts.
+    overlays: HashMap<Utf8PathBuf, &'a Utf8Path>,
+    /// Overlays that kustomizations list, with the directory of the kustomization.
+    listed: Vec<(Utf8PathBuf, &'a Utf8Path)>,
+}
+
+impl<'a> Coverage<'a> {
+    fn new(naming: NamespaceInputs<'a>) -> Self {
+        let output = &naming.settings.output;
+        let roots = naming.builds.roots();
+        let overlay = |root: &'a crate::input::kustomize::BuildRoot| {
+            let overlay = output.join(layout::declared_directory(&root.directory));
+            (overlay, root.directory.as_path())
+        };
+        let listings = naming.builds.listings_below(output);
+        Coverage {
+            naming,
+            overlays: roots.map(overlay).collect(),
+            listed: listings
+                .into_iter()
+                .map(|(listed, listing)| (listed, listing.directory))
+                .collect(),
+        }
+    }
+
+    /// Returns the roots whose builds an object applies; set for those that it applies through
+    /// another kustomization.
+    fn roots(&self, changes: &BuildChanges) -> BTreeMap<Utf8PathBuf, bool> {
+        let builds = self.naming.builds;
+        let directory = &changes.directory;
+        let mut roots = BTreeMap::new();
+        if let Some(root) = self.overlays.get(directory) {
+            roots.insert((*root).to_owned(), true);
+        } else if builds.has_kustomization(directory) {
+            let parts: BTreeSet<&Utf8Path> = builds.made_of(directory).into_iter().collect();
+            let listed = self.listed.iter().filter(|(_, by)| parts.contains(by));
+            let listed = listed.filter_map(|(overlay, _)| self.overlays.get(overlay));
+            roots.extend(listed.map(|root| ((*root).to_owned(), true)));
+            if self.overlays.values().any(|root| root == directory) {
+                roots.insert(directory.clone(), false);
+            }
+        } else if changes.is_autodetected {
+            // Flux lists every directory with a kustomization, unless another covers it.
+            let below = self.overlays.iter().filter(|(overlay, root)| {
+                let is_outermost = |root: &Utf8Path| {
+                    let above = root.ancestors().skip(1);
+                    let mut above = above.take_while(|above| above.starts_with(directory));
+                    !above.any(|above| builds.has_kustomization(above))
+                };
+                overlay.starts_with(directory) || root.starts_with(directory) && is_outermost(root)
+            });
+            roots.extend(below.map(|(_, root)| ((*root).to_owned(), true)));
+        }
+        roots
+    }
+}

@@ -1,0 +1,213 @@
+//! Labels of assigned hosts that the settings choose: their clusters, and mistakes in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::base::api::assignment::{Claim, NamedClaim};
+use crate::base::api::names::{ClusterKey, HostKey, Namespace, ObjectName, Part, is_label};
+use crate::base::finding::{Code, Finding};
+use crate::base::text::counted;
+use crate::input::settings::Settings;
+use crate::site::inventory::Inventory;
+use crate::site::previous::{PreviousOutput, RecordedAssignment};
+use crate::site::request::{Cluster, Request};
+
+/// Completes claims by labels that name no namespace, and parts that labels do not tell apart.
+pub(super) fn resolve(
+    mut inventory: Inventory,
+    clusters: &BTreeMap<ClusterKey, Request>,
+    state: &PreviousOutput,
+) -> Inventory {
+    let mut by_name: BTreeMap<&ObjectName, Vec<&ClusterKey>> = BTreeMap::new();
+    for key in clusters.keys() {
+        by_name.entry(&key.name).or_default().push(key);
+    }
+    for host in &mut inventory.hosts {
+        for (claim, _) in &mut host.assignment.claims {
+            if let Claim::Named(NamedClaim { name, part, labels }) = claim {
+                let named_clusters = by_name.get(name).map_or(&[][..], Vec::as_slice);
+                *claim = match owner(&host.key, name, named_clusters, state) {
+                    Some(cluster) => Claim::Cluster(cluster.clone(), part.clone()),
+                    None => Claim::Unclear(std::mem::take(labels)),
+                };
+            }
+            if let Claim::Cluster(cluster, part) = claim
+                && let Some(cluster) =
+                    clusters.get(cluster).and_then(|request| request.cluster.as_ref())
+            {
+                *part = known_part(cluster, part);
+            }
+        }
+        host.assignment.claims.dedup();
+    }
+    inventory
+}
+
+/// Returns the cluster of a name that a host belongs to: the one that it was assigned to, or else
+/// the one in its namespace, or else the only one.
+fn owner<'a>(
+    host: &HostKey,
+    name: &ObjectName,
+    named_clusters: &[&'a ClusterKey],
+    state: &'a PreviousOutput,
+) -> Option<&'a ClusterKey> {
+    let held = state.held.get(host).into_iter().flatten();
+    let released = state.released.get(host).and_then(|release| release.by.as_ref());
+    let mut before = held.map(|held| &held.cluster).chain(released);
+    let in_namespace = || {
+        let mut beside =
+            named_clusters.iter().filter(|cluster| cluster.namespace == host.namespace);
+        beside.next().copied()
+    };
+    let only = || match named_clusters {
+        [only] => Some(*only),
+        _ => None,
+    };
+    before.find(|cluster| cluster.name == *name).or_else(in_namespace).or_else(only)
+}
+
+/// Returns the part of a cluster that labels mean.
+///
+/// Labels that people set often have the role alone. A node set may also have the name of its role,
+/// which labels have for hosts without a node set, too.
+fn known_part(cluster: &Cluster, part: &Part) -> Part {
+    if *part != part.role.into() || cluster.node_sets.contains_key(part) {
+        return part.clone();
+    }
+    let role_parts =
+        || cluster.node_sets.keys().filter(|other| other.role == part.role && other.node.is_none());
+    let named_like_role = role_parts().find(|other| {
+        let name = other.node_set.as_ref();
+        name.is_some_and(|name| name.as_str() == part.role.in_lower_case())
+    });
+    let mut all = role_parts();
+    let only = all.next().filter(|_| all.next().is_none());
+    named_like_role.or(only).unwrap_or(part).clone()
+}
+
+/// Reports clusters whose hosts would get labels that are invalid, that are those of another
+/// cluster, or that replace other labels at once.
+pub(super) fn mistakes(
+    clusters: &BTreeMap<ClusterKey, Request>,
+    state: &PreviousOutput,
+    settings: &Settings,
+) -> Vec<Finding> {
+    let mut findings: Vec<Finding> =
+        changed_at_once(clusters, state, settings).into_iter().collect();
+    if !settings.assignment.is_default() {
+        let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
+        findings.extend(valid.clone().filter_map(|cluster| invalid(cluster, settings)));
+        findings.extend(ambiguous(valid, settings));
+    }
+    findings
+}
+
+fn invalid(cluster: &Cluster, settings: &Settings) -> Option<Finding> {
+    let problem = cluster.node_sets.keys().find_map(|part| {
+        let labels = settings.assignment.labels_of(&cluster.key, part);
+        let bad = labels.iter().find(|(key, value)| !is_label(key, value));
+        match bad {
+            Some((key, value)) => {
+                Some(format!("the label `{key}: {value}`, which no host can have"))
+            }
+            None => {
+                let key = settings.assignment.collision(&cluster.key, part)?;
+                Some(format!("two labels with the key `{key}`"))
+            }
+        }
+    })?;
+    let message = format!("hosts of {} would get {problem}", cluster.key);
+    Some(
+        Finding::new(Code::InvalidAssignmentLabel, message)
+            .at(cluster.origin.name())
+            .see(settings.place(["assignment".into()]), "the labels of assigned hosts")
+            .help("keys and values have at most 63 letters, digits, `-`, `_` and `.`: shorten the name of the cluster, or change `assignment`")
+            .for_cluster(&cluster.key),
+    )
+}
+
+/// Reports node sets whose hosts would have the same labels.
+fn ambiguous<'a>(clusters: impl Iterator<Item = &'a Cluster>, settings: &Settings) -> Vec<Finding> {
+    type Labels = BTreeMap<String, String>;
+    type Users<'a> = BTreeMap<Option<&'a Namespace>, (&'a Cluster, &'a Part)>;
+    let mut known: BTreeMap<Labels, Users<'_>> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for cluster in clusters {
+        for (part, node_set) in &cluster.node_sets {
+            let labels = settings.assignment.selected_by(&cluster.key, part);
+            let users = known.entry(labels).or_default();
+            let namespace = node_set.namespace.as_ref();
+            // A node set without a namespace may have hosts of any.
+            let other = match namespace {
+                Some(_) => users.get(&None).or_else(|| users.get(&namespace)),
+                None => users.values().next(),
+            };
+            match other {
+                Some(other) => findings.push(same_labels(*other, (cluster, part), settings)),
+                None => {
+                    users.insert(namespace, (cluster, part));
+                }
+            }
+        }
+    }
+    findings
+}
+
+fn same_labels(
+    (one, one_part): (&Cluster, &Part),
+    (other, other_part): (&Cluster, &Part),
+    settings: &Settings,
+) -> Finding {
+    let (message, help) = if one.key == other.key {
+        (
+            format!(
+                "hosts of {} would get the same labels as {other_part} and as {one_part}",
+                one.key
+            ),
+            "add `{{ role }}` or `{{ node_set }}` to `assignment.labels`, or rename the MachineDeployment",
+        )
+    } else {
+        (
+            format!("hosts of {} and of {} would get the same labels", one.key, other.key),
+            "add `{{ cluster.namespace }}` to `assignment.labels`",
+        )
+    };
+    Finding::new(Code::InvalidAssignmentLabel, message)
+        .at(other.origin.name())
+        .see(settings.place(["assignment".into(), "labels".into()]), "the labels of assigned hosts")
+        .help(help)
+        .for_cluster(&one.key)
+        .for_cluster(&other.key)
+}
+
+/// Reports hosts whose labels would be replaced in one step. Until every selector has the new
+/// labels, it would find no host.
+fn changed_at_once(
+    clusters: &BTreeMap<ClusterKey, Request>,
+    state: &PreviousOutput,
+    settings: &Settings,
+) -> Option<Finding> {
+    let held = state.held.iter().flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
+    let changed: Vec<(&HostKey, &RecordedAssignment)> = held
+        .filter(|(_, held)| held.has_other_labels && clusters.contains_key(&held.cluster))
+        .collect();
+    let (host, first) = changed.first()?;
+    let others = match changed.len() - 1 {
+        0 => String::new(),
+        more => format!(" and of {}", counted(more, "further host")),
+    };
+    let finding = Finding::new(
+        Code::LabelsReplaced,
+        format!(
+            "the labels of host {host}{others} would be replaced at once, so selectors by the old ones would find \
+             no host"
+        ),
+    )
+    .at(settings.place(["assignment".into(), "labels".into()]))
+    .see(first.origin.at(["metadata", "labels"]), "its labels")
+    .help(
+        "write the labels that `assignment.labels` had before under `assignment.former`: then hosts \
+         have both until you remove it",
+    );
+    let clusters: BTreeSet<&ClusterKey> = changed.iter().map(|(_, held)| &held.cluster).collect();
+    Some(clusters.into_iter().fold(finding, |finding, cluster| finding.for_cluster(cluster)))
+}

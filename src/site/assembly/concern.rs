@@ -1,0 +1,470 @@
+//! Decides whether a mistake can reach a base cluster or only exists in the repo.
+//!
+//! Repos contain examples, templates and alternatives that no build applies. Mistakes in those are
+//! at most warnings, which suggest the line of `sources` that excludes their files. Requests are an
+//! exception: nothing else would report a missing cluster.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::inputs::InputSelection;
+use crate::base::api::host::{BareMetalHost, Metadata};
+use crate::base::api::names::{HostKey, ObjectName};
+use crate::base::finding::{Code, Finding, Origin};
+use crate::base::layout;
+use crate::base::text::counted;
+use crate::input::decode::suspected_templates::is_placeholder;
+use crate::input::kustomize::{Builds, KustomizationRefusal, join};
+use crate::input::load::Files;
+use crate::input::settings::Settings;
+use crate::input::settings::sources::{self, Globs, InputSource};
+use crate::site::delivery::AppliedDirectory;
+use crate::site::inventory::host_document::HostDocument;
+use crate::site::previous::PreviousOutput;
+use crate::site::request::{ClusterDocument, Spec};
+
+/// Words that mark files and directories as not applied. `test` is not among them because it also
+/// names environments.
+const EXAMPLES: [&str; 12] = [
+    "demo",
+    "docs",
+    "e2e",
+    "example",
+    "examples",
+    "fixtures",
+    "molecule",
+    "sample",
+    "samples",
+    "template",
+    "templates",
+    "testdata",
+];
+
+/// The facts that separate the inventory of a repo from examples.
+pub(super) struct Concern<'a> {
+    repo: &'a Files,
+    settings: &'a Settings,
+    builds: &'a Builds,
+    /// Globs of the settings' sources.
+    globs: Vec<Globs>,
+    /// Directories without a kustomization whose files agents apply as they are.
+    applied: Vec<&'a AppliedDirectory>,
+    /// Set if some host is certainly not an example, so that others may be examples.
+    has_inventory: bool,
+    /// Input files with hosts or requests.
+    files: BTreeSet<Arc<Utf8Path>>,
+    /// Directories of those files, except examples.
+    directories: BTreeSet<Utf8PathBuf>,
+    /// Names of Secrets that hosts refer to.
+    secrets: HashSet<String>,
+}
+
+impl<'a> Concern<'a> {
+    /// Collects the facts about these hosts and requests. `applied` are directories that agents
+    /// apply.
+    pub(super) fn new<'b>(
+        repo: &'a Files,
+        settings: &'a Settings,
+        builds: &'a Builds,
+        inputs: &InputSelection<'_>,
+        applied: &'a [AppliedDirectory],
+        hosts: impl Iterator<Item = (&'b Origin, &'b BareMetalHost)>,
+        requests: impl Iterator<Item = &'b Origin>,
+    ) -> Self {
+        let globs = globs_of(settings);
+        // A kustomization decides by itself which files are applied.
+        let is_plain = |applied: &&AppliedDirectory| {
+            applied.has_plain_files() && !builds.has_kustomization(&applied.directory)
+        };
+        let applied = applied.iter().filter(is_plain).collect();
+        let (files, directories, secrets) = (BTreeSet::new(), BTreeSet::new(), HashSet::new());
+        let mut concern = Self {
+            repo,
+            settings,
+            builds,
+            globs,
+            applied,
+            has_inventory: false,
+            files,
+            directories,
+            secrets,
+        };
+        let hosts: Vec<_> = hosts.filter(|(origin, _)| inputs.contains(origin)).collect();
+        // The hosts of a file follow one another, and share most facts.
+        let is_same_file = |(one, _): &(&Origin, _), (other, _): &(&Origin, _)| {
+            Arc::ptr_eq(&one.file, &other.file) && one.is_rendered() == other.is_rendered()
+        };
+        for file_hosts in hosts.chunk_by(is_same_file) {
+            let origin = file_hosts[0].0;
+            concern.files.insert(origin.file.clone());
+            let is_intended = concern.is_intended(origin);
+            let hosts = file_hosts.iter().map(|(_, host)| *host);
+            let mut inventory_hosts = hosts.filter(|host| is_intended || host.is_live()).peekable();
+            if inventory_hosts.peek().is_none() {
+                continue;
+            }
+            concern.has_inventory = true;
+            let directory = origin.file.parent().map(Utf8Path::to_owned);
+            concern.directories.extend(directory);
+            let specs = inventory_hosts.filter_map(|host| host.spec.as_ref());
+            let names = specs.flat_map(|spec| spec.references());
+            concern.secrets.extend(names.map(|(_, name)| name.to_owned()));
+        }
+        for origin in requests.filter(|origin| inputs.contains(origin)) {
+            concern.files.insert(origin.file.clone());
+            if concern.is_intended(origin) || !is_example(&origin.file) {
+                concern.directories.extend(origin.file.parent().map(Utf8Path::to_owned));
+            }
+        }
+        concern
+    }
+
+    /// Returns whether a document is certainly not an example: by a build, an agent, the settings
+    /// or its path.
+    fn is_intended(&self, origin: &Origin) -> bool {
+        origin.is_rendered()
+            || !self.builds.reach(&origin.file).is_empty()
+            || origin.file.starts_with(&self.settings.snapshot.directory)
+            || is_named(&self.globs, &origin.file)
+            || self.is_applied(&origin.file)
+    }
+
+    /// Returns whether an agent applies a file as it is.
+    fn is_applied(&self, file: &Utf8Path) -> bool {
+        let takes = |applied: &&AppliedDirectory| {
+            file.strip_prefix(&applied.directory).is_ok_and(|file| applied.takes(file))
+        };
+        self.applied.iter().any(takes)
+    }
+
+    /// Returns whether a mistake in a host's document may reach a base cluster.
+    pub(super) fn has_host(&self, origin: &Origin, host: Option<&BareMetalHost>) -> bool {
+        let is_placeholder = || host.is_some_and(|host| is_template(&host.metadata));
+        self.is_intended(origin)
+            || host.is_some_and(BareMetalHost::is_live)
+            || !self.has_inventory && !is_example(&origin.file) && !is_placeholder()
+    }
+
+    /// Returns whether a build, an agent, the settings or a host uses a Secret. A Secret in a
+    /// directory with hosts or requests counts as used, and so does any Secret of a repo without an
+    /// inventory, except in examples.
+    pub(super) fn has_secret(&self, origin: &Origin, name: Option<&ObjectName>) -> bool {
+        let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
+        self.is_intended(origin)
+            || name.is_some_and(|name| self.secrets.contains(name.as_str()))
+            || self.directories.contains(directory)
+            || !self.has_inventory && !is_example(&origin.file)
+    }
+
+    /// Returns whether a request is a template of another tool, by its name or namespace.
+    pub(super) fn is_template(&self, origin: &Origin, metadata: &Metadata) -> bool {
+        let is_applied =
+            || !self.builds.reach(&origin.file).is_empty() || self.is_applied(&origin.file);
+        is_template(metadata) && !origin.is_rendered() && !is_applied()
+    }
+
+    /// Reports a template of a request that is ignored.
+    pub(super) fn template(&self, origin: &Origin, kind: &str) -> Finding {
+        let message =
+            format!("a {kind} is not read: its name is a placeholder, so it is a template");
+        Finding::new(Code::UnusedObject, message)
+            .at(origin.name())
+            .help(sources::leave_out(self.settings, &[&origin.file]))
+    }
+
+    /// Downgrades an error in a host to a warning if it concerns no base cluster.
+    pub(super) fn host_finding(&self, finding: Finding, origin: &Origin) -> Finding {
+        if self.has_host(origin, None) { finding } else { self.unused(finding, origin) }
+    }
+
+    /// Converts an error in a file that no build reaches to a warning.
+    pub(super) fn unused(&self, finding: Finding, origin: &Origin) -> Finding {
+        let Finding { message, places, clusters, .. } = finding;
+        let message = format!("{message}; no build reaches the file, so the object is ignored");
+        let unused = Finding::new(Code::UnusedObject, message)
+            .help(sources::leave_out(self.settings, &[&origin.file]));
+        Finding { places, clusters, ..unused }
+    }
+
+    /// Reports directories whose kustomization kustomize refuses, if a build with hosts or requests
+    /// contains them.
+    pub(super) fn refused(
+        &self,
+        mut refused: BTreeMap<Utf8PathBuf, KustomizationRefusal>,
+    ) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for root in self.builds.roots() {
+            if refused.is_empty() {
+                break;
+            }
+            let made_of = self.builds.made_of(&root.directory);
+            let root_directories: Vec<Utf8PathBuf> = refused
+                .keys()
+                .filter(|directory| made_of.contains(directory.as_path()))
+                .cloned()
+                .collect();
+            let has_any = || {
+                self.builds
+                    .below(&root.directory)
+                    .keys()
+                    .any(|file| self.files.contains(file.as_path()))
+            };
+            if root_directories.is_empty() || !has_any() {
+                continue;
+            }
+            let directory = layout::directory_argument(&root.directory);
+            for KustomizationRefusal { why, place } in
+                root_directories.iter().filter_map(|directory| refused.remove(directory))
+            {
+                let message = format!("`kustomize build {directory}` fails: {why}");
+                let help = format!(
+                    "fix it until `kustomize build {directory}` succeeds: agents apply nothing of it before"
+                );
+                findings.push(Finding::new(Code::BuildRefused, message).at(place).help(help));
+            }
+        }
+        findings
+    }
+
+    /// Downgrades an error in a kustomization to a warning if it has neither hosts nor requests.
+    pub(super) fn kustomization_finding(&self, finding: Finding) -> Finding {
+        let Some(file) = finding.places.first().map(|(place, _)| place.file().to_path_buf()) else {
+            return finding;
+        };
+        let own = file.parent().unwrap_or(Utf8Path::new(""));
+        let has_any =
+            |directory: &Utf8Path| self.files.iter().any(|file| file.starts_with(directory));
+        // A kustomization that cannot be parsed has no list of resources, so every word in it
+        // counts as a path.
+        let text = self.repo.text(&file).unwrap_or_default();
+        let words =
+            text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']'));
+        let mut named = words.filter(|word| !word.is_empty()).filter_map(|word| join(own, word));
+        if has_any(own) || named.any(|path| path != own && has_any(&path)) {
+            return finding;
+        }
+        let Finding { message, places, .. } = finding;
+        let message =
+            format!("{message}; no host and no request is in its reach, so it is ignored");
+        let help = "fix it, or mute this warning in sipgen.yaml: \
+                    `findings: {ignore: [{code: SIP0349, reason: \"…\"}]}`";
+        let unused = Finding::new(Code::UnusedObject, message).help(help);
+        Finding { places, ..unused }
+    }
+}
+
+/// Returns whether a glob of the settings selects a file, rather than merely not excluding it.
+fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
+    let names =
+        |globs: &Globs| globs.globs.iter().any(|glob| !glob.excludes && globs.matches(glob, file));
+    globs.iter().any(|globs| names(globs) && globs.take(file))
+}
+
+/// Returns whether a glob of the settings excludes a file.
+pub(super) fn is_excluded(settings: &Settings, file: &Utf8Path) -> bool {
+    let excludes =
+        |globs: &Globs| globs.globs.iter().any(|glob| glob.excludes && globs.matches(glob, file));
+    globs_of(settings).iter().any(excludes)
+}
+
+fn globs_of(settings: &Settings) -> Vec<Globs> {
+    settings.sources.iter().filter_map(InputSource::globs).collect()
+}
+
+/// Returns whether a path contains a word for examples.
+pub(super) fn is_example(file: &Utf8Path) -> bool {
+    let words = file.as_str().split(|c: char| !c.is_ascii_alphanumeric());
+    words.into_iter().any(|word| EXAMPLES.iter().any(|example| example.eq_ignore_ascii_case(word)))
+}
+
+fn is_template(metadata: &Metadata) -> bool {
+    [&metadata.name, &metadata.namespace].into_iter().flatten().any(|text| is_placeholder(text))
+}
+
+/// Drops duplicate documents of hosts that may be examples, and reports them.
+///
+/// If all documents of a host may be examples, all are dropped, unless the host is assigned: it
+/// then stays with all its documents and is refused, because it is unknown which one is true.
+pub(super) fn without_duplicates(
+    documents: &mut Vec<HostDocument>,
+    state: &PreviousOutput,
+    settings: &Settings,
+) -> Vec<Finding> {
+    let mut known: HashSet<&HostKey> = HashSet::with_capacity(documents.len());
+    let again = documents.iter().filter(|document| !known.insert(&document.key));
+    let mut by_key: HashMap<&HostKey, Vec<usize>> =
+        again.map(|document| (&document.key, Vec::new())).collect();
+    if by_key.is_empty() {
+        return Vec::new();
+    }
+    for (index, document) in documents.iter().enumerate() {
+        if let Some(indices) = by_key.get_mut(&document.key) {
+            indices.push(index);
+        }
+    }
+    let mut dropped: BTreeSet<usize> = BTreeSet::new();
+    let mut alike: BTreeMap<(Vec<Utf8PathBuf>, bool), Vec<usize>> = BTreeMap::new();
+    for (key, indices) in by_key {
+        let (meant, mut unused): (Vec<usize>, Vec<usize>) =
+            indices.iter().partition(|index| documents[**index].is_meant);
+        if meant.is_empty() && state.held.contains_key(key) {
+            continue;
+        }
+        // Beside a manifest, one more document stays: it may show the live state. One with a
+        // consumer is preferred.
+        if !meant.is_empty() && meant.iter().all(|index| !documents[*index].roots.is_empty()) {
+            // If there are several, keep one with a consumer: without it, a host in use would seem
+            // free.
+            let says_use = |index: &usize| {
+                let spec = documents[*index].host.spec.as_ref();
+                spec.is_some_and(|spec| spec.consumer_ref.is_some())
+            };
+            let kept = unused.iter().position(says_use).unwrap_or(0);
+            if !unused.is_empty() {
+                unused.remove(kept);
+            }
+        }
+        if unused.is_empty() {
+            continue;
+        }
+        let files: BTreeSet<Utf8PathBuf> =
+            unused.iter().map(|index| documents[*index].origin.file.to_path_buf()).collect();
+        alike.entry((files.into_iter().collect(), meant.is_empty())).or_default().push(unused[0]);
+        dropped.extend(unused);
+    }
+    let report = |((files, are_all), mut hosts): ((Vec<Utf8PathBuf>, bool), Vec<usize>)| {
+        hosts.sort_unstable();
+        let first = documents[hosts[0]].key.to_string();
+        let what = if hosts.len() == 1 {
+            format!("host `{first}` is")
+        } else {
+            format!("{}, `{first}` among them, are", counted(hosts.len(), "host"))
+        };
+        let finding = Finding::new(
+            Code::UnusedObject,
+            format!(
+                "{what} described more than once, and no build reaches {}: ignored",
+                files_of(&files)
+            ),
+        );
+        let finding = hosts
+            .iter()
+            .take(SHOWN)
+            .fold(finding, |finding, index| finding.at(documents[*index].origin.name()));
+        let files: Vec<&Utf8Path> = files.iter().map(Utf8PathBuf::as_path).collect();
+        // If all files may be examples, the advice must not exclude every one.
+        let others = files
+            .split_first()
+            .map(|(_, others)| others)
+            .filter(|others| are_all && !others.is_empty());
+        finding.help(sources::leave_out(settings, others.unwrap_or(&files)))
+    };
+    let findings = alike.into_iter().map(report).collect();
+    let mut index = 0;
+    documents.retain(|_| {
+        index += 1;
+        !dropped.contains(&(index - 1))
+    });
+    findings
+}
+
+/// Maximum number of places that a finding lists.
+const SHOWN: usize = 5;
+
+fn files_of(files: &[Utf8PathBuf]) -> String {
+    match files {
+        [file] => format!("`{file}`"),
+        [first, rest @ ..] => format!("`{first}` and {}", counted(rest.len(), "more file")),
+        [] => String::new(),
+    }
+}
+
+/// Drops duplicate requests in examples, or reached by no build, if a better one of the same
+/// cluster exists.
+pub(super) fn without_duplicate_requests(
+    documents: &mut Vec<(ClusterDocument, Spec)>,
+    builds: &Builds,
+    settings: &Settings,
+) -> Vec<Finding> {
+    let globs = globs_of(settings);
+    // Reached or listed files outrank others, and then files outside of examples.
+    let rank = |document: &ClusterDocument| {
+        let origin = &document.origin;
+        let is_reached = origin.is_rendered() || !builds.reach(&origin.file).is_empty();
+        (is_reached || is_named(&globs, &origin.file), !is_example(&origin.file))
+    };
+    let mut best = BTreeMap::new();
+    for (document, _) in documents.iter() {
+        let known = best
+            .entry(document.key.clone())
+            .or_insert_with(|| (rank(document), document.origin.clone()));
+        if rank(document) > known.0 {
+            *known = (rank(document), document.origin.clone());
+        }
+    }
+    let mut findings = Vec::new();
+    documents.retain(|(document, _)| {
+        let Some((highest, other)) =
+            best.get(&document.key).filter(|(highest, _)| rank(document) < *highest)
+        else {
+            return true;
+        };
+        let why = if highest.0 { "no build reaches this one" } else { "this one is an example" };
+        findings.push(
+            Finding::new(
+                Code::UnusedObject,
+                format!(
+                    "{} `{}` is requested more than once, and {why}: ignored",
+                    document.kind, document.key
+                ),
+            )
+            .at(document.origin.name())
+            .see(other.name(), "the one that counts")
+            .help(sources::leave_out(settings, &[&document.origin.file])),
+        );
+        false
+    });
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_known_and_names_are_not() {
+        for text in [
+            "NAME",
+            "CLUSTER_NAME",
+            "${NAME}",
+            "$NAME",
+            "<name>",
+            "@HOST@",
+            "__host__",
+            "{{ name }}",
+            "n-${i}",
+        ] {
+            assert!(is_placeholder(text), "{text}");
+        }
+        for text in ["web", "Web_1", "R1", "r07-n01", "a.b", "$", "WEB", "a_b"] {
+            assert!(!is_placeholder(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn examples_are_known_by_words_of_their_paths() {
+        for path in [
+            "examples/a.yaml",
+            "deploy/host-template.yaml",
+            "docs/x/a.yaml",
+            "roles/x/molecule/a.yaml",
+        ] {
+            assert!(is_example(path.into()), "{path}");
+        }
+        for path in ["clusters/test/a.yaml", "demonstration/a.yaml", "hosts.yaml"] {
+            assert!(!is_example(path.into()), "{path}");
+        }
+    }
+}

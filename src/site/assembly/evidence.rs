@@ -1,0 +1,307 @@
+//! Evidence that a host exists and that labels written for it arrive: see [`Evidence`].
+//!
+//! | evidence | proof |
+//! | --- | --- |
+//! | live | metadata that only an API server makes, or a provisioning state |
+//! | applied | an agent's object of the site applies a build that renders the manifest, or our overlay of it; where no such object applies any host, every outermost kustomization counts |
+//! | reached | a kustomization renders the manifest, but the site's objects apply other hosts only |
+//! | loose | none of these |
+//!
+//! Without such an object, the agent is configured elsewhere, and the repo cannot show what it applies.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use camino::Utf8Path;
+
+use super::concern::is_example;
+use crate::base::api::host::live_field;
+use crate::base::api::names::HostKey;
+use crate::base::finding::{Code, Finding, Origin};
+use crate::base::text::counted;
+use crate::input::kustomize::Builds;
+use crate::input::load::Files;
+use crate::input::settings::sources::{self, Globs, InputSource};
+use crate::input::settings::{InventoryMode, Settings};
+use crate::site::delivery::{
+    Agents, AppliedBuilds, ReachedContent, RenderedDirectory, applied_builds,
+};
+use crate::site::inventory::host_document::HostDocument;
+use crate::site::inventory::{Evidence, Inventory};
+use crate::site::previous::PreviousOutput;
+
+/// Maximum number of hosts that a finding names.
+const SHOWN: usize = 5;
+
+/// Facts that prove hosts.
+pub(super) struct HostProofs<'a> {
+    settings: &'a Settings,
+    builds: &'a Builds,
+    state: &'a PreviousOutput,
+    globs: Vec<Globs>,
+    applied: AppliedBuilds,
+    /// Descriptions of agents that render hosts by other programs, by host.
+    rendered: BTreeMap<HostKey, String>,
+}
+
+impl<'a> HostProofs<'a> {
+    /// Collects the proofs, and reports what agents apply that sipgen cannot read. `documents` are
+    /// all documents of hosts in the repo's files.
+    pub(super) fn new(
+        repo: &Files,
+        settings: &'a Settings,
+        builds: &'a Builds,
+        state: &'a PreviousOutput,
+        agents: &Agents,
+        reached: &[ReachedContent<'_>],
+        documents: &[(HostKey, Origin)],
+    ) -> (Self, Vec<Finding>) {
+        let (applied, rendered) = applied_builds(builds, reached);
+        let findings = agents.unread(repo, &rendered);
+        let made_of = |rendered: &RenderedDirectory| {
+            let below = |(_, origin): &&(HostKey, Origin)| rendered.has(&origin.file);
+            let made = documents.iter().filter(below);
+            let made = made.map(|(key, _)| (key.clone(), rendered.by.clone()));
+            made.collect::<Vec<_>>()
+        };
+        let proofs = Self {
+            settings,
+            builds,
+            state,
+            globs: settings.sources.iter().filter_map(InputSource::globs).collect(),
+            applied,
+            rendered: rendered.iter().flat_map(made_of).collect(),
+        };
+        (proofs, findings)
+    }
+
+    /// Decides the evidence of each document, and reports manifests without any.
+    pub(super) fn classify(&self, documents: &mut [HostDocument]) -> Vec<Finding> {
+        let applies_any = documents.iter().any(|document| !self.applied_roots(document).is_empty());
+        for document in documents.iter_mut() {
+            let applied = self.applied_roots(document);
+            document.evidence = self.evidence(document, &applied, applies_any);
+            document.rendered_by = self.rendered.get(&document.key).cloned();
+            // Of several roots, those that an agent applies render the host.
+            if matches!(document.evidence, Evidence::Applied { .. }) && !applied.is_empty() {
+                document.roots = applied;
+            }
+        }
+        let findings = self.reached(documents).into_iter();
+        findings.chain(self.loose(documents)).collect()
+    }
+
+    /// Returns the roots whose build with the document an agent's object applies.
+    fn applied_roots(&self, document: &HostDocument) -> Vec<usize> {
+        let Some(file) = document.file.as_deref() else {
+            return Vec::new();
+        };
+        let is_applied = |root: &&usize| self.applied.has(**root, file);
+        document.roots.iter().filter(is_applied).copied().collect()
+    }
+
+    /// Decides the evidence of a document; `applied` are the roots that an agent's object applies.
+    fn evidence(&self, document: &HostDocument, applied: &[usize], applies_any: bool) -> Evidence {
+        let is_observed = self.settings.inventory.mode == InventoryMode::Observed;
+        let Some(root) = document.roots.first().copied().filter(|_| !is_observed) else {
+            // What a stream or a source renders was handed over as the inventory.
+            let is_proven = is_observed || document.origin.is_rendered() || document.host.is_live();
+            return if is_proven { Evidence::Live } else { Evidence::Loose };
+        };
+        if let Some(root) = applied.first() {
+            return Evidence::Applied { root: *root };
+        }
+        let is_chosen = || {
+            let file = document.origin.file.as_ref();
+            document.origin.is_rendered() || self.globs.iter().any(|globs| globs.name(file))
+        };
+        // sipgen's own object applies an overlay that exists.
+        let is_own = || {
+            let directory = &self.builds.root(root).directory;
+            self.settings.gitops.is_some() && self.state.has_overlay_of(directory)
+        };
+        if !applies_any || is_chosen() || is_own() {
+            Evidence::Applied { root }
+        } else if live_field(&document.host.metadata).is_some() {
+            Evidence::Live
+        } else {
+            Evidence::Reached { root }
+        }
+    }
+
+    /// Reports kustomizations with hosts that no agent's object applies.
+    fn reached(&self, documents: &[HostDocument]) -> Vec<Finding> {
+        let mut by_root: BTreeMap<usize, Vec<&HostDocument>> = BTreeMap::new();
+        for document in documents.iter().filter(|document| self.is_unassigned(document)) {
+            if let Evidence::Reached { root } = document.evidence {
+                by_root.entry(root).or_default().push(document);
+            }
+        }
+        let report = |(root, hosts): (usize, Vec<&HostDocument>)| {
+            let root = self.builds.root(root);
+            let files: BTreeSet<&Utf8Path> =
+                hosts.iter().map(|document| &*document.origin.file).collect();
+            let files: Vec<&Utf8Path> = files.into_iter().collect();
+            let finding = Finding::new(
+                Code::HostNotApplied,
+                format!(
+                    "{} in {} cannot be assigned: no agent's object of this site applies that kustomization, while such \
+                     objects apply other hosts",
+                    host_count(&hosts),
+                    root.file
+                ),
+            )
+            .at(self.builds.resources_of(root));
+            first_of(&hosts, finding).help(format!(
+                "to assign them, {}\n{}",
+                sources::include(self.settings, &root.directory, &files),
+                sources::leave_out(self.settings, &files)
+            ))
+        };
+        by_root.into_iter().map(report).collect()
+    }
+
+    /// Reports manifests that nothing proves: an error beside applied ones, where the kustomization
+    /// probably misses them.
+    fn loose(&self, documents: &[HostDocument]) -> Vec<Finding> {
+        if self.settings.inventory.mode == InventoryMode::Declared {
+            // Each is an error of the inventory.
+            return Vec::new();
+        }
+        let keys = |evidence: fn(&Evidence) -> bool| -> BTreeSet<&HostKey> {
+            let documents = documents.iter().filter(|document| evidence(&document.evidence));
+            documents.map(|document| &document.key).collect()
+        };
+        let rendered = keys(|evidence| evidence.root().is_some());
+        let live = keys(|evidence| *evidence == Evidence::Live);
+        let applied: BTreeSet<&Utf8Path> = documents
+            .iter()
+            .filter(|document| matches!(document.evidence, Evidence::Applied { .. }))
+            .filter(|document| !document.origin.is_rendered())
+            .filter_map(|document| document.origin.file.parent())
+            .collect();
+        let loose = documents.iter().filter(|document| {
+            document.evidence == Evidence::Loose && document.host.spec.is_some()
+        });
+        let mut forgotten: BTreeMap<Arc<Utf8Path>, Vec<&HostDocument>> = BTreeMap::new();
+        let mut others: Vec<&HostDocument> = Vec::new();
+        for document in loose {
+            let file = &document.origin.file;
+            // A copy beside a better document is reported as a duplicate, and what an agent applies
+            // as plain files with the agent's object.
+            if rendered.contains(&document.key) || self.applied.has_plain(file) {
+                continue;
+            }
+            match self.forgetful(file, &applied) {
+                Some(kustomization) if !is_example(file) => {
+                    forgotten.entry(kustomization).or_default().push(document);
+                }
+                _ if live.contains(&document.key) => {}
+                _ => others.extend(self.is_unassigned(document).then_some(document)),
+            }
+        }
+        let mut findings: Vec<Finding> = forgotten
+            .into_iter()
+            .map(|(kustomization, hosts)| self.forgotten(&kustomization, &hosts))
+            .collect();
+        findings.extend(self.unproven(&others));
+        findings
+    }
+
+    /// Returns whether the previous output assigns no host of the name: planning reports assigned
+    /// hosts without proof.
+    fn is_unassigned(&self, document: &HostDocument) -> bool {
+        !self.state.held.contains_key(&document.key)
+    }
+
+    /// Returns the kustomization that lists hosts beside a file, in its directory, in the one above,
+    /// or in a sibling of its directory.
+    fn forgetful(&self, file: &Utf8Path, applied: &BTreeSet<&Utf8Path>) -> Option<Arc<Utf8Path>> {
+        let directory = file.parent()?;
+        let above = directory.parent();
+        let has_sibling = || {
+            let mut others = applied.iter();
+            above.is_some() && others.any(|other| other.parent() == above)
+        };
+        let near = [Some(directory), above].into_iter().flatten();
+        let beside = near.clone().any(|directory| applied.contains(directory)) || has_sibling();
+        let file_of = |directory: &Utf8Path| self.builds.kustomization_file(directory);
+        near.filter(|_| beside).find_map(file_of)
+    }
+
+    fn forgotten(&self, kustomization: &Arc<Utf8Path>, hosts: &[&HostDocument]) -> Finding {
+        let files: BTreeSet<&Utf8Path> = hosts.iter().map(|host| &*host.origin.file).collect();
+        let files: Vec<&Utf8Path> = files.into_iter().collect();
+        let (listed, them) = match files[..] {
+            [file] => (file.to_string(), "it"),
+            _ => (counted(files.len(), "file"), "them"),
+        };
+        let finding = Finding::new(
+            Code::NotRendered,
+            format!(
+                "{kustomization} does not list {listed}: {} beside applied ones cannot be assigned",
+                host_count(hosts)
+            ),
+        );
+        first_of(hosts, finding).help(format!(
+            "list {them} in `resources` of {kustomization}; {}",
+            sources::leave_out(self.settings, &files)
+        ))
+    }
+
+    fn unproven(&self, hosts: &[&HostDocument]) -> Option<Finding> {
+        let files: BTreeSet<&Utf8Path> = hosts.iter().map(|host| &*host.origin.file).collect();
+        let files: Vec<&Utf8Path> = files.into_iter().collect();
+        let by = hosts.iter().find_map(|host| host.rendered_by.as_ref());
+        let finding = Finding::new(
+            Code::HostNotApplied,
+            match by {
+                Some(by) => format!(
+                    "{} cannot be assigned: only {by} renders such manifests, so a patch cannot reach them",
+                    host_count(hosts)
+                ),
+                None => format!(
+                    "{} cannot be assigned: no kustomization renders such manifests, and nothing shows that the objects \
+                     exist",
+                    host_count(hosts)
+                ),
+            },
+        );
+        (!hosts.is_empty()).then(|| {
+            first_of(hosts, finding).help(format!(
+                "list the manifests in a kustomization that an agent applies; for a snapshot of live hosts, keep their \
+                 `uid` and `status`, or set `inventory: {{mode: observed}}`; {}",
+                sources::leave_out(self.settings, &files)
+            ))
+        })
+    }
+}
+
+/// Returns the roots with a generated overlay that no agent's object of the site applies any more.
+/// An object elsewhere may still apply it, and so the hosts.
+pub(super) fn roots_with_overlay(
+    inventory: &Inventory,
+    builds: &Builds,
+    state: &PreviousOutput,
+) -> BTreeSet<usize> {
+    let reached = inventory.hosts.iter().filter_map(|host| match host.evidence {
+        Evidence::Reached { root } => Some(root),
+        Evidence::Applied { .. } | Evidence::Live | Evidence::Loose => None,
+    });
+    let roots: BTreeSet<usize> = reached.collect();
+    let has_overlay = |root: &usize| state.has_overlay_of(&builds.root(*root).directory);
+    roots.into_iter().filter(has_overlay).collect()
+}
+
+/// Counts hosts. One may have several documents.
+fn host_count(documents: &[&HostDocument]) -> String {
+    let hosts: BTreeSet<&HostKey> = documents.iter().map(|document| &document.key).collect();
+    counted(hosts.len(), "host")
+}
+
+fn first_of(hosts: &[&HostDocument], finding: Finding) -> Finding {
+    hosts
+        .iter()
+        .take(SHOWN)
+        .fold(finding, |finding, host| finding.see(host.origin.name(), host.key.to_string()))
+}

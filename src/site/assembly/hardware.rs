@@ -1,0 +1,309 @@
+//! The hardware of hosts, read on demand.
+//!
+//! Inspected hardware is most of a snapshot's bytes and is irrelevant for SIPClusters, so reading a
+//! site skips it. The relevant files are read again for sites with Provisionings and for commands
+//! that show hardware.
+//!
+//! The first of these sources counts: the HardwareData of the host's name, where Metal3 keeps it
+//! today; `status.hardware`; the annotation with a copy of the status, for hosts in git; the
+//! annotation by which users supply the result of an inspection.
+
+use std::collections::{BTreeMap, HashSet};
+
+use camino::Utf8Path;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::inputs::{BuiltSources, InputSelection};
+use super::objects::SiteObjects;
+use super::{Site, listing, names};
+use crate::base::api::group;
+use crate::base::api::hardware::{self, DETAILS, Hardware};
+use crate::base::api::host::{self, Metadata, STATUS};
+use crate::base::api::names::HostKey;
+use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::layout;
+use crate::input::decode::unreadable_annotation;
+use crate::input::kustomize::Builds;
+use crate::input::load::{Document, Files, ParseError, ReadError, mentions};
+use crate::input::settings::Settings;
+use crate::site::inventory::hardware::{
+    HardwareByHost, HardwareSource, HostHardware, InspectedHardware,
+};
+use crate::site::request::{self, ClusterDocument};
+
+/// Returns the hardware of all hosts of a site that was read from `repo`, with findings.
+///
+/// # Errors
+///
+/// Returns an error if a file cannot be read.
+pub fn all_hardware(
+    repo: &Files,
+    site: &Site,
+) -> Result<(HardwareByHost, Vec<Finding>), ReadError> {
+    let is_host = |host: &HostKey| site.inventory.host(host).is_some();
+    let built = (&site.builds, &site.rendered);
+    read(repo, &site.settings, built, &is_host, None)
+}
+
+/// Returns the hardware of hosts while their site is being read, if it has Provisionings or uses the
+/// addresses of inspection.
+///
+/// Otherwise hardware is not read, because that takes as long as reading everything else.
+pub(super) fn if_it_decides(
+    repo: &Files,
+    settings: &Settings,
+    objects: &SiteObjects,
+) -> Result<(Option<HardwareByHost>, Vec<Finding>), ReadError> {
+    let uses_hardware = |(document, spec): &(ClusterDocument, request::Spec)| {
+        spec.is_some() && document.kind.descriptor().uses_hardware
+    };
+    let uses_addresses = || {
+        let mut specs = objects.clusters.iter().filter_map(|(_, spec)| spec.as_ref());
+        settings.inventory.inspected_addresses && specs.any(|spec| spec.uses_addresses())
+    };
+    if !objects.clusters.iter().any(uses_hardware) && !uses_addresses() {
+        return Ok((None, Vec::new()));
+    }
+    let hosts: HashSet<&HostKey> = objects.hosts.iter().map(|host| &host.key).collect();
+    let is_host = |host: &HostKey| hosts.contains(host);
+    let (hardware, findings) =
+        read(repo, settings, (&objects.builds, &objects.rendered), &is_host, None)?;
+    Ok((Some(hardware), findings))
+}
+
+/// Returns the hardware of one host, with findings.
+///
+/// # Errors
+///
+/// Returns an error if a file cannot be read.
+pub fn host_hardware(
+    repo: &Files,
+    site: &Site,
+    host: &HostKey,
+) -> Result<(HostHardware, Vec<Finding>), ReadError> {
+    let is_host = |host: &HostKey| site.inventory.host(host).is_some();
+    let built = (&site.builds, &site.rendered);
+    let (mut all, findings) = read(repo, &site.settings, built, &is_host, Some(host))?;
+    Ok((all.remove(host).unwrap_or_default(), findings))
+}
+
+/// The content of one document about a host's hardware.
+struct HardwareDocument {
+    origin: Origin,
+    metadata: Metadata,
+    kind: &'static str,
+    boot_mac_address: Option<String>,
+    hardware: Vec<(HardwareSource, Hardware)>,
+    findings: Vec<Finding>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HardwareObject {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default)]
+    spec: Option<HardwareSpec>,
+    #[serde(default)]
+    status: Option<HardwareStatus>,
+}
+
+#[derive(Deserialize)]
+struct HardwareSpec {
+    #[serde(rename = "bootMACAddress", default)]
+    boot_mac_address: Option<String>,
+    #[serde(default)]
+    hardware: Option<Hardware>,
+}
+
+/// An object whose hardware cannot be read. Its other fields still count.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UnreadableHardware {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default)]
+    spec: Option<UnreadableSpec>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum UnreadableSpec {
+    Mapping {
+        #[serde(rename = "bootMACAddress", default)]
+        boot_mac_address: Option<String>,
+    },
+    Other(IgnoredAny),
+}
+
+#[derive(Deserialize)]
+struct HardwareStatus {
+    #[serde(default)]
+    hardware: Option<Hardware>,
+}
+
+fn read(
+    repo: &Files,
+    settings: &Settings,
+    (builds, rendered): (&Builds, &BuiltSources),
+    is_host: &dyn Fn(&HostKey) -> bool,
+    only: Option<&HostKey>,
+) -> Result<(HardwareByHost, Vec<Finding>), ReadError> {
+    let name = only.map(|host| host.name.as_str());
+    let (kinds, named) =
+        (mentions(&[hardware::KIND, host::KIND]), mentions(&[name.unwrap_or_default()]));
+    // Reading the site reported files that are too large.
+    let (files, _) = listing::files(repo, &settings.output)?;
+    let (inputs, _) = InputSelection::new(repo, settings, &files, builds);
+    let interpret = |document: Document<'_>| {
+        name.is_none_or(|name| document.mentions(&[name]))
+            .then(|| hardware_document(&document))
+            .flatten()
+    };
+    let look = |_: &Utf8Path, content: &[u8]| {
+        kinds(content) && named(content) && !layout::is_ours(content)
+    };
+    let mut said = repo.scan(&files, look, interpret)?;
+    said.retain(|said| inputs.contains(&said.origin));
+    said.extend(rendered.read(repo, interpret).1);
+
+    let mut findings = Vec::new();
+    let mut by_host: HardwareByHost = BTreeMap::new();
+    for HardwareDocument { origin, metadata, kind, boot_mac_address, hardware, findings: found } in
+        said
+    {
+        let Some(key) = names::key(builds, &inputs, kind, &origin, &metadata) else {
+            continue;
+        };
+        if only.is_some_and(|only| *only != key) {
+            continue;
+        }
+        findings.extend(found);
+        if !is_host(&key) {
+            if kind == hardware::KIND {
+                findings.push(without_host(&key, &origin));
+            }
+            continue;
+        }
+        let known = by_host.entry(key.clone()).or_default();
+        known.boot_mac_address = known.boot_mac_address.take().or(boot_mac_address);
+        for (source, hardware) in hardware {
+            match &known.found {
+                Some(other) if other.source == source && source == HardwareSource::HardwareData => {
+                    if other.hardware != hardware {
+                        findings.push(twice(&key, &origin, &other.origin));
+                    }
+                }
+                // A better or an equal source is known.
+                Some(other) if other.source <= source => {}
+                _ => {
+                    known.found =
+                        Some(InspectedHardware { source, hardware, origin: origin.clone() })
+                }
+            }
+        }
+    }
+    Ok((by_host, findings))
+}
+
+/// Reads the hardware in a document. A host that is not readable at all was reported when the site
+/// was read.
+fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
+    let kind = match document.kind()? {
+        hardware::KIND => hardware::KIND,
+        host::KIND => host::KIND,
+        _ => return None,
+    };
+    let origin = document.origin.clone();
+    let object = match document.parse::<HardwareObject>() {
+        Ok(object) => object,
+        Err(_) if document.looks_like_template() => return None,
+        // The fields beside the hardware are still valid.
+        Err(error) => {
+            let field = if kind == host::KIND { "status" } else { "spec" };
+            let rest = document.parse::<UnreadableHardware>().ok()?;
+            let boot_mac_address = match rest.spec {
+                Some(UnreadableSpec::Mapping { boot_mac_address }) => boot_mac_address,
+                None | Some(UnreadableSpec::Other(_)) => None,
+            };
+            let finding = unreadable(kind, &error, &origin, origin.at([field]));
+            return (group(&rest.api_version) == host::GROUP).then_some(HardwareDocument {
+                origin,
+                metadata: rest.metadata,
+                kind,
+                boot_mac_address,
+                hardware: Vec::new(),
+                findings: vec![finding],
+            });
+        }
+    };
+    if group(&object.api_version) != host::GROUP {
+        return None;
+    }
+    let (mut hardware, mut findings) = (Vec::new(), Vec::new());
+    let (boot_mac_address, in_spec) =
+        object.spec.map_or((None, None), |spec| (spec.boot_mac_address, spec.hardware));
+    if kind == hardware::KIND {
+        hardware.extend(in_spec.map(|found| (HardwareSource::HardwareData, found)));
+    } else {
+        let annotated =
+            |name: &str| object.metadata.annotations.as_ref().and_then(|all| all.get(name));
+        let mut add = |source: HardwareSource,
+                       name: &str,
+                       found: Result<Option<Hardware>, serde_json::Error>| {
+            match found {
+                Ok(found) => hardware.extend(found.map(|found| (source, found))),
+                Err(error) => {
+                    findings.push(unreadable_annotation(&origin, host::KIND, name, &error))
+                }
+            }
+        };
+        add(HardwareSource::Status, STATUS, Ok(object.status.and_then(|status| status.hardware)));
+        if let Some(text) = annotated(STATUS) {
+            let status = serde_json::from_str::<HardwareStatus>(text);
+            add(HardwareSource::StatusAnnotation, STATUS, status.map(|status| status.hardware));
+        }
+        if let Some(text) = annotated(DETAILS) {
+            add(HardwareSource::DetailsAnnotation, DETAILS, serde_json::from_str(text).map(Some));
+        }
+    }
+    Some(HardwareDocument {
+        origin,
+        metadata: object.metadata,
+        kind,
+        boot_mac_address,
+        hardware,
+        findings,
+    })
+}
+
+fn unreadable(kind: &str, error: &ParseError, origin: &Origin, place: Place) -> Finding {
+    let place = error.line.map_or(place, |line| origin.spot(line, error.column));
+    Finding::new(
+        Code::HardwareUnused,
+        format!("the hardware details in the {kind} cannot be read: {}", error.message),
+    )
+    .at(place)
+    .help("fix it, or take a new snapshot: Metal3 does not write such details")
+}
+
+fn without_host(key: &HostKey, origin: &Origin) -> Finding {
+    Finding::new(Code::HardwareUnused, format!("HardwareData `{key}` has no host"))
+        .at(origin.at(["metadata", "name"]))
+        .help("fix its name and namespace, which are those of its BareMetalHost, or remove it")
+}
+
+fn twice(key: &HostKey, origin: &Origin, other: &Origin) -> Finding {
+    Finding::new(
+        Code::DuplicateHardware,
+        format!("two HardwareData objects of {key} differ: the first one is used"),
+    )
+    .at(origin.start())
+    .see(other.start(), "the other one")
+    .help("remove the older one")
+}

@@ -1,0 +1,170 @@
+//! Origin of hosts that come from a stream, a build or `paths`.
+//!
+//! These inputs may omit a host's manifest, but the host is still declared: an agent applies the
+//! manifest, and a partial object with labels would erase its spec (see `render::hosts`). So all
+//! manifests of the repo are read, inputs or not. A rendered host is declared by the manifest that
+//! its build gives the same name and namespace. Without a manifest, it is observed only if it is a
+//! live object.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use camino::Utf8Path;
+
+use super::inputs::InputSelection;
+use crate::base::api::host::live_field;
+use crate::base::api::names::HostKey;
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::text::counted;
+use crate::input::settings::{InventoryMode, Settings};
+use crate::site::inventory::host_document::HostDocument;
+
+/// Completes input hosts by the repo's `other` documents, which show who renders them. Also returns
+/// the manifests of hosts that are not inputs.
+pub(crate) fn complete(
+    documents: Vec<HostDocument>,
+    others: Vec<HostDocument>,
+    inputs: &InputSelection<'_>,
+    settings: &Settings,
+    renamed: impl FnOnce() -> Option<RenamingKustomization>,
+) -> (Vec<HostDocument>, Vec<HostDocument>, Vec<Finding>) {
+    // All manifests are inputs, so the inputs are complete.
+    if inputs.are_all() {
+        return (documents, Vec::new(), Vec::new());
+    }
+    let mut manifests: HashMap<HostKey, Vec<HostDocument>> = HashMap::new();
+    for document in others.into_iter().filter(|document| !document.roots.is_empty()) {
+        manifests.entry(document.key.clone()).or_default().push(document);
+    }
+    let mut complete: Vec<HostDocument> = Vec::new();
+    let mut is_described: HashSet<HostKey> = HashSet::new();
+    let mut unknown: Vec<(HostKey, Place)> = Vec::new();
+    let mut live: Vec<(HostKey, Place)> = Vec::new();
+    for mut document in documents {
+        let manifest = manifests.get(&document.key).and_then(|manifests| manifests.first());
+        match manifest {
+            Some(manifest)
+                if document.origin.is_rendered() && !is_snapshot(&document, Some(manifest)) =>
+            {
+                document.roots.clone_from(&manifest.roots);
+                document.file.clone_from(&manifest.file);
+                document.own_namespace.clone_from(&manifest.own_namespace);
+                document.namespace_by_settings = manifest.namespace_by_settings;
+                take_labels_of(&mut document, manifest, settings);
+            }
+            None if document.origin.made_for().is_some()
+                || document.origin.is_rendered() && !is_snapshot(&document, None) =>
+            {
+                // A document without a spec is a partial object with labels and declares nothing.
+                if document.host.spec.is_some() {
+                    document.roots = inputs.roots(&document.origin);
+                }
+                if document.roots.is_empty() && settings.inventory.mode != InventoryMode::Observed {
+                    unknown.push((document.key.clone(), document.origin.start()));
+                }
+            }
+            None if document.origin.is_rendered()
+                && settings.inventory.mode != InventoryMode::Observed =>
+            {
+                live.push((document.key.clone(), document.origin.start()));
+            }
+            _ => {}
+        }
+        if !document.roots.is_empty() {
+            is_described.insert(document.key.clone());
+        }
+        complete.push(document);
+    }
+    // The remaining inputs are snapshots. Those of declared hosts still need their manifests.
+    let seen: HashSet<HostKey> = complete.iter().map(|document| document.key.clone()).collect();
+    let (mut left, left_out): (Vec<_>, Vec<_>) =
+        manifests.into_iter().partition(|(key, _)| seen.contains(key));
+    left.retain(|(key, _)| !is_described.contains(key));
+    left.sort_by(|(a, _), (b, _)| a.cmp(b));
+    complete.extend(left.into_iter().flat_map(|(_, manifests)| manifests));
+    live.retain(|(key, _)| !is_described.contains(key));
+    let renamed = if live.is_empty() { None } else { renamed() };
+    let [unknown, live] = [unknown, live].map(|mut hosts| {
+        hosts.sort_by(|(a, _), (b, _)| a.cmp(b));
+        hosts
+    });
+    let findings = (!unknown.is_empty())
+        .then(|| unknown_origin(unknown))
+        .into_iter()
+        .chain(renamed.map(|renamed| perhaps_renamed(live, renamed)));
+    let left_out =
+        left_out.into_iter().filter_map(|(_, manifests)| manifests.into_iter().next()).collect();
+    (complete, left_out, findings.collect())
+}
+
+/// Returns whether a document is a copy of a live object. A manifest in git may also have a status;
+/// then so does its rendered form.
+fn is_snapshot(document: &HostDocument, manifest: Option<&HostDocument>) -> bool {
+    let has_status = document.host.status.is_some();
+    live_field(&document.host.metadata).is_some()
+        || has_status && manifest.is_none_or(|manifest| manifest.host.status.is_none())
+}
+
+/// Replaces the assignment labels of a rendered host by those of its manifest.
+///
+/// The build may include sipgen's own patches. Their labels are recorded in the output and are no
+/// claim of the manifest.
+fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument, settings: &Settings) {
+    let labels = document.host.metadata.labels.get_or_insert_default();
+    labels.retain(|key, _| !settings.assignment.has_key(key));
+    let own = manifest.host.metadata.labels.iter().flatten();
+    let own = own.filter(|(key, _)| settings.assignment.has_key(key));
+    labels.extend(own.map(|(key, value)| (key.clone(), value.clone())));
+}
+
+/// A kustomization that may rename hosts: its file and the renaming field.
+pub(crate) struct RenamingKustomization {
+    pub(crate) file: Arc<Utf8Path>,
+    pub(crate) field: &'static str,
+    pub(crate) place: Place,
+}
+
+fn names_of(hosts: &[(HostKey, Place)]) -> String {
+    match hosts {
+        [(only, _)] => format!("host {only} is"),
+        [(first, _), ..] => format!("{}, {first} among them, are", counted(hosts.len(), "host")),
+        [] => String::new(),
+    }
+}
+
+/// Reports live objects in a stream without a manifest in the repo, if a build may rename one to
+/// their name.
+fn perhaps_renamed(hosts: Vec<(HostKey, Place)>, renamed: RenamingKustomization) -> Finding {
+    let RenamingKustomization { file, field, place } = renamed;
+    let finding = Finding::new(
+        Code::UnknownStanding,
+        format!(
+            "{} in the input as a live object, and no manifest of the repo has that name and namespace; but {file} has \
+             `{field}`, which may give it to one: then an object with labels alone would erase its spec",
+            names_of(&hosts)
+        ),
+    )
+    .help(
+        "hand over what its build renders, too, with `sources: [{kustomization: DIRECTORY}]` in sipgen.yaml; if others \
+         make the host, keep the live objects in a file of the repo instead, which `sources` list beside the kustomization",
+    );
+    let finding = hosts.into_iter().fold(finding, |finding, (_, place)| finding.at(place));
+    finding.see(place, format!("the `{field}`"))
+}
+
+/// Reports hosts in a stream that are not live objects and that no manifest of the repo renders.
+fn unknown_origin(hosts: Vec<(HostKey, Place)>) -> Finding {
+    let names = names_of(&hosts);
+    let finding = Finding::new(
+        Code::UnknownStanding,
+        format!(
+            "{names} in the input, but no kustomization of the repo renders such a manifest, and it is no live object: it \
+             is not known whether an agent applies it in full, and then an object with labels alone would erase its spec"
+        ),
+    );
+    let finding = finding.help(
+        "if a build of this repo renders it, by Helm for instance, say which: `sources: [{kustomization: DIRECTORY}]` in \
+         sipgen.yaml; if others make it, hand over the live object, with its status, or set `inventory: {mode: observed}`",
+    );
+    hosts.into_iter().fold(finding, |finding, (_, place)| finding.at(place))
+}

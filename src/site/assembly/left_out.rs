@@ -1,0 +1,95 @@
+//! Documents that the repo has but the inputs omit.
+//!
+//! A missing input is released. The input may be the rendered output of only one of several sites
+//! of a repo, so hosts and clusters of the others must not count as removed.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use camino::Utf8PathBuf;
+
+use crate::base::api::names::{ClusterKey, HostKey, ObjectName};
+use crate::base::finding::{Code, Finding, Origin};
+use crate::base::text::counted;
+use crate::input::kustomize::Builds;
+use crate::input::settings::{InventoryMode, Settings};
+use crate::site::inventory::host_document::{HostDocument, named_secrets};
+use crate::site::previous::PreviousOutput;
+use crate::site::request::Request;
+
+/// A host that a kustomization of the repo renders but that is not an input.
+#[derive(Debug)]
+pub struct LeftOutHost {
+    /// The manifest.
+    pub origin: Origin,
+    /// Directory of the outermost kustomization that renders it.
+    pub root: Utf8PathBuf,
+    /// Secrets that it names.
+    pub secrets: Box<[ObjectName]>,
+    pub(super) root_index: usize,
+}
+
+impl LeftOutHost {
+    /// Returns the host of a manifest; `None` if no kustomization renders it.
+    pub(super) fn new(manifest: HostDocument, builds: &Builds) -> Option<(HostKey, Self)> {
+        let root_index = *manifest.roots.first()?;
+        let root = builds.root(root_index).directory.clone();
+        let secrets = manifest.host.spec.as_ref().map(named_secrets).unwrap_or_default();
+        Some((manifest.key, Self { origin: manifest.origin, root, secrets, root_index }))
+    }
+}
+
+/// Returns the hosts that inputs omit. In mode `observed`, only snapshots count, so there are none.
+pub(super) fn hosts(
+    all: HashMap<HostKey, LeftOutHost>,
+    settings: &Settings,
+) -> HashMap<HostKey, LeftOutHost> {
+    if settings.inventory.mode == InventoryMode::Observed { HashMap::new() } else { all }
+}
+
+/// Returns the roots of omitted hosts that have a generated overlay: agents apply it, and so these
+/// hosts.
+pub(super) fn roots(
+    left_out: &HashMap<HostKey, LeftOutHost>,
+    state: &PreviousOutput,
+) -> BTreeSet<usize> {
+    let applied = left_out.values().filter(|host| state.has_overlay_of(&host.root));
+    applied.map(|host| host.root_index).collect()
+}
+
+/// Returns the hosts that are assigned to clusters.
+pub(super) fn held(
+    mut left_out: HashMap<HostKey, LeftOutHost>,
+    state: &PreviousOutput,
+) -> HashMap<HostKey, LeftOutHost> {
+    left_out.retain(|host, _| state.held.contains_key(host));
+    left_out
+}
+
+/// Reports clusters of the output directory that no input requests, but files of the repo do.
+///
+/// The mistake concerns the whole run rather than a cluster: the inputs are incomplete.
+pub(super) fn clusters(
+    state: &PreviousOutput,
+    clusters: &BTreeMap<ClusterKey, Request>,
+    in_repo: &HashMap<ClusterKey, Origin>,
+) -> Option<Finding> {
+    let recorded_clusters = state.clusters.iter().filter(|cluster| !clusters.contains_key(cluster));
+    let left_out: Vec<(&ClusterKey, &Origin)> =
+        recorded_clusters.filter_map(|cluster| Some((cluster, in_repo.get(cluster)?))).collect();
+    let names = match left_out.as_slice() {
+        [] => return None,
+        [(only, _)] => format!("{only} is"),
+        [(first, _), ..] => {
+            format!("{}, {first} among them, are", counted(left_out.len(), "cluster"))
+        }
+    };
+    let finding = Finding::new(
+        Code::ClusterLeftOut,
+        format!("{names} not in the input, but still in the repo: the generated files would be deleted"),
+    )
+    .help(
+        "hand over what the whole repo renders, by several --input if need be, or list its directory in `sources`; if a \
+         cluster is to go, remove its SIPCluster or Provisioning from the repo",
+    );
+    Some(left_out.into_iter().fold(finding, |finding, (_, origin)| finding.at(origin.name())))
+}

@@ -1,0 +1,113 @@
+//! The files to read: those named like resources, and those that kustomizations list under any
+//! name.
+
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
+
+use crate::base::api::host;
+use crate::base::finding::{Code, Finding, Place};
+use crate::input::kustomize::Builds;
+use crate::input::load::{EntryKind, Files, ReadError, may_hold_resources, mentions};
+use crate::site::request::ClusterKind;
+
+/// Returns the files of a repo that may be relevant, except below `output`. Too large files are
+/// findings.
+pub(super) fn files(
+    repo: &Files,
+    output: &Utf8Path,
+) -> Result<(Vec<Utf8PathBuf>, Vec<Finding>), ReadError> {
+    Ok(not_too_large(repo, repo.files_and_closed(output)?.0))
+}
+
+/// Separates files from findings for those that are too large.
+pub(super) fn not_too_large(
+    repo: &Files,
+    mut files: Vec<Utf8PathBuf>,
+) -> (Vec<Utf8PathBuf>, Vec<Finding>) {
+    let words = [&ClusterKind::marks()[..], &[host::KIND]].concat();
+    let judge = |file: &Utf8PathBuf| {
+        let reason = repo.refused_for_size(file, &words)?;
+        let message = format!("{file} may have hosts or requests, but is not read: {reason}");
+        let finding = Finding::new(Code::Unreadable, message)
+            .at(Place::File(Arc::from(file.as_path())))
+            .help("split it, such as into one file per rack; list it in .gitignore if it is not an input");
+        Some(finding)
+    };
+    let refused: Vec<Option<Finding>> = files.par_iter().map(judge).collect();
+    let mut each = refused.iter();
+    files.retain(|_| each.next().is_none_or(Option::is_none));
+    (files, refused.into_iter().flatten().collect())
+}
+
+/// Returns the files that kustomizations list under unusual names, and findings for listed paths
+/// that cannot be read. kustomize applies a listed file under any name, and follows links.
+pub(super) fn listed_elsewhere(
+    repo: &Files,
+    builds: &Builds,
+    files: &[Utf8PathBuf],
+    output: &Utf8Path,
+    ours: &impl Fn(&[u8]) -> bool,
+) -> (Vec<Utf8PathBuf>, Vec<Finding>) {
+    let (mut listed, mut findings) = (Vec::new(), Vec::new());
+    for path in builds.listed() {
+        if path.starts_with(output) || files.binary_search(path).is_ok() {
+            continue;
+        }
+        let why = if repo.has_link(path) {
+            if is_harmless_link(repo, builds, path, ours) {
+                continue;
+            }
+            "it is behind a symbolic link"
+        } else {
+            match repo.kind(path) {
+                Some(EntryKind::File) if !may_hold_resources(path) => {
+                    listed.push(path.clone());
+                    continue;
+                }
+                Some(EntryKind::Other) => "it is a pipe, a device or a socket",
+                _ => continue,
+            }
+        };
+        let (place, by) = builds.place_of_listed(path);
+        let finding = Finding::new(
+            Code::ListedUnread,
+            format!("{by} lists {path}, which is not read: {why}"),
+        );
+        findings
+            .push(finding.at(place).help("list the file itself, or put a plain file in its place"));
+    }
+    listed.sort();
+    (listed, findings)
+}
+
+/// Returns whether nothing that sipgen reads is behind a link. A directory must not change hosts or
+/// requests of the builds that list the link either.
+fn is_harmless_link(
+    repo: &Files,
+    builds: &Builds,
+    path: &Utf8Path,
+    ours: &impl Fn(&[u8]) -> bool,
+) -> bool {
+    let Some(target) = repo.resolve(path) else {
+        return false;
+    };
+    let has_none = |directory: &Utf8Path, is_ours: &dyn Fn(&[u8]) -> bool| {
+        let mut files = builds.below(directory).into_keys();
+        files.all(|file| {
+            file == *path || repo.text(&file).is_some_and(|text| !is_ours(text.as_bytes()))
+        })
+    };
+    let decides = mentions(&[&ClusterKind::marks()[..], &[host::KIND]].concat());
+    let mut roots = builds.listed_by(path).flat_map(|directory| builds.roots_of(directory));
+    match repo.kind(&target) {
+        Some(EntryKind::File) => repo.text(&target).is_some_and(|text| !ours(text.as_bytes())),
+        Some(EntryKind::Directory) => {
+            builds.has_kustomization(&target)
+                && has_none(&target, ours)
+                && roots.all(|root| has_none(&builds.root(root).directory, &decides))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,475 @@
+//! Clusters and hosts of the previous run that are missing now and may be in something unread.
+//!
+//! A missing request releases its hosts and deletes its services, so absence must be proven:
+//! everything that the object's build, directory or `sources` lists was read as objects. A link, a
+//! pipe, a remote base, a file that git ignores or a text without objects proves nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::mistaken_templates::names;
+use super::unread_texts::{self, UnreadText};
+use super::{Inventory, Request};
+use crate::base::api::host;
+use crate::base::api::names::ClusterKey;
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::layout;
+use crate::base::text::{counted, in_shell};
+use crate::input::kustomize::{BuildEntry, Builds};
+use crate::input::load::{EntryKind, Files, ReadError, mentions};
+use crate::input::settings::Settings;
+use crate::site::inventory::Evidence;
+use crate::site::previous::PreviousOutput;
+
+/// Maximum number of unread paths that a finding lists.
+const SHOWN: usize = 3;
+
+/// Facts that prove or disprove an absence.
+pub(super) struct AbsenceEvidence<'a> {
+    pub(super) repo: &'a Files,
+    pub(super) settings: &'a Settings,
+    /// Files that were read.
+    pub(super) files: &'a [Utf8PathBuf],
+    /// Directories that cannot be read, with the reason.
+    pub(super) closed: &'a [(Utf8PathBuf, String)],
+    pub(super) state: &'a PreviousOutput,
+    pub(super) clusters: &'a BTreeMap<ClusterKey, Request>,
+    pub(super) inventory: &'a Inventory,
+    pub(super) builds: &'a Builds,
+    /// Errors so far. A file with an error is already reported.
+    pub(super) findings: &'a [Finding],
+}
+
+/// A missing cluster or host.
+struct LostObject<'a> {
+    /// Kind and name for messages.
+    what: String,
+    /// Name in a manifest.
+    name: &'a str,
+    /// The cluster itself, or the cluster that the host is assigned to.
+    cluster: &'a ClusterKey,
+    /// The builds that had it.
+    builds: BTreeSet<Utf8PathBuf>,
+    /// Set for a cluster, unset for a host.
+    is_cluster: bool,
+}
+
+/// Something that is not read and may hold a missing object.
+#[derive(Clone)]
+struct UnreadPlace {
+    place: Place,
+    /// Completes "… is missing, and ".
+    why: String,
+    help: String,
+    /// Other unread paths, with the reasons.
+    others: Vec<(Place, &'static str)>,
+}
+
+impl UnreadPlace {
+    fn new(place: Place, why: String, help: String) -> Self {
+        Self { place, why, help, others: Vec::new() }
+    }
+
+    /// Reports that some of `lost` may be in it, which belong to one cluster.
+    fn finding(self, which: &LostObject<'_>, lost: &[LostObject<'_>]) -> Finding {
+        let missing = match lost {
+            [] | [_] => format!("{} is missing", which.what),
+            [_, ..] => format!(
+                "{} of `{}`, `{}` among them, are missing",
+                counted(lost.len(), "host"),
+                which.cluster,
+                which.name
+            ),
+        };
+        let finding = Finding::new(Code::LossUnproven, format!("{missing}, and {}", self.why))
+            .at(self.place)
+            .help(self.help)
+            .for_cluster(which.cluster);
+        self.others.into_iter().fold(finding, |finding, (place, why)| finding.see(place, why))
+    }
+}
+
+/// Reports every cluster and assigned host whose absence is not proven.
+///
+/// # Errors
+///
+/// Returns an error if a file or directory cannot be read.
+pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, ReadError> {
+    let lost = known.lost();
+    // A stream is read to its end and is complete by definition.
+    if lost.is_empty() || !known.repo.streams().is_empty() {
+        return Ok(Vec::new());
+    }
+    let paths = known.unread_paths()?;
+    let texts = known.unread_texts(&lost)?;
+    let mut builds = BTreeMap::new();
+    let mut find = |lost: &LostObject<'_>| -> Result<Option<UnreadPlace>, ReadError> {
+        let source = known.source_of(lost)?;
+        if let SourceState::Unread(unread) = source {
+            return Ok(Some(unread));
+        }
+        let unread_in_build = known.in_builds(lost, &mut builds)?;
+        let elsewhere =
+            || in_texts(lost, &texts).or_else(|| known.in_closed()).or_else(|| in_paths(&paths));
+        Ok(match source {
+            SourceState::Gone => unread_in_build.or_else(elsewhere),
+            _ => unread_in_build,
+        })
+    };
+    let mut findings = Vec::new();
+    // One unproven loss freezes its cluster.
+    for cluster_losses in by_cluster(lost) {
+        for lost in &cluster_losses {
+            if let Some(unread) = find(lost)? {
+                findings.push(unread.finding(lost, &cluster_losses));
+                break;
+            }
+        }
+    }
+    Ok(findings)
+}
+
+fn by_cluster(lost: Vec<LostObject<'_>>) -> impl Iterator<Item = Vec<LostObject<'_>>> {
+    let mut groups: BTreeMap<(&ClusterKey, bool), Vec<LostObject<'_>>> = BTreeMap::new();
+    for lost in lost {
+        let group = groups.entry((lost.cluster, lost.is_cluster)).or_default();
+        group.push(lost);
+    }
+    groups.into_values()
+}
+
+/// State of the files that a cluster was generated from.
+enum SourceState {
+    /// At least one exists and was not read completely.
+    Unread(UnreadPlace),
+    /// All existing files were read completely.
+    Read,
+    /// None exists any longer, or none is known.
+    Gone,
+}
+
+impl AbsenceEvidence<'_> {
+    fn lost(&self) -> Vec<LostObject<'_>> {
+        let clusters =
+            self.state.clusters.iter().filter(|cluster| !self.clusters.contains_key(*cluster)).map(
+                |cluster| LostObject {
+                    what: format!("cluster `{cluster}`"),
+                    name: cluster.name.as_str(),
+                    cluster,
+                    builds: self.builds_of_cluster(cluster),
+                    is_cluster: true,
+                },
+            );
+        let hosts = self
+            .state
+            .held
+            .iter()
+            .filter(|(host, _)| self.inventory.index(host).is_none())
+            .filter_map(|(host, held)| {
+                // Hosts of a removed cluster are reported with the cluster.
+                let held = held.iter().find(|held| self.clusters.contains_key(&held.cluster))?;
+                let (what, cluster) =
+                    (format!("host `{host}` of `{}`", held.cluster), &held.cluster);
+                Some(LostObject {
+                    what,
+                    name: host.name.as_str(),
+                    cluster,
+                    builds: self.builds_of_host(&held.origin.file),
+                    is_cluster: false,
+                })
+            });
+        clusters.chain(hosts).collect()
+    }
+
+    /// Returns the directories of the kustomizations that listed the files of a cluster.
+    fn builds_of_cluster(&self, cluster: &ClusterKey) -> BTreeSet<Utf8PathBuf> {
+        let files = self.state.made_from.get(cluster).into_iter().flatten();
+        let directories = files.flat_map(|file| {
+            let own = file.parent().filter(|directory| self.builds.has_kustomization(directory));
+            self.builds.listed_by(file).chain(own)
+        });
+        directories.map(Utf8Path::to_owned).collect()
+    }
+
+    /// Returns the directories of the kustomizations that rendered the host in a generated file. If
+    /// its own is gone, another one around it or with hosts may have taken its place.
+    fn builds_of_host(&self, generated: &Utf8Path) -> BTreeSet<Utf8PathBuf> {
+        let below = generated.strip_prefix(&self.settings.output).ok();
+        let Some(root) = below.and_then(layout::root_of_declared) else {
+            return BTreeSet::new();
+        };
+        if self.builds.has_kustomization(root) {
+            return BTreeSet::from([root.to_owned()]);
+        }
+        let around = root.ancestors().find(|directory| self.builds.has_kustomization(directory));
+        let with_hosts = self.inventory.roots.values();
+        with_hosts
+            .map(|root| root.directory.as_path())
+            .chain(around)
+            .map(Utf8Path::to_owned)
+            .collect()
+    }
+
+    /// Returns the first part of the builds of a missing object that is not read.
+    fn in_builds(
+        &self,
+        lost: &LostObject<'_>,
+        known: &mut BTreeMap<Utf8PathBuf, Option<UnreadPlace>>,
+    ) -> Result<Option<UnreadPlace>, ReadError> {
+        for directory in &lost.builds {
+            let unread = match known.get(directory) {
+                Some(unread) => unread.clone(),
+                None => {
+                    let unread = self.in_build(directory)?;
+                    known.insert(directory.clone(), unread.clone());
+                    unread
+                }
+            };
+            if unread.is_some() {
+                return Ok(unread);
+            }
+        }
+        Ok(None)
+    }
+
+    fn in_build(&self, directory: &Utf8Path) -> Result<Option<UnreadPlace>, ReadError> {
+        let mut sources = self.settings.sources.iter();
+        let is_built = sources.any(|source| {
+            let built = source.kustomization.as_deref();
+            built.is_some_and(|built| self.builds.made_of(built).contains(directory))
+        });
+        // kustomize has built and thus read all of it.
+        if is_built {
+            return Ok(None);
+        }
+        let (elsewhere, files) = self.builds.parts(directory);
+        let local = files.values().filter_map(|part| Some((part, self.why_part_is_unread(part)?)));
+        let elsewhere = elsewhere.iter().map(|part| (part, NOT_HERE));
+        if let Some((part, why)) = local.chain(elsewhere).next() {
+            return Ok(Some(unread_part(part, why, directory)));
+        }
+        let read = |path: &Utf8PathBuf| {
+            let file = self.repo.resolve(path).unwrap_or_else(|| path.clone());
+            let is_read = self.repo.kind(&file) == Some(EntryKind::File) && !self.has_error(&file);
+            is_read.then_some(file)
+        };
+        let files: Vec<Utf8PathBuf> = files
+            .keys()
+            .filter(|path| !path.starts_with(&self.settings.output))
+            .filter_map(read)
+            .collect();
+        let texts = unread_texts::in_manifests(self.repo, &files)?;
+        Ok(texts.into_iter().next().map(|text| {
+            UnreadPlace::new(
+                text.place,
+                format!("{}, which its build lists, is not read: {}", text.file, text.why),
+                format!(
+                    "{}; to remove an object, delete its document, and keep the rest readable",
+                    text.remedy
+                ),
+            )
+        }))
+    }
+
+    /// Returns why an entry of a kustomization is not read.
+    fn why_part_is_unread(&self, part: &BuildEntry) -> Option<&'static str> {
+        let path = part.path.as_ref()?;
+        if path.starts_with(&self.settings.output) || self.repo.is_out_of_reach(path) {
+            return None;
+        }
+        match self.repo.kind(path) {
+            None if self.repo.resolve(path).is_none() => Some("it does not exist in this repo"),
+            Some(EntryKind::Directory) if !self.repo.has_link(path) => {
+                Some("it has no kustomization")
+            }
+            Some(EntryKind::Other) => Some("it is a pipe, a device or a socket"),
+            Some(EntryKind::File) if !self.repo.has_link(path) => {
+                let is_read = self.files.binary_search(path).is_ok();
+                (!is_read).then_some("git ignores it, or it belongs to another repo")
+            }
+            _ => match self.repo.resolve(path) {
+                Some(target) if self.repo.kind(&target) == Some(EntryKind::File) => None,
+                Some(target) if self.builds.has_kustomization(&target) => None,
+                _ => Some("it is behind a symbolic link"),
+            },
+        }
+    }
+
+    /// Returns the first directory that cannot be read and that the settings do not exclude.
+    fn in_closed(&self) -> Option<UnreadPlace> {
+        let mut closed = self.closed.iter();
+        let (directory, reason) =
+            closed.find(|(directory, _)| self.settings.may_read(directory))?;
+        let why = format!("{directory}, which may hold it, is not read: {reason}");
+        let place = Place::File(Arc::from(directory.as_path()));
+        Some(UnreadPlace::new(place, why, exclude(directory)))
+    }
+
+    /// Returns unread paths that may hold resources and that the settings do not exclude.
+    fn unread_paths(&self) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
+        let mut unread = self.repo.unread(&self.settings.output)?;
+        unread.retain(|(path, _)| self.settings.may_read(path));
+        Ok(unread)
+    }
+
+    /// Returns texts that may hold objects and that the settings do not exclude.
+    fn unread_texts(&self, lost: &[LostObject<'_>]) -> Result<Vec<UnreadText>, ReadError> {
+        let names: Vec<&str> = lost.iter().map(|lost| lost.name).collect();
+        let may_read = |file: &Utf8Path| {
+            self.settings.may_read(file) && self.repo.reads(file) && !self.has_error(file)
+        };
+        let mut texts = unread_texts::anywhere(self.repo, self.files, may_read, &names)?;
+        let hosts = self.inventory.hosts.iter();
+        let observed = hosts.filter(|host| host.evidence == Evidence::Live);
+        let tops: BTreeSet<_> = observed.map(|host| top(&host.origin.file)).collect();
+        // Where a snapshot is, data of other programs is not expected.
+        texts.retain(|text| {
+            !text.has_unknown_past || tops.is_empty() || tops.contains(&top(&text.file))
+        });
+        Ok(texts)
+    }
+
+    /// Checks the files that a cluster was generated from. They are not recorded for hosts.
+    fn source_of(&self, lost: &LostObject<'_>) -> Result<SourceState, ReadError> {
+        let made_from = self.state.made_from.get(lost.cluster).filter(|_| lost.is_cluster);
+        let mut source = SourceState::Gone;
+        for file in made_from.into_iter().flatten() {
+            // No build of this site reaches the file any longer. It may belong to another site.
+            if self.repo.is_out_of_reach(file) {
+                continue;
+            }
+            let why = match self.repo.kind(file) {
+                None if !self.repo.has_link(file) => continue,
+                Some(EntryKind::File) if !self.repo.has_link(file) => {
+                    if self.has_error(file) {
+                        source = SourceState::Read;
+                        continue;
+                    }
+                    if self.files.binary_search(file).is_ok() {
+                        if let Some(unread) = self.broken_in(file)? {
+                            return Ok(SourceState::Unread(unread));
+                        }
+                        source = SourceState::Read;
+                        continue;
+                    }
+                    "git ignores it, or it belongs to another repo"
+                }
+                Some(EntryKind::Directory) => "it is a directory now",
+                Some(EntryKind::Other) => "it is a pipe, a device or a socket",
+                _ => "it is a symbolic link, or lies behind one",
+            };
+            return Ok(SourceState::Unread(UnreadPlace::new(
+                Place::File(Arc::from(file.as_path())),
+                format!("its file {file} is not read: {why}"),
+                format!(
+                    "restore it with `git checkout HEAD -- {}`, or delete it",
+                    in_shell(file.as_str())
+                ),
+            )));
+        }
+        Ok(source)
+    }
+
+    fn has_error(&self, file: &Utf8Path) -> bool {
+        let errors = self
+            .findings
+            .iter()
+            .filter(|finding| finding.is_error() && finding.clusters.is_empty());
+        errors.flat_map(|error| &error.places).any(|(place, _)| **place.file() == *file)
+    }
+
+    /// Returns the first document of the cluster's file that is no object.
+    fn broken_in(&self, file: &Utf8PathBuf) -> Result<Option<UnreadPlace>, ReadError> {
+        let texts = unread_texts::in_manifests(self.repo, std::slice::from_ref(file))?;
+        Ok(texts.into_iter().next().map(|text| {
+            UnreadPlace::new(
+                text.place,
+                format!("its file {file} cannot be read: {}", text.why),
+                format!(
+                    "{}; to remove the cluster, delete its document from a file that can be read",
+                    text.remedy
+                ),
+            )
+        }))
+    }
+}
+
+/// The reason why an entry is not read if it is no path of this repo.
+const NOT_HERE: &str = "its objects are not in this repo";
+
+fn unread_part(part: &BuildEntry, why: &'static str, build: &Utf8Path) -> UnreadPlace {
+    let build = layout::directory_argument(build);
+    let help = match &part.path {
+        Some(path) => format!(
+            "restore it with `git checkout HEAD -- {}`, or remove the entry",
+            in_shell(path.as_str())
+        ),
+        None => format!(
+            "copy its objects into this repo, or let kustomize build them, in {} by `sources: [{{kustomization: {build}}}]`",
+            crate::input::settings::FILE
+        ),
+    };
+    let why = format!(
+        "{}, which may render it, lists `{}`, which is not read: {why}",
+        part.by, part.name
+    );
+    UnreadPlace::new(part.place.clone(), why, help)
+}
+
+/// Returns the directory at the repo's root that a file is below, if any.
+fn top(file: &Utf8Path) -> Option<&str> {
+    let mut parts = file.iter();
+    parts.next().filter(|_| parts.next().is_some())
+}
+
+/// Returns a text without objects that may hold the missing one.
+fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText]) -> Option<UnreadPlace> {
+    let may_hold_it = |text: &&UnreadText| {
+        // The files of clusters and builds are known.
+        if text.has_unknown_past && (lost.is_cluster || !lost.builds.is_empty()) {
+            return false;
+        }
+        text.unrelated.as_ref().is_none_or(|unrelated| {
+            // `mistaken_templates` checks templates of requests.
+            names(&unrelated.text, lost.name)
+                // The build, which was read, tells which files it has.
+                && (!unrelated.is_earlier || lost.builds.is_empty())
+                && (!unrelated.is_template
+                    || !lost.is_cluster && mentions(&[host::KIND])(unrelated.text.as_bytes()))
+        })
+    };
+    let text = texts.iter().find(may_hold_it)?;
+    Some(UnreadPlace::new(
+        text.place.clone(),
+        format!("{}, which may hold it, is not read: {}", text.file, text.why),
+        format!("{}, or {}", text.remedy, exclude(&text.file)),
+    ))
+}
+
+/// Returns the first of the unread paths, of which any may hold the missing object.
+fn in_paths(unread: &[(Utf8PathBuf, &'static str)]) -> Option<UnreadPlace> {
+    let ((first, why), rest) = unread.split_first()?;
+    let place = |path: &Utf8PathBuf| Place::File(Arc::from(path.as_path()));
+    let others = rest.iter().take(SHOWN - 1);
+    Some(UnreadPlace {
+        others: others.map(|(path, why)| (place(path), *why)).collect(),
+        ..UnreadPlace::new(
+            place(first),
+            format!("{first}, which may hold it, is not read: {why}"),
+            format!(
+                "put a plain file in its place, delete it, list it in .gitignore, or {}",
+                exclude(first)
+            ),
+        )
+    })
+}
+
+/// Returns the advice to exclude a path that no input is in.
+fn exclude(path: &Utf8Path) -> String {
+    format!(
+        "exclude it in {} by `sources: [{{paths: [\"!{path}\"]}}]`",
+        crate::input::settings::FILE
+    )
+}

@@ -1,0 +1,73 @@
+//! Generated hosts outside the output directory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::text::in_shell;
+use crate::input::load::{EntryKind, Files};
+use crate::input::settings::{self, Settings, sources};
+
+/// Reports generated hosts outside the output directory. They are no inventory, but may record the
+/// assignments of this repo's clusters, or of another site below this one.
+pub(super) fn findings(
+    repo: &Files,
+    settings: &Settings,
+    generated_hosts: &[Utf8PathBuf],
+) -> Vec<Finding> {
+    let output = &settings.output;
+    let mut by_owner: BTreeMap<Option<&Utf8Path>, Vec<&Utf8PathBuf>> = BTreeMap::new();
+    for file in generated_hosts {
+        by_owner.entry(settled_directory(repo, file)).or_default().push(file);
+    }
+    let finding = |(owner, files): (Option<&Utf8Path>, Vec<&Utf8PathBuf>)| {
+        let verb = if files.len() == 1 { "lies" } else { "lie" };
+        let place = match owner {
+            Some(owner) => format!("in {owner}, which has a {} of its own", settings::FILE),
+            None => format!("outside the output directory {output}"),
+        };
+        let finding = Finding::new(
+            Code::MisplacedOutput,
+            format!("{} of sipgen's own files with hosts {verb} {place}", files.len()),
+        )
+        .help(match owner {
+            Some(owner) => other_site_help(owner),
+            None => {
+                let files: Vec<&Utf8Path> = files.iter().map(|file| file.as_path()).collect();
+                format!(
+                    "they record assignments: if the output directory was renamed, move it with `git mv`; if they are copies: {}",
+                    sources::leave_out(settings, &files)
+                )
+            }
+        });
+        files
+            .first()
+            .into_iter()
+            .fold(finding, |finding, file| finding.at(Place::File(Arc::from(file.as_path()))))
+    };
+    by_owner.into_iter().map(finding).collect()
+}
+
+/// Returns the innermost directory above a file, other than the root, that has its own settings.
+fn settled_directory<'a>(repo: &Files, file: &'a Utf8Path) -> Option<&'a Utf8Path> {
+    let is_other = |directory: &&Utf8Path| {
+        !directory.as_str().is_empty() && *directory != repo.site_directory()
+    };
+    // The own settings of this site do not make it another one.
+    let above = file.ancestors().skip(1).filter(is_other);
+    above
+        .into_iter()
+        .find(|directory| repo.kind(&directory.join(settings::FILE)) == Some(EntryKind::File))
+}
+
+/// Returns the help for a nested site.
+fn other_site_help(owner: &Utf8Path) -> String {
+    let directory = in_shell(owner.as_str());
+    format!(
+        "leave them alone: they are the memory of another site, which `sipgen generate --repo {directory}` generates. \
+         Generate this one by --repo, too, from a directory beside it; a submodule is left out by `update = none` in \
+         .gitmodules and `git submodule deinit {directory}`"
+    )
+}

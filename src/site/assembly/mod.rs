@@ -1,0 +1,282 @@
+//! The site: a repo's clusters and hosts, validated and joined.
+//!
+//! * `inputs`: which documents are inputs, by `sources` or streams; `left_out`: documents of the
+//!   repo that inputs omit.
+//! * `objects`: typed objects with the names that builds give them. `listing` finds the files,
+//!   `interpret` reads one document, `by_kind` sorts them, and `names` applies names.
+//! * `host_origin`: which build renders a host; `requests`: checked requests.
+//! * `delivered`: objects as builds change them; `evidence`: proof that labels of a host arrive.
+//! * `operators_templates`: HAProxy templates of the SIP operator.
+//! * `plaintext_secrets`: values of Secrets that should not be in git.
+//! * `agent_builds`: changes of agents' objects to builds; `substitution`: values of Flux's variables.
+//! * `concern`: whether a mistake can reach a base cluster.
+//! * `machine_templates`: names of machine templates where components run.
+//! * `hardware`: inspected hardware, read on demand.
+//! * `lost`: objects of the previous run that something unread may hold; `unread_texts`: texts
+//!   without objects.
+//! * `mistaken_templates`: requests that are mistaken for templates of other tools.
+//! * `misplaced`: generated hosts outside the output directory.
+//! * `assignment_labels`: labels of assigned hosts that the settings choose.
+//! * `clashes`: conflicts between services.
+//!
+//! Hosts are chosen in `plan`.
+
+mod agent_builds;
+mod assignment_labels;
+mod by_kind;
+pub(crate) mod clashes;
+pub(crate) mod concern;
+mod delivered;
+mod evidence;
+pub mod hardware;
+mod host_origin;
+mod inputs;
+mod interpret;
+mod left_out;
+mod listing;
+mod lost;
+mod machine_templates;
+mod misplaced;
+mod mistaken_templates;
+mod names;
+mod objects;
+mod operators_templates;
+mod plaintext_secrets;
+mod requests;
+mod substitution;
+mod unread_texts;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::base::api::names::{ClusterKey, HostKey};
+use crate::base::finding::{Finding, Origin, Place};
+use crate::base::layout;
+use crate::input::kustomize::{BuildRoot, Builds, OverlayBases};
+use crate::input::load::{Files, ReadError};
+use crate::input::settings::Settings;
+use crate::site::delivery::{self, DeliveryWiring};
+use crate::site::inventory::{self, Inventory, identity};
+use crate::site::previous::PreviousOutput;
+use crate::site::request::cluster_api::{Claimant, MachineObjects};
+use crate::site::request::sipcluster::legacy_labels;
+use crate::site::request::{ClusterKind, Request, RequestContext};
+use evidence::HostProofs;
+use inputs::BuiltSources;
+pub use left_out::LeftOutHost;
+use lost::AbsenceEvidence;
+pub use names::ServiceWithPorts;
+
+/// Clusters and hosts of a repo.
+#[derive(Debug)]
+pub struct Site {
+    /// Settings that it was read with.
+    pub settings: Settings,
+    /// Every requested cluster.
+    pub clusters: BTreeMap<ClusterKey, Request>,
+    /// Every host.
+    pub inventory: Inventory,
+    /// Delivery of the output by the repo's kustomizations and agents.
+    pub wiring: DeliveryWiring,
+    /// Previous output.
+    pub state: PreviousOutput,
+    /// Assigned hosts that kustomizations of the repo render but that are not inputs. No plan is
+    /// valid without them.
+    pub left_out: HashMap<HostKey, LeftOutHost>,
+    /// Services of the repo with NodePorts, except those in the output directory.
+    pub services: Vec<ServiceWithPorts>,
+    /// Set if hardware was read and its findings were reported. Only Provisionings depend on it.
+    pub knows_hardware: bool,
+    /// HAProxy templates of the SIP operator.
+    pub operators_templates: Vec<Place>,
+    /// Machines of Cluster API, and the objects that make them.
+    pub(crate) machine_objects: MachineObjects,
+    /// Names of request definitions in the repo.
+    pub definitions: BTreeSet<&'static str>,
+    /// Objects that claim hosts and are no requests.
+    pub(crate) claimants: Vec<Claimant>,
+    /// Objects that overlays of the output patch.
+    pub(crate) overlay_bases: OverlayBases,
+    /// The files that each kustomization reaches.
+    pub(crate) builds: Builds,
+    /// Objects that sources build, kept for reading hardware.
+    rendered: BuiltSources,
+}
+
+impl Site {
+    /// Reads a repo and the previous output. Findings report mistakes in their content.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a file or directory cannot be read.
+    pub fn read(repo: &Files, settings: Settings) -> Result<(Self, Vec<Finding>), ReadError> {
+        let mut all = Vec::new();
+        let mut take = |findings: Vec<Finding>| all.extend(findings);
+
+        // Listing and naming are serial for the most part, and what runs beside them keeps the other
+        // cores busy. Objects are read on the calling thread, whose stack is larger than those of the
+        // pool.
+        let mut entries = Ok(Vec::new());
+        let scanned = rayon::in_place_scope(|scope| {
+            scope.spawn(|_| entries = repo.entries_below(&settings.output));
+            objects::scan(repo, &settings)
+        })?;
+        let entries = entries?;
+        let mut state = Ok((PreviousOutput::default(), Vec::new()));
+        let objects = rayon::in_place_scope(|scope| {
+            scope.spawn(|_| state = PreviousOutput::read(repo, &settings, entries));
+            objects::named(scanned, repo, &settings)
+        });
+        let (mut objects, findings) = objects?;
+        take(findings);
+        let (state, findings) = state?;
+        take(findings);
+        let (builds, agents, documents) = (&objects.builds, &objects.agents, &objects.documents);
+        let reached = agents.reached(repo, &settings, builds, documents);
+        let (proofs, findings) =
+            HostProofs::new(repo, &settings, builds, &state, agents, &reached, documents);
+        take(findings);
+        take(proofs.classify(&mut objects.hosts));
+        take(concern::without_duplicates(&mut objects.hosts, &state, &settings));
+        for requests in [&mut objects.clusters, &mut objects.cluster_api_clusters] {
+            take(concern::without_duplicate_requests(requests, &objects.builds, &settings));
+        }
+
+        let (hardware, findings) = hardware::if_it_decides(repo, &settings, &objects)?;
+        take(findings);
+        let (inventory, findings) = inventory::assemble(
+            objects.hosts,
+            objects.networks,
+            builds,
+            &settings,
+            hardware.as_ref(),
+        );
+        take(findings);
+        let left_out = left_out::hosts(objects.left_out, &settings);
+        let kept = left_out::roots(&left_out, &state)
+            .into_iter()
+            .chain(evidence::roots_with_overlay(&inventory, builds, &state))
+            .collect();
+        let inventory = inventory.with_roots(kept, builds);
+        let left_out = left_out::held(left_out, &state);
+
+        let (wiring, findings) =
+            delivery::wire(repo, &settings, &inventory, builds, agents, &reached, &objects.closed);
+        take(findings);
+
+        let context =
+            RequestContext::new(&inventory, &settings, &objects.software, &objects.cluster_parts);
+        let (mut clusters, templates, claimants, findings) = requests::check(
+            objects.clusters,
+            objects.cluster_api_clusters,
+            objects.templates,
+            &context,
+        );
+        take(findings);
+        machine_templates::pin(&mut clusters, builds, &settings);
+        // Older labels name no namespace, so they need the clusters.
+        let (inventory, findings) = legacy_labels::resolve(inventory, &clusters);
+        take(findings);
+        let mut inventory = assignment_labels::resolve(inventory, &clusters, &state);
+        for host in &mut inventory.hosts {
+            if let Some(identity) = objects.hardware.remove(&host.key) {
+                host.hardware = identity;
+            }
+        }
+        take(identity::mark_same_machines(&mut inventory.hosts, |host| {
+            state.held.contains_key(host)
+        }));
+        take(assignment_labels::mistakes(&clusters, &state, &settings));
+        take(clashes::service_clashes(&clusters, &state));
+        take(mistaken_templates::mistaken(repo, &state, &clusters, &templates));
+
+        let missing = left_out::clusters(&state, &clusters, &objects.in_repo);
+        // If clusters are known to be missing from the inputs, their absence needs no proof.
+        if missing.is_none() {
+            let known = AbsenceEvidence {
+                repo,
+                settings: &settings,
+                files: &objects.files,
+                closed: &objects.closed,
+                state: &state,
+                clusters: &clusters,
+                inventory: &inventory,
+                builds,
+                findings: &all,
+            };
+            let unproven = lost::unproven(&known)?;
+            all.extend(unproven);
+        }
+        all.extend(missing);
+        let site = Self {
+            settings,
+            clusters,
+            inventory,
+            wiring,
+            state,
+            left_out,
+            services: objects.services,
+            knows_hardware: hardware.is_some(),
+            operators_templates: objects.operators_templates,
+            machine_objects: MachineObjects::new(&objects.cluster_parts),
+            definitions: objects.definitions,
+            claimants,
+            overlay_bases: objects.overlay_bases,
+            builds: objects.builds,
+            rendered: objects.rendered,
+        };
+        Ok((site, all))
+    }
+
+    /// Returns the Clusters that become requests by opting in.
+    pub fn clusters_not_opted_in(&self) -> impl Iterator<Item = &ClusterKey> {
+        self.claimants.iter().filter_map(|claimant| claimant.may_opt_in.as_ref())
+    }
+
+    /// Returns the kind of a cluster's request; for a removed cluster, the kind in the previous
+    /// output.
+    pub(crate) fn kind_of(&self, cluster: &ClusterKey) -> ClusterKind {
+        let installer = layout::installer_directory(cluster);
+        let is_installed = || {
+            let files = self.state.files.get(cluster);
+            files.is_some_and(|files| files.iter().any(|file| file.starts_with(&installer)))
+        };
+        match self.clusters.get(cluster) {
+            Some(request) => request.kind,
+            None => ClusterKind::with_installer(is_installed()),
+        }
+    }
+
+    /// Returns whether a valid request assigns machines, on which an operating system is installed.
+    pub(crate) fn has_machines(&self) -> bool {
+        let mut clusters = self.clusters.values().filter_map(|request| request.cluster.as_ref());
+        clusters.any(|cluster| cluster.installation.is_some())
+    }
+
+    /// Returns the component that makes Cluster API use the hosts of a cluster, relative to the repo.
+    pub(crate) fn component_for_cluster_api(&self, cluster: &ClusterKey) -> Utf8PathBuf {
+        let directory = layout::tenant_directory(cluster);
+        self.settings.output.join(directory).join(layout::CLUSTER_API)
+    }
+
+    /// Returns an outermost kustomization, by the index in the evidence of hosts.
+    pub(crate) fn root(&self, index: usize) -> &BuildRoot {
+        self.builds.root(index)
+    }
+
+    /// Returns the directories of outermost kustomizations of the repo that list a path of the
+    /// output, without those that need more than the files of the repo.
+    pub(crate) fn roots_listing_output(&self) -> impl Iterator<Item = &Utf8Path> {
+        let listing = self.builds.roots_listing(&self.settings.output).into_iter();
+        let directories = listing.map(|index| self.root(index).directory.as_path());
+        directories.filter(|directory| self.builds.parts(directory).0.is_empty())
+    }
+
+    /// Returns the roots of declared hosts whose builds also contain a document.
+    pub(crate) fn roots_with(&self, origin: &Origin) -> Vec<&BuildRoot> {
+        let indices: BTreeSet<usize> =
+            self.builds.reach_of(origin).iter().map(|reach| reach.root).collect();
+        indices.iter().filter_map(|index| self.inventory.roots.get(index)).collect()
+    }
+}

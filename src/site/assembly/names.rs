@@ -1,0 +1,287 @@
+//! Names and namespaces that `kustomize build` gives to objects.
+
+use std::sync::Arc;
+
+use camino::Utf8Path;
+
+use super::inputs::InputSelection;
+use crate::base::api::host::{self, BareMetalHost, Metadata};
+use crate::base::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, SecretKey};
+use crate::base::api::object_kind::ObjectKind;
+use crate::base::api::service::Service;
+use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::input::kustomize::Builds;
+use crate::site::inventory::Evidence;
+use crate::site::inventory::host_document::HostDocument;
+use crate::site::inventory::networks::{LocatedNetworkData, NetworkDataObject};
+use crate::site::request::provisioning::cluster_of;
+
+/// A Service of the repo with NodePorts.
+#[derive(Debug, Clone)]
+pub struct ServiceWithPorts {
+    /// Its position in the inputs.
+    pub origin: Origin,
+    /// Name of the Service.
+    pub name: String,
+    /// Namespaces that builds give it.
+    pub namespaces: Vec<String>,
+    /// NodePorts, each with its index among the Service's ports.
+    pub node_ports: Vec<(usize, NodePort)>,
+}
+
+/// Returns the key that its build gives to a host, or to an object named like a host; `None` if the
+/// name is invalid, which reading the site reports.
+pub(super) fn key(
+    builds: &Builds,
+    inputs: &InputSelection<'_>,
+    kind: &str,
+    origin: &Origin,
+    metadata: &Metadata,
+) -> Option<HostKey> {
+    BuildNames::new(builds, inputs, Vec::new()).host_key(kind, origin, metadata)
+}
+
+/// Returns each namespace that builds give to an object, with the kustomization that sets it;
+/// without one, the object's own namespace.
+pub(super) fn namespaces(
+    builds: &Builds,
+    inputs: &InputSelection<'_>,
+    origin: &Origin,
+    own: Option<&str>,
+) -> Vec<(String, Option<Arc<Utf8Path>>)> {
+    let own = own.filter(|namespace| !namespace.is_empty());
+    let given = || {
+        inputs
+            .namespace(origin)
+            .map_or_else(|| Namespace::default_namespace().to_string(), str::to_owned)
+    };
+    let own = || (own.map_or_else(given, str::to_owned), None);
+    let mut namespaces: Vec<(String, Option<Arc<Utf8Path>>)> = Vec::new();
+    for reach in builds.reach_of(origin).iter() {
+        let namespace = reach
+            .effect
+            .namespace
+            .clone()
+            .map_or_else(own, |(namespace, file)| (namespace, Some(file)));
+        if !namespaces.iter().any(|(other, _)| *other == namespace.0) {
+            namespaces.push(namespace);
+        }
+    }
+    if namespaces.is_empty() {
+        namespaces.push(own());
+    }
+    namespaces
+}
+
+/// Returns the network data of a Secret or ConfigMap under each namespace that a build gives it.
+/// Mistakes in its name are not reported.
+pub(super) fn network_data(
+    builds: &Builds,
+    inputs: &InputSelection<'_>,
+    origin: &Origin,
+    object: &NetworkDataObject,
+) -> Vec<LocatedNetworkData> {
+    let Some(name) = &object.name else {
+        return Vec::new();
+    };
+    let own = object.namespace.as_deref();
+    let keys = namespaces(builds, inputs, origin, own).into_iter().filter_map(|(namespace, _)| {
+        Some(SecretKey { namespace: namespace.parse().ok()?, name: name.clone() })
+    });
+    keys.filter_map(|key| LocatedNetworkData::from_object(key, origin, object, builds)).collect()
+}
+
+/// Names objects as builds do, and collects findings about names.
+pub(super) struct BuildNames<'a> {
+    builds: &'a Builds,
+    pub(super) inputs: &'a InputSelection<'a>,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl<'a> BuildNames<'a> {
+    pub(super) fn new(
+        builds: &'a Builds,
+        inputs: &'a InputSelection<'a>,
+        findings: Vec<Finding>,
+    ) -> Self {
+        Self { builds, inputs, findings }
+    }
+
+    /// Returns a copy for documents that are not inputs. Its findings are dropped.
+    pub(super) fn quiet(&self) -> Self {
+        Self::new(self.builds, self.inputs, Vec::new())
+    }
+
+    /// Returns the valid namespaces that builds give to an object.
+    pub(super) fn namespaces_of(&self, origin: &Origin, metadata: &Metadata) -> Vec<Namespace> {
+        let namespaces = self.namespaces(origin, metadata).into_iter();
+        namespaces.filter_map(|(namespace, _)| namespace.parse().ok()).collect()
+    }
+
+    /// Returns the host that an object is, or is about.
+    pub(super) fn host_key(
+        &mut self,
+        kind: &str,
+        origin: &Origin,
+        metadata: &Metadata,
+    ) -> Option<HostKey> {
+        let (namespace, name) = self.namespace_and_name(kind, origin, metadata)?;
+        Some(HostKey { namespace, name })
+    }
+
+    /// Returns namespace and name of a host or request; `None`, with a finding, if they are
+    /// invalid.
+    fn namespace_and_name(
+        &mut self,
+        kind: &str,
+        origin: &Origin,
+        metadata: &Metadata,
+    ) -> Option<(Namespace, ObjectName)> {
+        // A patch has a kind and a name but is no object.
+        if !origin.is_rendered() && self.builds.is_patch(&origin.file) {
+            return None;
+        }
+        let name = metadata.name.as_deref().unwrap_or_default();
+        if name.is_empty() {
+            self.findings.push(
+                Finding::new(Code::InvalidName, format!("the {kind} has no name"))
+                    .at(origin.at(["metadata"]))
+                    .help("write metadata.name"),
+            );
+            return None;
+        }
+        let name: Option<ObjectName> = self.valid(name, || origin.at(["metadata", "name"]), "name");
+        let namespaces = self.namespaces(origin, metadata);
+        // Two builds with different namespaces make two objects of one document.
+        if let [(one, _), (two, _), ..] = namespaces.as_slice() {
+            let mut finding = Finding::new(
+                Code::TwoNamespaces,
+                format!(
+                    "the {kind} {} gets the namespace {one} from one kustomization and {two} from another",
+                    metadata.name.as_deref().unwrap_or_default(),
+                ),
+            )
+            .at(origin.at(["metadata", "name"]))
+            .help(
+                "let only one build reach the file; use a separate file for the same object under another name",
+            );
+            for (namespace, file) in &namespaces[..2] {
+                if let Some(file) = file {
+                    finding = finding
+                        .see(self.builds.place_of_namespace(file), format!("gives it {namespace}"));
+                }
+            }
+            self.findings.push(finding);
+            return None;
+        }
+        let (namespace, given_by) = namespaces.into_iter().next()?;
+        let builds = self.builds;
+        let place = || {
+            given_by.map_or_else(
+                || origin.at(["metadata", "namespace"]),
+                |file| builds.place_of_namespace(&file),
+            )
+        };
+        let namespace: Option<Namespace> = self.valid(&namespace, place, "namespace");
+        Some((namespace?, name?))
+    }
+
+    /// Returns the cluster that a document concerns, and the document's own name; `None`, with a
+    /// finding, if either is invalid.
+    pub(super) fn cluster(
+        &mut self,
+        object: &ObjectKind,
+        origin: &Origin,
+        metadata: &Metadata,
+    ) -> Option<(ClusterKey, ObjectName)> {
+        let (namespace, own_name) = self.namespace_and_name(object.kind, origin, metadata)?;
+        if object.cluster_label.is_none() {
+            return Some((ClusterKey { namespace, name: own_name.clone() }, own_name));
+        }
+        let name = cluster_of(object.kind, origin, metadata)
+            .map_err(|finding| self.findings.push(finding))
+            .ok()?;
+        Some((ClusterKey { namespace, name }, own_name))
+    }
+
+    /// Returns a host with its key and its builds.
+    pub(super) fn host(
+        &mut self,
+        origin: Origin,
+        host: Box<BareMetalHost>,
+    ) -> Option<HostDocument> {
+        let (namespace, name) = self.namespace_and_name(host::KIND, &origin, &host.metadata)?;
+        let own_namespace =
+            host.metadata.namespace.clone().filter(|namespace| !namespace.is_empty());
+        let reach = self.builds.reach_of(&origin);
+        let mut roots: Vec<usize> = Vec::new();
+        for reach in reach.iter() {
+            if !roots.contains(&reach.root) {
+                roots.push(reach.root);
+            }
+        }
+        let is_given =
+            own_namespace.is_some() || reach.iter().any(|reach| reach.effect.namespace.is_some());
+        Some(HostDocument {
+            key: HostKey { namespace, name },
+            roots,
+            file: (!origin.is_rendered()).then(|| origin.file.clone()),
+            namespace_by_settings: !is_given && self.inputs.namespace(&origin).is_some(),
+            own_namespace,
+            is_meant: true,
+            evidence: Evidence::Loose,
+            rendered_by: None,
+            origin,
+            host,
+        })
+    }
+
+    fn valid<T: std::str::FromStr<Err: std::fmt::Display>>(
+        &mut self,
+        text: &str,
+        place: impl FnOnce() -> Place,
+        field: &str,
+    ) -> Option<T> {
+        let parsed = text.parse();
+        let report = |error: &T::Err| {
+            self.findings.push(
+                Finding::new(Code::InvalidName, format!("the {field} `{text}` {error}"))
+                    .at(place())
+                    .help(format!("fix the {field}: Kubernetes refuses it")),
+            );
+        };
+        parsed.inspect_err(report).ok()
+    }
+
+    fn namespaces(
+        &self,
+        origin: &Origin,
+        metadata: &Metadata,
+    ) -> Vec<(String, Option<Arc<Utf8Path>>)> {
+        namespaces(self.builds, self.inputs, origin, metadata.namespace.as_deref())
+    }
+
+    /// Returns a Service with its NodePorts, if it has any. Its other mistakes are not reported.
+    pub(super) fn service(&self, origin: Origin, service: &Service) -> Option<ServiceWithPorts> {
+        // Patches have the kind of their target but are not objects.
+        if self.builds.is_patch(&origin.file) {
+            return None;
+        }
+        let ports = service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()).enumerate();
+        let node_ports: Vec<(usize, NodePort)> = ports
+            .filter_map(|(index, port)| Some((index, NodePort::try_from(port.node_port?).ok()?)))
+            .collect();
+        let namespaces = self
+            .namespaces(&origin, &service.metadata)
+            .into_iter()
+            .map(|(namespace, _)| namespace)
+            .collect();
+        let name = service.metadata.name.clone()?;
+        (!node_ports.is_empty()).then_some(ServiceWithPorts {
+            origin,
+            name,
+            namespaces,
+            node_ports,
+        })
+    }
+}

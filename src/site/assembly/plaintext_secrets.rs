@@ -1,0 +1,459 @@
+//! Plain-text values of Secrets in the inputs, except network data.
+//!
+//! Such a value leaks to everyone with a clone of the repo, however old. Rendered inputs are
+//! ignored, because they are not in the repo.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use yaml_serde::Value;
+
+use super::concern::Concern;
+use crate::base::api::gitops::SECRET_TYPE;
+use crate::base::api::host;
+use crate::base::api::names::ObjectName;
+use crate::base::api::network_data::{
+    NetworkData, NetworkDataSecret, NetworkDataValues, SECRET_KEYS,
+};
+use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::text::counted;
+use crate::input::decode::suspected_templates;
+use crate::input::kustomize::Builds;
+use crate::input::load::{Document, sops};
+use crate::input::settings::snapshot::Plaintext;
+use crate::input::settings::{self, Settings, sources};
+
+/// Key of network data in nmstate format, which some image builders of Metal3 read.
+const NMSTATE: &str = "nmstate";
+/// Keys in Secrets of Argo CD that are not secret: names and addresses of clusters and repos.
+const OF_ARGOCD: [&str; 7] =
+    ["clusterResources", "name", "namespaces", "project", "server", "type", "url"];
+/// Type of Secrets with manifests that a ClusterResourceSet applies.
+/// <https://cluster-api.sigs.k8s.io/tasks/experimental-features/cluster-resource-set>
+const RESOURCE_SET: &str = "addons.cluster.x-k8s.io/resource-set";
+/// Values of unfinished or redacted manifests, as letters and digits in lower case.
+const PLACEHOLDERS: [&str; 10] = [
+    "changeit",
+    "changeme",
+    "placeholder",
+    "redacted",
+    "removed",
+    "replaced",
+    "replaceme",
+    "tobereplaced",
+    "tochange",
+    "todo",
+];
+/// Beginnings of public values and of encrypted texts.
+const HARMLESS: [&str; 5] = [
+    "-----BEGIN AGE ENCRYPTED FILE-----",
+    "-----BEGIN CERTIFICATE-----",
+    "-----BEGIN PGP MESSAGE-----",
+    "-----BEGIN PUBLIC KEY-----",
+    "$ANSIBLE_VAULT;",
+];
+/// Maximum number of places that a finding lists.
+const SHOWN: usize = 5;
+
+const HELP: &str = "change these passwords and remove them from the file and from git's history; `sipgen snapshot` \
+                    writes none, and SOPS encrypts those of manifests";
+
+/// A Secret with values in plain text. Keys are not shown, because users swap keys and passwords.
+pub(crate) struct PlainSecret {
+    origin: Origin,
+    /// Place of the name.
+    place: Place,
+    name: Option<ObjectName>,
+}
+
+impl PlainSecret {
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+}
+
+/// A Secret. Its values may have any type, because unfinished ones contain secrets too.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SecretManifest {
+    #[serde(default)]
+    api_version: Option<Value>,
+    #[serde(default)]
+    metadata: SecretMetadata,
+    #[serde(default, rename = "type")]
+    kind: Option<Value>,
+    #[serde(default)]
+    data: Option<BTreeMap<String, Value>>,
+    #[serde(default)]
+    string_data: Option<BTreeMap<String, Value>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct SecretMetadata {
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    namespace: Option<String>,
+    #[serde(default)]
+    labels: Option<BTreeMap<String, Value>>,
+    #[serde(default)]
+    uid: Option<String>,
+    #[serde(default)]
+    resource_version: Option<String>,
+    #[serde(default)]
+    managed_fields: Option<IgnoredAny>,
+}
+
+impl SecretManifest {
+    /// Returns whether it configures Argo CD.
+    pub(crate) fn is_of_argocd(&self) -> bool {
+        let mut labels = self.metadata.labels.iter().flatten();
+        labels.any(|(label, _)| label == SECRET_TYPE)
+    }
+
+    /// Returns the Secret as one with network data; `None` if it has none.
+    pub(crate) fn into_network_data(self) -> Option<NetworkDataSecret> {
+        let values = |values: Option<BTreeMap<String, Value>>| {
+            let mut values = values?;
+            let mut text = |key| match values.remove(key)? {
+                Value::String(text) => Some(text),
+                _ => None,
+            };
+            let [network_data, value] = SECRET_KEYS.map(&mut text);
+            (network_data.is_some() || value.is_some())
+                .then_some(NetworkDataValues { network_data, value })
+        };
+        let (data, string_data) = (values(self.data), values(self.string_data));
+        let is_of_v1 = matches!(&self.api_version, Some(Value::String(version)) if version == "v1");
+        let SecretMetadata { name, namespace, uid, resource_version, managed_fields, .. } =
+            self.metadata;
+        let metadata = host::Metadata {
+            name,
+            namespace,
+            uid,
+            resource_version,
+            managed_fields: managed_fields.map(|IgnoredAny| Vec::new()),
+            ..host::Metadata::default()
+        };
+        (is_of_v1 && (data.is_some() || string_data.is_some())).then(|| NetworkDataSecret {
+            metadata,
+            data,
+            string_data,
+            ..NetworkDataSecret::default()
+        })
+    }
+}
+
+/// Finds values of a Secret in plain text in a file of the repo.
+pub(crate) fn document_secret(
+    document: &Document<'_>,
+    secret: &SecretManifest,
+) -> Option<PlainSecret> {
+    let origin = &document.origin;
+    if origin.is_rendered() || document.looks_like_template() {
+        return None;
+    }
+    let SecretManifest { metadata, data, string_data, .. } = secret;
+    let is_of_argocd = secret.is_of_argocd();
+    let is_resource_set = matches!(&secret.kind, Some(Value::String(kind)) if kind == RESOURCE_SET);
+    // A placeholder as the name marks a template.
+    if metadata.name.as_deref().is_some_and(suspected_templates::is_placeholder) {
+        return None;
+    }
+    let fields = [(data, true), (string_data, false)];
+    let has_plain = fields.into_iter().any(|(values, is_encoded)| {
+        let mut values = values.iter().flatten().filter(|(key, value)| {
+            let is_of_agent = is_of_argocd && OF_ARGOCD.contains(&key.as_str());
+            let is_manifest = is_resource_set && is_manifest_without_secret(value, is_encoded);
+            !is_of_agent && !is_manifest
+        });
+        values.any(|(key, value)| is_plain(key, value, is_encoded))
+    });
+    has_plain.then(|| PlainSecret {
+        origin: origin.clone(),
+        place: origin.name(),
+        name: metadata.name.as_ref().and_then(|name| name.parse().ok()),
+    })
+}
+
+/// Finds literals of Secret generators in kustomizations.
+pub(crate) fn generator_secrets(builds: &Builds) -> Vec<PlainSecret> {
+    let is_plain = |literal: &String| {
+        let (key, text) = literal.split_once('=').unwrap_or(("", literal));
+        is_plain(key, &Value::from(text.trim_matches(['"', '\''])), false)
+    };
+    let secret_generators = builds.generated().filter(|generated| generated.is_secret());
+    let plain = secret_generators
+        .filter(|generated| generated.generator.literals.iter().flatten().any(is_plain));
+    let found = plain.map(|generated| PlainSecret {
+        origin: generated.origin.clone(),
+        place: generated.place_of_name(),
+        name: generated.generator.name.as_deref().and_then(|name| name.parse().ok()),
+    });
+    found.collect()
+}
+
+fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
+    let Value::String(text) = value else {
+        return !value.is_null();
+    };
+    if key == NMSTATE || key == SECRET_KEYS[0] {
+        return false;
+    }
+    let decoded = is_encoded.then(|| decoded(text)).flatten();
+    // A placeholder may be valid base64.
+    if is_placeholder(text) {
+        return false;
+    }
+    let text = decoded.as_deref().unwrap_or(text);
+    // Cluster API stores user data with credentials under the same key.
+    let is_network_data = key == SECRET_KEYS[1] && NetworkData::is_plain(text);
+    !(is_network_data
+        || is_placeholder(text)
+        || sops::is_encrypted(text)
+        || sops::form(text).is_some())
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let compact: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+    String::from_utf8(BASE64_STANDARD.decode(compact).ok()?).ok()
+}
+
+/// Returns whether a text has manifests of kinds other than Secret.
+fn is_manifest_without_secret(value: &Value, is_encoded: bool) -> bool {
+    let Value::String(text) = value else {
+        return false;
+    };
+    let decoded = is_encoded.then(|| decoded(text)).flatten();
+    let text = decoded.as_deref().unwrap_or(text);
+    let fields = text.split(['\n', ',', '{', '}', '#']).map(|field| {
+        let is_part = |c: &char| !c.is_whitespace() && !matches!(c, '"' | '\'');
+        field.chars().filter(is_part).collect::<String>()
+    });
+    let kinds: Vec<String> = fields.filter(|field| field.starts_with("kind:")).collect();
+    !kinds.is_empty() && !kinds.iter().any(|kind| kind == "kind:Secret")
+}
+
+/// Returns whether a text is no secret: a Flux variable, a path of Argo CD's Vault plugin, a
+/// reference of 1Password, vals or Bank-Vaults, a redacted or encrypted value, or a certificate.
+fn is_placeholder(text: &str) -> bool {
+    let text = text.trim();
+    let is_between = |start: &str, end: &str| {
+        text.starts_with(start) && text.ends_with(end) && !text.contains('\n')
+    };
+    let is_reference =
+        ["op://", "ref+", "vault:"].into_iter().any(|scheme| text.starts_with(scheme));
+    let is_word = |c: &char| c.is_ascii_alphanumeric();
+    let word: String = text.chars().filter(is_word).take(16).collect();
+    text.is_empty()
+        || PLACEHOLDERS.contains(&word.to_ascii_lowercase().as_str())
+        || HARMLESS.iter().any(|start| text.starts_with(start)) && !text.contains("PRIVATE KEY")
+        || is_reference && !text.contains(char::is_whitespace)
+        || is_between("${", "}")
+        || is_between("<", ">")
+        || text.chars().all(|c| c == '*')
+}
+
+/// Reports plain-text Secrets in input files, one finding per file. It is an error if a build, an
+/// agent, the settings or a host uses one of the Secrets.
+pub(crate) fn findings(
+    all: Vec<PlainSecret>,
+    settings: &Settings,
+    concern: &Concern<'_>,
+    is_input: impl Fn(&Origin) -> bool,
+) -> Vec<Finding> {
+    // A source builds files of the repo, so their Secrets count.
+    let is_source =
+        |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
+    let mut by_file: BTreeMap<_, Vec<PlainSecret>> = BTreeMap::new();
+    for secret in
+        all.into_iter().filter(|secret| is_input(&secret.origin) || is_source(&secret.origin))
+    {
+        by_file.entry(secret.origin.file.clone()).or_default().push(secret);
+    }
+    let report = |secrets: Vec<PlainSecret>| {
+        let is_used =
+            |secret: &PlainSecret| concern.has_secret(&secret.origin, secret.name.as_ref());
+        finding(&secrets, settings, secrets.iter().any(is_used))
+    };
+    by_file.into_values().map(report).collect()
+}
+
+fn finding(secrets: &[PlainSecret], settings: &Settings, is_used: bool) -> Finding {
+    let message = match secrets {
+        [PlainSecret { name: Some(name), .. }] => {
+            format!("the Secret `{name}` has values in plain text")
+        }
+        [_] => "a Secret has values in plain text".to_owned(),
+        several => {
+            format!("{} of one file have values in plain text", counted(several.len(), "Secret"))
+        }
+    };
+    let file = secrets.first().map(|secret| &*secret.origin.file);
+    let (code, message, help) = match settings.secrets.plaintext {
+        Plaintext::Error if is_used => (
+            Code::PlaintextSecret,
+            message,
+            format!(
+                "{HELP}. To go on without: `secrets: {{plaintext: warning}}` in {}",
+                settings::FILE
+            ),
+        ),
+        Plaintext::Warning if is_used => (Code::PlaintextSecretAllowed, message, HELP.to_owned()),
+        _ => (
+            Code::PlaintextSecretAllowed,
+            format!(
+                "{message}; no build and no host has a use for it, but everybody who can read the repo sees them"
+            ),
+            format!(
+                "{HELP}; {}",
+                sources::leave_out(settings, &file.into_iter().collect::<Vec<_>>())
+            ),
+        ),
+    };
+    let shown = secrets.iter().take(SHOWN);
+    shown.fold(Finding::new(code, message).help(help), |finding, secret| {
+        finding.at(secret.place.clone())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use camino::Utf8PathBuf;
+
+    use super::*;
+    use crate::input::load::{Files, Stream};
+    use crate::{Options, generate};
+
+    fn is_plain(key: &str, value: &str, is_encoded: bool) -> bool {
+        crate::site::assembly::plaintext_secrets::is_plain(key, &Value::from(value), is_encoded)
+    }
+
+    #[test]
+    fn network_data_encrypted_values_and_placeholders_are_no_secrets() {
+        let networks = "networks: [{id: oam, ip_address: 10.0.0.1}]";
+        for (key, value) in [
+            ("networkData", "anything"),
+            ("nmstate", "interfaces: []"),
+            ("value", networks),
+            ("password", "ENC[AES256_GCM,data:Zm9v,iv:YQ==,tag:Yg==,type:str]"),
+            ("password", " \n"),
+            ("password", "${BMC_PASSWORD}"),
+            ("password", "<path:kv/data/bmc#password>"),
+            ("password", "*****"),
+            ("password", "REDACTED"),
+            ("password", "op://lab/bmc/password"),
+            ("password", "CHANGEME"),
+            ("password", "_replaced_"),
+            ("password", "<<change-me>>"),
+            ("ca.crt", "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n"),
+            ("password", "$ANSIBLE_VAULT;1.1;AES256\n3031"),
+        ] {
+            assert!(!is_plain(key, value, false), "{key}: {value}");
+            assert!(!is_plain(key, &BASE64_STANDARD.encode(value), true), "{key}: {value}");
+        }
+        for (key, value) in [
+            ("password", "x"),
+            ("value", "#cloud-config\nusers: []"),
+            ("metaData", networks),
+            ("username", "${USER}x"),
+            ("password", "changeme7"),
+            ("tls.pem", "-----BEGIN CERTIFICATE-----\nMII\n-----BEGIN PRIVATE KEY-----\nMII\n"),
+        ] {
+            assert!(is_plain(key, value, false), "{key}: {value}");
+            assert!(is_plain(key, &BASE64_STANDARD.encode(value), true), "{key}: {value}");
+        }
+        assert!(crate::site::assembly::plaintext_secrets::is_plain(
+            "pin",
+            &Value::from(1234),
+            false
+        ));
+        assert!(!crate::site::assembly::plaintext_secrets::is_plain("pin", &Value::Null, false));
+        assert!(is_plain("password", "no base64", true));
+    }
+
+    #[test]
+    fn manifests_of_a_resource_set_are_no_secrets_unless_they_hold_one() {
+        let secret = |manifest: &str| {
+            format!(
+                "{{apiVersion: v1, kind: Secret, metadata: {{name: l2}}, type: {RESOURCE_SET}, \
+                 stringData: {{a.yaml: '{manifest}'}}}}"
+            )
+        };
+        for (manifest, findings) in [
+            ("{kind: Policy, metadata: {name: a}}", 0),
+            ("{\"kind\": \"SecretStore\", \"metadata\": {}}", 0),
+            ("{kind: Secret, stringData: {password: x}}", 1),
+            ("{\"kind\":\"Secret\"}", 1),
+            ("hunter2", 1),
+        ] {
+            let found = found(&[("a.yaml", &secret(manifest))], None);
+            assert_eq!(found.len(), findings, "{manifest}");
+        }
+    }
+
+    /// Returns the codes of findings about Secrets, each with its file.
+    fn found(files: &[(&str, &str)], stream: Option<&str>) -> Vec<(Code, String)> {
+        let files =
+            files.iter().map(|(path, text)| (Utf8PathBuf::from(*path), text.as_bytes().to_vec()));
+        let mut repo = Files::in_memory(files);
+        if let Some(text) = stream {
+            let name = std::sync::Arc::from(camino::Utf8Path::new("<stdin>"));
+            repo = repo.with_streams(vec![Stream { name, content: text.as_bytes().to_vec() }]);
+        }
+        let generated = generate(&repo, &Options::default(), &|_| {}).unwrap();
+        let ours = [Code::PlaintextSecret, Code::PlaintextSecretAllowed];
+        let findings = generated.findings.iter().filter(|finding| ours.contains(&finding.code));
+        findings.map(|finding| (finding.code, finding.message.clone())).collect()
+    }
+
+    const SECRET: &str =
+        "{apiVersion: v1, kind: Secret, metadata: {name: bmc}, stringData: {password: x}}";
+
+    #[test]
+    fn a_secret_counts_wherever_it_is_an_input_in_git() {
+        let error =
+            vec![(Code::PlaintextSecret, "the Secret `bmc` has values in plain text".to_owned())];
+        assert_eq!(found(&[("a.yaml", SECRET)], None), error);
+        // A patch does not require an apiVersion.
+        assert_eq!(found(&[("a.yaml", &SECRET.replace("apiVersion: v1, ", ""))], None), error);
+        let list = format!("kind: List\nitems:\n- {SECRET}\n- {SECRET}\n");
+        assert_eq!(
+            found(&[("a.yaml", &list)], None)[0].1,
+            "2 Secrets of one file have values in plain text"
+        );
+        let generator = "secretGenerator: [{name: bmc, literals: [password=x]}]";
+        assert_eq!(found(&[("kustomization.yaml", generator)], None), error);
+        let allowed =
+            found(&[("sipgen.yaml", "secrets: {plaintext: warning}"), ("a.yaml", SECRET)], None);
+        assert_eq!(allowed, [(Code::PlaintextSecretAllowed, error[0].1.clone())]);
+        let sources = |of: &str| {
+            found(&[("sipgen.yaml", of), ("a/a.yaml", SECRET), ("b/b.yaml", "{}")], None)
+        };
+        assert_eq!(sources("sources: [{paths: [a]}]"), error);
+        assert_eq!(sources("sources: [{paths: [b]}]"), []);
+        assert_eq!(found(&[], Some(SECRET)), []);
+        for other in ["SealedSecret", "ExternalSecret", "ConfigMap"] {
+            assert_eq!(
+                found(
+                    &[("a.yaml", &SECRET.replace("kind: Secret", &format!("kind: {other}")))],
+                    None
+                ),
+                []
+            );
+        }
+        let argocd_secret = "{apiVersion: v1, kind: Secret, metadata: {name: a, labels: {argocd.argoproj.io/secret-type: \
+                         cluster}}, stringData: {name: a, server: x, config: '${CONFIG}'}}";
+        assert_eq!(found(&[("a.yaml", argocd_secret)], None), []);
+        assert_eq!(
+            found(&[("a.yaml", &argocd_secret.replace("'${CONFIG}'", "token"))], None).len(),
+            1
+        );
+        let template = SECRET.replace("password: x", "password: '{{ .Values.password }}'");
+        assert_eq!(found(&[("a.yaml", &template)], None), []);
+    }
+}

@@ -1,0 +1,201 @@
+//! Requests, checked and joined with the inventory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use crate::base::api::names::ClusterKey;
+use crate::base::finding::{Code, Finding, Origin};
+use crate::input::decode::suspected_templates::SuspectedTemplate;
+use crate::input::settings::{Settings, sources};
+use crate::site::request::cluster_api::Claimant;
+use crate::site::request::cluster_parts::PartDocument;
+use crate::site::request::{
+    ClusterDocument, ClusterKind, Request, RequestContext, Spec, ValidatedDocument, cluster_api,
+    provisioning,
+};
+
+/// Checks each request. Requests of older generations that prove to be templates are added to
+/// `templates`.
+///
+/// A Cluster of Cluster API beside a SIPCluster of the same name requests nothing; it must only agree.
+pub(super) fn check(
+    documents: Vec<(ClusterDocument, Spec)>,
+    cluster_api_documents: Vec<(ClusterDocument, Spec)>,
+    templates: Vec<SuspectedTemplate>,
+    context: &RequestContext<'_>,
+) -> (BTreeMap<ClusterKey, Request>, Vec<SuspectedTemplate>, Vec<Claimant>, Vec<Finding>) {
+    let mut requests = RequestChecks {
+        context,
+        clusters: BTreeMap::new(),
+        others: Vec::new(),
+        templates,
+        findings: Vec::new(),
+    };
+    let check = |(document, spec)| SeparatelyCheckedRequest::new(document, spec, context);
+    let checked: Vec<SeparatelyCheckedRequest> = documents.into_par_iter().map(check).collect();
+    for request in checked {
+        requests.add(request);
+    }
+    let known: BTreeSet<ClusterKey> =
+        cluster_api_documents.iter().map(|(document, _)| document.key.clone()).collect();
+    for (document, spec) in cluster_api_documents {
+        requests.add_of_cluster_api(document, spec);
+    }
+    let RequestChecks { mut clusters, others, templates, mut findings, .. } = requests;
+    if clusters.values().any(|request| request.kind == ClusterKind::ClusterApi) {
+        let orphans = context.cluster_parts.orphans(&known);
+        findings.extend(orphans.map(|(document, cluster)| orphan(document, cluster)));
+    }
+    let mut claimants = cluster_api::claimed_by_machines(context.cluster_parts, context.inventory);
+    claimants.extend(others);
+    findings.extend(provisioning::without_cluster(context.software, &clusters));
+    for request in clusters.values_mut().filter_map(|request| request.cluster.as_mut()) {
+        let reservations = context.inventory.reservations_for(&request.key);
+        for node_set in request.node_sets.values_mut() {
+            node_set.reservations = reservations.clone();
+        }
+    }
+    (clusters, templates, claimants, findings)
+}
+
+/// The requests that are checked so far.
+struct RequestChecks<'a, 'site> {
+    context: &'a RequestContext<'site>,
+    clusters: BTreeMap<ClusterKey, Request>,
+    /// Clusters of Cluster API that are no requests.
+    others: Vec<Claimant>,
+    templates: Vec<SuspectedTemplate>,
+    findings: Vec<Finding>,
+}
+
+/// A request that was checked without the others.
+struct SeparatelyCheckedRequest {
+    kind: ClusterKind,
+    key: ClusterKey,
+    origin: Origin,
+    /// Set if it is no request without hosts: it may be for another infrastructure provider.
+    may_need_none: bool,
+    checked: ValidatedDocument,
+}
+
+impl SeparatelyCheckedRequest {
+    fn new(document: ClusterDocument, spec: Spec, context: &RequestContext<'_>) -> Self {
+        Self {
+            kind: document.kind,
+            key: document.key.clone(),
+            origin: document.origin.clone(),
+            may_need_none: document.kind == ClusterKind::ClusterApi
+                && !cluster_api::is_annotated(&document.metadata),
+            checked: match spec {
+                Some(spec) => spec.check(document, context),
+                None => {
+                    ValidatedDocument::Request(Box::new(document.into_request(None)), Vec::new())
+                }
+            },
+        }
+    }
+}
+
+impl RequestChecks<'_, '_> {
+    /// Adds a request, unless its cluster has one.
+    fn add(&mut self, request: SeparatelyCheckedRequest) {
+        if let Some(other) = self.clusters.get(&request.key) {
+            let finding = duplicate(&request, other, self.context.settings);
+            self.findings.push(finding);
+            return;
+        }
+        match request.checked {
+            ValidatedDocument::Request(checked, found) => {
+                self.findings.extend(found);
+                let cluster = checked.cluster.as_ref();
+                let needs_none = cluster.is_some_and(|cluster| cluster.node_sets.is_empty());
+                if !(request.may_need_none && needs_none) {
+                    self.clusters.insert(request.key, *checked);
+                }
+            }
+            ValidatedDocument::Template(origin) => {
+                self.templates.push(SuspectedTemplate { origin, asked: None })
+            }
+        }
+    }
+
+    /// Adds a Cluster of Cluster API if it is a request.
+    fn add_of_cluster_api(&mut self, document: ClusterDocument, spec: Spec) {
+        match self.clusters.get_mut(&document.key) {
+            Some(request) if request.kind == ClusterKind::SipCluster => {
+                let found = beside(request, document, spec, self.context);
+                self.findings.extend(found);
+            }
+            _ if cluster_api::is_asked(&document.metadata, self.context.settings) => {
+                self.add(SeparatelyCheckedRequest::new(document, spec, self.context));
+            }
+            _ => {
+                let is_opted_out = cluster_api::is_annotated(&document.metadata);
+                let checked = spec.map(|spec| spec.check(document, self.context));
+                let claimant = |cluster| cluster_api::claimed_by_cluster(cluster, is_opted_out);
+                if let Some(ValidatedDocument::Request(request, _)) = checked {
+                    self.others.extend(request.cluster.as_ref().map(claimant));
+                }
+            }
+        }
+    }
+}
+
+/// Compares a SIPCluster with the Cluster beside it, and takes the version of Kubernetes from that.
+fn beside(
+    sip_cluster: &mut Request,
+    document: ClusterDocument,
+    spec: Spec,
+    context: &RequestContext<'_>,
+) -> Vec<Finding> {
+    let Some(ValidatedDocument::Request(request, _)) =
+        spec.map(|spec| spec.check(document, context))
+    else {
+        return Vec::new();
+    };
+    match (&mut sip_cluster.cluster, request.cluster) {
+        (Some(cluster), Some(objects)) => {
+            cluster.kubernetes_version = objects.kubernetes_version;
+            cluster_api::disagreements(cluster, &objects, &context.inventory.hosts)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Reports a MachineDeployment of an unknown Cluster.
+fn orphan(document: &PartDocument, cluster: &str) -> Finding {
+    let name = document.metadata.name.as_deref().unwrap_or_default();
+    let message = if cluster.is_empty() {
+        format!("the MachineDeployment `{name}` names no Cluster, so it gets no hosts")
+    } else {
+        format!(
+            "the MachineDeployment `{name}` belongs to the Cluster `{cluster}`, which is not in the inputs, so it gets no hosts"
+        )
+    };
+    Finding::new(Code::RequestPartUnowned, message)
+        .at(document.origin.at(["spec", "clusterName"]))
+        .help("correct `clusterName`, or add the Cluster's manifest to the inputs, in the same namespace")
+}
+
+/// Reports a second request of a cluster.
+fn duplicate(request: &SeparatelyCheckedRequest, other: &Request, settings: &Settings) -> Finding {
+    let SeparatelyCheckedRequest { kind, key, origin, .. } = request;
+    let kind = *kind;
+    let message = if kind == other.kind {
+        format!("there are two {kind}s {key}")
+    } else {
+        format!("a {} and a {kind} ask for one cluster {key}", other.kind)
+    };
+    let name = kind.descriptor().name_source;
+    Finding::new(Code::DuplicateCluster, message)
+        .at(kind.place_of_name(origin))
+        .see(other.name(), "the other one")
+        .help(if origin.is_rendered() {
+            format!("render one of them, or give it another {name} or namespace")
+        } else {
+            let out = sources::leave_out(settings, &[&origin.file]);
+            format!("if this one is an example, keep it; {out}\notherwise give it another {name} or namespace")
+        })
+        .for_cluster(key)
+}

@@ -1,0 +1,220 @@
+//! Values of variables that Flux replaces in builds (`spec.postBuild`), if the repo has them.
+//!
+//! As in Flux, later entries of `substituteFrom` override earlier ones, and `substitute` overrides
+//! all. For a Secret only the keys are used, which are known even if its values are encrypted.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use yaml_serde::Value;
+
+use super::inputs::InputSelection;
+use super::names::namespaces;
+use crate::base::api::gitops::PostBuild;
+use crate::base::api::host::Metadata;
+use crate::base::finding::{Origin, Place};
+use crate::base::layout::VARIABLE;
+use crate::input::kustomize::{Builds, EvaluatedFiles, SubstitutionVariables};
+use crate::input::load::{Document, Files, ReadError, mentions};
+use crate::input::settings::Settings;
+use crate::site::delivery::BuildChanges;
+
+/// Each variable with its value and place; `None` if only the cluster knows the value.
+type Values = BTreeMap<String, Option<(String, Place)>>;
+
+/// Variables by kind, namespace and name of the ConfigMap or Secret that holds them; `None` if the
+/// result of its build is unknown.
+type VariablesByObject = HashMap<(&'static str, String, String), Option<Values>>;
+
+/// A ConfigMap or Secret with variables.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct VariablesObject {
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default)]
+    data: Option<BTreeMap<String, Value>>,
+    #[serde(default)]
+    string_data: Option<BTreeMap<String, IgnoredAny>>,
+}
+
+/// Inputs that decide the namespace of an object.
+#[derive(Clone, Copy)]
+pub(super) struct NamespaceInputs<'a> {
+    pub(super) repo: &'a Files,
+    pub(super) files: &'a [Utf8PathBuf],
+    pub(super) builds: &'a Builds,
+    pub(super) inputs: &'a InputSelection<'a>,
+    pub(super) settings: &'a Settings,
+}
+
+/// ConfigMaps and Secrets with variables.
+pub(super) struct VariableSources(VariablesByObject);
+
+impl VariableSources {
+    /// Reads the objects that agents' objects name, as builds deliver them.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a file cannot be read.
+    pub(super) fn read<'c>(
+        naming: NamespaceInputs<'_>,
+        changes: impl Iterator<Item = &'c BuildChanges>,
+    ) -> Result<Self, ReadError> {
+        let post_builds = changes.filter_map(|changes| changes.post_build.as_ref());
+        let names: BTreeSet<&str> = post_builds
+            .flat_map(|post_build| post_build.substitute_from.iter().flatten())
+            .map(|reference| reference.name.as_str())
+            .collect();
+        Ok(Self(if names.is_empty() { VariablesByObject::new() } else { naming.held(&names)? }))
+    }
+
+    /// Merges the variables of one Kustomization. Without any, Flux substitutes nothing, not even
+    /// defaults.
+    pub(super) fn merged_variables(
+        &self,
+        origin: &Origin,
+        post_build: &PostBuild,
+        namespaces: &BTreeSet<String>,
+    ) -> Option<SubstitutionVariables> {
+        let mut variables = SubstitutionVariables::default();
+        for reference in post_build.substitute_from.iter().flatten() {
+            let kind = if reference.kind == "Secret" { "Secret" } else { "ConfigMap" };
+            let mut found = namespaces.iter().filter_map(|namespace| {
+                self.0.get(&(kind, namespace.clone(), reference.name.clone()))
+            });
+            match found.next().and_then(Option::as_ref) {
+                Some(values) => variables.values.extend(values.clone()),
+                // The unknown object may override any earlier value.
+                None => {
+                    variables.values.values_mut().for_each(|value| *value = None);
+                    variables.are_partial = true;
+                }
+            }
+        }
+        for (name, value) in post_build.substitute.iter().flatten() {
+            let place = origin.at(["spec", "postBuild", "substitute", name]);
+            variables.values.insert(name.clone(), text(value).map(|text| (text, place)));
+        }
+        let is_used = !variables.values.is_empty()
+            || variables.are_partial
+            || post_build.substitute_strategy.as_deref() == Some("Always");
+        is_used.then_some(variables)
+    }
+}
+
+fn agreed_values(one: Values, other: Values) -> Values {
+    let variables = |values| SubstitutionVariables { values, are_partial: false };
+    variables(one).agreed(variables(other)).values
+}
+
+/// Returns the text of a value as the API server reads it, without line breaks, which Flux removes.
+fn text(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text.replace('\n', ""),
+        // No API server takes other types.
+        _ => return None,
+    };
+    (!text.contains(VARIABLE)).then_some(text)
+}
+
+impl NamespaceInputs<'_> {
+    /// Reads ConfigMaps and Secrets by name, as builds deliver them.
+    fn held(&self, names: &BTreeSet<&str>) -> Result<VariablesByObject, ReadError> {
+        let words: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
+        let is_named = mentions(&words);
+        let read = self.repo.scan(
+            self.files,
+            |_: &Utf8Path, text: &[u8]| is_named(text),
+            |document| {
+                VariablesObject::read(&document)
+                    .map(|(kind, holder)| (document.origin.clone(), kind, holder))
+            },
+        )?;
+        let files: HashSet<Arc<Utf8Path>> =
+            read.iter().map(|(origin, ..)| origin.file.clone()).collect();
+        // Nothing is vital here: a failed build only makes its values unknown.
+        let (none, nothing) = (HashSet::new(), BTreeMap::new());
+        let output = &self.settings.output;
+        let wanted = EvaluatedFiles {
+            files: &files,
+            vital: &none,
+            vital_kinds: &[],
+            unreadable: &none,
+            is_restricted: false,
+            requests: &none,
+            output,
+            agents: &nothing,
+        };
+        let evaluated = self.builds.evaluate(self.repo, &wanted);
+        let mut held = VariablesByObject::new();
+        for (origin, kind, holder) in
+            read.iter().filter(|(origin, ..)| !evaluated.read.contains_key(origin))
+        {
+            let is_unknown = self
+                .builds
+                .reach(&origin.file)
+                .iter()
+                .any(|reach| evaluated.unknown.contains(&reach.root));
+            self.hold(&mut held, origin, kind, holder, !is_unknown);
+        }
+        for document in evaluated.delivered.values().flatten() {
+            let document = document.document();
+            if let Some((kind, holder)) = VariablesObject::read(&document) {
+                self.hold(&mut held, &document.origin, kind, &holder, true);
+            }
+        }
+        Ok(held)
+    }
+
+    /// Adds a ConfigMap or Secret under each of its namespaces. If several share a key, only equal
+    /// values are kept.
+    fn hold(
+        &self,
+        held: &mut VariablesByObject,
+        origin: &Origin,
+        kind: &'static str,
+        holder: &VariablesObject,
+        is_known: bool,
+    ) {
+        let Some(name) = holder.metadata.name.clone() else {
+            return;
+        };
+        let values = is_known.then(|| holder.values(kind, origin));
+        for namespace in self.namespaces(origin, holder.metadata.namespace.as_deref()) {
+            let key = (kind, namespace, name.clone());
+            let joined = match held.remove(&key) {
+                Some(others) => {
+                    others.zip(values.clone()).map(|(others, values)| agreed_values(others, values))
+                }
+                None => values.clone(),
+            };
+            held.insert(key, joined);
+        }
+    }
+
+    pub(super) fn namespaces(&self, origin: &Origin, own: Option<&str>) -> BTreeSet<String> {
+        let all = namespaces(self.builds, self.inputs, origin, own);
+        all.into_iter().map(|(namespace, _)| namespace).collect()
+    }
+}
+
+impl VariablesObject {
+    fn read(document: &Document<'_>) -> Option<(&'static str, Self)> {
+        let kind =
+            ["ConfigMap", "Secret"].into_iter().find(|kind| document.kind() == Some(kind))?;
+        Some((kind, document.parse().ok()?))
+    }
+
+    fn values(&self, kind: &str, origin: &Origin) -> Values {
+        let data = self.data.iter().flatten().map(|(key, value)| {
+            let known = text(value).filter(|_| kind == "ConfigMap");
+            (key.clone(), known.map(|text| (text, origin.at(["data", key]))))
+        });
+        let more = self.string_data.iter().flatten().map(|(key, _)| (key.clone(), None));
+        data.chain(more).collect()
+    }
+}

@@ -1,0 +1,310 @@
+//! Texts without objects that stand where objects may have been: pointers of Git LFS, encrypted,
+//! truncated or conflicting files, and other data.
+//!
+//! Any such text counts as unread. Known formats only improve the message.
+
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use yaml_serde::Value;
+
+use super::concern::is_example;
+use super::interpret::is_kustomization;
+use crate::base::api::host::{self, BareMetalHost};
+use crate::base::api::{cluster_api, group};
+use crate::base::finding::Place;
+use crate::base::layout;
+use crate::input::load::{
+    Document, Files, ParseError, ReadError, ScanResult, mentions, texts_of_documents,
+};
+use crate::site::request::ClusterKind;
+use crate::site::request::registry::OBJECTS;
+
+/// A text that was not read as objects.
+#[derive(Debug, Clone)]
+pub(super) struct UnreadText {
+    pub(super) place: Place,
+    pub(super) file: Arc<Utf8Path>,
+    pub(super) why: String,
+    /// How to make it readable, in the imperative.
+    pub(super) remedy: &'static str,
+    /// Set for a text that is likely unrelated, unless it has the name of the missing object.
+    pub(super) unrelated: Option<UnrelatedText>,
+    /// Set for data of which no history tells what stood there before.
+    pub(super) has_unknown_past: bool,
+}
+
+/// A text that is likely unrelated: a template of another tool, an example, or data.
+#[derive(Debug, Clone)]
+pub(super) struct UnrelatedText {
+    /// The text, or an earlier one of its file.
+    pub(super) text: String,
+    pub(super) is_template: bool,
+    /// Set if the text is an earlier one, and the present one is data.
+    pub(super) is_earlier: bool,
+}
+
+/// Beginnings of files in other formats, with the reason and the remedy.
+const FORMATS: [(&[u8], &str, &str); 6] = [
+    (
+        b"version https://git-lfs.github.com/spec/",
+        "it is a pointer of Git LFS",
+        "run `git lfs pull`, or keep inputs out of Git LFS",
+    ),
+    (
+        b"\0GITCRYPT\0",
+        "git-crypt has encrypted it",
+        "run `git-crypt unlock`, or keep inputs in plain text",
+    ),
+    (b"$ANSIBLE_VAULT;", "Ansible Vault has encrypted it", "decrypt it"),
+    (b"-----BEGIN PGP MESSAGE", "PGP has encrypted it", "decrypt it"),
+    (b"-----BEGIN AGE ENCRYPTED", "age has encrypted it", "decrypt it"),
+    (b"age-encryption.org/", "age has encrypted it", "decrypt it"),
+];
+
+/// The start of a line that git writes into a file with conflicts.
+const CONFLICT: &str = "<<<<<<< ";
+
+/// The kind of a list of objects of any kind. A list with items is read as these.
+const LIST: &str = "List";
+
+/// The remedies for any other text.
+const RESTORE: &str = "restore the file";
+const FIX: &str = "fix the syntax";
+
+/// Fields that every object has.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ObjectHead {
+    #[serde(default)]
+    api_version: Option<String>,
+    #[serde(default)]
+    metadata: Option<NameMetadata>,
+    #[serde(default)]
+    spec: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct NameMetadata {
+    #[serde(default)]
+    name: Option<String>,
+}
+
+/// The reason why a document is no object.
+struct Defect {
+    why: String,
+    place: Place,
+    remedy: &'static str,
+    /// Set if the text may be what is left of an object that sipgen reads.
+    may_be_ours: bool,
+}
+
+/// Returns what was not read of `files`, which hold nothing but objects.
+pub(super) fn in_manifests(
+    repo: &Files,
+    files: &[Utf8PathBuf],
+) -> Result<Vec<UnreadText>, ReadError> {
+    let look = |file: &Utf8Path, content: &[u8]| match whole(file, content) {
+        Some(text) => ScanResult { says: Some(text), read: false },
+        None => ScanResult::from(true),
+    };
+    repo.scan(files, look, |document| {
+        let Defect { why, place, remedy, .. } = defect(&document)?;
+        Some(UnreadText {
+            place,
+            file: document.origin.file.clone(),
+            why,
+            remedy,
+            unrelated: None,
+            has_unknown_past: false,
+        })
+    })
+}
+
+/// Returns the texts in `files` that may hold objects that sipgen reads.
+///
+/// Data of other programs, such as values of a chart, has no objects either. It counts only where
+/// git's history has had an object with one of the `missing` names, or is unknown.
+pub(super) fn anywhere(
+    repo: &Files,
+    files: &[Utf8PathBuf],
+    may_read: impl Fn(&Utf8Path) -> bool + Sync,
+    missing: &[&str],
+) -> Result<Vec<UnreadText>, ReadError> {
+    let look = |file: &Utf8Path, content: &[u8]| {
+        if !may_read(file) || is_kustomization(file) || layout::is_ours(content) {
+            return ScanResult::from(false);
+        }
+        let says = whole(file, content).map(|text| (text, !is_blank(content)));
+        let read = says.is_none();
+        ScanResult { says, read }
+    };
+    let found = repo.scan(files, look, |document| {
+        let Defect { why, place, remedy, may_be_ours } =
+            defect(&document).or_else(|| invalid_host(&document))?;
+        let is_template = document.looks_like_template();
+        let is_unrelated = is_template || is_example(&document.origin.file);
+        let may_be_named = document.broken().is_some() || document.kind() == Some(host::KIND);
+        let unrelated = (is_unrelated && may_be_named).then(|| UnrelatedText {
+            text: document.text().to_owned(),
+            is_template,
+            is_earlier: false,
+        });
+        let text = UnreadText {
+            place,
+            file: document.origin.file.clone(),
+            why,
+            remedy,
+            unrelated,
+            has_unknown_past: false,
+        };
+        Some((text, may_be_ours && (!is_unrelated || may_be_named)))
+    })?;
+    let (mut texts, data): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|(_, may_be_ours)| *may_be_ours);
+    let data_files = data.iter().map(|(text, _)| text.file.to_path_buf());
+    let had_objects = mentions(&[&ClusterKind::marks()[..], &[host::KIND]].concat());
+    let had_it = |then: &[u8]| {
+        had_objects(then)
+            && missing.iter().any(|name| memchr::memmem::find(then, name.as_bytes()).is_some())
+    };
+    let earlier = repo.earlier_texts(&data_files.collect(), had_it);
+    for (text, _) in data {
+        if earlier.unknown.contains(&*text.file) {
+            let has_unknown_past = true;
+            let text = UnreadText { has_unknown_past, ..text };
+            texts.push((text, true));
+        } else if let Some(then) = earlier.texts.get(&*text.file) {
+            let unrelated =
+                Some(UnrelatedText { text: then.clone(), is_template: false, is_earlier: true });
+            texts.push((UnreadText { unrelated, ..text }, true));
+        }
+    }
+    Ok(texts.into_iter().map(|(text, _)| text).collect())
+}
+
+fn invalid_host(document: &Document<'_>) -> Option<Defect> {
+    let error = (document.kind() == Some(host::KIND))
+        .then(|| document.parse::<BareMetalHost>().err())
+        .flatten()?;
+    Some(invalid(document, &error, true))
+}
+
+/// Returns the defect of a document that cannot be parsed.
+fn invalid(document: &Document<'_>, error: &ParseError, may_be_ours: bool) -> Defect {
+    let origin = &document.origin;
+    let has_conflict = || document.text().lines().any(|line| line.starts_with(CONFLICT));
+    let (why, remedy) = if document.broken().is_some() && has_conflict() {
+        ("it has conflicts of a merge", "resolve them")
+    } else {
+        (error.message.as_str(), FIX)
+    };
+    Defect {
+        why: why.to_owned(),
+        place: error.line.map_or_else(|| origin.start(), |line| origin.spot(line, error.column)),
+        remedy,
+        may_be_ours,
+    }
+}
+
+/// Returns why a file as a whole is unread.
+fn whole(file: &Utf8Path, content: &[u8]) -> Option<UnreadText> {
+    let known = FORMATS
+        .into_iter()
+        .find(|(beginning, ..)| content.trim_ascii_start().starts_with(beginning));
+    let (why, remedy) = match known {
+        Some((_, why, remedy)) => (why, remedy),
+        None if is_blank(content) => ("it is empty", RESTORE),
+        None => return None,
+    };
+    let file: Arc<Utf8Path> = Arc::from(file);
+    Some(UnreadText {
+        place: Place::File(file.clone()),
+        file,
+        why: why.to_owned(),
+        remedy,
+        unrelated: None,
+        has_unknown_past: false,
+    })
+}
+
+/// Returns whether a file has neither content nor a comment.
+fn is_blank(content: &[u8]) -> bool {
+    std::str::from_utf8(content).is_ok_and(|text| {
+        let text = text.trim_start_matches('\u{feff}');
+        !text.contains('#') && texts_of_documents(text).next().is_none()
+    })
+}
+
+/// Returns why a document is no object that kustomize and sipgen read.
+fn defect(document: &Document<'_>) -> Option<Defect> {
+    let at_start = |why: &str, may_be_ours| Defect {
+        why: why.to_owned(),
+        place: document.origin.start(),
+        remedy: RESTORE,
+        may_be_ours,
+    };
+    let Some(kind) = document.kind() else {
+        return Some(match document.parse::<Value>() {
+            Err(error) => invalid(document, &error, true),
+            Ok(Value::Mapping(fields)) if fields.contains_key("sops") => {
+                at_start("SOPS has encrypted it as a whole", true)
+            }
+            Ok(Value::Mapping(fields)) => {
+                let api_version = fields.get("apiVersion").and_then(Value::as_str);
+                let is_ours = api_version.is_some_and(is_of_our_group);
+                at_start("it has no `kind`", is_ours)
+            }
+            Ok(Value::Sequence(items)) => {
+                let fields = ["kind", "apiVersion"];
+                let is_object = |item: &Value| fields.iter().any(|field| item.get(field).is_some());
+                let has_object = items.iter().any(is_object);
+                at_start("it is a list without `kind: List`", has_object)
+            }
+            Ok(_) => at_start("it is text, not an object", true),
+        });
+    };
+    if is_encrypted(kind) {
+        return Some(at_start("its `kind` is encrypted", true));
+    }
+    let head = match document.parse::<ObjectHead>() {
+        Ok(head) => head,
+        Err(error) => return Some(invalid(document, &error, is_ours(kind))),
+    };
+    let name = head.metadata.and_then(|metadata| metadata.name);
+    if kind == LIST {
+        return Some(at_start("it is a list without items", true));
+    }
+    if name.is_none_or(|name| name.is_empty()) {
+        let api_version = head.api_version.as_deref();
+        let is_ours = api_version.is_some_and(is_of_our_group);
+        return Some(at_start("it has no name", is_ours));
+    }
+    // The name may be cut off as well. A bracket ends a whole object.
+    let is_cut_off = !document.text().ends_with(['\n', '}', ']']);
+    (is_ours(kind) && head.spec.is_none() && is_cut_off)
+        .then(|| at_start("its last line is cut off", true))
+}
+
+fn is_ours(kind: &str) -> bool {
+    kind == host::KIND
+        || kind == cluster_api::KIND
+        || OBJECTS.into_iter().any(|object| object.kind == kind)
+}
+
+/// Returns the API groups of hosts and requests.
+fn groups() -> impl Iterator<Item = &'static str> {
+    let request_groups = OBJECTS.into_iter().map(|object| object.group);
+    request_groups.chain([host::GROUP, cluster_api::GROUP])
+}
+
+fn is_of_our_group(api_version: &str) -> bool {
+    groups().any(|own| own == group(api_version))
+}
+
+/// Returns whether SOPS has encrypted a value.
+fn is_encrypted(value: &str) -> bool {
+    value.starts_with("ENC[")
+}

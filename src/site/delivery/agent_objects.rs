@@ -1,0 +1,175 @@
+//! Objects of the repo that configure what Flux or Argo CD applies.
+
+use super::clusters::ArgocdCluster;
+use crate::base::api::flux::{
+    FLUX_INSTANCE, FluxInstance, HELM_GROUP, HELM_RELEASE, HelmRelease, OPERATOR_GROUP,
+    RESOURCE_SET, ResourceSet,
+};
+use crate::base::api::gitops::{
+    APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Application, ApplicationSet, ApplicationSpec,
+    BUCKET, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization, FluxSource,
+    GIT_REPOSITORY, OCI_REPOSITORY, SECRET_TYPE,
+};
+use crate::base::finding::Origin;
+use crate::input::kustomize::Builds;
+use crate::input::load::{Document, ParseError};
+
+/// An object that configures what an agent applies.
+#[derive(Clone)]
+pub(crate) struct AgentObject {
+    /// Its position in the repo.
+    pub(crate) origin: Origin,
+    pub(super) content: AgentObjectContent,
+}
+
+#[derive(Clone)]
+pub(super) enum AgentObjectContent {
+    /// A Kustomization, or those of a ResourceSet.
+    Flux(Vec<FluxKustomization>),
+    /// The Kustomization of a FluxInstance.
+    Instance(Box<FluxKustomization>),
+    HelmRelease(Box<HelmRelease>),
+    Application(Box<Application>),
+    ApplicationSet(Box<ApplicationSet>),
+    Source(Box<FluxSource>),
+    Cluster(Box<ArgocdCluster>),
+    /// An object of this kind whose content is unknown, such as a Helm template.
+    Unreadable(&'static str),
+}
+
+const SECRET: &str = "Secret";
+
+/// Kinds of such objects, each with a word that its documents contain.
+const KINDS: [(&str, &str); 10] = [
+    (FLUX_KIND, FLUX_GROUP),
+    (HELM_RELEASE, HELM_GROUP),
+    (FLUX_INSTANCE, OPERATOR_GROUP),
+    (RESOURCE_SET, OPERATOR_GROUP),
+    (GIT_REPOSITORY, FLUX_SOURCE_GROUP),
+    (OCI_REPOSITORY, FLUX_SOURCE_GROUP),
+    (BUCKET, FLUX_SOURCE_GROUP),
+    (APPLICATION, ARGOCD_GROUP),
+    (APPLICATION_SET, ARGOCD_GROUP),
+    (SECRET, SECRET_TYPE),
+];
+
+/// API groups that files with such objects name.
+pub(crate) const GROUPS: [&str; 5] =
+    [FLUX_GROUP, HELM_GROUP, OPERATOR_GROUP, FLUX_SOURCE_GROUP, ARGOCD_GROUP];
+
+/// Objects that other objects depend on.
+#[derive(Default)]
+pub(super) struct AgentContext {
+    /// Sources of Flux.
+    pub(super) sources: Vec<(Origin, FluxSource)>,
+    /// Clusters that Secrets register in Argo CD.
+    pub(super) clusters: Vec<ArgocdCluster>,
+}
+
+impl AgentContext {
+    /// Collects these objects, except patches.
+    pub(super) fn new(objects: &[AgentObject], builds: &Builds) -> Self {
+        let mut context = Self::default();
+        for AgentObject { origin, content } in
+            objects.iter().filter(|object| !builds.is_patch(&object.origin.file))
+        {
+            match content {
+                AgentObjectContent::Source(source) => {
+                    context.sources.push((origin.clone(), (**source).clone()))
+                }
+                AgentObjectContent::Cluster(cluster) => context.clusters.push((**cluster).clone()),
+                AgentObjectContent::Flux(_)
+                | AgentObjectContent::Instance(_)
+                | AgentObjectContent::HelmRelease(_)
+                | AgentObjectContent::Application(_)
+                | AgentObjectContent::ApplicationSet(_)
+                | AgentObjectContent::Unreadable(_) => {}
+            }
+        }
+        context
+    }
+}
+
+impl AgentObject {
+    /// Returns the object in a document, if it configures an agent.
+    pub(crate) fn read(document: &Document<'_>) -> Option<Self> {
+        let (kind, _) = KINDS
+            .into_iter()
+            .find(|(kind, group)| is_of_kind(document, kind) && document.mentions(&[group]))?;
+        let content = match AgentObjectContent::read(document, kind) {
+            Ok(content) => content?,
+            // What an object applies that has no directory is known to be nothing.
+            Err(_) if [SECRET, GIT_REPOSITORY, OCI_REPOSITORY, BUCKET].contains(&kind) => {
+                return None;
+            }
+            Err(_) => AgentObjectContent::Unreadable(kind),
+        };
+        Some(Self { origin: document.origin.clone(), content })
+    }
+
+    /// Returns whether Flux builds kustomizations for it.
+    pub(crate) fn is_by_flux(&self) -> bool {
+        matches!(self.content, AgentObjectContent::Flux(_) | AgentObjectContent::Instance(_))
+    }
+
+    /// Returns whether it has fields that change what it builds, or affects what others apply.
+    pub(crate) fn may_change_builds(&self) -> bool {
+        let by_flux = |object: &FluxKustomization| {
+            let spec = &object.spec;
+            spec.patches.is_some()
+                || spec.components.is_some()
+                || spec.common_metadata.is_some()
+                || spec.post_build.is_some()
+        };
+        let by_argocd = |spec: &ApplicationSpec| {
+            let mut sources = spec.source.iter().chain(spec.sources.iter().flatten());
+            sources.any(|source| source.kustomize.is_some())
+        };
+        match &self.content {
+            AgentObjectContent::Flux(objects) => objects.iter().any(by_flux),
+            AgentObjectContent::Instance(object) => by_flux(object),
+            AgentObjectContent::Application(object) => by_argocd(&object.spec),
+            AgentObjectContent::ApplicationSet(object) => by_argocd(&object.spec.template.spec),
+            AgentObjectContent::HelmRelease(_) | AgentObjectContent::Unreadable(_) => false,
+            AgentObjectContent::Source(_) | AgentObjectContent::Cluster(_) => true,
+        }
+    }
+
+    /// Returns whether it applies nothing itself but affects what others apply.
+    pub(crate) fn is_context(&self) -> bool {
+        matches!(self.content, AgentObjectContent::Source(_) | AgentObjectContent::Cluster(_))
+    }
+}
+
+/// Returns whether a document is of a kind. Text that is not YAML is searched for it.
+fn is_of_kind(document: &Document<'_>, kind: &str) -> bool {
+    match document.broken() {
+        Some(_) => document.mentions_kind(&[kind]),
+        None => document.kind() == Some(kind),
+    }
+}
+
+impl AgentObjectContent {
+    /// Reads an object of a kind; `None` if it is not about an agent.
+    fn read(document: &Document<'_>, kind: &str) -> Result<Option<Self>, ParseError> {
+        Ok(Some(match kind {
+            FLUX_KIND => Self::Flux(vec![document.parse()?]),
+            FLUX_INSTANCE => {
+                let made = document.parse::<FluxInstance>()?.kustomization();
+                return Ok(made.map(|made| Self::Instance(Box::new(made))));
+            }
+            RESOURCE_SET => document
+                .parse::<ResourceSet>()?
+                .kustomizations()
+                .map_or(Self::Unreadable(RESOURCE_SET), Self::Flux),
+            HELM_RELEASE => Self::HelmRelease(Box::new(document.parse()?)),
+            APPLICATION => Self::Application(Box::new(document.parse()?)),
+            APPLICATION_SET => Self::ApplicationSet(Box::new(document.parse()?)),
+            SECRET => {
+                let cluster = ArgocdCluster::from_secret(document.parse()?);
+                return Ok(cluster.map(|cluster| Self::Cluster(Box::new(cluster))));
+            }
+            _ => Self::Source(Box::new(document.parse()?)),
+        }))
+    }
+}

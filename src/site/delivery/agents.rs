@@ -1,0 +1,244 @@
+//! Agents' objects of a site, and the builds that they make agents apply.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::agent_objects::{AgentContext, AgentObject, AgentObjectContent};
+use super::applied::{AppliedDirectory, PlainDirectory};
+use super::build_changes::BuildChanges;
+use super::directories::directories;
+use super::reached::{Overlays, ReachedContent, added_components};
+use super::repo::{DeliveryRepo, shown};
+use crate::base::api::host;
+use crate::base::api::names::HostKey;
+use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::input::kustomize::{BuildRoot, Builds};
+use crate::input::load::Files;
+use crate::input::settings::Settings;
+use crate::site::inventory::Inventory;
+
+/// Agents' objects of a repo, by the settings of a site.
+pub(crate) struct Agents {
+    pub(super) context: AgentContext,
+    pub(crate) applied: Vec<AppliedDirectory>,
+    /// Places of objects that cannot be read, with their kinds.
+    unreadable: Vec<(Place, &'static str)>,
+}
+
+/// A directory of which a program that sipgen does not run makes objects.
+pub(crate) struct RenderedDirectory {
+    /// Directory, relative to the repo's root.
+    pub(crate) directory: Utf8PathBuf,
+    /// The agent's object and the program: "HelmRelease flux-system/hosts, by Helm".
+    pub(crate) by: String,
+    /// Extension of the files that the program reads, if the agent applies the others as they are.
+    extension: Option<&'static str>,
+    place: Place,
+}
+
+impl RenderedDirectory {
+    /// Returns whether the program reads a file.
+    pub(crate) fn has(&self, file: &Utf8Path) -> bool {
+        file.starts_with(&self.directory)
+            && (self.extension.is_none() || file.extension() == self.extension)
+    }
+}
+
+/// The builds that agents' objects of a site apply.
+#[derive(Default)]
+pub(crate) struct AppliedBuilds {
+    /// Files that they render, by the root that the directory of the build is a part of.
+    files: HashMap<usize, HashSet<Utf8PathBuf>>,
+    /// Roots whose overlays are applied.
+    overlays: BTreeSet<usize>,
+    /// Files with hosts that are applied without a build.
+    plain: HashSet<Arc<Utf8Path>>,
+}
+
+impl AppliedBuilds {
+    /// Returns whether an applied build renders a file of a root.
+    pub(crate) fn has(&self, root: usize, file: &Utf8Path) -> bool {
+        let has_file = |files: &HashSet<Utf8PathBuf>| files.contains(file);
+        self.overlays.contains(&root) || self.files.get(&root).is_some_and(has_file)
+    }
+
+    /// Returns whether an agent applies a file with hosts without a build.
+    pub(crate) fn has_plain(&self, file: &Utf8Path) -> bool {
+        self.plain.contains(file)
+    }
+}
+
+impl Agents {
+    /// Finds the directories that objects make agents apply. `paths` are files whose directories
+    /// generators may match.
+    pub(crate) fn new(
+        files: &Files,
+        settings: &Settings,
+        builds: &Builds,
+        objects: Vec<AgentObject>,
+        paths: &[Utf8PathBuf],
+    ) -> Self {
+        let unreadable = objects.iter().filter_map(|object| match object.content {
+            AgentObjectContent::Unreadable(kind) => {
+                Some((Place::File(object.origin.file.clone()), kind))
+            }
+            _ => None,
+        });
+        let unreadable = unreadable.collect();
+        let (context, inventory) = (AgentContext::new(&objects, builds), Inventory::default());
+        let repo = DeliveryRepo {
+            files,
+            settings,
+            inventory: &inventory,
+            builds,
+            paths,
+            context: &context,
+            added: Vec::new(),
+        };
+        let applied = directories(&repo, objects);
+        Self { applied, context, unreadable }
+    }
+
+    /// Returns the directories that agents apply.
+    pub(crate) fn into_applied(self) -> Vec<AppliedDirectory> {
+        self.applied
+    }
+
+    /// Returns the changes of the site's objects to what they build.
+    pub(crate) fn into_build_changes(self) -> impl Iterator<Item = BuildChanges> {
+        let applied = self.applied.into_iter().filter(AppliedDirectory::is_of_site);
+        applied.filter_map(|applied| applied.changes.map(|changes| *changes))
+    }
+
+    /// Returns what the objects reach, in their order. `documents` are all documents of hosts.
+    pub(crate) fn reached<'a>(
+        &'a self,
+        files: &'a Files,
+        settings: &'a Settings,
+        builds: &'a Builds,
+        documents: &'a [(HostKey, Origin)],
+    ) -> Vec<ReachedContent<'a>> {
+        let inventory = Inventory::default();
+        let mut repo = DeliveryRepo {
+            files,
+            settings,
+            inventory: &inventory,
+            builds,
+            paths: &[],
+            context: &self.context,
+            added: Vec::new(),
+        };
+        repo.added = added_components(&repo, &self.applied);
+        let roots: BTreeMap<usize, BuildRoot> = builds.roots().cloned().enumerate().collect();
+        let overlays = Overlays::new(&repo, &roots);
+        let applied = self.applied.iter();
+        applied
+            .map(|applied| ReachedContent::new(&repo, builds, documents, &overlays, applied))
+            .collect()
+    }
+}
+
+/// Returns the builds of the site that agents apply, and the directories of which other programs
+/// make objects.
+pub(crate) fn applied_builds(
+    builds: &Builds,
+    all_reached: &[ReachedContent<'_>],
+) -> (AppliedBuilds, Vec<RenderedDirectory>) {
+    let mut roots_around: HashMap<&Utf8Path, Vec<usize>> = HashMap::new();
+    for (index, root) in builds.roots().enumerate() {
+        for directory in builds.made_of(&root.directory) {
+            roots_around.entry(directory).or_default().push(index);
+        }
+    }
+    let (mut all, mut rendered) = (AppliedBuilds::default(), Vec::new());
+    for reached in all_reached {
+        let applied = reached.applied;
+        if !applied.is_of_site() {
+            continue;
+        }
+        let mut render = |directory: Utf8PathBuf, program: &str, extension| {
+            rendered.push(RenderedDirectory {
+                directory,
+                extension,
+                by: format!("{}, by {program}", applied.by),
+                place: applied.place.clone(),
+            });
+        };
+        match applied.plain {
+            PlainDirectory::Rendered(program) => render(applied.directory.clone(), program, None),
+            PlainDirectory::Files(_) if !applied.is_build(builds) => {
+                render(applied.directory.clone(), "Jsonnet", Some("jsonnet"));
+            }
+            PlainDirectory::Files(_) | PlainDirectory::Autodetect => {}
+        }
+        let charts = reached.kustomizations.iter();
+        for directory in charts.filter(|directory| builds.inflates_charts(directory)) {
+            render(directory.join(CHART_HOME), "Helm", None);
+        }
+        all.overlays.extend(&reached.overlays);
+        let plain = reached.plain.iter().map(|(_, origin)| origin.file.clone());
+        all.plain.extend(plain);
+        for top in &reached.tops {
+            for root in roots_around.get(*top).into_iter().flatten() {
+                let files = all.files.entry(*root).or_default();
+                files.extend(builds.below(top).into_keys());
+            }
+        }
+    }
+    (all, rendered)
+}
+
+impl Agents {
+    /// Warns about objects that cannot be read, and about hosts that only another program can
+    /// render.
+    pub(crate) fn unread(&self, files: &Files, rendered: &[RenderedDirectory]) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for rendered in rendered {
+            let (directory, by) = (&rendered.directory, &rendered.by);
+            let mentions_host = |file: &&Utf8PathBuf| {
+                let text = rendered.has(file).then(|| files.text(file)).flatten();
+                text.is_some_and(|text| text.contains(host::KIND))
+            };
+            let below = files.files_below(directory).unwrap_or_default();
+            if let Some(file) = below.iter().find(mentions_host) {
+                let message = format!(
+                    "the BareMetalHosts that {by}, makes of {} are unknown",
+                    shown(directory)
+                );
+                let finding = Finding::new(Code::DirectoryUnread, message)
+                    .at(rendered.place.clone())
+                    .see(Place::File(file.as_path().into()), "a BareMetalHost of it");
+                findings.push(finding.help(
+                    "take snapshots with `sipgen snapshot` or `kubectl get --show-managed-fields`: they tell which \
+                     hosts the agent applies",
+                ));
+            }
+        }
+        let mut directories: BTreeMap<&Utf8Path, Vec<&(Place, &'static str)>> = BTreeMap::new();
+        for object in &self.unreadable {
+            let directory = object.0.file().parent().unwrap_or(Utf8Path::new(""));
+            directories.entry(directory).or_default().push(object);
+        }
+        findings.extend(directories.into_iter().filter_map(|(directory, objects)| {
+            let (_, kind) = objects.first()?;
+            let message = format!(
+                "what the {kind} in {} makes an agent apply is unknown, because it cannot be read",
+                shown(directory)
+            );
+            let finding = Finding::new(Code::DirectoryUnread, message);
+            let finding = objects.iter().take(SHOWN).fold(finding, |finding, (place, _)| finding.at(place.clone()));
+            Some(finding.help(
+                "write the object without templates; if it applies no hosts of this repo, mute this warning",
+            ))
+        }));
+        findings
+    }
+}
+
+/// Maximum number of places that a finding names.
+const SHOWN: usize = 5;
+
+/// Default directory of charts, beside a kustomization with `helmCharts`.
+const CHART_HOME: &str = "charts";

@@ -1,0 +1,114 @@
+//! Directories that agents apply.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use regex::Regex;
+
+use super::build_changes::BuildChanges;
+use super::paths::source_contains;
+use crate::base::api::gitops::{DirectorySource, GitopsAgent};
+use crate::base::api::names::HostKey;
+use crate::base::finding::Place;
+use crate::site::inventory::apply_options::ApplyOption;
+
+/// A directory that an agent applies.
+pub(crate) struct AppliedDirectory {
+    pub(super) agent: GitopsAgent,
+    /// Object that applies it: `Flux Kustomization flux-system/infra`.
+    pub(super) by: String,
+    /// Place that names it.
+    pub(super) place: Place,
+    /// Reason why it does not apply this repo's files to the base cluster.
+    pub(super) exclusion: Option<Exclusion>,
+    /// Namespace that it sets for everything it applies, with the place.
+    pub(super) namespace: Option<(String, Place)>,
+    /// Field that renames everything it applies, with the place.
+    pub(super) renamed: Option<(&'static str, Place)>,
+    /// Directory, relative to the repo's root.
+    pub(crate) directory: Utf8PathBuf,
+    /// Path to the repo from the directory that it names, if that is above the repo.
+    pub(super) above: Utf8PathBuf,
+    /// Way of reading the directory if it is not a kustomization.
+    pub(super) plain: PlainDirectory,
+    /// Place of `directory`, which makes Argo CD read plain files even beside a kustomization.
+    pub(super) explicit: Option<Place>,
+    /// Namespace of the object itself, if set.
+    pub(super) own_namespace: Option<String>,
+    /// Directories of components that it adds to the kustomization, with their places.
+    pub(super) components: Vec<(Utf8PathBuf, Place)>,
+    /// Options by which labels do not arrive, or hosts are replaced.
+    pub(super) options: Vec<ObjectOption>,
+    /// Changes to the build.
+    pub(super) changes: Option<Box<BuildChanges>>,
+    /// Flux's decryption settings.
+    pub(super) decryption: Option<yaml_serde::Value>,
+}
+
+impl AppliedDirectory {
+    /// Returns whether it applies files of the site to its base cluster, even if it is suspended
+    /// now.
+    pub(crate) fn is_of_site(&self) -> bool {
+        matches!(self.exclusion, None | Some(Exclusion::Suspended))
+    }
+
+    /// Returns whether the agent applies the directory's own files to the site, if it is not a
+    /// kustomization.
+    pub(crate) fn has_plain_files(&self) -> bool {
+        self.is_of_site() && !matches!(self.plain, PlainDirectory::Rendered(_))
+    }
+
+    /// Returns whether the agent applies a file of the directory if that is not a kustomization.
+    /// The path is relative to the directory.
+    pub(crate) fn takes(&self, file: &Utf8Path) -> bool {
+        match &self.plain {
+            PlainDirectory::Autodetect | PlainDirectory::Rendered(_) => true,
+            PlainDirectory::Files(source) => source_contains(source, file),
+        }
+    }
+}
+
+/// An option of an agent's object, with the hosts that it is for.
+pub(crate) struct ObjectOption {
+    pub(super) option: ApplyOption,
+    /// Patterns of their namespace and name; `None` for any.
+    pub(super) patterns: [Option<Regex>; 2],
+}
+
+impl ObjectOption {
+    /// Returns an option for all hosts.
+    pub(super) fn new(option: ApplyOption) -> Self {
+        let patterns = [None, None];
+        Self { option, patterns }
+    }
+
+    pub(super) fn is_for(&self, host: &HostKey) -> bool {
+        let names = [host.namespace.as_str(), host.name.as_str()];
+        let mut pairs = self.patterns.iter().zip(names);
+        pairs.all(|(pattern, name)| pattern.as_ref().is_none_or(|it| it.is_match(name)))
+    }
+}
+
+/// Settings for reading a directory that is not a kustomization.
+#[derive(Debug, Clone)]
+pub(crate) enum PlainDirectory {
+    /// Flux: every kustomization below it, and every YAML file that none of them covers.
+    Autodetect,
+    /// Argo CD: matching files in it, or in the tree below it.
+    Files(DirectorySource),
+    /// A program that sipgen does not run, such as Helm, makes objects of the directory.
+    Rendered(&'static str),
+}
+
+/// Reasons why an object does not apply this repo's files to the base cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exclusion {
+    /// Its source differs from the one in this setting.
+    OtherSource(&'static str),
+    /// It applies to another cluster, according to this field or setting.
+    OtherCluster(&'static str),
+    /// Its path is inside a copy of another repo.
+    Included,
+    /// Its path has a parameter without a value in the repo.
+    Undecided,
+    /// It is suspended. It does not apply them now but may do so later.
+    Suspended,
+}

@@ -1,0 +1,226 @@
+//! Kustomizations that include the components of hosts.
+//!
+//! kustomize runs the components of a kustomization after its resources and before its own
+//! `namespace:`. So a patch in a component must use the namespace that the kustomizations below
+//! give to a host.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::repo::{DeliveryRepo, shown};
+use crate::base::api::kustomization::listed;
+use crate::base::api::names::HostKey;
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::text::{abbreviated, counted};
+use crate::input::kustomize::{BuildRoot, ListField, Listing};
+use crate::input::load::kustomize::relative;
+use crate::site::inventory::{Evidence, Host};
+
+/// Maximum number of hosts that a message lists.
+const SHOWN: usize = 5;
+
+/// Component that patches a root's hosts.
+#[derive(Debug)]
+pub struct Component {
+    /// Directory of the kustomization that includes the component, or that should include it.
+    pub directory: Utf8PathBuf,
+    /// Set if it does.
+    pub included: bool,
+    /// Namespace of the hosts of a file at that point, if a kustomization below sets one.
+    namespaces: HashMap<Utf8PathBuf, Option<String>>,
+}
+
+impl Component {
+    /// Returns the namespace of a host where the component runs, if it has one there.
+    pub fn namespace_of<'a>(&'a self, host: &'a Host) -> Option<&'a str> {
+        if let Some(level) = host.origin.level(&self.directory) {
+            return level.namespace.as_deref();
+        }
+        let file = host.file.as_deref();
+        let given = file.and_then(|file| self.namespaces.get(file)).and_then(Option::as_deref);
+        given.or(host.own_namespace.as_deref())
+    }
+
+    /// Returns the name of a host where the component runs.
+    pub fn name_of<'a>(&'a self, host: &'a Host) -> &'a str {
+        host.origin
+            .level(&self.directory)
+            .map_or(host.key.name.as_str(), |level| level.name.as_str())
+    }
+}
+
+/// Returns the component of each root, and findings about misplaced ones.
+pub(super) fn included(repo: &DeliveryRepo<'_>) -> (BTreeMap<usize, Component>, Vec<Finding>) {
+    let top = repo.patches_of("".into());
+    let mut listings: BTreeMap<Utf8PathBuf, Vec<Listing<'_>>> = BTreeMap::new();
+    for (listed, listing) in repo.listings_below(&top) {
+        listings.entry(listed).or_default().push(listing);
+    }
+    let (mut components, mut findings) = (BTreeMap::new(), Vec::new());
+    for (index, root) in &repo.inventory.roots {
+        let directory = repo.patches_of(&root.directory);
+        let listings = listings.remove(directory.as_path()).unwrap_or_default();
+        let (component, found) = root_component(repo, *index, root, &directory, &listings);
+        components.insert(*index, component);
+        findings.extend(found);
+    }
+    findings.extend(listings.into_iter().map(|(listed, listings)| {
+        let finding = Finding::new(
+            Code::NothingToList,
+            format!("{listed} is listed, but sipgen does not write such a component"),
+        )
+        .help("remove the line");
+        listings.into_iter().fold(finding, |finding, listing| finding.at(listing.place))
+    }));
+    (components, findings)
+}
+
+fn root_component(
+    repo: &DeliveryRepo<'_>,
+    index: usize,
+    root: &BuildRoot,
+    component: &Utf8Path,
+    listings: &[Listing<'_>],
+) -> (Component, Vec<Finding>) {
+    let is_of_root = |host: &&Host| host.evidence == Evidence::Applied { root: index };
+    let hosts: Vec<&Host> = repo.inventory.hosts.iter().filter(is_of_root).collect();
+    let files: BTreeSet<&Utf8Path> = hosts.iter().filter_map(|host| host.file.as_deref()).collect();
+    let mut findings = misplaced(component, listings);
+    let included: Vec<(&Listing<'_>, usize)> = listings
+        .iter()
+        .filter_map(|listing| match listing.among {
+            ListField::Components(before) => Some((listing, before)),
+            ListField::Resources | ListField::ComponentsOfComponent => None,
+        })
+        .collect();
+    if let [(first, _), (second, _), ..] = included.as_slice() {
+        let finding = Finding::new(
+            Code::ComponentMisplaced,
+            format!("{component} is included twice, so its patches are applied twice"),
+        )
+        .at(second.place.clone())
+        .see(first.place.clone(), "the other line")
+        .help("keep one of the lines, in a kustomization that reaches every host");
+        findings.push(finding);
+    }
+    let (lowest, at_end) = repo.builds.lowest(&root.directory, &files);
+    let (directory, before) = match included.first() {
+        Some((listing, before)) => (listing.directory.to_owned(), *before),
+        None => (lowest.clone(), at_end),
+    };
+    let reached = repo.builds.before_component(&directory, before);
+    match included.first() {
+        Some((listing, _)) => {
+            // Only kustomize knows the origin of a host without a file.
+            let is_missing = |host: &&&Host| {
+                host.file.as_deref().is_some_and(|file| !reached.contains_key(file))
+            };
+            let missing: Vec<&Host> = hosts.iter().filter(is_missing).copied().collect();
+            findings.extend(out_of_reach(repo, component, listing, &missing, &lowest));
+        }
+        // Otherwise, a misplaced listing has been reported.
+        None if listings.is_empty() => {
+            findings.extend(not_included(repo, component, &lowest, hosts.len()))
+        }
+        None => {}
+    }
+    let namespaces = reached
+        .into_iter()
+        .filter_map(|(file, ways)| {
+            Some((file, ways.into_iter().next()?.effect.namespace.map(|(namespace, _)| namespace)))
+        })
+        .collect();
+    (Component { directory, included: !included.is_empty(), namespaces }, findings)
+}
+
+/// Reports listings in which the component has no effect or fails.
+fn misplaced(component: &Utf8Path, listings: &[Listing<'_>]) -> Vec<Finding> {
+    let describe = |listing: &Listing<'_>| {
+        let (what, help) = match listing.among {
+            ListField::Components(_) => return None,
+            ListField::Resources => {
+                ("among the resources, but is a component", "list it under `components`")
+            }
+            ListField::ComponentsOfComponent => (
+                "in a component, whose hosts are unknown",
+                "list it in the kustomization that has the hosts among its resources",
+            ),
+        };
+        Some(
+            Finding::new(Code::ComponentMisplaced, format!("{component} is listed {what}"))
+                .at(listing.place.clone())
+                .help(help),
+        )
+    };
+    listings.iter().filter_map(describe).collect()
+}
+
+fn out_of_reach(
+    repo: &DeliveryRepo<'_>,
+    component: &Utf8Path,
+    listing: &Listing<'_>,
+    missing: &[&Host],
+    lowest: &Utf8Path,
+) -> Option<Finding> {
+    if missing.is_empty() {
+        return None;
+    }
+    let names: Vec<&HostKey> = missing.iter().map(|host| &host.key).collect();
+    let finding = Finding::new(
+        Code::ComponentMisplaced,
+        format!(
+            "{component} is included where {} that it patches are missing: {}",
+            counted(missing.len(), "host"),
+            abbreviated(&names, SHOWN)
+        ),
+    )
+    .at(listing.place.clone())
+    .help(line_to_add(repo, component, lowest, "move the line: "));
+    Some(
+        missing
+            .iter()
+            .take(SHOWN)
+            .fold(finding, |finding, host| finding.see(host.origin.name(), "out of reach")),
+    )
+}
+
+fn not_included(
+    repo: &DeliveryRepo<'_>,
+    component: &Utf8Path,
+    lowest: &Utf8Path,
+    hosts: usize,
+) -> Option<Finding> {
+    let place = repo.builds.place_in(lowest, "components")?;
+    let are = if hosts == 1 { "host gets its" } else { "hosts get their" };
+    Some(
+        Finding::new(
+            Code::NotIncluded,
+            format!(
+                "{hosts} declared {are} labels from {component}, which no kustomization includes"
+            ),
+        )
+        .at(place)
+        .help(line_to_add(repo, component, lowest, "")),
+    )
+}
+
+/// Returns the help: the line to add and its file.
+fn line_to_add(
+    repo: &DeliveryRepo<'_>,
+    component: &Utf8Path,
+    directory: &Utf8Path,
+    to_do: &str,
+) -> String {
+    let file = repo
+        .builds
+        .place_in(directory, "components")
+        .map_or_else(|| shown(directory).into(), file_of);
+    let way = relative(directory, component);
+    format!("{to_do}add it to {file}:\ncomponents:\n  - {}", listed(way.as_str()))
+}
+
+fn file_of(place: Place) -> Arc<str> {
+    Arc::from(place.file().as_str())
+}

@@ -1,0 +1,328 @@
+//! Directories that objects of the repo make Flux or Argo CD apply.
+//!
+//! An object may concern another repo or cluster with directories of the same names. The settings
+//! name the source and the cluster of this site.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::de::IgnoredAny;
+
+use super::agent_objects::{AgentObject, AgentObjectContent};
+use super::applied::{AppliedDirectory, Exclusion, PlainDirectory};
+use super::apply_options;
+use super::build_changes::BuildChanges;
+use super::clusters::ArgocdCluster;
+use super::generators;
+use super::includes::{self, IncludeTarget};
+use super::paths::{in_repo, matching_directories};
+use super::repo::DeliveryRepo;
+use crate::base::api::flux::HelmRelease;
+use crate::base::api::gitops::{
+    AgentObjectName, ApplicationDestination, ApplicationSource, ApplicationSpec, DirectorySource,
+    FluxKustomization, FluxKustomizationSpec, GitDirectory, GitopsAgent,
+};
+use crate::base::finding::{Origin, Place, RouteStep};
+use crate::input::kustomize::join;
+use crate::input::settings::gitops::SourceRef;
+
+/// File that makes a directory a Helm chart.
+const CHART: &str = "Chart.yaml";
+
+/// Returns the directories that the objects make agents apply.
+pub(super) fn directories(
+    repo: &DeliveryRepo<'_>,
+    objects: Vec<AgentObject>,
+) -> Vec<AppliedDirectory> {
+    let mut applied = Vec::new();
+    for AgentObject { origin, content } in
+        objects.into_iter().filter(|object| !repo.builds.is_patch(&object.origin.file))
+    {
+        match content {
+            AgentObjectContent::Flux(objects) => {
+                let objects = objects.into_iter();
+                applied.extend(objects.filter_map(|object| by_flux(repo, &origin, object)));
+            }
+            AgentObjectContent::Instance(object) => {
+                let place = origin.at(["spec", "sync", "path"]);
+                let found = by_flux(repo, &origin, *object);
+                applied.extend(found.map(|applied| AppliedDirectory { place, ..applied }));
+            }
+            AgentObjectContent::HelmRelease(release) => {
+                applied.extend(by_helm_release(repo, &origin, *release))
+            }
+            AgentObjectContent::Application(object) => {
+                let by = named("Application", &object.metadata);
+                applied.extend(by_argocd(repo, &origin, &["spec"], &by, &object.spec));
+            }
+            AgentObjectContent::ApplicationSet(object) => {
+                let by = named("ApplicationSet", &object.metadata);
+                let route = ["spec", "template", "spec"];
+                let mut made: Vec<AppliedDirectory> = Vec::new();
+                for parameters in generators::parameters(repo, &object.spec.generators) {
+                    let spec = generators::filled(&object.spec.template.spec, &parameters);
+                    made.extend(by_argocd(repo, &origin, &route, &by, &spec));
+                }
+                // Several clusters may get the same directory. The one for the base cluster is
+                // kept.
+                made.sort_by(|one, other| {
+                    let order = |applied: &AppliedDirectory| {
+                        (applied.directory.clone(), applied.exclusion.is_some())
+                    };
+                    order(one).cmp(&order(other))
+                });
+                made.dedup_by(|later, kept| {
+                    later.directory == kept.directory && later.place == kept.place
+                });
+                applied.extend(made);
+            }
+            AgentObjectContent::Source(_)
+            | AgentObjectContent::Cluster(_)
+            | AgentObjectContent::Unreadable(_) => {}
+        }
+    }
+    applied
+}
+
+/// Returns the directories of components, which are relative to the kustomization's directory.
+fn components(
+    directory: &Utf8Path,
+    listed: Option<Vec<String>>,
+    place: impl Fn(usize) -> Place,
+) -> Vec<(Utf8PathBuf, Place)> {
+    let listed = listed.into_iter().flatten().enumerate();
+    listed.filter_map(|(index, path)| Some((join(directory, &path)?, place(index)))).collect()
+}
+
+fn named(kind: &str, metadata: &AgentObjectName) -> String {
+    match &metadata.namespace {
+        Some(namespace) => format!("{kind} {namespace}/{}", metadata.name),
+        None => format!("{kind} {}", metadata.name),
+    }
+}
+
+fn by_flux(
+    repo: &DeliveryRepo<'_>,
+    origin: &Origin,
+    object: FluxKustomization,
+) -> Option<AppliedDirectory> {
+    let flux = &repo.settings.flux;
+    let changes = |directory: &Utf8PathBuf| BuildChanges::from_flux(directory, origin, &object);
+    let FluxKustomization { metadata, spec } = &object;
+    let path = spec.path.clone().unwrap_or_default();
+    let target = includes::target(repo, &spec.source_ref, metadata.namespace.as_deref(), &path);
+    let (path, is_ours) = match &target {
+        IncludeTarget::Here(path) => (path.as_str(), true),
+        IncludeTarget::Elsewhere | IncludeTarget::Itself => {
+            let (source, namespace) = (&spec.source_ref, metadata.namespace.as_deref());
+            let is_ours = flux.is_source(source, namespace)
+                || includes::is_same_repo(repo, source, namespace);
+            (path.as_str(), is_ours)
+        }
+    };
+    let (directory, above) = in_repo(path, &flux.path)?;
+    // The settings need no source before sipgen writes Kustomizations, so the default proves
+    // nothing. Root directories are excluded, because every repo has one.
+    let is_unsaid =
+        repo.settings.gitops != Some(GitopsAgent::Flux) && flux.source_ref == SourceRef::default();
+    let exclusion = if is_root(&directory) && !is_ours {
+        return None;
+    } else if !is_ours && !is_unsaid {
+        Some(Exclusion::OtherSource("flux.sourceRef"))
+    } else if matches!(target, IncludeTarget::Elsewhere) {
+        Some(Exclusion::Included)
+    } else if spec.kube_config.is_some() {
+        Some(Exclusion::OtherCluster("its `kubeConfig`"))
+    } else {
+        spec.suspend.then_some(Exclusion::Suspended)
+    };
+    let namespace = spec.target_namespace.clone();
+    let namespace = namespace.filter(|namespace| !namespace.is_empty());
+    let renamed = changed_names("namePrefix", &spec.name_prefix)
+        .or(changed_names("nameSuffix", &spec.name_suffix));
+    Some(AppliedDirectory {
+        agent: GitopsAgent::Flux,
+        by: named("Flux Kustomization", metadata),
+        place: origin.at(["spec", "path"]),
+        exclusion,
+        namespace: namespace.map(|namespace| (namespace, origin.at(["spec", "targetNamespace"]))),
+        renamed: renamed.map(|field| (field, origin.at(["spec", field]))),
+        components: components(&directory, spec.components.clone(), |index| {
+            origin.at(["spec".into(), "components".into(), RouteStep::from(index)])
+        }),
+        options: apply_options::from_flux(repo.settings, origin, spec),
+        changes: Some(Box::new(changes(&directory))),
+        directory,
+        above,
+        plain: PlainDirectory::Autodetect,
+        explicit: None,
+        own_namespace: metadata.namespace.clone(),
+        decryption: spec.decryption.clone(),
+    })
+}
+
+/// Returns the directory of a chart that Flux installs.
+fn by_helm_release(
+    repo: &DeliveryRepo<'_>,
+    origin: &Origin,
+    release: HelmRelease,
+) -> Option<AppliedDirectory> {
+    let HelmRelease { metadata, spec } = release;
+    let chart = spec.chart?.spec;
+    // A chart of a Helm repository has a name in the place of a path.
+    if chart.source_ref.kind.as_deref() == Some("HelmRepository") {
+        return None;
+    }
+    let object = FluxKustomization {
+        metadata,
+        spec: FluxKustomizationSpec {
+            path: Some(chart.chart),
+            source_ref: chart.source_ref,
+            suspend: spec.suspend,
+            kube_config: spec.kube_config.map(|_| IgnoredAny),
+            ..FluxKustomizationSpec::default()
+        },
+    };
+    let by = named("HelmRelease", &object.metadata);
+    Some(AppliedDirectory {
+        by,
+        place: origin.at(["spec", "chart", "spec", "chart"]),
+        plain: PlainDirectory::Rendered("Helm"),
+        options: Vec::new(),
+        changes: None,
+        ..by_flux(repo, origin, object)?
+    })
+}
+
+/// Returns the field if it changes names.
+fn changed_names(field: &'static str, value: &Option<String>) -> Option<&'static str> {
+    value.as_ref().is_some_and(|value| !value.is_empty()).then_some(field)
+}
+
+fn is_root(directory: &Utf8Path) -> bool {
+    directory.as_str().is_empty()
+}
+
+fn by_argocd(
+    repo: &DeliveryRepo<'_>,
+    origin: &Origin,
+    route: &[&str],
+    by: &str,
+    spec: &ApplicationSpec,
+) -> Vec<AppliedDirectory> {
+    let argocd = &repo.settings.argocd;
+    let one = spec.source.iter().map(|source| (None, source));
+    let several =
+        spec.sources.iter().flatten().enumerate().map(|(index, source)| (Some(index), source));
+    let mut applied = Vec::new();
+    for (index, source) in one.chain(several) {
+        let steps = |fields: &[&str]| {
+            let mut steps: Vec<RouteStep> = route.iter().map(|key| (*key).into()).collect();
+            match index {
+                Some(index) => steps.extend(["sources".into(), index.into()]),
+                None => steps.push("source".into()),
+            }
+            steps.extend(fields.iter().map(|key| (*key).into()));
+            steps
+        };
+        let place = |fields: &[&str]| origin.at(steps(fields));
+        // Without `argocd.repoURL`, every source counts. A parameter may resolve to this repo.
+        let is_url = argocd
+            .repo_url
+            .as_ref()
+            .map(|url| url.is_same_repo(&source.repo_url) || source.repo_url.contains("{{"));
+        let exclusion = if is_url == Some(false) {
+            Some(Exclusion::OtherSource("argocd.repoURL"))
+        } else {
+            (!is_base_cluster(repo, &spec.destination))
+                .then_some(Exclusion::OtherCluster("`argocd.destination`"))
+        };
+        let is_undecided = source.path.as_ref().is_some_and(|path| path.contains("{{"));
+        let exclusion = exclusion.or(is_undecided.then_some(Exclusion::Undecided));
+        for path in paths(repo, source) {
+            let Some((directory, above)) = in_repo(&path, &argocd.path) else {
+                continue;
+            };
+            if is_root(&directory) && is_url != Some(true) {
+                continue;
+            }
+            // Without `recurse`, Argo CD does not reach the repo below a directory above it.
+            let recurses = source.directory.as_ref().is_some_and(|directory| directory.recurse);
+            if !is_root(&above) && !recurses {
+                continue;
+            }
+            let kustomize = source.kustomize.clone().unwrap_or_default();
+            let changes = source.kustomize.as_ref().map(|options| {
+                let route = steps(&["kustomize"]);
+                Box::new(BuildChanges::from_argocd(&directory, origin, &route, options))
+            });
+            let renamed = changed_names("namePrefix", &kustomize.name_prefix)
+                .or(changed_names("nameSuffix", &kustomize.name_suffix));
+            // As in Argo CD's `ExplicitType`, `directory` wins over files that suggest another
+            // type.
+            let is_explicit = source.directory.is_some() && source.kustomize.is_none();
+            let is_chart = || repo.files.kind(&directory.join(CHART)).is_some();
+            let plain = if is_explicit {
+                PlainDirectory::Files(source.directory.clone().unwrap_or_default())
+            } else if source.plugin.is_some() {
+                PlainDirectory::Rendered("a config management plugin")
+            } else if source.helm.is_some() || source.kustomize.is_none() && is_chart() {
+                PlainDirectory::Rendered("Helm")
+            } else {
+                PlainDirectory::Files(DirectorySource::default())
+            };
+            applied.push(AppliedDirectory {
+                agent: GitopsAgent::Argocd,
+                by: format!("Argo CD's {by}"),
+                place: place(&["path"]),
+                exclusion,
+                namespace: kustomize
+                    .namespace
+                    .filter(|namespace| !namespace.is_empty())
+                    .map(|namespace| (namespace, place(&["kustomize", "namespace"]))),
+                renamed: renamed.map(|field| (field, place(&["kustomize", field]))),
+                components: components(&directory, kustomize.components, |_| {
+                    place(&["kustomize", "components"])
+                }),
+                directory,
+                above,
+                explicit: is_explicit.then(|| place(&["directory"])),
+                own_namespace: None,
+                options: apply_options::from_argocd(repo.settings, origin, route, spec),
+                changes,
+                decryption: None,
+                plain,
+            });
+        }
+    }
+    applied
+}
+
+/// Returns whether a destination is the base cluster, by name or by URL. Secrets of the repo relate
+/// the two.
+fn is_base_cluster(repo: &DeliveryRepo<'_>, destination: &ApplicationDestination) -> bool {
+    let own = &repo.settings.argocd.destination;
+    let renamed =
+        |cluster: &ArgocdCluster| cluster.renamed(destination).is_some_and(|other| own.is(&other));
+    own.is(destination) || repo.context.clusters.iter().any(renamed)
+}
+
+/// Returns the path of a source, or all directories that match if it contains an unknown parameter.
+fn paths(repo: &DeliveryRepo<'_>, source: &ApplicationSource) -> Vec<String> {
+    let Some(path) = &source.path else {
+        return Vec::new();
+    };
+    let (mut glob, mut rest) = (String::new(), path.as_str());
+    while let Some((before, behind)) = rest.split_once("{{") {
+        let Some((_, after)) = behind.split_once("}}") else {
+            return Vec::new();
+        };
+        glob.push_str(before);
+        glob.push('*');
+        rest = after;
+    }
+    if glob.is_empty() {
+        return vec![path.clone()];
+    }
+    glob.push_str(rest);
+    let directories = matching_directories(repo, &[GitDirectory { path: glob, exclude: false }]);
+    directories.into_iter().map(Utf8PathBuf::into_string).collect()
+}

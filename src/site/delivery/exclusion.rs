@@ -1,0 +1,46 @@
+//! Objects that seem to apply this repo's files to the base cluster but do not.
+
+use super::applied::{AppliedDirectory, Exclusion};
+use super::repo::shown;
+use crate::base::finding::{Code, Finding};
+
+/// Warns about an object that applies directories with the names of this repo's, but from another
+/// source or to another cluster. A suspended object needs no warning.
+pub(super) fn excluded(applied: &AppliedDirectory) -> Option<Finding> {
+    let here = shown(&applied.directory);
+    let (what, help) = match applied.exclusion? {
+        Exclusion::OtherSource(setting) => (
+            format!("applies {here} of a source other than the one in `{setting}`"),
+            format!(
+                "if it is {here} of this repo, write its source into `{setting}`: otherwise the same hosts are applied twice"
+            ),
+        ),
+        Exclusion::OtherCluster(cluster) => (
+            format!("applies {here} to another cluster, by {cluster}"),
+            "sipgen's own objects apply the output to the base cluster; if this object means the same cluster, write the same name or address in both"
+                .to_owned(),
+        ),
+        Exclusion::Included => (
+            format!("applies {here} of another repo, which its source includes there"),
+            "to apply this repo's own directory, set the `toPath` of the include to a directory that this repo does not \
+             have"
+                .to_owned(),
+        ),
+        Exclusion::Undecided => (
+            format!("may apply {here}: its path has a parameter whose value no file of the repo has"),
+            format!(
+                "if it applies {here} to the base cluster, name the path in a list or git generator, or apply it by an \
+                 Application of its own; otherwise mute this warning"
+            ),
+        ),
+        Exclusion::Suspended => return None,
+    };
+    Some(
+        Finding::new(
+            Code::SetAside,
+            format!("{} {what}: it is ignored as belonging to another repo or cluster", applied.by),
+        )
+        .at(applied.place.clone())
+        .help(help),
+    )
+}

@@ -1,0 +1,340 @@
+//! Parameters of ApplicationSets that the repo's files determine.
+//!
+//! The rules are those of Argo CD's generators. Parameters from a cluster, a forge or a plugin stay
+//! unresolved.
+
+use std::collections::HashMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use globset::GlobBuilder;
+use yaml_serde::Value;
+
+use super::clusters::{ArgocdCluster, Parameters};
+use super::paths::matching_directories;
+use super::repo::DeliveryRepo;
+use crate::base::api::gitops::{
+    ApplicationSetGenerator, ApplicationSpec, ClusterGenerator, GitGenerator,
+};
+use crate::base::text::bounded;
+use crate::input::settings::gitops::IN_CLUSTER;
+
+/// Maximum number of Applications of an ApplicationSet. Further ones are ignored.
+const APPLICATIONS: usize = 10_000;
+/// Maximum number of parameters that its generators make, intermediate ones included. Matrices
+/// multiply them.
+const PARAMETERS: usize = 1_000_000;
+/// Maximum number of globs of a generator.
+const GLOBS: usize = 1_000;
+/// Maximum nesting depth of generators.
+const DEPTH: usize = 8;
+
+/// Returns the parameters of each generated Application. Missing parameters are unknown; beyond a
+/// limit, all are.
+pub(super) fn parameters(
+    repo: &DeliveryRepo<'_>,
+    generators: &[ApplicationSetGenerator],
+) -> Vec<Parameters> {
+    let mut generation = ParameterGeneration { repo, left: PARAMETERS };
+    let mut all =
+        generation.all_parameters(generators, 0).unwrap_or_else(|| vec![Parameters::new()]);
+    all.truncate(APPLICATIONS);
+    all
+}
+
+/// A generation of parameters. Its functions return `None` beyond a limit.
+struct ParameterGeneration<'r, 'a> {
+    repo: &'r DeliveryRepo<'a>,
+    /// Number of parameters that it may still make.
+    left: usize,
+}
+
+impl ParameterGeneration<'_, '_> {
+    fn all_parameters(
+        &mut self,
+        generators: &[ApplicationSetGenerator],
+        depth: usize,
+    ) -> Option<Vec<Parameters>> {
+        if depth > DEPTH {
+            return None;
+        }
+        let mut all = Vec::new();
+        for generator in generators {
+            all.extend(self.parameters(generator, depth)?);
+        }
+        Some(all)
+    }
+
+    fn parameters(
+        &mut self,
+        generator: &ApplicationSetGenerator,
+        depth: usize,
+    ) -> Option<Vec<Parameters>> {
+        if let Some(git) = &generator.git {
+            if git.directories.len() + git.files.len() > GLOBS {
+                return None;
+            }
+            return self.counted(git_parameters(self.repo, git));
+        }
+        if let Some(list) = &generator.list {
+            let elements = list.elements.iter().flatten();
+            return self.counted(elements.map(|element| flat(element, "")));
+        }
+        if let Some(clusters) = &generator.clusters {
+            return self.counted(cluster_parameters(self.repo, clusters));
+        }
+        if let Some(matrix) = &generator.matrix {
+            let mut found = vec![Parameters::new()];
+            for inner in &matrix.generators {
+                let more = self.all_parameters(std::slice::from_ref(inner), depth + 1)?;
+                let pairs = found.iter().flat_map(|one| more.iter().map(move |other| (one, other)));
+                let joined = pairs
+                    .map(|(one, other)| one.clone().into_iter().chain(other.clone()).collect());
+                found = self.counted(joined.take(APPLICATIONS))?;
+            }
+            return Some(found);
+        }
+        if let Some(merge) = &generator.merge {
+            let mut generators = merge.generators.iter();
+            let first = generators.next().map_or(&[][..], std::slice::from_ref);
+            let mut found = self.all_parameters(first, depth + 1)?;
+            for inner in generators {
+                let more = self.all_parameters(std::slice::from_ref(inner), depth + 1)?;
+                found = self.counted(merged(found, &more, &merge.merge_keys))?;
+            }
+            return Some(found);
+        }
+        Some(vec![Parameters::new()])
+    }
+
+    /// Collects and counts parameters.
+    fn counted(&mut self, all: impl IntoIterator<Item = Parameters>) -> Option<Vec<Parameters>> {
+        let count = |parameters: Parameters| {
+            self.left = self.left.checked_sub(1 + parameters.len())?;
+            Some(parameters)
+        };
+        all.into_iter().map(count).collect()
+    }
+}
+
+/// Merges parameters with equal keys. The first generator decides the Applications. Later ones only
+/// override parameters.
+fn merged<'m>(
+    found: Vec<Parameters>,
+    more: &'m [Parameters],
+    keys: &'m [String],
+) -> impl Iterator<Item = Parameters> {
+    let values = |parameters: &Parameters| -> Option<Vec<String>> {
+        keys.iter().map(|key| parameters.get(key).cloned()).collect()
+    };
+    let mut by_values: HashMap<Vec<String>, &Parameters> = HashMap::new();
+    for parameters in more {
+        if let Some(values) = values(parameters) {
+            by_values.entry(values).or_insert(parameters);
+        }
+    }
+    found.into_iter().map(move |mut parameters| {
+        let other = values(&parameters).and_then(|values| by_values.get(&values).copied());
+        parameters.extend(other.cloned().unwrap_or_default());
+        parameters
+    })
+}
+
+/// Returns the parameters of a cluster generator, from Secrets of the repo. If none is selected,
+/// the cluster may be registered elsewhere, so only `values` are known.
+fn cluster_parameters(
+    repo: &DeliveryRepo<'_>,
+    generator: &ClusterGenerator,
+) -> impl Iterator<Item = Parameters> {
+    let has =
+        |selector: &&Value, key: &str| selector.get(key).is_some_and(|value| *value != Value::Null);
+    let is_selector =
+        |selector: &&Value| has(selector, "matchLabels") || has(selector, "matchExpressions");
+    let selector = generator.selector.as_ref().filter(is_selector);
+    let selected = repo
+        .context
+        .clusters
+        .iter()
+        .filter(|cluster| selector.is_none_or(|by| cluster.is_selected(by)));
+    let mut clusters: Vec<ArgocdCluster> = selected.cloned().collect();
+    // Argo CD's own cluster has no labels, and exists even without a Secret.
+    let is_own = |cluster: &ArgocdCluster| {
+        cluster.server.as_deref().map(|url| url.trim_end_matches('/')) == Some(IN_CLUSTER.0)
+    };
+    if selector.is_none() && !clusters.iter().any(is_own) {
+        clusters.push(ArgocdCluster::own());
+    }
+    if clusters.is_empty() || generator.flat_list {
+        clusters = vec![ArgocdCluster::default()];
+    }
+    let values = generator.values.as_ref().map(|values| flat(values, "values")).unwrap_or_default();
+    let registered_parameters = move |cluster: ArgocdCluster| {
+        let known = cluster.parameters();
+        let values: Parameters =
+            values.iter().map(|(key, value)| (key.clone(), fill(value, &known))).collect();
+        known.into_iter().chain(values).collect()
+    };
+    clusters.into_iter().map(registered_parameters)
+}
+
+fn git_parameters(repo: &DeliveryRepo<'_>, git: &GitGenerator) -> Vec<Parameters> {
+    let prefix = |name: &str| {
+        git.path_param_prefix.as_ref().map_or(name.to_owned(), |prefix| format!("{prefix}.{name}"))
+    };
+    let path_parameters = |directory: &Utf8Path| {
+        let basename = directory.file_name().unwrap_or_default();
+        let mut found = Parameters::new();
+        for name in ["path", "path.path"] {
+            found.insert(prefix(name), directory.to_string());
+        }
+        found.insert(prefix("path.basename"), basename.to_owned());
+        found.insert(
+            prefix("path.basenameNormalized"),
+            basename.to_ascii_lowercase().replace(['_', '.'], "-"),
+        );
+        for (index, part) in directory.iter().enumerate() {
+            found.insert(prefix(&format!("path[{index}]")), part.to_owned());
+        }
+        found
+    };
+    if !git.directories.is_empty() {
+        return matching_directories(repo, &git.directories)
+            .iter()
+            .map(|directory| path_parameters(directory))
+            .collect();
+    }
+    let globs: Vec<_> = git
+        .files
+        .iter()
+        .filter_map(|file| {
+            let built = GlobBuilder::new(&file.path).literal_separator(true).build();
+            Some(built.ok()?.compile_matcher())
+        })
+        .collect();
+    let Ok((files, _)) = repo.files.files_and_closed(&repo.settings.output) else {
+        return vec![Parameters::new()];
+    };
+    let prefix_of_repo = &repo.settings.argocd.path;
+    let in_source = |file: &Utf8PathBuf| prefix_of_repo.join(file);
+    let matching = files.iter().filter(|file| {
+        let file = in_source(file);
+        globs.iter().any(|glob| glob.is_match(&file))
+    });
+    let file_parameters = |file: &Utf8PathBuf| {
+        let content: Value = bounded::parse(&repo.files.text(file)?)?;
+        let one_or_more = content.as_sequence().cloned().unwrap_or_else(|| vec![content]);
+        let path = path_parameters(in_source(file).parent()?);
+        let each = one_or_more
+            .iter()
+            .map(|content| flat(content, "").into_iter().chain(path.clone()).collect());
+        Some(each.collect::<Vec<Parameters>>())
+    };
+    matching.filter_map(file_parameters).flatten().collect()
+}
+
+/// Returns the scalars of a value by their dotted paths.
+fn flat(value: &Value, route: &str) -> Parameters {
+    let mut found = Parameters::new();
+    let mut pending = vec![(route.to_owned(), value)];
+    while let Some((route, value)) = pending.pop() {
+        match value {
+            Value::Mapping(fields) => {
+                for (key, value) in fields {
+                    let Some(key) = key.as_str() else { continue };
+                    pending.push((
+                        if route.is_empty() { key.to_owned() } else { format!("{route}.{key}") },
+                        value,
+                    ));
+                }
+            }
+            Value::String(text) => drop(found.insert(route, text.clone())),
+            Value::Number(number) => drop(found.insert(route, number.to_string())),
+            Value::Bool(bool) => drop(found.insert(route, bool.to_string())),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Returns a template with known parameters filled in. Unknown ones stay.
+pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> ApplicationSpec {
+    let mut spec = template.clone();
+    let fill = |text: &mut String| *text = fill(text, parameters);
+    for source in spec.source.iter_mut().chain(spec.sources.iter_mut().flatten()) {
+        fill(&mut source.repo_url);
+        source.path.iter_mut().for_each(fill);
+        let kustomize = source.kustomize.as_mut();
+        for field in kustomize
+            .map(|kustomize| [&mut kustomize.namespace, &mut kustomize.name_prefix])
+            .into_iter()
+            .flatten()
+        {
+            field.iter_mut().for_each(fill);
+        }
+        if let Some(kustomize) = &mut source.kustomize {
+            let fields = [
+                &mut kustomize.patches,
+                &mut kustomize.common_labels,
+                &mut kustomize.common_annotations,
+            ];
+            for value in fields.into_iter().flatten() {
+                fill_value(value, parameters);
+            }
+        }
+    }
+    spec.destination.server.iter_mut().chain(&mut spec.destination.name).for_each(fill);
+    spec
+}
+
+fn fill_value(value: &mut Value, parameters: &Parameters) {
+    match value {
+        Value::String(text) => *text = fill(text, parameters),
+        Value::Sequence(items) => items.iter_mut().for_each(|item| fill_value(item, parameters)),
+        Value::Mapping(mapping) => {
+            mapping.values_mut().for_each(|value| fill_value(value, parameters))
+        }
+        _ => {}
+    }
+}
+
+/// Replaces `{{ name }}` and, as in Go templates, `{{ .name }}`.
+fn fill(text: &str, parameters: &Parameters) -> String {
+    let (mut filled, mut rest) = (String::new(), text);
+    while let Some((before, behind)) = rest.split_once("{{") {
+        let Some((name, after)) = behind.split_once("}}") else {
+            break;
+        };
+        let name_of = name.trim();
+        let indexed = name_of
+            .strip_prefix("index .path.segments ")
+            .map(|index| format!("path[{}]", index.trim()));
+        let key = indexed.as_deref().unwrap_or_else(|| name_of.trim_start_matches('.'));
+        filled.push_str(before);
+        match parameters.get(key) {
+            Some(value) => filled.push_str(value),
+            // An unknown parameter stays, and marks the path as undecided.
+            None => filled.push_str(&format!("{{{{{name}}}}}")),
+        }
+        rest = after;
+    }
+    filled + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_filled_in_as_far_as_they_are_known() {
+        let parameters =
+            flat(&yaml_serde::from_str("{a: x, b: {c: 5}, 'path[1]': lab}").unwrap(), "");
+        for (text, filled) in [
+            ("sites/{{a}}/{{ .b.c }}", "sites/x/5"),
+            ("{{index .path.segments 1}}", "lab"),
+            ("{{path[1]}}/{{ unknown }}", "lab/{{ unknown }}"),
+            ("{{a", "{{a"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(fill(text, &parameters), filled);
+        }
+    }
+}

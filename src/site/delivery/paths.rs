@@ -1,0 +1,149 @@
+//! Paths and globs of agents' sources.
+
+use std::collections::BTreeSet;
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use globset::{GlobBuilder, GlobMatcher};
+
+use super::repo::DeliveryRepo;
+use crate::base::api::gitops::{DirectorySource, GitDirectory};
+
+/// Returns the directories of the repo that globs match. Like Argo CD, this ignores hidden ones.
+pub(crate) fn matching_directories(
+    repo: &DeliveryRepo<'_>,
+    globs: &[GitDirectory],
+) -> Vec<Utf8PathBuf> {
+    // `-` is a placeholder for any file, so that `ancestors` includes the directory.
+    let overlays: Vec<Utf8PathBuf> =
+        repo.builds.roots().map(|root| repo.patches_of(&root.directory).join("-")).collect();
+    let roots: Vec<Utf8PathBuf> =
+        repo.builds.directories().map(|directory| directory.join("-")).collect();
+    let all = overlays.iter().chain(&roots).chain(repo.paths);
+    let directories: BTreeSet<&Utf8Path> = all.flat_map(|file| file.ancestors().skip(1)).collect();
+    let prefix = &repo.settings.argocd.path;
+    let in_source = directories.into_iter().map(|directory| prefix.join(directory));
+    let shown = in_source.filter(|directory| !directory.iter().any(|part| part.starts_with('.')));
+    let globs: Vec<(bool, GlobMatcher)> = globs
+        .iter()
+        .filter_map(|glob| Some((glob.exclude, matcher_of_path(&glob.path)?)))
+        .collect();
+    let matching = |directory: &Utf8PathBuf, exclude: bool| {
+        let mut globs = globs.iter();
+        globs.any(|(excludes, glob)| *excludes == exclude && glob.is_match(directory))
+    };
+    shown.filter(|directory| matching(directory, false) && !matching(directory, true)).collect()
+}
+
+/// Returns a matcher like Go's `path.Match`, for which no wildcard matches a slash, and `**` equals
+/// `*`. An invalid glob has none.
+fn matcher_of_path(glob: &str) -> Option<GlobMatcher> {
+    let glob = plain_path(glob).replace("**", "*");
+    let built = GlobBuilder::new(&glob).literal_separator(true).build();
+    Some(built.ok()?.compile_matcher())
+}
+
+/// Returns whether Argo CD reads a file. The path is relative to the source's directory.
+pub(crate) fn source_contains(source: &DirectorySource, file: &Utf8Path) -> bool {
+    let matches = |glob: &String| {
+        // An invalid glob matches nothing, so an invalid `exclude` excludes nothing.
+        GlobBuilder::new(glob)
+            .build()
+            .is_ok_and(|glob| glob.compile_matcher().is_match(file.as_str()))
+    };
+    let is_below = file.parent().is_some_and(|parent| !parent.as_str().is_empty());
+    let include = source.include.as_ref().filter(|glob| !glob.is_empty());
+    let exclude = source.exclude.as_ref().filter(|glob| !glob.is_empty());
+    (source.recurse || !is_below) && include.is_none_or(matches) && !exclude.is_some_and(matches)
+}
+
+/// Converts a path in an agent's source to a path in the repo, which is at `prefix` in the source.
+///
+/// For a path above the repo, the second value is the way from it to the repo's root. Returns
+/// `None` for any other path.
+pub(crate) fn in_repo(path: &str, prefix: &Utf8Path) -> Option<(Utf8PathBuf, Utf8PathBuf)> {
+    let mut plain = Utf8PathBuf::new();
+    for component in Utf8Path::new(path).components() {
+        match component {
+            Utf8Component::Normal(name) => plain.push(name),
+            Utf8Component::ParentDir => plain.pop().then_some(())?,
+            Utf8Component::CurDir | Utf8Component::RootDir | Utf8Component::Prefix(_) => {}
+        }
+    }
+    match plain.strip_prefix(prefix) {
+        Ok(directory) => Some((directory.to_owned(), Utf8PathBuf::new())),
+        Err(_) => {
+            prefix.strip_prefix(&plain).ok().map(|above| (Utf8PathBuf::new(), above.to_owned()))
+        }
+    }
+}
+
+pub(super) fn plain_path(path: &str) -> String {
+    path.trim_start_matches("./").trim_end_matches('/').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_of_the_repo_however_it_is_written() {
+        for (path, prefix, directory) in [
+            ("./sites/lab/", "", Some("sites/lab")),
+            ("/sites/lab", "", Some("sites/lab")),
+            ("sites/../infra/./hosts", "", Some("infra/hosts")),
+            ("", "", Some("")),
+            ("./", "", Some("")),
+            ("fleet/sites", "fleet", Some("sites")),
+            ("fleet", "fleet", Some("")),
+            ("other/sites", "fleet", None),
+            ("../x", "", None),
+        ] {
+            let found = in_repo(path, prefix.into());
+            assert_eq!(found, directory.map(|directory| (directory.into(), "".into())), "{path}");
+        }
+        for (path, above) in [("./", "fleet/base"), ("fleet", "base"), ("", "fleet/base")] {
+            assert_eq!(
+                in_repo(path, "fleet/base".into()),
+                Some(("".into(), above.into())),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_glob_of_directories_is_one_of_go() {
+        for (glob, directory, matches) in [
+            ("sites/*", "sites/lab", true),
+            ("sites/*", "sites/lab/hosts", false),
+            ("sites/**", "sites/lab/hosts", false),
+            ("./sites/*/", "sites/lab", true),
+            ("*", "sites", true),
+            ("sites/l[ao]b", "sites/lab", true),
+        ] {
+            assert_eq!(
+                matcher_of_path(glob).is_some_and(|glob| glob.is_match(directory)),
+                matches,
+                "{glob} {directory}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_directory_is_read_as_its_options_say() {
+        let source = |recurse, include: &str, exclude: &str| DirectorySource {
+            recurse,
+            include: Some(include.to_owned()),
+            exclude: Some(exclude.to_owned()),
+        };
+        for (source, file, takes_it) in [
+            (source(false, "", ""), "hosts.yaml", true),
+            (source(false, "", ""), "lab/hosts.yaml", false),
+            (source(true, "", ""), "lab/hosts.yaml", true),
+            (source(true, "*.yml", ""), "lab/hosts.yaml", false),
+            (source(true, "{*.yml,*.yaml}", ""), "lab/hosts.yaml", true),
+            (source(true, "", "lab/*"), "lab/hosts.yaml", false),
+        ] {
+            assert_eq!(source_contains(&source, file.into()), takes_it, "{source:?} {file}");
+        }
+    }
+}

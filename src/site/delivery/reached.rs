@@ -1,0 +1,167 @@
+//! The kustomizations, files and overlays that an agent applies from a directory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::applied::{AppliedDirectory, PlainDirectory};
+use super::paths::source_contains;
+use super::repo::DeliveryRepo;
+use crate::base::api::names::HostKey;
+use crate::base::finding::{Origin, Place};
+use crate::input::kustomize::{BuildRoot, Builds};
+use crate::input::settings::gitops::HostsForm;
+
+/// Content of a directory that an agent applies.
+pub(crate) struct ReachedContent<'a> {
+    pub(super) applied: &'a AppliedDirectory,
+    /// Kustomizations that its builds consist of.
+    pub(super) kustomizations: BTreeSet<&'a Utf8Path>,
+    /// Directories of the outermost ones.
+    pub(super) tops: Vec<&'a Utf8Path>,
+    /// Files that they reach.
+    pub(super) built: BTreeSet<Utf8PathBuf>,
+    /// Hosts in files that are applied as they are.
+    pub(super) plain: Vec<&'a (HostKey, Origin)>,
+    /// Roots whose overlays it applies.
+    pub(super) overlays: BTreeSet<usize>,
+}
+
+impl AppliedDirectory {
+    /// Returns whether its directory is built as a kustomization, so that other files below it are
+    /// ignored.
+    pub(super) fn is_build(&self, builds: &Builds) -> bool {
+        if self.explicit.is_some() || matches!(self.plain, PlainDirectory::Rendered(_)) {
+            return false;
+        }
+        let is_here =
+            self.above.as_str().is_empty() || matches!(self.plain, PlainDirectory::Autodetect);
+        is_here && builds.has_kustomization(&self.directory)
+    }
+}
+
+/// Returns the components that objects of agents add to kustomizations, with the place and the
+/// kustomization's directory. Listings depend on them.
+pub(super) fn added_components(
+    repo: &DeliveryRepo<'_>,
+    applied: &[AppliedDirectory],
+) -> Vec<(Utf8PathBuf, Place, Utf8PathBuf)> {
+    let is_here =
+        |applied: &&AppliedDirectory| applied.exclusion.is_none() && applied.is_build(repo.builds);
+    let applied = applied.iter().filter(is_here);
+    let added = applied.flat_map(|applied| {
+        let added = applied.components.iter();
+        added.map(|(listed, place)| (listed.clone(), place.clone(), applied.directory.clone()))
+    });
+    added.collect()
+}
+
+/// Returns the patterns that Flux excludes from its source.
+fn ignored(repo: &DeliveryRepo<'_>) -> Gitignore {
+    let mut ignored = GitignoreBuilder::new("");
+    for line in repo.files.text(".sourceignore".into()).unwrap_or_default().lines() {
+        // An invalid line ignores nothing.
+        let _ = ignored.add_line(None, line);
+    }
+    ignored.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// Overlays of declared hosts.
+pub(super) struct Overlays {
+    /// Directories by root index.
+    directories: BTreeMap<usize, Utf8PathBuf>,
+    /// Directories of the kustomizations that list each overlay.
+    listed_by: BTreeMap<Utf8PathBuf, Vec<Utf8PathBuf>>,
+}
+
+impl Overlays {
+    /// Finds the overlays of some roots, by index.
+    pub(super) fn new(repo: &DeliveryRepo<'_>, roots: &BTreeMap<usize, BuildRoot>) -> Self {
+        let mut overlays = Self { directories: BTreeMap::new(), listed_by: BTreeMap::new() };
+        if repo.settings.hosts.form == HostsForm::Overlay {
+            let directory =
+                |(index, root): (&usize, &BuildRoot)| (*index, repo.patches_of(&root.directory));
+            overlays.directories = roots.iter().map(directory).collect();
+            for (listed, listing) in repo.listings_below(&repo.patches_of("".into())) {
+                overlays.listed_by.entry(listed).or_default().push(listing.directory.to_owned());
+            }
+        }
+        overlays
+    }
+}
+
+impl<'a> ReachedContent<'a> {
+    pub(super) fn new(
+        repo: &DeliveryRepo<'_>,
+        builds: &'a Builds,
+        documents: &'a [(HostKey, Origin)],
+        overlays: &Overlays,
+        applied: &'a AppliedDirectory,
+    ) -> Self {
+        let directory = applied.directory.as_path();
+        let mut reached = Self {
+            applied,
+            kustomizations: BTreeSet::new(),
+            tops: Vec::new(),
+            built: BTreeSet::new(),
+            plain: Vec::new(),
+            overlays: BTreeSet::new(),
+        };
+        let mut tops = Vec::new();
+        if applied.is_build(builds) {
+            tops.push(directory);
+        } else {
+            let below = |(_, origin): &&(HostKey, Origin)| origin.file.starts_with(directory);
+            match &applied.plain {
+                PlainDirectory::Autodetect => {
+                    tops.extend(builds.directories().filter(|top| {
+                        let above = top
+                            .ancestors()
+                            .skip(1)
+                            .take_while(|above| above.starts_with(directory));
+                        top.starts_with(directory)
+                            && !above.into_iter().any(|above| builds.has_kustomization(above))
+                    }));
+                    // Flux's autodetection takes every YAML file that its source has.
+                    let ignored = ignored(repo);
+                    let is_plain = |(_, origin): &&(HostKey, Origin)| {
+                        origin.file.extension() != Some("json")
+                            && !tops.iter().any(|top| origin.file.starts_with(top))
+                            && !ignored
+                                .matched_path_or_any_parents(&*origin.file, false)
+                                .is_ignore()
+                    };
+                    reached.plain.extend(documents.iter().filter(below).filter(is_plain));
+                }
+                PlainDirectory::Files(source) => {
+                    let is_taken = |(_, origin): &&(HostKey, Origin)| {
+                        origin
+                            .file
+                            .strip_prefix(directory)
+                            .is_ok_and(|file| source_contains(source, &applied.above.join(file)))
+                    };
+                    reached.plain.extend(documents.iter().filter(is_taken));
+                }
+                PlainDirectory::Rendered(_) => {}
+            }
+        }
+        for top in &tops {
+            reached.built.extend(builds.below(top).into_keys());
+            reached.kustomizations.extend(builds.made_of(top));
+        }
+        reached.tops = tops;
+        let autodetects =
+            matches!(applied.plain, PlainDirectory::Autodetect) && !applied.is_build(builds);
+        for (index, overlay) in &overlays.directories {
+            let is_found = autodetects && overlay.starts_with(directory);
+            let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();
+            let is_listed =
+                || listed_by.clone().any(|by| reached.kustomizations.contains(by.as_path()));
+            if overlay == directory || is_found || is_listed() {
+                reached.overlays.insert(*index);
+            }
+        }
+        reached
+    }
+}

@@ -1,0 +1,377 @@
+//! Reports the repo's own agent objects that apply a directory with hosts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::Utf8Path;
+
+use super::applied::{AppliedDirectory, Exclusion, PlainDirectory};
+use super::delivered::DeliveredDirectory;
+use super::exclusion;
+use super::paths::source_contains;
+use super::reached::ReachedContent;
+use super::repo::{DeliveryRepo, shown};
+use super::{Component, DeliveryWiring, apply_options, delivered};
+use crate::base::api::gitops::GitopsAgent;
+use crate::base::api::names::HostKey;
+use crate::base::finding::{Code, Finding};
+use crate::base::layout;
+use crate::base::text::counted;
+use crate::input::kustomize::BuildRoot;
+use crate::input::settings::gitops::HostsForm;
+use crate::site::inventory::{Evidence, Host};
+
+/// Maximum number of hosts that a message lists.
+const SHOWN: usize = 5;
+
+/// Reports mistakes in what objects of the repo apply. Records in `wiring` what the chosen agent
+/// applies already.
+pub(super) fn check(
+    repo: &DeliveryRepo<'_>,
+    wiring: &mut DeliveryWiring,
+    all_reached: &[ReachedContent<'_>],
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut renderers: BTreeMap<&HostKey, &AppliedDirectory> = BTreeMap::new();
+    for reached in all_reached {
+        let applied = reached.applied;
+        let is_known = |root: &&usize| repo.inventory.roots.contains_key(*root);
+        let overlays: BTreeSet<usize> = reached.overlays.iter().filter(is_known).copied().collect();
+        let hosts_by_root = reached.declared(repo);
+        let builds = |directory: &Utf8Path| reached.kustomizations.contains(directory);
+        let mut delivered = delivered::delivered_directories(repo, applied, builds);
+        let applies_agent_objects = delivered::applies_agent_objects(applied, &delivered);
+        delivered.retain(DeliveredDirectory::applies_more_than_declared_hosts);
+        // Objects for other repos or clusters are only reported, and only if they seem to reach
+        // hosts.
+        if applied.exclusion.is_some_and(|exclusion| exclusion != Exclusion::Suspended) {
+            let reaches_any =
+                !(hosts_by_root.is_empty() && overlays.is_empty() && reached.plain.is_empty());
+            findings.extend(
+                (reaches_any || !delivered.is_empty())
+                    .then(|| exclusion::excluded(applied))
+                    .flatten(),
+            );
+            continue;
+        }
+        if let Some(finding) = reached.output(repo) {
+            findings.push(finding);
+            continue;
+        }
+        findings.extend(reached.plain_hosts());
+        findings.extend(reached.renamespaced(repo));
+        findings.extend(reached.renamed(repo));
+        findings.extend(delivered::changed(repo, applied, &delivered));
+        if applied.exclusion.is_none() {
+            let hosts = reached.hosts(repo);
+            findings.extend(apply_options::findings(applied, &hosts));
+            if let Some(other) = hosts.iter().find_map(|host| renderers.get(&host.key)) {
+                findings.push(reached.also_applied_by(other));
+                continue;
+            }
+            renderers.extend(hosts.into_iter().map(|host| (&host.key, applied)));
+            if repo.settings.gitops == Some(applied.agent) {
+                wiring.applied.extend(hosts_by_root.keys().chain(&overlays));
+                findings.extend(delivered::applied_already(repo, applied, &delivered));
+                wiring.delivered.add(delivered);
+                if applies_agent_objects {
+                    wiring.agent_objects_by.get_or_insert_with(|| applied.by.clone());
+                }
+            }
+        }
+        for (root, hosts) in &hosts_by_root {
+            findings.extend(match wiring.components.get(root) {
+                Some(component) => reached.below_component(repo, *root, component, hosts),
+                None => reached.without_labels(repo, *root, hosts),
+            });
+        }
+    }
+    findings
+}
+
+impl ReachedContent<'_> {
+    /// Returns the declared hosts that are rendered without patches of an overlay, by root.
+    fn declared<'b>(&self, repo: &DeliveryRepo<'b>) -> BTreeMap<usize, Vec<&'b Host>> {
+        let mut hosts_by_root: BTreeMap<usize, Vec<&Host>> = BTreeMap::new();
+        for host in &repo.inventory.hosts {
+            if let Evidence::Applied { root } = host.evidence
+                && host.file.as_deref().is_some_and(|file| self.built.contains(file))
+            {
+                hosts_by_root.entry(root).or_default().push(host);
+            }
+        }
+        hosts_by_root
+    }
+
+    /// Reports an object that applies the whole output, or a component, which cannot be applied by
+    /// itself.
+    fn output(&self, repo: &DeliveryRepo<'_>) -> Option<Finding> {
+        let AppliedDirectory { by, place, directory, above, .. } = self.applied;
+        let output = &repo.settings.output;
+        let root_of = |root: &&BuildRoot| repo.patches_of(&root.directory) == *directory;
+        if repo.settings.hosts.form == HostsForm::Component
+            && let Some(root) = repo.inventory.roots.values().find(root_of)
+        {
+            return Some(
+                Finding::new(Code::OutputMisapplied, format!(
+                    "{by} applies {directory}, which is a component now and has no hosts of its own: its build fails, or \
+                     is empty once no cluster has any, for which an agent that prunes deletes every host"
+                ))
+                .at(place.clone())
+                .help(format!(
+                    "let it apply the kustomization that includes the component, such as {}",
+                    shown(&root.directory)
+                )),
+            );
+        }
+        if let Some(explicit) =
+            self.applied.explicit.as_ref().filter(|_| directory.starts_with(output))
+        {
+            return Some(
+                Finding::new(Code::OutputMisapplied, format!(
+                    "{by} reads `{directory}` as plain files, because of its `directory`: patches in it would be applied \
+                     as hosts, and erase their specs"
+                ))
+                .at(explicit.clone())
+                .help("remove `directory` from the source: Argo CD builds the kustomization then"),
+            );
+        }
+        let takes_all = match &self.applied.plain {
+            PlainDirectory::Autodetect => true,
+            PlainDirectory::Files(source) => {
+                let file = output.join(layout::HOSTS).join(layout::KUSTOMIZATION);
+                file.strip_prefix(directory)
+                    .is_ok_and(|file| source_contains(source, &above.join(file)))
+            }
+            PlainDirectory::Rendered(_) => false,
+        };
+        if !takes_all || !output.starts_with(directory) || self.applied.is_build(repo.builds) {
+            return None;
+        }
+        let agents = repo.settings.gitops.map(|agent| output.join(layout::agent_directory(agent)));
+        let words = |rest: &str| {
+            format!("{by} applies all that is in {}, {output} included{rest}", shown(directory))
+                + ": components, which no agent can build, and hosts twice"
+        };
+        let finding = if above.as_str().is_empty() {
+            Finding::new(Code::OutputMisapplied, words(""))
+        } else {
+            // A kustomization above the repo, if any, is not visible here.
+            Finding::new(
+                Code::OutputMayBeAppliedWhole,
+                words(", unless a kustomization.yaml above the repo says otherwise"),
+            )
+        };
+        Some(finding.at(place.clone()).help(match agents {
+            Some(agents) => format!("let it apply directories beside {output}, and {agents}"),
+            None => format!("let it apply directories beside {output}, and those in it that docs/reference/output.md lists"),
+        }))
+    }
+
+    /// Reports hosts in files that are applied without a kustomization. They are declared, but the
+    /// repo's kustomizations do not show it.
+    fn plain_hosts(&self) -> Option<Finding> {
+        let (first, _) = self.plain.first()?;
+        let AppliedDirectory { by, place, directory, agent, .. } = self.applied;
+        let here = shown(directory);
+        let how = match &self.applied.explicit {
+            Some(_) => "as plain files, because of its `directory`",
+            None => "in files that no kustomization lists",
+        };
+        let finding = Finding::new(Code::UnlistedHostsApplied, format!(
+            "{by} applies {} {how}, such as {first}: labels applied to them as objects of their own would erase their \
+             specs",
+            counted(self.plain.len(), "BareMetalHost")
+        ))
+        .at(place.clone())
+        .help(match agent {
+            GitopsAgent::Flux => format!(
+                "Flux takes every YAML file of a directory without kustomization.yaml: write one, with `cd {here} && \
+                 kustomize create --autodetect --recursive`; if the files are a snapshot, move them out of {here}"
+            ),
+            GitopsAgent::Argocd if self.applied.explicit.is_some() => format!(
+                "remove `directory` from its source, for which Argo CD passes by every kustomization, and have a \
+                 kustomization.yaml there: `cd {here} && kustomize create --autodetect --recursive` writes one; if the \
+                 files are a snapshot, move them out of {here}"
+            ),
+            GitopsAgent::Argocd => format!(
+                "write a kustomization.yaml for them, with `cd {here} && kustomize create --autodetect --recursive`; if \
+                 the files are a snapshot, move them out of {here}"
+            ),
+        });
+        Some(
+            self.plain.iter().take(SHOWN).fold(finding, |finding, (host, origin)| {
+                finding.see(origin.name(), host.to_string())
+            }),
+        )
+    }
+
+    /// Reports hosts that the object moves to another namespace.
+    fn renamespaced(&self, repo: &DeliveryRepo<'_>) -> Option<Finding> {
+        let (namespace, place) = self.applied.namespace.as_ref()?;
+        let moved = |host: &&Host| host.key.namespace.as_str() != namespace;
+        let hosts: Vec<&Host> = self.hosts(repo).into_iter().filter(moved).collect();
+        let first = hosts.first()?;
+        Some(
+            Finding::new(
+                Code::OutputPatched,
+                format!(
+                    "{} gives the namespace {namespace} to {}, such as {}: its hosts are other objects than those that sipgen assigns",
+                    self.applied.by,
+                    counted(hosts.len(), "host"),
+                    first.key
+                ),
+            )
+            .at(place.clone())
+            .see(first.origin.name(), first.key.to_string())
+            .help("remove it; a `namespace:` in the kustomization of the hosts says the same to all who read the repo"),
+        )
+    }
+
+    /// Reports hosts that the object renames.
+    fn renamed(&self, repo: &DeliveryRepo<'_>) -> Option<Finding> {
+        let (field, place) = self.applied.renamed.as_ref()?;
+        let hosts = self.hosts(repo);
+        let first = hosts.first()?;
+        Some(
+            Finding::new(Code::OutputPatched, format!(
+                "{} changes the names of {}, such as {}, by its `{field}`: its hosts are other objects than those that sipgen assigns, and have no credentials",
+                self.applied.by,
+                counted(hosts.len(), "host"),
+                first.key
+            ))
+            .at(place.clone())
+            .see(first.origin.name(), first.key.to_string())
+            .help("remove it, and write the names that hosts are to have in their manifests"),
+        )
+    }
+
+    /// Returns the hosts that it renders, with or without labels.
+    fn hosts<'b>(&self, repo: &DeliveryRepo<'b>) -> Vec<&'b Host> {
+        let is_reached = |host: &&Host| {
+            let by_overlay = matches!(host.evidence, Evidence::Applied { root } if self.overlays.contains(&root));
+            by_overlay || host.file.as_deref().is_some_and(|file| self.built.contains(file))
+        };
+        repo.inventory.hosts.iter().filter(is_reached).collect()
+    }
+
+    /// Reports two objects that render the same hosts.
+    fn also_applied_by(&self, other: &AppliedDirectory) -> Finding {
+        let AppliedDirectory { by, place, directory, .. } = self.applied;
+        Finding::new(
+            Code::TwoAppliers,
+            format!(
+                "{by} applies {}, and {} applies hosts of it: each reverts the other",
+                shown(directory),
+                other.by
+            ),
+        )
+        .at(place.clone())
+        .see(other.place.clone(), "the other one")
+        .help(
+            "remove one of them, after you disabled its pruning as in docs/how-to/existing-repo.md",
+        )
+    }
+
+    /// In component form: reports a directory below the kustomization that includes the component.
+    fn below_component(
+        &self,
+        repo: &DeliveryRepo<'_>,
+        root: usize,
+        component: &Component,
+        hosts: &[&Host],
+    ) -> Option<Finding> {
+        if !component.included || self.kustomizations.contains(component.directory.as_path()) {
+            return None;
+        }
+        let root = &repo.inventory.roots[&root];
+        Some(self.unlabelled(hosts, &root.directory).help(
+            format!("let it apply {}, which includes the component", shown(&component.directory))
+                + &self.after_services(repo),
+        ))
+    }
+
+    /// In overlay form: reports a directory that renders hosts without labels.
+    fn without_labels(
+        &self,
+        repo: &DeliveryRepo<'_>,
+        index: usize,
+        hosts: &[&Host],
+    ) -> Option<Finding> {
+        let root = &repo.inventory.roots[&index];
+        let overlay = repo.patches_of(&root.directory);
+        let AppliedDirectory { by, place, directory, agent, .. } = self.applied;
+        if self.overlays.contains(&index) {
+            return Some(
+                Finding::new(
+                    Code::RenderedByTwo,
+                    format!("{by} applies {overlay} and its base: it renders hosts twice"),
+                )
+                .at(place.clone())
+                .see(repo.builds.resources_of(root), "what it is based on")
+                .help(format!("let it apply only one of them, preferably {overlay}")),
+            );
+        }
+        let prefix = match agent {
+            GitopsAgent::Flux => &repo.settings.flux.path,
+            GitopsAgent::Argocd => &repo.settings.argocd.path,
+        };
+        let path = prefix.join(&overlay);
+        let path = if *agent == GitopsAgent::Flux { format!("./{path}") } else { path.to_string() };
+        let help = if root.directory == *directory {
+            format!("write `path: {path}` there: it is the same with the labels")
+        } else if root.directory.starts_with(directory) {
+            format!(
+                "it applies more than these hosts: set `hosts: {{form: component}}` in sipgen.yaml and include the \
+                 component in {}; or take {} out of it and let an agent apply {path}",
+                root.file,
+                shown(&root.directory)
+            )
+        } else {
+            format!(
+                "the overlay is one over all of {}: let one object apply {path} in place of all that apply parts of it; \
+                 or remove {}, if no agent applies it, so that each part gets an overlay of its own",
+                shown(&root.directory),
+                root.file
+            )
+        };
+        Some(self.unlabelled(hosts, &root.directory).help(help + &self.after_services(repo)))
+    }
+
+    /// Returns the help that makes the object wait for services, like sipgen's own objects.
+    fn after_services(&self, repo: &DeliveryRepo<'_>) -> String {
+        if self.applied.agent != GitopsAgent::Flux
+            || repo.settings.gitops != Some(GitopsAgent::Flux)
+        {
+            return String::new();
+        }
+        let flux = &repo.settings.flux;
+        let name = flux.after_services();
+        // Without a namespace, Flux uses that of the Kustomization itself.
+        let namespace = match &self.applied.own_namespace {
+            Some(namespace) if namespace == flux.namespace.as_str() => String::new(),
+            _ => format!(", namespace: {}", flux.namespace),
+        };
+        format!(
+            "; with `dependsOn: [{{name: {name}{namespace}}}]` it waits for the services of clusters"
+        )
+    }
+
+    fn unlabelled(&self, hosts: &[&Host], root: &Utf8Path) -> Finding {
+        let are = if hosts.len() == 1 { "is" } else { "are" };
+        let of = if root == self.applied.directory {
+            String::new()
+        } else {
+            format!(" of {}", shown(root))
+        };
+        let finding = Finding::new(
+            Code::RenderedUnlabelled,
+            format!(
+                "{} applies {}, where {}{of} {are} rendered without labels",
+                self.applied.by,
+                shown(&self.applied.directory),
+                counted(hosts.len(), "declared host"),
+            ),
+        );
+        finding.at(self.applied.place.clone())
+    }
+}

@@ -1,0 +1,361 @@
+//! Hosts of a hypothesis.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write};
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use camino::Utf8Path;
+use kube::core::{Expression, Selector, SelectorExt};
+
+use super::UnknownSubject;
+use crate::base::api::hardware_identity::HardwareIdentity;
+use crate::base::api::label_query;
+use crate::base::api::names::{HostKey, Namespace, is_label_key, is_label_value};
+use crate::base::finding::position::{DocumentShape, Origin};
+use crate::base::text::counted;
+use crate::input::load::Stream;
+use crate::site::Site;
+use crate::site::inventory::addresses::{AddressSource, KnownAddress};
+use crate::site::inventory::host::{AssignmentLabels, HostNetwork, LiveState};
+use crate::site::inventory::machine::MachineProperties;
+use crate::site::inventory::networks::ReadNetworkData;
+use crate::site::inventory::{Evidence, Host};
+
+/// Maximum number of labels that a message names.
+const LABELS_SHOWN: usize = 12;
+/// The name of the stream with bought hosts, in findings.
+const BOUGHT: &str = "<bought hosts>";
+
+/// Hosts of a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostChoice {
+    /// One host.
+    Named(HostKey),
+    /// All hosts with certain labels. A key may lack its prefix.
+    Selected(Selector),
+}
+
+/// Hosts that are not in the inputs: available, with an address on each interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoughtHosts {
+    /// Number of hosts.
+    pub count: usize,
+    /// Their labels.
+    pub labels: BTreeMap<String, String>,
+    /// Labels with different values.
+    pub spread: Vec<AlternatingLabel>,
+    /// Their namespace; `None` for that of most hosts.
+    pub namespace: Option<Namespace>,
+}
+
+/// A label whose values alternate between hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlternatingLabel {
+    /// The label.
+    pub key: String,
+    /// Its values in order; empty for a value of its own for each host.
+    pub values: Vec<String>,
+}
+
+impl fmt::Display for HostChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HostChoice::Named(key) => write!(f, "host {key}"),
+            HostChoice::Selected(selector) => write!(f, "hosts with {selector}"),
+        }
+    }
+}
+
+impl fmt::Display for BoughtHosts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let labels = self.labels.iter().map(|(key, value)| format!("{key}={value}"));
+        let spread = self.spread.iter().map(|AlternatingLabel { key, values }| {
+            if values.is_empty() {
+                format!("{key} of its own")
+            } else {
+                format!("{key} in ({})", values.join(","))
+            }
+        });
+        let with: Vec<String> = labels.chain(spread).collect();
+        write!(f, "{} more", counted(self.count, "host"))?;
+        if with.is_empty() { Ok(()) } else { write!(f, " with {}", with.join(", ")) }
+    }
+}
+
+impl FromStr for HostChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(key) = text.parse() {
+            return Ok(HostChoice::Named(key));
+        }
+        match label_query::parse(text)? {
+            selector if selector.selects_all() => Err("it selects every host".to_owned()),
+            selector => Ok(HostChoice::Selected(selector)),
+        }
+    }
+}
+
+impl FromStr for AlternatingLabel {
+    type Err = String;
+
+    /// Reads `key` or `key=value,value`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (key, values) = text.split_once('=').unwrap_or((text, ""));
+        let values: Vec<String> = values
+            .split(',')
+            .map(str::trim)
+            .filter(|value| !value.is_empty())
+            .map(str::to_owned)
+            .collect();
+        if let Some(value) = values.iter().find(|value| !is_label_value(value)) {
+            return Err(format!("`{value}` is no value of a label"));
+        }
+        if !is_label_key(key) {
+            return Err(format!("`{key}` is no key of a label"));
+        }
+        Ok(AlternatingLabel { key: key.to_owned(), values })
+    }
+}
+
+impl HostChoice {
+    fn hosts(&self, site: &Site) -> Result<BTreeSet<HostKey>, UnknownSubject> {
+        let hosts = &site.inventory.hosts;
+        match self {
+            HostChoice::Named(key) => match site.inventory.host(key) {
+                Some(host) => Ok(BTreeSet::from([host.key.clone()])),
+                None => Err(UnknownSubject::Host(key.clone())),
+            },
+            HostChoice::Selected(selector) => {
+                let whole = with_prefixes(selector, site)?;
+                let found: BTreeSet<HostKey> = hosts
+                    .iter()
+                    .filter(|host| whole.matches(&host.labels))
+                    .map(|host| host.key.clone())
+                    .collect();
+                if found.is_empty() {
+                    return Err(UnknownSubject::Selector(selector.to_string()));
+                }
+                Ok(found)
+            }
+        }
+    }
+}
+
+impl BoughtHosts {
+    /// Returns their manifests. Names are new to the site.
+    pub(crate) fn manifests(&self, site: &Site) -> Stream {
+        let namespace = self.namespace.clone();
+        let namespace = namespace.unwrap_or_else(|| usual_namespace(&site.inventory.hosts));
+        let is_known = |name: &str| {
+            let mut hosts = site.inventory.hosts.iter();
+            hosts.any(|host| host.key.name.as_str() == name)
+        };
+        let names = (1..).map(|number| format!("bought-{number}")).filter(|name| !is_known(name));
+        let mut content = String::new();
+        for (index, name) in names.take(self.count).enumerate() {
+            let mut labels = self.labels.clone();
+            for AlternatingLabel { key, values } in &self.spread {
+                let value = values.get(index % values.len().max(1)).unwrap_or(&name);
+                labels.insert(key.clone(), value.clone());
+            }
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                content,
+                "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {name}\n  \
+                 namespace: {namespace}\n  labels:"
+            );
+            for (key, value) in labels {
+                let _ = writeln!(content, "    {key:?}: {value:?}");
+            }
+            let _ = writeln!(
+                content,
+                "spec: {{online: true}}\nstatus: {{provisioning: {{state: available}}}}"
+            );
+        }
+        Stream { name: Arc::from(Utf8Path::new(BOUGHT)), content: content.into_bytes() }
+    }
+}
+
+/// Returns the namespace of most hosts.
+pub(crate) fn usual_namespace(hosts: &[Host]) -> Namespace {
+    let mut counts: BTreeMap<&Namespace, usize> = BTreeMap::new();
+    for host in hosts {
+        *counts.entry(&host.key.namespace).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    most.map_or_else(Namespace::default_namespace, |(namespace, _)| namespace.clone())
+}
+
+/// Returns an available host that is in no input. It has an address on each of the interfaces.
+pub(crate) fn available_host<'a>(
+    key: HostKey,
+    labels: BTreeMap<String, String>,
+    interfaces: impl Iterator<Item = &'a str>,
+) -> Host {
+    let known = KnownAddress {
+        address: IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        source: AddressSource::Annotation,
+    };
+    Host {
+        key,
+        own_namespace: None,
+        namespace_by_settings: false,
+        file: None,
+        evidence: Evidence::Live,
+        origin: Origin {
+            file: Arc::from(Utf8Path::new(BOUGHT)),
+            first_line: 1,
+            range: 0..0,
+            shape: DocumentShape::Document,
+            apart: None,
+        },
+        labels,
+        undecided: None,
+        sync_options: None,
+        apply_options: Vec::new(),
+        applied_in_full_by: None,
+        bmc: None,
+        reserved_by: None,
+        reservations: Vec::new(),
+        maintenance: None,
+        disable_power_off: false,
+        live: LiveState {
+            origin: None,
+            is_object: false,
+            uid: None,
+            provisioning: Some("available".to_owned()),
+            usage: None,
+            machine_cluster: None,
+            node_reuse: None,
+            error: None,
+            failed: false,
+            deleting: false,
+        },
+        assignment: AssignmentLabels {
+            claims: Vec::new(),
+            in_manifest: Vec::new(),
+            in_snapshot: Vec::new(),
+            legacy_key: None,
+            owners: Vec::new(),
+            released: None,
+        },
+        network: HostNetwork {
+            data: ReadNetworkData::Absent,
+            addresses: interfaces.map(|name| (name.to_owned(), known)).collect(),
+            field: &[],
+            secrets: Box::default(),
+            boot_mac: None,
+            has_boot_mac: false,
+            has_invalid_boot_mac: false,
+        },
+        hardware: HardwareIdentity::default(),
+        same_machine: None,
+        machine: MachineProperties::unknown(),
+    }
+}
+
+/// Returns all hosts of some choices.
+///
+/// # Errors
+///
+/// Returns what the site does not have.
+pub fn chosen(choices: &[HostChoice], site: &Site) -> Result<BTreeSet<HostKey>, UnknownSubject> {
+    let mut hosts = BTreeSet::new();
+    for choice in choices {
+        hosts.extend(choice.hosts(site)?);
+    }
+    Ok(hosts)
+}
+
+/// Returns the selectors of some choices, with whole label keys.
+///
+/// # Errors
+///
+/// Returns the label that the site does not have.
+pub fn selectors(choices: &[HostChoice], site: &Site) -> Result<Vec<Selector>, UnknownSubject> {
+    let selectors = choices.iter().filter_map(|choice| match choice {
+        HostChoice::Named(_) => None,
+        HostChoice::Selected(selector) => Some(with_prefixes(selector, site)),
+    });
+    selectors.collect()
+}
+
+/// Takes hosts from their clusters.
+pub(super) fn free(hosts: &BTreeSet<HostKey>, site: &mut Site) {
+    site.state.held.retain(|host, _| !hosts.contains(host));
+    for host in &mut site.inventory.hosts {
+        if !hosts.contains(&host.key) {
+            continue;
+        }
+        host.assignment.claims.clear();
+        host.assignment.legacy_key = None;
+        host.live.usage = None;
+        if host.live.provisioning.is_some() {
+            host.live.provisioning = Some("available".to_owned());
+        }
+    }
+}
+
+/// Gives bought hosts an address on each interface that services use.
+pub(super) fn address_bought(site: &mut Site) {
+    let clusters = site.clusters.values().filter_map(|it| it.cluster.as_ref());
+    let services = clusters.flat_map(|cluster| &cluster.services);
+    let interfaces: BTreeSet<String> =
+        services.filter_map(|service| service.interface.clone()).collect();
+    for (index, host) in site.inventory.hosts.iter_mut().enumerate() {
+        if host.origin.file.as_str() != BOUGHT {
+            continue;
+        }
+        for (number, interface) in interfaces.iter().enumerate() {
+            // Addresses for documentation: no host of a site has one.
+            let bits = (0x2001_0db8_u128 << 96) + ((number as u128) << 64) + index as u128;
+            let known = KnownAddress {
+                address: IpAddr::V6(Ipv6Addr::from_bits(bits)),
+                source: AddressSource::Annotation,
+            };
+            host.network.addresses.insert(interface.clone(), known);
+        }
+    }
+}
+
+/// Adds the prefix to keys that lack it.
+fn with_prefixes(selector: &Selector, site: &Site) -> Result<Selector, UnknownSubject> {
+    let hosts = site.inventory.hosts.iter();
+    let known: BTreeSet<&str> =
+        hosts.flat_map(|host| host.labels.keys()).map(String::as_str).collect();
+    let whole = |key: String| -> Result<String, UnknownSubject> {
+        if known.contains(key.as_str()) {
+            return Ok(key);
+        }
+        let name = format!("/{key}");
+        let found: Vec<&str> =
+            known.iter().copied().filter(|label| label.ends_with(&name)).collect();
+        match found.as_slice() {
+            [label] => Ok((*label).to_owned()),
+            [] => {
+                let shown: Vec<&str> = known.iter().copied().take(LABELS_SHOWN).collect();
+                let known = match (known.len() - shown.len(), shown.as_slice()) {
+                    (_, []) => "none".to_owned(),
+                    (0, _) => shown.join(", "),
+                    (more, _) => format!("{} and {more} more", shown.join(", ")),
+                };
+                Err(UnknownSubject::Label { key, known })
+            }
+            labels => Err(UnknownSubject::AmbiguousLabel { key, labels: labels.join(" or ") }),
+        }
+    };
+    let expressions = selector.clone().into_iter().map(|expression| {
+        Ok(match expression {
+            Expression::In(key, values) => Expression::In(whole(key)?, values),
+            Expression::NotIn(key, values) => Expression::NotIn(whole(key)?, values),
+            Expression::Equal(key, value) => Expression::Equal(whole(key)?, value),
+            Expression::NotEqual(key, value) => Expression::NotEqual(whole(key)?, value),
+            Expression::Exists(key) => Expression::Exists(whole(key)?),
+            Expression::DoesNotExist(key) => Expression::DoesNotExist(whole(key)?),
+        })
+    });
+    expressions.collect()
+}

@@ -1,0 +1,120 @@
+//! Hypotheses: changes of a site that no file has.
+//!
+//! * `hosts`: hosts that are gone or free, chosen by name or labels, and hosts that are bought.
+//! * `scale`: node sets with other numbers of hosts.
+//!
+//! A hypothesis is applied to the site after it is read. From there on, nothing knows of it, so its
+//! plan is the plan of a site with these changes.
+
+mod hosts;
+mod scale;
+
+use std::collections::BTreeSet;
+
+use crate::base::api::names::{ClusterKey, HostKey};
+use crate::site::Site;
+
+pub use hosts::{AlternatingLabel, BoughtHosts, HostChoice, chosen, selectors};
+pub(crate) use hosts::{available_host, usual_namespace};
+pub use scale::{Scale, ScaleTarget};
+
+/// Changes of a site.
+#[derive(Debug, Clone, Default)]
+pub struct Hypothesis {
+    /// Hosts that are gone.
+    pub gone: Vec<HostChoice>,
+    /// Hosts that no cluster has.
+    pub unassigned: Vec<HostChoice>,
+    /// Clusters that nobody requests.
+    pub removed: BTreeSet<ClusterKey>,
+    /// Node sets with other numbers of hosts.
+    pub scaled: Vec<Scale>,
+    /// Hosts that are bought.
+    pub bought: Option<BoughtHosts>,
+}
+
+/// A hypothesis about something that a site does not have.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnknownSubject {
+    /// No host has a name.
+    #[error("the site has no host {0}")]
+    Host(HostKey),
+    /// No host has a label.
+    #[error("no host has the label `{key}`; hosts have {known}")]
+    Label {
+        /// The key as given.
+        key: String,
+        /// Keys of hosts, in words.
+        known: String,
+    },
+    /// Several labels have a short name.
+    #[error("`{key}` may be {labels}: write the whole key")]
+    AmbiguousLabel {
+        /// The key as given.
+        key: String,
+        /// The labels, in words.
+        labels: String,
+    },
+    /// No host has the labels of a selector.
+    #[error("no host matches `{0}`")]
+    Selector(String),
+    /// No request asks for a cluster.
+    #[error("the site has no cluster {0}")]
+    Cluster(ClusterKey),
+    /// A cluster has no such node set.
+    #[error("{cluster} has no node set `{node_set}`; it has {known}")]
+    NodeSet {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// The node set as given.
+        node_set: String,
+        /// Its node sets, in words.
+        known: String,
+    },
+    /// A node set would have fewer than no hosts.
+    #[error("{0} has only {1} active hosts")]
+    TooFew(String, usize),
+}
+
+impl Hypothesis {
+    /// Changes a site.
+    ///
+    /// # Errors
+    ///
+    /// Returns what the site does not have.
+    pub(crate) fn apply(&self, site: &mut Site) -> Result<(), UnknownSubject> {
+        let gone = self.gone_hosts(site)?;
+        let unassigned = hosts::chosen(&self.unassigned, site)?;
+        for cluster in &self.removed {
+            if site.clusters.remove(cluster).is_none() {
+                return Err(UnknownSubject::Cluster(cluster.clone()));
+            }
+        }
+        for scale in &self.scaled {
+            scale.apply(site)?;
+        }
+        hosts::free(&unassigned, site);
+        site.inventory.remove(&gone);
+        hosts::address_bought(site);
+        Ok(())
+    }
+
+    /// Returns the hypothesis in sentences.
+    pub fn sentences(&self) -> Vec<String> {
+        let gone = self.gone.iter().map(|hosts| format!("{hosts} are gone"));
+        let unassigned = self.unassigned.iter();
+        let unassigned = unassigned.map(|hosts| format!("{hosts} are free"));
+        let removed = self.removed.iter();
+        let removed = removed.map(|cluster| format!("{cluster} is not requested"));
+        let scaled = self.scaled.iter().map(ToString::to_string);
+        let bought = self.bought.iter().map(ToString::to_string);
+        let all = gone.chain(unassigned).chain(removed).chain(scaled);
+        all.chain(bought).collect()
+    }
+
+    /// Returns the hosts that are gone.
+    pub(crate) fn gone_hosts(&self, site: &Site) -> Result<BTreeSet<HostKey>, UnknownSubject> {
+        hosts::chosen(&self.gone, site)
+    }
+}

@@ -1,0 +1,111 @@
+//! Node sets with other numbers of hosts.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::UnknownSubject;
+use crate::base::api::names::{ClusterKey, Part};
+use crate::site::Site;
+
+/// Another number of active hosts of a node set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scale {
+    /// The cluster.
+    pub cluster: ClusterKey,
+    /// The role, or the name of a MachineDeployment.
+    pub node_set: String,
+    /// The number.
+    pub target: ScaleTarget,
+}
+
+/// A number of hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScaleTarget {
+    /// A number in total.
+    To(usize),
+    /// A number of additional hosts.
+    Plus(usize),
+    /// A number of hosts less.
+    Minus(usize),
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Scale { cluster, node_set, target } = self;
+        match target {
+            ScaleTarget::To(number) => write!(f, "{cluster} {node_set} has {number} active hosts"),
+            ScaleTarget::Plus(more) => {
+                write!(f, "{cluster} {node_set} has {more} more active hosts")
+            }
+            ScaleTarget::Minus(less) => {
+                write!(f, "{cluster} {node_set} has {less} fewer active hosts")
+            }
+        }
+    }
+}
+
+impl FromStr for Scale {
+    type Err = String;
+
+    /// Reads `namespace/name:node-set=number`, where a sign makes the number relative.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let form = || "write it as namespace/name:node-set=3, or as …=+3".to_owned();
+        let (name, number) = text.split_once('=').ok_or_else(form)?;
+        let (cluster, node_set) = name.split_once(':').ok_or_else(form)?;
+        let cluster = cluster
+            .parse()
+            .map_err(|_| format!("`{cluster}` is not the namespace and name of a cluster"))?;
+        let digits = number.trim_start_matches(['+', '-']);
+        let count: usize =
+            digits.parse().map_err(|_| format!("`{number}` is no number of hosts"))?;
+        let target = match number.strip_suffix(digits) {
+            Some("") => ScaleTarget::To(count),
+            Some("+") => ScaleTarget::Plus(count),
+            Some("-") => ScaleTarget::Minus(count),
+            _ => return Err(format!("`{number}` is no number of hosts")),
+        };
+        Ok(Scale { cluster, node_set: node_set.to_owned(), target })
+    }
+}
+
+impl Scale {
+    pub(super) fn apply(&self, site: &mut Site) -> Result<(), UnknownSubject> {
+        let request = site.clusters.get_mut(&self.cluster);
+        let cluster = request
+            .and_then(|request| request.cluster.as_mut())
+            .ok_or_else(|| UnknownSubject::Cluster(self.cluster.clone()))?;
+        let found = cluster.node_sets.iter_mut().find(|(part, _)| self.names(part));
+        let Some((part, node_set)) = found else {
+            let known = cluster.node_sets.keys().filter(|part| part.node.is_none());
+            let known: Vec<String> = known.map(name).collect();
+            return Err(UnknownSubject::NodeSet {
+                cluster: self.cluster.clone(),
+                node_set: self.node_set.clone(),
+                known: if known.is_empty() {
+                    "none that can be scaled".to_owned()
+                } else {
+                    known.join(", ")
+                },
+            });
+        };
+        node_set.active = match self.target {
+            ScaleTarget::To(number) => number,
+            ScaleTarget::Plus(more) => node_set.active.saturating_add(more),
+            ScaleTarget::Minus(less) => node_set.active.checked_sub(less).ok_or_else(|| {
+                UnknownSubject::TooFew(format!("{} {}", self.cluster, name(part)), node_set.active)
+            })?,
+        };
+        Ok(())
+    }
+
+    /// Returns whether a part is meant: a node set, not a machine.
+    fn names(&self, part: &Part) -> bool {
+        part.node.is_none() && name(part).eq_ignore_ascii_case(&self.node_set)
+    }
+}
+
+/// Returns the name of a node set: that of its MachineDeployment, or its role.
+fn name(part: &Part) -> String {
+    let named = part.node_set.as_ref();
+    named.map_or_else(|| part.role.to_string(), ToString::to_string)
+}

@@ -1,0 +1,129 @@
+//! Options of agents by which the labels of a host never arrive, or by which their arrival replaces
+//! the host.
+//!
+//! * Flux: `shouldSkipApply` and `shouldForceApply` of github.com/fluxcd/pkg, `ssa`.
+//! * Argo CD: `performSync` of its gitops-engine, and `normalizeTargetResources` of its controller.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::host_document::HostDocument;
+use crate::base::api::gitops::GitopsAgent;
+use crate::base::api::host::{FORCE, RECONCILE, SSA, SYNC_OPTIONS};
+use crate::base::finding::{Code, Finding, Place};
+
+/// An option of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ApplyOption {
+    pub(crate) agent: GitopsAgent,
+    /// The option as it is written.
+    pub(crate) text: String,
+    pub(crate) effect: ApplyEffect,
+    pub(crate) place: Place,
+}
+
+/// The effect of an option on a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ApplyEffect {
+    Skips,
+    OnlyCreates,
+    Recreates,
+    Replaces,
+    IgnoresMetadata,
+    RunsAsHook,
+}
+
+impl fmt::Display for ApplyOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let effect = match self.effect {
+            ApplyEffect::Skips => "never updates it, so its labels do not arrive",
+            ApplyEffect::OnlyCreates => "only creates it, so later labels do not arrive",
+            ApplyEffect::Recreates => {
+                "may delete it and create it again, which powers the machine off"
+            }
+            ApplyEffect::Replaces => {
+                "replaces it as a whole, so it loses what others wrote into its spec"
+            }
+            ApplyEffect::IgnoresMetadata => {
+                "ignores its labels or annotations, so they do not arrive"
+            }
+            ApplyEffect::RunsAsHook => {
+                "does not keep it as an ordinary object, so labels do not arrive"
+            }
+        };
+        write!(f, "{} {effect}: `{}`", self.agent.title(), self.text)
+    }
+}
+
+/// Flux's labels and annotations with their values, which it compares without case. The last field
+/// is set if they also count on the live object.
+const FLUX: [(&str, &str, ApplyEffect, bool); 4] = [
+    (RECONCILE, "disabled", ApplyEffect::Skips, true),
+    (SSA, "Ignore", ApplyEffect::Skips, true),
+    (SSA, "IfNotPresent", ApplyEffect::OnlyCreates, false),
+    (FORCE, "enabled", ApplyEffect::Recreates, true),
+];
+
+/// Argo CD's sync options. All count on the live object.
+pub(crate) const ARGOCD: [(&str, ApplyEffect); 2] =
+    [("Replace=true", ApplyEffect::Replaces), ("Force=true", ApplyEffect::Recreates)];
+
+/// Annotations that make an object a hook for Argo CD.
+const HOOKS: [&str; 2] = ["argocd.argoproj.io/hook", "helm.sh/hook"];
+
+/// Returns the options of a host. `documents` are the manifest and the live object, the latter with
+/// `true`.
+pub(super) fn for_host<'d>(
+    documents: impl Iterator<Item = (&'d HostDocument, bool)>,
+) -> Vec<ApplyOption> {
+    let mut options = Vec::new();
+    for (document, is_live) in documents {
+        let metadata = &document.host.metadata;
+        for (field, entries) in
+            [("labels", &metadata.labels), ("annotations", &metadata.annotations)]
+        {
+            let found = entries.iter().flat_map(|entries| found(field, entries, is_live));
+            options.extend(found.map(|(agent, key, text, effect)| ApplyOption {
+                agent,
+                text,
+                effect,
+                place: document.origin.at(["metadata", field, key]),
+            }));
+        }
+    }
+    options
+}
+
+fn found(
+    field: &str,
+    entries: &BTreeMap<String, String>,
+    is_live: bool,
+) -> Vec<(GitopsAgent, &'static str, String, ApplyEffect)> {
+    let flux = FLUX.into_iter().filter(|(.., counts_live)| *counts_live || !is_live).filter_map(
+        |(key, value, effect, _)| {
+            let own = entries.get(key).filter(|own| own.eq_ignore_ascii_case(value))?;
+            Some((GitopsAgent::Flux, key, format!("{key}: {own}"), effect))
+        },
+    );
+    let mut all: Vec<_> = flux.collect();
+    if field != "annotations" {
+        return all;
+    }
+    if let Some(options) = entries.get(SYNC_OPTIONS) {
+        let has = |option: &str| options.split(',').any(|own| own.trim() == option);
+        all.extend(ARGOCD.into_iter().filter(|(option, _)| has(option)).map(|(option, effect)| {
+            (GitopsAgent::Argocd, SYNC_OPTIONS, option.to_owned(), effect)
+        }));
+    }
+    let hooks = HOOKS.into_iter().filter(|key| !is_live && entries.contains_key(*key));
+    all.extend(
+        hooks.map(|key| (GitopsAgent::Argocd, key, key.to_owned(), ApplyEffect::RunsAsHook)),
+    );
+    all
+}
+
+/// Returns the finding about hosts with an option.
+pub(crate) fn finding(subject: &str, option: &ApplyOption) -> Finding {
+    Finding::new(Code::LabelsNotApplied, format!("{subject}, but {option}"))
+        .at(option.place.clone())
+}

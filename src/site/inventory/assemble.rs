@@ -1,0 +1,360 @@
+//! The inventory: every host of the site once, joined from manifests and snapshots.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use camino::Utf8Path;
+use rayon::prelude::*;
+
+use super::addresses::{AddressPool, AddressSource};
+use super::evidence::Evidence;
+use super::hardware::{HardwareByHost, HostHardware};
+use super::host::Host;
+use super::host_document::HostDocument;
+use super::join::HostDescriptions;
+use super::maintenance::idle_marks;
+use super::network_index::Networks;
+use super::networks::{ReadNetworkData, UnnamedNetworkData};
+use super::registration::{self, in_number};
+use crate::base::api::names::{ClusterKey, HostKey, Namespace};
+use crate::base::api::reservation::Tenants;
+use crate::base::finding::{Code, Finding, Place};
+use crate::input::kustomize::{BuildRoot, Builds};
+use crate::input::settings::gitops::HostsForm;
+use crate::input::settings::reservations::Reservation;
+use crate::input::settings::{self, Settings};
+
+/// All hosts of a site.
+#[derive(Debug, Default)]
+pub struct Inventory {
+    /// Every host once, in natural order of their names (`r9` before `r10`).
+    pub hosts: Vec<Host>,
+    /// The outermost kustomizations that render hosts, by the index in [`Evidence::Applied`].
+    pub roots: BTreeMap<usize, BuildRoot>,
+    /// Secrets with network data that no host names, in file order.
+    pub unnamed_network_data: Vec<UnnamedNetworkData>,
+    /// Metal3's IPPools, by namespace and name.
+    pub pools: BTreeMap<Namespace, BTreeMap<String, AddressPool>>,
+    /// The reservations of all hosts.
+    pub reservations: BTreeSet<Arc<Tenants>>,
+    by_key: HashMap<HostKey, usize>,
+}
+
+impl Inventory {
+    /// Adds outermost kustomizations whose hosts are not among the inputs.
+    pub(crate) fn with_roots(mut self, indices: BTreeSet<usize>, builds: &Builds) -> Self {
+        for index in indices {
+            let root = || builds.root(index).clone();
+            self.roots.entry(index).or_insert_with(root);
+        }
+        self
+    }
+
+    /// Removes hosts.
+    pub(crate) fn remove(&mut self, hosts: &BTreeSet<HostKey>) {
+        if hosts.is_empty() {
+            return;
+        }
+        self.hosts.retain(|host| !hosts.contains(&host.key));
+        self.by_key = indices(&self.hosts);
+    }
+
+    /// Returns the index of a host.
+    pub fn index(&self, key: &HostKey) -> Option<usize> {
+        self.by_key.get(key).copied()
+    }
+
+    /// Returns the reservations that include a cluster.
+    pub(crate) fn reservations_for(&self, cluster: &ClusterKey) -> BTreeSet<Arc<Tenants>> {
+        let all = self.reservations.iter();
+        all.filter(|tenants| tenants.include(cluster)).cloned().collect()
+    }
+
+    /// Returns the host with a key.
+    pub fn host(&self, key: &HostKey) -> Option<&Host> {
+        self.index(key).map(|index| &self.hosts[index])
+    }
+}
+
+/// Joins the documents of each host, with its hardware if that was read.
+pub(crate) fn assemble(
+    mut documents: Vec<HostDocument>,
+    networks: Networks,
+    builds: &Builds,
+    settings: &Settings,
+    hardware: Option<&HardwareByHost>,
+) -> (Inventory, Vec<Finding>) {
+    let output = &settings.output;
+    let mut findings = Vec::new();
+    // Most files list hosts in this order, so that sorting is faster than a map.
+    documents.sort_by(|a, b| a.key.cmp(&b.key).then_with(|| rank(a).cmp(&rank(b))));
+    let mut described: Vec<(HostKey, HostDescriptions)> = Vec::new();
+    for document in documents {
+        let is_known = described.last().is_some_and(|(key, _)| *key == document.key);
+        if !is_known {
+            described.push((document.key.clone(), HostDescriptions::default()));
+        }
+        if let Some((_, descriptions)) = described.last_mut() {
+            descriptions.add(Box::new(document), builds, settings, &mut findings);
+        }
+    }
+    let nothing = HostHardware::default();
+    let join = |(key, descriptions): (HostKey, HostDescriptions)| {
+        let hardware = hardware.map(|all| all.get(&key).unwrap_or(&nothing));
+        let mut findings = Vec::new();
+        let host = descriptions.join(key, settings, &networks, hardware, &mut findings);
+        (host, findings)
+    };
+    let joined: Vec<(Option<Host>, Vec<Finding>)> = described.into_par_iter().map(join).collect();
+    let take = |(host, found): (Option<Host>, Vec<Finding>)| {
+        findings.extend(found);
+        host
+    };
+    let mut inventory = Inventory {
+        // In place: hosts are large.
+        hosts: joined.into_iter().filter_map(take).collect(),
+        ..Inventory::default()
+    };
+    for host in &inventory.hosts {
+        if let Evidence::Applied { root } = host.evidence {
+            inventory.roots.entry(root).or_insert_with(|| builds.root(root).clone());
+        }
+    }
+    inventory.unnamed_network_data = networks.unnamed().to_vec();
+    inventory.pools = networks.claimed().pools();
+    // Freed beside what follows.
+    rayon::spawn(|| drop(networks));
+    for root in inventory.roots.values() {
+        // A component only has patches. Without a base there can be no cycle.
+        if settings.hosts.form == HostsForm::Overlay && output.starts_with(&root.directory) {
+            findings.push(output_inside(root, output, builds));
+        }
+        if settings.hosts.form == HostsForm::Overlay
+            && root.directory.iter().any(|name| name.contains(".."))
+        {
+            findings.push(unbuildable(root));
+        }
+    }
+    findings.extend(large_builds(&inventory, builds));
+    // In place: hosts are large, and no two are equal.
+    inventory.hosts.sort_unstable_by(|a, b| {
+        natural(a.key.name.as_str(), b.key.name.as_str())
+            .then_with(|| a.key.namespace.cmp(&b.key.namespace))
+    });
+    inventory.by_key = indices(&inventory.hosts);
+    let reservations = inventory.hosts.iter().flat_map(|host| &host.reservations);
+    inventory.reservations = reservations.cloned().collect();
+    findings.extend(inventory_findings(&inventory, settings));
+    (inventory, findings)
+}
+
+/// Returns the rank of a document among those of its host, the best evidence first.
+fn rank(document: &HostDocument) -> u8 {
+    match document.evidence {
+        Evidence::Applied { .. } => 0,
+        Evidence::Reached { .. } => 1,
+        Evidence::Live => 2,
+        Evidence::Loose => 3,
+    }
+}
+
+/// Reports mistakes that only all hosts together show.
+fn inventory_findings(inventory: &Inventory, settings: &Settings) -> Vec<Finding> {
+    let hosts = inventory.hosts.as_slice();
+    let is_known = |host: &HostKey| inventory.by_key.contains_key(host);
+    let labels: Vec<_> = hosts.iter().map(|host| &host.labels).collect();
+    let rules: [&(dyn Fn() -> Vec<Finding> + Sync); 5] = [
+        &|| idle_reservations(hosts, settings),
+        &|| idle_marks(&labels, is_known, settings),
+        &|| shared_addresses(hosts),
+        &|| registration::mistakes(hosts),
+        &|| ambiguous_networks(hosts),
+    ];
+    rules.par_iter().flat_map_iter(|rule| rule()).collect()
+}
+
+fn indices(hosts: &[Host]) -> HashMap<HostKey, usize> {
+    let hosts = hosts.iter().enumerate();
+    hosts.map(|(index, host)| (host.key.clone(), index)).collect()
+}
+
+/// Reports reservations of the settings whose labels no host has.
+fn idle_reservations(hosts: &[Host], settings: &Settings) -> Vec<Finding> {
+    let reservations = settings.reservations.iter().enumerate();
+    let idle = reservations
+        .filter(|(_, reservation)| !hosts.iter().any(|host| reservation.matches(&host.labels)));
+    let describe = |(index, _): (usize, &Reservation)| {
+        Finding::new(Code::IdleMark, format!("no host has the labels of reservation {}", index + 1))
+            .at(settings.place(["reservations".into(), index.into(), "labels".into()]))
+            .help("correct the labels, or remove the reservation")
+    };
+    idle.map(describe).collect()
+}
+
+/// Reports a root directory that no overlay can name: kustomize treats `..` in a name as the parent
+/// directory and refuses the path.
+fn unbuildable(root: &BuildRoot) -> Finding {
+    let message = format!(
+        "kustomize cannot be told of {}: it refuses `..` in the name of a directory",
+        root.directory
+    );
+    Finding::new(Code::BuildRefused, message)
+        .at(Place::File(root.file.clone()))
+        .help("rename the directory; or set `hosts: {form: component}`, which names no directory of yours")
+}
+
+/// Reports an output directory below a root. An overlay there would be below its own base, which
+/// kustomize refuses.
+fn output_inside(root: &BuildRoot, output: &Utf8Path, builds: &Builds) -> Finding {
+    let help = if root.directory.as_str().is_empty() {
+        format!("move what it lists into a directory of its own, beside {output}")
+    } else {
+        let directory = &root.directory;
+        format!(
+            "move {output} out of {directory}: set `output` in {} to another directory",
+            settings::FILE
+        )
+    };
+    Finding::new(
+        Code::OutputInsideRoot,
+        format!(
+            "{} renders hosts and lies above the output directory {output}: an overlay below its own base is a cycle",
+            root.file
+        ),
+    )
+    .at(builds.resources_of(root))
+    .help(format!("{help}; or set `hosts: {{form: component}}`, which has no base"))
+}
+
+/// Maximum number of hosts in one build. The time of `kustomize build` is quadratic in the hosts,
+/// and Argo CD ends a build after 90 s.
+const HOSTS_OF_A_BUILD: usize = 1000;
+
+fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
+    let mut hosts: BTreeMap<usize, usize> = BTreeMap::new();
+    for host in &inventory.hosts {
+        if let Evidence::Applied { root } = host.evidence {
+            *hosts.entry(root).or_default() += 1;
+        }
+    }
+    let large = hosts.into_iter().filter(|(_, count)| *count > HOSTS_OF_A_BUILD);
+    let describe = |(root, count): (usize, usize)| {
+        let root = &inventory.roots[&root];
+        let file = &root.file;
+        Finding::new(
+            Code::LargeBuild,
+            format!("{file} renders {count} hosts in one build, more than {HOSTS_OF_A_BUILD}"),
+        )
+        .at(builds.resources_of(root))
+        .help(
+            "the time of `kustomize build` grows with the square of the hosts, and Argo CD ends a build after 90 \
+             seconds: split it, such as by rack, into kustomizations that no other one lists",
+        )
+    };
+    large.map(describe).collect()
+}
+
+/// Reports addresses that two hosts have on one interface. Addresses of network data are compared
+/// when a service uses them.
+fn shared_addresses(hosts: &[Host]) -> Vec<Finding> {
+    let mut first: BTreeMap<(&str, IpAddr), &Host> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for host in hosts {
+        let addresses = host.network.addresses.iter();
+        // Inspected addresses come and go.
+        for (interface, known) in
+            addresses.filter(|(_, known)| known.source != AddressSource::Inspection)
+        {
+            let other = *first.entry((interface, known.address)).or_insert(host);
+            if other.key != host.key {
+                let message = format!(
+                    "hosts {} and {} have the address {} on `{interface}`",
+                    other.key, host.key, known.address
+                );
+                findings.push(
+                    Finding::new(Code::DuplicateHostAddress, message)
+                        .at(host.origin.name())
+                        .see(
+                            other.origin.name(),
+                            format!("by {}", other.network.addresses[interface].source),
+                        )
+                        .help(format!("by {}: give one of them another address", known.source)),
+                );
+            }
+        }
+    }
+    findings
+}
+
+/// Reports duplicate network ids, because services would silently use the first network.
+fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
+    // Ids from encrypted network data must not be shown.
+    let mut by_id: BTreeMap<Option<&str>, Vec<&Host>> = BTreeMap::new();
+    for host in hosts {
+        let ReadNetworkData::Known(data) = &host.network.data else {
+            continue;
+        };
+        for id in data.ambiguous() {
+            by_id.entry(data.shown_ids().find(|shown| *shown == id)).or_default().push(host);
+        }
+    }
+    let describe = |(id, hosts): (Option<&str>, Vec<&Host>)| {
+        let networks =
+            id.map_or_else(|| "networks of one id".to_owned(), |id| format!("networks `{id}`"));
+        let message =
+            format!("{} several {networks}, with different addresses", in_number(&hosts)?);
+        let finding = Finding::new(Code::AmbiguousNetwork, message).help(
+            "services take the first one's address: give each network of a host an id of its own",
+        );
+        Some(hosts.iter().fold(finding, |finding, host| {
+            finding.see(host.origin.at(host.network.field.iter().copied()), host.key.to_string())
+        }))
+    };
+    by_id.into_iter().filter_map(describe).collect()
+}
+
+/// Compares names in natural order: runs of digits by value, the rest by character.
+pub(crate) fn natural(a: &str, b: &str) -> Ordering {
+    let (mut rest_a, mut rest_b) = (a, b);
+    while !rest_a.is_empty() && !rest_b.is_empty() {
+        let (part_a, part_b) = (leading_part(rest_a), leading_part(rest_b));
+        let digits = part_a.starts_with(|c: char| c.is_ascii_digit())
+            && part_b.starts_with(|c: char| c.is_ascii_digit());
+        let order = if digits {
+            let (a, b) = (part_a.trim_start_matches('0'), part_b.trim_start_matches('0'));
+            a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+        } else {
+            part_a.cmp(part_b)
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+        rest_a = &rest_a[part_a.len()..];
+        rest_b = &rest_b[part_b.len()..];
+    }
+    // `r01` and `r1` have equal values but are different names, so the order must not treat them as
+    // equal.
+    rest_a.len().cmp(&rest_b.len()).then_with(|| a.cmp(b))
+}
+
+/// Returns the longest prefix that is all digits or has none.
+fn leading_part(text: &str) -> &str {
+    let digits = text.starts_with(|c: char| c.is_ascii_digit());
+    let end = text.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(text.len());
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_ordered_as_people_count() {
+        let mut names = ["r10o1", "r9o2", "r9o10", "r1", "a", "r01", "r1a"];
+        names.sort_by(|a, b| natural(a, b));
+        assert_eq!(names, ["a", "r01", "r1", "r1a", "r9o2", "r9o10", "r10o1"]);
+    }
+}

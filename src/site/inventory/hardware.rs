@@ -1,0 +1,66 @@
+//! The hardware of a host as inspection found it, and its source.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::base::api::hardware::{self, DETAILS, Hardware};
+use crate::base::api::host::STATUS;
+use crate::base::api::names::HostKey;
+use crate::base::finding::Origin;
+
+/// Hardware of hosts by namespace and name.
+pub type HardwareByHost = BTreeMap<HostKey, HostHardware>;
+
+/// Known hardware of a host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostHardware {
+    /// MAC address of the boot interface (`spec.bootMACAddress`).
+    #[serde(rename = "bootMACAddress", skip_serializing_if = "Option::is_none")]
+    pub boot_mac_address: Option<String>,
+    /// Inspected hardware and its source.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub found: Option<InspectedHardware>,
+}
+
+/// Inspected hardware.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InspectedHardware {
+    /// The kind of its source.
+    #[serde(rename = "hardwareFrom")]
+    pub source: HardwareSource,
+    /// The hardware.
+    pub hardware: Hardware,
+    /// The document that contains it.
+    #[serde(skip)]
+    pub origin: Origin,
+}
+
+/// Sources of a host's hardware, by precedence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum HardwareSource {
+    /// The HardwareData of the host's name.
+    HardwareData,
+    /// The host's own `status.hardware`.
+    #[serde(rename = "status")]
+    Status,
+    /// An annotation with a copy of the status.
+    #[serde(rename = "baremetalhost.metal3.io/status")]
+    StatusAnnotation,
+    /// An annotation with the hardware only.
+    #[serde(rename = "inspect.metal3.io/hardwaredetails")]
+    DetailsAnnotation,
+}
+
+impl fmt::Display for HardwareSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HardwareSource::HardwareData => write!(f, "its {}", hardware::KIND),
+            HardwareSource::Status => f.write_str("its status"),
+            HardwareSource::StatusAnnotation => write!(f, "its annotation {STATUS}"),
+            HardwareSource::DetailsAnnotation => write!(f, "its annotation {DETAILS}"),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The identities of machines, by which hosts of one machine are found.
+//!
+//! | identity | two hosts that share it |
+//! | --- | --- |
+//! | MAC address, of the boot interface or of a network card | are one machine: Ironic registers one host for it |
+//! | serial number | are one machine, unless their MAC addresses differ: blades may report that of the chassis |
+//! | BMC | may be one machine: the SIP operator's own sample has one address for five hosts |
+//!
+//! At most one of the hosts of a machine is assigned. Of hosts that may be one machine, the others are
+//! chosen last. So a mistake in an address never blocks a site whose hosts differ.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::host::{Host, SameMachine};
+use crate::base::api::bmc::BmcAddress;
+use crate::base::api::host::without_user;
+use crate::base::api::mac::MacAddress;
+use crate::base::api::names::HostKey;
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::layout::VARIABLE;
+use crate::base::text::counted;
+use crate::base::text::credentials::masked_value;
+
+/// A value that identifies a machine.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Identity {
+    /// MAC address that each of the hosts boots from.
+    BootMac(MacAddress),
+    /// MAC address of a network card.
+    Mac(MacAddress),
+    /// Serial number.
+    Serial(Box<str>),
+    /// BMC address as the first host has it, without credentials.
+    Bmc(String),
+}
+
+impl Identity {
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::BootMac(mac) => format!("the boot MAC address `{mac}`"),
+            Self::Mac(mac) => format!("the MAC address `{mac}`"),
+            Self::Serial(serial) => format!("the serial number `{}`", masked_value(serial)),
+            Self::Bmc(address) => format!("the BMC address `{}`", masked_value(address)),
+        }
+    }
+
+    /// Returns the place of the identity in a host.
+    pub(crate) fn place(&self, host: &Host) -> Place {
+        match self {
+            Self::BootMac(_) => host.origin.at(["spec", "bootMACAddress"]),
+            Self::Mac(mac) if host.network.boot_mac == Some(*mac) => {
+                host.origin.at(["spec", "bootMACAddress"])
+            }
+            Self::Mac(_) => host.live_place(["status", "hardware", "nics"]),
+            Self::Serial(_) => {
+                host.live_place(["status", "hardware", "systemVendor", "serialNumber"])
+            }
+            Self::Bmc(_) => host.origin.at(["spec", "bmc", "address"]),
+        }
+    }
+}
+
+/// Hosts that share an identity, each with the number that the caller gave it.
+pub(crate) struct SharedIdentity<'a> {
+    pub(crate) identity: Identity,
+    pub(crate) hosts: Vec<(usize, &'a Host)>,
+}
+
+/// Host and port of a BMC.
+type Endpoint = (String, String);
+
+/// Returns the identities that several hosts share, in the order of hosts. The numbers may be those
+/// of sites, so several hosts may have one.
+pub(crate) fn shared<'a>(
+    hosts: impl Iterator<Item = (usize, &'a Host)>,
+) -> Vec<SharedIdentity<'a>> {
+    let mut macs: HashMap<MacAddress, Vec<usize>> = HashMap::new();
+    let mut serials: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut endpoints: HashMap<Endpoint, Vec<(usize, Option<String>)>> = HashMap::new();
+    let hosts: Vec<(usize, &Host)> = hosts.collect();
+    for (index, (_, host)) in hosts.iter().enumerate() {
+        for mac in known_macs(host) {
+            let sharing = macs.entry(mac).or_default();
+            if sharing.last() != Some(&index) {
+                sharing.push(index);
+            }
+        }
+        if let Some(serial) = &host.hardware.serial {
+            serials.entry(serial).or_default().push(index);
+        }
+        let address = host.bmc.as_ref().map(|bmc| bmc.address.as_str());
+        let address = address.filter(|address| !address.contains(VARIABLE));
+        if let Some(bmc) = address.and_then(|address| BmcAddress::parse(address).ok()) {
+            let bmc = bmc.identity();
+            let systems = endpoints.entry(bmc.endpoint).or_default();
+            systems.push((index, bmc.system));
+        }
+    }
+    let mut shared: Vec<(Vec<usize>, Identity)> = Vec::new();
+    for (mac, sharing) in macs.into_iter().filter(|(_, sharing)| sharing.len() > 1) {
+        let boots = |index: &usize| hosts[*index].1.network.boot_mac == Some(mac);
+        let booting = sharing.iter().filter(|index| boots(index)).count();
+        // The USB interfaces of BMCs have one local address in every machine.
+        if booting > 0 || mac.is_universal() {
+            let is_boot = booting == sharing.len();
+            let identity = if is_boot { Identity::BootMac } else { Identity::Mac };
+            shared.push((sharing, identity(mac)));
+        }
+    }
+    for (serial, sharing) in serials {
+        shared.push((sharing, Identity::Serial(serial.into())));
+    }
+    for sharing in endpoints.into_values().flat_map(by_system) {
+        let bmc = hosts[sharing[0]].1.bmc.as_ref();
+        let address = bmc.map(|bmc| without_user(&bmc.address));
+        shared.push((sharing, Identity::Bmc(address.unwrap_or_default())));
+    }
+    shared.retain(|(sharing, _)| sharing.len() > 1);
+    shared.sort_unstable();
+    let with_hosts = shared.into_iter().map(|(sharing, identity)| SharedIdentity {
+        identity,
+        hosts: sharing.into_iter().map(|index| hosts[index]).collect(),
+    });
+    with_hosts.collect()
+}
+
+/// Groups the hosts behind one BMC by system. An address without a system means the only one.
+fn by_system(hosts: Vec<(usize, Option<String>)>) -> Vec<Vec<usize>> {
+    if hosts.iter().any(|(_, system)| system.is_none()) {
+        return vec![hosts.into_iter().map(|(index, _)| index).collect()];
+    }
+    let mut by_system: BTreeMap<Option<String>, Vec<usize>> = BTreeMap::new();
+    for (index, system) in hosts {
+        by_system.entry(system).or_default().push(index);
+    }
+    by_system.into_values().collect()
+}
+
+/// Returns the MAC addresses that a host is known to have.
+fn known_macs(host: &Host) -> impl Iterator<Item = MacAddress> {
+    let boot = host.network.boot_mac.into_iter();
+    let all = boot.chain(host.hardware.macs.iter().copied());
+    all.filter(|mac| mac.is_unicast())
+}
+
+/// Marks the hosts for whose machine another host stands, and reports them. The host that stands
+/// for a machine is one that is assigned, in use or ready, or else the first.
+pub(crate) fn mark_same_machines(
+    hosts: &mut [Host],
+    is_assigned: impl Fn(&HostKey) -> bool,
+) -> Vec<Finding> {
+    let rank = |(index, host): (usize, &Host)| {
+        let live = &host.live;
+        (
+            !is_assigned(&host.key),
+            live.usage.is_none(),
+            live.deleting || live.error.is_some(),
+            live.provisioning.is_none(),
+            index,
+        )
+    };
+    let mut marks: BTreeMap<usize, SameMachine> = BTreeMap::new();
+    let all = shared(hosts.iter().enumerate());
+    for shared in &all {
+        let best = shared.hosts.iter().copied().min_by_key(|host| rank(*host));
+        let Some((standing, first)) = best else {
+            continue;
+        };
+        for (index, host) in shared.hosts.iter().filter(|(index, _)| *index != standing) {
+            let is_certain = match shared.identity {
+                Identity::BootMac(_) | Identity::Mac(_) => true,
+                Identity::Serial(_) => !differ(host, first),
+                Identity::Bmc(_) => false,
+            };
+            let mark = || SameMachine {
+                host: first.key.clone(),
+                identity: shared.identity.words(),
+                is_certain,
+            };
+            let known = marks.entry(*index).or_insert_with(mark);
+            if is_certain && !known.is_certain {
+                *known = mark();
+            }
+        }
+    }
+    let findings = findings(all);
+    for (index, mark) in marks {
+        hosts[index].same_machine = Some(Box::new(mark));
+    }
+    findings
+}
+
+/// Returns whether two hosts are known to have different MAC addresses.
+fn differ(one: &Host, other: &Host) -> bool {
+    let mut one_macs = known_macs(one).peekable();
+    let is_known = one_macs.peek().is_some() && known_macs(other).next().is_some();
+    is_known && !one_macs.any(|mac| known_macs(other).any(|other| other == mac))
+}
+
+/// Reports hosts that share identities, once for each group of hosts.
+fn findings(all: Vec<SharedIdentity<'_>>) -> Vec<Finding> {
+    let mut groups: Vec<Vec<SharedIdentity<'_>>> = Vec::new();
+    let mut known: HashMap<Vec<usize>, usize> = HashMap::new();
+    for shared in all {
+        let hosts = shared.hosts.iter().map(|(index, _)| *index).collect();
+        let group = *known.entry(hosts).or_insert(groups.len());
+        if group == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[group].push(shared);
+    }
+    let groups = groups.iter();
+    groups.filter_map(|identities| finding(identities)).collect()
+}
+
+fn finding(identities: &[SharedIdentity<'_>]) -> Option<Finding> {
+    let first = identities.first()?;
+    let words: Vec<String> =
+        identities.iter().take(SHOWN).map(|shared| shared.identity.words()).collect();
+    let message = format!("{} share {}", counted(first.hosts.len(), "host"), words.join(" and "));
+    let help = match first.identity {
+        Identity::BootMac(_) | Identity::Mac(_) => {
+            "fix the addresses, or keep one of the hosts: Metal3 registers only one of them, and sipgen assigns only one"
+        }
+        Identity::Serial(_) => "keep one of the hosts if they are one machine",
+        Identity::Bmc(_) => {
+            "fix the addresses: power commands for these hosts reach the same machine"
+        }
+    };
+    let finding = Finding::new(Code::SameMachine, message).help(help);
+    let add = |finding: Finding, (_, host): &(usize, &Host)| {
+        finding.see(first.identity.place(host), host.key.to_string())
+    };
+    Some(first.hosts.iter().fold(finding, add))
+}
+
+/// Maximum number of identities that a message names.
+const SHOWN: usize = 2;

@@ -1,0 +1,462 @@
+//! Joins the manifest and the snapshot of each host.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::addresses::{self, AddressFacts};
+use super::appliers;
+use super::apply_options;
+use super::evidence::Evidence;
+use super::hardware::HostHardware;
+use super::host::{AssignmentLabels, Host, HostNetwork, LiveState};
+use super::host_document::{HostDocument, named_secrets};
+use super::machine::{self, MachineProperties};
+use super::maintenance::MaintenanceMark;
+use super::network_index::Networks;
+use super::networks::{self, ReferringHost};
+use super::registration;
+use super::undecided::VariableValue;
+use super::usage::HostUsage;
+use crate::base::api::assignment::{self, ReleaseProgress};
+use crate::base::api::cluster_api::CLUSTER_NAME;
+use crate::base::api::hardware_identity::HardwareIdentity;
+use crate::base::api::host::{
+    self, BareMetalHostStatus, DETACHED, MAINTENANCE, NODE_REUSE, PAUSED, SYNC_OPTIONS, UNHEALTHY,
+    live_field,
+};
+use crate::base::api::ipam::ADDRESSES;
+use crate::base::api::names::HostKey;
+use crate::base::api::reservation::{RESERVED_FOR, Tenants};
+use crate::base::finding::{Code, Finding, Origin};
+use crate::base::text::credentials::masked_value;
+use crate::input::kustomize::Builds;
+use crate::input::settings::reservations::Reservation;
+use crate::input::settings::{self, InventoryMode, Settings, sources};
+
+/// The documents of one host.
+#[derive(Default)]
+pub(crate) struct HostDescriptions {
+    manifest: Option<Box<HostDocument>>,
+    snapshot: Option<Box<HostDocument>>,
+}
+
+impl HostDescriptions {
+    /// Adds a document, as manifest or as snapshot. Documents with better evidence come first.
+    pub(crate) fn add(
+        &mut self,
+        document: Box<HostDocument>,
+        builds: &Builds,
+        settings: &Settings,
+        findings: &mut Vec<Finding>,
+    ) {
+        match document.evidence {
+            Evidence::Applied { .. } | Evidence::Reached { .. } => {
+                self.add_manifest(document, builds, settings, findings);
+            }
+            Evidence::Loose if self.manifest.is_none() && self.snapshot.is_none() => {
+                self.manifest = Some(document);
+            }
+            // A template of another program is no snapshot.
+            Evidence::Loose if document.rendered_by.is_some() && self.snapshot.is_some() => {}
+            // Beside a manifest, it may still say that the host is in use.
+            Evidence::Live | Evidence::Loose => {
+                findings.extend(observed_but_rendered(&document, builds));
+                match &self.snapshot {
+                    None => self.snapshot = Some(document),
+                    Some(other) => {
+                        let is = "is in the snapshot twice";
+                        findings.push(twice(&document, &other.origin, is, settings));
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_manifest(
+        &mut self,
+        document: Box<HostDocument>,
+        builds: &Builds,
+        settings: &Settings,
+        findings: &mut Vec<Finding>,
+    ) {
+        if let Some(other) = &self.manifest {
+            // A copy that no agent applies is reported with its build.
+            if other.evidence.is_proof() == document.evidence.is_proof() {
+                findings.push(twice(&document, &other.origin, "is declared twice", settings));
+            }
+            return;
+        }
+        findings.extend(live_copy(&document, builds));
+        findings.extend(rendered_by_two(&document, builds));
+        self.manifest = Some(document);
+    }
+
+    /// Joins the documents into one host. Reports documents without a spec and returns `None` for
+    /// them.
+    ///
+    /// `hardware` is read only for sites with Provisionings; without it, the machine is unknown.
+    pub(crate) fn join(
+        self,
+        key: HostKey,
+        settings: &Settings,
+        networks: &Networks,
+        hardware: Option<&HostHardware>,
+        findings: &mut Vec<Finding>,
+    ) -> Option<Host> {
+        if self.all().all(|document| document.host.spec.is_none()) {
+            findings.extend(self.all().next().map(shell));
+            return None;
+        }
+        let manifest = self.manifest.as_deref();
+        let live = self.snapshot.as_deref();
+        // The manifest outranks the snapshot, because an agent applies it.
+        let primary = manifest.or(live)?;
+        if settings.inventory.mode == InventoryMode::Declared && primary.evidence.root().is_none() {
+            findings.push(not_rendered(&key, &primary.origin));
+        }
+        let spec = primary.host.spec.as_ref();
+        let referring = ReferringHost::new(&key, spec, primary.file.as_deref());
+        let (data, found) = networks.network(&referring);
+        findings.extend(found);
+        let live_state = self.live_state();
+        let machine = live_state.usage.as_ref().and_then(HostUsage::metal3_machine);
+        let annotated = |document| Some((annotation(document, ADDRESSES)?, &document.origin));
+        let facts = AddressFacts {
+            host: &key,
+            annotation: self.all().find_map(annotated),
+            machine: machine
+                .filter(|(namespace, _)| *namespace == key.namespace.as_str())
+                .map(|(_, name)| name),
+            inspected: hardware.filter(|_| settings.inventory.inspected_addresses),
+        };
+        let boot_mac = spec.and_then(|spec| spec.boot_mac_address.as_deref());
+        let network = HostNetwork {
+            data,
+            addresses: addresses::known_addresses(&facts, networks.claimed(), findings),
+            field: networks::field(spec),
+            secrets: spec.map(named_secrets).unwrap_or_default(),
+            boot_mac: boot_mac.and_then(|mac| mac.parse().ok()),
+            has_boot_mac: boot_mac.is_some_and(|mac| !mac.is_empty()),
+            has_invalid_boot_mac: boot_mac.is_some_and(registration::is_invalid_boot_mac),
+        };
+        let none = BTreeMap::new();
+        let labels = primary.host.metadata.labels.as_ref().unwrap_or(&none);
+        let machine = hardware.map(|hardware| {
+            findings.extend(machine::unclear_labels(&key, labels, &primary.origin));
+            MachineProperties::new(hardware, &network.data, labels, &settings.provisioning.devices)
+        });
+        let mut host = Host {
+            own_namespace: primary.own_namespace.clone(),
+            namespace_by_settings: primary.namespace_by_settings,
+            file: primary.file.clone(),
+            evidence: primary.evidence,
+            origin: primary.origin.clone(),
+            undecided: VariableValue::in_document(primary).map(Box::new),
+            sync_options: manifest
+                .and_then(|manifest| annotation(manifest, SYNC_OPTIONS))
+                .map(str::to_owned),
+            apply_options: apply_options::for_host(
+                manifest
+                    .map(|manifest| (manifest, false))
+                    .into_iter()
+                    .chain(live.map(|live| (live, true))),
+            ),
+            applied_in_full_by: live.filter(|_| manifest.is_none()).and_then(|live| {
+                appliers::applied_in_full(&key, &live.host.metadata, settings)
+                    .or_else(|| live.rendered_by.clone())
+            }),
+            bmc: None,
+            reserved_by: UNHEALTHY
+                .into_iter()
+                .chain([PAUSED, DETACHED])
+                .find(|name| self.all().any(|document| annotation(document, name).is_some())),
+            reservations: self.reservations(labels, settings, findings),
+            maintenance: self.maintenance(&key, labels, settings, findings).map(Box::new),
+            disable_power_off: self
+                .all()
+                .filter_map(|document| document.host.spec.as_ref())
+                .any(|spec| spec.disable_power_off == Some(true)),
+            live: live_state,
+            assignment: self.assignment_labels(settings),
+            network,
+            hardware: match hardware.and_then(|hardware| hardware.found.as_ref()) {
+                Some(found) => HardwareIdentity::from(&found.hardware),
+                None => self.hardware_identity(),
+            },
+            same_machine: None,
+            machine: machine.map_or_else(MachineProperties::unknown, Arc::new),
+            labels: BTreeMap::new(),
+            key,
+        };
+        // Moved, because a site has thousands.
+        let primary = *self.manifest.or(self.snapshot)?.host;
+        host.labels = primary.metadata.labels.unwrap_or_default();
+        host.bmc = primary.spec.and_then(|spec| spec.bmc);
+        Some(host)
+    }
+
+    /// Returns the reservations of the settings and of the annotation.
+    fn reservations(
+        &self,
+        labels: &BTreeMap<String, String>,
+        settings: &Settings,
+        findings: &mut Vec<Finding>,
+    ) -> Vec<Arc<Tenants>> {
+        let matching = settings.reservations.iter();
+        let matching = matching.filter(|reservation| reservation.matches(labels));
+        let mut all: Vec<Tenants> = matching.map(Reservation::tenants).collect();
+        let annotated =
+            self.all().find_map(|document| Some((document, annotation(document, RESERVED_FOR)?)));
+        if let Some((document, text)) = annotated {
+            match text.parse() {
+                Ok(tenants) => all.push(tenants),
+                Err(error) => findings.push(
+                    Finding::new(
+                        Code::InvalidMark,
+                        format!("`{RESERVED_FOR}: {text}` names no tenants: an entry {error}"),
+                    )
+                    .at(document.origin.at(["metadata", "annotations", RESERVED_FOR]))
+                    .help("write namespaces or NAMESPACE/CLUSTER, separated by commas"),
+                ),
+            }
+        }
+        all.into_iter().map(Arc::new).collect()
+    }
+
+    /// Returns the maintenance mark. The settings outrank the annotation, because they have the end.
+    fn maintenance(
+        &self,
+        key: &HostKey,
+        labels: &BTreeMap<String, String>,
+        settings: &Settings,
+        findings: &mut Vec<Finding>,
+    ) -> Option<MaintenanceMark> {
+        let annotated = self.all().find_map(|document| {
+            let reason = annotation(document, MAINTENANCE)?;
+            let place = document.origin.at(["metadata", "annotations", MAINTENANCE]);
+            Some(MaintenanceMark::from_annotation(key, reason, place))
+        });
+        let annotated = match annotated {
+            Some(Err(finding)) => {
+                findings.push(finding);
+                None
+            }
+            Some(Ok(mark)) => Some(mark),
+            None => None,
+        };
+        MaintenanceMark::from_settings(key, labels, settings).or(annotated)
+    }
+
+    fn live_state(&self) -> LiveState {
+        let is_live = |snapshot: &&HostDocument| snapshot.evidence == Evidence::Live;
+        let snapshot = self.snapshot.as_deref().filter(is_live);
+        let status = self.status();
+        let error = self.error();
+        let error_type = status.and_then(|status| status.error_type.as_deref());
+        LiveState {
+            origin: snapshot.map(|live| live.origin.clone()),
+            is_object: self.all().any(is_live_object),
+            uid: snapshot.and_then(|live| live.host.metadata.uid.clone()).filter(|uid| is_uid(uid)),
+            provisioning: status
+                .and_then(|status| shown(status.provisioning.as_ref()?.state.as_ref())),
+            usage: self.usage(),
+            machine_cluster: self.live_label(CLUSTER_NAME).map(Box::from),
+            node_reuse: self.live_label(NODE_REUSE).map(Box::from),
+            failed: error.is_some() && error_type != Some(host::PASSING_ERROR),
+            error,
+            deleting: self
+                .all()
+                .any(|document| document.host.metadata.deletion_timestamp.is_some()),
+        }
+    }
+
+    /// Returns a label of the live object, or else of the manifest.
+    fn live_label(&self, key: &str) -> Option<&str> {
+        let mut documents = self.snapshot.iter().chain(&self.manifest);
+        let label = documents.find_map(|document| document.host.metadata.labels.as_ref()?.get(key));
+        label.map(String::as_str)
+    }
+
+    fn assignment_labels(&self, settings: &Settings) -> AssignmentLabels {
+        let snapshot = self.snapshot.as_deref();
+        let mut claims = Vec::new();
+        let mut read = |document: Option<&HostDocument>| {
+            let Some((document, labels)) = document
+                .and_then(|document| Some((document, document.host.metadata.labels.as_ref()?)))
+            else {
+                return Vec::new();
+            };
+            let found = settings.assignment.read(labels);
+            claims.extend(found.claims.into_iter().map(|claim| (claim, document.origin.clone())));
+            found.keys
+        };
+        let in_manifest = read(self.manifest.as_deref());
+        let in_snapshot = read(snapshot);
+        let owners = snapshot.map(|live| appliers::label_owners(&live.host.metadata, &in_snapshot));
+        AssignmentLabels {
+            claims,
+            in_manifest,
+            in_snapshot,
+            legacy_key: None,
+            owners: owners.unwrap_or_default(),
+            released: snapshot
+                .and_then(|live| annotation(live, assignment::GIVEN_BACK))
+                .map(ReleaseProgress::from_value),
+        }
+    }
+
+    /// Returns the manifest, then the snapshot.
+    fn all(&self) -> impl Iterator<Item = &HostDocument> {
+        self.manifest.as_deref().into_iter().chain(self.snapshot.as_deref())
+    }
+
+    /// Returns the status of the live object, or else the status in the manifest.
+    fn status(&self) -> Option<&BareMetalHostStatus> {
+        let mut documents = self.snapshot.iter().chain(&self.manifest);
+        documents.find_map(|document| document.host.status.as_ref())
+    }
+
+    fn hardware_identity(&self) -> HardwareIdentity {
+        let documents = self.snapshot.iter().map(|document| &**document);
+        let mut documents = documents.chain(self.all());
+        let found = documents.find_map(|document| document.host.status.as_ref()?.hardware.clone());
+        found.unwrap_or_default()
+    }
+
+    fn error(&self) -> Option<String> {
+        let status = self.status()?;
+        let operational = status.operational_status.as_ref();
+        shown(status.error_message.as_ref())
+            .or_else(|| shown(status.error_type.as_ref()))
+            .or_else(|| operational.filter(|state| *state == "error").cloned())
+    }
+
+    /// Returns the usage of the host. A consumer comes first, because it says more than its image.
+    fn usage(&self) -> Option<HostUsage> {
+        let documents = self.snapshot.iter().chain(&self.manifest);
+        // The snapshot first: among equal usages, that of the live object is reported.
+        let usages = documents.flat_map(|document| HostUsage::all_of(document));
+        usages.min_by_key(|usage| !matches!(usage, HostUsage::Consumer(_)))
+    }
+}
+
+fn is_live_object(document: &HostDocument) -> bool {
+    let provisioning =
+        |status: &BareMetalHostStatus| Some(status.provisioning.as_ref()?.state.is_some());
+    live_field(&document.host.metadata).is_some()
+        || document.host.status.as_ref().and_then(provisioning) == Some(true)
+}
+
+fn annotation<'a>(document: &'a HostDocument, name: &str) -> Option<&'a str> {
+    let annotations = document.host.metadata.annotations.as_ref()?;
+    annotations.get(name).map(String::as_str)
+}
+
+/// Masks credentials in a text of the status: Ironic's messages contain the URLs that it requested.
+fn shown(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.is_empty()).map(|text| masked_value(text).into_owned())
+}
+
+/// Reports a manifest that a build renders although the settings say that hosts are snapshots.
+fn observed_but_rendered(document: &HostDocument, builds: &Builds) -> Option<Finding> {
+    let root = builds.root(*document.roots.first()?);
+    let is_live = live_field(&document.host.metadata).is_some() || document.host.status.is_some();
+    (!is_live).then(|| {
+        Finding::new(
+            Code::ObservedButRendered,
+            format!(
+                "host {} is a manifest that {} renders, so it cannot be observed: labels applied to it as a second \
+                 object would erase its spec",
+                document.key, root.file
+            ),
+        )
+        .at(document.origin.name())
+        .help(format!(
+            "remove `inventory.mode: observed` from {}, or the host from the build",
+            settings::FILE
+        ))
+    })
+}
+
+/// Reports a copy of a live object that a build renders.
+fn live_copy(document: &HostDocument, builds: &Builds) -> Option<Finding> {
+    let field = live_field(&document.host.metadata)?;
+    let root = builds.root(*document.roots.first()?);
+    let finding = Finding::new(
+        Code::ObservedButRendered,
+        format!(
+            "host {} has metadata.{field}, so it is a live object's copy, but {} renders it as a manifest; no API \
+             server takes it",
+            document.key, root.file
+        ),
+    );
+    Some(finding.at(document.origin.at(["metadata", field])).help(format!(
+        "take the snapshot out of the kustomization, or set `inventory: {{mode: observed}}` in {}",
+        settings::FILE
+    )))
+}
+
+/// Reports a host that two builds render.
+fn rendered_by_two(document: &HostDocument, builds: &Builds) -> Option<Finding> {
+    let [one, other, ..] = document.roots[..] else {
+        return None;
+    };
+    let finding = Finding::new(
+        Code::RenderedByTwo,
+        format!(
+            "host {} is rendered by two kustomizations, which would overwrite each other",
+            document.key
+        ),
+    )
+    .at(document.origin.name())
+    .see(builds.resources_of(builds.root(one)), "one")
+    .see(builds.resources_of(builds.root(other)), "the other");
+    Some(finding.help("make one of them a resource of the other, or remove the host from one"))
+}
+
+fn not_rendered(host: &HostKey, snapshot: &Origin) -> Finding {
+    Finding::new(
+        Code::NotRendered,
+        format!("no kustomization renders host `{host}`, but `inventory.mode` is `declared`"),
+    )
+    .at(snapshot.name())
+    .help(format!(
+        "list its file in a kustomization.yaml, or remove `inventory.mode: declared` from {}",
+        settings::FILE
+    ))
+}
+
+/// Returns whether a text is a UID in the form of API servers. No object has another form.
+fn is_uid(text: &str) -> bool {
+    const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+    let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    text.split('-').map(str::len).eq(GROUPS) && text.split('-').flat_map(str::chars).all(is_hex)
+}
+
+/// Reports a host without a spec. An agent creates one when it applies labels to a deleted host.
+fn shell(document: &HostDocument) -> Finding {
+    let HostKey { namespace, name } = &document.key;
+    Finding::new(Code::ShellHost, format!("host `{}` has no spec, so it is not counted as a host", document.key))
+        .at(document.origin.name())
+        .help(format!(
+            "if the machine is gone, delete the object and take a new snapshot: `kubectl delete baremetalhost -n \
+             {namespace} {name}`; otherwise apply its full manifest again"
+        ))
+}
+
+fn twice(document: &HostDocument, other: &Origin, message: &str, settings: &Settings) -> Finding {
+    let help = if document.origin.is_rendered() {
+        "render one of them; a manifest and one snapshot of the same host are fine".to_owned()
+    } else if document.origin.file == other.file {
+        "keep one of the two documents; a manifest and one snapshot of the same host are fine"
+            .to_owned()
+    } else if document.roots.is_empty() {
+        sources::leave_out(settings, &[&document.origin.file])
+    } else {
+        "take one of them out of the kustomization; a manifest and one snapshot of the same host are fine".to_owned()
+    };
+    Finding::new(Code::DuplicateHost, format!("host {} {message}", document.key))
+        .at(document.origin.name())
+        .see(other.name(), "the other one")
+        .help(help)
+}

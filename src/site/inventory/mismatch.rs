@@ -1,0 +1,351 @@
+//! Explains why a labelSelector matches no host: the requirements that exclude all hosts and likely
+//! corrections.
+
+use std::collections::BTreeSet;
+
+use kube::core::{Expression, Selector, SelectorExt};
+
+use super::natural;
+use crate::base::api::names::{is_label_key, is_label_value};
+use crate::base::finding::{DocumentField, Finding, RouteStep};
+use crate::base::text::counted;
+use crate::base::text::suggest::alike;
+use crate::site::inventory::Host;
+
+/// Maximum number of label values that a message lists.
+const VALUES_SHOWN: usize = 8;
+
+/// The requirements of a labelSelector that exclude all hosts, at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    unmet: Vec<UnmetLabel>,
+}
+
+/// A requirement that no host meets, or that excludes all hosts that meet the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct UnmetLabel {
+    /// Route from the labelSelector to the requirement.
+    route: Vec<RouteStep>,
+    /// Set if the label's key is wrong rather than its value.
+    by_key: bool,
+    /// Explanation: `no host has the label …`.
+    what: String,
+    /// Likely correction.
+    hint: Option<String>,
+}
+
+impl Mismatch {
+    /// Returns the explanation as a clause.
+    pub fn what(&self) -> &str {
+        self.unmet.first().map_or("", |unmet| unmet.what.as_str())
+    }
+
+    /// Returns likely corrections or the available values, one line per requirement.
+    pub fn hints(&self) -> impl Iterator<Item = &str> {
+        self.unmet.iter().filter_map(|unmet| unmet.hint.as_deref())
+    }
+
+    /// Adds the requirements to a finding as its places, inside the selector.
+    pub fn point(&self, mut finding: Finding, selector: &DocumentField) -> Finding {
+        for (index, unmet) in self.unmet.iter().enumerate() {
+            let field = selector.below(unmet.route.iter().cloned());
+            let place = if unmet.by_key { field.origin.key(field.route) } else { field.place() };
+            finding =
+                if index == 0 { finding.at(place) } else { finding.see(place, unmet.what.clone()) };
+        }
+        finding
+    }
+}
+
+/// Explains why a labelSelector matches no host; `None` if it matches one or there are no hosts.
+pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
+    let requirements = requirements(selector);
+    let mut met = vec![0_usize; requirements.len()];
+    let mut only_unmet = vec![0_usize; requirements.len()];
+    for host in hosts {
+        let mut unmet = Vec::new();
+        for (index, (_, requirement)) in requirements.iter().enumerate() {
+            if requirement.matches(&host.labels) {
+                met[index] += 1;
+            } else {
+                unmet.push(index);
+            }
+        }
+        match unmet.as_slice() {
+            [] => return None,
+            [only] => only_unmet[*only] += 1,
+            _ => {}
+        }
+    }
+    if hosts.is_empty() {
+        return None;
+    }
+    let all: Vec<&Host> = hosts.iter().collect();
+    let met_by_none = requirements.iter().zip(&met).filter(|(_, met)| **met == 0);
+    let unmet: Vec<UnmetLabel> = met_by_none
+        .map(|((route, requirement), _)| UnmetLabel {
+            route: route.clone(),
+            by_key: lacks_key(requirement, &all),
+            what: format!("no host {}", in_words(requirement, &all)),
+            hint: hint(requirement, &all),
+        })
+        .collect();
+    if !unmet.is_empty() {
+        return Some(Mismatch { unmet });
+    }
+    // Every requirement is met by some host. The one that most often fails alone is the likely
+    // mistake.
+    let most = only_unmet.iter().copied().max().unwrap_or_default();
+    let Some(index) = only_unmet.iter().position(|count| *count == most && most > 0) else {
+        return Some(Mismatch { unmet: vec![none_at_once(&requirements, &met)] });
+    };
+    let (route, requirement) = &requirements[index];
+    let meets_others = |host: &&Host| {
+        requirements
+            .iter()
+            .enumerate()
+            .all(|(other, (_, others))| other == index || others.matches(&host.labels))
+    };
+    let others: Vec<&Host> = hosts.iter().filter(meets_others).collect();
+    let (count, verb) =
+        (counted(others.len(), "host"), if others.len() == 1 { "meets" } else { "meet" });
+    Some(Mismatch {
+        unmet: vec![UnmetLabel {
+            route: route.clone(),
+            by_key: lacks_key(requirement, &others),
+            what: format!(
+                "none of the {count} that {verb} its other requirements {}",
+                in_words(requirement, &others)
+            ),
+            hint: hint(requirement, &others),
+        }],
+    })
+}
+
+/// Returns the requirements of a selector with their routes. Only `matchLabels` yields `Equal`;
+/// `matchExpressions` keep their order.
+fn requirements(selector: &Selector) -> Vec<(Vec<RouteStep>, Expression)> {
+    let mut expressions = 0;
+    let mut route = |expression: &Expression| match expression {
+        Expression::Equal(key, _) => vec!["matchLabels".into(), key.as_str().into()],
+        _ => {
+            expressions += 1;
+            vec!["matchExpressions".into(), (expressions - 1).into()]
+        }
+    };
+    selector.clone().into_iter().map(|expression| (route(&expression), expression)).collect()
+}
+
+/// Explains requirements that some host meets each, while every host fails two or more.
+fn none_at_once(requirements: &[(Vec<RouteStep>, Expression)], met: &[usize]) -> UnmetLabel {
+    let each = requirements.iter().zip(met).map(|((_, requirement), met)| {
+        let verb = if *met == 1 { "meets" } else { "meet" };
+        format!("{} {verb} `{requirement}`", counted(*met, "host"))
+    });
+    UnmetLabel {
+        route: Vec::new(),
+        by_key: false,
+        what: "no host meets all of its requirements at once".to_owned(),
+        hint: Some(each.collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn has_label(hosts: &[&Host], key: &str) -> bool {
+    hosts.iter().any(|host| host.labels.contains_key(key))
+}
+
+/// Returns whether a `matchLabels` requirement names a label that none of the hosts has.
+fn lacks_key(requirement: &Expression, hosts: &[&Host]) -> bool {
+    matches!(requirement, Expression::Equal(key, _) if !has_label(hosts, key))
+}
+
+/// Describes the property that none of the hosts has, to follow `no host`.
+fn in_words(requirement: &Expression, hosts: &[&Host]) -> String {
+    match requirement {
+        Expression::Equal(key, _) | Expression::In(key, _) | Expression::Exists(key)
+            if !has_label(hosts, key) =>
+        {
+            format!("has the label `{key}`")
+        }
+        Expression::Equal(key, value) => format!("has `{key}: {value}`"),
+        _ => format!("meets `{requirement}`"),
+    }
+}
+
+/// Suggests a correction for a requirement that none of the hosts meets.
+fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
+    let (key, wanted): (_, Vec<&str>) = match requirement {
+        Expression::Equal(key, value) => (key, vec![value]),
+        Expression::In(key, values) => (key, values.iter().map(String::as_str).collect()),
+        // These requirements name no value that a host should have, so no value can be corrected.
+        Expression::Exists(key)
+        | Expression::NotIn(key, _)
+        | Expression::NotEqual(key, _)
+        | Expression::DoesNotExist(key) => (key, Vec::new()),
+    };
+    let there = values(key, hosts);
+    if there.is_empty() {
+        let other = similar_key(key, hosts.iter().copied())?;
+        let there = values(other, hosts);
+        let intended = intended(&wanted, &there)
+            .map_or("that".to_owned(), |value| format!("`{other}: {value}`"));
+        return Some(format!(
+            "hosts have the label `{other}`, with {}: did you mean {intended}?",
+            listed(&there)
+        ));
+    }
+    let intended = intended(&wanted, &there)
+        .map_or(String::new(), |value| format!(": did you mean `{value}`?"));
+    Some(format!("hosts have `{key}` with {}{intended}", listed(&there)))
+}
+
+/// Returns the existing value that a wanted value probably misspells; `None` if one of the wanted
+/// values exists.
+fn intended<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
+    if wanted.iter().any(|value| there.contains(value)) {
+        return None;
+    }
+    wanted.iter().find_map(|value| alike(value, there.iter().copied()))
+}
+
+/// Returns the label that was probably meant: one with the same name under another prefix, or one
+/// with similar spelling.
+pub(crate) fn similar_key<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) -> Option<&'a str> {
+    let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
+    let keys: BTreeSet<&str> = hosts
+        .flat_map(|host| host.labels.keys())
+        .map(String::as_str)
+        .filter(|key| is_label_key(key))
+        .collect();
+    let wanted = name(key);
+    let same_name = keys.iter().copied().find(|other| name(other) == wanted);
+    same_name.or_else(|| alike(key, keys))
+}
+
+/// Returns the values of a label on some hosts, in natural order. Invalid label values are not
+/// shown.
+fn values<'a>(key: &str, hosts: &[&'a Host]) -> Vec<&'a str> {
+    let values: BTreeSet<&str> = hosts
+        .iter()
+        .filter_map(|host| host.labels.get(key))
+        .map(String::as_str)
+        .filter(|value| is_label_value(value))
+        .collect();
+    let mut values: Vec<&str> = values.into_iter().collect();
+    values.sort_by(|a, b| natural(a, b));
+    values
+}
+
+/// Lists values: ``the value `a` ``, ``the values `a`, `b` and 3 more``.
+fn listed(values: &[&str]) -> String {
+    let shown: Vec<String> =
+        values.iter().take(VALUES_SHOWN).map(|value| format!("`{value}`")).collect();
+    let more = values.len().saturating_sub(VALUES_SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("the value{} {}{more}", if values.len() == 1 { "" } else { "s" }, shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::load::Files;
+    use crate::input::settings::Settings;
+    use crate::site::Site;
+
+    /// Returns explanation, hints and routes for a selector over hosts with these labels.
+    fn said(labels: &[&str], selector: &str) -> Option<(String, Vec<String>, Vec<Vec<RouteStep>>)> {
+        let directory = tempfile::tempdir().unwrap();
+        let host = |(index, labels): (usize, &&str)| {
+            format!(
+                "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n\
+                 metadata: {{name: h{index}, namespace: m, labels: {{{labels}}}}}\nspec: {{online: true}}\n"
+            )
+        };
+        let text: String = labels.iter().enumerate().map(host).collect();
+        std::fs::write(directory.path().join("hosts.yaml"), text).unwrap();
+        let repo = Files::on_disk(camino::Utf8Path::from_path(directory.path()).unwrap());
+        let (site, _) = Site::read(&repo, Settings::default()).unwrap();
+        let selector =
+            crate::site::request::selector::check(&yaml_serde::from_str(selector).unwrap())
+                .unwrap();
+        let found = mismatch(&site.inventory.hosts, &selector)?;
+        let routes = found.unmet.iter().map(|unmet| unmet.route.clone()).collect();
+        Some((found.what().to_owned(), found.hints().map(str::to_owned).collect(), routes))
+    }
+
+    const FLEET: [&str; 3] = [
+        "vino.airshipit.org/flavor: control-plane, rack: r1",
+        "vino.airshipit.org/flavor: worker, rack: r1",
+        "vino.airshipit.org/flavor: worker, rack: r2",
+    ];
+
+    #[test]
+    fn a_label_under_another_prefix_is_found() {
+        let (what, hints, routes) =
+            said(&FLEET, "matchLabels: {airshipit.org/flavor: worker, rack: r1}").unwrap();
+
+        assert_eq!(what, "no host has the label `airshipit.org/flavor`");
+        assert_eq!(
+            hints,
+            [
+                "hosts have the label `vino.airshipit.org/flavor`, with the values `control-plane`, `worker`: did you \
+              mean that?"
+            ]
+        );
+        assert_eq!(routes, [vec!["matchLabels".into(), "airshipit.org/flavor".into()]]);
+    }
+
+    #[test]
+    fn a_label_under_another_prefix_whose_value_is_spelled_otherwise_too() {
+        let (_, hints, _) =
+            said(&FLEET, "matchLabels: {airshipit.org/flavor: controlplane}").unwrap();
+
+        assert!(
+            hints[0].ends_with("did you mean `vino.airshipit.org/flavor: control-plane`?"),
+            "{hints:?}"
+        );
+    }
+
+    #[test]
+    fn a_value_in_another_spelling_is_found_where_it_stands() {
+        let selector = "matchExpressions: [{key: rack, operator: Exists}, \
+            {key: vino.airshipit.org/flavor, operator: In, values: [gpu, ControlPlane]}]";
+        let (what, hints, routes) = said(&FLEET, selector).unwrap();
+
+        assert_eq!(what, "no host meets `vino.airshipit.org/flavor in (ControlPlane,gpu)`");
+        assert_eq!(
+            hints,
+            [
+                "hosts have `vino.airshipit.org/flavor` with the values `control-plane`, `worker`: did you mean \
+              `control-plane`?"
+            ]
+        );
+        assert_eq!(routes, [vec![RouteStep::from("matchExpressions"), 1.into()]]);
+    }
+
+    #[test]
+    fn the_requirement_that_most_hosts_lack_alone_is_named() {
+        let selector = "matchLabels: {vino.airshipit.org/flavor: control-plane, rack: r2}";
+        let (what, hints, _) = said(&FLEET, selector).unwrap();
+
+        assert_eq!(what, "none of the 1 host that meets its other requirements has `rack: r2`");
+        assert_eq!(hints, ["hosts have `rack` with the value `r1`"]);
+    }
+
+    #[test]
+    fn requirements_that_no_host_comes_near_are_counted() {
+        let selector = "matchLabels: {a: x, b: x, c: x}";
+        let (what, hints, routes) = said(&["a: x", "b: x", "b: x", "c: x"], selector).unwrap();
+
+        assert_eq!(what, "no host meets all of its requirements at once");
+        assert_eq!(hints, ["1 host meets `a=x`, 2 hosts meet `b=x`, 1 host meets `c=x`"]);
+        assert_eq!(routes, [Vec::new()]);
+    }
+
+    #[test]
+    fn a_selector_that_matches_a_host_has_no_mismatch() {
+        assert_eq!(said(&FLEET, "matchLabels: {rack: r2}"), None);
+        assert_eq!(said(&FLEET, "{}"), None);
+        assert_eq!(said(&[], "matchLabels: {rack: r2}"), None);
+    }
+}

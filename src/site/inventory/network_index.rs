@@ -1,0 +1,323 @@
+//! Network data of a repo, indexed by the Secrets that hosts name.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use camino::Utf8PathBuf;
+
+use super::addresses::{ClaimedAddresses, NamedObject};
+use super::decryption;
+use super::keyless::{self, KeylessSecret};
+use super::network_files::PlainFiles;
+use super::networks::{
+    LocatedNetworkData, NetworkDataError, NetworkDataHolder, NetworkDataPosition, ReadNetworkData,
+    ReferringHost, UnnamedNetworkData,
+};
+use crate::base::api::names::{HostKey, ObjectName, SecretKey};
+use crate::base::api::network_data::MalformedNetworkData;
+use crate::base::api::network_format::NMSTATE;
+use crate::base::finding::{Code, Finding, Origin};
+use crate::input::load::Files;
+
+/// Network data by the Secret that holds it, or that a generator makes it for. A manifest wins over
+/// its snapshot.
+#[derive(Default)]
+pub(crate) struct BySecret {
+    held: BTreeMap<SecretKey, Vec<LocatedNetworkData>>,
+    /// Findings about Secrets that are held twice, with different network data.
+    duplicates: Vec<(SecretKey, Finding)>,
+}
+
+impl Extend<LocatedNetworkData> for BySecret {
+    fn extend<I: IntoIterator<Item = LocatedNetworkData>>(&mut self, all: I) {
+        all.into_iter().for_each(|one| self.add(one));
+    }
+}
+
+impl BySecret {
+    fn add(&mut self, one: LocatedNetworkData) {
+        let Some(key) = one.holder.key() else {
+            return;
+        };
+        let alike = match self.held.entry(key.clone()) {
+            // Nearly all have one holder.
+            Entry::Vacant(entry) => {
+                entry.insert(vec![one]);
+                return;
+            }
+            Entry::Occupied(entry) => entry.into_mut(),
+        };
+        match alike.iter_mut().find(|other| other.holder.is_like(&one.holder)) {
+            None => alike.push(one),
+            Some(other) if !other.is_declared && one.is_declared => *other = one,
+            Some(other) if other.is_declared && !one.is_declared => {}
+            Some(other) => {
+                let same = matches!((&other.data, &one.data), (Ok(a), Ok(b)) if a == b);
+                if !same {
+                    let message =
+                        format!("{} is duplicated with different network data", one.holder);
+                    let finding = Finding::new(Code::NetworkDataDiffers, message)
+                        .at(one.place())
+                        .see(other.place(), "the other one")
+                        .help("remove one of them: it is ambiguous which one the host uses");
+                    self.duplicates.push((key.clone(), finding));
+                }
+            }
+        }
+    }
+}
+
+/// All network data of a repo.
+#[derive(Default)]
+pub(crate) struct Networks {
+    held: BTreeMap<SecretKey, Vec<LocatedNetworkData>>,
+    /// Network data in plain files beside hosts.
+    beside: BTreeMap<HostKey, LocatedNetworkData>,
+    /// Secrets with network data that no host names.
+    unnamed: Vec<UnnamedNetworkData>,
+    /// Secrets that hosts name and that have no network data.
+    keyless: BTreeMap<SecretKey, KeylessSecret>,
+    /// Addresses that Machines claimed or that pools keep.
+    claimed: ClaimedAddresses,
+}
+
+impl Networks {
+    /// Adds the addresses that Machines claimed or that pools keep for hosts.
+    pub(crate) fn with_claimed(
+        mut self,
+        objects: Vec<NamedObject>,
+        findings: &mut Vec<Finding>,
+    ) -> Self {
+        self.claimed = ClaimedAddresses::new(objects, findings);
+        self
+    }
+
+    /// Returns the addresses that Machines claimed or that pools keep.
+    pub(crate) fn claimed(&self) -> &ClaimedAddresses {
+        &self.claimed
+    }
+
+    /// Joins network data with the hosts that name it. Two that differ are a finding if a host names
+    /// them. Encrypted network data is decrypted if a host needs it and `decrypt` is set.
+    pub(crate) fn new(
+        repo: &Files,
+        files: &[Utf8PathBuf],
+        by_secret: BySecret,
+        hosts: &[ReferringHost<'_>],
+        decrypt: bool,
+        findings: &mut Vec<Finding>,
+    ) -> Self {
+        let BySecret { mut held, mut duplicates } = by_secret;
+        // Generators that merge into or replace another object come first.
+        for alike in held.values_mut() {
+            alike.sort_by(|a, b| {
+                b.overrides.cmp(&a.overrides).then_with(|| a.holder.cmp(&b.holder))
+            });
+        }
+        let plain = PlainFiles::new(repo, files, hosts);
+        let mut beside = BTreeMap::new();
+        for host in hosts {
+            if let Some(held) = plain.beside(host) {
+                beside.entry(host.key.clone()).or_insert(held);
+            }
+        }
+        let mut networks = Self {
+            held,
+            beside,
+            unnamed: Vec::new(),
+            keyless: BTreeMap::new(),
+            claimed: ClaimedAddresses::default(),
+        };
+        if !duplicates.is_empty() {
+            let names = hosts
+                .iter()
+                .flat_map(|host| host.names.iter().cloned().chain(host.for_inspection()));
+            let named: HashSet<SecretKey> =
+                names.filter_map(|name| networks.key_of(&name)).collect();
+            duplicates.retain(|(key, _)| named.contains(key));
+            findings.extend(duplicates.into_iter().map(|(_, finding)| finding));
+        }
+        let (mut named, mut lacking) = (HashSet::new(), BTreeSet::new());
+        for host in hosts {
+            named.extend(host.for_inspection());
+            match host.names.iter().find_map(|name| networks.key_of(name)) {
+                Some(key) => named.extend([key]),
+                None => lacking.extend(host.names.iter().cloned()),
+            }
+        }
+        networks.keyless = keyless::find(repo, files, &lacking);
+        if decrypt {
+            let needed: BTreeSet<SecretKey> = hosts
+                .iter()
+                .flat_map(|host| &host.names)
+                .filter_map(|name| networks.key_of(name))
+                .collect();
+            let keyed = networks
+                .held
+                .iter_mut()
+                .filter(|(key, _)| needed.contains(key))
+                .flat_map(|(_, held)| held);
+            findings.extend(decryption::decrypt(
+                repo,
+                keyed.chain(networks.beside.values_mut()).collect(),
+            ));
+        }
+        networks.unnamed = networks.unnamed_but(&named);
+        networks
+    }
+
+    /// Returns the Secrets with network data that no host names, in file order. A Secret that has
+    /// such a key but no networks is not listed.
+    pub(crate) fn unnamed(&self) -> &[UnnamedNetworkData] {
+        &self.unnamed
+    }
+
+    fn unnamed_but(&self, named: &HashSet<SecretKey>) -> Vec<UnnamedNetworkData> {
+        let has_networks = |held: &LocatedNetworkData| matches!(&held.data, Ok(data) if data.ids().next().is_some());
+        let secrets = self.held.values().flatten().filter_map(|held| {
+            match (&held.holder, &held.whereabouts) {
+                (NetworkDataHolder::Secret(key), NetworkDataPosition::Object(origin, _)) => {
+                    Some((key, origin, held))
+                }
+                _ => None,
+            }
+        });
+        let mut unnamed: Vec<UnnamedNetworkData> = secrets
+            .clone()
+            .filter(|(key, _, held)| !named.contains(key) && !held.is_live && has_networks(held))
+            .map(|(key, origin, _)| UnnamedNetworkData { key: key.clone(), origin: origin.clone() })
+            .collect();
+        if unnamed.is_empty() {
+            return unnamed;
+        }
+        // Several builds may put one Secret into several namespaces. It is named if a host of any
+        // of these names it.
+        let place = |origin: &Origin| (origin.file.clone(), origin.first_line);
+        let mut seen: HashSet<_> = secrets
+            .filter(|(key, ..)| named.contains(key))
+            .map(|(_, origin, _)| place(origin))
+            .collect();
+        unnamed.sort_by(|a, b| {
+            place(&a.origin).cmp(&place(&b.origin)).then_with(|| a.key.cmp(&b.key))
+        });
+        unnamed.retain(|secret| seen.insert(place(&secret.origin)));
+        unnamed
+    }
+
+    /// Returns the key under which a named Secret is held: its own, or that of its generator
+    /// without the hash.
+    fn key_of(&self, name: &SecretKey) -> Option<SecretKey> {
+        if self.held.contains_key(name) {
+            return Some(name.clone());
+        }
+        let (base, hash) = name.name.as_str().rsplit_once('-')?;
+        // A name with such an ending may also be written by hand, so a generator must have the base
+        // name.
+        let is_hash = hash.len() == HASH
+            && hash.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        let base: ObjectName = base.parse().ok().filter(|_| is_hash)?;
+        let base = SecretKey { namespace: name.namespace.clone(), name: base };
+        let is_generated =
+            |held: &LocatedNetworkData| matches!(held.holder, NetworkDataHolder::Generator(_));
+        self.held.get(&base)?.iter().any(is_generated).then_some(base)
+    }
+
+    /// Returns the network data that a host refers to or that is beside it, with findings about it.
+    pub(crate) fn network(&self, host: &ReferringHost<'_>) -> (ReadNetworkData, Vec<Finding>) {
+        let names = &host.names;
+        let keyed = names.iter().find_map(|name| self.held.get(&self.key_of(name)?));
+        let all: Vec<&LocatedNetworkData> =
+            keyed.into_iter().flatten().chain(self.beside.get(host.key)).collect();
+        let Some(first) = all.first() else {
+            let keyless = names.iter().find_map(|name| Some((name, self.keyless.get(name)?)));
+            let network = match (keyless, names.first()) {
+                (Some((name, keyless)), _) if keyless.keys.contains(NMSTATE) => {
+                    ReadNetworkData::OtherFormat(NetworkDataHolder::Secret(name.clone()), NMSTATE)
+                }
+                (Some((name, keyless)), _) => {
+                    ReadNetworkData::Keyless(name.clone(), Box::new(keyless.clone()))
+                }
+                (None, Some(name)) => ReadNetworkData::Missing(name.clone()),
+                (None, None) => ReadNetworkData::Absent,
+            };
+            return (network, Vec::new());
+        };
+        let mut findings: Vec<Finding> = unreadable(host.key, first).into_iter().collect();
+        let differs = |other: &&&LocatedNetworkData| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);
+        if let Some(other) = all.iter().skip(1).find(differs).filter(|_| !first.overrides) {
+            findings.push(
+                Finding::new(
+                    Code::NetworkDataDiffers,
+                    format!(
+                        "host {} has network data in {} and other in {}",
+                        host.key, first.holder, other.holder
+                    ),
+                )
+                .at(first.place())
+                .see(other.place(), "the other one")
+                .help("remove one of them, or make them equal"),
+            );
+        }
+        let network = match &first.data {
+            Ok(data) => ReadNetworkData::Known(data.clone()),
+            Err(NetworkDataError::Encrypted(_)) => {
+                ReadNetworkData::Encrypted(first.holder.clone(), Box::new(first.place()))
+            }
+            Err(NetworkDataError::Malformed(MalformedNetworkData::OtherFormat(format))) => {
+                ReadNetworkData::OtherFormat(first.holder.clone(), format)
+            }
+            Err(NetworkDataError::Refused) => ReadNetworkData::Refused(first.holder.clone()),
+            Err(unreadable) => {
+                ReadNetworkData::Unreadable(first.holder.clone(), unreadable.to_string())
+            }
+        };
+        (network, findings)
+    }
+}
+
+/// Length in bytes of the hash that kustomize appends to generated names.
+const HASH: usize = 10;
+
+/// Reports unreadable network data, except encrypted data, which `decryption` and lints report.
+fn unreadable(host: &HostKey, held: &LocatedNetworkData) -> Option<Finding> {
+    let error = held.data.as_ref().err()?;
+    let help = match error {
+        // Other programs may read that format.
+        NetworkDataError::Encrypted(_)
+        | NetworkDataError::Refused
+        | NetworkDataError::Malformed(MalformedNetworkData::OtherFormat(_)) => return None,
+        NetworkDataError::Malformed(
+            MalformedNetworkData::Address { .. }
+            | MalformedNetworkData::Unreachable { .. }
+            | MalformedNetworkData::Decrypted,
+        ) => {
+            let holder = match &held.holder {
+                NetworkDataHolder::Secret(_) => "the Secret".to_owned(),
+                other => other.to_string(),
+            };
+            let finding = Finding::new(
+                Code::InvalidNetworkData,
+                format!("the network data of host {host} {error}"),
+            );
+            let help = format!(
+                "fix the address in {holder}; `<no value>` or no ip_address means that it has none"
+            );
+            return Some(finding.at(held.place()).help(help));
+        }
+        NetworkDataError::Malformed(MalformedNetworkData::Shape) => {
+            "write JSON or YAML with a list of `networks`; each `id` and `ip_address` is text"
+                .to_owned()
+        }
+        NetworkDataError::NotBase64 if matches!(held.holder, NetworkDataHolder::ConfigMap(_)) => {
+            "write the text under `data`, or encode it by `base64`".to_owned()
+        }
+        NetworkDataError::NotBase64 => {
+            "write the text under `stringData`, or encode it by `base64`".to_owned()
+        }
+        NetworkDataError::NoFile(_) => {
+            "add the file, or fix the path, which is relative to the kustomization".to_owned()
+        }
+    };
+    let message = format!("host {host} has network data in {}, which {error}", held.holder);
+    Some(Finding::new(Code::InvalidNetworkData, message).at(held.place()).help(help))
+}

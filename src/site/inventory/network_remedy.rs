@@ -1,0 +1,73 @@
+//! Ways to give a host network data, depending on the content of the repo.
+
+use super::Inventory;
+use super::host::Host;
+use super::networks::ReadNetworkData;
+use crate::base::api::ipam::ADDRESSES;
+
+/// Returns advice for a host without network data: a command, or lines to write. `None` if the host
+/// has some, or another finding advises already.
+pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
+    let (namespace, name) = (&host.key.namespace, &host.key.name);
+    match &host.network.data {
+        ReadNetworkData::Absent => {
+            let is_for_host = |secret: &str| {
+                let rest = secret.strip_prefix(name.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
+            };
+            let mut unnamed = inventory
+                .unnamed_network_data
+                .iter()
+                .filter(|secret| secret.key.namespace == *namespace);
+            let made = unnamed.find(|secret| is_for_host(secret.key.name.as_str()));
+            let field = |secret: &str| format!("`spec: {{networkData: {{name: {secret}}}}}`");
+            Some(match (made, &host.file) {
+                (Some(secret), _) => format!(
+                    "the Secret {} has network data that no host names: write {} into host {}",
+                    secret.key,
+                    field(secret.key.name.as_str()),
+                    host.key
+                ),
+                (None, Some(file)) if host.is_declared() => format!(
+                    "add a Secret with the key `networkData` to {file}, and name it in host {}: {}",
+                    host.key,
+                    field(&format!("{name}-network-data"))
+                ),
+                (None, _) => format!(
+                    "add a Secret with the key `networkData` to the base cluster and name it in host {}, then run \
+                     `sipgen snapshot`: `kubectl patch baremetalhost -n {namespace} {name} --type merge -p \
+                     '{{\"spec\":{{\"networkData\":{{\"name\":\"{name}-network-data\"}}}}}}'`",
+                    host.key
+                ),
+            })
+        }
+        ReadNetworkData::Missing(secret) if host.is_declared() => Some(format!(
+            "add the Secret {secret} to the repo, with network data under the key `networkData`"
+        )),
+        ReadNetworkData::Missing(secret) => Some(format!(
+            "run `sipgen snapshot`, which takes the network data of hosts; if it is missing afterwards, the Secret \
+             {secret} is not in the base cluster"
+        )),
+        ReadNetworkData::Keyless(secret, keyless) => {
+            let shown: Vec<String> =
+                keyless.keys.iter().take(KEYS_SHOWN).map(|key| format!("`{key}`")).collect();
+            let has = if shown.is_empty() { "no key".to_owned() } else { shown.join(", ") };
+            Some(format!(
+                "put the network data of the Secret {secret} under the key `networkData`; it has {has}"
+            ))
+        }
+        ReadNetworkData::OtherFormat(holder, format) => Some(format!(
+            "{holder} has the format of {format}, which sipgen does not read; leave it for the program that does, and \
+             give host {} its addresses by the annotation `{ADDRESSES}: NETWORK=ADDRESS`, or by a Secret with OpenStack's \
+             network_data.json under the key `networkData`: `spec: {{networkData: {{name: {name}-network-data}}}}`",
+            host.key
+        )),
+        ReadNetworkData::Known(_)
+        | ReadNetworkData::Unreadable(..)
+        | ReadNetworkData::Refused(_)
+        | ReadNetworkData::Encrypted(..) => None,
+    }
+}
+
+/// Maximum number of Secret keys that a message lists.
+const KEYS_SHOWN: usize = 3;

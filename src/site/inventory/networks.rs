@@ -1,0 +1,431 @@
+//! The network data of hosts: its holders, and the references of hosts.
+//!
+//! A host names a Secret. The first of these that exists counts: the Secret, the generator of a
+//! kustomization that makes it, a ConfigMap of that name, a plain file beside the host.
+
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::keyless::KeylessSecret;
+use crate::base::api::host::{self, live_field};
+use crate::base::api::names::{HostKey, ObjectName, SecretKey};
+use crate::base::api::network_data::{
+    MalformedNetworkData, NetworkData, NetworkDataSecret, SECRET_KEYS,
+};
+use crate::base::finding::{Origin, Place};
+use crate::input::kustomize::Builds;
+use crate::input::load::sops;
+
+/// A host's network data, or the reason why it has none.
+#[derive(Debug, Clone)]
+pub enum ReadNetworkData {
+    /// Parsed network data.
+    Known(Arc<NetworkData>),
+    /// The host refers to no network data.
+    Absent,
+    /// The referenced Secret is not in the repo.
+    Missing(SecretKey),
+    /// The referenced Secret has no network data.
+    Keyless(SecretKey, Box<KeylessSecret>),
+    /// It has another format: its holder and the format.
+    OtherFormat(NetworkDataHolder, &'static str),
+    /// It cannot be read: its holder and the reason.
+    Unreadable(NetworkDataHolder, String),
+    /// sops cannot decrypt its holder. A finding reports that.
+    Refused(NetworkDataHolder),
+    /// It is encrypted: its holder and the place of the value.
+    Encrypted(NetworkDataHolder, Box<Place>),
+}
+
+/// Reasons why a host has no address on an interface. The display completes "host …".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoAddressReason {
+    /// The host refers to no network data.
+    #[error("has no network data")]
+    NoNetworkData,
+    /// The referenced Secret is not in the repo.
+    #[error("has network data in the Secret {0}, which is not in the repo")]
+    NoSecret(SecretKey),
+    /// The referenced Secret has no key for network data.
+    #[error("has network data in the Secret {0}, which has no key `networkData`")]
+    NoKey(SecretKey),
+    /// Its holder has another format.
+    #[error(
+        "has network data in {0}, in the format of {1} instead of OpenStack's network_data.json"
+    )]
+    OtherFormat(NetworkDataHolder, &'static str),
+    /// Its holder cannot be read.
+    #[error("has network data in {0}, which {1}")]
+    Unreadable(NetworkDataHolder, String),
+    /// sops cannot decrypt its holder. A finding reports that.
+    #[error("has network data in {0}, which cannot be decrypted")]
+    Refused(NetworkDataHolder),
+    /// The holder is encrypted.
+    #[error("has network data in {0}, which is encrypted with SOPS")]
+    Encrypted(NetworkDataHolder),
+    /// The network data has no network with this id.
+    #[error("has no network `{0}` in its network data")]
+    NoNetwork(String),
+    /// The network has no static address, such as with DHCP.
+    #[error("has no address in its network `{0}`")]
+    NoAddress(String),
+    /// Machines on other networks cannot reach its addresses in the network.
+    #[error("has only a link-local address in its network `{0}`, which no other network reaches")]
+    LinkLocal(String),
+}
+
+/// A holder of network data, in order of precedence.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NetworkDataHolder {
+    /// A Secret.
+    Secret(SecretKey),
+    /// A generator of a kustomization, identified by the Secret or ConfigMap that it makes.
+    Generator(SecretKey),
+    /// A ConfigMap.
+    ConfigMap(SecretKey),
+    /// A plain file of the repo.
+    File(Utf8PathBuf),
+}
+
+impl fmt::Display for NetworkDataHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NetworkDataHolder::Secret(key) => write!(f, "the Secret {key}"),
+            NetworkDataHolder::Generator(key) => {
+                write!(f, "what a kustomization generates as {key}")
+            }
+            NetworkDataHolder::ConfigMap(key) => write!(f, "the ConfigMap {key}"),
+            NetworkDataHolder::File(file) => write!(f, "the file {file}"),
+        }
+    }
+}
+
+impl NetworkDataHolder {
+    pub(super) fn key(&self) -> Option<&SecretKey> {
+        match self {
+            NetworkDataHolder::Secret(key)
+            | NetworkDataHolder::Generator(key)
+            | NetworkDataHolder::ConfigMap(key) => Some(key),
+            NetworkDataHolder::File(_) => None,
+        }
+    }
+
+    pub(super) fn is_like(&self, other: &NetworkDataHolder) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+/// A Secret with network data that no host names.
+#[derive(Debug, Clone)]
+pub struct UnnamedNetworkData {
+    /// Namespace and name.
+    pub key: SecretKey,
+    /// Its position.
+    pub origin: Origin,
+}
+
+/// Network data with its position.
+#[derive(Debug)]
+pub(crate) struct LocatedNetworkData {
+    pub(crate) holder: NetworkDataHolder,
+    pub(super) whereabouts: NetworkDataPosition,
+    /// Set if a build of the repo reaches it. It then wins over its snapshot.
+    pub(crate) is_declared: bool,
+    /// Set if it is a copy of a live object. A snapshot has many that no host names.
+    pub(crate) is_live: bool,
+    /// Set if a generator makes it to replace or merge into another.
+    pub(crate) overrides: bool,
+    pub(crate) data: Data,
+}
+
+/// Position of network data.
+#[derive(Debug)]
+pub(super) enum NetworkDataPosition {
+    /// The value at this route of a Secret or ConfigMap.
+    Object(Origin, [&'static str; 2]),
+    /// A generator, or a plain file.
+    Other(Place),
+}
+
+/// Reasons why network data cannot be read. The display is a clause about its holder.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum NetworkDataError {
+    #[error("{0}")]
+    Malformed(MalformedNetworkData),
+    #[error("is encrypted with SOPS")]
+    Encrypted(EncryptedValue),
+    #[error("is not base64 of a text")]
+    NotBase64,
+    #[error("needs {0}, which is not in the repo")]
+    NoFile(Utf8PathBuf),
+    /// sops cannot decrypt it. A finding reports that.
+    #[error("cannot be decrypted")]
+    Refused,
+}
+
+/// An encrypted value: its position in the decrypted text.
+#[derive(Debug, Clone)]
+pub(crate) enum EncryptedValue {
+    /// A value of a Secret or ConfigMap, by the name and namespace in the file.
+    Object(Arc<Utf8Path>, String, Option<String>),
+    /// A whole file.
+    File(Utf8PathBuf),
+    /// A whole encrypted file inside a value, put there by a generator.
+    Text(String),
+    /// A value in rendered output. sops cannot decrypt it, because the document that it signed is
+    /// gone.
+    Rendered,
+}
+
+/// A Secret or ConfigMap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HolderKind {
+    Secret,
+    ConfigMap,
+}
+
+impl HolderKind {
+    /// Returns the kind as in manifests.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            HolderKind::Secret => "Secret",
+            HolderKind::ConfigMap => "ConfigMap",
+        }
+    }
+}
+
+/// Returns the value with network data, its route, and whether it is base64. As in the API server,
+/// a plain value wins over an encoded one.
+pub(crate) fn value(
+    kind: HolderKind,
+    object: &NetworkDataSecret,
+) -> Option<([&'static str; 2], &str, bool)> {
+    let fields = match kind {
+        HolderKind::Secret => {
+            [("stringData", &object.string_data, false), ("data", &object.data, true)]
+        }
+        HolderKind::ConfigMap => {
+            [("data", &object.data, false), ("binaryData", &object.binary_data, true)]
+        }
+    };
+    let mut values = fields
+        .into_iter()
+        .filter_map(|(field, values, encoded)| Some((field, values.as_ref()?, encoded)));
+    values.find_map(|(field, values, encoded)| {
+        let mut named = SECRET_KEYS.into_iter().zip([&values.network_data, &values.value]);
+        named.find_map(|(name, value)| Some(([field, name], value.as_deref()?, encoded)))
+    })
+}
+
+/// Network data, or the reason why it is unknown.
+type Data = Result<Arc<NetworkData>, NetworkDataError>;
+
+/// A Secret or ConfigMap that may hold network data, before builds name it. Its texts are dropped,
+/// because they are long and a site has thousands.
+pub(crate) struct NetworkDataObject {
+    kind: HolderKind,
+    /// Name in its file; `None` if it is invalid.
+    pub(crate) name: Option<ObjectName>,
+    /// Namespace in its file.
+    pub(crate) namespace: Option<String>,
+    is_live: bool,
+    /// Network data with its route.
+    data: Option<([&'static str; 2], Data)>,
+}
+
+impl NetworkDataObject {
+    /// Extracts the network data of an object.
+    pub(crate) fn new(kind: HolderKind, origin: &Origin, object: NetworkDataSecret) -> Self {
+        let sealed = || match (origin.is_rendered(), origin.made_for(), &object.metadata.name) {
+            (true, None, _) | (.., None) => EncryptedValue::Rendered,
+            // A build may give it another namespace than its file does.
+            (_, Some(_), Some(name)) => {
+                EncryptedValue::Object(origin.file.clone(), name.clone(), None)
+            }
+            (.., Some(name)) => {
+                let namespace = object.metadata.namespace.clone().unwrap_or_default();
+                EncryptedValue::Object(origin.file.clone(), name.clone(), Some(namespace))
+            }
+        };
+        let data = value(kind, &object).map(|(route, value, encoded)| {
+            let data = read_value(value, encoded, sealed);
+            (route, data.map(Arc::new))
+        });
+        let name = object.metadata.name.as_deref();
+        Self {
+            kind,
+            name: name.and_then(|name| name.parse().ok()),
+            is_live: live_field(&object.metadata).is_some(),
+            data,
+            namespace: object.metadata.namespace,
+        }
+    }
+}
+
+impl LocatedNetworkData {
+    /// Returns the place of the value.
+    pub(super) fn place(&self) -> Place {
+        match &self.whereabouts {
+            NetworkDataPosition::Object(origin, route) => origin.at(*route),
+            NetworkDataPosition::Other(place) => place.clone(),
+        }
+    }
+
+    /// Returns the network data of an object under the key that builds give it; `None` if it has
+    /// none.
+    pub(crate) fn from_object(
+        key: SecretKey,
+        origin: &Origin,
+        object: &NetworkDataObject,
+        builds: &Builds,
+    ) -> Option<Self> {
+        let (route, data) = object.data.as_ref()?;
+        Some(Self {
+            holder: match object.kind {
+                HolderKind::Secret => NetworkDataHolder::Secret(key),
+                HolderKind::ConfigMap => NetworkDataHolder::ConfigMap(key),
+            },
+            whereabouts: NetworkDataPosition::Object(origin.clone(), *route),
+            is_declared: !builds.reach_of(origin).is_empty(),
+            is_live: object.is_live,
+            overrides: false,
+            data: data.clone(),
+        })
+    }
+
+    /// Returns network data that a generator makes.
+    pub(crate) fn generated(
+        key: SecretKey,
+        place: Place,
+        overrides: bool,
+        data: Result<NetworkData, NetworkDataError>,
+    ) -> Self {
+        Self {
+            holder: NetworkDataHolder::Generator(key),
+            whereabouts: NetworkDataPosition::Other(place),
+            is_declared: true,
+            is_live: false,
+            overrides,
+            data: data.map(Arc::new),
+        }
+    }
+}
+
+pub(crate) fn read_value(
+    value: &str,
+    encoded: bool,
+    sealed: impl Fn() -> EncryptedValue,
+) -> Result<NetworkData, NetworkDataError> {
+    if sops::is_encrypted(value) {
+        return Err(NetworkDataError::Encrypted(sealed()));
+    }
+    if !encoded {
+        return read_text(value, || EncryptedValue::Text(value.to_owned()));
+    }
+    // YAML folds long base64 texts into lines. Most are not folded.
+    let unfolded = || value.split_ascii_whitespace().collect::<String>();
+    let bytes = BASE64_STANDARD
+        .decode(value)
+        .or_else(|_| BASE64_STANDARD.decode(unfolded()))
+        .map_err(|_| NetworkDataError::NotBase64)?;
+    let text = String::from_utf8(bytes).map_err(|_| NetworkDataError::NotBase64)?;
+    read_text(&text, || EncryptedValue::Text(text.clone()))
+}
+
+/// Parses network data; a file that sops encrypted is returned as [`NetworkDataError::Encrypted`].
+pub(crate) fn read_text(
+    text: &str,
+    sealed: impl Fn() -> EncryptedValue,
+) -> Result<NetworkData, NetworkDataError> {
+    if sops::form(text).is_some() {
+        return Err(NetworkDataError::Encrypted(sealed()));
+    }
+    NetworkData::parse(text).map_err(NetworkDataError::Malformed)
+}
+
+/// Parses a decrypted value.
+pub(crate) fn read_decrypted(value: &str, encoded: bool) -> Result<NetworkData, NetworkDataError> {
+    kept_secret(read_value(value, encoded, || EncryptedValue::Rendered))
+}
+
+/// Marks decrypted network data as secret, so that no message shows a value.
+pub(crate) fn kept_secret(
+    read: Result<NetworkData, NetworkDataError>,
+) -> Result<NetworkData, NetworkDataError> {
+    match read {
+        Ok(data) => Ok(data.decrypted()),
+        Err(NetworkDataError::Malformed(
+            MalformedNetworkData::Address { .. } | MalformedNetworkData::Unreachable { .. },
+        )) => Err(NetworkDataError::Malformed(MalformedNetworkData::Decrypted)),
+        other => other,
+    }
+}
+
+/// Returns the route of the field that names a host's network data, or should name it.
+pub(crate) fn field(spec: Option<&host::BareMetalHostSpec>) -> &'static [&'static str] {
+    let named = |reference: &host::NamespacedReference| {
+        reference.name.as_deref().is_some_and(|name| !name.is_empty())
+    };
+    match spec {
+        Some(spec)
+            if !spec.network_data.as_ref().is_some_and(named)
+                && spec.preprovisioning_network_data_name.is_some() =>
+        {
+            &["spec", "preprovisioningNetworkDataName"]
+        }
+        _ => &["spec", "networkData", "name"],
+    }
+}
+
+/// The fields of a host that decide about its network data.
+pub(crate) struct ReferringHost<'a> {
+    pub(crate) key: &'a HostKey,
+    pub(crate) spec: Option<&'a host::BareMetalHostSpec>,
+    /// File of the repo that contains it.
+    pub(crate) file: Option<&'a Utf8Path>,
+    /// The Secrets that may have its network data, by precedence.
+    pub(crate) names: Vec<SecretKey>,
+}
+
+impl<'a> ReferringHost<'a> {
+    pub(crate) fn new(
+        key: &'a HostKey,
+        spec: Option<&'a host::BareMetalHostSpec>,
+        file: Option<&'a Utf8Path>,
+    ) -> Self {
+        let names = spec.map(|spec| names(key, spec)).unwrap_or_default();
+        Self { key, spec, file, names }
+    }
+
+    /// Returns the Secret with network data for inspection. It counts as used even if another one
+    /// gives the addresses.
+    pub(super) fn for_inspection(&self) -> Option<SecretKey> {
+        let name = self.spec?.preprovisioning_network_data_name.as_deref()?.parse().ok()?;
+        Some(SecretKey { namespace: self.key.namespace.clone(), name })
+    }
+}
+
+/// Returns the Secrets that may have a host's network data, by precedence. A kustomization changes
+/// the namespace of a Secret, but not the reference in a host.
+fn names(key: &HostKey, spec: &host::BareMetalHostSpec) -> Vec<SecretKey> {
+    let reference = spec.network_data.as_ref();
+    let name = reference
+        .and_then(|reference| reference.name.as_deref())
+        .or(spec.preprovisioning_network_data_name.as_deref())
+        .filter(|name| !name.is_empty());
+    let Some(Ok(name)) = name.map(str::parse) else {
+        return Vec::new();
+    };
+    let namespace = reference.and_then(|reference| reference.namespace.as_deref()).map(str::parse);
+    let own = SecretKey { namespace: key.namespace.clone(), name };
+    match namespace {
+        Some(Ok(namespace)) if namespace != own.namespace => {
+            vec![SecretKey { namespace, ..own.clone() }, own]
+        }
+        _ => vec![own],
+    }
+}

@@ -1,0 +1,136 @@
+//! Mistakes in the fields by which Metal3 registers a host: BMC address and boot MAC address.
+
+use std::collections::BTreeMap;
+
+use super::host::Host;
+use crate::base::api::bmc::{BmcAddress, InvalidBmcAddress};
+use crate::base::api::host;
+use crate::base::api::mac::MacAddress;
+use crate::base::finding::{Code, Finding, RouteStep};
+use crate::base::layout::VARIABLE;
+use crate::base::text::counted;
+
+/// Reports the mistakes of all hosts.
+pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
+    let mut findings = invalid_bmc_addresses(hosts);
+    findings.extend(bmcs_with_user(hosts));
+    findings.extend(invalid_boot_macs(hosts));
+    findings.extend(missing_boot_macs(hosts));
+    findings
+}
+
+const BMC_ADDRESS: [&str; 3] = ["spec", "bmc", "address"];
+const BOOT_MAC: [&str; 2] = ["spec", "bootMACAddress"];
+
+/// Returns the BMC address of a host as written, unless it is absent or a variable decides it.
+fn bmc_address(host: &Host) -> Option<&str> {
+    let address = host.bmc.as_ref()?.address.as_str();
+    (!address.is_empty() && !address.contains(VARIABLE)).then_some(address)
+}
+
+/// Reports BMC addresses that Metal3's webhook refuses.
+fn invalid_bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
+    let mut invalid: BTreeMap<String, (InvalidBmcAddress, Vec<&Host>)> = BTreeMap::new();
+    for host in hosts {
+        let Some(address) = bmc_address(host) else {
+            continue;
+        };
+        let parsed = BmcAddress::parse(address);
+        if let Err(error) = parsed.and_then(|parsed| parsed.driver().map(drop)) {
+            let same_error = invalid.entry(error.to_string());
+            same_error.or_insert((error, Vec::new())).1.push(host);
+        }
+    }
+    let describe = |(error, hosts): (InvalidBmcAddress, Vec<&Host>)| {
+        let subject = match hosts.as_slice() {
+            [host] => format!("the BMC address of host {} is", host.key),
+            _ => format!("the BMC addresses of {} are", counted(hosts.len(), "host")),
+        };
+        let finding = Finding::new(Code::InvalidBmcAddress, format!("{subject} invalid: {error}"))
+            .help(
+                "write it as Metal3 reads it, such as `redfish://192.0.2.1/redfish/v1/Systems/1`; until then Metal3 \
+                 refuses the host, and jump hosts have no power control over it",
+            );
+        with_hosts(finding, &hosts, BMC_ADDRESS)
+    };
+    invalid.into_values().map(describe).collect()
+}
+
+/// Reports credentials in BMC addresses, which Metal3 and jump hosts ignore: they log in by the
+/// Secret in `credentialsName`. No part of the address is shown.
+fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
+    let has_user = |host: &&Host| host.bmc.as_ref().is_some_and(|bmc| host::has_user(&bmc.address));
+    let hosts: Vec<&Host> = hosts.iter().filter(has_user).collect();
+    let message = format!("{} credentials in the BMC address", in_number(&hosts)?);
+    let finding = Finding::new(Code::UserInBmcAddress, message).help(
+        "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs in by \
+         the Secret that spec.bmc.credentialsName names",
+    );
+    Some(hosts.iter().fold(finding, |finding, host| {
+        finding.see(host.origin.at(["spec", "bmc", "address"]), host.key.to_string())
+    }))
+}
+
+/// Reports boot MAC addresses that the API server refuses, or that no network card has.
+fn invalid_boot_macs(hosts: &[Host]) -> Option<Finding> {
+    let is_invalid = |host: &&Host| host.network.has_invalid_boot_mac;
+    let hosts: Vec<&Host> = hosts.iter().filter(is_invalid).collect();
+    let message = format!("{} no valid boot MAC address", in_number(&hosts)?);
+    let finding = Finding::new(Code::InvalidBootMac, message).help(
+        "write the MAC address of the interface that the host boots from, as six pairs of hexadecimal digits with \
+         colons, such as `52:54:00:ab:cd:ef`; until then the API server refuses the host, and sipgen does not assign it",
+    );
+    Some(with_hosts(finding, &hosts, BOOT_MAC))
+}
+
+/// Reports hosts without a boot MAC address whose driver boots them from the network. Until August
+/// 2026 Metal3 refused them; since then inspection has to find the address.
+fn missing_boot_macs(hosts: &[Host]) -> Option<Finding> {
+    let is_missing = |host: &&Host| {
+        let network = &host.network;
+        let is_known = network.boot_mac.is_some() || network.has_boot_mac;
+        let needs = || {
+            let address = bmc_address(host).and_then(|address| BmcAddress::parse(address).ok());
+            address.is_some_and(|address| {
+                let driver = address.driver();
+                driver.is_ok_and(|driver| !driver.ends_with("virtualmedia"))
+            })
+        };
+        // A host with a state is registered, with or without it.
+        !is_known && host.live.provisioning.is_none() && needs()
+    };
+    let hosts: Vec<&Host> = hosts.iter().filter(is_missing).collect();
+    let message = format!("{} no boot MAC address", in_number(&hosts)?);
+    let finding = Finding::new(Code::InvalidBootMac, message).help(
+        "set `spec.bootMACAddress`: most releases of Metal3 refuse a host without it, unless it boots from virtual media",
+    );
+    Some(with_hosts(finding, &hosts, ["spec"]))
+}
+
+/// Returns whether the API server and Ironic refuse a boot MAC address.
+pub(super) fn is_invalid_boot_mac(text: &str) -> bool {
+    let has_colons = text.bytes().filter(|byte| *byte == b':').count() == 5;
+    let parsed: Option<MacAddress> = text.parse().ok();
+    let is_accepted = has_colons && parsed.is_some_and(MacAddress::is_unicast);
+    !text.is_empty() && !text.contains(VARIABLE) && !is_accepted
+}
+
+fn with_hosts<const N: usize>(
+    finding: Finding,
+    hosts: &[&Host],
+    route: [&'static str; N],
+) -> Finding {
+    hosts.iter().fold(finding, |finding, host| {
+        let route = route.into_iter().map(RouteStep::from);
+        finding.see(host.origin.at(route), host.key.to_string())
+    })
+}
+
+/// Returns a subject with its verb: `host metal/r07-n01 has`, `2 hosts have`; `None` for no host.
+pub(super) fn in_number(hosts: &[&Host]) -> Option<String> {
+    match hosts {
+        [] => None,
+        [host] => Some(format!("host {} has", host.key)),
+        _ => Some(format!("{} have", counted(hosts.len(), "host"))),
+    }
+}

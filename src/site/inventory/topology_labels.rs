@@ -1,0 +1,97 @@
+//! Labels of the racks and servers of hosts.
+
+use std::collections::BTreeSet;
+
+use crate::input::settings::{FILE, TopologySettings};
+
+/// Topology domain of hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TopologyDomain {
+    /// Rack.
+    Rack,
+    /// Server that a virtual machine runs on.
+    Host,
+}
+
+impl TopologyDomain {
+    /// Returns its labels in 2020, in 2021 and in treasuremap.
+    fn known(self) -> [&'static str; 3] {
+        match self {
+            TopologyDomain::Rack => {
+                ["sip.airshipit.org/rack", "vino.airshipit.org/rack", "airshipit.org/rack"]
+            }
+            TopologyDomain::Host => {
+                ["sip.airshipit.org/server", "vino.airshipit.org/host", "airshipit.org/server"]
+            }
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            TopologyDomain::Rack => "rack",
+            TopologyDomain::Host => "host",
+        }
+    }
+}
+
+/// Topology labels of the site's hosts.
+#[derive(Debug)]
+pub(crate) struct TopologyLabels<'a> {
+    settings: &'a TopologySettings,
+    /// Known labels that hosts have.
+    present: BTreeSet<&'static str>,
+}
+
+impl<'a> TopologyLabels<'a> {
+    /// Takes the labels from the settings, or else from the hosts.
+    pub(crate) fn new<'h>(
+        settings: &'a TopologySettings,
+        hosts: impl Iterator<Item = &'h std::collections::BTreeMap<String, String>>,
+    ) -> Self {
+        let mut missing: Vec<&'static str> =
+            TopologyDomain::Rack.known().into_iter().chain(TopologyDomain::Host.known()).collect();
+        let mut present = BTreeSet::new();
+        for labels in hosts {
+            missing.retain(|label| {
+                let found = labels.get(*label).is_some_and(|value| !value.is_empty());
+                if found {
+                    present.insert(*label);
+                }
+                !found
+            });
+        }
+        Self { settings, present }
+    }
+
+    /// Returns the label of a domain; otherwise message and help of a finding.
+    pub(crate) fn value(&self, domain: TopologyDomain) -> Result<String, (String, String)> {
+        let chosen = match domain {
+            TopologyDomain::Rack => &self.settings.rack,
+            TopologyDomain::Host => &self.settings.host,
+        };
+        if let Some(label) = chosen {
+            return Ok(label.clone());
+        }
+        let noun = domain.noun();
+        let known: Vec<&str> =
+            domain.known().into_iter().filter(|label| self.present.contains(label)).collect();
+        let help = format!("name the label in {FILE}: `topology: {{{noun}: KEY}}`");
+        match known.as_slice() {
+            [label] => Ok((*label).to_owned()),
+            [] => {
+                let message = format!(
+                    "the label of a host's {noun} is unknown: no host has any of {}",
+                    domain.known().join(", ")
+                );
+                Err((message, help))
+            }
+            several => {
+                let message = format!(
+                    "the label of a host's {noun} is ambiguous: hosts have {}",
+                    several.join(" and ")
+                );
+                Err((message, help))
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Evidence that a host is in use, beside its status.
+//!
+//! Metal3 provisions a host as soon as it has an image or a custom deploy. Cluster API's Metal3
+//! provider (CAPM3) skips hosts that have a consumer. A manifest shows these before any status
+//! does; one that was exported from another cluster shows them for ever.
+
+use std::fmt;
+
+use super::host_document::HostDocument;
+use crate::base::api::cluster_api::{self, METAL3_MACHINE};
+use crate::base::api::host::{BareMetalHostSpec, NODE_REUSE};
+use crate::base::finding::RouteStep;
+
+/// A reason why a host is in use, by its own fields and labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostUsage {
+    /// `spec.consumerRef`.
+    Consumer(HostConsumer),
+    /// `spec.externallyProvisioned`.
+    ExternallyProvisioned,
+    /// `spec.image`.
+    Image,
+    /// `spec.customDeploy`.
+    CustomDeploy,
+    /// The label [`NODE_REUSE`], with the name of the control plane or MachineDeployment that the
+    /// host is reserved for.
+    NodeReuse(String),
+}
+
+/// The object that consumes a host. Any reference counts, because Metal3 checks none of its fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostConsumer {
+    kind: String,
+    namespace: String,
+    name: Option<String>,
+}
+
+impl fmt::Display for HostConsumer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, namespace, name } = self;
+        match name {
+            Some(name) => write!(f, "{kind} {namespace}/{name}"),
+            None => write!(f, "{kind} without a name in {namespace}"),
+        }
+    }
+}
+
+/// Formats a clause that follows "the host".
+impl fmt::Display for HostUsage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HostUsage::Consumer(consumer) => write!(f, "is in use by {consumer}"),
+            HostUsage::ExternallyProvisioned => {
+                f.write_str("is in use: spec.externallyProvisioned is true")
+            }
+            HostUsage::Image => f.write_str("is in use: it has spec.image"),
+            HostUsage::CustomDeploy => f.write_str("is in use: it has spec.customDeploy"),
+            HostUsage::NodeReuse(owner) if owner.is_empty() => {
+                write!(f, "is kept for a Machine by the label {NODE_REUSE}")
+            }
+            HostUsage::NodeReuse(owner) => {
+                write!(f, "is kept for Machines of {owner} by the label {NODE_REUSE}")
+            }
+        }
+    }
+}
+
+impl HostUsage {
+    /// Returns every usage in a host's document, the consumer first.
+    pub(crate) fn all_of(document: &HostDocument) -> impl Iterator<Item = HostUsage> {
+        let spec = document.host.spec.as_ref();
+        let label =
+            document.host.metadata.labels.as_ref().and_then(|labels| labels.get(NODE_REUSE));
+        let spec_usage = |is: fn(&BareMetalHostSpec) -> bool, usage: HostUsage| {
+            spec.is_some_and(is).then_some(usage)
+        };
+        [
+            HostConsumer::new(document).map(HostUsage::Consumer),
+            spec_usage(
+                |spec| spec.externally_provisioned == Some(true),
+                HostUsage::ExternallyProvisioned,
+            ),
+            spec_usage(BareMetalHostSpec::has_image, HostUsage::Image),
+            spec_usage(BareMetalHostSpec::has_custom_deploy, HostUsage::CustomDeploy),
+            label.map(|owner| HostUsage::NodeReuse(owner.clone())),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// Returns namespace and name of the Metal3Machine that consumes the host.
+    pub(crate) fn metal3_machine(&self) -> Option<(&str, &str)> {
+        self.consumer_with_kind(METAL3_MACHINE)
+    }
+
+    /// Returns namespace and name of the Cluster that consumes the host: CAPM3 1.14 names it while a
+    /// host waits for its next Machine.
+    pub(crate) fn waiting_cluster(&self) -> Option<(&str, &str)> {
+        self.consumer_with_kind(cluster_api::KIND)
+    }
+
+    fn consumer_with_kind(&self, kind: &str) -> Option<(&str, &str)> {
+        match self {
+            HostUsage::Consumer(consumer) if consumer.kind == kind => {
+                Some((&consumer.namespace, consumer.name.as_deref()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Describes the user of the host.
+    pub fn user(&self) -> String {
+        match self {
+            HostUsage::Consumer(consumer) => consumer.to_string(),
+            HostUsage::ExternallyProvisioned => {
+                "another owner (spec.externallyProvisioned)".to_owned()
+            }
+            HostUsage::Image => "its operating system (spec.image)".to_owned(),
+            HostUsage::CustomDeploy => "its operating system (spec.customDeploy)".to_owned(),
+            HostUsage::NodeReuse(_) => format!("a future Machine ({NODE_REUSE})"),
+        }
+    }
+
+    /// Returns the rule as counted in summaries: "5 in use (consumerRef)".
+    pub(crate) fn rule(&self) -> &'static str {
+        match self {
+            HostUsage::Consumer(_) => "in use (consumerRef)",
+            HostUsage::ExternallyProvisioned => "in use (externallyProvisioned)",
+            HostUsage::Image => "in use (image)",
+            HostUsage::CustomDeploy => "in use (customDeploy)",
+            HostUsage::NodeReuse(_) => "kept for a Machine (label node-reuse)",
+        }
+    }
+
+    /// Returns the route of the field or label.
+    pub(crate) fn route(&self) -> Vec<RouteStep> {
+        match self {
+            HostUsage::Consumer(_) => vec!["spec".into(), "consumerRef".into()],
+            HostUsage::ExternallyProvisioned => vec!["spec".into(), "externallyProvisioned".into()],
+            HostUsage::Image => vec!["spec".into(), "image".into()],
+            HostUsage::CustomDeploy => vec!["spec".into(), "customDeploy".into()],
+            HostUsage::NodeReuse(_) => vec!["metadata".into(), "labels".into(), NODE_REUSE.into()],
+        }
+    }
+}
+
+impl HostConsumer {
+    fn new(document: &HostDocument) -> Option<Self> {
+        let consumer = document.host.spec.as_ref()?.consumer_ref.as_ref()?;
+        let text = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());
+        Some(Self {
+            kind: text(&consumer.kind).unwrap_or("object".to_owned()),
+            namespace: text(&consumer.namespace).unwrap_or(document.key.namespace.to_string()),
+            name: text(&consumer.name),
+        })
+    }
+}

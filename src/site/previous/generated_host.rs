@@ -1,0 +1,131 @@
+//! Parser for the hosts in generated files.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::base::api::assignment::{self, Claim, ReleaseProgress};
+use crate::base::api::host;
+use crate::base::api::names::{ClusterKey, HostKey, Part};
+use crate::base::api::unique;
+use crate::base::finding::Place;
+use crate::base::layout;
+use crate::input::load::Document;
+
+/// A host in a generated file.
+pub(crate) struct GeneratedHost {
+    pub(crate) key: HostKey,
+    /// Namespace in the patch's target, or that of the object.
+    pub(crate) namespace: Option<String>,
+    pub(crate) says: GeneratedHostState,
+    /// Its labels.
+    pub(crate) labels: BTreeMap<String, String>,
+}
+
+/// The state of a host in the generated tree.
+pub(crate) enum GeneratedHostState {
+    /// Assigned to a cluster.
+    Held(ClusterKey, Part),
+    /// Observed, and being released.
+    Released(PendingRelease),
+    /// Declared, with the labels in its manifest patched away.
+    Unlabelled,
+}
+
+/// An observed host that is being released.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingRelease {
+    /// Progress of the release.
+    pub given_back: ReleaseProgress,
+    /// Cluster that the host was assigned to, if known.
+    pub by: Option<ClusterKey>,
+}
+
+/// The reason why a generated document cannot be read.
+pub(crate) struct GeneratedHostError {
+    pub(crate) reason: String,
+    pub(crate) place: Place,
+}
+
+#[derive(Deserialize)]
+struct GeneratedManifest {
+    metadata: GeneratedMetadata,
+}
+
+#[derive(Deserialize)]
+struct GeneratedMetadata {
+    name: String,
+    #[serde(default)]
+    namespace: Option<String>,
+    #[serde(default, deserialize_with = "unique::map")]
+    labels: BTreeMap<String, Option<String>>,
+    #[serde(default, deserialize_with = "unique::map")]
+    annotations: BTreeMap<String, String>,
+}
+
+impl GeneratedHost {
+    pub(crate) fn read(document: &Document<'_>) -> Result<Self, GeneratedHostError> {
+        let origin = &document.origin;
+        let unreadable =
+            |reason: &str, place: Place| GeneratedHostError { reason: reason.to_owned(), place };
+        let GeneratedManifest { metadata } = document.parse().map_err(|error| {
+            let place = error.line.map_or(origin.start(), |line| {
+                Place::Spot(origin.file.clone(), line, error.column)
+            });
+            unreadable(&error.message, place)
+        })?;
+        if document.kind() != Some(host::KIND) {
+            return Err(unreadable("it is not a BareMetalHost", origin.start()));
+        }
+        // A patch in a component has the namespace of the kustomization that includes it, and a
+        // name without later prefixes and suffixes. Variables have no values where a patch is
+        // applied. A comment therefore names the host.
+        let named = document.comments().find_map(layout::host_of_comment);
+        let own = || {
+            let namespace = metadata.namespace.as_ref()?.parse().ok()?;
+            Some(HostKey { namespace, name: metadata.name.parse().ok()? })
+        };
+        let is_of_patch = |host: &HostKey| {
+            let name = metadata.name.as_str();
+            name.contains(layout::VARIABLE) || host.name.as_str().contains(name)
+        };
+        let key = named
+            .filter(is_of_patch)
+            .or_else(own)
+            .ok_or_else(|| unreadable("its host has no valid name", origin.at(["metadata"])))?;
+        let labels =
+            metadata.labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+        let recorded = document.comments().find_map(layout::assignment_of_comment);
+        let says = if let Some(given_back) = metadata.annotations.get(assignment::GIVEN_BACK) {
+            let by =
+                metadata.annotations.get(assignment::GIVEN_BACK_BY).and_then(|by| by.parse().ok());
+            GeneratedHostState::Released(PendingRelease {
+                given_back: ReleaseProgress::from_value(given_back),
+                by,
+            })
+        } else if let Some((cluster, part)) = recorded {
+            GeneratedHostState::Held(cluster, part)
+        } else {
+            match assignment::claim(&labels) {
+                Some(Claim::Cluster(cluster, part)) => GeneratedHostState::Held(cluster, part),
+                Some(Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_)) => {
+                    return Err(unreadable(
+                        "its labels are not those of a cluster",
+                        origin.at(["metadata", "labels"]),
+                    ));
+                }
+                None if origin.file.file_name() == Some(layout::UNLABELLED) => {
+                    GeneratedHostState::Unlabelled
+                }
+                // A truncated file may look like this.
+                None => {
+                    return Err(unreadable(
+                        "its host is neither assigned nor released",
+                        origin.at(["metadata"]),
+                    ));
+                }
+            }
+        };
+        Ok(Self { key, namespace: metadata.namespace, says, labels })
+    }
+}

@@ -1,0 +1,402 @@
+//! The previous run's output. The generated tree is the only record of host assignments.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hasher};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::base::tree::Tree;
+pub(crate) mod generated_host;
+
+use crate::base::api::installed::InstallationRecord;
+use crate::base::api::names::{ClusterKey, HostKey, NodePort, Part};
+use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::layout;
+use crate::base::text::{counted, in_shell};
+use crate::input::load::{Document, EntryKind, Files, ReadError, ScanResult, objects};
+use crate::input::settings::Settings;
+use crate::input::settings::assignment::AssignmentSettings;
+pub use generated_host::PendingRelease;
+use generated_host::{GeneratedHost, GeneratedHostError, GeneratedHostState};
+
+/// The previous run's assignments and files.
+#[derive(Debug, Default)]
+pub struct PreviousOutput {
+    /// Assignments per host. More than one is left by a run that was killed between two files.
+    pub held: BTreeMap<HostKey, Vec<RecordedAssignment>>,
+    /// Observed hosts that are being released.
+    pub released: BTreeMap<HostKey, PendingRelease>,
+    /// Declared hosts whose manifest labels are patched away.
+    pub unlabelled: BTreeSet<HostKey>,
+    /// Files of each cluster, for hosts and services, relative to the output directory.
+    pub files: BTreeMap<ClusterKey, Vec<Utf8PathBuf>>,
+    /// Shared directories that the files of each cluster refer to.
+    shared: BTreeMap<ClusterKey, BTreeSet<Utf8PathBuf>>,
+    /// Files that clusters refer to.
+    shared_files: BTreeSet<Utf8PathBuf>,
+    /// Inputs named in the headers of each cluster's files.
+    pub(crate) made_from: BTreeMap<ClusterKey, BTreeSet<Utf8PathBuf>>,
+    /// Directory of the service that uses each NodePort, relative to the output directory.
+    pub node_ports: BTreeMap<NodePort, Utf8PathBuf>,
+    /// What the installer Job of each cluster installs, if its image can add workers alone.
+    pub installed: BTreeMap<ClusterKey, InstallationRecord>,
+    /// Clusters with files or hosts.
+    pub clusters: BTreeSet<ClusterKey>,
+    /// Everything in the output directory, relative to it, directories included.
+    pub(crate) entries: Vec<(Utf8PathBuf, EntryKind)>,
+    /// Content hash of every file, by path relative to the output directory.
+    fingerprints: HashMap<String, u64>,
+}
+
+/// An assignment in the generated tree.
+#[derive(Debug, Clone)]
+pub struct RecordedAssignment {
+    /// Cluster that the host is assigned to.
+    pub cluster: ClusterKey,
+    /// Part of the cluster that the host serves.
+    pub part: Part,
+    /// Namespace in the patch's target, or that of the object.
+    pub namespace: Option<String>,
+    /// Document with the assignment.
+    pub origin: Origin,
+    /// Set if it has labels that the settings would replace at once.
+    pub has_other_labels: bool,
+}
+
+/// The facts that are read from every file.
+struct File {
+    /// Path relative to the output directory.
+    path: Utf8PathBuf,
+    cluster: Option<ClusterKey>,
+    fingerprint: u64,
+    /// Set if it should have hosts but is empty.
+    emptied: bool,
+    /// Set if it has a form that only a newer sipgen knows.
+    is_newer: bool,
+    node_ports: Vec<NodePort>,
+    /// Input named in its header.
+    made_from: Option<Utf8PathBuf>,
+    /// Record of an installer Job.
+    installed: Option<InstallationRecord>,
+    /// Shared directories that it refers to.
+    shared: BTreeSet<Utf8PathBuf>,
+}
+
+/// A fact from one file or generated document.
+enum RecordedEntry {
+    File(File),
+    Held(HostKey, RecordedAssignment),
+    Released(HostKey, PendingRelease),
+    Unlabelled(HostKey),
+    Unreadable(Finding),
+}
+
+impl PreviousOutput {
+    /// Reads the previous output from `entries`, which are the [entries](Files::entries_below) of the
+    /// output directory. Files without the ownership marker are ignored.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be read.
+    pub fn read(
+        repo: &Files,
+        settings: &Settings,
+        entries: Vec<(Utf8PathBuf, EntryKind)>,
+    ) -> Result<(Self, Vec<Finding>), ReadError> {
+        let output = settings.output.as_path();
+        let is_read = |(path, kind): &&(Utf8PathBuf, EntryKind)| {
+            *kind == EntryKind::File && !layout::is_leftover(path)
+        };
+        let files = entries.iter().filter(is_read);
+        let files: Vec<Utf8PathBuf> = files.map(|(path, _)| path.clone()).collect();
+        // Only files of hosts are parsed. Services are most of the output, and are scanned as
+        // bytes.
+        let look = |file: &Utf8Path, content: &[u8]| {
+            let below = file.strip_prefix(output).unwrap_or(file);
+            let has_hosts = below.starts_with(layout::HOSTS)
+                && below.extension() == Some("yaml")
+                && !layout::is_kustomization(below);
+            let file = File {
+                path: below.to_owned(),
+                cluster: layout::cluster_of(below),
+                fingerprint: fingerprint(&layout::with_line_feeds(content)),
+                emptied: has_hosts && content.is_empty(),
+                is_newer: layout::is_newer(content),
+                node_ports: if below.file_name() == Some(layout::SERVICE) {
+                    node_ports(content)
+                } else {
+                    Vec::new()
+                },
+                made_from: layout::made_from(content),
+                installed: (below.file_name() == Some(layout::INSTALLER_JOB))
+                    .then(|| InstallationRecord::find(content))
+                    .flatten(),
+                shared: if below.starts_with(layout::CLUSTERS)
+                    && below.file_name() == Some(layout::KUSTOMIZATION)
+                {
+                    layout::shared_directories(below, &String::from_utf8_lossy(content))
+                } else {
+                    BTreeSet::new()
+                },
+            };
+            ScanResult {
+                says: Some(RecordedEntry::File(file)),
+                read: has_hosts && layout::is_ours(content),
+            }
+        };
+        let facts =
+            repo.scan(&files, look, |document| Some(read_entry(&document, &settings.assignment)))?;
+        let below = |(path, kind): (Utf8PathBuf, EntryKind)| {
+            Some((path.strip_prefix(output).ok()?.to_owned(), kind))
+        };
+        let mut state = PreviousOutput {
+            entries: entries.into_iter().filter_map(below).collect(),
+            ..PreviousOutput::default()
+        };
+        let (mut files, mut held, mut findings) = (Vec::new(), Vec::new(), Vec::new());
+        for fact in facts {
+            match fact {
+                RecordedEntry::File(file) => files.push(file),
+                RecordedEntry::Held(host, assignment) => held.push((host, assignment)),
+                RecordedEntry::Released(host, release) => {
+                    state.released.insert(host, release);
+                }
+                RecordedEntry::Unlabelled(host) => {
+                    state.unlabelled.insert(host);
+                }
+                RecordedEntry::Unreadable(finding) => findings.push(finding),
+            }
+        }
+        findings.extend(emptied(&files, output));
+        findings.extend(written_by_newer(&files, output));
+        let (held, ()) = rayon::join(|| by_host(held), || state.add_files(files));
+        // Many hosts have the same cluster: to hash is cheaper than to compare.
+        let host_clusters: HashSet<&ClusterKey> =
+            held.values().flatten().map(|held| &held.cluster).collect();
+        state.clusters = host_clusters.into_iter().chain(state.files.keys()).cloned().collect();
+        state.held = held;
+        Ok((state, findings))
+    }
+
+    fn add_files(&mut self, files: Vec<File>) {
+        // Most files of a cluster follow one another.
+        let mut by_cluster: Vec<(Option<ClusterKey>, Vec<File>)> = Vec::new();
+        for file in files {
+            match by_cluster.last_mut() {
+                Some((cluster, files)) if *cluster == file.cluster => files.push(file),
+                _ => by_cluster.push((file.cluster.clone(), vec![file])),
+            }
+        }
+        for (cluster, files) in by_cluster {
+            let mut paths = Vec::with_capacity(files.len());
+            let (mut made_from, mut shared) = (BTreeSet::new(), BTreeSet::new());
+            for file in files {
+                let service = file.path.parent().unwrap_or(&file.path);
+                let ports = file.node_ports.into_iter();
+                self.node_ports.extend(ports.map(|port| (port, service.to_owned())));
+                if let (Some(cluster), Some(installed)) = (&cluster, file.installed) {
+                    self.installed.insert(cluster.clone(), installed);
+                }
+                made_from.extend(file.made_from);
+                shared.extend(file.shared);
+                self.fingerprints.insert(file.path.to_string(), file.fingerprint);
+                paths.push(file.path);
+            }
+            let Some(cluster) = cluster else {
+                let shared = paths.into_iter();
+                self.shared_files.extend(shared.filter(|path| path.starts_with(layout::SHARED)));
+                continue;
+            };
+            if !shared.is_empty() {
+                self.shared.entry(cluster.clone()).or_default().extend(shared);
+            }
+            self.made_from.entry(cluster.clone()).or_default().extend(made_from);
+            self.files.entry(cluster).or_default().extend(paths);
+        }
+    }
+
+    /// Returns the files of clusters, for hosts and services.
+    pub fn files_of<'s, 'k>(
+        &'s self,
+        clusters: impl IntoIterator<Item = &'k ClusterKey>,
+    ) -> impl Iterator<Item = &'s str> {
+        let clusters = clusters.into_iter();
+        let files = clusters.filter_map(|cluster| self.files.get(cluster));
+        files.flatten().map(|file| file.as_str())
+    }
+
+    /// Returns the shared files that the files of clusters refer to.
+    pub fn shared_files_of<'s, 'k>(
+        &'s self,
+        clusters: impl IntoIterator<Item = &'k ClusterKey>,
+    ) -> impl Iterator<Item = &'s str> {
+        let clusters = clusters.into_iter();
+        let directories = clusters.filter_map(|cluster| self.shared.get(cluster));
+        let directories: BTreeSet<&Utf8PathBuf> = directories.flatten().collect();
+        let files = directories.into_iter().flat_map(|directory| {
+            let from = self.shared_files.range(directory.clone()..);
+            from.take_while(move |file| file.starts_with(directory))
+        });
+        files.map(|file| file.as_str())
+    }
+
+    /// Returns whether a cluster has exactly the files in `tree`, with these texts.
+    pub(crate) fn is_up_to_date(&self, cluster: &ClusterKey, tree: &Tree) -> bool {
+        let there = self.files.get(cluster).map_or(0, Vec::len);
+        there == tree.len() && tree.iter().all(|(file, text)| self.has(file, text))
+    }
+
+    /// Returns whether the overlay that patches the hosts of a root exists.
+    pub fn has_overlay_of(&self, root: &Utf8Path) -> bool {
+        let directory = layout::declared_directory(root);
+        let mut names = [layout::KUSTOMIZATION, layout::HOST_COMPONENT].into_iter();
+        names.any(|name| self.fingerprints.contains_key(directory.join(name).as_str()))
+    }
+
+    /// Returns the first file with hosts that was added, changed or removed since the state was
+    /// read, by path relative to the repo's root.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file or directory cannot be read.
+    pub fn changed_since(
+        &self,
+        repo: &Files,
+        output: &Utf8Path,
+    ) -> Result<Option<Utf8PathBuf>, ReadError> {
+        let mut files = repo.files_below(&output.join(layout::HOSTS))?;
+        files.retain(|file| !layout::is_leftover(file));
+        let look = |file: &Utf8Path, content: &[u8]| ScanResult {
+            says: Some((file.to_owned(), fingerprint(&layout::with_line_feeds(content)))),
+            read: false,
+        };
+        let now: HashMap<Utf8PathBuf, u64> =
+            repo.scan(&files, look, |_| None)?.into_iter().collect();
+        let known: HashMap<Utf8PathBuf, u64> = self
+            .fingerprints
+            .iter()
+            .filter(|(path, _)| Utf8Path::new(path).starts_with(layout::HOSTS))
+            .map(|(path, print)| (output.join(path), *print))
+            .collect();
+        let all: BTreeSet<&Utf8PathBuf> = now.keys().chain(known.keys()).collect();
+        Ok(all.into_iter().find(|path| now.get(*path) != known.get(*path)).cloned())
+    }
+
+    /// Returns whether a file, by path relative to the output directory, already has this text.
+    pub fn has(&self, file: &Utf8Path, text: &str) -> bool {
+        self.fingerprints
+            .get(file.as_str())
+            .is_some_and(|there| *there == fingerprint(&layout::with_line_feeds(text.as_bytes())))
+    }
+}
+
+/// Returns the hosts in the text of a generated file.
+pub(crate) fn hosts_in_generated(file: &Arc<Utf8Path>, text: &str) -> BTreeSet<HostKey> {
+    objects(file, text)
+        .iter()
+        .filter_map(|document| Some(GeneratedHost::read(document).ok()?.key))
+        .collect()
+}
+
+/// Returns the NodePorts in a Service manifest. Lines are scanned without a parser, because sites
+/// have thousands of Services.
+pub(crate) fn node_ports(content: &[u8]) -> Vec<NodePort> {
+    let lines =
+        content.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
+    let numbers =
+        lines.filter_map(|line| line.trim().strip_prefix("nodePort:")?.trim().parse::<i64>().ok());
+    numbers.filter_map(|number| NodePort::try_from(number).ok()).collect()
+}
+
+/// Hashes a text. Hashes are kept instead of texts, because sites have thousands of files.
+fn fingerprint(content: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(content);
+    hasher.finish()
+}
+
+fn read_entry(document: &Document<'_>, assignment: &AssignmentSettings) -> RecordedEntry {
+    let origin = &document.origin;
+    match GeneratedHost::read(document) {
+        Ok(GeneratedHost {
+            key,
+            says: GeneratedHostState::Held(cluster, part),
+            namespace,
+            labels,
+        }) => RecordedEntry::Held(
+            key,
+            RecordedAssignment {
+                has_other_labels: assignment.would_replace(&labels, &cluster, &part),
+                cluster,
+                part,
+                namespace,
+                origin: origin.clone(),
+            },
+        ),
+        Ok(GeneratedHost { key, says: GeneratedHostState::Released(release), .. }) => {
+            RecordedEntry::Released(key, release)
+        }
+        Ok(GeneratedHost { key, says: GeneratedHostState::Unlabelled, .. }) => {
+            RecordedEntry::Unlabelled(key)
+        }
+        Err(GeneratedHostError { reason, place }) => {
+            RecordedEntry::Unreadable(unreadable(&reason, &origin.file, place))
+        }
+    }
+}
+
+/// Groups assignments by host.
+fn by_host(
+    mut all: Vec<(HostKey, RecordedAssignment)>,
+) -> BTreeMap<HostKey, Vec<RecordedAssignment>> {
+    // Sorting and then collecting is faster than to insert one by one.
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut by_host: Vec<(HostKey, Vec<RecordedAssignment>)> = Vec::with_capacity(all.len());
+    for (host, held) in all {
+        match by_host.last_mut() {
+            Some((last, all)) if *last == host => all.push(held),
+            _ => by_host.push((host, vec![held])),
+        }
+    }
+    by_host.into_iter().collect()
+}
+
+/// Reports files of hosts without content. A machine crash may leave such files. Treating them as no
+/// assignments would release hosts.
+fn emptied(files: &[File], output: &Utf8Path) -> Vec<Finding> {
+    let emptied = files.iter().filter(|file| file.emptied);
+    let describe = |file: &File| {
+        let file = output.join(&file.path);
+        let place = Place::File(Arc::from(file.as_path()));
+        unreadable("it is empty", &file, place)
+    };
+    emptied.map(describe).collect()
+}
+
+/// Reports files that a newer sipgen has written. Without their assignments, hosts would seem free.
+fn written_by_newer(files: &[File], output: &Utf8Path) -> Option<Finding> {
+    let mut newer = files.iter().filter(|file| file.is_newer);
+    let first = output.join(&newer.next()?.path);
+    let others = match newer.count() {
+        0 => String::new(),
+        count => format!(" and {}", counted(count, "other file")),
+    };
+    let message = format!("a newer sipgen has written `{first}`{others}");
+    let release = env!("CARGO_PKG_VERSION");
+    Some(
+        Finding::new(Code::NewerOutput, message)
+            .at(Place::File(Arc::from(first.as_path())))
+            .help(format!("update sipgen {release} to the version that wrote the output")),
+    )
+}
+
+fn unreadable(reason: &str, file: &Utf8Path, place: Place) -> Finding {
+    Finding::new(Code::GeneratedUnreadable, format!("the generated file cannot be read: {reason}"))
+        .at(place)
+        .help(format!(
+            "restore it with `git checkout HEAD -- {}`, or from an earlier commit if it was committed in this state; it \
+             records host assignments",
+            in_shell(file.as_str())
+        ))
+}

@@ -1,0 +1,133 @@
+//! Objects whose Machines claim hosts, although no request of sipgen asks for these.
+//!
+//! CAPM3 takes a random host of the Machine's namespace that matches the `hostSelector` of its
+//! Metal3Machine; without a selector, any. Labels of other clusters do not keep it from that.
+
+use std::collections::{BTreeMap, HashSet};
+
+use kube::core::{Selector, SelectorExt};
+
+use super::host_selector;
+use crate::base::api::cluster_api::{
+    ClusterApiReference, HostSelector, MACHINE, MACHINE_SET, METAL3_MACHINE, MachineSpec,
+};
+use crate::base::api::names::{ClusterKey, Namespace};
+use crate::base::finding::Origin;
+use crate::site::inventory::usage::HostUsage;
+use crate::site::inventory::{Host, Inventory};
+use crate::site::request::cluster::Cluster;
+use crate::site::request::cluster_parts::{ClusterParts, PartSpec};
+
+/// Machines of one object that is no request.
+#[derive(Debug)]
+pub(crate) struct Claimant {
+    /// Kind and name.
+    pub(crate) title: String,
+    namespace: Namespace,
+    pub(crate) origin: Origin,
+    machines: usize,
+    selector: Selector,
+    pub(crate) has_selector: bool,
+    /// Set if hosts in use may be those of its Machines.
+    makes_machines: bool,
+    /// The Cluster, if it becomes a request by opting in.
+    pub(crate) may_opt_in: Option<ClusterKey>,
+}
+
+/// Returns MachineSets that claim hosts, and Machines without one.
+pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -> Vec<Claimant> {
+    let users = inventory.hosts.iter();
+    let users: HashSet<(&str, &str)> =
+        users.filter_map(|host| host.live.usage.as_ref()?.metal3_machine()).collect();
+    let has_host = |namespace: &Namespace, spec: &MachineSpec| {
+        let machine = spec.infrastructure_ref.as_ref();
+        machine.is_some_and(|machine| users.contains(&(namespace.as_str(), &machine.name)))
+    };
+    // An owner makes the claims of what it owns.
+    let alone = parts.all().filter(|(.., document)| !document.metadata.is_owned());
+    let claimants = alone.filter_map(|(namespace, name, document)| {
+        let (kind, machines, spec) = match document.spec.as_ref().ok()? {
+            PartSpec::MachineSet(set) => {
+                let replicas = usize::try_from(set.replicas.unwrap_or(1)).ok()?;
+                (MACHINE_SET, replicas, &set.template.spec)
+            }
+            PartSpec::Machine(spec) if !has_host(namespace, spec) => (MACHINE, 1, spec),
+            _ => return None,
+        };
+        let selector = selector_of(parts, spec, namespace)?;
+        Some(Claimant {
+            title: format!("the {kind} {namespace}/{name}"),
+            namespace: namespace.clone(),
+            origin: document.origin.clone(),
+            machines,
+            selector: host_selector::requirements(selector, &BTreeMap::new()).ok()?,
+            has_selector: has_requirements(selector),
+            makes_machines: kind == MACHINE_SET,
+            may_opt_in: None,
+        })
+    });
+    claimants.collect()
+}
+
+/// Returns a Cluster that is no request, whose Machines claim any host of its namespace.
+pub(crate) fn claimed_by_cluster(cluster: &Cluster, is_opted_out: bool) -> Claimant {
+    let node_sets = cluster.node_sets.values();
+    let unselective =
+        node_sets.filter(|node_set| node_set.selector.clone().into_iter().next().is_none());
+    Claimant {
+        title: format!("the Cluster {}", cluster.key),
+        namespace: cluster.key.namespace.clone(),
+        origin: cluster.origin.clone(),
+        machines: unselective.map(|node_set| node_set.active).sum(),
+        selector: Selector::default(),
+        has_selector: false,
+        makes_machines: true,
+        may_opt_in: (!is_opted_out && !cluster.node_sets.is_empty()).then(|| cluster.key.clone()),
+    }
+}
+
+/// Returns the selector of the Metal3Machines of a Machine; `None` for those of other providers.
+fn selector_of<'a>(
+    parts: &'a ClusterParts,
+    spec: &MachineSpec,
+    namespace: &Namespace,
+) -> Option<&'a HostSelector> {
+    let reference: &ClusterApiReference = spec.infrastructure_ref.as_ref()?;
+    // A template or Metal3Machine outside of the inputs may select any hosts.
+    match &parts.referenced(reference, namespace)?.spec {
+        Ok(PartSpec::MachineTemplate(template)) => Some(&template.template.spec.host_selector),
+        Ok(PartSpec::Metal3Machine(machine)) if reference.kind == METAL3_MACHINE => {
+            Some(&machine.host_selector)
+        }
+        _ => None,
+    }
+}
+
+fn has_requirements(selector: &HostSelector) -> bool {
+    !selector.match_labels.is_empty() || !selector.match_expressions.is_empty()
+}
+
+impl Claimant {
+    /// Returns whether its Machines may take a host, or use it already.
+    pub(crate) fn matches(&self, host: &Host) -> bool {
+        host.key.namespace == self.namespace && self.selector.matches(&host.labels)
+    }
+
+    /// Returns the number of Machines without a host. Hosts in use that sipgen assigns to no cluster
+    /// are taken for those of its Machines.
+    pub(crate) fn waiting_machines(
+        &self,
+        inventory: &Inventory,
+        is_assigned: impl Fn(usize) -> bool,
+    ) -> usize {
+        let is_used = |host: &Host| {
+            let usage = host.live.usage.as_ref();
+            usage.and_then(HostUsage::metal3_machine).is_some()
+        };
+        let is_its_own = |(index, host): &(usize, &Host)| {
+            self.makes_machines && is_used(host) && self.matches(host) && !is_assigned(*index)
+        };
+        let hosts = inventory.hosts.iter().enumerate();
+        self.machines.saturating_sub(hosts.filter(is_its_own).count())
+    }
+}

@@ -1,0 +1,90 @@
+//! MachineHealthChecks with CAPM3's remediation.
+//!
+//! It marks the host of a Machine that it cannot repair as unhealthy, and the Machine is replaced. No
+//! Machine may claim that host any more, so the next one needs another.
+
+use std::collections::BTreeMap;
+
+use kube::core::SelectorExt;
+
+use super::ClusterApiValidation;
+use super::scaled::ScaledMachines;
+use crate::base::api::cluster_api::{
+    CLUSTER_NAME, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME, HEALTH_CHECK, HealthCheckSpec,
+    REMEDIATION_TEMPLATE, SPARE, TOPOLOGY_DEPLOYMENT_NAME,
+};
+use crate::base::api::names::Part;
+use crate::base::finding::{Code, Finding};
+use crate::site::request::NodeSet;
+use crate::site::request::cluster_parts::PartSpec;
+use crate::site::request::selector;
+
+impl ClusterApiValidation<'_> {
+    /// Reports MachineHealthChecks that replace Machines of node sets without spare hosts.
+    pub(super) fn health_checks(
+        &mut self,
+        sets: &[ScaledMachines<'_>],
+        node_sets: &BTreeMap<Part, Box<NodeSet>>,
+    ) {
+        let (objects, key) = (self.objects, self.key);
+        for (name, document) in objects.parts_with_kind(HEALTH_CHECK, &key.namespace) {
+            let Ok(PartSpec::HealthCheck(check)) = &document.spec else {
+                continue;
+            };
+            if check.cluster_name != key.name.as_str() || !is_by_capm3(check) {
+                continue;
+            }
+            for set in sets {
+                let node_set = node_sets.get(&self.part(set));
+                let lacks_spare = node_set.is_some_and(|it| it.active > 0 && it.standby == 0);
+                if !lacks_spare || !selects(check, &self.machine_labels(set)) {
+                    continue;
+                }
+                let finding = Finding::new(
+                    Code::RemediationWithoutSpare,
+                    format!(
+                        "the MachineHealthCheck {}/{name} replaces Machines of {}, which has no spare host",
+                        key.namespace,
+                        set.title()
+                    ),
+                )
+                .at(document.origin.name())
+                .see(set.at.place(), "its hosts")
+                .help(format!(
+                    "the next Machine waits until a snapshot shows the unhealthy host and sipgen replaces it: annotate {} \
+                     with `{SPARE}: \"1\"`",
+                    set.title()
+                ));
+                self.findings.push(finding.for_cluster(key));
+            }
+        }
+    }
+
+    /// Returns the labels of a node set's Machines.
+    fn machine_labels(&self, set: &ScaledMachines<'_>) -> BTreeMap<String, String> {
+        let mut labels = set.machine_labels.cloned().unwrap_or_default();
+        labels.insert(CLUSTER_NAME.to_owned(), self.key.name.to_string());
+        match set.name {
+            None => {
+                labels.insert(CONTROL_PLANE_LABEL.to_owned(), String::new());
+            }
+            Some(name) => {
+                for key in [DEPLOYMENT_NAME, TOPOLOGY_DEPLOYMENT_NAME] {
+                    labels.insert(key.to_owned(), name.to_owned());
+                }
+            }
+        }
+        labels
+    }
+}
+
+fn is_by_capm3(check: &HealthCheckSpec) -> bool {
+    let mut templates =
+        [&check.remediation_template, &check.remediation.template_ref].into_iter().flatten();
+    templates.any(|template| template.kind == REMEDIATION_TEMPLATE)
+}
+
+fn selects(check: &HealthCheckSpec, labels: &BTreeMap<String, String>) -> bool {
+    let selector = check.selector.as_ref().map(selector::check);
+    matches!(selector, Some(Ok(selector)) if selector.matches(labels))
+}

@@ -1,0 +1,178 @@
+//! Host selectors as CAPM3 evaluates them.
+
+use std::collections::BTreeMap;
+
+use kube::core::{Expression, Selector};
+
+use crate::base::api::assignment;
+use crate::base::api::cluster_api::{HostRequirement, HostSelector};
+use crate::base::api::names::{is_label_key, is_label_value};
+use crate::base::finding::RouteStep;
+use crate::site::request::selector::Mistake;
+
+/// Returns the requirements of a host selector, without those on the labels `assigned`, which sipgen
+/// adds.
+///
+/// # Errors
+///
+/// Returns what CAPM3 refuses, and the operators that sipgen does not evaluate.
+pub(super) fn requirements(
+    selector: &HostSelector,
+    assigned: &BTreeMap<String, String>,
+) -> Result<Selector, Vec<Mistake>> {
+    let mut mistakes = Vec::new();
+    let mut expressions = Vec::new();
+    let own = |key: &str| assigned.contains_key(key) || assignment::LABELS.contains(&key);
+    for (key, value) in &selector.match_labels {
+        let (key, value) = (key.as_str(), value.as_str());
+        if own(key) {
+            continue;
+        }
+        if is_label_key(key) && is_label_value(value) {
+            expressions.push(Expression::Equal(key.to_owned(), value.to_owned()));
+        } else {
+            mistakes.push(mistake(
+                vec!["matchLabels".into(), key.into()],
+                format!("`{key}: {value}` is not a label that a host can have"),
+                "keys are `prefix/name`, values have at most 63 letters, digits, `-`, `_` and `.`",
+            ));
+        }
+    }
+    let requirements = selector.match_expressions.iter().enumerate();
+    for (index, requirement) in requirements.filter(|(_, requirement)| !own(&requirement.key)) {
+        match expression(requirement) {
+            Ok(expression) => expressions.push(expression),
+            Err((field, message, help)) => {
+                let route = vec!["matchExpressions".into(), index.into(), field.into()];
+                mistakes.push(mistake(route, message, help));
+            }
+        }
+    }
+    if mistakes.is_empty() { Ok(expressions.into_iter().collect()) } else { Err(mistakes) }
+}
+
+fn mistake(route: Vec<RouteStep>, message: String, help: &str) -> Mistake {
+    Mistake { route, by_key: false, message, help: help.to_owned() }
+}
+
+/// Converts a requirement. CAPM3 makes the operator lower-case and gives it to Kubernetes' labels,
+/// which have other names for operators than label selectors.
+fn expression(
+    requirement: &HostRequirement,
+) -> Result<Expression, (&'static str, String, &'static str)> {
+    let HostRequirement { key, operator, values } = requirement;
+    if !is_label_key(key) {
+        let message = format!("`{key}` is not a valid label key");
+        return Err(("key", message, "write `prefix/name`"));
+    }
+    if let Some(bad) = values.iter().find(|value| !is_label_value(value)) {
+        let message = format!("`{bad}` is not a valid label value");
+        return Err((
+            "values",
+            message,
+            "use at most 63 characters: letters, digits, `-`, `_` and `.`, a letter or digit at both ends",
+        ));
+    }
+    let set = || values.iter().cloned().collect();
+    let operator = operator.to_lowercase();
+    match (operator.as_str(), values.as_slice()) {
+        ("in", [_, ..]) => Ok(Expression::In(key.clone(), set())),
+        ("notin", [_, ..]) => Ok(Expression::NotIn(key.clone(), set())),
+        ("in" | "notin", []) => Err((
+            "values",
+            format!("the operator {operator} needs values"),
+            "list at least one under `values`",
+        )),
+        ("=" | "==", [value]) => Ok(Expression::Equal(key.clone(), value.clone())),
+        ("!=", [value]) => Ok(Expression::NotEqual(key.clone(), value.clone())),
+        ("=" | "==" | "!=", _) => Err((
+            "values",
+            format!("the operator {operator} needs one value"),
+            "list exactly one under `values`",
+        )),
+        ("exists", []) => Ok(Expression::Exists(key.clone())),
+        ("!", []) => Ok(Expression::DoesNotExist(key.clone())),
+        ("exists" | "!", _) => Err((
+            "values",
+            format!("the operator {operator} takes no values"),
+            "remove `values`, or use in or notin",
+        )),
+        ("gt" | "lt", _) => Err((
+            "operator",
+            format!("sipgen does not evaluate the operator {operator}"),
+            "label hosts by class, and select the class with in",
+        )),
+        ("doesnotexist", _) => Err((
+            "operator",
+            "CAPM3 does not know the operator DoesNotExist, so its Machines never get a host"
+                .to_owned(),
+            "write `operator: \"!\"` and `values: []`",
+        )),
+        (other, _) => Err((
+            "operator",
+            format!("CAPM3 does not know the operator `{other}`"),
+            "use in, notin, exists or \"!\"",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::SelectorExt;
+
+    use super::*;
+
+    fn read(yaml: &str) -> Result<Selector, Vec<String>> {
+        let mistakes = |mistakes: Vec<Mistake>| {
+            let message = |mistake: Mistake| mistake.message;
+            mistakes.into_iter().map(message).collect()
+        };
+        let assigned = BTreeMap::from([("cluster".to_owned(), "edge".to_owned())]);
+        requirements(&yaml_serde::from_str(yaml).unwrap(), &assigned).map_err(mistakes)
+    }
+
+    #[test]
+    fn operators_are_those_of_capm3_in_any_case() {
+        let labels = [("size", "big"), ("rack", "r1")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+        let labels = labels.into_iter().collect();
+        for (requirement, matches) in [
+            ("{key: size, operator: in, values: [big, small]}", true),
+            ("{key: size, operator: In, values: [small]}", false),
+            ("{key: size, operator: NotIn, values: [big]}", false),
+            ("{key: size, operator: '=', values: [big]}", true),
+            ("{key: size, operator: '!=', values: [big]}", false),
+            ("{key: size, operator: Exists}", true),
+            ("{key: size, operator: '!'}", false),
+            ("{key: other, operator: '!'}", true),
+        ] {
+            let selector = read(&format!("matchExpressions: [{requirement}]")).unwrap();
+            assert_eq!(selector.matches(&labels), matches, "{requirement}");
+        }
+    }
+
+    #[test]
+    fn what_capm3_refuses_is_refused() {
+        for (requirement, part) in [
+            ("{key: a, operator: In}", "needs values"),
+            ("{key: a, operator: '=', values: [b, c]}", "needs one value"),
+            ("{key: a, operator: Exists, values: [b]}", "takes no values"),
+            ("{key: a, operator: DoesNotExist}", "does not know"),
+            ("{key: a, operator: near}", "does not know"),
+            ("{key: a, operator: Gt, values: ['1']}", "does not evaluate"),
+            ("{key: '/', operator: In, values: [b]}", "label key"),
+            ("{key: a, operator: In, values: ['b c']}", "label value"),
+        ] {
+            let mistakes = read(&format!("matchExpressions: [{requirement}]")).unwrap_err();
+            assert!(mistakes[0].contains(part), "{requirement}: {mistakes:?}");
+        }
+    }
+
+    #[test]
+    fn assignment_labels_are_no_requirements() {
+        let selector = read(
+            "matchLabels: {sip.airshipit.org/cluster-name: edge, size: big, cluster: edge}\n\
+             matchExpressions: [{key: sip.airshipit.org/node-set, operator: in, values: [md-0]}]",
+        );
+        assert_eq!(selector.unwrap().to_string(), "size=big");
+    }
+}

@@ -1,0 +1,369 @@
+//! Validates a Cluster of Cluster API with its control plane, MachineDeployments and templates, and
+//! creates a [`Cluster`].
+//!
+//! * `scaled`: its control plane and MachineDeployments, written out or made of a ClusterClass.
+//! * `host_selector`: the hosts that a machine template selects.
+//! * `claimants`: objects that claim hosts and are no requests.
+//! * `health_checks`: MachineHealthChecks whose Machines find no host.
+//! * `machine_objects`: Machines of the inputs, and the objects that make them.
+//! * `agreement`: a SIPCluster beside the objects of Cluster API.
+
+mod agreement;
+mod claimants;
+mod health_checks;
+mod host_selector;
+mod machine_objects;
+mod scaled;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::core::{Expression, Selector};
+
+use super::cluster::{Cluster, HostTemplate, NodeSet};
+use super::cluster_parts::ClusterParts;
+use super::decode_spec;
+use super::descriptor::RequestDescriptor;
+use super::documents::{ClusterDocument, RequestContext, RequestSpec, Spec, ValidatedDocument};
+use super::object_name;
+use crate::base::api::cluster_api::{
+    self, ASSIGN, ClusterSpec, FAILURE_DOMAIN, SPARE, TOPOLOGY_KEY,
+};
+use crate::base::api::host::Metadata;
+use crate::base::api::names::{ClusterKey, NodeName, Part, is_label_key};
+use crate::base::api::sipcluster::MOST_HOSTS;
+use crate::base::finding::{Code, DocumentField, Finding, Origin};
+use crate::input::load::Document;
+use crate::input::settings::Settings;
+use crate::input::settings::assignment::AssignmentSettings;
+use crate::input::settings::requests::ClusterSelection;
+
+pub(crate) use agreement::disagreements;
+pub(crate) use claimants::{Claimant, claimed_by_cluster, claimed_by_machines};
+pub(crate) use machine_objects::{MachineFacts, MachineMaker, MachineObjects};
+use scaled::ScaledMachines;
+
+pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
+    object: &cluster_api::OBJECT,
+    definition: cluster_api::DEFINITION,
+    schema_argument: None,
+    uses_cluster_api: true,
+    name_source: "name",
+    uses_hardware: false,
+    is_named_in_lists: true,
+    decode,
+};
+
+/// Returns whether sipgen is to assign the hosts of a Cluster, by its annotation or the settings.
+pub(crate) fn is_asked(metadata: &Metadata, settings: &Settings) -> bool {
+    match annotation(metadata, ASSIGN) {
+        Some(text) => text != "false",
+        None => settings.requests.cluster_api.clusters == ClusterSelection::All,
+    }
+}
+
+/// Returns whether the annotation of a Cluster decides whether it is a request.
+pub(crate) fn is_annotated(metadata: &Metadata) -> bool {
+    annotation(metadata, ASSIGN).is_some()
+}
+
+fn annotation<'a>(metadata: &'a Metadata, key: &str) -> Option<&'a str> {
+    let annotations = metadata.annotations.as_ref()?;
+    annotations.get(key).map(String::as_str)
+}
+
+/// Decodes the spec of a Cluster. Unknown fields are left to Cluster API.
+fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
+    match decode_spec::spec::<ClusterSpec>(document, cluster_api::KIND) {
+        Ok(spec) => (Some(spec as Box<dyn RequestSpec>), Vec::new()),
+        Err(findings) => (None, findings),
+    }
+}
+
+impl RequestSpec for ClusterSpec {
+    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument {
+        let (cluster, findings) = check(self, &document, context);
+        ValidatedDocument::Request(Box::new(document.into_request(cluster)), findings)
+    }
+
+    fn uses_addresses(&self) -> bool {
+        false
+    }
+}
+
+/// Validates a Cluster. Returns none if a finding is an error.
+fn check(
+    spec: &ClusterSpec,
+    document: &ClusterDocument,
+    context: &RequestContext<'_>,
+) -> (Option<Cluster>, Vec<Finding>) {
+    let ClusterDocument { key, origin, .. } = document;
+    let mut check = ClusterApiValidation {
+        key,
+        origin,
+        objects: context.cluster_parts,
+        assignment: &context.settings.assignment,
+        findings: Vec::new(),
+    };
+    check.annotations(&document.metadata);
+    document.check_name(&mut check.findings);
+    let priority = document.priority(&mut check.findings);
+    let scaled = check.scaled(spec);
+    let topology_key = context.settings.requests.cluster_api.control_plane_topology_key.as_deref();
+    let mut node_sets = BTreeMap::new();
+    for set in &scaled {
+        let part = check.part(set);
+        let node_set = check.node_set(set, topology_key);
+        node_sets.insert(part, Box::new(node_set));
+    }
+    let is_annotated = is_annotated(&document.metadata);
+    if is_annotated && node_sets.is_empty() && !check.findings.iter().any(Finding::is_error) {
+        check.report(
+            Code::NoMachineTemplate,
+            DocumentField::new(origin, ["spec"]),
+            "no control plane or MachineDeployment of the Cluster has a Metal3MachineTemplate, so it needs no hosts",
+            format!("write `{ASSIGN}: \"false\"`, or add the missing manifests"),
+        );
+    }
+    check.health_checks(&scaled, &node_sets);
+    let machine_templates = check.machine_templates(&scaled);
+    let kubernetes_version = check.kubernetes_version(spec);
+    let valid = !check.findings.iter().any(Finding::is_error);
+    let cluster = Cluster {
+        kind: document.kind,
+        key: key.clone(),
+        origin: origin.clone(),
+        priority,
+        node_sets,
+        services: Vec::new(),
+        installation: None,
+        machine_templates,
+        lacks_failure_domains: check.lacks_failure_domains(spec),
+        kubernetes_version,
+    };
+    (valid.then_some(cluster), check.findings)
+}
+
+/// Validation of one Cluster, with its findings.
+struct ClusterApiValidation<'a> {
+    key: &'a ClusterKey,
+    origin: &'a Origin,
+    objects: &'a ClusterParts,
+    assignment: &'a AssignmentSettings,
+    findings: Vec<Finding>,
+}
+
+impl<'a> ClusterApiValidation<'a> {
+    fn report(
+        &mut self,
+        code: Code,
+        field: DocumentField,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.findings
+            .push(Finding::new(code, message).at(field.place()).help(help).for_cluster(self.key));
+    }
+
+    /// Checks the annotation that asks for hosts.
+    fn annotations(&mut self, metadata: &Metadata) {
+        if let Some(text) =
+            annotation(metadata, ASSIGN).filter(|text| !matches!(*text, "true" | "false"))
+        {
+            self.report(
+                Code::InvalidRequestAnnotation,
+                DocumentField::new(self.origin, ["metadata", "annotations", ASSIGN]),
+                format!("`{ASSIGN}` is `{text}`, neither true nor false"),
+                "write \"true\" or \"false\", in quotes",
+            );
+        }
+    }
+
+    /// Returns the part whose hosts a control plane or MachineDeployment gets.
+    fn part(&self, set: &ScaledMachines<'_>) -> Part {
+        Part { role: set.role(), node: None, node_set: set.name.and_then(node_set_name) }
+    }
+
+    fn node_set(&mut self, set: &ScaledMachines<'_>, settings_key: Option<&str>) -> NodeSet {
+        let active = self.replicas(set);
+        let standby = self.spare(set, active);
+        let (mut selector, selector_at) = self.selector(set);
+        if let Some(domain) = set.failure_domain {
+            selector.extend([Expression::Equal(FAILURE_DOMAIN.to_owned(), domain.to_owned())]);
+        }
+        let annotated = annotation(set.metadata, TOPOLOGY_KEY);
+        if let Some(bad) = annotated.filter(|key| !is_label_key(key)) {
+            self.report(
+                Code::InvalidRequestAnnotation,
+                set.annotation(TOPOLOGY_KEY),
+                format!("`{bad}` is not a valid label key"),
+                "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
+            );
+        }
+        let settings_key = settings_key.filter(|_| set.name.is_none());
+        let (key, key_at) = match annotated {
+            Some(key) => (Some(key), set.annotation(TOPOLOGY_KEY)),
+            None => (settings_key, set.at.clone()),
+        };
+        NodeSet {
+            selector,
+            namespace: Some(self.key.namespace.clone()),
+            reservations: BTreeSet::new(),
+            topology_keys: key.map(str::to_owned).into_iter().collect(),
+            topology_at: key.map(|_| key_at).into_iter().collect(),
+            active,
+            standby,
+            machine: None,
+            machine_names: set.machine_names.clone(),
+            at: set.at.clone(),
+            selector_at,
+            count_at: set.replicas_at(),
+            active_at: set.replicas_at(),
+            standby_at: set.replicas_at(),
+        }
+    }
+
+    /// Returns the number of Machines that always run: the replicas, or what the autoscaler may ask
+    /// for.
+    fn replicas(&mut self, set: &ScaledMachines<'_>) -> usize {
+        let most = annotation(set.metadata, cluster_api::AUTOSCALER_MAXIMUM)
+            .map_or(0, |text| self.number(set, cluster_api::AUTOSCALER_MAXIMUM, text));
+        let replicas = set.replicas.unwrap_or(1);
+        let valid = usize::try_from(replicas).ok().filter(|replicas| *replicas <= MOST_HOSTS);
+        if valid.is_none() {
+            self.report(
+                Code::InvalidField,
+                set.replicas_at(),
+                format!("`replicas: {replicas}` is not a valid number of hosts"),
+                format!("write 0 to {MOST_HOSTS}"),
+            );
+        }
+        valid.unwrap_or_default().max(most)
+    }
+
+    /// Returns the number of hosts beside the replicas.
+    fn spare(&mut self, set: &ScaledMachines<'_>, active: usize) -> usize {
+        if let Some(text) = annotation(set.metadata, SPARE) {
+            return self.number(set, SPARE, text);
+        }
+        if active == 0 || set.never_surges {
+            return 0;
+        }
+        match scaled::surge(set.strategy, active) {
+            Some(surge) if surge <= MOST_HOSTS => surge,
+            _ => {
+                self.report(
+                    Code::InvalidField,
+                    set.at.clone(),
+                    "`maxSurge` of the rollout is neither a number nor a percentage",
+                    "write a number such as 1, or a percentage such as \"25%\"",
+                );
+                0
+            }
+        }
+    }
+
+    fn number(&mut self, set: &ScaledMachines<'_>, key: &str, text: &str) -> usize {
+        let number = text.trim().parse().ok();
+        number.filter(|number| *number <= MOST_HOSTS).unwrap_or_else(|| {
+            self.report(
+                Code::InvalidRequestAnnotation,
+                set.annotation(key),
+                format!("`{text}` is not a number of hosts"),
+                format!("write 0 to {MOST_HOSTS}, in quotes"),
+            );
+            0
+        })
+    }
+
+    /// Returns the hosts that a machine template selects, and where it says so.
+    fn selector(&mut self, set: &ScaledMachines<'_>) -> (Selector, DocumentField) {
+        let at = set.template.selector_at();
+        let selector = &set.template.spec.template.spec.host_selector;
+        let assigned = self.assignment.labels_of(self.key, &self.part(set));
+        match host_selector::requirements(selector, &assigned) {
+            Ok(selector) => (selector, at),
+            Err(mistakes) => {
+                for mistake in mistakes {
+                    let field = at.below(mistake.route);
+                    self.report(
+                        Code::InvalidRequestAnnotation,
+                        field,
+                        mistake.message,
+                        mistake.help,
+                    );
+                }
+                (Selector::default(), at)
+            }
+        }
+    }
+
+    /// Returns the machine templates with the labels by which they select assigned hosts.
+    ///
+    /// Node sets of one role may share a template if any of their hosts fits all of them.
+    fn machine_templates(&mut self, sets: &[ScaledMachines<'_>]) -> Vec<HostTemplate> {
+        let mut templates: BTreeMap<&str, Vec<&ScaledMachines<'_>>> = BTreeMap::new();
+        for set in sets {
+            templates.entry(set.template.name).or_default().push(set);
+        }
+        let mut found = Vec::new();
+        for (name, sets) in templates {
+            let Some((first, others)) = sets.split_first() else {
+                continue;
+            };
+            let is_special = |set: &ScaledMachines<'_>| {
+                set.failure_domain.is_some() || annotation(set.metadata, TOPOLOGY_KEY).is_some()
+            };
+            let conflict = others.iter().find(|other| {
+                other.role() != first.role() || is_special(first) || is_special(other)
+            });
+            if let Some(other) = conflict.filter(|_| first.template.class.is_none()) {
+                let finding = Finding::new(
+                    Code::SharedMachineTemplate,
+                    format!("{} and {} share the Metal3MachineTemplate `{name}`, so neither can be limited to its own hosts", first.title(), other.title()),
+                )
+                .at(first.at.place())
+                .see(other.at.place(), "the other one")
+                .help("give each a Metal3MachineTemplate of its own");
+                self.findings.push(finding.for_cluster(self.key));
+            }
+            let mut labels = self.labels(&self.part(first));
+            for other in others {
+                let other_labels = self.labels(&self.part(other));
+                labels.retain(|key, value| other_labels.get(key) == Some(value));
+            }
+            let selected = &first.template.spec.template.spec.host_selector.match_labels;
+            let role_labels = self.labels(&first.role().into());
+            found.push(HostTemplate {
+                name: name.to_owned(),
+                is_pinned: first
+                    .template
+                    .class
+                    .is_some_and(|class| scaled::adds_labels(class, &role_labels))
+                    || labels.iter().all(|(key, value)| selected.get(key) == Some(value)),
+                labels,
+                is_of_class: first.template.class.is_some(),
+                selector_at: first.template.selector_at(),
+            });
+        }
+        found
+    }
+
+    fn labels(&self, part: &Part) -> BTreeMap<String, String> {
+        self.assignment.selected_by(self.key, part)
+    }
+
+    fn missing(&mut self, field: DocumentField, kind: &str, name: &str) {
+        self.report(
+            Code::PartMissing,
+            field,
+            format!("the {kind} `{name}` is not in the inputs"),
+            "add its manifest to the inputs; references are resolved with the names and namespaces that builds deliver",
+        );
+    }
+}
+
+/// Returns the name of a MachineDeployment as the value of a label.
+pub(crate) fn node_set_name(name: &str) -> Option<NodeName> {
+    const LONGEST: usize = 63;
+    name.parse().ok().or_else(|| object_name::shortened(name, name, LONGEST).parse().ok())
+}

@@ -1,0 +1,462 @@
+//! Control planes and MachineDeployments, written out or made of a ClusterClass, in one form.
+
+use super::{ClusterApiValidation, annotation};
+use std::collections::BTreeMap;
+
+use crate::base::api::cluster_api::{
+    AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterApiReference, ClusterSpec,
+    ControlPlaneSpec, IntOrPercent, MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineTemplateSpec,
+    Rollout, ScaledTopology, Strategy, TemplateReference, Topology,
+};
+use crate::base::api::host::Metadata;
+use crate::base::api::machine_names::MachineNames;
+use crate::base::api::names::{Namespace, Role};
+use crate::base::finding::{Code, DocumentField, Origin, RouteStep};
+use crate::input::settings::services::KubernetesVersion;
+use crate::site::request::cluster_parts::{PartDocument, PartSpec};
+
+/// A control plane or a MachineDeployment whose Machines are hosts of Metal3.
+pub(super) struct ScaledMachines<'a> {
+    /// Name of the MachineDeployment; `None` for the control plane.
+    pub(super) name: Option<&'a str>,
+    pub(super) metadata: &'a Metadata,
+    pub(super) replicas: Option<i64>,
+    pub(super) strategy: Option<&'a Strategy>,
+    /// Set if a rollout never runs more Machines than replicas, whatever the strategy.
+    pub(super) never_surges: bool,
+    pub(super) failure_domain: Option<&'a str>,
+    pub(super) template: NodeSetTemplate<'a>,
+    /// Where its fields are.
+    pub(super) at: DocumentField,
+    /// Where its annotations are.
+    pub(super) metadata_at: DocumentField,
+    /// Labels that its template gives to Machines.
+    pub(super) machine_labels: Option<&'a BTreeMap<String, String>>,
+    /// Names of its Machines.
+    pub(super) machine_names: MachineNames,
+}
+
+/// The Metal3MachineTemplate of a node set.
+pub(super) struct NodeSetTemplate<'a> {
+    pub(super) name: &'a str,
+    pub(super) spec: &'a MachineTemplateSpec,
+    origin: &'a Origin,
+    /// The ClusterClass that it is a template of.
+    pub(super) class: Option<&'a ClassSpec>,
+}
+
+impl NodeSetTemplate<'_> {
+    pub(super) fn selector_at(&self) -> DocumentField {
+        DocumentField::new(self.origin, ["spec", "template", "spec", "hostSelector"])
+    }
+}
+
+impl ScaledMachines<'_> {
+    pub(super) fn role(&self) -> Role {
+        match self.name {
+            None => Role::ControlPlane,
+            Some(_) => Role::Worker,
+        }
+    }
+
+    pub(super) fn title(&self) -> String {
+        match self.name {
+            None => "the control plane".to_owned(),
+            Some(name) => format!("the MachineDeployment {name}"),
+        }
+    }
+
+    /// Returns the place of the number of hosts.
+    pub(super) fn replicas_at(&self) -> DocumentField {
+        if annotation(self.metadata, AUTOSCALER_MAXIMUM).is_some() {
+            self.annotation(AUTOSCALER_MAXIMUM)
+        } else {
+            self.at.below(["replicas".into()])
+        }
+    }
+
+    pub(super) fn annotation(&self, key: &str) -> DocumentField {
+        self.metadata_at.below(["annotations".into(), key.into()])
+    }
+}
+
+/// Returns the number of Machines that a rollout runs beside the replicas; `None` if it is invalid.
+pub(super) fn surge(strategy: Option<&Strategy>, replicas: usize) -> Option<usize> {
+    /// Cluster API's default.
+    const DEFAULT: usize = 1;
+    let Some(strategy) = strategy else {
+        return Some(DEFAULT);
+    };
+    if strategy.kind.as_deref() == Some("OnDelete") {
+        return Some(0);
+    }
+    let surge = strategy.rolling_update.as_ref().and_then(|update| update.max_surge.as_ref());
+    match surge {
+        None => Some(DEFAULT),
+        Some(IntOrPercent::Int(number)) => usize::try_from(*number).ok(),
+        Some(IntOrPercent::Percent(text)) => match text.strip_suffix('%') {
+            // Cluster API rounds up.
+            Some(percent) => Some(replicas.checked_mul(percent.parse().ok()?)?.div_ceil(100)),
+            None => text.parse().ok(),
+        },
+    }
+}
+
+/// Recognises the control planes of k0smotron whose nodes are Machines, and their templates.
+fn is_of_k0smotron(kind: &str) -> bool {
+    kind.starts_with("K0sControlPlane")
+}
+
+/// Returns whether a control plane of k0smotron deletes each Machine before it makes the next.
+fn never_surges(kind: &str, control_plane: &ControlPlaneSpec, replicas: Option<i64>) -> bool {
+    // With fewer replicas, k0smotron makes the new Machine first.
+    const FEWEST: i64 = 3;
+    is_of_k0smotron(kind)
+        && control_plane.update_strategy.as_deref() == Some("RecreateDeleteFirst")
+        && replicas >= Some(FEWEST)
+}
+
+fn either<'a>(
+    strategy: &'a Option<Strategy>,
+    rollout: &'a Option<Rollout>,
+) -> Option<&'a Strategy> {
+    let rollout_strategy = || rollout.as_ref()?.strategy.as_ref();
+    strategy.as_ref().or_else(rollout_strategy)
+}
+
+fn template_of(reference: &TemplateReference) -> Option<&ClusterApiReference> {
+    reference.reference.as_ref().or(reference.template_ref.as_ref())
+}
+
+/// Returns whether a patch of a class mentions the labels of assigned hosts in a host selector.
+pub(super) fn adds_labels(class: &ClassSpec, labels: &BTreeMap<String, String>) -> bool {
+    let patches = class.patches.iter().map(serde_json::Value::to_string);
+    patches.into_iter().any(|patch| {
+        let has = |word: &str| patch.contains(word);
+        // In the path of a JSON patch, the slash is `~1`.
+        let names = |label: &String| has(label) || has(&label.replace('/', "~1"));
+        has("hostSelector") && labels.keys().all(names)
+    })
+}
+
+fn machines_of(spec: &ControlPlaneSpec) -> Option<&ClusterApiReference> {
+    let machine_reference = || {
+        let machines = spec.machine_template.as_ref()?;
+        let spec_reference = || machines.spec.as_ref()?.infrastructure_ref.as_ref();
+        machines.infrastructure_ref.as_ref().or_else(spec_reference)
+    };
+    machine_reference().or(spec.infrastructure_ref.as_ref())
+}
+
+impl<'a> ClusterApiValidation<'a> {
+    /// Returns the control plane and the MachineDeployments whose Machines are hosts of Metal3.
+    pub(super) fn scaled(&mut self, spec: &'a ClusterSpec) -> Vec<ScaledMachines<'a>> {
+        match &spec.topology {
+            Some(topology) => self.class_members(topology),
+            None => self.written_out(spec),
+        }
+    }
+
+    /// Returns the version of Kubernetes of the control plane.
+    pub(super) fn kubernetes_version(&self, spec: &ClusterSpec) -> Option<KubernetesVersion> {
+        let control_plane_version = || {
+            let reference = spec.control_plane_ref.as_ref()?;
+            let document = self.objects.referenced(reference, &self.key.namespace)?;
+            match &document.spec {
+                Ok(PartSpec::ControlPlane(control_plane)) => control_plane.version.clone(),
+                _ => None,
+            }
+        };
+        let version = match &spec.topology {
+            Some(topology) => topology.version.clone(),
+            None => control_plane_version(),
+        };
+        // RKE2 and k0s append their own version.
+        version?.split('+').next()?.parse().ok()
+    }
+
+    /// Returns whether the inputs have the Metal3Cluster, without failure domains.
+    pub(super) fn lacks_failure_domains(&self, spec: &ClusterSpec) -> bool {
+        let reference = spec.infrastructure_ref.as_ref();
+        let document =
+            reference.and_then(|reference| self.objects.referenced(reference, &self.key.namespace));
+        document.is_some_and(|document| match &document.spec {
+            Ok(PartSpec::Metal3Cluster(spec)) => spec.failure_domains.is_none(),
+            _ => false,
+        })
+    }
+
+    /// Returns the object that a reference names, and reports one that is missing or unreadable.
+    fn part_of(
+        &mut self,
+        reference: &ClusterApiReference,
+        namespace: &Namespace,
+        from: DocumentField,
+    ) -> Option<(&'a PartDocument, &'a PartSpec)> {
+        let Some(document) = self.objects.referenced(reference, namespace) else {
+            self.missing(from, &reference.kind, &reference.name);
+            return None;
+        };
+        match &document.spec {
+            Ok(spec) => Some((document, spec)),
+            Err(error) => {
+                let finding =
+                    crate::input::decode::unreadable(&document.origin, error, &document.kind);
+                self.findings.push(finding.for_cluster(self.key));
+                None
+            }
+        }
+    }
+
+    /// Returns the machine template that a reference names; `None` if Machines are no hosts of
+    /// Metal3.
+    fn template(
+        &mut self,
+        reference: &'a ClusterApiReference,
+        namespace: &Namespace,
+        from: DocumentField,
+        class: Option<&'a ClassSpec>,
+    ) -> Option<NodeSetTemplate<'a>> {
+        if reference.kind != MACHINE_TEMPLATE {
+            return None;
+        }
+        match self.part_of(reference, namespace, from)? {
+            (document, PartSpec::MachineTemplate(spec)) => Some(NodeSetTemplate {
+                name: &reference.name,
+                spec,
+                origin: &document.origin,
+                class,
+            }),
+            _ => None,
+        }
+    }
+
+    fn written_out(&mut self, spec: &'a ClusterSpec) -> Vec<ScaledMachines<'a>> {
+        let mut scaled = Vec::new();
+        scaled.extend(self.control_plane(spec));
+        let (objects, key) = (self.objects, self.key);
+        for (name, document) in objects.parts_with_kind(MACHINE_DEPLOYMENT, &key.namespace) {
+            let deployment = match &document.spec {
+                Ok(PartSpec::MachineDeployment(deployment)) => deployment,
+                Ok(_) => continue,
+                Err(error) => {
+                    // Its cluster is unknown, so it may be this one.
+                    let finding = crate::input::decode::unreadable(
+                        &document.origin,
+                        error,
+                        MACHINE_DEPLOYMENT,
+                    );
+                    self.findings.push(finding.for_cluster(key));
+                    continue;
+                }
+            };
+            if deployment.cluster_name != key.name.as_str() {
+                continue;
+            }
+            let machine = &deployment.template.spec;
+            let Some(reference) = &machine.infrastructure_ref else {
+                continue;
+            };
+            let at = DocumentField::new(&document.origin, ["spec"]);
+            let from =
+                at.below(["template", "spec", "infrastructureRef", "name"].map(RouteStep::from));
+            let Some(template) = self.template(reference, &key.namespace, from, None) else {
+                continue;
+            };
+            scaled.push(ScaledMachines {
+                name: Some(name),
+                metadata: &document.metadata,
+                replicas: deployment.replicas,
+                strategy: either(&deployment.strategy, &deployment.rollout),
+                never_surges: false,
+                failure_domain: machine.failure_domain.as_deref(),
+                machine_labels: deployment.template.metadata.labels.as_ref(),
+                machine_names: MachineNames::deployment(name).with_template(template.name),
+                template,
+                at,
+                metadata_at: DocumentField::new(&document.origin, ["metadata"]),
+            });
+        }
+        scaled
+    }
+
+    fn control_plane(&mut self, spec: &'a ClusterSpec) -> Option<ScaledMachines<'a>> {
+        let reference = spec.control_plane_ref.as_ref()?;
+        let (origin, namespace) = (self.origin, &self.key.namespace);
+        let from = DocumentField::new(origin, ["spec", "controlPlaneRef", "name"]);
+        let (document, part) = self.part_of(reference, namespace, from)?;
+        let PartSpec::ControlPlane(control_plane) = part else {
+            return None;
+        };
+        // Without Machines, the control plane runs elsewhere, as with Kamaji.
+        let machines = machines_of(control_plane)?;
+        let at = DocumentField::new(&document.origin, ["spec"]);
+        let template = self.template(machines, namespace, at.clone(), None)?;
+        let machine_template = control_plane.machine_template.as_ref();
+        let mut machine_names =
+            MachineNames::control_plane(&reference.name).with_template(template.name);
+        if is_of_k0smotron(&document.kind) {
+            machine_names = machine_names.with_numbers(&reference.name);
+        }
+        Some(ScaledMachines {
+            name: None,
+            metadata: &document.metadata,
+            replicas: control_plane.replicas,
+            strategy: either(&control_plane.rollout_strategy, &control_plane.rollout),
+            never_surges: never_surges(&document.kind, control_plane, control_plane.replicas),
+            failure_domain: None,
+            machine_labels: machine_template.and_then(|it| it.metadata.labels.as_ref()),
+            machine_names,
+            template,
+            at,
+            metadata_at: DocumentField::new(&document.origin, ["metadata"]),
+        })
+    }
+
+    fn class_members(&mut self, topology: &'a Topology) -> Vec<ScaledMachines<'a>> {
+        let (name, namespace) = match (&topology.class_ref, &topology.class) {
+            (Some(class), _) => (class.name.as_str(), class.namespace.as_ref()),
+            (None, Some(class)) => (class.as_str(), topology.class_namespace.as_ref()),
+            (None, None) => ("", None),
+        };
+        let own = &self.key.namespace;
+        let namespace =
+            namespace.map_or_else(|| own.clone(), |name| name.parse().unwrap_or(own.clone()));
+        let at = DocumentField::new(self.origin, ["spec", "topology"]);
+        let reference = ClusterApiReference {
+            kind: CLUSTER_CLASS.to_owned(),
+            name: name.to_owned(),
+            namespace: None,
+        };
+        let Some((document, PartSpec::Class(class))) =
+            self.part_of(&reference, &namespace, at.clone())
+        else {
+            return Vec::new();
+        };
+        let class_at = DocumentField::new(&document.origin, ["spec"]);
+        let mut scaled = Vec::new();
+        scaled.extend(self.control_plane_of_class(topology, class, &namespace, &class_at));
+        for (index, deployment) in topology.workers.machine_deployments.iter().enumerate() {
+            let at = at.below(["workers".into(), "machineDeployments".into(), index.into()]);
+            scaled.extend(self.deployment_of_class(deployment, class, &namespace, &class_at, at));
+        }
+        scaled
+    }
+
+    fn control_plane_of_class(
+        &mut self,
+        topology: &'a Topology,
+        class: &'a ClassSpec,
+        namespace: &Namespace,
+        class_at: &DocumentField,
+    ) -> Option<ScaledMachines<'a>> {
+        let machines = class.control_plane.machine_infrastructure.as_ref().and_then(template_of)?;
+        let from = class_at.below(["controlPlane".into(), "machineInfrastructure".into()]);
+        let template = self.template(machines, namespace, from, Some(class))?;
+        let control_plane = &class.control_plane;
+        let reference = control_plane.reference.as_ref().or(control_plane.template_ref.as_ref());
+        let from = class_at.below(["controlPlane".into()]);
+        let part = reference.and_then(|reference| self.part_of(reference, namespace, from));
+        let (strategy, never_surges) = match part {
+            Some((document, PartSpec::ControlPlaneTemplate(control_plane))) => {
+                let spec = &control_plane.template.spec;
+                let strategy = either(&spec.rollout_strategy, &spec.rollout);
+                let replicas = topology.control_plane.replicas;
+                (strategy, never_surges(&document.kind, spec, replicas))
+            }
+            _ => (None, false),
+        };
+        let at = DocumentField::new(self.origin, ["spec", "topology", "controlPlane"]);
+        Some(ScaledMachines {
+            name: None,
+            metadata: &topology.control_plane.metadata,
+            replicas: topology.control_plane.replicas,
+            strategy,
+            never_surges,
+            failure_domain: None,
+            machine_labels: topology.control_plane.metadata.labels.as_ref(),
+            machine_names: MachineNames::control_plane_of_class(self.key.name.as_str()),
+            template,
+            metadata_at: at.below(["metadata".into()]),
+            at,
+        })
+    }
+
+    fn deployment_of_class(
+        &mut self,
+        deployment: &'a ScaledTopology,
+        class: &'a ClassSpec,
+        namespace: &Namespace,
+        class_at: &DocumentField,
+        at: DocumentField,
+    ) -> Option<ScaledMachines<'a>> {
+        let mut classes = class.workers.machine_deployments.iter().enumerate();
+        let Some((index, deployment_class)) =
+            classes.find(|(_, known)| known.class == deployment.class)
+        else {
+            self.report(
+                Code::PartMissing,
+                at.below(["class".into()]),
+                format!(
+                    "the ClusterClass has no class `{}` of MachineDeployments",
+                    deployment.class
+                ),
+                "name one of `spec.workers.machineDeployments[].class` of the ClusterClass",
+            );
+            return None;
+        };
+        let template_reference = || deployment_class.template.infrastructure.as_ref();
+        let machines = deployment_class
+            .infrastructure
+            .as_ref()
+            .or_else(template_reference)
+            .and_then(template_of)?;
+        let from = class_at.below(["workers".into(), "machineDeployments".into(), index.into()]);
+        let template = self.template(machines, namespace, from, Some(class))?;
+        Some(ScaledMachines {
+            name: Some(&deployment.name),
+            metadata: &deployment.metadata,
+            replicas: deployment.replicas,
+            // A rollout of the topology replaces the whole rollout of the class.
+            strategy: if deployment.strategy.is_some() || deployment.rollout.is_some() {
+                either(&deployment.strategy, &deployment.rollout)
+            } else {
+                either(&deployment_class.strategy, &deployment_class.rollout)
+            },
+            never_surges: false,
+            failure_domain: deployment
+                .failure_domain
+                .as_deref()
+                .or(deployment_class.failure_domain.as_deref()),
+            machine_labels: deployment.metadata.labels.as_ref(),
+            machine_names: MachineNames::deployment_of_class(
+                self.key.name.as_str(),
+                &deployment.name,
+            ),
+            template,
+            metadata_at: at.below(["metadata".into()]),
+            at,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_rollout_needs_as_many_hosts_as_cluster_api_starts_at_once() {
+        for (yaml, surge) in [
+            ("{}", Some(1)),
+            ("{type: OnDelete}", Some(0)),
+            ("{type: RollingUpdate, rollingUpdate: {maxSurge: 0}}", Some(0)),
+            ("{rollingUpdate: {maxSurge: 2}}", Some(2)),
+            ("{rollingUpdate: {maxSurge: '25%'}}", Some(3)),
+            ("{rollingUpdate: {maxSurge: '3'}}", Some(3)),
+            ("{rollingUpdate: {maxSurge: many}}", None),
+            ("{rollingUpdate: {maxSurge: -1}}", None),
+        ] {
+            let strategy = yaml_serde::from_str(yaml).unwrap();
+            assert_eq!(super::surge(Some(&strategy), 10), surge, "{yaml}");
+        }
+        assert_eq!(super::surge(None, 10), Some(1));
+    }
+}

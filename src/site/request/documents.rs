@@ -1,0 +1,159 @@
+//! Decoded requests, before validation.
+
+use std::sync::OnceLock;
+
+use super::cluster_parts::ClusterParts;
+use super::kind::ClusterKind;
+use super::{Cluster, Request};
+use crate::base::api::assignment::{FORMER_NAME, PRIORITY};
+use crate::base::api::host::Metadata;
+use crate::base::api::names::{ClusterKey, ObjectName, is_label_value};
+use crate::base::api::provisioning::SoftwareSpec;
+use crate::base::finding::{Code, Finding, Origin};
+use crate::input::settings::Settings;
+use crate::site::inventory::Inventory;
+use crate::site::inventory::hosts_by_mac::HostsByMac;
+use crate::site::inventory::topology_labels::TopologyLabels;
+
+/// A decoded spec. Each kind of request implements it.
+pub(crate) trait RequestSpec: Send {
+    /// Validates a request.
+    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument;
+
+    /// Returns whether the cluster depends on addresses of hosts.
+    fn uses_addresses(&self) -> bool;
+}
+
+/// A decoded spec; `None`, with findings, if it is invalid.
+pub(crate) type Spec = Option<Box<dyn RequestSpec>>;
+
+/// A decoded request.
+pub(crate) struct ClusterDocument {
+    pub(crate) kind: ClusterKind,
+    pub(crate) key: ClusterKey,
+    /// The object's own name. The cluster of a Provisioning has a different one.
+    pub(crate) name: ObjectName,
+    pub(crate) origin: Origin,
+    pub(crate) metadata: Metadata,
+}
+
+/// Result of validation.
+pub(crate) enum ValidatedDocument {
+    /// A request with its findings. It has no cluster if one of them is an error.
+    Request(Box<Request>, Vec<Finding>),
+    /// A template of another tool instead of a request.
+    Template(Origin),
+}
+
+/// Data that requests refer to.
+pub(crate) struct RequestContext<'a> {
+    pub(crate) inventory: &'a Inventory,
+    pub(crate) settings: &'a Settings,
+    pub(crate) software: &'a [SoftwareDocument],
+    pub(crate) cluster_parts: &'a ClusterParts,
+    // Created on demand: few requests use these, and a site may have thousands of hosts.
+    topology_labels: OnceLock<TopologyLabels<'a>>,
+    hosts_by_mac: OnceLock<HostsByMac<'a>>,
+}
+
+impl<'a> RequestContext<'a> {
+    pub(crate) fn new(
+        inventory: &'a Inventory,
+        settings: &'a Settings,
+        software: &'a [SoftwareDocument],
+        cluster_parts: &'a ClusterParts,
+    ) -> Self {
+        Self {
+            inventory,
+            settings,
+            software,
+            cluster_parts,
+            topology_labels: OnceLock::new(),
+            hosts_by_mac: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn topology_labels(&self) -> &TopologyLabels<'a> {
+        self.topology_labels.get_or_init(|| {
+            let labels = self.inventory.hosts.iter().map(|host| &host.labels);
+            TopologyLabels::new(&self.settings.topology, labels)
+        })
+    }
+
+    pub(crate) fn hosts_by_mac(&self) -> &HostsByMac<'a> {
+        self.hosts_by_mac.get_or_init(|| HostsByMac::new(&self.inventory.hosts))
+    }
+}
+
+impl ClusterDocument {
+    /// Returns the value of a label.
+    pub(crate) fn label(&self, key: &str) -> Option<&str> {
+        let labels = self.metadata.labels.as_ref()?;
+        labels.get(key).map(String::as_str)
+    }
+
+    fn annotation(&self, key: &str) -> Option<&str> {
+        let annotations = self.metadata.annotations.as_ref()?;
+        annotations.get(key).map(String::as_str)
+    }
+
+    /// Reports a cluster's name that is too long for a label.
+    pub(super) fn check_name(&self, findings: &mut Vec<Finding>) {
+        if is_label_value(self.key.name.as_str()) {
+            return;
+        }
+        findings.push(
+            Finding::new(
+                Code::InvalidField,
+                "the cluster's name has more than 63 characters, the limit of label values",
+            )
+            .at(self.origin.at(["metadata", "name"]))
+            .help("choose a shorter name")
+            .for_cluster(&self.key),
+        );
+    }
+
+    /// Parses the priority annotation.
+    pub(super) fn priority(&self, findings: &mut Vec<Finding>) -> i64 {
+        let Some(text) = self.annotation(PRIORITY) else {
+            return 0;
+        };
+        text.trim().parse().unwrap_or_else(|_| {
+            findings.push(
+                Finding::new(
+                    Code::InvalidField,
+                    format!("the priority `{text}` is not an integer"),
+                )
+                .at(self.origin.at(["metadata", "annotations", PRIORITY]))
+                .help(
+                    "write a number in quotes, such as \"10\"; clusters with a higher priority choose first",
+                )
+                .for_cluster(&self.key),
+            );
+            0
+        })
+    }
+
+    /// Converts the document to a request. `cluster` is `None` if the request is invalid.
+    pub(crate) fn into_request(self, cluster: Option<Cluster>) -> Request {
+        Request {
+            kind: self.kind,
+            former_name: self.annotation(FORMER_NAME).map(str::to_owned),
+            origin: self.origin,
+            cluster,
+            named: Default::default(),
+            older: None,
+        }
+    }
+}
+
+/// A decoded Software.
+pub(crate) struct SoftwareDocument {
+    /// Cluster that it applies to.
+    pub(crate) key: ClusterKey,
+    /// Name of the object.
+    pub(crate) name: ObjectName,
+    pub(crate) origin: Origin,
+    /// Decoded spec; `None`, with a finding, if it is invalid.
+    pub(crate) spec: Option<Box<SoftwareSpec>>,
+}

@@ -1,0 +1,63 @@
+//! Requests for clusters: a folder per kind, which validates a typed object and creates a
+//! [`Cluster`].
+//!
+//! * `cluster`: the requested cluster, whatever the kind of the request.
+//! * `cluster_parts`: the objects that a Cluster of Cluster API consists of.
+//! * `service`: its services, a module per kind.
+//! * `object_name`: names of its objects.
+//! * `registry`: maps each kind of request to its `descriptor`.
+//! * `sipcluster`, `provisioning` and `cluster_api`: the kinds of requests, each with its descriptor.
+//! * `documents`: decoded requests, before validation.
+//! * `decode_spec`: decodes specs completely or not at all.
+//! * `selector`: label selectors of hosts.
+
+pub mod cluster;
+pub(crate) mod cluster_api;
+pub(crate) mod cluster_parts;
+mod decode_spec;
+mod descriptor;
+pub(crate) mod documents;
+mod kind;
+mod object_name;
+pub(crate) mod provisioning;
+pub(crate) mod registry;
+pub(crate) mod selector;
+pub mod service;
+pub mod sipcluster;
+
+pub use cluster::{Cluster, HostTemplate, Installation, NodeSet};
+pub use descriptor::RequestDescriptor;
+pub(crate) use documents::{
+    ClusterDocument, RequestContext, SoftwareDocument, Spec, ValidatedDocument,
+};
+pub use kind::ClusterKind;
+pub use service::{ClusterService, Detail, DexSettings, ServiceKind};
+pub use sipcluster::legacy::Conversion;
+
+use std::collections::BTreeSet;
+
+use crate::base::finding::{Origin, Place};
+
+/// A request in the repo.
+#[derive(Debug)]
+pub struct Request {
+    /// Its kind.
+    pub kind: ClusterKind,
+    /// Its position.
+    pub origin: Origin,
+    /// The requested cluster; `None`, with a finding, if the request is invalid.
+    pub cluster: Option<Cluster>,
+    /// Indices of hosts that a Provisioning names by MAC address, even if it is otherwise invalid.
+    pub named: BTreeSet<usize>,
+    /// The cluster's name in labels of older generations, if it differs.
+    pub former_name: Option<String>,
+    /// The conversion of a request of an older generation.
+    pub older: Option<Box<Conversion>>,
+}
+
+impl Request {
+    /// Returns the place of the cluster's name.
+    pub fn name(&self) -> Place {
+        self.kind.place_of_name(&self.origin)
+    }
+}

@@ -1,0 +1,473 @@
+//! The machines of a Provisioning.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::core::{Selector, SelectorExt};
+
+use super::{Machines, ProvisioningValidation, Route, part, quantity};
+use crate::base::api::mac::MacAddress;
+use crate::base::api::machine_names::MachineNames;
+use crate::base::api::names::{NodeName, Role};
+use crate::base::api::provisioning::{self, ProvisioningSpec};
+use crate::base::finding::{Code, DocumentField, Finding, Place, RouteStep};
+use crate::base::text::counted;
+use crate::site::inventory::host::Host;
+use crate::site::inventory::hosts_by_mac::HostsByMac;
+use crate::site::inventory::machine::{RequiredCpus, RequiredMachine};
+use crate::site::inventory::networks::ReadNetworkData;
+use crate::site::request::cluster::NodeSet;
+use crate::site::request::selector;
+
+/// Maximum number of similar MAC addresses that a finding names.
+const MOST_NEAR: usize = 3;
+
+/// Returns the help for a MAC address that no host has.
+fn help_for(macs: &HostsByMac<'_>, mac: MacAddress, is_virtlet_vm: bool) -> String {
+    let near = macs.near(mac, MOST_NEAR);
+    let bare = macs.all().iter().filter(|host| host.machine.nics.is_empty()).count();
+    let help = if let [(first, host), rest @ ..] = near.as_slice() {
+        let rest = rest.iter().map(|(mac, host)| format!(", {mac} is one of {}", host.key));
+        format!("correct it: {first} is one of {}{}", host.key, rest.collect::<String>())
+    } else if macs.all().is_empty() {
+        "the repo has no hosts: add their manifests, or run `sipgen snapshot`".to_owned()
+    } else if bare == 0 {
+        "fix it, or add the host: a BareMetalHost with this bootMACAddress, or with this MAC address in its hardware details"
+            .to_owned()
+    } else {
+        format!(
+            "correct it; or inspect the hosts and take a new snapshot: no network card is known of {}",
+            counted(bare, "host")
+        )
+    };
+    if is_virtlet_vm {
+        format!(
+            "{help}. The hosts of a `{}` cluster were pods; sipgen assigns BareMetalHosts to it",
+            provisioning::VIRTLET_VM
+        )
+    } else {
+        help
+    }
+}
+
+/// A machine in one of the lists.
+struct MachineEntry<'a> {
+    name: NodeName,
+    role: Role,
+    /// Its requirements; `None` if the list only has its name.
+    asked: Option<&'a provisioning::MachineRequest>,
+    route: Route,
+}
+
+/// A machine by name, from one or both lists.
+struct RequestedMachine {
+    role: Role,
+    route: Route,
+    /// MAC address with its route.
+    mac: Option<(MacAddress, Route)>,
+    machine: RequiredMachine,
+    selector: Selector,
+    /// Set if it has any requirement.
+    is_asked: bool,
+}
+
+impl ProvisioningValidation<'_> {
+    pub(crate) fn machines(
+        &mut self,
+        spec: &ProvisioningSpec,
+        macs: &HostsByMac<'_>,
+        is_virtlet_vm: bool,
+    ) -> Machines {
+        if spec.masters.iter().flatten().next().is_none() {
+            // The list is required: if empty were valid, a typo would release every host of the
+            // cluster.
+            self.report(
+                Code::InvalidMachine,
+                self.origin.at(["spec", "masters"]),
+                "the Provisioning has no control-plane machine",
+                "list at least one machine under `spec.masters`",
+            );
+        }
+        let masters = self.entries(spec.masters.as_deref(), "masters", Role::ControlPlane);
+        let workers = self.entries(spec.workers.as_deref(), "workers", Role::Worker);
+        let mut machines = Machines {
+            masters: masters.iter().map(|entry| entry.name.clone()).collect(),
+            workers: workers.iter().map(|entry| entry.name.clone()).collect(),
+            ..Machines::default()
+        };
+        let mut wanted: BTreeMap<NodeName, RequestedMachine> = BTreeMap::new();
+        // Findings are reported in the order of the request.
+        let mut names: Vec<NodeName> = Vec::new();
+        for entry in masters.into_iter().chain(workers) {
+            let name = entry.name.clone();
+            let also = self.wanted(entry);
+            match wanted.get_mut(&name) {
+                None => {
+                    names.push(name.clone());
+                    wanted.insert(name, also);
+                }
+                Some(known) => self.join(&name, known, also),
+            }
+        }
+        self.refuse_shared_macs(&names, &wanted, macs);
+        for name in names {
+            let Some(RequestedMachine { role, route, mac, mut machine, selector, is_asked }) =
+                wanted.remove(&name)
+            else {
+                continue;
+            };
+            if !is_asked {
+                self.report(
+                    Code::InvalidMachine,
+                    self.origin.key(route.clone()),
+                    format!("machine `{name}` has neither a MAC address nor requirements"),
+                    "write its `mac-address`, or its requirements: `cpu`, `memory`, `sriov`, `qat`, `cpuModel`, `cpuFlags`, `cpuArch`, `labelSelector`",
+                );
+            }
+            if let Some((mac, mac_route)) = mac {
+                machine.named = self
+                    .host_with(&name, mac, &mac_route, macs, is_virtlet_vm)
+                    .map(|host| (mac, host));
+            }
+            if let Some((mac, host)) = machine.named {
+                self.judge(&name, &route, mac, &machine, &selector, macs.host(host));
+            }
+            let at = DocumentField::new(self.origin, route);
+            let node_set = NodeSet {
+                selector,
+                namespace: None,
+                reservations: BTreeSet::new(),
+                topology_keys: Vec::new(),
+                topology_at: Vec::new(),
+                active: 1,
+                standby: 0,
+                machine: Some(machine),
+                machine_names: MachineNames::default(),
+                selector_at: at.below(["labelSelector".into()]),
+                count_at: at.clone(),
+                active_at: at.clone(),
+                standby_at: at.clone(),
+                at,
+            };
+            machines.node_sets.insert(part(role, &name), Box::new(node_set));
+        }
+        machines
+    }
+
+    /// Returns the machines of a list with valid names, each name once.
+    fn entries<'a>(
+        &mut self,
+        list: Option<&'a [BTreeMap<String, Option<provisioning::MachineRequest>>]>,
+        field: &str,
+        role: Role,
+    ) -> Vec<MachineEntry<'a>> {
+        let mut entries: Vec<MachineEntry<'a>> = Vec::new();
+        let listed = list.into_iter().flatten().enumerate();
+        // Decoding rejected entries with no key or several keys.
+        for (index, (name, asked)) in
+            listed.filter_map(|(index, entry)| Some((index, entry.iter().next()?)))
+        {
+            let route: Route =
+                vec!["spec".into(), field.into(), index.into(), name.as_str().into()];
+            let place = self.origin.key(route.clone());
+            let name: NodeName = match name.parse() {
+                Ok(name) => name,
+                Err(error) => {
+                    let message = format!("the machine's name `{name}` {error}");
+                    self.report(
+                        Code::InvalidMachine,
+                        place,
+                        message,
+                        "choose another name: its host has it as a label",
+                    );
+                    continue;
+                }
+            };
+            if let Some(other) = entries.iter().find(|other| other.name == name) {
+                let finding = Finding::new(
+                    Code::InvalidMachine,
+                    format!("`{field}` has two machines named `{name}`"),
+                );
+                let finding =
+                    finding.at(place).see(self.origin.key(other.route.clone()), "the other one");
+                self.findings
+                    .push(finding.help("rename one of them, or remove it").for_cluster(self.key));
+                continue;
+            }
+            entries.push(MachineEntry { name, role, asked: asked.as_ref(), route });
+        }
+        entries
+    }
+
+    /// Parses the requirements of a machine.
+    fn wanted(&mut self, entry: MachineEntry<'_>) -> RequestedMachine {
+        let MachineEntry { name, role, asked, route } = entry;
+        let nothing = provisioning::MachineRequest::default();
+        let asked = asked.unwrap_or(&nothing);
+        let below =
+            |field: &str| -> Route { route.iter().cloned().chain([field.into()]).collect() };
+        // An invalid requirement counts, so that it is not reported as missing as well.
+        let mut is_asked = asked.label_selector.is_some();
+        let mut mac = None;
+        if let Some(text) =
+            asked.mac_address.as_deref().map(str::trim).filter(|text| !text.is_empty())
+        {
+            is_asked = true;
+            match text.parse() {
+                Ok(address) => mac = Some((address, below("mac-address"))),
+                Err(_) => {
+                    let is_placeholder =
+                        text.starts_with('<') || text.contains("{{") || text.contains('$');
+                    let help = if is_placeholder {
+                        "replace the placeholder by the machine's MAC address, such as 52:54:00:ab:cd:ef"
+                    } else {
+                        "write six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef"
+                    };
+                    let message = format!("the mac-address of `{name}` is not a MAC address");
+                    self.report(
+                        Code::InvalidMachine,
+                        self.origin.at(below("mac-address")),
+                        message,
+                        help,
+                    );
+                }
+            }
+        }
+        let cpu = u64::try_from(asked.cpu.unwrap_or_default()).unwrap_or_else(|_| {
+            let (message, help) = (
+                format!("`{name}` asks for a negative number of CPUs"),
+                "write the minimum number",
+            );
+            self.report(Code::InvalidMachine, self.origin.at(below("cpu")), message, help);
+            is_asked = true;
+            0
+        });
+        let memory =
+            asked.memory.as_ref().map(|text| text.0.trim()).filter(|text| !text.is_empty());
+        let memory_mib = memory.map_or(Some(0), quantity::mebibytes).unwrap_or_else(|| {
+            let message = format!("the memory of `{name}` is not a Kubernetes quantity");
+            let help = "write a number of bytes with its unit, such as `16Gi`";
+            self.report(Code::InvalidMachine, self.origin.at(below("memory")), message, help);
+            is_asked = true;
+            0
+        });
+        let (sriov, qat) = (asked.sriov.unwrap_or_default(), asked.qat.unwrap_or_default());
+        let cpus = self.asked_cpus(&name, asked, &below);
+        is_asked |= cpu > 0 || memory_mib > 0 || sriov || qat || !cpus.is_empty();
+        is_asked |= asked.cpu_flags.as_ref().is_some_and(|flags| !flags.is_empty());
+        let selector = match asked.label_selector.as_ref().map(selector::check) {
+            None => Selector::default(),
+            Some(Ok(selector)) => selector,
+            Some(Err(mistakes)) => {
+                for mistake in mistakes {
+                    let steps = mistake.route;
+                    let route: Route = below("labelSelector").into_iter().chain(steps).collect();
+                    let place =
+                        if mistake.by_key { self.origin.key(route) } else { self.origin.at(route) };
+                    self.report(Code::InvalidField, place, mistake.message, mistake.help);
+                }
+                Selector::default()
+            }
+        };
+        let machine = RequiredMachine { named: None, cpu, memory_mib, sriov, qat, cpus };
+        RequestedMachine { role, route, mac, machine, selector, is_asked }
+    }
+
+    /// Parses the requirements on the kind of CPUs.
+    fn asked_cpus(
+        &mut self,
+        name: &NodeName,
+        asked: &provisioning::MachineRequest,
+        below: &dyn Fn(&str) -> Route,
+    ) -> RequiredCpus {
+        let text = |text: &Option<String>| {
+            let text = text.as_deref().map(str::trim).unwrap_or_default();
+            (!text.trim_matches('*').is_empty()).then(|| text.to_owned())
+        };
+        let mut cpus = RequiredCpus {
+            models: text(&asked.cpu_model).into_iter().collect(),
+            flags: BTreeSet::new(),
+            architectures: text(&asked.cpu_arch).into_iter().collect(),
+        };
+        for (index, flag) in asked.cpu_flags.iter().flatten().enumerate() {
+            if provisioning::is_cpu_flag(flag) {
+                cpus.flags.insert(flag.to_ascii_lowercase());
+                continue;
+            }
+            let route = below("cpuFlags").into_iter().chain([index.into()]);
+            self.report(
+                Code::InvalidMachine,
+                self.origin.at(route.collect::<Route>()),
+                format!("`{name}` requires a CPU feature that is not a single word"),
+                "write one feature per entry, as in /proc/cpuinfo, such as `avx512f`",
+            );
+        }
+        cpus
+    }
+
+    /// Merges a machine's entries from both lists. It must meet the requirements of both.
+    fn join(&mut self, name: &NodeName, known: &mut RequestedMachine, also: RequestedMachine) {
+        match (&known.mac, also.mac) {
+            (Some((one, at)), Some((other, other_at))) if *one != other => {
+                let message = format!("{name} is a master and a worker, with two MAC addresses");
+                let finding =
+                    Finding::new(Code::InvalidMachine, message).at(self.origin.at(other_at));
+                let finding = finding.see(self.origin.at(at.clone()), "the master's");
+                let help =
+                    "rename the worker; or, if both are the same machine, remove its mac-address";
+                self.findings.push(finding.help(help).for_cluster(self.key));
+            }
+            (Some(_), _) => {}
+            (None, mac) => known.mac = mac,
+        }
+        let (machine, more) = (&mut known.machine, also.machine);
+        machine.cpu = machine.cpu.max(more.cpu);
+        machine.memory_mib = machine.memory_mib.max(more.memory_mib);
+        machine.sriov |= more.sriov;
+        machine.qat |= more.qat;
+        machine.cpus.models.extend(more.cpus.models);
+        machine.cpus.flags.extend(more.cpus.flags);
+        machine.cpus.architectures.extend(more.cpus.architectures);
+        known.selector.extend(also.selector);
+        known.is_asked |= also.is_asked;
+    }
+
+    /// Reports two machines that are one: by equal MAC addresses, or by two of the same host.
+    fn refuse_shared_macs(
+        &mut self,
+        names: &[NodeName],
+        wanted: &BTreeMap<NodeName, RequestedMachine>,
+        macs: &HostsByMac<'_>,
+    ) {
+        let mut seen: Vec<(&NodeName, MacAddress, &Route)> = Vec::new();
+        for name in names {
+            let Some((mac, route)) = wanted.get(name).and_then(|wanted| wanted.mac.as_ref()) else {
+                continue;
+            };
+            let host = |mac: MacAddress| match macs.hosts_with(mac) {
+                [one] => Some(*one),
+                _ => None,
+            };
+            let is_same = |other: MacAddress| {
+                other == *mac || host(*mac).is_some_and(|one| host(other) == Some(one))
+            };
+            if let Some((other, other_mac, at)) = seen.iter().find(|(_, other, _)| is_same(*other))
+            {
+                let message = match host(*mac) {
+                    Some(host) if other_mac != mac => {
+                        format!(
+                            "`{other}` and `{name}` are the same host: {} has both MAC addresses",
+                            macs.host(host).key
+                        )
+                    }
+                    _ => format!("`{other}` and `{name}` have the same MAC address"),
+                };
+                let finding =
+                    Finding::new(Code::InvalidMachine, message).at(self.origin.at(route.clone()));
+                let finding = finding.see(self.origin.at((*at).clone()), other.to_string());
+                let help = "fix one of them; a machine that is master and worker has the same name in both lists";
+                self.findings.push(finding.help(help).for_cluster(self.key));
+            } else {
+                seen.push((name, *mac, route));
+            }
+        }
+    }
+
+    /// Returns the index of the only host with a MAC address.
+    fn host_with(
+        &mut self,
+        name: &NodeName,
+        mac: MacAddress,
+        route: &Route,
+        macs: &HostsByMac<'_>,
+        is_virtlet_vm: bool,
+    ) -> Option<usize> {
+        let place = self.origin.at(route.clone());
+        match macs.hosts_with(mac) {
+            [host] => Some(*host),
+            [] => {
+                let message = format!("no host has the MAC address `{mac}` of `{name}`");
+                self.report(Code::UnknownMac, place, message, help_for(macs, mac, is_virtlet_vm));
+                None
+            }
+            several => {
+                let hosts = several.iter().map(|index| macs.host(*index));
+                let message = format!(
+                    "{} have the MAC address `{mac}` of `{name}`",
+                    counted(several.len(), "host")
+                );
+                let finding = Finding::new(Code::UnknownMac, message).at(place);
+                let finding = hosts.fold(finding, |finding, host| {
+                    finding.see(place_of(host, mac), host.key.to_string())
+                });
+                let help = "one of them is a copy or a typo: fix it, or take a new snapshot";
+                self.findings.push(finding.help(help).for_cluster(self.key));
+                None
+            }
+        }
+    }
+
+    /// Reports unmet requirements of a host that is named by MAC address.
+    fn judge(
+        &mut self,
+        name: &NodeName,
+        route: &Route,
+        mac: MacAddress,
+        asked: &RequiredMachine,
+        selector: &Selector,
+        host: &Host,
+    ) {
+        if host.machine.address(Some(mac)).is_none() {
+            let why = match &host.network.data {
+                ReadNetworkData::Encrypted(holder, _) => {
+                    format!("; {holder}, where it may stand, is encrypted")
+                }
+                _ => String::new(),
+            };
+            let others =
+                host.machine.nics.iter().find(|nic| !nic.addresses.is_empty()).map(|nic| nic.mac);
+            let help = match others {
+                Some(other) => {
+                    format!("name the card that has one, {other}; or inspect the host again{why}")
+                }
+                None => format!(
+                    "inspect the host and take a new snapshot, or write its static address into its network data, on a \
+                     link with this ethernet_mac_address{why}"
+                ),
+            };
+            let finding = Finding::new(
+                Code::InvalidMachine,
+                format!(
+                    "`{name}` would have no address: the network card {mac} of host {} has none",
+                    host.key
+                ),
+            );
+            let steps: Route = route.iter().cloned().chain(["mac-address".into()]).collect();
+            let finding =
+                finding.at(self.origin.at(steps)).see(place_of(host, mac), host.key.to_string());
+            self.findings.push(finding.help(help).for_cluster(self.key));
+        }
+        let unmatched = !selector.matches(&host.labels);
+        let unmatched = unmatched.then(|| "does not match the labelSelector".to_owned());
+        let lacks: Vec<String> =
+            host.machine.lacks(asked).map(|lack| lack.to_string()).chain(unmatched).collect();
+        if !lacks.is_empty() {
+            let message = format!(
+                "`{name}` is host {} by its MAC address, which {}",
+                host.key,
+                lacks.join("; it ")
+            );
+            let finding = Finding::new(Code::Unmet, message).at(self.origin.key(route.clone()));
+            let finding = finding.see(host.origin.name(), host.key.to_string());
+            let help = "the MAC address decides: fix it or the requirements; without a mac-address, sipgen finds a host that meets the requirements";
+            self.findings.push(finding.help(help).for_cluster(self.key));
+        }
+    }
+}
+
+/// Returns the place of a host's MAC address.
+fn place_of(host: &Host, mac: MacAddress) -> Place {
+    if host.machine.boot_mac == Some(mac) {
+        return host.origin.at(["spec", "bootMACAddress"].map(RouteStep::from));
+    }
+    host.live_place(["metadata", "name"])
+}

@@ -1,0 +1,250 @@
+//! Validates a Provisioning and its Softwares and creates a [`Cluster`].
+//!
+//! * `decode`: specs.
+//! * `documents`: their cluster, and the form of the lists of machines.
+//! * `machines`: the requested machines and the hosts that their MAC addresses name.
+//! * `pod_subnet`: the pods' network.
+//! * `quantity`: amounts of memory.
+//! * `software`: packages.
+//! * `unquoted_names`: names that other programs read as another value.
+
+mod decode;
+mod documents;
+mod machines;
+mod pod_subnet;
+mod quantity;
+mod software;
+mod unquoted_names;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cluster::{Cluster, Installation, NodeSet};
+use super::descriptor::RequestDescriptor;
+use super::documents::{ClusterDocument, RequestContext, RequestSpec, ValidatedDocument};
+use crate::base::api::names::{ClusterKey, NodeName, Part, Role};
+use crate::base::api::provisioning::{self, CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
+use crate::base::finding::{Code, Finding, Origin, Place, RouteStep};
+use crate::base::text::suggest::alike;
+
+pub(crate) use decode::decode_software;
+pub(crate) use documents::cluster_of;
+pub(crate) use software::without_cluster;
+use software::{check_packages, software_of};
+pub(crate) use unquoted_names::unquoted_label;
+
+pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
+    object: &provisioning::OBJECT,
+    definition: provisioning::DEFINITION,
+    schema_argument: Some("provisioning"),
+    uses_cluster_api: false,
+    name_source: "label `cluster`",
+    uses_hardware: true,
+    is_named_in_lists: true,
+    decode: decode::decode,
+};
+
+impl RequestSpec for ProvisioningSpec {
+    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument {
+        let (cluster, named, findings) = check(self, &document, context);
+        let mut request = document.into_request(cluster);
+        request.named = named;
+        ValidatedDocument::Request(Box::new(request), findings)
+    }
+
+    fn uses_addresses(&self) -> bool {
+        true
+    }
+}
+
+/// Validates a Provisioning. Returns no cluster if a finding is an error, but always the indices of
+/// hosts that it names by MAC address.
+fn check(
+    spec: &ProvisioningSpec,
+    document: &ClusterDocument,
+    context: &RequestContext<'_>,
+) -> (Option<Cluster>, BTreeSet<usize>, Vec<Finding>) {
+    let ClusterDocument { key, origin, .. } = document;
+    let cluster_type = document.label(CLUSTER_TYPE);
+    let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
+    let software = software_of(key, context.software);
+    let macs = context.hosts_by_mac();
+    let mut check = ProvisioningValidation { key, origin, findings: Vec::new() };
+    let priority = document.priority(&mut check.findings);
+    check.cluster_type(cluster_type);
+    check.former_fields(spec);
+    let machines = check.machines(spec, macs, is_virtlet_vm);
+    let (pod_subnet, plugins) = (check.pod_subnet(spec, &machines, macs), check.plugins(spec));
+    let (masters, workers) = (machines.masters, machines.workers);
+    let node_sets = machines.node_sets;
+    let named = node_sets.values().filter_map(|set| Some(set.machine.as_ref()?.named?.1)).collect();
+    let findings = &mut check.findings;
+    let has_both_roles =
+        workers.is_empty() || masters.iter().any(|master| workers.contains(master));
+    let [master_packages, worker_packages] =
+        check_packages(key, &software, has_both_roles, findings);
+    let findings = check.findings;
+    let valid = !findings.iter().any(Finding::is_error);
+    let installation = Some(Installation {
+        provisioning: document.name.to_string(),
+        is_virtlet_vm,
+        masters,
+        workers,
+        pod_subnet,
+        plugins,
+        master_packages,
+        worker_packages,
+    });
+    let cluster = Cluster {
+        kind: document.kind,
+        key: key.clone(),
+        origin: origin.clone(),
+        priority,
+        node_sets,
+        services: Vec::new(),
+        installation,
+        machine_templates: Vec::new(),
+        lacks_failure_domains: false,
+        kubernetes_version: None,
+    };
+    (valid.then_some(cluster), named, findings)
+}
+
+type Route = Vec<RouteStep>;
+
+/// Validation of one Provisioning, with its findings.
+struct ProvisioningValidation<'a> {
+    key: &'a ClusterKey,
+    origin: &'a Origin,
+    findings: Vec<Finding>,
+}
+
+/// The machines of a Provisioning.
+#[derive(Default)]
+struct Machines {
+    node_sets: BTreeMap<Part, Box<NodeSet>>,
+    masters: Vec<NodeName>,
+    workers: Vec<NodeName>,
+}
+
+impl ProvisioningValidation<'_> {
+    fn report(
+        &mut self,
+        code: Code,
+        place: Place,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.findings.push(Finding::new(code, message).at(place).help(help).for_cluster(self.key));
+    }
+
+    fn cluster_type(&mut self, cluster_type: Option<&str>) {
+        let Some(other) = cluster_type.filter(|text| !text.is_empty() && *text != VIRTLET_VM)
+        else {
+            return;
+        };
+        let help = match alike(other, [VIRTLET_VM]) {
+            Some(meant) => format!("did you mean `{meant}`? Otherwise the hosts are machines"),
+            None => {
+                format!("the only cluster-type is `{VIRTLET_VM}`; remove the label for machines")
+            }
+        };
+        self.report(
+            Code::DoubtfulInstallerField,
+            self.origin.at(["metadata", "labels", CLUSTER_TYPE]),
+            format!("unknown cluster-type `{other}`: the hosts are machines"),
+            help,
+        );
+    }
+
+    /// Reports fields of 2019, which named files on the agent's machine.
+    fn former_fields(&mut self, spec: &ProvisioningSpec) {
+        let former = [
+            ("hostfile", &spec.hostfile),
+            ("kudInstallerPath", &spec.kud_installer_path),
+            ("dhcpLeaseFile", &spec.dhcp_lease_file),
+            ("multiClusterDir", &spec.multi_cluster_dir),
+        ];
+        let there: Vec<&str> = former
+            .into_iter()
+            .filter(|(_, value)| value.is_some())
+            .map(|(field, _)| field)
+            .collect();
+        let Some(first) = there.first() else { return };
+        let (verb, them) = if there.len() == 1 { ("does", "it") } else { ("do", "them") };
+        let finding = Finding::new(
+            Code::DoubtfulInstallerField,
+            format!("`{}` no longer {verb} anything", there.join("` and `")),
+        );
+        let place = |field: &&str| self.origin.key(vec!["spec".into(), (*field).into()]);
+        let finding = there
+            .iter()
+            .skip(1)
+            .fold(finding.at(place(first)), |finding, field| finding.at(place(field)));
+        self.findings.push(
+            finding
+                .help(format!(
+                    "remove {them}: inspection finds the hosts' addresses, and the image contains the installer"
+                ))
+                .for_cluster(self.key),
+        );
+    }
+
+    /// Returns the plugins without duplicates.
+    fn plugins(&mut self, spec: &ProvisioningSpec) -> Vec<String> {
+        let mut plugins: Vec<String> = Vec::new();
+        for (index, plugin) in spec.kud_plugins.iter().flatten().enumerate() {
+            let place =
+                self.origin.at(["spec".into(), "KUDPlugins".into(), RouteStep::from(index)]);
+            let is_word = |plugin: &str| {
+                plugin.starts_with(|c: char| c.is_ascii_alphanumeric())
+                    && plugin
+                        .chars()
+                        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+            };
+            if !is_word(plugin) {
+                let message = if plugin.is_empty() {
+                    "an entry of `KUDPlugins` is empty".to_owned()
+                } else {
+                    format!(
+                        "`{plugin}` is not a plugin name: the installer would read an option or several words"
+                    )
+                };
+                self.report(
+                    Code::InvalidInstallerField,
+                    place,
+                    message,
+                    "write one plugin name per entry: letters, digits, `-`, `_` and `.`, starting with a letter or digit",
+                );
+            } else if plugins.contains(plugin) {
+                let message = format!("duplicate plugin `{plugin}`");
+                self.report(
+                    Code::DoubtfulInstallerField,
+                    place,
+                    message,
+                    "remove one: it is installed once",
+                );
+            } else {
+                if !PLUGINS.contains(&plugin.as_str()) {
+                    let help = match alike(plugin, PLUGINS) {
+                        Some(meant) => format!(
+                            "did you mean `{meant}`? The installer fails on unknown plugins"
+                        ),
+                        None => format!(
+                            "the installer has {}, and fails on unknown plugins",
+                            PLUGINS.join(", ")
+                        ),
+                    };
+                    let message = format!("unknown plugin `{plugin}`");
+                    self.report(Code::DoubtfulInstallerField, place, message, help);
+                }
+                plugins.push(plugin.clone());
+            }
+        }
+        plugins
+    }
+}
+
+/// Returns the part for a machine of a role.
+fn part(role: Role, name: &NodeName) -> Part {
+    Part { role, node: Some(name.clone()), node_set: None }
+}

@@ -1,0 +1,222 @@
+//! The packages of Softwares.
+
+use std::collections::BTreeMap;
+
+use crate::base::api::names::ClusterKey;
+use crate::base::api::provisioning::Package;
+use crate::base::finding::{Code, Finding, Origin, RouteStep};
+use crate::site::request::Request;
+use crate::site::request::cluster::InstalledPackage;
+use crate::site::request::documents::SoftwareDocument;
+use crate::site::request::kind::ClusterKind;
+
+type Route = Vec<RouteStep>;
+
+/// A package and the place of its request.
+struct RequestedPackage<'a> {
+    package: InstalledPackage,
+    origin: &'a Origin,
+    route: Route,
+}
+
+/// Accessor of one list of a Software.
+type PackageList = fn(&SoftwareDocument) -> Option<&Vec<Package>>;
+
+/// Returns the Softwares of a cluster by name.
+///
+/// The order must not depend on files or streams: renaming a file would reorder the packages and
+/// run the installer again.
+pub(super) fn software_of<'a>(
+    key: &ClusterKey,
+    all: &'a [SoftwareDocument],
+) -> Vec<&'a SoftwareDocument> {
+    let mut software: Vec<&SoftwareDocument> =
+        all.iter().filter(|software| software.key == *key).collect();
+    software.sort_by(|one, other| one.name.cmp(&other.name));
+    software
+}
+
+/// Returns the packages of masters and of workers from the Softwares of a cluster, each once.
+///
+/// If one Software requests any version, another's version counts. A machine with both roles has
+/// the packages of both.
+pub(super) fn check_packages(
+    cluster: &ClusterKey,
+    software: &[&SoftwareDocument],
+    has_both_roles: bool,
+    findings: &mut Vec<Finding>,
+) -> [Vec<InstalledPackage>; 2] {
+    let lists: [(&str, PackageList); 2] = [
+        ("masterSoftware", |document| document.spec.as_ref()?.master_software.as_ref()),
+        ("workerSoftware", |document| document.spec.as_ref()?.worker_software.as_ref()),
+    ];
+    let found = lists.map(|(field, list)| {
+        let mut found: Vec<RequestedPackage<'_>> = Vec::new();
+        for document in software {
+            let own = found.len();
+            for (index, package) in list(document).into_iter().flatten().enumerate() {
+                let route: Route = vec!["spec".into(), field.into(), index.into()];
+                match read(package) {
+                    Ok(package) => {
+                        let one = RequestedPackage { package, origin: &document.origin, route };
+                        findings.extend(
+                            add(&mut found, own, one).map(|finding| finding.for_cluster(cluster)),
+                        );
+                    }
+                    Err((message, help)) => findings.push(
+                        Finding::new(Code::InvalidInstallerField, message)
+                            .at(document.origin.at(route))
+                            .help(help)
+                            .for_cluster(cluster),
+                    ),
+                }
+            }
+        }
+        found
+    });
+    if has_both_roles {
+        let [masters, workers] = &found;
+        findings.extend(
+            workers
+                .iter()
+                .filter_map(|worker| unlike(masters, worker))
+                .map(|finding| finding.for_cluster(cluster)),
+        );
+    }
+    found.map(|found| found.into_iter().map(|found| found.package).collect())
+}
+
+/// Reports a package of the workers whose version differs from the masters', for machines with both
+/// roles.
+fn unlike(masters: &[RequestedPackage<'_>], worker: &RequestedPackage<'_>) -> Option<Finding> {
+    let master = masters.iter().find(|master| master.package.name == worker.package.name)?;
+    let finding = two_versions(master, worker)?;
+    Some(
+        finding.help(
+            "choose one version: a machine that is master and worker has the packages of both",
+        ),
+    )
+}
+
+/// Reports a package that is requested in two versions.
+fn two_versions(known: &RequestedPackage<'_>, one: &RequestedPackage<'_>) -> Option<Finding> {
+    let (version, differs) = (known.package.version.as_ref()?, one.package.version.as_ref()?);
+    let message = format!(
+        "the package `{}` is requested in version {differs} and in {version}",
+        one.package.name
+    );
+    (version != differs).then(|| {
+        Finding::new(Code::InvalidInstallerField, message)
+            .at(one.origin.at(one.route.clone()))
+            .see(known.origin.at(known.route.clone()), "the other one")
+            .help("choose one version")
+    })
+}
+
+/// Adds a package. Packages from index `own` on are from the same list, where a duplicate is
+/// reported.
+fn add<'a>(
+    found: &mut Vec<RequestedPackage<'a>>,
+    own: usize,
+    one: RequestedPackage<'a>,
+) -> Option<Finding> {
+    let Some(at) = found.iter().position(|known| known.package.name == one.package.name) else {
+        found.push(one);
+        return None;
+    };
+    let known = &mut found[at];
+    let finding = two_versions(known, &one).or_else(|| {
+        (at >= own).then(|| {
+            Finding::new(
+                Code::DoubtfulInstallerField,
+                format!("duplicate package `{}`", one.package.name),
+            )
+            .at(one.origin.at(one.route.clone()))
+            .see(known.origin.at(known.route.clone()), "the other one")
+            .help("remove one: it is installed once")
+        })
+    });
+    // A Software without a version accepts any.
+    known.package.version = known.package.version.take().or(one.package.version);
+    finding
+}
+
+/// Parses a package. Names that apt interprets in another way are invalid.
+fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
+    let (name, version) = match package {
+        Package::Named(name) => (name, None),
+        Package::Versioned(map) => match map.iter().collect::<Vec<_>>().as_slice() {
+            [(name, details)] => {
+                (*name, details.version.as_ref().map(|version| version.0.trim().to_owned()))
+            }
+            entries => {
+                let message = format!("an entry has {} packages instead of one", entries.len());
+                return Err((
+                    message,
+                    "write a dash before each package, and indent its `version` below it",
+                ));
+            }
+        },
+    };
+    // For example `libstdc++6`, `python3.11`, `libc6:i386`. A dash at the end would make apt remove
+    // the package.
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && !name.ends_with('-')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | ':' | '_'));
+    if !is_name {
+        let message = if name.is_empty() {
+            "a package has no name".to_owned()
+        } else {
+            format!("`{name}` is not a package name of apt")
+        };
+        let help = "write letters, digits, `+`, `-`, `.` and `_`, starting with a letter or digit and without a final dash; put a version below the name, as `version`";
+        return Err((message, help));
+    }
+    let is_version = |version: &str| {
+        version.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && version.chars().all(|c| {
+                c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | ':' | '~' | '_' | '*')
+            })
+    };
+    if let Some(version) = version.as_deref().filter(|version| !is_version(version)) {
+        let message = match version {
+            "" => format!("the version of the package {name} is empty"),
+            _ => format!("`{version}` is not a version of the package `{name}`"),
+        };
+        return Err((
+            message,
+            "write it as apt shows it, such as `1.5+dfsg-1ubuntu0.1`; omit it for any version",
+        ));
+    }
+    Ok(InstalledPackage { name: name.clone(), version })
+}
+
+/// Reports Softwares of clusters without a Provisioning.
+pub(crate) fn without_cluster(
+    software: &[SoftwareDocument],
+    clusters: &BTreeMap<ClusterKey, Request>,
+) -> Vec<Finding> {
+    let is_made = |key: &ClusterKey| {
+        clusters.get(key).is_some_and(|request| request.kind == ClusterKind::Provisioning)
+    };
+    let mut findings = Vec::new();
+    for document in software.iter().filter(|document| !is_made(&document.key)) {
+        let ClusterKey { namespace, name } = &document.key;
+        let elsewhere =
+            clusters.iter().find(|(key, _)| key.name == *name && is_made(key)).map(|(key, _)| key);
+        let help = match elsewhere {
+            Some(other) => {
+                format!("move it to the namespace {} of the Provisioning", other.namespace)
+            }
+            None => "fix its label `cluster`, or remove it".to_owned(),
+        };
+        let message = format!(
+            "no Provisioning in `{namespace}` makes the cluster `{name}`: these packages are not installed"
+        );
+        let place = document.origin.at(["metadata", "labels", "cluster"]);
+        findings.push(Finding::new(Code::RequestPartUnowned, message).at(place).help(help));
+    }
+    findings
+}

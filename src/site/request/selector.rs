@@ -1,0 +1,170 @@
+//! Validates label selectors like the API server.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
+use kube::core::Selector;
+
+use crate::base::api::names::{is_label_key, is_label_value};
+use crate::base::api::sipcluster::{LabelSelector, Requirement};
+use crate::base::finding::RouteStep;
+
+/// A mistake in a selector.
+#[derive(Debug)]
+pub(crate) struct Mistake {
+    /// Route from the selector to the mistake.
+    pub(crate) route: Vec<RouteStep>,
+    /// Set if the last key of the route is wrong rather than its value.
+    pub(crate) by_key: bool,
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+/// Checks a selector.
+///
+/// # Errors
+///
+/// Returns all its mistakes.
+pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> {
+    let mut mistakes: Vec<Mistake> =
+        selector.unknown.iter().map(|(key, value)| unknown_field(key, value)).collect();
+    for (key, value) in selector.match_labels.iter().flatten() {
+        if !is_label_key(key) || !is_label_value(value) {
+            mistakes.push(Mistake {
+                route: vec!["matchLabels".into(), key.as_str().into()],
+                by_key: false,
+                message: format!("`{key}: {value}` is not a label that a host can have"),
+                help: "keys are `prefix/name`, values have at most 63 letters, digits, `-`, `_` and `.`".to_owned(),
+            });
+        }
+    }
+    for (index, requirement) in selector.match_expressions.iter().flatten().enumerate() {
+        mistakes.extend(check_requirement(index, requirement));
+    }
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    let requirements = selector.match_expressions.iter().flatten().map(|requirement| {
+        meta::LabelSelectorRequirement {
+            key: requirement.key.clone(),
+            operator: requirement.operator.clone(),
+            values: requirement.values.clone(),
+        }
+    });
+    let selector = meta::LabelSelector {
+        match_labels: selector.match_labels.clone(),
+        match_expressions: Some(requirements.collect()),
+    };
+    selector.try_into().map_err(|error: kube::core::ParseExpressionError| {
+        vec![Mistake {
+            route: Vec::new(),
+            by_key: false,
+            message: error.to_string(),
+            help: "correct it".to_owned(),
+        }]
+    })
+}
+
+/// Reports an unknown field. Ignoring it would leave a selector that matches every host.
+fn unknown_field(key: &str, value: &serde_json::Value) -> Mistake {
+    // Such a field looks like a label that belongs under `matchLabels`.
+    let help = if key.contains('/') || value.is_string() {
+        format!("a label goes under `matchLabels`: `labelSelector: {{matchLabels: {{{key}: …}}}}`")
+    } else {
+        "a label selector has `matchLabels` and `matchExpressions`".to_owned()
+    };
+    Mistake {
+        route: vec![key.into()],
+        by_key: true,
+        message: format!(
+            "unknown field `{key}` in a label selector: the selector would match every host"
+        ),
+        help,
+    }
+}
+
+fn check_requirement(index: usize, requirement: &Requirement) -> Option<Mistake> {
+    let at = |steps: &[RouteStep], message: String, help: &str| {
+        let mut route: Vec<RouteStep> = vec!["matchExpressions".into(), index.into()];
+        route.extend_from_slice(steps);
+        Some(Mistake { route, by_key: false, message, help: help.to_owned() })
+    };
+    let mistake = |field: &str, message: String, help: &str| at(&[field.into()], message, help);
+    let Requirement { key, operator, values } = requirement;
+    let values = values.as_deref().unwrap_or_default();
+    if !is_label_key(key) {
+        return mistake("key", format!("`{key}` is not a valid label key"), "write `prefix/name`");
+    }
+    match operator.as_str() {
+        "In" | "NotIn" if values.is_empty() => mistake(
+            "values",
+            format!("the operator {operator} needs values"),
+            "list at least one under `values`",
+        ),
+        "Exists" | "DoesNotExist" if !values.is_empty() => mistake(
+            "values",
+            format!("the operator {operator} takes no values"),
+            "remove `values`, or use In or NotIn",
+        ),
+        "In" | "NotIn" => {
+            let bad = values.iter().position(|value| !is_label_value(value))?;
+            at(
+                &["values".into(), bad.into()],
+                format!("`{}` is not a valid label value", values[bad]),
+                "use at most 63 characters: letters, digits, `-`, `_` and `.`, a letter or digit at both ends",
+            )
+        }
+        "Exists" | "DoesNotExist" => None,
+        other => mistake(
+            "operator",
+            format!("unknown operator `{other}` in a label selector"),
+            "use In, NotIn, Exists or DoesNotExist",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mistakes(yaml: &str) -> Vec<String> {
+        match check(&yaml_serde::from_str(yaml).unwrap()) {
+            Ok(_) => Vec::new(),
+            Err(mistakes) => mistakes
+                .into_iter()
+                .map(|mistake| format!("{} {}", mistake.message, mistake.help))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn a_flat_selector_is_refused_and_says_what_was_meant() {
+        let found = mistakes("vino.airshipit.org/flavor: worker");
+        assert_eq!(found.len(), 1);
+        assert!(
+            found[0].contains("would match every host") && found[0].contains("matchLabels"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn each_malformed_requirement_is_named() {
+        for (yaml, part) in [
+            ("matchExpressions: [{key: a, operator: In}]", "needs values"),
+            ("matchExpressions: [{key: a, operator: NotIn, values: []}]", "needs values"),
+            ("matchExpressions: [{key: a, operator: Exists, values: [x]}]", "takes no values"),
+            ("matchExpressions: [{key: a, operator: in, values: [x]}]", "unknown operator `in`"),
+            ("matchExpressions: [{key: 'a b', operator: Exists}]", "is not a valid label key"),
+            ("matchLabels: {a: 'x y'}", "is not a label"),
+        ] {
+            let found = mistakes(yaml);
+            assert!(found.len() == 1 && found[0].contains(part), "{yaml}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn every_operator_is_accepted() {
+        let yaml = "matchLabels: {a: b}\nmatchExpressions: [{key: c, operator: In, values: [d]}, \
+            {key: e, operator: NotIn, values: [f]}, {key: g, operator: Exists}, {key: h, operator: DoesNotExist}]";
+        assert_eq!(mistakes(yaml), Vec::<String>::new());
+        assert_eq!(mistakes("{}"), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,136 @@
+//! Validates static clients.
+
+use super::values;
+use crate::base::api::auth;
+use crate::base::finding::Code;
+use crate::site::request::service::auth::{Client, DexSettings};
+use crate::site::request::sipcluster::{Route, SipclusterValidation, below};
+
+impl SipclusterValidation<'_> {
+    /// Returns the clients, including the default one for kubectl. An entry with the id of the
+    /// default replaces it.
+    pub(super) fn clients(
+        &mut self,
+        entry: &auth::Auth,
+        has_environment: bool,
+        route: &Route,
+    ) -> Vec<Client> {
+        let route = below(route, ["staticClients".into()]);
+        let mut clients: Vec<Client> = Vec::new();
+        for (index, client) in entry.static_clients.iter().flatten().enumerate() {
+            let route = below(&route, [index.into()]);
+            let is_text = |text: &str| {
+                !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+            };
+            if !is_text(&client.id) {
+                let help = "write the client id of the program, such as `id: dashboard`";
+                let route = below(&route, ["id".into()]);
+                self.report(Code::InvalidAuth, route, "the client has no valid id", help);
+            } else if clients.iter().any(|other| other.id == client.id) {
+                let message = format!("two clients have the id `{}`", client.id);
+                self.report(
+                    Code::InvalidAuth,
+                    below(&route, ["id".into()]),
+                    message,
+                    "choose another id",
+                );
+            }
+            self.client_secret(client, has_environment, &route);
+            self.client_texts(client, &route);
+            clients.push(Client {
+                id: client.id.clone(),
+                name: client
+                    .name
+                    .clone()
+                    .filter(|name| !name.is_empty())
+                    .unwrap_or_else(|| client.id.clone()),
+                public: client.public,
+                secret_env: client.secret_env.clone(),
+                redirect_uris: client.redirect_uris.clone().unwrap_or_default(),
+                trusted_peers: client.trusted_peers.clone().unwrap_or_default(),
+                logo_url: client.logo_url.clone(),
+            });
+        }
+        if !clients.iter().any(|client| client.id == DexSettings::CLIENT_ID) {
+            // For kubectl with kubelogin. Dex redirects a public client without redirectURIs to any
+            // port of localhost, and lets it use the device flow.
+            let ours = Client {
+                id: DexSettings::CLIENT_ID.to_owned(),
+                name: "Kubernetes".to_owned(),
+                public: true,
+                ..Client::default()
+            };
+            clients.insert(0, ours);
+        }
+        for (index, client) in entry.static_clients.iter().flatten().enumerate() {
+            for (at, peer) in client.trusted_peers.iter().flatten().enumerate() {
+                if !clients.iter().any(|client| client.id == *peer) {
+                    self.report(
+                        Code::InvalidAuth,
+                        below(&route, [index.into(), "trustedPeers".into(), at.into()]),
+                        format!("unknown client `{peer}`"),
+                        "name the id of one of the staticClients",
+                    );
+                }
+            }
+        }
+        clients
+    }
+
+    fn client_secret(&mut self, client: &auth::StaticClient, has_environment: bool, route: &Route) {
+        if client.secret.is_some() {
+            self.report(
+                Code::SecretInGit,
+                below(route, ["secret".into()]),
+                "a client's secret is in git",
+                "move it to a Secret in envFrom, and write its key as secretEnv; rotate it if it was pushed",
+            );
+        }
+        match &client.secret_env {
+            Some(name) if !values::is_variable_name(name) => self.report(
+                Code::InvalidAuth,
+                below(route, ["secretEnv".into()]),
+                "secretEnv is not the name of an environment variable",
+                "write the name alone, without `$`, of letters, digits and `_`",
+            ),
+            Some(_) if !has_environment => self.report(
+                Code::InvalidAuth,
+                below(route, ["secretEnv".into()]),
+                "nothing sets this environment variable",
+                "add its Secret: `envFrom: [NAME]`",
+            ),
+            None if !client.public && client.secret.is_none() => self.report(
+                Code::InvalidAuth,
+                route.clone(),
+                "the client has no secretEnv: Dex does not start with a client that cannot authenticate",
+                "name the environment variable with its secret; or write `public: true` for a program on users' \
+                 machines",
+            ),
+            _ => {}
+        }
+    }
+
+    fn client_texts(&mut self, client: &auth::StaticClient, route: &Route) {
+        for (index, uri) in client.redirect_uris.iter().flatten().enumerate() {
+            let route = below(route, ["redirectURIs".into(), index.into()]);
+            let is_uri = uri.split_once(':').is_some_and(|(scheme, rest)| {
+                !rest.is_empty() && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            });
+            if !is_uri
+                || uri.contains(|c: char| c.is_whitespace() || c.is_control() || "{}*".contains(c))
+            {
+                let has_wildcard = is_uri && uri.contains(['{', '}', '*']);
+                self.report(
+                    Code::InvalidAuth,
+                    route,
+                    if has_wildcard {
+                        "the redirectURI contains a wildcard"
+                    } else {
+                        "the redirectURI is not a URI"
+                    },
+                    "write the whole URI: Dex compares it exactly, without wildcards",
+                );
+            }
+        }
+    }
+}

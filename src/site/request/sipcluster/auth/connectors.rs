@@ -1,0 +1,395 @@
+//! Checks connectors by `connectors.yaml`, which has the settings of each type.
+
+use std::sync::LazyLock;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::values::{self, DollarMeaning};
+use crate::base::api::auth;
+use crate::base::api::issuer::IssuerUrl;
+use crate::base::finding::{Code, RouteStep};
+use crate::base::text::suggest::alike;
+use crate::site::request::service::auth::DexConnector;
+use crate::site::request::sipcluster::{Route, SipclusterValidation, below};
+
+/// Connector id of Dex's own password database.
+const LOCAL: &str = "local";
+
+/// The settings of Dex's connectors.
+#[derive(Default, Deserialize)]
+struct ConnectorSchema {
+    /// By type, the settings with their shapes; `None` if only the name is known.
+    types: Map<String, Value>,
+    /// Flags that admit unknown users or expose passwords.
+    r#unsafe: Vec<UnsafeFlag>,
+}
+
+#[derive(Deserialize)]
+struct UnsafeFlag {
+    r#type: String,
+    setting: String,
+    message: String,
+    help: String,
+}
+
+static SCHEMA: LazyLock<ConnectorSchema> =
+    LazyLock::new(|| yaml_serde::from_str(include_str!("connectors.yaml")).unwrap_or_default());
+
+impl SipclusterValidation<'_> {
+    /// Checks the connectors, and sets a missing `redirectURI` to this Dex's callback URL.
+    pub(super) fn connectors(
+        &mut self,
+        entry: &auth::Auth,
+        issuer: Option<&IssuerUrl>,
+        has_environment: bool,
+        route: &Route,
+    ) -> Vec<DexConnector> {
+        let route = below(route, ["connectors".into()]);
+        let callback = issuer.map(|issuer| format!("{issuer}/callback"));
+        let mut connectors: Vec<DexConnector> = Vec::new();
+        for (index, connector) in entry.connectors.iter().flatten().enumerate() {
+            let route = below(&route, [index.into()]);
+            let config_route = match connector.config {
+                Some(_) => below(&route, ["config".into()]),
+                None => route.clone(),
+            };
+            let mut check =
+                ConnectorCheck { check: self, callback: callback.as_deref(), has_environment };
+            check.names(connector, &connectors, &route);
+            let mut config = connector.config.clone().unwrap_or_default();
+            match SCHEMA.types.get(&connector.kind) {
+                Some(Value::Object(fields)) => {
+                    let redirect = "redirectURI";
+                    if let Some(callback) = &callback
+                        && fields.contains_key(&format!("{redirect}!"))
+                        && is_empty(config.get(redirect))
+                    {
+                        config.insert(redirect.to_owned(), callback.as_str().into());
+                    }
+                    check.fields(&config, fields, &connector.kind, &config_route);
+                    check.between_settings(&connector.kind, &config, &config_route);
+                }
+                Some(_) => check.unknown(&Value::Object(config.clone()), &config_route),
+                None => check.unknown_type(&connector.kind, &route),
+            }
+            connectors.push(DexConnector {
+                kind: connector.kind.clone(),
+                id: connector.id.clone(),
+                name: connector
+                    .name
+                    .clone()
+                    .filter(|name| !name.is_empty())
+                    .unwrap_or_else(|| connector.id.clone()),
+                config,
+            });
+        }
+        connectors
+    }
+}
+
+/// Checks one connector.
+struct ConnectorCheck<'c, 'k> {
+    check: &'c mut SipclusterValidation<'k>,
+    callback: Option<&'c str>,
+    has_environment: bool,
+}
+
+impl ConnectorCheck<'_, '_> {
+    fn invalid(&mut self, route: Route, message: impl Into<String>, help: impl Into<String>) {
+        self.check.report(Code::InvalidAuth, route, message, help);
+    }
+
+    fn names(&mut self, connector: &auth::Connector, before: &[DexConnector], route: &Route) {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        let id = &connector.id;
+        let id_mistake = if id.is_empty() {
+            Some((
+                "the connector has no id".to_owned(),
+                "write an id for its URLs, such as `id: ldap`",
+            ))
+        } else if !id.chars().all(is_plain) {
+            Some((
+                "the connector's id is not valid in a URL".to_owned(),
+                "use letters, digits, `-`, `.` and `_`",
+            ))
+        } else if id == LOCAL {
+            Some((format!("the id `{LOCAL}` is reserved by Dex"), "choose another id"))
+        } else if before.iter().any(|other| other.id == *id) {
+            Some((
+                format!("two connectors have the id `{id}`"),
+                "choose another id: Dex would use only one of them",
+            ))
+        } else {
+            None
+        };
+        if let Some((message, help)) = id_mistake {
+            self.invalid(below(route, ["id".into()]), message, help);
+        }
+        if matches!(connector.kind.as_str(), "mockCallback" | "mockPassword") {
+            self.check.report(
+                Code::UnsafeConnector,
+                below(route, ["type".into()]),
+                format!("the connector {} accepts unknown users", connector.kind),
+                "remove it: it is for tests only",
+            );
+        }
+    }
+
+    fn unknown_type(&mut self, kind: &str, route: &Route) {
+        if kind.is_empty() {
+            let help = "write its type, such as `type: ldap`";
+            return self.invalid(route.clone(), "the connector has no type", help);
+        }
+        let names = || SCHEMA.types.keys().map(String::as_str);
+        let help = match alike(kind, names()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("Dex knows {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        let message = format!("Dex has no connector of type `{kind}`");
+        self.invalid(below(route, ["type".into()]), message, help);
+    }
+
+    /// Checks Dex's rules for combinations of settings.
+    fn between_settings(&mut self, kind: &str, config: &Map<String, Value>, route: &Route) {
+        let has = |name: &str| !is_empty(config.get(name));
+        let is_on = |name: &str| config.get(name) == Some(&Value::Bool(true));
+        match kind {
+            "saml" if !is_on("insecureSkipSignatureValidation") && has("ca") == has("caData") => {
+                self.invalid(
+                    below(route, ["caData".into()]),
+                    "the connector cannot verify signatures: it requires either `ca` or `caData`",
+                    "write the provider's certificate, PEM in base64, as `caData`",
+                )
+            }
+            "github" if has("org") && has("orgs") => self.invalid(
+                below(route, ["org".into()]),
+                "Dex does not start with both `org` and `orgs`",
+                "write all organizations under `orgs`",
+            ),
+            "ldap" if has("bindDN") != has("bindPW") => {
+                let present = if has("bindDN") { "bindDN" } else { "bindPW" };
+                self.invalid(
+                    below(route, [present.into()]),
+                    "`bindDN` or `bindPW` is missing: the directory would refuse the connector",
+                    "write both, or neither for anonymous access",
+                );
+            }
+            _ => {}
+        }
+        for flag in &SCHEMA.r#unsafe {
+            if flag.r#type == kind && is_on(&flag.setting) {
+                let route = below(route, [flag.setting.as_str().into()]);
+                let code = Code::UnsafeConnector;
+                self.check.report(code, route, &flag.message, &flag.help);
+            }
+        }
+    }
+
+    fn fields(
+        &mut self,
+        config: &Map<String, Value>,
+        fields: &Map<String, Value>,
+        of: &str,
+        route: &Route,
+    ) {
+        for (key, value) in config {
+            let route = below(route, [key.as_str().into()]);
+            let shape = fields.get(key).or_else(|| fields.get(&format!("{key}!")));
+            match shape {
+                Some(_) if is_empty(Some(value)) => {}
+                Some(shape) => self.setting(key, shape, value, &route),
+                None => {
+                    let names = fields.keys().map(|name| name.trim_end_matches('!'));
+                    let help = match alike(key, names) {
+                        Some(name) => {
+                            format!("did you mean `{name}`? Dex ignores unknown settings silently")
+                        }
+                        None => "remove it: Dex ignores unknown settings silently".to_owned(),
+                    };
+                    let message = format!("{of} has the unknown setting `{key}`");
+                    self.check.report_key(Code::InvalidAuth, route, message, help);
+                }
+            }
+        }
+        let required =
+            fields.iter().filter_map(|(name, shape)| Some((name.strip_suffix('!')?, shape)));
+        for (name, shape) in required.filter(|(name, _)| is_empty(config.get(*name))) {
+            let help = match shape.as_str() {
+                // It defaults to a URL of the issuer, so it is missing only if the issuer is
+                // invalid. That has its own finding.
+                Some("callback") => continue,
+                Some("secret") => {
+                    format!("write `{name}: $NAME`, with NAME from a Secret of envFrom")
+                }
+                _ => "Dex does not work without it".to_owned(),
+            };
+            let message = format!("{of} requires the setting `{name}`");
+            self.invalid(route.clone(), message, help);
+        }
+    }
+
+    fn setting(&mut self, name: &str, shape: &Value, value: &Value, route: &Route) {
+        let expected = match (shape, value) {
+            (Value::String(shape), _) if shape == "secret" => return self.secret(value, route),
+            (Value::String(shape), Value::Bool(_)) if shape == "flag" => return,
+            (Value::String(shape), _) if shape == "flag" => "true or false",
+            (Value::String(shape), Value::String(text)) => return self.text(text, shape, route),
+            (Value::Object(fields), Value::Object(config)) => {
+                return self.fields(config, fields, name, route);
+            }
+            (Value::Array(shapes), Value::Array(items)) => {
+                for (index, item) in items.iter().enumerate() {
+                    for shape in shapes {
+                        self.setting(name, shape, item, &below(route, [index.into()]));
+                    }
+                }
+                return;
+            }
+            (Value::Object(_), _) => "a mapping",
+            (Value::Array(shapes), _) if shapes.iter().any(Value::is_object) => {
+                "a list of mappings"
+            }
+            (Value::Array(_), _) => "a list of texts",
+            _ => "a text",
+        };
+        let message = format!("{} must be {expected}", setting_name(route));
+        let help = "Dex does not start with another type; quote it if it is text";
+        self.invalid(route.clone(), message, help);
+    }
+
+    fn text(&mut self, text: &str, shape: &str, route: &Route) {
+        self.free_of_secrets(text, route);
+        // The value of a variable is unknown here.
+        if !values::dollars(text).is_empty() {
+            return;
+        }
+        let is_at = |callback: &str| {
+            text.strip_prefix(callback).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let doubtful = Code::DoubtfulConnector;
+        match (shape, self.callback) {
+            ("callback", Some(callback)) if !is_at(callback) => self.check.report(
+                doubtful,
+                route.clone(),
+                "the redirectURI is not that of this Dex",
+                format!("remove it for `{callback}`, and register that with the provider"),
+            ),
+            ("base64", _) if STANDARD.decode(text).is_err() => self.invalid(
+                route.clone(),
+                format!("{} is no base64", setting_name(route)),
+                "write PEM certificates in base64, such as `base64 -w0 ca.pem` prints",
+            ),
+            ("file", _) if text.starts_with('/') => self.check.report(
+                doubtful,
+                route.clone(),
+                format!("Dex's pod has no file {text}"),
+                "give certificates inline, where the connector has a setting for that, or mount the file by a \
+                 template of your own",
+            ),
+            (words, _) if words.contains('|') && !words.split('|').any(|word| word == text) => {
+                let help = format!("write one of {}", words.replace('|', ", "));
+                self.invalid(route.clone(), format!("unknown value `{text}`"), help);
+            }
+            _ => {}
+        }
+    }
+
+    /// Reports a secret in git without quoting it.
+    fn secret(&mut self, value: &Value, route: &Route) {
+        match value.as_str() {
+            Some(text) if values::is_variable(text) => self.free_of_secrets(text, route),
+            _ => self.check.report(
+                Code::SecretInGit,
+                route.clone(),
+                format!("{} is a secret in git", setting_name(route)),
+                "move it to a Secret in envFrom, and write its key as `$NAME`; rotate it if it was pushed",
+            ),
+        }
+    }
+
+    /// Checks that a text has no password in a URL, and no `$` that Dex would expand by accident.
+    fn free_of_secrets(&mut self, text: &str, route: &Route) {
+        if values::has_password(text) {
+            let help = "move the whole URL to a Secret in envFrom, and write its key as `$NAME`";
+            self.check.report(
+                Code::SecretInGit,
+                route.clone(),
+                "a URL with a password is in git",
+                help,
+            );
+        }
+        for dollar in values::dollars(text) {
+            match dollar {
+                // The name is not shown, because it may be a secret that begins with a dollar.
+                DollarMeaning::Variable(_) if !self.has_environment => self.check.report(
+                    Code::InvalidAuth,
+                    route.clone(),
+                    "nothing sets this environment variable",
+                    "add its Secret: `envFrom: [NAME]`",
+                ),
+                DollarMeaning::Variable(_) => {}
+                DollarMeaning::Vanishing(next) => self.invalid(
+                    route.clone(),
+                    format!("Dex would replace `${next}` by an empty text"),
+                    "move the whole value to a Secret in envFrom, and write its key as `$NAME`",
+                ),
+            }
+        }
+    }
+
+    /// Checks settings whose meaning is known to Dex alone, for secrets.
+    fn unknown(&mut self, value: &Value, route: &Route) {
+        match value {
+            Value::Object(config) => {
+                for (key, value) in config {
+                    let route = below(route, [key.as_str().into()]);
+                    if values::sounds_secret(key) && !value.is_null() {
+                        self.secret(value, &route);
+                    } else {
+                        self.unknown(value, &route);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.unknown(item, &below(route, [index.into()]));
+                }
+            }
+            Value::String(text) => self.free_of_secrets(text, route),
+            _ => {}
+        }
+    }
+}
+
+/// Returns the name of the setting at the end of a route.
+fn setting_name(route: &Route) -> String {
+    match route.last() {
+        Some(RouteStep::Key(name)) => format!("`{name}`"),
+        _ => "an entry of the list".to_owned(),
+    }
+}
+
+/// Returns whether a setting is missing. Dex treats an empty text as missing.
+fn is_empty(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::api::auth::CONNECTOR_TYPES;
+
+    #[test]
+    fn the_schema_lists_the_types_that_are_known() {
+        let known: Vec<&String> = SCHEMA.types.keys().collect();
+        assert_eq!(known, CONNECTOR_TYPES);
+        assert_eq!(SCHEMA.r#unsafe.len(), 4);
+    }
+}

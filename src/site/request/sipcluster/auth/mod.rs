@@ -1,0 +1,211 @@
+//! Validates auth services. Dex's configuration is checked because Dex silently ignores unknown
+//! settings.
+
+mod clients;
+mod connectors;
+mod values;
+
+use super::{Route, SipclusterValidation, below};
+use crate::base::api::auth::{self, Expiry};
+use crate::base::api::issuer::IssuerUrl;
+use crate::base::api::names::{NodePort, ObjectName};
+use crate::base::finding::{Code, Finding};
+use crate::site::request::service::auth::{Certificate, DexSettings};
+
+impl SipclusterValidation<'_> {
+    pub(super) fn auth(&mut self, entry: &auth::Auth, route: &Route) -> Option<DexSettings> {
+        let node_port = self.node_port(entry.node_port, route);
+        let issuer_url = self.issuer_url(entry, node_port, route);
+        let certificate = self.certificate(entry, route);
+        let replicas = self.replicas(entry.replicas, route);
+        let environment = self.environment(entry, route);
+        let has_environment = entry.env_from.as_ref().is_some_and(|secrets| !secrets.is_empty());
+        let connectors = self.connectors(entry, issuer_url.as_ref(), has_environment, route);
+        let clients = self.clients(entry, has_environment, route);
+        self.expiry(entry.expiry.as_ref(), route);
+        Some(DexSettings {
+            node_port: node_port?,
+            issuer_url: issuer_url?,
+            replicas: replicas?,
+            certificate: certificate?,
+            publicly_trusted: entry.publicly_trusted,
+            connectors,
+            clients,
+            environment,
+            expiry: entry.expiry.clone(),
+        })
+    }
+
+    fn issuer_url(
+        &mut self,
+        entry: &auth::Auth,
+        node_port: Option<NodePort>,
+        route: &Route,
+    ) -> Option<IssuerUrl> {
+        if let Some(text) = &entry.issuer_url {
+            return text
+                .parse()
+                .map_err(|error| {
+                    self.report(
+                        Code::InvalidAuth,
+                        below(route, ["issuerURL".into()]),
+                        format!("the issuerURL {error}"),
+                        "write `https://HOST[:PORT][/PATH]`, the issuer in tokens, such as `https://dex.example.com/dex`",
+                    );
+                })
+                .ok();
+        }
+        let text = entry.service.cluster_ip.as_deref().unwrap_or_default();
+        if text.is_empty() {
+            self.report(
+                Code::InvalidAuth,
+                route.clone(),
+                "the auth service has neither issuerURL nor clusterIP",
+                "write its URL, or the base cluster's address under which its NodePorts are reached",
+            );
+        }
+        Some(IssuerUrl::at_node_port(text.parse().ok()?, node_port?))
+    }
+
+    /// Returns the issuer of the certificate: exactly one of three fields.
+    fn certificate(&mut self, entry: &auth::Auth, route: &Route) -> Option<Certificate> {
+        let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
+        match (given(&entry.ca_secret), &entry.issuer_ref, given(&entry.tls_secret)) {
+            (Some(name), None, None) => {
+                if entry.publicly_trusted {
+                    self.report(
+                        Code::InvalidAuth,
+                        below(route, ["publiclyTrusted".into()]),
+                        "machines do not trust the authority of caSecret by default",
+                        "remove publiclyTrusted: the API servers are given the authority's certificate",
+                    );
+                }
+                self.secret_name(&name, "caSecret", route).map(Certificate::OfAuthority)
+            }
+            (None, Some(reference), None) => {
+                self.issuer_ref(reference, &below(route, ["issuerRef".into()]))
+            }
+            (None, None, Some(name)) => {
+                self.secret_name(&name, "tlsSecret", route).map(Certificate::InSecret)
+            }
+            (None, None, None) => {
+                self.report(
+                    Code::InvalidAuth,
+                    route.clone(),
+                    "the auth service has no issuer of its certificate",
+                    "name the Secret with the certificate authority's `tls.crt` and `tls.key`; or an issuer of \
+                     cert-manager as issuerRef; or the Secret with the certificate itself as tlsSecret",
+                );
+                None
+            }
+            (authority, issuer, own) => {
+                let given = [
+                    ("caSecret", authority.is_some()),
+                    ("issuerRef", issuer.is_some()),
+                    ("tlsSecret", own.is_some()),
+                ];
+                let mut places = given.into_iter().filter(|(_, is_given)| *is_given);
+                let mut place =
+                    || places.next().map(|(field, _)| self.origin.at(below(route, [field.into()])));
+                let finding = Finding::new(
+                    Code::InvalidAuth,
+                    "the auth service has more than one source of its certificate",
+                );
+                let mut finding =
+                    finding.at(place().unwrap_or_else(|| self.origin.at(route.clone())));
+                while let Some(place) = place() {
+                    finding = finding.see(place, "another one");
+                }
+                self.findings.push(
+                    finding
+                        .help("keep one of caSecret, issuerRef and tlsSecret")
+                        .for_cluster(self.key),
+                );
+                None
+            }
+        }
+    }
+
+    fn issuer_ref(&mut self, reference: &auth::IssuerRef, route: &Route) -> Option<Certificate> {
+        const GROUP: &str = "cert-manager.io";
+        let group = reference.group.clone().unwrap_or_else(|| GROUP.to_owned());
+        let kind = reference.kind.clone().unwrap_or_else(|| "Issuer".to_owned());
+        // Issuers of other groups have kinds that are unknown here.
+        if group == GROUP && !matches!(kind.as_str(), "Issuer" | "ClusterIssuer") {
+            self.report(
+                Code::InvalidAuth,
+                below(route, ["kind".into()]),
+                "unknown kind of cert-manager issuer",
+                "write Issuer or ClusterIssuer",
+            );
+            return None;
+        }
+        let is_word =
+            |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
+        let no_kind = (!is_word(&kind)).then_some("kind");
+        if let Some(field) =
+            no_kind.or_else(|| group.parse::<ObjectName>().is_err().then_some("group"))
+        {
+            self.report(
+                Code::InvalidAuth,
+                below(route, [field.into()]),
+                "the issuerRef has no kind",
+                "write its `kind` and `group`",
+            );
+            return None;
+        }
+        match reference.name.parse() {
+            Ok(name) => Some(Certificate::OfIssuer { name, kind, group }),
+            Err(error) => {
+                let message = format!("invalid name of the issuer: `{}` {error}", reference.name);
+                let route = below(route, ["name".into()]);
+                self.report(Code::InvalidAuth, route, message, "write the issuer's `name`");
+                None
+            }
+        }
+    }
+
+    fn environment(&mut self, entry: &auth::Auth, route: &Route) -> Vec<ObjectName> {
+        let route = below(route, ["envFrom".into()]);
+        let mut secrets: Vec<ObjectName> = Vec::new();
+        for (index, name) in entry.env_from.iter().flatten().enumerate() {
+            match name.parse() {
+                // A duplicate changes nothing.
+                Ok(secret) if secrets.contains(&secret) => {}
+                Ok(secret) => secrets.push(secret),
+                Err(error) => {
+                    self.not_a_secret_name(below(&route, [index.into()]), &error);
+                }
+            }
+        }
+        secrets
+    }
+
+    fn expiry(&mut self, expiry: Option<&Expiry>, route: &Route) {
+        let Some(expiry) = expiry else { return };
+        let tokens = expiry.refresh_tokens.clone().unwrap_or_default();
+        let refresh_token_route = |field: &'static str| vec!["expiry", "refreshTokens", field];
+        for (steps, text) in [
+            (vec!["expiry", "idTokens"], &expiry.id_tokens),
+            (vec!["expiry", "signingKeys"], &expiry.signing_keys),
+            (vec!["expiry", "authRequests"], &expiry.auth_requests),
+            (vec!["expiry", "deviceRequests"], &expiry.device_requests),
+            (refresh_token_route("reuseInterval"), &tokens.reuse_interval),
+            (refresh_token_route("absoluteLifetime"), &tokens.absolute_lifetime),
+            (refresh_token_route("validIfNotUsedFor"), &tokens.valid_if_not_used_for),
+        ] {
+            let Some(text) = text else { continue };
+            // Only `reuseInterval` may be zero: a used refresh token is then invalid at once.
+            let may_be_none = steps.contains(&"reuseInterval");
+            match values::duration(text) {
+                Some(length) if length > 0.0 || may_be_none => {}
+                _ => self.report(
+                    Code::InvalidField,
+                    below(route, steps.into_iter().map(Into::into)),
+                    format!("`{text}` is not a duration"),
+                    "write hours, minutes and seconds, such as `24h` or `1h30m`; Dex does not support days",
+                ),
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Validates jump hosts.
+
+use ssh_key::PublicKey;
+
+use super::{Route, SipclusterValidation, below};
+use crate::base::api::names::ObjectName;
+use crate::base::api::sipcluster;
+use crate::base::finding::Code;
+use crate::site::request::service::jump_host::{HostKeySource, JumpHostSettings, VolumeClaim};
+
+impl SipclusterValidation<'_> {
+    pub(super) fn jump_host(
+        &mut self,
+        entry: &sipcluster::JumpHostFields,
+        route: &Route,
+    ) -> Option<JumpHostSettings> {
+        let keys_route = below(route, ["sshAuthorizedKeys".into()]);
+        let authorized_keys: Vec<String> =
+            entry.ssh_authorized_keys.iter().flatten().map(|key| key.trim().to_owned()).collect();
+        if authorized_keys.is_empty() {
+            self.report(
+                Code::NoLogin,
+                keys_route.clone(),
+                "the jump host has no sshAuthorizedKeys: all logins are refused",
+                "list the OpenSSH public keys of its operators",
+            );
+        }
+        for (index, key) in authorized_keys.iter().enumerate() {
+            if let Err(error) = check_authorized_key(key) {
+                // No part of the key is shown, because it may be a private key that was pasted by
+                // mistake.
+                self.report(
+                    Code::WrongType,
+                    below(&keys_route, [index.into()]),
+                    format!("the SSH key is not an OpenSSH public key: {error}"),
+                    "paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`",
+                );
+            }
+        }
+        let node_private_keys =
+            match entry.node_ssh_private_keys.as_deref().filter(|name| !name.is_empty()) {
+                None => None,
+                Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
+            };
+        let host_keys =
+            self.host_keys(entry.host_keys.as_ref(), &below(route, ["hostKeys".into()]));
+        let homes = match entry.homes.as_ref().and_then(|homes| homes.volume_claim.as_ref()) {
+            Some(claim) => Some(self.volume_claim(claim, &below(route, ["homes".into()]))?),
+            None => None,
+        };
+        Some(JumpHostSettings {
+            node_port: self.node_port(entry.node_port, route)?,
+            bmc_proxy: entry.bmc.as_ref().is_some_and(|bmc| bmc.proxy),
+            authorized_keys,
+            node_private_keys,
+            host_keys: host_keys?,
+            homes,
+        })
+    }
+
+    fn host_keys(
+        &mut self,
+        entry: Option<&sipcluster::SshHostKeys>,
+        route: &Route,
+    ) -> Option<HostKeySource> {
+        let entry = entry.cloned().unwrap_or_default();
+        let is_ephemeral = entry.ephemeral.unwrap_or_default();
+        match (entry.secret_name, entry.volume_claim, is_ephemeral) {
+            (Some(name), None, false) => {
+                self.secret_name(&name, "secretName", route).map(HostKeySource::Secret)
+            }
+            (None, Some(claim), false) => {
+                self.volume_claim(&claim, route).map(HostKeySource::Volume)
+            }
+            (None, None, true) => Some(HostKeySource::Ephemeral),
+            (None, None, false) => {
+                self.report(
+                    Code::EphemeralHostKeys,
+                    route.clone(),
+                    "the jump host has no hostKeys: each pod makes new ones, and SSH clients then refuse to connect",
+                    "write `hostKeys: {volumeClaim: {}}` if the base cluster has storage, \
+                     `{secretName: NAME}` with keys of your own, or `{ephemeral: true}` to accept it",
+                );
+                Some(HostKeySource::Ephemeral)
+            }
+            _ => {
+                self.report(
+                    Code::InvalidField,
+                    route.clone(),
+                    "the jump host has several sources of host keys",
+                    "choose one of secretName, volumeClaim and `ephemeral: true`",
+                );
+                None
+            }
+        }
+    }
+
+    fn volume_claim(
+        &mut self,
+        claim: &sipcluster::VolumeClaimFields,
+        route: &Route,
+    ) -> Option<VolumeClaim> {
+        let storage_class = match &claim.storage_class_name {
+            Some(name) => Some(self.storage_class(name, route)?),
+            None => None,
+        };
+        Some(VolumeClaim { storage_class, storage: claim.storage.clone() })
+    }
+
+    fn storage_class(&mut self, name: &str, route: &Route) -> Option<ObjectName> {
+        let parsed = name.parse();
+        if let Err(error) = &parsed {
+            self.report(
+                Code::WrongType,
+                below(route, ["volumeClaim".into(), "storageClassName".into()]),
+                format!("`{name}` {error}"),
+                "name a storage class of the base cluster, or omit it for the default one",
+            );
+        }
+        parsed.ok()
+    }
+}
+
+/// Validates a line of an `authorized_keys` file: a public key, possibly after options.
+fn check_authorized_key(line: &str) -> Result<(), String> {
+    if line.contains(['\n', '\r']) {
+        return Err("it has more than one line".to_owned());
+    }
+    let parse = |key: &str| {
+        key.parse::<PublicKey>().map(|_| ()).map_err(|error| in_words(&error).to_owned())
+    };
+    if parse(line).is_ok() {
+        return Ok(());
+    }
+    let Some((mut options, key)) = split_outside_quotes(line, &[' ', '\t']) else {
+        return Err("it is not a key type and a key, separated by a space".to_owned());
+    };
+    parse(key.trim_start())?;
+    while !options.is_empty() {
+        let (option, rest) = split_outside_quotes(options, &[',']).unwrap_or((options, ""));
+        let name = option.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        if !OPTIONS.contains(&name.as_str()) {
+            return Err(
+                "it has an option that sshd does not know, so sshd would ignore the key".to_owned()
+            );
+        }
+        options = rest;
+    }
+    Ok(())
+}
+
+/// Describes an invalid key without quoting it.
+fn in_words(error: &ssh_key::Error) -> &'static str {
+    match error {
+        ssh_key::Error::Encoding(_) | ssh_key::Error::TrailingData { .. } => {
+            "it is truncated or corrupted"
+        }
+        ssh_key::Error::AlgorithmUnknown | ssh_key::Error::AlgorithmUnsupported { .. } => {
+            "it is of no known kind"
+        }
+        _ => "its content does not match its key type",
+    }
+}
+
+/// Options that sshd knows.
+const OPTIONS: [&str; 22] = [
+    "agent-forwarding",
+    "cert-authority",
+    "command",
+    "environment",
+    "expiry-time",
+    "from",
+    "no-agent-forwarding",
+    "no-port-forwarding",
+    "no-pty",
+    "no-touch-required",
+    "no-user-rc",
+    "no-x11-forwarding",
+    "permitlisten",
+    "permitopen",
+    "port-forwarding",
+    "principals",
+    "pty",
+    "restrict",
+    "tunnel",
+    "user-rc",
+    "verify-required",
+    "x11-forwarding",
+];
+
+/// Splits a text at the first unquoted occurrence of some characters.
+fn split_outside_quotes<'a>(text: &'a str, separators: &[char]) -> Option<(&'a str, &'a str)> {
+    let mut quoted = false;
+    let mut escaped = false;
+    for (index, character) in text.char_indices() {
+        if character == '"' && !escaped {
+            quoted = !quoted;
+        } else if !quoted && separators.contains(&character) {
+            return Some((&text[..index], &text[index + character.len_utf8()..]));
+        }
+        escaped = character == '\\';
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L";
+
+    #[test]
+    fn a_key_may_have_options_before_it_and_a_comment_of_several_words_behind_it() {
+        for options in [
+            "",
+            "restrict ",
+            "no-pty,from=\"192.0.2.0/24\" ",
+            r#"command="echo \"a b\", c",no-pty "#,
+        ] {
+            for comment in ["", " operator", " an operator of the lab"] {
+                let line = format!("{options}{KEY}{comment}");
+                assert_eq!(check_authorized_key(&line), Ok(()), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        let unclosed = format!("command=\"echo {KEY}");
+        let lines = format!("{KEY}\n{KEY}");
+        let unknown = format!("no-tty,restrict {KEY}");
+        for line in
+            ["", "restrict", "restrict ", "ssh-ed25519 AAAA", "\"", &unclosed, &lines, &unknown]
+        {
+            assert!(check_authorized_key(line).is_err(), "{line}");
+        }
+    }
+}

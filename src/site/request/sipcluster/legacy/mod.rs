@@ -1,0 +1,279 @@
+//! Converts SIPClusters of older generations to the current one.
+//!
+//! All four generations have the same apiVersion, so they are distinguished by their fields:
+//!
+//! | generation | its fields |
+//! | --- | --- |
+//! | November 2020 | `config.cluster-name`, `scheduling-constraints`, `infra` as a mapping, `nodePorts` |
+//! | January 2021 | `cluster-name`, `vm-flavor`, `spreadTopology: per-rack`, `nodes.master`, `infra` as a list |
+//! | March 2021 | `clusterName`, `vmFlavor`, `spreadTopology: PerRack`, `services.loadBalancer`, `SSHKey` |
+//!
+//! An older field is converted wherever it is, so a SIPCluster may have fields of several
+//! generations. It is an error only beside the current field with the same meaning. The result has
+//! a table of the original positions ([`RouteMapping`]), so that findings point at the written text. The
+//! same conversion yields the edits that rewrite the file.
+//!
+//! * `node_sets`: flavors, and spreading over racks and hosts.
+//! * `services`: `infra`, and former names below `services`.
+
+mod node_sets;
+mod services;
+
+use yaml_serde::{Mapping, Value};
+
+use crate::base::api::assignment::FORMER_NAME;
+use crate::base::api::sipcluster;
+use crate::base::finding::{Code, Finding, Origin, RouteMapping, RouteStep};
+use crate::site::inventory::topology_labels::TopologyLabels;
+
+/// Generations before the current one, oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SipclusterGeneration {
+    /// November and December 2020.
+    November2020,
+    /// January 2021.
+    January2021,
+    /// February and March 2021.
+    March2021,
+}
+
+impl SipclusterGeneration {
+    /// Returns its name for messages.
+    pub fn words(self) -> &'static str {
+        match self {
+            SipclusterGeneration::November2020 => "November 2020",
+            SipclusterGeneration::January2021 => "January 2021",
+            SipclusterGeneration::March2021 => "March 2021",
+        }
+    }
+}
+
+/// An edit of a document, by routes before any edit. Deeper edits come first.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum DocumentEdit {
+    /// Renames the key of an entry.
+    Rename(Vec<RouteStep>, String),
+    /// Replaces an entry, including its key.
+    Replace(Vec<RouteStep>, String, Value),
+    /// Converts a text to a list with that text, under another key.
+    IntoList(Vec<RouteStep>, String, Value),
+    /// Converts a mapping to a list with that mapping, under another key.
+    Wrap(Vec<RouteStep>, String),
+    /// Removes an entry.
+    Remove(Vec<RouteStep>),
+    /// Replaces a mapping by its entries, with their new keys and values.
+    Lift(Vec<RouteStep>, Mapping),
+    /// Splits a list into several lists, by the indices of its items.
+    Group(Vec<RouteStep>, String, Vec<(&'static str, Vec<usize>)>),
+}
+
+/// The conversion of an older SIPCluster.
+#[derive(Debug, Clone)]
+pub struct Conversion {
+    /// The oldest generation of its fields.
+    pub generation: SipclusterGeneration,
+    /// Former name of the cluster in hosts' labels, if it differs from the SIPCluster's name and no
+    /// annotation sets it.
+    pub former_name: Option<String>,
+    /// The original document.
+    pub(crate) document: Value,
+    /// The converted `spec`.
+    pub(crate) spec: Value,
+    /// Original routes of its fields.
+    pub(crate) moved: RouteMapping,
+    /// Edits that rewrite the document.
+    pub(crate) edits: Vec<DocumentEdit>,
+    /// Older fields that cannot be converted.
+    pub(crate) errors: Vec<Finding>,
+    /// Unknown fields inside older ones.
+    pub(crate) unknown: Vec<Finding>,
+}
+
+/// Returns whether a spec has a field of an older generation.
+pub(crate) fn is_legacy(spec: &Value) -> bool {
+    generation(spec).is_some()
+}
+
+/// Returns the oldest generation of the fields in a spec.
+fn generation(spec: &Value) -> Option<SipclusterGeneration> {
+    let mapping = spec.as_mapping()?;
+    let has = |mapping: &Mapping, keys: &[&str]| keys.iter().any(|key| mapping.contains_key(*key));
+    let node_sets: Vec<(&str, &Mapping)> = entries(mapping.get("nodes"))
+        .filter_map(|(role, node_set)| Some((role, node_set.as_mapping()?)))
+        .collect();
+    let spread = |word: &str| {
+        node_sets.iter().any(|(_, node_set)| {
+            let spread = node_sets::SPREAD.iter().find_map(|key| node_set.get(*key));
+            spread.and_then(Value::as_str).is_some_and(|text| text.starts_with(word))
+        })
+    };
+    if has(mapping, &["config"])
+        || mapping.get("infra").is_some_and(Value::is_mapping)
+        || node_sets.iter().any(|(_, node_set)| has(node_set, &[node_sets::CONSTRAINTS]))
+    {
+        return Some(SipclusterGeneration::November2020);
+    }
+    if has(mapping, &["cluster-name", "infra"])
+        || node_sets
+            .iter()
+            .any(|(role, set)| node_sets::legacy_role(role).is_some() || has(set, &["vm-flavor"]))
+        || spread("per-")
+    {
+        return Some(SipclusterGeneration::January2021);
+    }
+    let is_march = has(mapping, &["clusterName"])
+        || node_sets.iter().any(|(_, set)| has(set, &["vmFlavor"]) || has(set, &node_sets::SPREAD))
+        || services::has_legacy(mapping.get("services"));
+    is_march.then_some(SipclusterGeneration::March2021)
+}
+
+/// Returns the entries of a mapping with text keys; empty for any other value.
+fn entries(value: Option<&Value>) -> impl Iterator<Item = (&str, &Value)> {
+    value
+        .and_then(Value::as_mapping)
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some((key.as_str()?, value)))
+}
+
+/// Converts a document with a spec that [`is_legacy`].
+pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<'_>) -> Conversion {
+    let name = document
+        .get("metadata")
+        .and_then(|metadata| metadata.get("name"))
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    let written = document.get("spec").cloned().unwrap_or_default();
+    let generation = generation(&written).unwrap_or(SipclusterGeneration::March2021);
+    let mut converter = Converter {
+        origin: origin.as_written(),
+        labels,
+        former_name: None,
+        moved: RouteMapping::default(),
+        edits: Vec::new(),
+        errors: Vec::new(),
+        unknown: Vec::new(),
+    };
+    let spec = converter.spec(&written, &name);
+    // An explicit annotation in the current form takes precedence.
+    let annotations = document.get("metadata").and_then(|metadata| metadata.get("annotations"));
+    let annotated = annotations.is_some_and(|annotations| annotations.get(FORMER_NAME).is_some());
+    converter.former_name = converter.former_name.filter(|_| !annotated);
+    let Converter { former_name, moved, edits, errors, unknown, .. } = converter;
+    Conversion { generation, former_name, document, spec, moved, edits, errors, unknown }
+}
+
+/// Converts one spec and collects the result.
+struct Converter<'a> {
+    origin: Origin,
+    labels: &'a TopologyLabels<'a>,
+    former_name: Option<String>,
+    moved: RouteMapping,
+    edits: Vec<DocumentEdit>,
+    errors: Vec<Finding>,
+    unknown: Vec<Finding>,
+}
+
+type Route = Vec<RouteStep>;
+
+/// Appends steps to a route.
+fn below(route: &[RouteStep], steps: impl IntoIterator<Item = impl Into<RouteStep>>) -> Route {
+    route.iter().cloned().chain(steps.into_iter().map(Into::into)).collect()
+}
+
+impl Converter<'_> {
+    fn error(
+        &mut self,
+        code: Code,
+        route: Route,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.errors.push(Finding::new(code, message).at(self.origin.at(route)).help(help));
+    }
+
+    fn spec(&mut self, written: &Value, name: &str) -> Value {
+        let mut spec = Mapping::new();
+        let at: Route = vec!["spec".into()];
+        for (key, value) in written.as_mapping().into_iter().flatten() {
+            match key.as_str() {
+                Some("config") => self.config(value, &at, name),
+                Some(key @ ("cluster-name" | "clusterName")) => {
+                    self.cluster_name(value, name, below(&at, [key]));
+                    self.edits.push(DocumentEdit::Remove(below(&at, [key])));
+                }
+                Some("nodes") => {
+                    let nodes = self.nodes(value, &below(&at, ["nodes"]));
+                    spec.insert("nodes".into(), nodes);
+                }
+                Some("infra") => {
+                    // `services` is the current form of `infra`.
+                    if written.get("services").is_some() {
+                        self.twice(below(&at, ["infra"]), "services", below(&at, ["services"]));
+                        continue;
+                    }
+                    let services = self.infra(value, &below(&at, ["infra"]));
+                    spec.insert("services".into(), services);
+                }
+                Some("services") => {
+                    let services = self.services(value, &below(&at, ["services"]));
+                    spec.insert("services".into(), services);
+                }
+                _ => {
+                    spec.insert(key.clone(), value.clone());
+                }
+            }
+        }
+        Value::Mapping(spec)
+    }
+
+    fn config(&mut self, value: &Value, at: &[RouteStep], name: &str) {
+        let route = below(at, ["config"]);
+        for (key, value) in entries(Some(value)) {
+            if key == "cluster-name" {
+                self.cluster_name(value, name, below(&route, [key]));
+            } else {
+                self.unknown_field(key, below(&route, [key]));
+            }
+        }
+        self.edits.push(DocumentEdit::Remove(route));
+    }
+
+    /// Records the tenant's name in hosts' labels. Today, it is the SIPCluster's name.
+    fn cluster_name(&mut self, value: &Value, name: &str, route: Route) {
+        match value {
+            Value::String(former) if former == name || former.is_empty() => {}
+            Value::String(former) => self.former_name = Some(former.clone()),
+            Value::Null => {}
+            _ => self.error(
+                Code::WrongType,
+                route,
+                "the cluster's name is not text",
+                "quote it, or remove it: the name of the SIPCluster is the cluster's name today",
+            ),
+        }
+    }
+
+    /// Reports two fields with the same meaning, because either may be the intended one.
+    fn twice(&mut self, older: Route, current: &str, at: Route) {
+        let key = match older.last() {
+            Some(RouteStep::Key(key)) => key.clone(),
+            _ => String::new(),
+        };
+        let finding = Finding::new(
+            Code::SaidTwice,
+            format!("`{key}` is the older form of `{current}`, and both are set"),
+        )
+        .at(self.origin.at(older))
+        .see(self.origin.at(at), format!("the `{current}`"))
+        .help(format!("remove `{key}`, if `{current}` says what you want"));
+        self.errors.push(finding);
+    }
+
+    fn unknown_field(&mut self, key: &str, route: Route) {
+        let finding =
+            crate::input::decode::unknown_fields::unknown_field(sipcluster::KIND, key, None);
+        self.unknown.push(finding.at(self.origin.key(route)));
+    }
+}

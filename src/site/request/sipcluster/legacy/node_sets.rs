@@ -1,0 +1,193 @@
+//! Converts node sets of older generations.
+
+use yaml_serde::{Mapping, Value};
+
+use super::{Converter, DocumentEdit, Route, below};
+use crate::base::api::names::{Role, is_label_key, is_label_value};
+use crate::base::finding::{Code, RouteStep};
+use crate::site::inventory::topology_labels::TopologyDomain;
+
+/// Older names of the flavor.
+const FLAVOR: [&str; 2] = ["vm-flavor", "vmFlavor"];
+/// Older names of the spreading constraint, a single word.
+pub(super) const SPREAD: [&str; 2] = ["spreadTopology", "spread-topology"];
+/// Its oldest name, with a list of words that all apply.
+pub(super) const CONSTRAINTS: &str = "scheduling-constraints";
+
+/// Returns the role of an older name of a node set.
+pub(super) fn legacy_role(name: &str) -> Option<Role> {
+    match name {
+        "master" => Some(Role::ControlPlane),
+        "worker" => Some(Role::Worker),
+        _ => None,
+    }
+}
+
+impl Converter<'_> {
+    pub(super) fn nodes(&mut self, written: &Value, at: &[RouteStep]) -> Value {
+        let Some(node_sets) = written.as_mapping() else {
+            return written.clone();
+        };
+        let mut converted = Mapping::new();
+        for (name, node_set) in node_sets {
+            let Some(text) = name.as_str() else {
+                converted.insert(name.clone(), node_set.clone());
+                continue;
+            };
+            let role = match legacy_role(text) {
+                Some(role) => role.as_str(),
+                None => text,
+            };
+            let route = below(at, [text]);
+            if role != text {
+                if node_sets.contains_key(role) {
+                    self.twice(route, role, below(at, [role]));
+                    continue;
+                }
+                self.moved.add(below(at, [role]), route.clone());
+            }
+            let node_set = self.node_set(node_set, &route, &below(at, [role]));
+            if role != text {
+                self.edits.push(DocumentEdit::Rename(route, role.to_owned()));
+            }
+            converted.insert(role.into(), node_set);
+        }
+        Value::Mapping(converted)
+    }
+
+    /// Converts a node set. `at` is its original route, `read` the route in the result.
+    fn node_set(&mut self, written: &Value, at: &[RouteStep], read: &[RouteStep]) -> Value {
+        let Some(fields) = written.as_mapping() else {
+            return written.clone();
+        };
+        let mut converted = Mapping::new();
+        for (key, value) in fields {
+            let name = key.as_str().unwrap_or_default();
+            let is_flavor = FLAVOR.contains(&name);
+            let is_spread = SPREAD.contains(&name) || name == CONSTRAINTS;
+            if !is_flavor && !is_spread {
+                converted.insert(key.clone(), value.clone());
+                continue;
+            }
+            let route = below(at, [name]);
+            let current: &[&str] =
+                if is_flavor { &["labelSelector"] } else { &["topologyKey", "topologyKeys"] };
+            // Another older form of the same field may have been converted already.
+            let known = current
+                .iter()
+                .find(|key| converted.contains_key(**key) || fields.contains_key(**key));
+            if let Some(known) = known {
+                let there = below(if fields.contains_key(*known) { at } else { read }, [*known]);
+                self.twice(route, known, there);
+                continue;
+            }
+            let made = if is_flavor {
+                self.flavor(value, &route)
+            } else {
+                self.spread(name, value, &route)
+            };
+            match made {
+                Some((key, value)) => {
+                    self.moved.add(below(read, [key]), route.clone());
+                    self.edits.push(DocumentEdit::Replace(route, key.to_owned(), value.clone()));
+                    converted.insert(key.into(), value);
+                }
+                None => self.edits.push(DocumentEdit::Remove(route)),
+            }
+        }
+        Value::Mapping(converted)
+    }
+
+    /// Converts `KEY=VALUE`, a required label.
+    fn flavor(&mut self, value: &Value, route: &[RouteStep]) -> Option<(&'static str, Value)> {
+        let label = value.as_str().and_then(|text| {
+            let (key, value) = text.split_once('=')?;
+            let (key, value) = (key.trim(), value.trim());
+            (is_label_key(key) && is_label_value(value)).then_some((key, value))
+        });
+        let Some((key, value)) = label else {
+            self.error(
+                Code::Unconvertible,
+                route.to_vec(),
+                "the flavor is not a label with its value",
+                "write `vm-flavor: KEY=VALUE`; or, today, `labelSelector: {matchLabels: {KEY: VALUE}}`",
+            );
+            return None;
+        };
+        let labels = Mapping::from_iter([(Value::from(key), Value::from(value))]);
+        let selector = Mapping::from_iter([(Value::from("matchLabels"), Value::Mapping(labels))]);
+        Some(("labelSelector", Value::Mapping(selector)))
+    }
+
+    /// Returns the words of a spreading constraint, each with its route.
+    fn spread_words(
+        &mut self,
+        name: &str,
+        value: &Value,
+        route: &[RouteStep],
+    ) -> Vec<(String, Route)> {
+        let words: Vec<(&Value, Route)> = match value {
+            Value::Sequence(words) if name == CONSTRAINTS => words
+                .iter()
+                .enumerate()
+                .map(|(index, word)| (word, below(route, [index])))
+                .collect(),
+            Value::Null => Vec::new(),
+            word => vec![(word, route.to_vec())],
+        };
+        let mut known = Vec::new();
+        for (word, at) in words {
+            match word.as_str() {
+                Some(text) => known.push((text.trim().to_owned(), at)),
+                None => {
+                    let message = format!("`{name}` has an entry that is not a word");
+                    self.error(Code::Unconvertible, at, message, KNOWN_WORDS);
+                }
+            }
+        }
+        known.retain(|(word, _)| !word.is_empty());
+        known
+    }
+
+    fn spread(
+        &mut self,
+        name: &str,
+        value: &Value,
+        route: &[RouteStep],
+    ) -> Option<(&'static str, Value)> {
+        let mut labels: Vec<String> = Vec::new();
+        for (word, at) in self.spread_words(name, value, route) {
+            let Some(domain) = domain_of(&word) else {
+                let message = format!("unknown word `{word}` in `{name}`");
+                self.error(Code::Unconvertible, at, message, KNOWN_WORDS);
+                continue;
+            };
+            match self.labels.value(domain) {
+                // Two words may mean the same label.
+                Ok(label) if labels.contains(&label) => {}
+                Ok(label) => labels.push(label),
+                Err((message, help)) => self.error(Code::Unconvertible, at, message, help),
+            }
+        }
+        match labels.len() {
+            0 => None,
+            1 => Some(("topologyKey", labels.remove(0).into())),
+            _ => Some((
+                "topologyKeys",
+                labels.into_iter().map(Value::from).collect::<Vec<_>>().into(),
+            )),
+        }
+    }
+}
+
+const KNOWN_WORDS: &str = "the words are per-rack and per-node, later PerRack and PerHost; or, today, name the label of \
+                           racks or hosts by `topologyKey`";
+
+/// Returns the topology domain that a word names.
+fn domain_of(word: &str) -> Option<TopologyDomain> {
+    match word {
+        "per-rack" | "PerRack" => Some(TopologyDomain::Rack),
+        "per-node" | "PerHost" => Some(TopologyDomain::Host),
+        _ => None,
+    }
+}

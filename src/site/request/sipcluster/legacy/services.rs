@@ -1,0 +1,333 @@
+//! Converts services of older generations.
+
+use yaml_serde::{Mapping, Value};
+
+use super::{Converter, DocumentEdit, Route, below, entries};
+use crate::base::finding::{Code, RouteStep};
+
+/// Older names of service kinds with their current keys under `services`.
+///
+/// Older load balancers served the control plane only.
+const KINDS: [(&str, &str); 6] = [
+    ("loadbalancer", "loadBalancerControlPlane"),
+    ("jumppod", "jumpHost"),
+    ("jumphost", "jumpHost"),
+    ("authpod", "auth"),
+    ("auth", "auth"),
+    ("loadBalancer", "loadBalancerControlPlane"),
+];
+
+/// Older names of the field with a jump host's authorized keys.
+const SSH_KEY: [&str; 3] = ["sshkey", "sshKey", "SSHKey"];
+
+fn kind(older: &str) -> Option<&'static str> {
+    KINDS.iter().find(|(name, _)| *name == older).map(|(_, today)| *today)
+}
+
+/// Returns whether `services` has fields of early 2021.
+pub(super) fn has_legacy(services: Option<&Value>) -> bool {
+    entries(services).any(|(name, list)| {
+        let items = list.as_sequence().into_iter().flatten().filter_map(Value::as_mapping);
+        name == "loadBalancer" || items.into_iter().any(has_legacy_field)
+    })
+}
+
+fn has_legacy_field(service: &Mapping) -> bool {
+    let is_legacy = |key: &str| {
+        SSH_KEY.contains(&key)
+            || matches!(key, "serviceType" | "optional" | "nodelabels" | "nodePorts" | "clusterIp")
+    };
+    service.iter().any(|(key, value)| {
+        key.as_str().is_some_and(|key| is_legacy(key) || key == "nodeLabels" && value.is_sequence())
+    })
+}
+
+impl Converter<'_> {
+    /// Converts `infra`: a mapping with one service per kind, or a list of services.
+    pub(super) fn infra(&mut self, written: &Value, at: &[RouteStep]) -> Value {
+        let today: Route = vec!["spec".into(), "services".into()];
+        self.moved.add(today.clone(), at.to_vec());
+        let mut services = Mapping::new();
+        match written {
+            Value::Mapping(by_kind) => {
+                for (name, service) in by_kind {
+                    let route = below(at, name.as_str());
+                    let Some(kind) = name.as_str().and_then(kind) else {
+                        self.unknown_kind(route);
+                        continue;
+                    };
+                    if services.contains_key(kind) {
+                        self.twice(route, kind, below(at, [kind]));
+                        continue;
+                    }
+                    let read = below(&today, [kind]);
+                    self.moved.add(read.clone(), route.clone());
+                    // The only service of a mapping becomes the first item of a list.
+                    self.moved.add(below(&read, [0]), route.clone());
+                    let service = self.service(service, &route, &below(&read, [0]));
+                    self.edits.push(DocumentEdit::Wrap(route, kind.to_owned()));
+                    services.insert(kind.into(), Value::Sequence(vec![service]));
+                }
+                self.edits.push(DocumentEdit::Rename(at.to_vec(), "services".to_owned()));
+            }
+            Value::Sequence(list) => {
+                let mut groups: Vec<(&'static str, Vec<usize>, Vec<Value>)> = Vec::new();
+                for (index, service) in list.iter().enumerate() {
+                    let route = below(at, [index]);
+                    let Some(kind) =
+                        service.get("serviceType").and_then(Value::as_str).and_then(kind)
+                    else {
+                        let there = service.get("serviceType").map(|_| "serviceType");
+                        self.unknown_kind(below(&route, there));
+                        continue;
+                    };
+                    // Services keep their order within a kind, because it decides their numbers.
+                    let group = match groups.iter().position(|(known, ..)| *known == kind) {
+                        Some(group) => group,
+                        None => {
+                            groups.push((kind, Vec::new(), Vec::new()));
+                            groups.len() - 1
+                        }
+                    };
+                    let read = below(&below(&today, [kind]), [groups[group].1.len()]);
+                    self.moved.add(read.clone(), route.clone());
+                    let service = self.service(service, &route, &read);
+                    groups[group].1.push(index);
+                    groups[group].2.push(service);
+                }
+                let by_kind =
+                    groups.iter().map(|(kind, indices, _)| (*kind, indices.clone())).collect();
+                self.edits.push(DocumentEdit::Group(at.to_vec(), "services".to_owned(), by_kind));
+                let lists = groups
+                    .into_iter()
+                    .map(|(kind, _, list)| (Value::from(kind), Value::Sequence(list)));
+                services.extend(lists);
+            }
+            Value::Null => self.edits.push(DocumentEdit::Replace(
+                at.to_vec(),
+                "services".to_owned(),
+                Mapping::new().into(),
+            )),
+            other => return other.clone(),
+        }
+        Value::Mapping(services)
+    }
+
+    fn unknown_kind(&mut self, route: Route) {
+        self.error(
+            Code::Unconvertible,
+            route,
+            "unknown kind of service",
+            "the kinds are loadbalancer, jumphost (once jumppod) and auth (once authpod); today they are lists under \
+             `spec.services`: loadBalancerControlPlane, loadBalancerWorker, jumpHost, auth",
+        );
+    }
+
+    /// Converts `services` of early 2021.
+    pub(super) fn services(&mut self, written: &Value, at: &[RouteStep]) -> Value {
+        let Some(lists) = written.as_mapping() else {
+            return written.clone();
+        };
+        let mut services = Mapping::new();
+        for (name, list) in lists {
+            let Some(text) = name.as_str() else { continue };
+            let today = if text == "loadBalancer" { kind(text).unwrap_or(text) } else { text };
+            let route = below(at, [text]);
+            if today != text {
+                if lists.contains_key(today) {
+                    self.twice(route, today, below(at, [today]));
+                    continue;
+                }
+                self.moved.add(below(at, [today]), route.clone());
+            }
+            let list = match list {
+                Value::Sequence(items) => {
+                    let convert = |(index, item): (usize, &Value)| {
+                        let read = below(&below(at, [today]), [index]);
+                        self.service(item, &below(&route, [index]), &read)
+                    };
+                    Value::Sequence(items.iter().enumerate().map(convert).collect())
+                }
+                other => other.clone(),
+            };
+            if today != text {
+                self.edits.push(DocumentEdit::Rename(route, today.to_owned()));
+            }
+            services.insert(today.into(), list);
+        }
+        Value::Mapping(services)
+    }
+
+    /// Converts a service. `at` is its original route, `read` the route in the result.
+    fn service(&mut self, written: &Value, at: &[RouteStep], read: &[RouteStep]) -> Value {
+        let Some(fields) = written.as_mapping() else {
+            return written.clone();
+        };
+        let place = ConvertedService { fields, at, read };
+        let mut service = Mapping::new();
+        for (key, value) in fields {
+            let Some(name) = key.as_str() else { continue };
+            let route = below(at, [name]);
+            match name {
+                "serviceType" => self.edits.push(DocumentEdit::Remove(route)),
+                "optional" => {
+                    let lifted = self.optional(value, &place);
+                    service.extend(lifted.clone());
+                    self.edits.push(DocumentEdit::Lift(route, lifted));
+                }
+                _ => {
+                    if let Some((today, value)) = self.service_field(name, value, &route, &place) {
+                        service.insert(today.into(), value);
+                    }
+                }
+            }
+        }
+        Value::Mapping(service)
+    }
+
+    /// Moves the fields below `optional` up.
+    fn optional(&mut self, written: &Value, place: &ConvertedService<'_>) -> Mapping {
+        let mut lifted = Mapping::new();
+        for (name, value) in entries(Some(written)) {
+            let route = below(place.at, ["optional", name]);
+            if !matches!(name, "clusterIP" | "clusterIp") && !SSH_KEY.contains(&name) {
+                self.edits.push(DocumentEdit::Remove(route.clone()));
+                self.unknown_field(name, route);
+            } else if place.fields.contains_key(name) {
+                self.twice(route, name, below(place.at, [name]));
+            } else if let Some((today, value)) = self.service_field(name, value, &route, place) {
+                self.moved.add(below(place.read, [today]), route);
+                lifted.insert(today.into(), value);
+            }
+        }
+        lifted
+    }
+
+    /// Returns a field of a service with its current name and value.
+    fn service_field<'n>(
+        &mut self,
+        name: &'n str,
+        value: &Value,
+        route: &[RouteStep],
+        place: &ConvertedService<'_>,
+    ) -> Option<(&'n str, Value)> {
+        let today = match name {
+            "clusterIp" => "clusterIP",
+            "nodelabels" => "nodeLabels",
+            "nodePorts" => "nodePort",
+            name if SSH_KEY.contains(&name) => "sshAuthorizedKeys",
+            name => name,
+        };
+        let read = below(place.read, [today]);
+        if today != name {
+            if place.fields.contains_key(today) {
+                self.twice(route.to_vec(), today, below(place.at, [today]));
+                return None;
+            }
+            self.moved.add(read.clone(), route.to_vec());
+        }
+        let value = match today {
+            "sshAuthorizedKeys" if today != name => self.ssh_keys(value, route, &read),
+            "nodeLabels" if value.is_sequence() => self.node_labels(value, route),
+            "nodePort" if today != name => self.node_ports(value, route, &read)?,
+            _ => {
+                if today != name {
+                    self.edits.push(DocumentEdit::Rename(route.to_vec(), today.to_owned()));
+                }
+                value.clone()
+            }
+        };
+        Some((today, value))
+    }
+
+    /// Converts a text with one key per line. Their validity is checked with the current form.
+    fn ssh_keys(&mut self, value: &Value, route: &[RouteStep], read: &[RouteStep]) -> Value {
+        let today = "sshAuthorizedKeys".to_owned();
+        let Some(text) = value.as_str() else {
+            self.edits.push(DocumentEdit::Rename(route.to_vec(), today));
+            return value.clone();
+        };
+        let keys: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        for index in 0..keys.len() {
+            self.moved.add(below(read, [index]), route.to_vec());
+        }
+        let list: Value = keys.iter().copied().map(Value::from).collect::<Vec<_>>().into();
+        self.edits.push(match keys.as_slice() {
+            [key] if *key == text => DocumentEdit::IntoList(route.to_vec(), today, list.clone()),
+            _ => DocumentEdit::Replace(route.to_vec(), today, list.clone()),
+        });
+        list
+    }
+
+    /// Converts the list of node labels of the oldest generation.
+    fn node_labels(&mut self, list: &Value, route: &[RouteStep]) -> Value {
+        let mut labels = Mapping::new();
+        for (index, item) in list.as_sequence().into_iter().flatten().enumerate() {
+            match item.as_str().and_then(|text| text.split_once('=')) {
+                Some((key, value)) => {
+                    labels.insert(key.trim().into(), value.trim().into());
+                }
+                None => self.error(
+                    Code::Unconvertible,
+                    below(route, [index]),
+                    "the label of a node has no value",
+                    "write `KEY=VALUE`; or, today, a mapping such as `nodeLabels: {kubernetes.io/os: linux}`; or leave \
+                     nodeLabels out for the base cluster's control-plane nodes",
+                ),
+            }
+        }
+        let labels = Value::Mapping(labels);
+        self.edits.push(DocumentEdit::Replace(
+            route.to_vec(),
+            "nodeLabels".to_owned(),
+            labels.clone(),
+        ));
+        labels
+    }
+
+    /// Converts the list of ports that the oldest generation had for a while.
+    fn node_ports(
+        &mut self,
+        value: &Value,
+        route: &[RouteStep],
+        read: &[RouteStep],
+    ) -> Option<Value> {
+        let ports = match value {
+            Value::Sequence(ports) => ports.as_slice(),
+            Value::Null => &[],
+            other => std::slice::from_ref(other),
+        };
+        match ports {
+            [] => {
+                self.edits.push(DocumentEdit::Remove(route.to_vec()));
+                None
+            }
+            [port] => {
+                let item = value.is_sequence().then_some(0);
+                self.moved.add(read.to_vec(), below(route, item));
+                self.edits.push(DocumentEdit::Replace(
+                    route.to_vec(),
+                    "nodePort".to_owned(),
+                    port.clone(),
+                ));
+                Some(port.clone())
+            }
+            _ => {
+                self.error(
+                    Code::Unconvertible,
+                    route.to_vec(),
+                    "the service has several NodePorts, but supports only one",
+                    "keep the port that clients use: `nodePort: PORT`",
+                );
+                None
+            }
+        }
+    }
+}
+
+/// Fields of a service, their original route and the route in the result.
+struct ConvertedService<'a> {
+    fields: &'a Mapping,
+    at: &'a [RouteStep],
+    read: &'a [RouteStep],
+}

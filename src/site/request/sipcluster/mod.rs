@@ -1,0 +1,473 @@
+//! Validates a SIPCluster and creates a [`Cluster`]. Each kind of service has its own module.
+
+mod auth;
+mod decode;
+mod jump_host;
+pub mod legacy;
+pub(crate) mod legacy_labels;
+mod legacy_spec;
+mod load_balancer;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use kube::core::Selector;
+
+use super::cluster::{Cluster, NodeSet};
+use super::descriptor::RequestDescriptor;
+use super::documents::{ClusterDocument, RequestContext, RequestSpec, ValidatedDocument};
+use super::selector;
+use super::service::{ClusterService, Detail, ServiceKind};
+use crate::base::api::address::is_reachable;
+use crate::base::api::machine_names::MachineNames;
+use crate::base::api::names::{
+    ClusterKey, Invalid, NodePort, NodePortRange, ObjectName, Part, Role, is_label_key,
+    is_label_value,
+};
+use crate::base::api::service_fields;
+use crate::base::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
+use crate::base::finding::{Code, DocumentField, Finding, Origin, RouteStep};
+
+pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
+    object: &sipcluster::OBJECT,
+    definition: sipcluster::DEFINITION,
+    schema_argument: None,
+    uses_cluster_api: true,
+    name_source: "name",
+    uses_hardware: false,
+    is_named_in_lists: false,
+    decode: decode::decode,
+};
+
+impl RequestSpec for SIPClusterSpec {
+    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument {
+        let (cluster, findings) = check(self, &document, context);
+        ValidatedDocument::Request(Box::new(document.into_request(cluster)), findings)
+    }
+
+    fn uses_addresses(&self) -> bool {
+        self.services.reach_hosts()
+    }
+}
+
+/// Validates a SIPCluster. Returns no cluster if a finding is an error.
+fn check(
+    spec: &SIPClusterSpec,
+    document: &ClusterDocument,
+    context: &RequestContext<'_>,
+) -> (Option<Cluster>, Vec<Finding>) {
+    let ClusterDocument { key, origin, .. } = document;
+    let mut check = SipclusterValidation {
+        key,
+        origin,
+        node_ports: context.settings.services.node_port_range,
+        findings: Vec::new(),
+    };
+    document.check_name(&mut check.findings);
+    let priority = document.priority(&mut check.findings);
+    check.finalizers(document);
+    let node_sets = check.node_sets(spec);
+    let services = check.services(&spec.services);
+    let findings = check.findings;
+    let valid = !findings.iter().any(Finding::is_error);
+    let cluster = Cluster {
+        kind: document.kind,
+        key: key.clone(),
+        origin: origin.clone(),
+        priority,
+        node_sets,
+        services,
+        installation: None,
+        machine_templates: Vec::new(),
+        lacks_failure_domains: false,
+        kubernetes_version: None,
+    };
+    (valid.then_some(cluster), findings)
+}
+
+/// The finalizer that the SIP operator adds to a SIPCluster and removes when it is deleted.
+const OPERATORS_FINALIZER: &str = "sip.airship.airshipit.org/finalizer";
+
+/// Default number of pods. With two, a service survives the loss of a node.
+const DEFAULT_REPLICAS: u16 = 2;
+/// Maximum number of pods of a service, more than any base cluster requires.
+const MOST_REPLICAS: u16 = 100;
+
+/// Checks one SIPCluster and collects findings.
+struct SipclusterValidation<'a> {
+    key: &'a ClusterKey,
+    origin: &'a Origin,
+    node_ports: NodePortRange,
+    findings: Vec<Finding>,
+}
+
+/// Help for ports that are valid in another base cluster.
+const OTHER_RANGE: &str = ", or write the base cluster's own range into sipgen.yaml: `services: {nodePortRange: FIRST-LAST}`";
+
+type Route = Vec<RouteStep>;
+
+/// Appends steps to a route.
+fn below(route: &Route, steps: impl IntoIterator<Item = RouteStep>) -> Route {
+    route.iter().cloned().chain(steps).collect()
+}
+
+impl SipclusterValidation<'_> {
+    fn report(
+        &mut self,
+        code: Code,
+        route: Route,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.findings.push(
+            Finding::new(code, message).at(self.origin.at(route)).help(help).for_cluster(self.key),
+        );
+    }
+
+    /// Reports a mistake in a key without quoting the value.
+    fn report_key(
+        &mut self,
+        code: Code,
+        route: Route,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.findings.push(
+            Finding::new(code, message).at(self.origin.key(route)).help(help).for_cluster(self.key),
+        );
+    }
+
+    fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, Box<NodeSet>> {
+        let mut node_sets = BTreeMap::new();
+        if spec.nodes.is_none() {
+            // The field is required: if empty were valid, a typo would release every host of the
+            // cluster.
+            self.report(
+                Code::MissingField,
+                vec!["spec".into(), "nodes".into()],
+                "the SIPCluster has no node sets",
+                "write the node sets ControlPlane and Worker under `spec.nodes`, or `nodes: {}` for none",
+            );
+        }
+        for (name, node_set) in spec.nodes.iter().flatten() {
+            let route: Route = vec!["spec".into(), "nodes".into(), name.as_str().into()];
+            match name.parse::<Role>() {
+                Ok(role) => {
+                    let node_set = self.node_set(role, node_set, &route);
+                    node_sets.insert(role.into(), Box::new(node_set));
+                }
+                Err(error) => self.report(
+                    Code::InvalidField,
+                    route,
+                    format!("`{name}` {error}"),
+                    "name the node set ControlPlane or Worker",
+                ),
+            }
+        }
+        node_sets
+    }
+
+    fn node_set(
+        &mut self,
+        role: Role,
+        node_set: &sipcluster::NodeSetFields,
+        route: &Route,
+    ) -> NodeSet {
+        let selector_route = below(route, ["labelSelector".into()]);
+        let selector = match &node_set.label_selector {
+            None => {
+                self.report(
+                    Code::NoSelector,
+                    route.clone(),
+                    format!("the {role} node set has no labelSelector, so it matches any host"),
+                    "write a labelSelector, or `labelSelector: {}` for any host",
+                );
+                Selector::default()
+            }
+            Some(selector) => selector::check(selector).unwrap_or_else(|mistakes| {
+                for mistake in mistakes {
+                    let route = below(&selector_route, mistake.route);
+                    let place =
+                        if mistake.by_key { self.origin.key(route) } else { self.origin.at(route) };
+                    let finding = Finding::new(Code::InvalidField, mistake.message)
+                        .at(place)
+                        .help(mistake.help);
+                    self.findings.push(finding.for_cluster(self.key));
+                }
+                Selector::default()
+            }),
+        };
+        let at = DocumentField::new(self.origin, route.clone());
+        let (topology_keys, topology_at) = self
+            .topology_keys(node_set, route)
+            .into_iter()
+            .map(|(key, route)| (key, at.below(route)))
+            .unzip();
+        let count_route = below(route, ["count".into()]);
+        let count = node_set.count.clone().unwrap_or_default();
+        if count.active.is_none() && count.standby.is_none() {
+            // The field is required: a default of zero would release every host of the cluster
+            // after a typo.
+            self.report(
+                Code::MissingField,
+                below(&count_route, ["active".into()]),
+                format!("the {role} node set has no count"),
+                "write `count: {active: N, standby: N}`",
+            );
+        }
+        let mut number = |field: &str, value: Option<i64>| {
+            let value = value.unwrap_or_default();
+            let valid = usize::try_from(value).ok().filter(|count| *count <= MOST_HOSTS);
+            valid.unwrap_or_else(|| {
+                self.report(
+                    Code::InvalidField,
+                    below(&count_route, [field.into()]),
+                    format!("`{field}: {value}` is not a valid number of hosts"),
+                    format!("write 0 to {MOST_HOSTS}"),
+                );
+                0
+            })
+        };
+        let active = number("active", count.active);
+        let standby = number("standby", count.standby);
+        let count_at = |field: &str| at.below(["count".into(), field.into()]);
+        NodeSet {
+            selector,
+            namespace: None,
+            reservations: BTreeSet::new(),
+            topology_keys,
+            topology_at,
+            active,
+            standby,
+            machine: None,
+            machine_names: MachineNames::default(),
+            selector_at: at.below(["labelSelector".into()]),
+            count_at: at.below(["count".into()]),
+            active_at: count_at("active"),
+            standby_at: count_at("standby"),
+            at,
+        }
+    }
+
+    /// Returns the topology keys without duplicates, each with its route relative to the node set.
+    fn topology_keys(
+        &mut self,
+        node_set: &sipcluster::NodeSetFields,
+        route: &Route,
+    ) -> Vec<(String, Route)> {
+        let first =
+            node_set.topology_key.iter().map(|key| (vec![RouteStep::from("topologyKey")], key));
+        let more = node_set.topology_keys.iter().flatten().enumerate();
+        let more = more.map(|(index, key)| (vec!["topologyKeys".into(), index.into()], key));
+        let mut keys: Vec<(String, Route)> = Vec::new();
+        for (at, key) in first.chain(more).filter(|(_, key)| !key.is_empty()) {
+            if !is_label_key(key) {
+                self.report(
+                    Code::InvalidField,
+                    below(route, at),
+                    format!("`{key}` is not a valid label key"),
+                    "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
+                );
+            } else if !keys.iter().any(|(known, _)| known == key) {
+                keys.push((key.clone(), at));
+            }
+        }
+        keys
+    }
+
+    fn services(&mut self, services: &sipcluster::ServiceLists) -> Vec<ClusterService> {
+        // Without `..`, a new field of `ServiceLists` does not compile until this function reads it.
+        let sipcluster::ServiceLists {
+            load_balancer_control_plane,
+            load_balancer_worker,
+            jump_host,
+            auth,
+        } = services;
+        let mut checked = Vec::new();
+        for (index, entry) in load_balancer_control_plane.iter().flatten().enumerate() {
+            let kind = ServiceKind::ControlPlaneLoadBalancer;
+            let detail = self.load_balancer_control_plane(entry, &kind.route(index));
+            checked.extend(self.service(kind, &entry.service, detail, index));
+        }
+        for (index, entry) in load_balancer_worker.iter().flatten().enumerate() {
+            let kind = ServiceKind::WorkerLoadBalancer;
+            let detail = self.load_balancer_worker(entry, &kind.route(index));
+            checked.extend(self.service(kind, &entry.service, detail, index));
+        }
+        for (index, entry) in jump_host.iter().flatten().enumerate() {
+            let kind = ServiceKind::JumpHost;
+            let detail = self.jump_host(entry, &kind.route(index));
+            checked.extend(self.service(kind, &entry.service, detail.map(Detail::JumpHost), index));
+        }
+        for (index, entry) in auth.iter().flatten().enumerate() {
+            let kind = ServiceKind::Auth;
+            let auth = self.auth(entry, &kind.route(index));
+            let detail = auth.map(|auth| Detail::Auth(Box::new(auth)));
+            checked.extend(self.service(kind, &entry.service, detail, index));
+        }
+        checked
+    }
+
+    /// Warns of the finalizer that only the SIP operator handles.
+    fn finalizers(&mut self, document: &ClusterDocument) {
+        let finalizers = document.metadata.finalizers.iter().flatten();
+        let Some(index) =
+            finalizers.into_iter().position(|finalizer| finalizer == OPERATORS_FINALIZER)
+        else {
+            return;
+        };
+        let ClusterKey { namespace, name } = self.key;
+        self.report(
+            Code::OperatorsFinalizer,
+            vec!["metadata".into(), "finalizers".into(), index.into()],
+            format!(
+                "the finalizer `{OPERATORS_FINALIZER}` keeps this object from being deleted, unless the SIP operator runs"
+            ),
+            format!(
+                "remove it here, and once the operator is stopped from the live object: \
+                 `kubectl patch sipcluster {name} -n {namespace} --type json -p \
+                 '[{{\"op\": \"remove\", \"path\": \"/metadata/finalizers\"}}]'`"
+            ),
+        );
+    }
+
+    /// Validates the common settings of services. Returns no service without a detail, which
+    /// already has an error.
+    fn service(
+        &mut self,
+        kind: ServiceKind,
+        service: &service_fields::ServiceFields,
+        detail: Option<Detail>,
+        index: usize,
+    ) -> Option<ClusterService> {
+        let route = &kind.route(index);
+        let image = service.image.clone().unwrap_or_default();
+        let missing = if image.is_empty() {
+            Some("the service has no container image")
+        } else {
+            image
+                .contains(char::is_whitespace)
+                .then_some("the name of the container image contains a space")
+        };
+        if let Some(message) = missing {
+            self.report(
+                Code::MissingField,
+                below(route, ["image".into()]),
+                message,
+                format!("write `image: {}`", kind.descriptor().image.example),
+            );
+        }
+        for (key, value) in service.node_labels.iter().flatten() {
+            if !is_label_key(key) || !is_label_value(value) {
+                self.report(
+                    Code::InvalidField,
+                    below(route, ["nodeLabels".into(), key.as_str().into()]),
+                    format!("`{key}: {value}` is not a label"),
+                    "name labels of the base cluster's nodes, such as `kubernetes.io/os: linux`",
+                );
+            }
+        }
+        let cluster_ip = self.cluster_ip(service, route);
+        let interface = service.node_interface_id.clone().filter(|interface| !interface.is_empty());
+        let service = ClusterService {
+            ordinal: index + 1,
+            image,
+            node_labels: service.node_labels.clone().unwrap_or_default(),
+            interface,
+            cluster_ip,
+            detail: detail?,
+        };
+        if service.interface.is_none() && Role::ALL.into_iter().any(|role| service.uses(role)) {
+            self.report(
+                Code::MissingField,
+                below(route, ["nodeInterfaceId".into()]),
+                "the service has no nodeInterfaceId, so its hosts' addresses are unknown",
+                "write the id of a network in the hosts' network data, such as `nodeInterfaceId: oam-ipv4`",
+            );
+        }
+        Some(service)
+    }
+
+    fn cluster_ip(
+        &mut self,
+        service: &service_fields::ServiceFields,
+        route: &Route,
+    ) -> Option<IpAddr> {
+        let text = service.cluster_ip.as_deref().filter(|text| !text.is_empty())?;
+        let address = text.parse().ok().filter(|address| is_reachable(*address));
+        if address.is_none() {
+            self.report(
+                Code::InvalidField,
+                below(route, ["clusterIP".into()]),
+                format!("`{text}` is not a reachable IP address"),
+                "write the base cluster's address under which its NodePorts are reached",
+            );
+        }
+        address
+    }
+
+    /// Returns the range of NodePorts for a help.
+    fn node_ports(&self) -> String {
+        format!("{} to {}", self.node_ports.first(), self.node_ports.last())
+    }
+
+    fn node_port(&mut self, number: Option<i64>, route: &Route) -> Option<NodePort> {
+        let Some(number) = number else {
+            self.report(
+                Code::MissingField,
+                below(route, ["nodePort".into()]),
+                "the service has no nodePort",
+                format!("write a nodePort of {}", self.node_ports()),
+            );
+            return None;
+        };
+        match self.node_ports.port(number) {
+            Ok(port) => Some(port),
+            Err(error) => {
+                let route = below(route, ["nodePort".into()]);
+                self.report(
+                    Code::InvalidField,
+                    route,
+                    format!("nodePort {number} {error}"),
+                    format!("choose one of {}{OTHER_RANGE}", self.node_ports()),
+                );
+                None
+            }
+        }
+    }
+
+    /// Validates the number of pods.
+    fn replicas(&mut self, number: Option<i64>, route: &Route) -> Option<u16> {
+        let Some(number) = number else {
+            return Some(DEFAULT_REPLICAS);
+        };
+        let valid =
+            u16::try_from(number).ok().filter(|replicas| (1..=MOST_REPLICAS).contains(replicas));
+        if valid.is_none() {
+            self.report(
+                Code::InvalidField,
+                below(route, ["replicas".into()]),
+                format!("`replicas` must be from 1 to {MOST_REPLICAS}, found `{number}`"),
+                format!("write 1 to {MOST_REPLICAS}, or omit it for {DEFAULT_REPLICAS}"),
+            );
+        }
+        valid
+    }
+
+    fn secret_name(&mut self, name: &str, field: &str, route: &Route) -> Option<ObjectName> {
+        match name.parse() {
+            Ok(name) => Some(name),
+            Err(error) => {
+                self.not_a_secret_name(below(route, [field.into()]), &error);
+                None
+            }
+        }
+    }
+
+    /// Reports an invalid name of a Secret. The text is not shown, because it may be a secret that
+    /// was pasted by mistake.
+    fn not_a_secret_name(&mut self, route: Route, error: &Invalid) {
+        let help = "name a Secret in the cluster's namespace";
+        self.report(Code::WrongType, route, format!("invalid name of a Secret: it {error}"), help);
+    }
+}

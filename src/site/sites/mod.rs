@@ -1,0 +1,373 @@
+//! The sites of a repo: one per base cluster, each in its own directory.
+//!
+//! - `reach`: the files that a site reads
+//! - `shared_machines`: machines that are hosts of two sites
+//!
+//! A site is a subset of the repo's files, with paths from the repo's root. Code that handles a
+//! repo with one site therefore handles each of several sites unchanged.
+
+mod reach;
+mod shared_machines;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use globset::GlobBuilder;
+
+use crate::base::api::gitops::GitopsAgent;
+use crate::base::finding::{Code, Finding, RouteStep};
+use crate::base::layout;
+use crate::input::load::{EntryKind, Files, ReadError, SitePart};
+use crate::input::settings::gitops::Destination;
+use crate::input::settings::{self, Settings, inside};
+use reach::ReferenceGraph;
+pub(crate) use shared_machines::shared as shared_machines;
+
+/// A site of a repo.
+#[derive(Debug, Clone)]
+pub struct Location {
+    /// Name of its directory, or the whole path if two sites share a name. Empty for a repo with a
+    /// single site.
+    pub name: String,
+    /// Directory relative to the repo's root.
+    pub directory: Utf8PathBuf,
+    /// Files that the site reads.
+    pub files: Files,
+}
+
+/// The sites of a repo.
+#[derive(Debug)]
+pub struct Sites {
+    /// The files of the whole repo.
+    pub repo: Files,
+    /// Sites sorted by name.
+    pub all: Vec<Location>,
+    /// Findings about the sites as a whole.
+    pub findings: Vec<Finding>,
+    /// Sites that were not selected.
+    pub others: Vec<Location>,
+    /// Set if the repo has sites in directories, even if only one.
+    pub are_listed: bool,
+    /// Set if one site was selected.
+    is_chosen: bool,
+}
+
+impl Sites {
+    /// Finds the sites of a repo.
+    ///
+    /// Sites are the directories in `sites` of the root's settings. If the root has neither
+    /// settings nor output, they are the directories with settings. Otherwise the repo is one site.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file or directory cannot be read.
+    pub fn find(repo: Files) -> Result<Self, ReadError> {
+        let repo = repo.with_worktree()?;
+        let root = Settings::load_root(&repo);
+        let (directories, mut findings) = if !root.sites.is_empty() {
+            expanded(&repo, &root)?
+        } else if repo.kind(Utf8Path::new(settings::FILE)).is_none() {
+            (directories_with_settings(&repo)?, Vec::new())
+        } else {
+            (BTreeSet::new(), Vec::new())
+        };
+        if directories.is_empty() && findings.is_empty() {
+            let only = Location {
+                name: String::new(),
+                directory: Utf8PathBuf::new(),
+                files: repo.clone(),
+            };
+            return Ok(Self {
+                repo,
+                all: vec![only],
+                findings,
+                others: Vec::new(),
+                are_listed: false,
+                is_chosen: false,
+            });
+        }
+        let read = ReferenceGraph::read(&repo)?;
+        let mut parts = Vec::new();
+        for (directory, name) in with_names(&directories) {
+            let inner = directories
+                .iter()
+                .filter(|other| **other != directory && other.starts_with(&directory))
+                .cloned()
+                .collect();
+            let part = SitePart { directory, inner, ..SitePart::default() };
+            let settings = Settings::load(&repo.limited_to(part.clone())).unwrap_or_default();
+            parts.push((
+                name,
+                SitePart { snapshot: Some(settings.snapshot.directory.clone()), ..part },
+                settings,
+            ));
+        }
+        // Directories that belong to one site. Agents of other sites that apply a directory around
+        // them do not add their files.
+        let taken: Vec<(&Utf8Path, [&Utf8Path; 3])> = parts
+            .iter()
+            .map(|(_, part, of)| {
+                (&*part.directory, [&*part.directory, &*of.output, &*of.snapshot.directory])
+            })
+            .collect();
+        let mut all = Vec::new();
+        for (name, part, settings) in &parts {
+            let other_directories: Vec<&Utf8Path> = taken
+                .iter()
+                .filter(|(directory, _)| *directory != part.directory)
+                .flat_map(|(_, taken)| *taken)
+                .collect();
+            let files = repo.limited_to(read.reach(part.clone(), settings, &other_directories));
+            all.push((
+                Location { name: name.clone(), directory: part.directory.clone(), files },
+                settings.clone(),
+            ));
+        }
+        let outputs: Vec<&Utf8Path> =
+            all.iter().map(|(_, settings)| settings.output.as_path()).collect();
+        findings
+            .extend(read.outside(&all.iter().map(|(site, _)| site).collect::<Vec<_>>(), &outputs));
+        for (site, settings) in &all {
+            findings.extend(read.listed_output(site, &settings.output, &outputs));
+        }
+        findings.extend(same_applications(&all));
+        findings.extend(overlapping(&all));
+        // Findings of no particular site are suppressed by the root's settings.
+        let shared = Settings::load(&repo).unwrap_or_default();
+        findings.retain(|finding| !shared.ignores(finding));
+        let all = all.into_iter().map(|(site, _)| site).collect();
+        Ok(Self { repo, all, findings, others: Vec::new(), are_listed: true, is_chosen: false })
+    }
+
+    /// Selects the site with a name or a directory.
+    pub fn only(self, site: &str) -> Result<Self, NoSuchSite> {
+        let directory = Utf8Path::new(site.trim_start_matches("./").trim_end_matches('/'));
+        let known = self.all.iter().map(|site| site.name.clone()).collect::<Vec<_>>();
+        let (all, others): (Vec<Location>, Vec<Location>) =
+            self.all.into_iter().partition(|of| of.name == site || of.directory == directory);
+        if all.is_empty() || !self.are_listed {
+            return Err(NoSuchSite(
+                site.to_owned(),
+                if self.are_listed { known } else { Vec::new() },
+            ));
+        }
+        Ok(Self { all, others, is_chosen: true, ..self })
+    }
+
+    /// Returns the only site, if the repo is one or one was selected. It is shown like a repo with
+    /// a single site.
+    pub fn single(&self) -> Option<&Location> {
+        self.all.first().filter(|_| self.is_chosen || !self.are_listed)
+    }
+
+    /// Returns the files of the same site in another revision of the repo, even if that revision
+    /// does not list it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file or directory cannot be read.
+    pub fn counterpart(&self, site: &Location) -> Result<Files, ReadError> {
+        if !site.directory.as_str().is_empty()
+            && !self.all.iter().any(|other| other.directory == site.directory)
+        {
+            let part = SitePart { directory: site.directory.clone(), ..SitePart::default() };
+            let settings = Settings::load(&self.repo.limited_to(part.clone())).unwrap_or_default();
+            let read = ReferenceGraph::read(&self.repo)?;
+            let part = SitePart { snapshot: Some(settings.snapshot.directory.clone()), ..part };
+            return Ok(self.repo.limited_to(read.reach(part, &settings, &[])));
+        }
+        let found = self.all.iter().find(|other| other.directory == site.directory);
+        Ok(found.map_or(&self.repo, |other| &other.files).clone())
+    }
+}
+
+/// The error for an unknown site, with the names of the known ones.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown site `{0}`; {known}", known = known(.1))]
+pub struct NoSuchSite(String, Vec<String>);
+
+fn known(names: &[String]) -> String {
+    match names {
+        [] => "the repo is one site; list several under `sites` in sipgen.yaml".to_owned(),
+        names => format!("the repo has {}", names.join(", ")),
+    }
+}
+
+/// Expands a list of directories and globs, without the ones excluded by `!`.
+fn expanded(
+    repo: &Files,
+    root: &Settings,
+) -> Result<(BTreeSet<Utf8PathBuf>, Vec<Finding>), ReadError> {
+    let mut found = BTreeSet::new();
+    let mut findings = Vec::new();
+    let mut known: Option<BTreeSet<Utf8PathBuf>> = None;
+    let mut excluded = BTreeSet::new();
+    for (index, entry) in root.sites.iter().enumerate() {
+        let at = || root.place(["sites".into(), RouteStep::from(index)]);
+        let (excludes, plain) =
+            entry.strip_prefix('!').map_or((false, entry.as_str()), |rest| (true, rest));
+        let plain = inside(Utf8Path::new(plain));
+        let Some(plain) = plain else {
+            let message = format!("`{entry}` in `sites` is not a directory inside the repo");
+            let help = "write it relative to the repo's root, such as `clusters/production` or `clusters/*`";
+            findings.push(Finding::new(Code::NoSuchSite, message).at(at()).help(help));
+            continue;
+        };
+        let matching: BTreeSet<Utf8PathBuf> = if repo.kind(&plain) == Some(EntryKind::Directory) {
+            BTreeSet::from([plain])
+        } else {
+            let all = match &mut known {
+                Some(all) => all,
+                None => known.insert(directories(repo)?),
+            };
+            let glob = GlobBuilder::new(plain.as_str()).literal_separator(true).build();
+            let glob = glob.map(|glob| glob.compile_matcher());
+            all.iter()
+                .filter(|path| glob.as_ref().is_ok_and(|glob| glob.is_match(path)))
+                .cloned()
+                .collect()
+        };
+        if matching.is_empty() {
+            let message = format!("`{entry}` in `sites` matches no directory with manifests");
+            let help = "fix the path, or remove it if the base cluster is gone; git does not keep empty directories";
+            findings.push(Finding::new(Code::NoSuchSite, message).at(at()).help(help));
+        }
+        if excludes { excluded.extend(matching) } else { found.extend(matching) }
+    }
+    found.retain(|directory| !excluded.contains(directory));
+    Ok((found, findings))
+}
+
+/// Returns the directories with files that can hold resources. Hidden directories are never sites.
+fn directories(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
+    let (files, _) = repo.files_and_closed(&Settings::default().output)?;
+    let above = files.iter().flat_map(|file| file.ancestors().skip(1));
+    Ok(above
+        .filter(|path| !path.as_str().is_empty() && !is_hidden(path))
+        .map(Utf8Path::to_owned)
+        .collect())
+}
+
+fn is_hidden(path: &Utf8Path) -> bool {
+    path.components().any(|part| part.as_str().starts_with('.'))
+}
+
+/// Returns the directories with settings, if the repo's root has neither settings nor output.
+fn directories_with_settings(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
+    let output = Settings::default().output;
+    let (files, _) = repo.files_and_closed(&output)?;
+    let settled: BTreeSet<Utf8PathBuf> = files
+        .iter()
+        .filter(|file| file.file_name() == Some(settings::FILE))
+        .filter_map(|file| file.parent())
+        .filter(|path| !is_hidden(path))
+        .map(Utf8Path::to_owned)
+        .collect();
+    if settled.is_empty() {
+        return Ok(settled);
+    }
+    // Only marked files make an output directory: a directory of that name may be the user's own.
+    for file in repo.files_below(&output)?.iter().filter(|file| !layout::is_leftover(file)) {
+        if layout::is_ours(&repo.read(file)?) {
+            return Ok(BTreeSet::new());
+        }
+    }
+    Ok(settled)
+}
+
+/// Returns the directories with unique site names, sorted by name.
+fn with_names(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)> {
+    let mut count: BTreeMap<&str, usize> = BTreeMap::new();
+    let short = |directory: &'_ Utf8PathBuf| directory.file_name().unwrap_or_default().to_owned();
+    for directory in directories {
+        *count.entry(directory.file_name().unwrap_or_default()).or_default() += 1;
+    }
+    let name = |directory: &Utf8PathBuf| match count.get(short(directory).as_str()) {
+        Some(1) => short(directory),
+        _ => directory.to_string(),
+    };
+    let mut named: Vec<_> =
+        directories.iter().map(|directory| (directory.clone(), name(directory))).collect();
+    named.sort_by(|a, b| a.1.cmp(&b.1));
+    named
+}
+
+/// Reports sites of one Argo CD whose Applications have equal names: one site would apply the
+/// other's output.
+fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let with_argocd =
+        || sites.iter().filter(|(_, settings)| settings.gitops == Some(GitopsAgent::Argocd));
+    for (index, (site, settings)) in with_argocd().enumerate() {
+        let own = &settings.argocd;
+        let clashes = |other: &Settings| {
+            let other = &other.argocd;
+            // Each base cluster may run its own Argo CD, which applies to the cluster that it runs
+            // in.
+            let is_same_argocd =
+                !(own.destination.is_in_cluster() && other.destination.is_in_cluster());
+            own.name.as_str() == other.name.as_str()
+                && own.namespace == other.namespace
+                && is_same_argocd
+        };
+        if let Some((other, others)) = with_argocd().take(index).find(|(_, other)| clashes(other)) {
+            let message = format!(
+                "the sites `{}` and `{}` have Applications with the same names in one Argo CD: `argocd.name` is `{}` for both",
+                other.name,
+                site.name,
+                own.name.as_str()
+            );
+            findings.push(
+                Finding::new(Code::SameApplications, message)
+                    .at(settings.place(["argocd".into(), "name".into()]))
+                    .see(others.place(["argocd".into(), "name".into()]), "the other site")
+                    .help(format!(
+                        "write `argocd: {{name: sipgen-{}}}` in {}/{}",
+                        site.directory.file_name().unwrap_or_default(),
+                        site.directory,
+                        settings::FILE
+                    )),
+            );
+        }
+    }
+    findings
+}
+
+/// Reports sites that would write into a directory of another site.
+fn overlapping(sites: &[(Location, Settings)]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (site, own) in sites {
+        for (other, settings) in sites.iter().filter(|(other, _)| other.directory != site.directory)
+        {
+            let taken = [&settings.output, &settings.snapshot.directory, &other.directory];
+            let Some(directory) = taken.into_iter().find(|taken| taken.starts_with(&own.output))
+            else {
+                continue;
+            };
+            let message = format!(
+                "the output directory `{}` of the site `{}` contains `{directory}` of the site `{}`",
+                own.output, site.name, other.name
+            );
+            findings.push(
+                Finding::new(Code::InvalidSetting, message).at(own.place(["output".into()])).help(
+                    format!(
+                        "set `output` in {}/{} to a directory of its own",
+                        site.directory,
+                        settings::FILE
+                    ),
+                ),
+            );
+        }
+    }
+    findings
+}
+
+impl Destination {
+    /// Returns whether it is the cluster that Argo CD runs in.
+    fn is_in_cluster(&self) -> bool {
+        self.is(&crate::base::api::gitops::ApplicationDestination {
+            server: None,
+            name: Some("in-cluster".to_owned()),
+        })
+    }
+}
