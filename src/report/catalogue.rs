@@ -1,4 +1,4 @@
-//! Catalogue of findings: one code in detail, and tables of all codes.
+//! Catalogue of findings: one code in detail, and lists of all codes.
 
 use std::fmt::Write;
 
@@ -42,23 +42,15 @@ pub fn codes() -> ReportText {
     out
 }
 
-/// Formats all codes as the tables between the marks of `docs/reference/findings.md`, one per area.
+/// Formats all codes as the lists between the marks of `docs/reference/findings.md`, one per area.
 pub fn codes_as_markdown() -> String {
     let mut out = String::new();
     for area_codes in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
         let area = area_codes.first().map_or("", |code| code.area());
-        let _ = write!(
-            out,
-            "\n## {}\n\n| code | severity | summary |\n| --- | --- | --- |\n",
-            capitalized(area)
-        );
+        let _ = write!(out, "\n## {}\n\n", capitalized(area));
         for code in area_codes {
-            let _ = writeln!(
-                out,
-                "| [`{code}`](findings/{code}.md) | {} | {} |",
-                word(*code),
-                code.title()
-            );
+            let _ =
+                writeln!(out, "- [`{code}`](findings/{code}.md) {}: {}", word(*code), code.title());
         }
     }
     out

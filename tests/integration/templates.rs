@@ -1,4 +1,4 @@
-//! `sipgen template`, and what its documentation says of templates.
+//! `sipgen template`: the built-in templates and their values.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use sipgen::output::render::{templates, values};
 use walkdir::WalkDir;
 
-use crate::support::{Repo, Run, assert_says, compare_generated, run, text};
+use crate::support::{Repo, Run, assert_says, run, text};
 
 /// Runs `sipgen template`, outside any repo.
 fn template(arguments: &[&str]) -> Run {
@@ -89,52 +89,4 @@ fn values_explains_what_a_template_is_given() {
     let lines = |name: &str| said.lines().find(|line| line.split_whitespace().next() == Some(name));
     assert_says(lines("check").unwrap(), &["`kube-apiserver` or `tcp`"]);
     assert_says(lines("servers[].address").unwrap(), &["text", "IPv6 in brackets"]);
-}
-
-/// Template with the values of all services, which the tables of the others leave out.
-const COMMON: &str = "partials/placement.yaml";
-const TABLE_START: &str = "<!-- values: ";
-const TABLE_END: &str = "<!-- end of values -->";
-
-/// The documentation with the tables that follow from the code.
-fn with_true_tables(documentation: &str) -> String {
-    let mut out = String::new();
-    let mut inside = false;
-    for line in documentation.split_inclusive('\n') {
-        inside &= line.trim_end() != TABLE_END;
-        if !inside {
-            out.push_str(line);
-        }
-        if let Some(name) = line.strip_prefix(TABLE_START) {
-            let name = name.trim_end().trim_end_matches(" -->");
-            out.push_str("| value | | |\n| --- | --- | --- |\n");
-            let rows = |template: &str| -> Vec<String> {
-                let values = values::given(template).unwrap();
-                let row = values.iter().map(|value| {
-                    format!("| `{}` | {} | {} |\n", value.name, value.kind, value.meaning)
-                });
-                row.collect()
-            };
-            let common = rows(COMMON);
-            let own = rows(name).into_iter();
-            out.extend(own.filter(|row| name == COMMON || !common.contains(row)));
-            inside = true;
-        }
-    }
-    out
-}
-
-/// With SIPGEN_UPDATE_DOCS in the environment, the tables are written and not compared.
-#[test]
-fn the_documentation_has_every_value_of_every_directory() {
-    let file = root().join("docs/reference/templates.md");
-    let documentation = text(&fs::read(&file).unwrap());
-    compare_generated(&file, &with_true_tables(&documentation));
-    for name in templates::names().filter(|name| !values::given(name).unwrap().is_empty()) {
-        let directory = name.split('/').next().unwrap();
-        assert!(
-            documentation.contains(&format!("## `{directory}/`\n\n{TABLE_START}{directory}/")),
-            "{name}"
-        );
-    }
 }
