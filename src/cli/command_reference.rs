@@ -1,4 +1,4 @@
-//! The page of all commands, `docs/reference/commands.md`, which is compared with the arguments' own help.
+//! The page of all commands, `docs/reference/commands.md`, which is compared with the arguments' own short help.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +9,7 @@ use clap::{Arg, Command, CommandFactory};
 const INTRODUCTION: &str = "\
 # Commands
 
-`sipgen COMMAND --help` prints the same. Every command works in any directory of a git repo.
+`sipgen COMMAND --help` says more about the options. Every command works in any directory of a git repo.
 
 Exit codes: 0 success; 1 check failed: stale output, invalid input or no placement (for `diff`: differences); 2 sipgen \
 could not run.
@@ -94,7 +94,7 @@ fn describe(command: &Command, level: usize, common: &[String], page: &mut Strin
 /// Returns the text on an argument.
 fn argument(arg: &Arg) -> String {
     let mut page = String::new();
-    let help = arg.get_long_help().or(arg.get_help()).unwrap().to_string();
+    let help = arg.get_help().unwrap().to_string();
     let help = text(&help).replace('\n', "\n  ").replace("\n  \n", "\n\n");
     let spelled = arg.to_string();
     let short = match arg.get_short() {

@@ -1,12 +1,12 @@
 //! The pages of all fields, `docs/reference/{sipcluster,provisioning,software,settings}.md`: made of the JSON Schemas
-//! that `sipgen schema` prints, and of the complete examples in `docs/examples`.
+//! that `sipgen schema` prints. `docs/examples` has a complete example of each.
 
 mod examples;
 mod fields;
 
 use std::process::Command;
 
-use crate::support::{compare_generated, repo_file, repo_path, run};
+use crate::support::{compare_generated, repo_path, run};
 
 /// A page of fields.
 struct Page {
@@ -16,7 +16,7 @@ struct Page {
     schema: &'static str,
     /// File in `docs/examples`.
     example: &'static str,
-    /// Text above the example.
+    /// Text above the fields.
     introduction: &'static str,
 }
 
@@ -70,11 +70,11 @@ fn the_pages_have_every_field_of_the_schemas() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sipgen"));
         let schema = run(command.args(["schema", page.schema])).expect(0).stdout;
         let text = format!(
-            "{}\n\nThis page is generated from `sipgen schema {}`, with which [editors](../how-to/editor.md) check \
-             files.\n\n## Complete example\n\n```yaml\n{}```\n{}",
+            "{}\n\n[A complete example](../examples/{}) has every field. This page is generated from `sipgen schema {}`, \
+             with which [editors](../how-to/editor.md) check files.\n{}",
             page.introduction,
+            page.example,
             page.schema,
-            repo_file(&format!("docs/examples/{}", page.example)),
             fields::described(&serde_json::from_str(&schema).unwrap()),
         );
         compare_generated(&repo_path(&format!("docs/reference/{}.md", page.name)), &text);
