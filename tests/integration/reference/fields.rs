@@ -1,4 +1,4 @@
-//! A JSON Schema as tables, one per object.
+//! A JSON Schema as lists of fields, one per object.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,12 +23,12 @@ const FORMATS: [(&str, &str); 4] = [
 const KNOWN: [&str; 6] = ["Code", "Date", "NodePortRange", "Release", "Scheme", "Word"];
 
 /// Objects of a schema on their way into the page.
-struct Tables<'a> {
+struct FieldLists<'a> {
     definitions: &'a Map<String, Value>,
-    /// Heading of each definition that has a table or gets one, by name.
+    /// Heading of each definition that has a list or gets one, by name.
     headings: BTreeMap<&'a str, String>,
-    /// Path of the first table that has a field of this name with this meaning.
-    first_tables: BTreeMap<(String, String), String>,
+    /// Path of the first list that has a field of this name with this meaning.
+    first_lists: BTreeMap<(String, String), String>,
     page: String,
 }
 
@@ -39,29 +39,29 @@ struct Resolved<'a> {
     definition: Option<&'a str>,
 }
 
-/// Returns the tables of a schema's objects.
+/// Returns the lists of a schema's objects.
 pub(super) fn described(schema: &Value) -> String {
-    let mut tables = Tables {
+    let mut lists = FieldLists {
         definitions: schema["$defs"].as_object().unwrap(),
         headings: BTreeMap::new(),
-        first_tables: BTreeMap::new(),
+        first_lists: BTreeMap::new(),
         page: "\n## Fields\n".to_owned(),
     };
     let is_object = schema["properties"]["kind"].is_object();
     if is_object {
-        tables
+        lists
             .page
             .push_str("\n`apiVersion` and `kind` are as in the example. `status` is ignored.\n");
-        tables.metadata(&schema["properties"]["metadata"]);
-        let spec = tables.resolve(&schema["properties"]["spec"]);
-        tables.object("spec", &spec);
+        lists.metadata(&schema["properties"]["metadata"]);
+        let spec = lists.resolve(&schema["properties"]["spec"]);
+        lists.object("spec", &spec);
     } else {
-        tables.table("", schema);
+        lists.list("", schema);
     }
-    tables.page
+    lists.page
 }
 
-impl<'a> Tables<'a> {
+impl<'a> FieldLists<'a> {
     /// Follows `$ref` and the union with null by which optional fields are spelled.
     fn resolve(&self, schema: &'a Value) -> Resolved<'a> {
         let mut found = Resolved { schema, definition: None };
@@ -86,14 +86,14 @@ impl<'a> Tables<'a> {
     /// Kubernetes defines the metadata; sipgen's own are names, labels and annotations that it reads.
     fn metadata(&mut self, schema: &'a Value) {
         let fields = schema["properties"].as_object().unwrap();
-        self.page.push_str("\n### `metadata`\n\n| field | type | meaning |\n| --- | --- | --- |\n");
+        self.page.push_str("\n### `metadata`\n\n");
         for name in ["name", "namespace"] {
             let meaning = if name == "name" {
                 "**Required.** The object's name."
             } else {
                 "The object's namespace, if no kustomization sets it."
             };
-            self.row(&format!("`{name}`"), "string", meaning);
+            self.field(&format!("`{name}`"), "string", meaning);
         }
         for group in ["labels", "annotations"] {
             let known = fields[group]["properties"].as_object();
@@ -105,25 +105,25 @@ impl<'a> Tables<'a> {
                 if is_required {
                     meaning.insert_str(0, "**Required.** ");
                 }
-                self.row(&format!("`{group}.{name}`"), "string", &meaning);
+                self.field(&format!("`{group}.{name}`"), "string", &meaning);
             }
         }
     }
 
-    /// Writes the table of an object below a heading.
+    /// Writes the list of an object below a heading.
     fn object(&mut self, path: &str, object: &Resolved<'a>) {
         write!(self.page, "\n### `{path}`\n").unwrap();
-        self.table(path, object.schema);
+        self.list(path, object.schema);
     }
 
-    fn table(&mut self, path: &str, schema: &'a Value) {
+    fn list(&mut self, path: &str, schema: &'a Value) {
         if !path.is_empty()
             && let Some(description) = schema["description"].as_str()
-            && !self.page.contains(&format!("| {description} |"))
+            && !self.page.contains(&format!(": {description}\n"))
         {
             write!(self.page, "\n{description}\n").unwrap();
         }
-        self.page.push_str("\n| field | type | meaning |\n| --- | --- | --- |\n");
+        self.page.push('\n');
         let fields = schema["properties"].as_object().unwrap();
         let required: Vec<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -139,14 +139,14 @@ impl<'a> Tables<'a> {
             let (kind, object) = self.kind(field, &below);
             let mut meaning = self.meaning(field);
             let key = (name.clone(), meaning.clone());
-            let first = self.first_tables.entry(key).or_insert(path.to_owned());
+            let first = self.first_lists.entry(key).or_insert(path.to_owned());
             if !first.is_empty() && first.as_str() != path && meaning.split(' ').count() > 8 {
                 meaning = format!("As in [`{first}`](#{}).", anchor(first));
             }
             if required.contains(&name.as_str()) {
                 meaning.insert_str(0, "**Required.** ");
             }
-            self.row(&format!("`{name}`"), &kind, &meaning);
+            self.field(&format!("`{name}`"), &kind, &meaning);
             if let Some((path, object)) = object {
                 let is_described =
                     object.definition.is_some_and(|name| self.headings.contains_key(name));
@@ -162,9 +162,8 @@ impl<'a> Tables<'a> {
         }
     }
 
-    fn row(&mut self, name: &str, kind: &str, meaning: &str) {
-        let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
-        writeln!(self.page, "| {} | {} | {} |", cell(name), cell(kind), cell(meaning)).unwrap();
+    fn field(&mut self, name: &str, kind: &str, meaning: &str) {
+        writeln!(self.page, "- {name}, {kind}: {}", meaning.replace('\n', " ")).unwrap();
     }
 
     /// Returns the name of a field's type, and the object in it with its path.
