@@ -49,8 +49,8 @@ pub fn codes_as_markdown() -> String {
         let area = area_codes.first().map_or("", |code| code.area());
         let _ = write!(out, "\n## {}\n\n", capitalized(area));
         for code in area_codes {
-            let _ =
-                writeln!(out, "- [`{code}`](findings/{code}.md) {}: {}", word(*code), code.title());
+            let mark = if code.severity() == Severity::Warning { " (warning)" } else { "" };
+            let _ = writeln!(out, "- [`{code}`](findings/{code}.md){mark}: {}", code.title());
         }
     }
     out
