@@ -221,7 +221,7 @@ fn no_fixture_repeats_a_file_of_its_base() {
 }
 
 #[test]
-fn each_code_is_explained_with_an_example() {
+fn each_code_is_explained() {
     for code in Code::ALL {
         let text = code.explanation();
         assert!(text.split_whitespace().count() >= 25, "{code} is hardly explained: {text}");
