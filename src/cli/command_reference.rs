@@ -23,12 +23,6 @@ fn the_page_of_commands_is_their_help() {
     let mut command = super::Arguments::command().disable_help_subcommand(true);
     command.build();
     let mut page = INTRODUCTION.to_owned();
-    page.push_str("\n| command | purpose |\n| --- | --- |\n");
-    for below in command.get_subcommands() {
-        let name = display_name(below);
-        let purpose = text(&below.get_about().unwrap_or_default().to_string());
-        writeln!(page, "| [`{name}`](#{}) | {purpose} |", anchor(&name)).unwrap();
-    }
     let generate = command.find_subcommand("generate").unwrap();
     let is_common = |arg: &&Arg| COMMON.contains(&arg.get_id().as_str());
     let common = visible_arguments(generate).filter(is_common).map(argument);
@@ -134,10 +128,6 @@ fn display_name(command: &Command) -> String {
         }
         None => name.to_owned(),
     }
-}
-
-fn anchor(heading: &str) -> String {
-    heading.replace(' ', "-")
 }
 
 /// Escapes what Markdown would interpret outside of code, links the pages that a help text names, and ends paragraphs
