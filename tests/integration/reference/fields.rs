@@ -132,7 +132,7 @@ impl<'a> FieldLists<'a> {
         let mut nested = Vec::new();
         let is_accepted = |field: &Value| {
             let description = field["description"].as_str().unwrap_or_default();
-            !description.starts_with("Rejected")
+            !["Rejected", "Ignored"].iter().any(|word| description.starts_with(word))
         };
         for (name, field) in fields.into_iter().filter(|(_, field)| is_accepted(field)) {
             let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
