@@ -221,7 +221,7 @@ fn no_fixture_repeats_a_file_of_its_base() {
 }
 
 #[test]
-fn each_code_is_explained() {
+fn each_code_is_explained_with_an_example() {
     for code in Code::ALL {
         let text = code.explanation();
         assert!(text.split_whitespace().count() >= 25, "{code} is hardly explained: {text}");
@@ -270,8 +270,10 @@ fn the_documentation_has_every_code_as_the_catalogue_has_it() {
 #[test]
 fn the_table_of_contents_has_every_code() {
     let file = documentation().with_file_name("../SUMMARY.md");
-    let lines: String =
-        Code::ALL.iter().map(|code| format!("[{code}](reference/findings/{code}.md)\n")).collect();
+    let lines: String = Code::ALL
+        .iter()
+        .map(|code| format!("[{code}](reference/findings/{code}.md)\n"))
+        .collect();
     let contents = fs::read_to_string(&file).unwrap();
     compare_generated(&file, &with_part(&contents, "<!-- codes -->\n", &lines, END_OF_CODES));
 }
