@@ -190,9 +190,10 @@ fn different_field(before: &Mapping, after: &Mapping) -> Option<String> {
 
 /// Returns the path of the first field that differs, apart from some fields.
 fn first_difference(one: &Mapping, other: &Mapping, apart: &[&str]) -> Option<String> {
-    let keys = one.keys().chain(other.keys()).filter_map(Value::as_str);
-    let mut keys = keys.filter(|key| !apart.contains(key));
-    let key = keys.find(|key| one.get(*key) != other.get(*key))?;
+    let compared = |key: &'_ Value| key.as_str().is_some_and(|key| !apart.contains(&key));
+    let changed = one.iter().find(|(key, value)| compared(key) && other.get(*key) != Some(*value));
+    let added = || other.keys().find(|key| compared(key) && !one.contains_key(*key));
+    let key = changed.map(|(key, _)| key).or_else(added)?.as_str()?;
     let inner = match (one.get(key), other.get(key)) {
         (Some(Value::Mapping(one)), Some(Value::Mapping(other))) => {
             first_difference(one, other, &[])

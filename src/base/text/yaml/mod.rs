@@ -48,14 +48,31 @@ fn in_block_style<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
 /// Returns whether a text has only characters that YAML allows anywhere, and no line breaks except
 /// LF.
 pub(crate) fn has_usual_characters(text: &str) -> bool {
-    // In chunks without a branch, which compiles to vector instructions.
-    let is_usual = |byte: &u8| (b' '..=b'~').contains(byte) || *byte == b'\n';
-    let are_usual = |chunk: &[u8]| chunk.iter().fold(true, |all, byte| all & is_usual(byte));
-    text.as_bytes().chunks(256).all(are_usual)
+    is_printable_ascii(text.as_bytes())
         || text.chars().all(|char| {
             matches!(char, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
                 && !matches!(char, '\u{2028}' | '\u{2029}' | '\u{feff}')
         })
+}
+
+/// Returns whether a text has only printable ASCII characters and LF. Eight bytes are compared at a
+/// time, because every inventory passes through here.
+fn is_printable_ascii(text: &[u8]) -> bool {
+    const fn repeated(byte: u8) -> u64 {
+        u64::from_ne_bytes([byte; 8])
+    }
+    // The high bit of each byte has the answer. Additions carry only out of bytes that are not ASCII.
+    let are_printable = |bytes: &[u8; 8]| {
+        let word = u64::from_ne_bytes(*bytes);
+        let from_space = word.wrapping_add(repeated(0x80 - b' '));
+        let other_than_lf = (word ^ repeated(b'\n')).wrapping_add(repeated(0x7f));
+        let beyond_tilde = word.wrapping_add(repeated(0x7f - b'~'));
+        let are_printable = (from_space | !other_than_lf) & !beyond_tilde & !word;
+        are_printable & repeated(0x80) == repeated(0x80)
+    };
+    let (words, rest) = text.as_chunks::<8>();
+    let is_printable = |byte: &u8| (b' '..=b'~').contains(byte) || *byte == b'\n';
+    words.iter().all(are_printable) && rest.iter().all(is_printable)
 }
 
 /// The reason to give up. It says nothing, because the complete parser reports errors.
@@ -104,6 +121,20 @@ mod tests {
             );
         }
         read
+    }
+
+    #[test]
+    fn unusual_characters_are_seen_at_every_place() {
+        for char in ('\0'..='\u{ff}').chain(['\u{2028}', '\u{feff}', '\u{fffe}', '\u{10000}']) {
+            let is_usual = match char {
+                '\u{2028}' | '\u{feff}' | '\u{fffe}' => false,
+                _ => char == '\n' || !char.is_control(),
+            };
+            for place in 0..=17 {
+                let text = format!("{}{char}{}", "~".repeat(place), " ".repeat(17 - place));
+                assert_eq!(has_usual_characters(&text), is_usual, "{char:?} at {place}");
+            }
+        }
     }
 
     #[test]

@@ -3,29 +3,23 @@
 
 use yaml_serde::{Mapping, Value};
 
-use crate::base::finding::RouteStep;
-
 /// Key that selects a patch strategy other than merging.
 const DIRECTIVE: &str = "$patch";
 
 /// Callback for each value that a patch sets: its route, and whether it replaces another value.
-pub(super) type ValueSetCallback<'a> = &'a mut dyn FnMut(&[RouteStep], bool);
+pub(super) type ValueSetCallback<'a> = &'a mut dyn FnMut(&[&str], bool);
 
-/// Merges a patch into an object. Returns `None` if the patch deletes the object.
+/// Merges a patch into an object. Returns false if the patch deletes the object.
 ///
 /// # Errors
 ///
-/// Returns why kustomize refuses the patch.
+/// Returns why kustomize refuses the patch. Part of it may be merged then.
 pub(super) fn merge(
-    object: Mapping,
+    object: &mut Mapping,
     patch: &Mapping,
     on_set: ValueSetCallback<'_>,
-) -> Result<Option<Mapping>, String> {
-    let merged = merge_mapping(object, patch, &mut Vec::new(), on_set)?;
-    Ok(merged.map(|merged| match merged {
-        Value::Mapping(mapping) => mapping,
-        _ => Mapping::new(),
-    }))
+) -> Result<bool, String> {
+    merge_mapping(object, patch, &mut Vec::new(), on_set)
 }
 
 /// Returns whether a patch replaces the whole object by its strategy.
@@ -33,17 +27,19 @@ pub(super) fn replaces_all(patch: &Mapping) -> bool {
     patch.get(DIRECTIVE).and_then(Value::as_str) == Some("replace")
 }
 
-fn merge_mapping(
-    mut object: Mapping,
-    patch: &Mapping,
-    route: &mut Vec<RouteStep>,
+/// Merges a patch into a mapping. Returns false if the patch removes the mapping.
+fn merge_mapping<'p>(
+    mapping: &mut Mapping,
+    patch: &'p Mapping,
+    route: &mut Vec<&'p str>,
     on_set: ValueSetCallback<'_>,
-) -> Result<Option<Value>, String> {
+) -> Result<bool, String> {
     match patch.get(DIRECTIVE).and_then(Value::as_str) {
-        Some("delete") => return Ok(None),
+        Some("delete") => return Ok(false),
         Some("replace") => {
             on_set(route, true);
-            return added(patch);
+            *mapping = added(patch)?.unwrap_or_default();
+            return Ok(true);
         }
         Some("merge") | None => {}
         Some(other) => return Err(format!("unknown patch strategy `{other}`")),
@@ -52,84 +48,83 @@ fn merge_mapping(
         let Some(name) = key.as_str().filter(|name| *name != DIRECTIVE) else {
             continue;
         };
-        route.push(RouteStep::from(name));
-        let old = object.get_mut(name).map(std::mem::take);
-        match merge_value(old, new, route, on_set)? {
-            Some(value) => {
-                object.insert(key.clone(), value);
+        route.push(name);
+        if let Some(old) = mapping.get_mut(name) {
+            if !merge_value(old, new, route, on_set)? {
+                mapping.remove(name);
             }
-            None => {
-                object.remove(name);
+        } else {
+            let mut value = Value::Null;
+            if merge_value(&mut value, new, route, on_set)? {
+                mapping.insert(key.clone(), value);
             }
         }
         route.pop();
     }
-    Ok(Some(Value::Mapping(object)))
+    Ok(true)
 }
 
-/// Returns a field's value after the patch, or `None` if the field is removed.
-fn merge_value(
-    old: Option<Value>,
-    new: &Value,
-    route: &mut Vec<RouteStep>,
+/// Merges a patch into a field's value, which is null if the field is missing. Returns false if the
+/// patch removes the field.
+fn merge_value<'p>(
+    old: &mut Value,
+    new: &'p Value,
+    route: &mut Vec<&'p str>,
     on_set: ValueSetCallback<'_>,
-) -> Result<Option<Value>, String> {
+) -> Result<bool, String> {
     match (old, new) {
         // Null removes the field.
         (_, Value::Null) => {
             on_set(route, true);
-            Ok(None)
+            Ok(false)
         }
-        (None | Some(Value::Null), Value::Mapping(new)) => {
+        (old @ Value::Null, new) => {
             on_set(route, false);
-            added(new)
-        }
-        (None | Some(Value::Null), new) => {
-            on_set(route, false);
-            Ok(Some(new.clone()))
-        }
-        (Some(Value::Mapping(old)), Value::Mapping(new)) => merge_mapping(old, new, route, on_set),
-        (Some(old), new) if shape(&old) == shape(new) => {
-            if old != *new {
-                on_set(route, true);
-            }
-            Ok(Some(new.clone()))
-        }
-        (Some(old), new) => {
-            let name = |step: &RouteStep| match step {
-                RouteStep::Key(key) => key.clone(),
-                RouteStep::Index(index) => index.to_string(),
+            let value = match new {
+                Value::Mapping(new) => added(new)?.map(Value::Mapping),
+                new => Some(new.clone()),
             };
-            let field = route.iter().map(name).collect::<Vec<_>>().join(".");
-            Err(format!(
-                "`{field}` is {} in the object and {} in the patch",
-                shape(&old),
-                shape(new)
-            ))
+            let is_kept = value.is_some();
+            *old = value.unwrap_or_default();
+            Ok(is_kept)
         }
+        (Value::Mapping(old), Value::Mapping(new)) => merge_mapping(old, new, route, on_set),
+        (old, new) if shape(old) == shape(new) => {
+            if old != new {
+                on_set(route, true);
+                *old = new.clone();
+            }
+            Ok(true)
+        }
+        (old, new) => Err(format!(
+            "`{}` is {} in the object and {} in the patch",
+            route.join("."),
+            shape(old),
+            shape(new)
+        )),
     }
 }
 
 /// Returns a patch mapping that has no counterpart to merge with: without directives and nulls.
-fn added(patch: &Mapping) -> Result<Option<Value>, String> {
+fn added(patch: &Mapping) -> Result<Option<Mapping>, String> {
     match patch.get(DIRECTIVE).and_then(Value::as_str) {
         Some("delete") => return Ok(None),
         Some("merge" | "replace") | None => {}
         Some(other) => return Err(format!("unknown patch strategy `{other}`")),
     }
-    let mut mapping = Mapping::new();
+    let mut mapping = Mapping::with_capacity(patch.len());
     for (key, value) in patch {
         let value = match value {
             _ if key.as_str() == Some(DIRECTIVE) => None,
             Value::Null => None,
-            Value::Mapping(inner) => added(inner)?,
+            Value::Mapping(inner) => added(inner)?.map(Value::Mapping),
             other => Some(other.clone()),
         };
         if let Some(value) = value {
             mapping.insert(key.clone(), value);
         }
     }
-    Ok(Some(Value::Mapping(mapping)))
+    Ok(Some(mapping))
 }
 
 /// Returns the shape of a value. Values of different shapes cannot be merged.
@@ -147,7 +142,9 @@ mod tests {
 
     fn merged(object: &str, patch: &str) -> Result<Option<Value>, String> {
         let mapping = |text: &str| yaml_serde::from_str::<Mapping>(text).unwrap();
-        Ok(merge(mapping(object), &mapping(patch), &mut |_, _| {})?.map(Value::Mapping))
+        let mut object = mapping(object);
+        let is_kept = merge(&mut object, &mapping(patch), &mut |_, _| {})?;
+        Ok(is_kept.then_some(Value::Mapping(object)))
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::EvaluationError;
 use super::budget::{EvaluationBudget, size};
 use super::json_patch::{self, JsonPatchOperation};
 use super::merge::{merge, replaces_all};
-use super::object::{BuildObject, Id, scalar_text, text_at};
+use super::object::{BuildObject, Id, scalar_text, set_text, text_at};
 use crate::base::api::kustomization::PatchOptions;
 use crate::base::finding::{ForeignValue, Origin, Place, RouteStep};
 use crate::base::text::yaml;
@@ -92,9 +92,7 @@ impl PatchSource<'_> {
 impl MergePatch {
     /// Returns the id of the object that it names.
     pub(super) fn id(&self) -> Id {
-        let text = |route: &[&str]| text_at(&self.patch, route).unwrap_or_default();
-        let (name, namespace) = (text(&["metadata", "name"]), text(&["metadata", "namespace"]));
-        Id::new(&text(&["apiVersion"]), &text(&["kind"]), &name, &namespace)
+        Id::from_object(&self.patch)
     }
 
     /// Returns the patch as kustomize copies it for a target or from `patchesStrategicMerge`.
@@ -126,9 +124,15 @@ impl MergePatch {
     }
 
     /// Merges the patch into an object. Returns false if the patch deletes the object.
+    ///
+    /// # Errors
+    ///
+    /// Returns why kustomize refuses the patch, or may refuse it. `keeps_refused` leaves the object
+    /// as it was then.
     pub(super) fn merge_into(
         &self,
         object: &mut BuildObject,
+        keeps_refused: bool,
         budget: &EvaluationBudget,
     ) -> Result<bool, EvaluationError> {
         let (name, kind) = (object.name(), object.kind());
@@ -143,23 +147,29 @@ impl MergePatch {
             return Ok(true);
         }
         let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();
-        let merged = merge(object.value.clone(), &self.patch, &mut |route, replaces| {
-            given.push((route.to_vec(), replaces))
-        })
-        .map_err(EvaluationError::Refused)?;
-        let Some(merged) = merged else {
-            return Ok(false);
-        };
-        object.value = merged;
+        let before = keeps_refused.then(|| object.value.clone());
+        let merged = merge(&mut object.value, &self.patch, &mut |route, replaces| {
+            given.push((route.iter().map(|key| RouteStep::from(*key)).collect(), replaces))
+        });
+        match merged {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(why) => {
+                if let Some(before) = before {
+                    object.value = before;
+                }
+                return Err(EvaluationError::Refused(why));
+            }
+        }
         for (route, replaces) in given {
             budget.step(1 + object.changes.len() / 8)?;
             object.note(self.given(route, replaces));
         }
         // A merge patch never changes apiVersion and namespace, and kind and name only with its
         // options.
-        object.value.insert(Value::from("apiVersion"), Value::from(version));
+        set_text(&mut object.value, "apiVersion", &version);
         if !self.may_change_kind {
-            object.value.insert(Value::from("kind"), Value::from(kind));
+            set_text(&mut object.value, "kind", &kind);
         }
         if !self.may_rename {
             object.restore("name", &name);

@@ -110,16 +110,32 @@ fn is_cluster_scoped(group: &str, kind: &str) -> bool {
 }
 
 impl Id {
-    pub(super) fn new(api_version: &str, kind: &str, name: &str, namespace: &str) -> Self {
+    pub(super) fn new(
+        api_version: &str,
+        kind: impl Into<String>,
+        name: impl Into<String>,
+        namespace: impl Into<String>,
+    ) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let kind = kind.into();
         Id {
             group: group.to_owned(),
             version: version.to_owned(),
-            kind: kind.to_owned(),
-            name: name.to_owned(),
-            namespace: namespace.to_owned(),
-            is_cluster_scoped: is_cluster_scoped(group, kind),
+            is_cluster_scoped: is_cluster_scoped(group, &kind),
+            kind,
+            name: name.into(),
+            namespace: namespace.into(),
         }
+    }
+
+    /// Reads the id of an object.
+    pub(super) fn from_object(object: &Mapping) -> Self {
+        let metadata = object.get("metadata").and_then(Value::as_mapping);
+        let text = |mapping: Option<&Mapping>, key: &str| {
+            mapping.and_then(|mapping| mapping.get(key)).and_then(scalar_text).unwrap_or_default()
+        };
+        let (name, namespace) = (text(metadata, "name"), text(metadata, "namespace"));
+        Id::new(&text(Some(object), "apiVersion"), text(Some(object), "kind"), name, namespace)
     }
 
     /// Returns the namespace that is compared.
@@ -203,13 +219,17 @@ impl BuildObject {
     }
 
     pub(super) fn id(&self) -> Id {
-        let namespace = self.text(&["metadata", "namespace"]);
-        Id::new(&self.text(&["apiVersion"]), &self.kind(), &self.name(), &namespace)
+        Id::from_object(&self.value)
     }
 
     /// Returns the id before any change.
     pub(super) fn original_id(&self) -> Id {
-        self.previous.first().cloned().unwrap_or_else(|| self.id())
+        self.first_id().cloned().unwrap_or_else(|| self.id())
+    }
+
+    /// Returns the id before the first change, if there was one.
+    pub(super) fn first_id(&self) -> Option<&Id> {
+        self.previous.first()
     }
 
     /// Returns all previous and current ids. Previous ones get the current group and version.
@@ -220,7 +240,9 @@ impl BuildObject {
             version: now.version.clone(),
             ..id.clone()
         });
-        before.chain([now.clone()]).collect()
+        let mut ids: Vec<Id> = before.collect();
+        ids.push(now);
+        ids
     }
 
     /// Records the current id before it changes.
@@ -257,14 +279,18 @@ impl BuildObject {
     /// Reverts a name or namespace that a patch must not change.
     pub(super) fn restore(&mut self, key: &str, text: &str) {
         if let Some(Value::Mapping(metadata)) = self.value.get_mut("metadata") {
-            if text.is_empty() {
-                metadata.remove(key);
-            } else {
-                metadata.insert(Value::from(key), Value::from(text));
+            match metadata.get(key) {
+                None if text.is_empty() => return,
+                Some(Value::String(now)) if now == text => return,
+                _ if text.is_empty() => _ = metadata.remove(key),
+                _ => _ = metadata.insert(Value::from(key), Value::from(text)),
             }
         }
-        let route = [RouteStep::from("metadata"), RouteStep::from(key)];
-        self.changes.retain(|change| change.route != route);
+        let is_restored = |route: &[RouteStep]| {
+            matches!(route, [RouteStep::Key(metadata), RouteStep::Key(field)]
+                if metadata == "metadata" && field == key)
+        };
+        self.changes.retain(|change| !is_restored(&change.route));
     }
 
     /// Records the place that sets the value at a route.
@@ -326,6 +352,13 @@ impl BuildObject {
         let Id { name, namespace, .. } = self.id();
         let namespace = (!namespace.is_empty()).then_some(namespace);
         self.levels.push(ComponentLevel { directory: directory.clone(), name, namespace });
+    }
+}
+
+/// Sets a field to a text, unless it has it.
+pub(super) fn set_text(mapping: &mut Mapping, key: &str, text: &str) {
+    if mapping.get(key).and_then(Value::as_str) != Some(text) {
+        mapping.insert(Value::from(key), Value::from(text));
     }
 }
 

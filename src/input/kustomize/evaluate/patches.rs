@@ -1,6 +1,7 @@
 //! The patches of a kustomization: `patchesStrategicMerge`, `patches` and `patchesJson6902`.
 
 use std::collections::HashSet;
+use std::mem;
 use std::sync::Arc;
 
 use camino::Utf8Path;
@@ -276,17 +277,13 @@ impl<'a> PatchedObjects<'a> {
             self.budget.allocate(patch.bytes).map_err(&failed)?;
             let changes_id = patch.may_rename || patch.may_change_kind;
             let before = if changes_id { object.ids() } else { Vec::new() };
-            match patch.merge_into(object, self.budget) {
+            let is_vital = self.vital.is_none_or(|vital| vital.contains(&object.origin.file));
+            match patch.merge_into(object, !is_vital, self.budget) {
                 Ok(true) => {}
                 Ok(false) => object.is_deleted = true,
                 // For kinds with a schema, kustomize may accept a patch that is refused here.
-                Err(problem)
-                    if matches!(problem, EvaluationError::Beyond(_))
-                        || self.vital.is_none_or(|vital| vital.contains(&object.origin.file)) =>
-                {
-                    return Err(failed(problem));
-                }
-                Err(_) => {}
+                Err(EvaluationError::Refused(_)) if !is_vital => {}
+                Err(problem) => return Err(failed(problem)),
             }
             if changes_id {
                 let after = object.ids();
@@ -352,7 +349,7 @@ fn apply_operations(
     let shown = object.id().shown();
     object.untyped.clear();
     let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();
-    let patched = json_patch::as_value(object.value.clone(), |value| {
+    let patched = json_patch::as_value(mem::take(&mut object.value), |value| {
         operations.iter().try_for_each(|operation| {
             given.extend(json_patch::apply(value, operation, budget)?);
             Ok(())

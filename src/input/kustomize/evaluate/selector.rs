@@ -1,6 +1,6 @@
 //! Selectors of patches and replacements.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use kube::core::SelectorExt;
 use regex::Regex;
@@ -49,8 +49,9 @@ enum AnchoredPattern {
     Any,
     /// A text without special characters.
     Plain(String),
-    /// Alternatives. In one regular expression, thousands would take minutes.
-    OneOf(HashSet<String>, Vec<Regex>),
+    /// Alternatives: texts, each with whether a space may follow, and others. In one regular
+    /// expression, thousands would take minutes.
+    OneOf(HashMap<String, bool>, Vec<Regex>),
     Regex(Regex),
 }
 
@@ -60,22 +61,19 @@ impl AnchoredPattern {
             return Ok(AnchoredPattern::Any);
         }
         // Most patterns are plain names, which need no regular expression.
-        if regex::escape(pattern) == pattern
-            || pattern.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
-        {
+        let is_plain = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        if is_plain(pattern) || regex::escape(pattern) == pattern {
             return Ok(AnchoredPattern::Plain(pattern.to_owned()));
         }
         // `[.]` is the only group without alternatives of its own.
-        if pattern.contains('|') && !pattern.replace("[.]", "").contains(['(', '[', '\\']) {
-            let (mut plain, mut regexes) = (HashSet::new(), Vec::new());
+        let is_complex = |part: &str| part.contains(['(', '[', '\\']);
+        if pattern.contains('|') && !pattern.split("[.]").any(is_complex) {
+            let (mut plain, mut regexes) = (HashMap::new(), Vec::new());
             for part in pattern.split('|') {
-                let name = part.strip_suffix(" ?").unwrap_or(part).replace("[.]", "");
-                if name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
-                    let name = part.replace("[.]", ".");
-                    if let Some(name) = name.strip_suffix(" ?") {
-                        plain.insert(format!("{name} "));
-                    }
-                    plain.insert(name.strip_suffix(" ?").unwrap_or(&name).to_owned());
+                let name = part.strip_suffix(" ?");
+                let (name, has_space) = (name.unwrap_or(part), name.is_some());
+                if name.split("[.]").all(is_plain) {
+                    *plain.entry(name.replace("[.]", ".")).or_default() |= has_space;
                 } else {
                     regexes.push(anchored(part)?);
                 }
@@ -97,7 +95,10 @@ impl AnchoredPattern {
             AnchoredPattern::Any => true,
             AnchoredPattern::Plain(plain) => plain == text,
             AnchoredPattern::OneOf(plain, regexes) => {
-                plain.contains(text) || regexes.iter().any(|regex| regex.is_match(text))
+                let has_space = || plain.get(text.strip_suffix(' ')?).copied();
+                plain.contains_key(text)
+                    || has_space() == Some(true)
+                    || regexes.iter().any(|regex| regex.is_match(text))
             }
             AnchoredPattern::Regex(regex) => regex.is_match(text),
         }
@@ -128,13 +129,12 @@ impl Selector {
     /// current id.
     pub(super) fn selects(&self, object: &BuildObject) -> bool {
         let now = object.id();
-        if !self.is_of_kind(&now) {
-            return false;
-        }
-        let first = object.original_id();
+        let is_named = |id: &Id| self.name.matches(&id.name);
         let is_in_namespace = |id: &Id| self.namespace.matches(id.effective_namespace());
-        (self.name.matches(&first.name) || self.name.matches(&now.name))
-            && (is_in_namespace(&first) || is_in_namespace(&now))
+        let first = object.first_id().unwrap_or(&now);
+        self.is_of_kind(&now)
+            && (is_named(first) || is_named(&now))
+            && (is_in_namespace(first) || is_in_namespace(&now))
             && self.selects_by_labels(object)
     }
 

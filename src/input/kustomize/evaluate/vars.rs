@@ -40,7 +40,7 @@ impl BuildEvaluation<'_> {
                 (_, group, version) => format!("{group}/{version}"),
             };
             let namespace = target("namespace");
-            let wanted = Id::new(&version, &target("kind"), &target("name"), &namespace);
+            let wanted = Id::new(&version, target("kind"), target("name"), &namespace);
             // Without a namespace, a variable means an object of any namespace.
             let is_any = namespace.is_empty() && !wanted.is_cluster_scoped();
             let is_meant = |id: &Id| {
