@@ -56,7 +56,11 @@ pub(super) fn edited(
     syntax: &SyntaxConfig,
 ) -> Result<BoundedSource, TemplateRejection> {
     if text.len() > LARGEST {
-        let message = format!("it has {} KiB; the limit is {}", text.len() >> 10, LARGEST >> 10);
+        let message = format!(
+            "it has {} bytes, more than the limit of {} KiB",
+            text.len(),
+            LARGEST >> 10
+        );
         return Err(TemplateRejection { message, at: None });
     }
     check_tokens(text, syntax)?;
