@@ -138,15 +138,16 @@ fn a_host_below_the_sync_path_of_a_flux_instance_is_left_alone() {
     site.delete_kustomizations(&["--all"]);
 }
 
+fn application(source: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: hosts, namespace: argocd}}\nspec:\n  \
+         project: default\n  source: {{repoURL: 'git@git.example.com:fleet', {source}}}\n  destination: {{server: \
+         'https://kubernetes.default.svc'}}\n  syncPolicy: {{syncOptions: [ServerSideApply=true]}}\n"
+    )
+}
+
 /// Objects that make an agent render hosts by another program, each with the file that has the host.
 fn rendering_objects(namespace: &str) -> [(Agent, &'static str, &'static str, String); 3] {
-    let application = |source: &str| {
-        format!(
-            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: hosts, namespace: argocd}}\nspec:\n  \
-             project: default\n  source: {{repoURL: 'git@git.example.com:fleet', {source}}}\n  destination: {{server: \
-             'https://kubernetes.default.svc'}}\n  syncPolicy: {{syncOptions: [ServerSideApply=true]}}\n"
-        )
-    };
     let release = format!(
         "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: hosts, namespace: {namespace}}}\nspec:\n  \
          interval: 10m\n  chart: {{spec: {{chart: ./charts/hosts, sourceRef: {{kind: GitRepository, name: flux-system}}}}}}\n"
@@ -192,6 +193,30 @@ fn a_host_that_another_program_renders_is_left_alone() {
         assert!(!site.repo.exists("overlays"));
         all_have_specs(&site);
     }
+}
+
+/// Argo CD applies a host of a Jsonnet file, which sipgen does not evaluate; JSON is Jsonnet. The managers in a snapshot
+/// prove whose host it is, and it keeps its spec.
+#[test]
+fn a_host_of_a_jsonnet_file_is_left_alone() {
+    let site = Site::new("evidence-jsonnet");
+    let (agent, namespace) = (Agent::Argocd, site.namespace.clone());
+    let manifest = hosts::manifest(Maker::AsAgent, &namespace, 1);
+    hosts::make(site.server, Maker::AsAgent, agent.manager(), &manifest);
+    hosts::report(site.server, &namespace, "as-agent-1", "available");
+    let host: Value = yaml_serde::from_str(&manifest).unwrap();
+    site.repo.write("sipgen.yaml", &agent.settings(&namespace));
+    site.repo.write("made/hosts.jsonnet", &host.to_string());
+    site.repo.write("object.yaml", &application("path: made, directory: {jsonnet: {}}"));
+    site.take_snapshot();
+    site.want(CLUSTER, "apply", 1);
+
+    let refused = site.repo.generate(&[]).expect(1).stderr;
+    for said in ["applied in full", "made/hosts.jsonnet", "by Jsonnet"] {
+        assert!(refused.contains(said), "{said}: {refused}");
+    }
+    assert!(!site.repo.exists("overlays"));
+    all_have_specs(&site);
 }
 
 /// A ResourceSet makes Flux apply the overlay of one of two racks: hosts of the other are not assigned, and the labels
