@@ -106,14 +106,15 @@ impl PlannedHost<'_> {
         let labels = labels.map(|(key, value)| (key.as_str(), value.as_deref()));
         let annotations = self.annotations.iter();
         let annotations = annotations.map(|(key, value)| (*key, Some(value.as_str())));
-        different_pair(before, after, "labels", labels)
+        let (before, after) = (ComparedObject::new(before), ComparedObject::new(after));
+        different_pair(before.labels, after.labels, labels)
             .map(|key| format!("another label `{key}`"))
             .or_else(|| {
-                different_pair(before, after, "annotations", annotations)
+                different_pair(before.annotations, after.annotations, annotations)
                     .map(|key| format!("another annotation `{key}`"))
             })
             .or_else(|| {
-                different_field(before, after).map(|field| format!("another value of `{field}`"))
+                different_field(&before, &after).map(|field| format!("another value of `{field}`"))
             })
     }
 }
@@ -139,50 +140,60 @@ pub(crate) fn changed_field(
     before: &Mapping,
     after: &Mapping,
 ) -> Option<String> {
-    if before == after {
-        return None;
-    }
+    let (before, after) = (ComparedObject::new(before), ComparedObject::new(after));
     let none = || [].into_iter();
+    let label = || different_pair(before.labels, after.labels, none());
     let guards = allowed.guards.iter();
     let guards = guards.map(|(key, value)| (*key, Some(value.as_str())));
-    let pair = match after.get("kind").and_then(Value::as_str) {
+    let is_guarded = || different_pair(before.annotations, after.annotations, guards).is_none();
+    let pair = match after.object.get("kind").and_then(Value::as_str) {
         Some(host::KIND) if allowed.has_frozen => None,
-        Some("Secret") if different_pair(before, after, "annotations", guards).is_none() => {
-            different_pair(before, after, "labels", none())
-        }
-        _ => different_pair(before, after, "labels", none())
-            .or_else(|| different_pair(before, after, "annotations", none())),
+        Some("Secret") if is_guarded() => label(),
+        _ => label().or_else(|| different_pair(before.annotations, after.annotations, none())),
     };
-    pair.map(str::to_owned).or_else(|| different_field(before, after))
+    pair.map(str::to_owned).or_else(|| different_field(&before, &after))
 }
 
-/// Returns the first key of a mapping in `metadata` that differs from what it was, apart from the
+/// An object whose labels and annotations are compared apart from the rest.
+struct ComparedObject<'a> {
+    object: &'a Mapping,
+    metadata: Option<&'a Mapping>,
+    labels: Option<&'a Mapping>,
+    annotations: Option<&'a Mapping>,
+}
+
+impl<'a> ComparedObject<'a> {
+    fn new(object: &'a Mapping) -> Self {
+        let metadata = object.get("metadata").and_then(Value::as_mapping);
+        let pairs = |field: &str| metadata?.get(field)?.as_mapping();
+        let (labels, annotations) = (pairs("labels"), pairs("annotations"));
+        ComparedObject { object, metadata, labels, annotations }
+    }
+}
+
+/// Returns the first key of labels or annotations that differs from what it was, apart from the
 /// keys that are set, or removed by `None`.
 fn different_pair<'a>(
-    before: &'a Mapping,
-    after: &'a Mapping,
-    field: &str,
+    before: Option<&'a Mapping>,
+    after: Option<&'a Mapping>,
     set: impl Iterator<Item = (&'a str, Option<&'a str>)> + Clone,
 ) -> Option<&'a str> {
-    let pairs = |object: &'a Mapping| metadata(object)?.get(field)?.as_mapping();
-    let (before, after) = (pairs(before), pairs(after));
     let value = |pairs: Option<&'a Mapping>, key: &str| pairs.and_then(|pairs| pairs.get(key));
     let wrong = set
         .clone()
         .find(|(key, planned)| value(after, key).map(Value::as_str) != planned.map(Some));
     let is_changed = |key: &&str| {
-        value(before, key) != value(after, key) && set.clone().all(|(other, _)| other != *key)
+        set.clone().all(|(other, _)| other != *key) && value(before, key) != value(after, key)
     };
     let all = before.into_iter().chain(after).flat_map(Mapping::keys);
     wrong.map(|(key, _)| key).or_else(|| all.filter_map(Value::as_str).find(is_changed))
 }
 
 /// Returns the first field that differs, apart from labels and annotations.
-fn different_field(before: &Mapping, after: &Mapping) -> Option<String> {
+fn different_field(before: &ComparedObject<'_>, after: &ComparedObject<'_>) -> Option<String> {
     let none = Mapping::new();
-    let (one, other) = (metadata(before), metadata(after));
-    let (one, other) = (one.unwrap_or(&none), other.unwrap_or(&none));
-    first_difference(before, after, &["metadata"]).or_else(|| {
+    let (one, other) = (before.metadata.unwrap_or(&none), after.metadata.unwrap_or(&none));
+    first_difference(before.object, after.object, &["metadata"]).or_else(|| {
         let field = first_difference(one, other, &["labels", "annotations"])?;
         Some(format!("metadata.{field}"))
     })
@@ -190,10 +201,14 @@ fn different_field(before: &Mapping, after: &Mapping) -> Option<String> {
 
 /// Returns the path of the first field that differs, apart from some fields.
 fn first_difference(one: &Mapping, other: &Mapping, apart: &[&str]) -> Option<String> {
-    let compared = |key: &'_ Value| key.as_str().is_some_and(|key| !apart.contains(&key));
-    let changed = one.iter().find(|(key, value)| compared(key) && other.get(*key) != Some(*value));
-    let added = || other.keys().find(|key| compared(key) && !one.contains_key(*key));
-    let key = changed.map(|(key, _)| key).or_else(added)?.as_str()?;
+    let is_compared = |key: &&Value| key.as_str().is_some_and(|key| !apart.contains(&key));
+    let fields = || one.iter().filter(|(key, _)| is_compared(key));
+    let changed = fields().find(|(key, value)| other.get(*key) != Some(*value));
+    // Without a changed field, all fields of one are in the other.
+    let has_more = || other.keys().filter(is_compared).count() > fields().count();
+    let added = || other.keys().filter(is_compared).find(|key| !one.contains_key(*key));
+    let key = changed.map(|(key, _)| key).or_else(|| if has_more() { added() } else { None })?;
+    let key = key.as_str()?;
     let inner = match (one.get(key), other.get(key)) {
         (Some(Value::Mapping(one)), Some(Value::Mapping(other))) => {
             first_difference(one, other, &[])
@@ -201,10 +216,6 @@ fn first_difference(one: &Mapping, other: &Mapping, apart: &[&str]) -> Option<St
         _ => None,
     };
     Some(inner.map_or_else(|| key.to_owned(), |inner| format!("{key}.{inner}")))
-}
-
-fn metadata(object: &Mapping) -> Option<&Mapping> {
-    object.get("metadata")?.as_mapping()
 }
 
 #[cfg(test)]

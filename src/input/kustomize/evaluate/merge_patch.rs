@@ -27,6 +27,9 @@ pub(super) enum ParsedPatch {
 
 /// A document of a merge patch.
 pub(super) struct MergePatch {
+    /// The id of the object that it names.
+    pub(super) id: Id,
+    /// Its fields, without those of the id that do not change the object.
     patch: Mapping,
     pub(super) place: Place,
     /// Set if it is in a file of its own, where routes equal those of the object.
@@ -44,6 +47,26 @@ pub(super) struct PatchSource<'a> {
     pub(super) place: &'a Place,
     /// File of a patch that is not inline.
     pub(super) file: Option<Arc<Utf8Path>>,
+}
+
+/// Removes the fields of a patch that name its object and do not change it.
+fn without_id(mut patch: Mapping, may_rename: bool, may_change_kind: bool) -> Mapping {
+    let remove = |mapping: &mut Mapping, key: &str| {
+        if mapping.get(key).and_then(scalar_text).is_some() {
+            mapping.remove(key);
+        }
+    };
+    remove(&mut patch, "apiVersion");
+    if !may_change_kind {
+        remove(&mut patch, "kind");
+    }
+    if let Some(Value::Mapping(metadata)) = patch.get_mut("metadata") {
+        remove(metadata, "namespace");
+        if !may_rename {
+            remove(metadata, "name");
+        }
+    }
+    patch
 }
 
 pub(super) fn no_patch() -> EvaluationError {
@@ -90,11 +113,6 @@ impl PatchSource<'_> {
 }
 
 impl MergePatch {
-    /// Returns the id of the object that it names.
-    pub(super) fn id(&self) -> Id {
-        Id::from_object(&self.patch)
-    }
-
     /// Returns the patch as kustomize copies it for a target or from `patchesStrategicMerge`.
     ///
     /// Labels and annotations become strings, including null, so such a patch cannot remove a
@@ -135,9 +153,8 @@ impl MergePatch {
         keeps_refused: bool,
         budget: &EvaluationBudget,
     ) -> Result<bool, EvaluationError> {
-        let (name, kind) = (object.name(), object.kind());
-        let (namespace, version) =
-            (object.text(&["metadata", "namespace"]), object.text(&["apiVersion"]));
+        let version = object.text(&["apiVersion"]);
+        let Id { kind, name, namespace, .. } = object.id();
         if self.may_rename || self.may_change_kind {
             object.keep_id();
         }
@@ -222,13 +239,16 @@ impl ParsedPatch {
             let Value::Mapping(patch) = patch else {
                 continue;
             };
+            let may_rename = options.allow_name_change == Some(true);
+            let may_change_kind = options.allow_kind_change == Some(true);
             patches.push(MergePatch {
-                patch,
+                id: Id::from_object(&patch),
+                patch: without_id(patch, may_rename, may_change_kind),
                 bytes,
                 is_document: origin.is_some(),
                 place: origin.as_ref().map_or_else(|| place.clone(), Origin::start),
-                may_rename: options.allow_name_change == Some(true),
-                may_change_kind: options.allow_kind_change == Some(true),
+                may_rename,
+                may_change_kind,
             });
         }
         Ok(if patches.is_empty() { ParsedPatch::Empty } else { ParsedPatch::Merge(patches) })

@@ -252,9 +252,9 @@ impl<'a> PatchedObjects<'a> {
 
     /// Merges a patch into the object that its id names.
     fn merge_by_id(&mut self, patch: &MergePatch, place: &Place) -> Result<(), BuildFailure> {
-        let id = patch.id();
+        let id = &patch.id;
         let list = &self.objects.list;
-        let found = self.index.with_id(&id).iter().copied();
+        let found = self.index.with_id(id).iter().copied();
         let found: Vec<usize> =
             found.filter(|at| list.get(*at).is_some_and(|object| !object.is_deleted)).collect();
         let why = match found.as_slice() {
