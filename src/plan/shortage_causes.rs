@@ -28,7 +28,7 @@ pub(super) struct DemandLimits {
     /// Set if the node set lacked fewer hosts without its topology keys.
     is_limited: bool,
     closed: ClosedDomains,
-    /// Quotas without hosts left.
+    /// Quotas in which the hosts that it may have leave no room for another.
     full_quotas: Vec<Quota>,
 }
 
@@ -57,17 +57,42 @@ impl DemandLimits {
     }
 }
 
-/// Returns the quotas of a demand that earlier demands leave no hosts.
+/// Returns the quotas of a demand that earlier demands and the hosts that its cluster may have fill.
 fn full_quotas(instance: &Instance<'_>, picks: &[Vec<FlowUnit>], demand: usize) -> Vec<Quota> {
     let problem = &instance.problem;
+    let own = &problem.demands[demand];
+    let mut picked: HashMap<usize, usize> = HashMap::new();
+    if !own.quotas.is_empty() {
+        for pick in picks.iter().flatten() {
+            *picked.entry(pick.class).or_default() += 1;
+        }
+    }
     let is_full = |quota: &&usize| {
+        let counts = |class: &usize| problem.counts[*class].contains(quota);
         let earlier = problem.demands[..demand].iter().zip(picks);
         let earlier = earlier.filter(|(earlier, _)| earlier.quotas.contains(quota));
-        let counted = earlier.flat_map(|(_, picks)| picks);
-        let counted = counted.filter(|pick| problem.counts[pick.class].contains(quota));
-        counted.count() >= problem.quotas[**quota]
+        let taken = earlier.flat_map(|(_, picks)| picks).filter(|pick| counts(&pick.class)).count();
+        let free = |class: usize| {
+            let is_own = problem.reserved[class].is_none_or(|reserved| reserved == own.group);
+            let picked = picked.get(&class).copied().unwrap_or_default();
+            if is_own { problem.capacities[class].saturating_sub(picked) } else { 0 }
+        };
+        // Hosts that several node sets may have count once.
+        let mut all: BTreeMap<usize, usize> = BTreeMap::new();
+        let available = problem.demands.iter().filter(|other| other.group == own.group).map(|of| {
+            let domains = problem.pools[of.pool].domains.iter().map(|domain| {
+                let counted = domain.classes.iter().filter(|class| counts(class));
+                let counted = counted.map(|class| (*class, free(*class)));
+                let hosts: usize = counted.clone().map(|(_, free)| free).sum();
+                all.extend(counted);
+                if domain.limited { hosts.min(1) } else { hosts }
+            });
+            domains.sum::<usize>().min(of.missing)
+        });
+        let available: usize = available.sum();
+        problem.quotas[**quota] <= taken + available.min(all.into_values().sum())
     };
-    let full = problem.demands[demand].quotas.iter().filter(is_full);
+    let full = own.quotas.iter().filter(is_full);
     full.map(|quota| instance.quotas[*quota].clone()).collect()
 }
 
@@ -114,6 +139,8 @@ pub(super) struct MatchingHosts<'h> {
     usable_domains: HashSet<(usize, &'h str)>,
     /// Number of hosts in each domain.
     by_domain: HashMap<(usize, &'h str), usize>,
+    /// Number of domains of each topology key, one for each host without the label.
+    domain_counts: Vec<usize>,
 }
 
 /// Hosts that the same rules refuse.
@@ -124,6 +151,9 @@ struct RefusedHosts<'h> {
     rules: Vec<String>,
     /// Numbers of hosts by their topology domains.
     by_domains: HashMap<Domains<'h>, usize>,
+    hosts: usize,
+    /// Number of hosts in domains of usable hosts.
+    in_usable: usize,
 }
 
 /// Topology domains in which no further host helps a node set. Of other keys than this one, those are
@@ -151,6 +181,7 @@ impl<'h> MatchingHosts<'h> {
             refused_by: HashMap::new(),
             usable_domains: HashSet::new(),
             by_domain: HashMap::new(),
+            domain_counts: vec![0; needs.topology_keys.len()],
         };
         let mut known: HashMap<(Option<ClusterKey>, Vec<String>), usize> = HashMap::new();
         for (index, host) in hosts.iter().enumerate() {
@@ -197,12 +228,29 @@ impl<'h> MatchingHosts<'h> {
                     only_rule,
                     rules,
                     by_domains: HashMap::new(),
+                    hosts: 0,
+                    in_usable: 0,
                 });
                 all.refused.len() - 1
             });
-            let by_domains = &mut all.refused[at].by_domains;
-            *by_domains.entry(domains.clone()).or_default() += 1;
+            let refused = &mut all.refused[at];
+            refused.hosts += 1;
+            *refused.by_domains.entry(domains.clone()).or_default() += 1;
             all.refused_by.insert(index, (at, domains));
+        }
+        for refused in &mut all.refused {
+            let is_usable = |domains: &Domains<'_>| {
+                numbered(domains).any(|domain| all.usable_domains.contains(&domain))
+            };
+            refused.in_usable = refused.hosts_in(is_usable);
+        }
+        let mut labelled = vec![0; needs.topology_keys.len()];
+        for ((key, _), hosts) in &all.by_domain {
+            all.domain_counts[*key] += 1;
+            labelled[*key] += hosts;
+        }
+        for (count, labelled) in all.domain_counts.iter_mut().zip(labelled) {
+            *count += all.hosts.len() - labelled;
         }
         all
     }
@@ -221,22 +269,69 @@ impl<'h> MatchingHosts<'h> {
         hosts: &[Host],
         gone: &BTreeSet<usize>,
     ) -> usize {
-        let key_domains = || self.by_domain.iter().filter(|((of, _), _)| *of == at);
-        let mut unlabelled =
-            self.hosts.len() - key_domains().map(|(_, hosts)| hosts).sum::<usize>();
+        let mut unlabelled = 0;
         let mut lost: HashMap<&str, usize> = HashMap::new();
         for host in gone.iter().filter(|host| self.contains(**host)) {
             match topology::domain(&hosts[*host], key) {
                 Some(domain) => *lost.entry(domain).or_default() += 1,
-                None => unlabelled -= 1,
+                None => unlabelled += 1,
             }
         }
-        let left = key_domains().filter(|((_, domain), hosts)| lost.get(domain) != Some(hosts));
-        left.count() + unlabelled
+        let is_lost = |(domain, hosts): &(&&str, &usize)| {
+            self.by_domain.get(&(at, **domain)).is_some_and(|all| all == *hosts)
+        };
+        self.domain_counts[at] - unlabelled - lost.iter().filter(is_lost).count()
     }
 
     fn contains(&self, host: usize) -> bool {
         self.hosts.binary_search(&host).is_ok()
+    }
+
+    /// Returns whether further hosts in these domains do not help a node set.
+    fn is_closed(
+        &self,
+        demand: &NodeSetDemand<'_>,
+        limits: &DemandLimits,
+        domains: &[Option<&str>],
+    ) -> bool {
+        numbered(domains).any(|(at, domain)| {
+            let key = demand.needs.topology_keys[at];
+            let closed = &limits.closed;
+            demand.domains.contains(&(key, domain))
+                || match closed.key.as_deref() == Some(key) {
+                    true => closed.values.contains(domain),
+                    false => self.usable_domains.contains(&(at, domain)),
+                }
+        })
+    }
+
+    /// Returns the number of refused hosts in closed domains. Answers ask for it thousands of times, so
+    /// with a single topology key it visits few of the domains.
+    fn closed_hosts(
+        &self,
+        refused: &RefusedHosts<'h>,
+        demand: &NodeSetDemand<'_>,
+        limits: &DemandLimits,
+    ) -> usize {
+        let key = match demand.needs.topology_keys.as_slice() {
+            [] => return 0,
+            [key] => key,
+            _ => return refused.hosts_in(|domains| self.is_closed(demand, limits, domains)),
+        };
+        let mut domains: BTreeSet<&str> =
+            demand.domains.iter().map(|(_, domain)| *domain).collect();
+        let mut hosts = 0;
+        if limits.closed.key.as_deref() == Some(key) {
+            domains.extend(limits.closed.values.iter().map(String::as_str));
+        } else {
+            domains.retain(|domain| !self.usable_domains.contains(&(0, *domain)));
+            hosts = refused.in_usable;
+        }
+        let of_domains = domains.into_iter().filter_map(|domain| {
+            let domain: &[Option<&str>] = &[Some(domain)];
+            refused.by_domains.get(domain)
+        });
+        hosts + of_domains.sum::<usize>()
     }
 
     /// Counts the hosts that would help a node set if rules did not refuse them.
@@ -247,18 +342,7 @@ impl<'h> MatchingHosts<'h> {
         gone: &BTreeSet<usize>,
         limits: &DemandLimits,
     ) -> RefusedCounts {
-        let is_open = |domains: &Domains<'_>| {
-            numbered(domains).all(|(at, domain)| {
-                let key = demand.needs.topology_keys[at];
-                !demand.domains.contains(&(key, domain))
-                    && match &limits.closed {
-                        closed if closed.key.as_deref() == Some(key) => {
-                            !closed.values.contains(domain)
-                        }
-                        _ => !self.usable_domains.contains(&(at, domain)),
-                    }
-            })
-        };
+        let is_open = |domains: &Domains<'_>| !self.is_closed(demand, limits, domains);
         // Hosts that are gone or that the node set has cannot help.
         let mut excepted: HashMap<(usize, bool), usize> = HashMap::new();
         for host in demand.kept.union(gone) {
@@ -283,10 +367,8 @@ impl<'h> MatchingHosts<'h> {
             let is_own = refused.only.as_ref() == Some(&demand.cluster.key);
             let own_rule = refused.only_rule.iter().filter(|_| !is_own);
             let rules: Vec<&str> = own_rule.chain(&refused.rules).map(String::as_str).collect();
-            for is_in_open in [true, false] {
-                let hosts = refused.by_domains.iter();
-                let hosts = hosts.filter(|(domains, _)| is_open(domains) == is_in_open);
-                let hosts: usize = hosts.map(|(_, hosts)| hosts).sum();
+            let closed = self.closed_hosts(refused, demand, limits);
+            for (is_in_open, hosts) in [(true, refused.hosts - closed), (false, closed)] {
                 let number = |of: &HashMap<(usize, bool), usize>| {
                     let number = of.get(&(at, is_in_open));
                     number.copied().unwrap_or_default()
@@ -320,6 +402,13 @@ impl<'h> MatchingHosts<'h> {
             counts
         };
         RefusedCounts { by_one: sorted(by_one), by_several: sorted(by_several) }
+    }
+}
+
+impl<'h> RefusedHosts<'h> {
+    /// Returns the number of hosts with such domains.
+    fn hosts_in(&self, is_in: impl Fn(&Domains<'h>) -> bool) -> usize {
+        self.by_domains.iter().filter(|(domains, _)| is_in(domains)).map(|(_, hosts)| hosts).sum()
     }
 }
 

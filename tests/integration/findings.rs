@@ -270,10 +270,8 @@ fn the_documentation_has_every_code_as_the_catalogue_has_it() {
 #[test]
 fn the_table_of_contents_has_every_code() {
     let file = documentation().with_file_name("../SUMMARY.md");
-    let lines: String = Code::ALL
-        .iter()
-        .map(|code| format!("[{code}](reference/findings/{code}.md)\n"))
-        .collect();
+    let lines: String =
+        Code::ALL.iter().map(|code| format!("[{code}](reference/findings/{code}.md)\n")).collect();
     let contents = fs::read_to_string(&file).unwrap();
     compare_generated(&file, &with_part(&contents, "<!-- codes -->\n", &lines, END_OF_CODES));
 }

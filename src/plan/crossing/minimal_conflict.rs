@@ -20,17 +20,36 @@ pub(super) struct ConflictCore {
     pub(super) is_minimal: bool,
 }
 
+/// Constraints that a question leaves out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relaxed {
+    Nothing,
+    Topology,
+    Quotas,
+}
+
+/// Bounds of the number of hosts that a demand can have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HostBounds {
+    /// A proven placement has so many.
+    pub(super) least: usize,
+    /// No placement has more.
+    pub(super) most: usize,
+}
+
 /// Removes unnecessary demands in the given order, then unnecessary domains and quotas.
 pub(super) fn core(
     problem: &MatchingProblem,
     candidates: &Candidates<'_>,
     demands: &[usize],
+    relaxed: Relaxed,
     budget: &mut SolverBudget,
 ) -> ConflictCore {
     let pools: BTreeSet<usize> =
         demands.iter().map(|demand| problem.demands[*demand].pool).collect();
     let all: BTreeSet<Limit> = pools
         .iter()
+        .filter(|_| relaxed != Relaxed::Topology)
         .flat_map(|pool| candidates.all(*pool))
         .flat_map(|candidate| candidate.limits.iter().copied())
         .collect();
@@ -70,23 +89,25 @@ pub(super) fn most(
     candidates: &Candidates<'_>,
     others: &[usize],
     cluster: &[usize],
+    relaxed: Relaxed,
     budget: &mut SolverBudget,
-) -> Vec<usize> {
-    let mut found: BTreeMap<usize, usize> = BTreeMap::new();
+) -> Vec<HostBounds> {
+    let mut found: BTreeMap<usize, HostBounds> = BTreeMap::new();
     let demands: Vec<usize> = others.iter().chain(cluster).copied().collect();
     for last in cluster {
         // Binary search for the largest number of hosts that can be placed.
         let (mut least, mut most) = (0, problem.demands[*last].missing);
+        let mut proven = most;
         while least < most {
             let middle = (least + most).div_ceil(2);
             let missing = |demand: usize| match found.get(&demand) {
-                Some(found) => *found,
+                Some(found) => found.least,
                 None if demand == *last => middle,
                 None if cluster.contains(&demand) => 0,
                 None => problem.demands[demand].missing,
             };
             let hosts = |class: usize| problem.capacities[class];
-            let limits = |_: Limit| true;
+            let limits = |_: Limit| relaxed != Relaxed::Topology;
             let demands = &demands;
             let question = Question {
                 problem,
@@ -95,16 +116,17 @@ pub(super) fn most(
                 missing: &missing,
                 hosts: &hosts,
                 limits: &limits,
-                quotas: &|quota| Some(problem.quotas[quota]),
+                quotas: &|quota| (relaxed != Relaxed::Quotas).then(|| problem.quotas[quota]),
             };
             match question.answer(budget, SHARE) {
                 SolverAnswer::Placed(_) => least = middle,
-                SolverAnswer::Impossible | SolverAnswer::Undecided => most = middle - 1,
+                SolverAnswer::Impossible => (most, proven) = (middle - 1, middle - 1),
+                SolverAnswer::Undecided => most = middle - 1,
             }
         }
-        found.insert(*last, least);
+        found.insert(*last, HostBounds { least, most: proven });
     }
-    cluster.iter().map(|demand| found.get(demand).copied().unwrap_or_default()).collect()
+    cluster.iter().filter_map(|demand| found.get(demand).copied()).collect()
 }
 
 /// Removes items while the rest still `holds`: many at once, then fewer.

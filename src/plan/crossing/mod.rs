@@ -33,7 +33,7 @@ use crate::site::inventory::Host;
 use candidates::{Candidates, Limit};
 use integer_program::{Question, SolverAnswer, SolverBudget};
 use local_search::LocalSearch;
-use minimal_conflict::ConflictCore;
+use minimal_conflict::{ConflictCore, HostBounds, Relaxed};
 use relaxations::Relaxations;
 
 /// Maximum number of steps of `integer_program` for a site; about 5,000,000 take 1 s.
@@ -145,19 +145,19 @@ impl CrossingSearch<'_, '_> {
         // Relaxations are created when the local search fails for the first time, which few sites
         // need.
         let is_bounded = self.bounds.is_some();
-        if is_bounded {
-            self.bound(cluster)?;
+        if is_bounded && let Err(by_count) = self.bound(cluster) {
+            return Err(self.tightest(cluster, by_count));
         }
         if cluster.iter().all(|demand| self.placing.fill(*demand)) {
             return Ok(());
         }
         cluster.iter().for_each(|demand| drop(self.placing.release(*demand)));
-        if !is_bounded {
-            self.bound(cluster)?;
+        if !is_bounded && let Err(by_count) = self.bound(cluster) {
+            return Err(self.tightest(cluster, by_count));
         }
         let refused = match self.rearrange(cluster) {
             SolverAnswer::Placed(_) => return Ok(()),
-            SolverAnswer::Impossible => self.refusal(cluster),
+            SolverAnswer::Impossible => self.refusal(cluster, Relaxed::Nothing),
             SolverAnswer::Undecided => self.undecided(cluster),
         };
         // Refused demands must not restrict later clusters.
@@ -165,15 +165,55 @@ impl CrossingSearch<'_, '_> {
         Err(refused)
     }
 
+    /// Explains a cluster that cannot be served even without its quotas. If it lacks fewer hosts
+    /// without them, they are a cause.
+    fn tightest(&mut self, cluster: &[usize], mut by_count: Vec<ShortDemand>) -> Vec<ShortDemand> {
+        let (problem, candidates) = (&self.instance.problem, self.placing.candidates);
+        let is_counted = |demand: &&usize| {
+            let classes = candidates.all(problem.demands[**demand].pool);
+            let mut classes = classes.map(|candidate| candidate.class);
+            classes.any(|class| problem.counted_by(**demand, class).next().is_some())
+        };
+        if cluster.iter().find(is_counted).is_none() {
+            return by_count;
+        }
+        let mut found = |relaxed| {
+            let (accepted, budget) = (&self.accepted, &mut self.budget);
+            minimal_conflict::most(problem, candidates, accepted, cluster, relaxed, budget)
+        };
+        let least = |found: Vec<HostBounds>| found.iter().map(|found| found.least).sum::<usize>();
+        let most = found(Relaxed::Nothing).iter().map(|found| found.most).sum::<usize>();
+        let is_by_quotas = least(found(Relaxed::Quotas)) > most;
+        let is_by_topology = least(found(Relaxed::Topology)) > most;
+        if is_by_quotas {
+            let relaxed = if is_by_topology { Relaxed::Nothing } else { Relaxed::Topology };
+            return self.refusal(cluster, relaxed);
+        }
+        for unserved in &mut by_count {
+            if let ShortageProof::Counted(count) = &mut unserved.why {
+                count.is_limited &= is_by_topology;
+            }
+        }
+        by_count
+    }
+
     /// Proves that a cluster cannot be served. Returns the demands of the conflict that lack hosts.
-    fn refusal(&mut self, cluster: &[usize]) -> Vec<ShortDemand> {
+    fn refusal(&mut self, cluster: &[usize], relaxed: Relaxed) -> Vec<ShortDemand> {
         let Self { instance, placing, accepted, budget, .. } = self;
         let (problem, candidates) = (&instance.problem, placing.candidates);
         // Demands that are served last are removed first.
         let last_first: Vec<usize> =
             cluster.iter().rev().chain(accepted.iter().rev()).copied().collect();
-        let core = minimal_conflict::core(problem, candidates, &last_first, budget);
-        let found = minimal_conflict::most(problem, candidates, accepted, cluster, budget);
+        let core = minimal_conflict::core(problem, candidates, &last_first, relaxed, budget);
+        let found = minimal_conflict::most(
+            problem,
+            candidates,
+            accepted,
+            cluster,
+            Relaxed::Nothing,
+            budget,
+        );
+        let found = found.iter().map(|found| found.most);
         let is_short = |(index, found): &(&usize, usize)| {
             *found < problem.demands[**index].missing && core.demands.contains(index)
         };
