@@ -306,6 +306,11 @@ pub(crate) fn generate_by(
         &site,
         templates.own_file("loadbalancer/haproxy.cfg").is_some(),
     ));
+    // With errors in the inventory, a host that seems gone may be unreadable.
+    let is_known = |finding: &Finding| !finding.is_error() || !finding.clusters.is_empty();
+    if findings.iter().all(is_known) {
+        findings.extend(lint::unknown_topology_keys(&site));
+    }
     findings.retain(|finding| match finding.code {
         Code::EmptyInput => !options.allow_empty,
         // Clusters left out by name are not touched. Without any cluster, that is the only finding
@@ -358,8 +363,6 @@ pub(crate) fn generate_by(
     except.short.extend(shortages.keys().cloned());
     plan.shortages = shortages;
 
-    // With errors in the inventory, warnings mislead: a host that seems gone may be unreadable.
-    let is_known = |finding: &Finding| !finding.is_error() || !finding.clusters.is_empty();
     let warns = findings.iter().all(is_known);
     let writes = may_write(&findings, options);
     if writes {

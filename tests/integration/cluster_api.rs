@@ -118,6 +118,32 @@ fn only_annotated_clusters_are_requests_by_default() {
 }
 
 #[test]
+fn a_misspelled_annotation_is_refused() {
+    for (file, name, written, right) in [
+        ("cluster", "edge", "assign-host", "assign-hosts"),
+        ("cluster", "edge", "Priority", "priority"),
+        ("control-plane", "edge-cp", "topolgy-key", "topology-key"),
+        ("workers", "edge-md", "spare_hosts", "spare-hosts"),
+    ] {
+        let repo = Repo::of_fixture("capm3");
+        if written == "assign-host" {
+            repo.remove("sipgen.yaml");
+        }
+        let file = format!("clusters/edge/{file}.yaml");
+        let annotation =
+            format!("  name: {name}\n  annotations: {{sip.airshipit.org/{written}: \"1\"}}\n");
+        let text = repo.read(&file);
+        repo.write(&file, &text.replacen(&format!("  name: {name}\n"), &annotation, 1));
+
+        let said = repo.refused();
+
+        let message = format!("error[SIP0345]: unknown annotation `sip.airshipit.org/{written}`");
+        let help = format!("write `sip.airshipit.org/{right}`, or remove it");
+        assert_says(&said, &[&message, &format!("--> {file}:"), &help]);
+    }
+}
+
+#[test]
 fn hosts_of_running_machines_are_adopted_by_their_node_sets() {
     let repo = observed(&[
         ("m2", "edge-cp-x2k9p"),

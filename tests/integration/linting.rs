@@ -135,7 +135,7 @@ fn clusters_that_are_left_out_are_not_looked_at() {
         "topologyKey: example.com/rack",
     );
 
-    assert_eq!(codes(&validated(&repo, 0)), ["SIP0250"]);
+    assert_eq!(codes(&validated(&repo, 1)), ["SIP0261"]);
     assert_eq!(
         codes(&repo.generate(&["--only", "tenant-a/edge"]).expect(0).stderr),
         Vec::<&str>::new()
@@ -143,7 +143,7 @@ fn clusters_that_are_left_out_are_not_looked_at() {
 }
 
 #[test]
-fn a_topology_key_that_no_host_bears_is_told_of_once() {
+fn a_topology_key_that_no_host_has_is_an_error() {
     let repo = Repo::of_fixture("quickstart");
     repo.replace(
         EDGE,
@@ -151,12 +151,36 @@ fn a_topology_key_that_no_host_bears_is_told_of_once() {
         "topologyKeys: [topology.example.com/rack, example.com/room]",
     );
 
-    let said = validated(&repo, 0);
+    let said = validated(&repo, 1);
 
-    assert_eq!(said.matches("SIP0250").count(), 2, "one for each node set: {said}");
-    assert_eq!(codes(&said), ["SIP0250"], "{said}");
+    assert_eq!(said.matches("SIP0261").count(), 2, "one for each node set: {said}");
+    assert_eq!(codes(&said), ["SIP0261"], "{said}");
     let place = spot(&repo, EDGE, "Worker:", "example.com/room");
     assert_says(&said, &[&format!("--> {place}")]);
+
+    // Nothing is written, or with --keep-going only for others.
+    repo.generate(&["--keep-going"]).expect(1);
+    assert_eq!(repo.hosts_of("tenant-a", "edge"), [""; 0]);
+
+    // Hosts of other node sets that have the label do not help.
+    let label = "    hardware.example.com/flavor: control-plane\n";
+    for rack in ["a", "b", "c"] {
+        let file = format!("sites/lab/hosts/rack-{rack}.yaml");
+        let room = format!("{label}    example.com/room: {rack}\n");
+        repo.write(&file, &repo.read(&file).replace(label, &room));
+    }
+    let said = validated(&repo, 1);
+    assert_eq!(said.matches("SIP0261").count(), 1, "{said}");
+    assert_says(&said, &["no host available to Worker of `tenant-a/edge`"]);
+}
+
+#[test]
+fn no_topology_key_is_refused_while_hosts_cannot_be_read() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.replace(EDGE, "topologyKey: topology.example.com/rack", "topologyKey: example.com/room");
+    repo.write("sites/lab/hosts/rack-a.yaml", "kind: BareMetalHost\nmetadata: [\n");
+
+    assert_eq!(codes(&validated(&repo, 1)), ["SIP0101"]);
 }
 
 #[test]

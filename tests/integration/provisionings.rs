@@ -514,7 +514,7 @@ fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
     ");
     repo.replace("clusters/b.yaml", "    - [x]\n", "    - git: {versoin: 1}\n");
     assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
-    warning[SIP0103]: a Software has the unknown field `versoin`: it is ignored
+    error[SIP0345]: a Software has the unknown field `versoin`
       --> clusters/b.yaml:13:13
        |
     13 | … versoin: …

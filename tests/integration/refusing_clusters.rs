@@ -220,8 +220,8 @@ fn a_count_of_standby_alone_is_valid_as_in_the_published_definition() {
     assert_says(
         &slip.refused(),
         &[
-            "error[SIP0208]: `count` has the unknown field `actve`, but no `active`",
-            "write `count: {active: N, standby: N}`",
+            "error[SIP0345]: a SIPCluster has the unknown field `actve`",
+            "write `active`",
         ],
     );
 }
@@ -403,21 +403,23 @@ fn a_cluster_of_march_2021_whose_spread_would_be_ignored() {
 }
 
 #[test]
-fn a_typing_mistake_in_a_field_that_is_ignored_is_told() {
+fn a_misspelled_field_is_refused_with_the_probable_one() {
     let repo = edge_with_behind(
         "Worker:",
         "topologyKey: topology.example.com/rack",
-        "topologKey: topology.example.com/rack",
+        "topolgyKey: topology.example.com/rack",
     );
-
-    let said = repo.generate(&[]).expect(0).stderr;
     let parts = [
-        "warning[SIP0103]",
-        "the unknown field `topologKey`",
+        "error[SIP0345]: a SIPCluster has the unknown field `topolgyKey`",
         "--> sites/lab/clusters/edge.yaml:23:7",
+        "write `topologyKey`, or remove `topolgyKey`",
     ];
-    assert_says(&said, &parts);
-    assert_says(&said, &["did you mean `topologyKey`?"]);
+    assert_says(&repo.refused(), &parts);
+
+    // A field that resembles none may be somebody's note.
+    let repo = edge_with_behind("Worker:", "topologyKey:", "colour: red\n      topologyKey:");
+    let said = repo.generate(&[]).expect(0).stderr;
+    assert_says(&said, &["warning[SIP0103]", "the unknown field `colour`"]);
 }
 
 #[test]

@@ -145,7 +145,7 @@ codes! {
     "0239" DoubtfulConnector Warning Cluster Shown "a connector is unlikely to work"
     "0240" Unconvertible Error Cluster Shown "a field of an older SIPCluster cannot be converted"
 
-    "0250" UnmatchedSelector Warning Cluster Shown "no host has the labels or the topologyKey of a node set"
+    "0250" UnmatchedSelector Warning Cluster Shown "no host has the labels of a node set"
     "0252" UnknownInterface Warning Cluster Shown "no host has the network of a service, or it is spelled differently"
     "0254" NothingBehind Warning Cluster Shown "a load balancer has no node set"
     "0255" ClusterIpOfHost Warning Cluster Shown "a clusterIP is the address of a host"
@@ -153,6 +153,7 @@ codes! {
     "0257" OutdatedImage Warning Cluster Shown "a container image is too old for its configuration"
     "0259" OperatorsFinalizer Warning Cluster Shown "a SIPCluster has the finalizer of the SIP operator"
     "0260" EphemeralHostKeys Warning Cluster Shown "a jump host has new host keys after each restart"
+    "0261" UnknownTopologyKey Error Cluster Shown "no host has the topologyKey of a node set"
 
     "0301" DuplicateHost Error Run Shown "a host is declared or observed twice"
     "0302" ObservedButRendered Error Run Shown "a kustomization renders an observed host"
@@ -190,7 +191,7 @@ codes! {
     "0342" PlaintextSecret Error Run Shown "a Secret in the inputs has values in plain text"
     "0343" PlaintextSecretAllowed Warning Run Shown "a Secret has values in plain text, which the settings allow or no build uses"
     "0344" ShellHost Warning Run Shown "a host has no spec"
-    "0345" WrongCase Error Cluster Hidden "a field of a request is in the wrong case"
+    "0345" MisspelledField Error Cluster Hidden "a field of a request is misspelled"
     "0346" InvalidMark Error Run Shown "an annotation for a reservation or maintenance is invalid"
     "0347" IdleMark Warning Run Shown "a reservation or maintenance mark matches no host"
     "0349" UnusedObject Warning Run Shown "an object that no build reaches is invalid or a duplicate"

@@ -60,9 +60,9 @@ impl SpecFields {
             .into_iter()
             .flat_map(|object| object.keys())
             .filter_map(Value::as_str);
-        let wrong = keys.filter(|key| *key != "spec" && key.eq_ignore_ascii_case("spec"));
+        let wrong = keys.filter(|key| *key != "spec" && alike(key, ["spec"]).is_some());
         misfit.wrong.extend(wrong.map(|key| {
-            wrong_case(self.kind, key, "spec").at(origin.key(vec![RouteStep::from(key)]))
+            misspelled(self.kind, key, "spec").at(origin.key(vec![RouteStep::from(key)]))
         }));
         misfit
     }
@@ -84,36 +84,33 @@ impl SpecFields {
     }
 }
 
-/// Returns the finding for an unknown field, without its place. `known` are candidates for a
-/// suggestion.
+/// Returns the finding for an unknown field that resembles none of `known`, or for a misspelled one,
+/// which is an error. Neither has a place.
+///
+/// Ignoring a misspelled field would remove what it configures, such as distinct racks or a load
+/// balancer in use.
 pub(crate) fn unknown_field<'a>(
     kind: &str,
     name: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Finding {
-    let finding = Finding::new(
-        Code::UnknownField,
-        format!("a {kind} has the unknown field `{name}`: it is ignored"),
-    );
-    match alike(name, known) {
-        Some(meant) => {
-            finding.help(format!("did you mean `{meant}`? The API server drops `{name}`"))
-        }
-        None => finding.help("fix its name or remove it; the API server drops it"),
+    if let Some(meant) = alike(name, known) {
+        return misspelled(kind, name, meant);
     }
+    let message = format!("a {kind} has the unknown field `{name}`: it is ignored");
+    Finding::new(Code::UnknownField, message)
+        .help("fix its name or remove it; the API server drops it")
+}
+
+fn misspelled(kind: &str, name: &str, meant: &str) -> Finding {
+    Finding::new(Code::MisspelledField, format!("a {kind} has the unknown field `{name}`")).help(
+        format!("write `{meant}`, or remove `{name}`: the API server drops it without an error"),
+    )
 }
 
 /// Returns the field that a key equals except for case.
 fn in_another_case<'a>(key: &str, mut fields: impl Iterator<Item = &'a String>) -> Option<&'a str> {
     fields.find(|field| *field != key && field.eq_ignore_ascii_case(key)).map(String::as_str)
-}
-
-/// Reports a field in the wrong case. Ignoring it would remove what it configures, such as a load
-/// balancer in use.
-fn wrong_case(kind: &str, key: &str, right: &str) -> Finding {
-    Finding::new(Code::WrongCase, format!("a {kind} has the unknown field `{key}`")).help(format!(
-        "write `{right}`; the API server drops `{key}`, and what it configures would be removed"
-    ))
 }
 
 /// Reports an unknown field of a count without `active`.
@@ -250,30 +247,28 @@ impl SchemaWalk<'_> {
                     self.route.push(key.into());
                     match (known.or(schema.get("additionalProperties")), properties) {
                         (Some(schema), _) => self.value(value, schema),
-                        (None, Some(properties))
-                            if let Some(right) = in_another_case(key, properties.keys()) =>
-                        {
-                            let finding = wrong_case(self.fields.kind, key, right);
-                            self.misfit.wrong.push(finding.at(self.origin.key(self.route.clone())));
-                        }
-                        (None, Some(properties)) if !is_selector => {
+                        (None, Some(properties)) => {
+                            let place = self.origin.key(self.route.clone());
+                            let kind = self.fields.kind;
+                            let unused = properties
+                                .keys()
+                                .map(String::as_str)
+                                .filter(|known| !is_selector && !map.contains_key(*known));
+                            let finding = match in_another_case(key, properties.keys()) {
+                                Some(right) => misspelled(kind, key, right),
+                                None => unknown_field(kind, key, unused),
+                            };
                             // `standby` alone is a valid count, so a typo in `active` would release
                             // hosts.
                             let may_be_active = properties.contains_key("active")
                                 && map.contains_key("standby")
                                 && !map.contains_key("active");
-                            let known = properties
-                                .keys()
-                                .map(String::as_str)
-                                .filter(|known| !map.contains_key(*known));
-                            let finding = unknown_field(self.fields.kind, key, known)
-                                .at(self.origin.key(self.route.clone()));
-                            if may_be_active {
-                                self.misfit
-                                    .wrong
-                                    .push(no_active(key).at(self.origin.key(self.route.clone())));
-                            } else {
-                                self.misfit.unknown.push(finding);
+                            if finding.is_error() {
+                                self.misfit.wrong.push(finding.at(place));
+                            } else if may_be_active {
+                                self.misfit.wrong.push(no_active(key).at(place));
+                            } else if !is_selector {
+                                self.misfit.unknown.push(finding.at(place));
                             }
                         }
                         _ => {}
@@ -474,53 +469,32 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_field_is_reported_with_a_suggestion() {
-        for (spec, field, meant) in [
-            ("  nodes: {Worker: {topologKey: rack}}\n", "topologKey", Some("topologyKey")),
-            ("  services: {jumpHost: [{bmc: {proxi: true}}]}\n", "proxi", Some("proxy")),
-            ("  services: {jumpHosts: []}\n", "jumpHosts", Some("jumpHost")),
-            (
-                "  services: {jumpHost: [{nodeInterface: oam}]}\n",
-                "nodeInterface",
-                Some("nodeInterfaceId"),
-            ),
-            ("  nodes: {Worker: {colour: red}}\n", "colour", None),
-        ] {
-            let said = said(&found(spec).unknown);
-            assert_eq!(said.len(), 1, "{said:?}");
-            assert!(
-                said[0].starts_with(&format!("a SIPCluster has the unknown field `{field}`")),
-                "{said:?}"
-            );
-            match meant {
-                Some(meant) => {
-                    assert!(said[0].contains(&format!("did you mean `{meant}`?")), "{said:?}")
-                }
-                None => assert!(!said[0].contains("did you mean"), "{said:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn a_field_in_the_wrong_case_is_an_error() {
+    fn a_misspelled_field_is_an_error_and_another_a_warning() {
         for (spec, field, right) in [
+            ("  nodes: {Worker: {topolgyKey: rack}}\n", "topolgyKey", "topologyKey"),
             ("  nodes: {Worker: {topologykey: rack}}\n", "topologykey", "topologyKey"),
+            ("  nodes: {Worker: {count: {activ: 3, standby: 1}}}\n", "activ", "active"),
+            ("  nodes: {Worker: {label_selector: {}}}\n", "label_selector", "labelSelector"),
+            ("  services: {jumpHost: [{bmc: {proxi: true}}]}\n", "proxi", "proxy"),
             ("  services: {jumpHost: [{bmc: {Proxy: true}}]}\n", "Proxy", "proxy"),
+            ("  services: {jumpHosts: []}\n", "jumpHosts", "jumpHost"),
             ("  services: {jumphost: []}\n", "jumphost", "jumpHost"),
-            (
-                "  services: {jumpHost: [{nodeInterfaceID: oam}]}\n",
-                "nodeInterfaceID",
-                "nodeInterfaceId",
-            ),
+            ("  services: {jumpHost: [{nodeInterface: a}]}\n", "nodeInterface", "nodeInterfaceId"),
         ] {
-            let said = said(&found(spec).wrong);
-            assert_eq!(said.len(), 1, "{said:?}");
-            assert!(
-                said[0].starts_with(&format!(
-                    "a SIPCluster has the unknown field `{field}`; write `{right}`"
-                )),
-                "{said:?}"
-            );
+            let misfit = found(spec);
+            assert_eq!(said(&misfit.unknown), Vec::<String>::new(), "{spec}");
+            let wrong = said(&misfit.wrong);
+            let message = format!("a SIPCluster has the unknown field `{field}`; write `{right}`");
+            assert!(wrong.len() == 1 && wrong[0].starts_with(&message), "{wrong:?}");
+            assert!(misfit.wrong[0].is_error());
+        }
+        // Nothing was meant, or the field that resembles it is there.
+        for spec in
+            ["  nodes: {Worker: {colour: red}}\n", "  services: {auth: [{image: a, images: b}]}\n"]
+        {
+            let misfit = found(spec);
+            assert_eq!(said(&misfit.wrong), Vec::<String>::new(), "{spec}");
+            assert!(misfit.unknown.len() == 1 && !misfit.unknown[0].is_error(), "{spec}");
         }
     }
 

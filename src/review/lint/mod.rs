@@ -4,7 +4,7 @@
 //! check.
 //!
 //! * `selectors`: a labelSelector matches no host.
-//! * `topology_keys`: no host has the label of a topologyKey.
+//! * `topology_keys`: no host has the label of a topologyKey; an error, found before planning.
 //! * `counts`: a node set requests more hosts than it can ever get.
 //! * `machines`: a machine requires more than any host has.
 //! * `claimants`: an object that is no request claims hosts.
@@ -58,6 +58,7 @@ use crate::site::Site;
 use node_sets::NodeSets;
 
 pub(crate) use templates::{no_templates, operators_templates};
+pub(crate) use topology_keys::without_label as unknown_topology_keys;
 
 /// Clusters and node sets that the rules skip.
 #[derive(Debug, Default)]
@@ -73,9 +74,8 @@ pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
     let node_sets = NodeSets::new(site, except);
     let clusters = node_sets.clusters.as_slice();
     type Rule<'a> = &'a (dyn Fn() -> Vec<Finding> + Sync);
-    let rules: [Rule<'_>; 18] = [
+    let rules: [Rule<'_>; 17] = [
         &|| selectors::unmatched(&node_sets),
-        &|| topology_keys::without_label(&node_sets),
         &|| counts::beyond_reach(&node_sets),
         &|| machines::beyond_reach(site, clusters, except),
         &|| contention::contended(&node_sets),

@@ -1,49 +1,62 @@
 //! Rule: no host has the label of a topologyKey, so nothing separates hosts and a whole control
-//! plane may share a rack.
+//! plane may share a rack. It is an error, because assigned hosts stay where they are after the key
+//! is corrected.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
-use super::node_sets::{NodeSets, RequestedNodeSet};
-use crate::base::finding::{Code, DocumentField, Finding};
-use crate::plan::topology::domain;
+use kube::core::SelectorExt;
+
+use crate::base::finding::{Code, Finding};
+use crate::site::inventory::Host;
 use crate::site::inventory::mismatch::similar_key;
+use crate::plan::topology::domain;
+use crate::site::request::NodeSet;
+use crate::site::assembly::Site;
 
 /// Maximum number of hosts to search for a similar label.
 const MAX_HOSTS: usize = 100;
 
-/// Finds topology keys that no matching host has as a label.
-pub(super) fn without_label(node_sets: &NodeSets<'_>) -> Vec<Finding> {
+/// Finds topology keys that no matching host has as a label. A node set without a matching host is
+/// reported as short.
+pub(crate) fn without_label(site: &Site) -> Vec<Finding> {
+    let mut known: BTreeMap<(String, &str), bool> = BTreeMap::new();
     let mut findings = Vec::new();
-    let mut known: HashMap<(usize, &str), bool> = HashMap::new();
-    for set in node_sets.wanting().filter(|set| !node_sets.pool(set).is_empty()) {
-        for (key, at) in set.node_set.topology_keys.iter().zip(&set.node_set.topology_at) {
-            let is_present = known
-                .entry((set.pool, key))
-                .or_insert_with(|| node_sets.hosts(set).any(|host| domain(host, key).is_some()));
-            if !*is_present {
-                findings.push(describe(set, key, at, node_sets));
+    let clusters = site.clusters.values().filter_map(|request| request.cluster.as_ref());
+    let node_sets =
+        clusters.flat_map(|cluster| cluster.node_sets.iter().map(move |set| (cluster, set)));
+    for (cluster, (part, node_set)) in node_sets.filter(|(_, (_, set))| set.wanted() > 0) {
+        for (key, at) in node_set.topology_keys.iter().zip(&node_set.topology_at) {
+            let is_missing = *known
+                .entry((node_set.selector.to_string(), key))
+                .or_insert_with(|| is_missing(key, &site.inventory.hosts, node_set));
+            if !is_missing {
+                continue;
             }
+            let hosts = matching(&site.inventory.hosts, node_set).take(MAX_HOSTS);
+            let help = match similar_key(key, hosts) {
+                Some(other) if other != key => format!("did you mean the label `{other}`?"),
+                _ => "label the hosts with their rack or server, or remove the key".to_owned(),
+            };
+            let message = format!(
+                "no host available to {} of `{}` has a value for `{key}`, so nothing separates its hosts",
+                part.role, cluster.key
+            );
+            findings.push(
+                Finding::new(Code::UnknownTopologyKey, message)
+                    .at(at.place())
+                    .help(help)
+                    .for_cluster(&cluster.key),
+            );
         }
     }
     findings
 }
 
-fn describe(
-    set: &RequestedNodeSet<'_>,
-    key: &str,
-    at: &DocumentField,
-    node_sets: &NodeSets<'_>,
-) -> Finding {
-    let (role, cluster) = (set.role, &set.cluster.key);
-    let help = match similar_key(key, node_sets.hosts(set).take(MAX_HOSTS)) {
-        Some(other) if other != key => format!("did you mean the label `{other}`?"),
-        _ => "label the hosts with their rack or server, or remove the key".to_owned(),
-    };
-    Finding::new(
-        Code::UnmatchedSelector,
-        format!("no host available to {role} of `{cluster}` has a value for `{key}`, so nothing separates its hosts"),
-    )
-    .at(at.place())
-    .help(help)
-    .for_cluster(cluster)
+fn is_missing(key: &str, hosts: &[Host], node_set: &NodeSet) -> bool {
+    matching(hosts, node_set).next().is_some()
+        && matching(hosts, node_set).all(|host| domain(host, key).is_none())
+}
+
+fn matching<'a>(hosts: &'a [Host], node_set: &NodeSet) -> impl Iterator<Item = &'a Host> {
+    hosts.iter().filter(|host| node_set.selector.matches(&host.labels))
 }

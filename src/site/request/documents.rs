@@ -6,14 +6,16 @@ use super::cluster_parts::ClusterParts;
 use super::kind::ClusterKind;
 use super::{Cluster, Request};
 use crate::base::api::assignment::{FORMER_NAME, PRIORITY};
+use crate::base::api::cluster_api::{ASSIGN, SPARE, TOPOLOGY_KEY};
 use crate::base::api::host::Metadata;
 use crate::base::api::names::{ClusterKey, ObjectName, is_label_value};
 use crate::base::api::provisioning::SoftwareSpec;
-use crate::base::finding::{Code, Finding, Origin};
-use crate::input::settings::Settings;
+use crate::base::finding::{Code, DocumentField, Finding, Origin};
 use crate::site::inventory::Inventory;
 use crate::site::inventory::hosts_by_mac::HostsByMac;
 use crate::site::inventory::topology_labels::TopologyLabels;
+use crate::input::settings::Settings;
+use crate::base::text::suggest::alike;
 
 /// A decoded spec. Each kind of request implements it.
 pub(crate) trait RequestSpec: Send {
@@ -113,6 +115,12 @@ impl ClusterDocument {
         );
     }
 
+    /// Reports misspelled annotations.
+    pub(super) fn check_annotations(&self, findings: &mut Vec<Finding>) {
+        let at = DocumentField::new(&self.origin, ["metadata"]);
+        findings.extend(misspelled_annotations(&self.metadata, &at, &self.key));
+    }
+
     /// Parses the priority annotation.
     pub(super) fn priority(&self, findings: &mut Vec<Finding>) -> i64 {
         let Some(text) = self.annotation(PRIORITY) else {
@@ -145,6 +153,35 @@ impl ClusterDocument {
             older: None,
         }
     }
+}
+
+/// Prefix of sipgen's annotations.
+const PREFIX: &str = "sip.airshipit.org/";
+
+/// Returns sipgen's annotation that the key of an annotation of a request misspells.
+pub(super) fn annotation_meant(key: &str) -> Option<&'static str> {
+    const KNOWN: [&str; 5] = [ASSIGN, FORMER_NAME, PRIORITY, SPARE, TOPOLOGY_KEY];
+    let names = KNOWN.iter().filter_map(|known| known.strip_prefix(PREFIX));
+    let meant = alike(key.strip_prefix(PREFIX)?, names)?;
+    KNOWN.into_iter().find(|known| *known != key && known.ends_with(meant))
+}
+
+/// Reports annotations that misspell one of sipgen's, on an object of a request. Ignoring one would
+/// assign other hosts.
+pub(super) fn misspelled_annotations(
+    metadata: &Metadata,
+    at: &DocumentField,
+    cluster: &ClusterKey,
+) -> Vec<Finding> {
+    let keys = metadata.annotations.iter().flat_map(|annotations| annotations.keys());
+    let report = |(key, meant): (&String, &str)| {
+        let field = at.below(["annotations".into(), key.as_str().into()]);
+        Finding::new(Code::MisspelledField, format!("unknown annotation `{key}`"))
+            .at(field.origin.key(field.route))
+            .help(format!("write `{meant}`, or remove it"))
+            .for_cluster(cluster)
+    };
+    keys.filter_map(|key| Some((key, annotation_meant(key)?))).map(report).collect()
 }
 
 /// A decoded Software.

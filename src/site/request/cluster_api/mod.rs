@@ -23,7 +23,10 @@ use super::cluster::{Cluster, HostTemplate, NodeSet};
 use super::cluster_parts::ClusterParts;
 use super::decode_spec;
 use super::descriptor::RequestDescriptor;
-use super::documents::{ClusterDocument, RequestContext, RequestSpec, Spec, ValidatedDocument};
+use super::documents::{
+    ClusterDocument, RequestContext, RequestSpec, Spec, ValidatedDocument, annotation_meant,
+    misspelled_annotations,
+};
 use super::object_name;
 use crate::base::api::cluster_api::{
     self, ASSIGN, ClusterSpec, FAILURE_DOMAIN, SPARE, TOPOLOGY_KEY,
@@ -55,15 +58,22 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
 
 /// Returns whether sipgen is to assign the hosts of a Cluster, by its annotation or the settings.
 pub(crate) fn is_asked(metadata: &Metadata, settings: &Settings) -> bool {
+    let all = settings.requests.cluster_api.clusters == ClusterSelection::All;
     match annotation(metadata, ASSIGN) {
         Some(text) => text != "false",
-        None => settings.requests.cluster_api.clusters == ClusterSelection::All,
+        None => all || misspells_assign(metadata),
     }
 }
 
 /// Returns whether the annotation of a Cluster decides whether it is a request.
 pub(crate) fn is_annotated(metadata: &Metadata) -> bool {
     annotation(metadata, ASSIGN).is_some()
+}
+
+/// Returns whether an annotation of a Cluster misspells the one that makes it a request.
+fn misspells_assign(metadata: &Metadata) -> bool {
+    let mut keys = metadata.annotations.iter().flat_map(|annotations| annotations.keys());
+    keys.any(|key| annotation_meant(key) == Some(ASSIGN))
 }
 
 fn annotation<'a>(metadata: &'a Metadata, key: &str) -> Option<&'a str> {
@@ -106,6 +116,7 @@ fn check(
     };
     check.annotations(&document.metadata);
     document.check_name(&mut check.findings);
+    document.check_annotations(&mut check.findings);
     let priority = document.priority(&mut check.findings);
     let scaled = check.scaled(spec);
     let topology_key = context.settings.requests.cluster_api.control_plane_topology_key.as_deref();
@@ -184,6 +195,8 @@ impl<'a> ClusterApiValidation<'a> {
     }
 
     fn node_set(&mut self, set: &ScaledMachines<'_>, settings_key: Option<&str>) -> NodeSet {
+        let misspelled = misspelled_annotations(set.metadata, &set.metadata_at, self.key);
+        self.findings.extend(misspelled);
         let active = self.replicas(set);
         let standby = self.spare(set, active);
         let (mut selector, selector_at) = self.selector(set);

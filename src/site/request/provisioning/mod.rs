@@ -69,6 +69,7 @@ fn check(
     let software = software_of(key, context.software);
     let macs = context.hosts_by_mac();
     let mut check = ProvisioningValidation { key, origin, findings: Vec::new() };
+    document.check_annotations(&mut check.findings);
     let priority = document.priority(&mut check.findings);
     check.cluster_type(cluster_type);
     check.former_fields(spec);

@@ -64,6 +64,7 @@ fn check(
         findings: Vec::new(),
     };
     document.check_name(&mut check.findings);
+    document.check_annotations(&mut check.findings);
     let priority = document.priority(&mut check.findings);
     check.finalizers(document);
     let node_sets = check.node_sets(spec);

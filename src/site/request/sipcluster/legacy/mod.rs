@@ -23,6 +23,7 @@ use yaml_serde::{Mapping, Value};
 
 use crate::base::api::assignment::FORMER_NAME;
 use crate::base::api::sipcluster;
+use crate::input::decode::unknown_fields::unknown_field;
 use crate::base::finding::{Code, Finding, Origin, RouteMapping, RouteStep};
 use crate::site::inventory::topology_labels::TopologyLabels;
 
@@ -234,7 +235,7 @@ impl Converter<'_> {
             if key == "cluster-name" {
                 self.cluster_name(value, name, below(&route, [key]));
             } else {
-                self.unknown_field(key, below(&route, [key]));
+                self.unknown_field(key, below(&route, [key]), &["cluster-name"]);
             }
         }
         self.edits.push(DocumentEdit::Remove(route));
@@ -271,9 +272,9 @@ impl Converter<'_> {
         self.errors.push(finding);
     }
 
-    fn unknown_field(&mut self, key: &str, route: Route) {
-        let finding =
-            crate::input::decode::unknown_fields::unknown_field(sipcluster::KIND, key, None);
-        self.unknown.push(finding.at(self.origin.key(route)));
+    fn unknown_field(&mut self, key: &str, route: Route, known: &[&str]) {
+        let finding = unknown_field(sipcluster::KIND, key, known.iter().copied());
+        let list = if finding.is_error() { &mut self.errors } else { &mut self.unknown };
+        list.push(finding.at(self.origin.key(route)));
     }
 }

@@ -20,6 +20,9 @@ const KINDS: [(&str, &str); 6] = [
 /// Older names of the field with a jump host's authorized keys.
 const SSH_KEY: [&str; 3] = ["sshkey", "sshKey", "SSHKey"];
 
+/// Fields below `optional`.
+const OPTIONAL: [&str; 5] = ["clusterIP", "clusterIp", "sshkey", "sshKey", "SSHKey"];
+
 fn kind(older: &str) -> Option<&'static str> {
     KINDS.iter().find(|(name, _)| *name == older).map(|(_, today)| *today)
 }
@@ -190,9 +193,9 @@ impl Converter<'_> {
         let mut lifted = Mapping::new();
         for (name, value) in entries(Some(written)) {
             let route = below(place.at, ["optional", name]);
-            if !matches!(name, "clusterIP" | "clusterIp") && !SSH_KEY.contains(&name) {
+            if !OPTIONAL.contains(&name) {
                 self.edits.push(DocumentEdit::Remove(route.clone()));
-                self.unknown_field(name, route);
+                self.unknown_field(name, route, &OPTIONAL);
             } else if place.fields.contains_key(name) {
                 self.twice(route, name, below(place.at, [name]));
             } else if let Some((today, value)) = self.service_field(name, value, &route, place) {
