@@ -77,7 +77,7 @@ fn copies_take_no_host_that_is_reserved_for_the_original() {
     let repo = Repo::empty();
     let reserved = ", annotations: {sip.airshipit.org/reserved-for: t/edge}";
     let hosts = [("a", ""), ("b", ""), ("c", reserved), ("d", reserved)];
-    let hosts = hosts.map(|(name, metadata)| host(name, metadata, &json!({})));
+    let hosts = hosts.map(|(name, metadata)| host(name, metadata, &json!({"rack": name})));
     let hosts: String = hosts.concat();
     repo.write("hosts.yaml", &hosts);
     repo.write("edge.yaml", &request("edge", "{}", 1));
@@ -171,7 +171,7 @@ fn hosts_that_a_variable_decides_about_match_only_by_their_labels() {
     let host = |name: &str, role: &str| {
         format!(
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: {name}, namespace: m, labels: \
-             {{cluster-role: {role}}}}}\nspec: {{online: true, bmc: {{address: \"${{BMC}}\", credentialsName: x}}}}\n"
+             {{cluster-role: {role}, rack: {name}}}}}\nspec: {{online: true, bmc: {{address: \"${{BMC}}\", credentialsName: x}}}}\n"
         )
     };
     let hosts = [host("cp-1", "cp"), host("cp-2", "cp"), host("worker-1", "worker")];
@@ -194,7 +194,7 @@ fn hosts_that_a_variable_decides_about_match_only_by_their_labels() {
 #[test]
 fn a_shortage_names_a_quota_and_the_number_of_hosts_together() {
     let repo = Repo::empty();
-    let host = |name: &str| host(name, "", &json!({}));
+    let host = |name: &str| host(name, "", &json!({"rack": name}));
     repo.write("hosts.yaml", &[host("a"), host("b")].concat());
     repo.write("edge.yaml", &request("edge", "{}", 3));
     let refused = |quota: usize| {

@@ -14,6 +14,9 @@ type Cluster<'a> = (&'a str, &'a str, &'a str, &'a str, usize);
 
 const RACK: &str = "example.com/rack";
 
+/// A label whose value every host has alone.
+const HOST: &str = "kubernetes.io/hostname";
+
 /// A repo whose hosts have their clusters by labels, generated and committed.
 fn site(hosts: &[Host<'_>], clusters: &[Cluster<'_>], consumed: &[&str]) -> Repo {
     let mut text = String::new();
@@ -40,7 +43,7 @@ fn site(hosts: &[Host<'_>], clusters: &[Cluster<'_>], consumed: &[&str]) -> Repo
         let _ = write!(
             text,
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: {name}, namespace: metal, \
-             labels: {{{RACK}: {rack}, example.com/flavor: {flavor}{owner}}}}}\nspec: {{{consumer}}}\nstatus: {{provisioning: {{state: available}}}}\n"
+             labels: {{{RACK}: {rack}, {HOST}: {name}, example.com/flavor: {flavor}{owner}}}}}\nspec: {{{consumer}}}\nstatus: {{provisioning: {{state: available}}}}\n"
         );
     }
     let repo = Repo::empty();
@@ -78,8 +81,6 @@ fn steps(answer: &Value) -> Vec<Vec<String>> {
     let steps = answer["steps"].as_array().unwrap().iter();
     steps.map(|step| step["moves"].as_array().unwrap().iter().map(line).collect()).collect()
 }
-
-const HOST: &str = "kubernetes.io/hostname";
 
 #[test]
 fn a_rack_is_emptied_into_free_hosts() {
@@ -346,7 +347,7 @@ fn a_drain_is_carried_out_step_by_step() {
             ("b2", "b", "w", None),
             ("c1", "c", "w", None),
         ],
-        &[("edge", "Worker", "w", "example.com/none", 3)],
+        &[("edge", "Worker", "w", HOST, 3)],
         &[],
     );
     repo.write(
@@ -385,7 +386,7 @@ fn several_hosts_of_a_cluster_may_move_at_once() {
             ("b1", "b", "w", None),
             ("b2", "b", "w", None),
         ],
-        &[("edge", "Worker", "w", "example.com/none", 2)],
+        &[("edge", "Worker", "w", HOST, 2)],
         &[],
     );
     repo.write(

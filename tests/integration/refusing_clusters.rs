@@ -219,10 +219,7 @@ fn a_count_of_standby_alone_is_valid_as_in_the_published_definition() {
     );
     assert_says(
         &slip.refused(),
-        &[
-            "error[SIP0345]: a SIPCluster has the unknown field `actve`",
-            "write `active`",
-        ],
+        &["error[SIP0345]: a SIPCluster has the unknown field `actve`", "write `active`"],
     );
 }
 

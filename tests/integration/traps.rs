@@ -168,11 +168,7 @@ fn validate_tells_of_hardware_that_cannot_be_read_however_it_is_written() {
 fn a_label_that_is_null_is_empty_as_on_the_live_host() {
     let repo = repo_with("  labels:\n    rack: ~\n");
     let cluster = "clusters/metal.lab.yaml";
-    repo.replace(
-        cluster,
-        "labelSelector: {}",
-        "topologyKey: rack, labelSelector: {matchLabels: {rack: \"\"}}",
-    );
+    repo.replace(cluster, "labelSelector: {}", "labelSelector: {matchLabels: {rack: \"\"}}");
 
     let run = repo.generate(&[]).expect(0);
 
@@ -202,7 +198,8 @@ fn many_hosts_with_one_mistake_are_one_warning() {
 fn the_empty_label_that_vino_copies_is_no_topology_domain() {
     let repo = Repo::empty();
     let labels = "  labels:\n    rack: \"\"\n";
-    repo.write("inventory/hosts.yaml", &(live_host("a1", labels) + &live_host("a2", labels)));
+    let empty = live_host("a1", labels) + &live_host("a2", labels);
+    repo.write("inventory/hosts.yaml", &empty);
     repo.want("metal/lab", 2);
     repo.replace(
         "clusters/metal.lab.yaml",
@@ -210,13 +207,19 @@ fn the_empty_label_that_vino_copies_is_no_topology_domain() {
         "topologyKey: rack, labelSelector: {}",
     );
 
-    let run = repo.generate(&[]).expect(0);
-
     assert_says(
-        &run.stderr,
-        &["warning[SIP0250]: no host available to Worker of `metal/lab` has a value for `rack`"],
+        &repo.refused(),
+        &["error[SIP0261]: no host available to Worker of `metal/lab` has a value for `rack`"],
     );
-    assert_eq!(repo.hosts_of("metal", "lab"), ["Worker metal/a1", "Worker metal/a2"]);
+
+    // Beside a host whose rack is known, the two are assigned with a warning.
+    let other = live_host("b1", "  labels:\n    rack: r1\n");
+    repo.write("inventory/hosts.yaml", &(empty + &other));
+    repo.replace("clusters/metal.lab.yaml", "active: 2", "active: 3");
+    let run = repo.generate(&[]).expect(0);
+    assert_says(&run.stderr, &["warning[SIP0502]"]);
+    let all = ["Worker metal/a1", "Worker metal/a2", "Worker metal/b1"];
+    assert_eq!(repo.hosts_of("metal", "lab"), all);
 }
 
 #[test]

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use kube::core::SelectorExt;
 
 use crate::base::finding::{Code, Finding};
+use crate::plan::topology::domain;
+use crate::site::assembly::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::mismatch::similar_key;
-use crate::plan::topology::domain;
 use crate::site::request::NodeSet;
-use crate::site::assembly::Site;
 
 /// Maximum number of hosts to search for a similar label.
 const MAX_HOSTS: usize = 100;

@@ -11,11 +11,11 @@ use crate::base::api::host::Metadata;
 use crate::base::api::names::{ClusterKey, ObjectName, is_label_value};
 use crate::base::api::provisioning::SoftwareSpec;
 use crate::base::finding::{Code, DocumentField, Finding, Origin};
+use crate::base::text::suggest::alike;
+use crate::input::settings::Settings;
 use crate::site::inventory::Inventory;
 use crate::site::inventory::hosts_by_mac::HostsByMac;
 use crate::site::inventory::topology_labels::TopologyLabels;
-use crate::input::settings::Settings;
-use crate::base::text::suggest::alike;
 
 /// A decoded spec. Each kind of request implements it.
 pub(crate) trait RequestSpec: Send {

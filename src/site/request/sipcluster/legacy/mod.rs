@@ -23,8 +23,8 @@ use yaml_serde::{Mapping, Value};
 
 use crate::base::api::assignment::FORMER_NAME;
 use crate::base::api::sipcluster;
-use crate::input::decode::unknown_fields::unknown_field;
 use crate::base::finding::{Code, Finding, Origin, RouteMapping, RouteStep};
+use crate::input::decode::unknown_fields::unknown_field;
 use crate::site::inventory::topology_labels::TopologyLabels;
 
 /// Generations before the current one, oldest first.
