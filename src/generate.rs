@@ -124,6 +124,8 @@ pub struct GeneratedSite {
     pub tree: Tree,
     /// Changes to make on the disk; `None` if errors forbid writing.
     pub changes: Option<OutputChanges>,
+    /// Changed files whose new text is the committed one.
+    pub edited: BTreeSet<Utf8PathBuf>,
     /// Findings that are not suppressed.
     pub findings: Vec<Finding>,
     /// Number of warnings that the settings suppress.
@@ -389,7 +391,9 @@ pub(crate) fn generate_by(
     }
     let (muted, findings): (Vec<Finding>, _) =
         finding::merge(findings).into_iter().partition(|finding| site.settings.ignores(finding));
-    Ok(GeneratedSite { site, plan, tree, changes, findings, muted: muted.len() })
+    let edited = changes.as_ref().map(|changes| uncommitted::edited(repo, changes));
+    let edited = edited.unwrap_or_default();
+    Ok(GeneratedSite { site, plan, tree, changes, edited, findings, muted: muted.len() })
 }
 
 /// Returns the clusters that the options exclude, including those that exist only in the output

@@ -257,6 +257,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     if sites.single().is_none() {
         say(report::summary_of_sites(&sites.findings, &runs, writes));
     }
+    let edited = runs.iter().flat_map(|(_, run)| run.edited.iter().cloned()).collect();
+    say(report::edited_files(&edited, writes));
     built.into_iter().for_each(say);
     // A renamed input in a comment must not block a commit or merge.
     let counts = |change: &Change| !(is_idle || arguments.check && change.is_in_mark_only());

@@ -32,6 +32,7 @@ use crate::base::api::cluster_api::DELETE_MACHINE;
 use crate::base::api::host::NODE_REUSE;
 use crate::base::api::names::{ClusterKey, NodeName, Part, Role};
 use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::text::in_shell;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::usage::HostUsage;
@@ -310,8 +311,18 @@ impl<'a> Assignments<'a> {
         let contested = self.retained.iter().filter(|(_, owners)| owners.len() > 1);
         let describe = |(host, owners): (&usize, &Vec<(&ClusterKey, &Part, &Origin)>)| {
             let key = &site.inventory.hosts[*host].key;
-            let finding = Finding::new(Code::AssignedTwice, format!("host {key} is assigned {} times", owners.len()))
-                .help("remove all entries but one from the generated files: a host has one role in one cluster");
+            let files: BTreeSet<&str> =
+                owners.iter().map(|(.., origin)| origin.file.as_str()).collect();
+            let files: Vec<_> = files.into_iter().map(in_shell).collect();
+            let message = format!(
+                "host {key} is assigned {} times: generated files were merged or edited",
+                owners.len()
+            );
+            let finding = Finding::new(Code::AssignedTwice, message).help(format!(
+                "restore the files as the main branch has them, such as by `git checkout origin/main -- {}`, and run \
+                 `sipgen generate`",
+                files.join(" ")
+            ));
             owners.iter().fold(finding, |finding, (cluster, part, origin)| {
                 finding.see(origin.name(), format!("as {part} of {cluster}")).for_cluster(cluster)
             })

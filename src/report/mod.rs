@@ -82,8 +82,8 @@ pub use proposals::{ExistingInputs, proposals};
 pub use results::CiResults;
 pub use sarif::sarif;
 pub use stale::{
-    builds_not_checked, checked_builds, renamed_inputs, stale, stale_files, stale_help,
-    unknown_base,
+    builds_not_checked, checked_builds, edited_files, renamed_inputs, stale, stale_files,
+    stale_help, unknown_base,
 };
 pub use status::{StatusReport, status, status_as_markdown};
 pub use summary::{failure, summary, summary_of_sites};

@@ -12,7 +12,7 @@ use crate::plan::host_state::{self, HostStanding, HostState};
 use crate::setup::init::{FileAction, Proposal};
 
 /// CI variable that only the repo's owners can set.
-const INSTALLED_FROM: &str = "SIPGEN_SOURCE";
+const INSTALLED_FROM: &str = "SIPGEN_WHEEL";
 const CLUSTERS_SHOWN: usize = 3;
 const DONE: Style = AnsiColor::Green.on_default();
 
@@ -126,7 +126,10 @@ fn write_next_steps(
         steps.push("Add the lines above.".to_owned());
     }
     steps.extend(jobs.map(|jobs| {
-        format!("Set {INSTALLED_FROM} in {}, the source from which CI installs sipgen.", jobs.path)
+        format!(
+            "Set {INSTALLED_FROM} in {} to the URL or path of sipgen's wheel, which CI installs.",
+            jobs.path
+        )
     }));
     if proposals.iter().any(is_new) {
         steps.push("Run `pre-commit install` to enable the hook.".to_owned());

@@ -1,20 +1,23 @@
 //! Stale files: generated files that differ from what the input generates.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{FAINT, ReportText, one_line, styled};
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
-use crate::base::text::counted;
+use crate::base::text::{abbreviated, counted, in_shell};
 use crate::generate::{CheckedBuilds, GeneratedSite};
 use crate::output::compare::{Change, OutputChanges};
 
 /// Maximum number of stale files to name.
 const FILES_SHOWN: usize = 20;
+
+/// Maximum number of edited files to name.
+const EDITED_SHOWN: usize = 5;
 
 /// Selects the changes that make a file stale. A change of only the comment that names the input
 /// does not count.
@@ -35,6 +38,26 @@ pub fn stale_files(changes: &OutputChanges) -> ReportText {
         let _ = writeln!(out, "  … and {} more", count - FILES_SHOWN);
     }
     out
+}
+
+/// Names the files that were edited since the last commit. `written` tells whether the run has
+/// restored them.
+pub fn edited_files(edited: &BTreeSet<Utf8PathBuf>, written: bool) -> ReportText {
+    if edited.is_empty() {
+        return ReportText::default();
+    }
+    let files: Vec<&Utf8PathBuf> = edited.iter().collect();
+    let shown = abbreviated(&files, EDITED_SHOWN);
+    let result = if written {
+        " was restored; change requests, settings or templates instead".to_owned()
+    } else {
+        let paths = edited.iter().take(EDITED_SHOWN).map(|file| in_shell(file.as_str()));
+        let paths: Vec<String> = paths.collect();
+        format!("; `git checkout HEAD -- {}` restores it", paths.join(" "))
+    };
+    let text =
+        format!("edited since the last commit, by hand or with other inputs: {shown}{result}");
+    (one_line(&text) + "\n").into()
 }
 
 /// Describes files that are not stale, although `command` would update their comment.

@@ -1,17 +1,34 @@
-//! Releases of hosts whose assignment was never committed; they are dropped from the plan.
+//! Generated files in the worktree that differ from the committed ones.
 //!
+//! Releases of hosts whose assignment was never committed are dropped from the plan.
 //! A released observed host is normally written once more without labels, until a snapshot shows it
 //! free. If the run that assigned it was never committed, no agent has set labels, so there is
 //! nothing to remove.
 
 use std::collections::BTreeSet;
 
+use camino::Utf8PathBuf;
+
 use crate::base::api::names::HostKey;
 use crate::base::layout;
 use crate::input::load::Files;
-use crate::output::commit::History;
+use crate::output::commit::{HeadCommit, History};
+use crate::output::compare::{Change, OutputChanges};
 use crate::plan::Plan;
 use crate::site::Site;
+
+/// Returns the files to create or update whose new text is the committed one: somebody edited or
+/// deleted them, or generated them from other inputs. Empty without a git repo.
+pub(crate) fn edited(repo: &Files, changes: &OutputChanges) -> BTreeSet<Utf8PathBuf> {
+    let has_changes = !changes.files.is_empty() && repo.are_on_disk();
+    let Some(head) = has_changes.then(|| HeadCommit::around(repo.root())).flatten() else {
+        return BTreeSet::new();
+    };
+    let is_committed = |(path, change): &(&Utf8PathBuf, &Change)| {
+        change.texts().1.is_some_and(|after| head.has(path, Some(after)))
+    };
+    changes.files.iter().filter(is_committed).map(|(path, _)| path.clone()).collect()
+}
 
 /// Returns the hosts that a plan releases and that no commit assigns or releases; empty without a
 /// git repo.

@@ -270,14 +270,14 @@ fn a_generated_file_that_was_broken_by_hand() {
     );
 
     assert_snapshot!(repo.refused(), @r#"
-    error[SIP0007]: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence
+    error[SIP0007]: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence; it was edited or damaged
       --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:13:36
        |
     13 |     argocd.argoproj.io/sync-options: "Prune=false,Delete=false"
        |                                    ^
       help: restore it with `git checkout HEAD -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`, or from an earlier commit if it was committed in this state; it records host assignments
 
-    error[SIP0007]: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence
+    error[SIP0007]: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence; it was edited or damaged
       --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:26:36
        |
     26 |     argocd.argoproj.io/sync-options: "Prune=false,Delete=false"

@@ -271,7 +271,7 @@ fn a_host_entered_for_two_clusters_by_hand_is_an_error_that_names_both_places() 
     let message = repo.refused();
 
     insta::assert_snapshot!(message, @r#"
-    error[SIP0504]: host metal/host-1 is assigned 2 times
+    error[SIP0504]: host metal/host-1 is assigned 2 times: generated files were merged or edited
       --> overlays/hosts/declared/inventory/tenant.one.yaml:6:9  (as Worker of tenant/one)
        |
      6 |   name: "host-1"
@@ -280,10 +280,36 @@ fn a_host_entered_for_two_clusters_by_hand_is_an_error_that_names_both_places() 
        |
      6 |   name: "host-1"
        |         --------
-      help: remove all entries but one from the generated files: a host has one role in one cluster
+      help: restore the files as the main branch has them, such as by `git checkout origin/main -- overlays/hosts/declared/inventory/tenant.one.yaml overlays/hosts/declared/inventory/tenant.two.yaml`, and run `sipgen generate`
 
     1 error in tenant/one, tenant/two: no files written
     "#);
+}
+
+#[test]
+fn an_edited_generated_file_is_named_with_the_command_that_restores_it() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    let file = "overlays/clusters/tenant-a/edge/jumphost/hosts";
+    let committed = repo.read(file);
+    repo.write(file, &format!("{committed}192.0.2.1 intruder\n"));
+    let deleted = "overlays/clusters/tenant-a/edge/jumphost/ssh_config";
+    repo.remove(deleted);
+    // A change of inputs makes another file stale, which nobody has edited.
+    repo.replace("sites/lab/clusters/edge.yaml", "haproxy:3.0", "haproxy:3.2");
+
+    let said = repo.generate(&["--check"]).expect(1).stderr;
+    let what = "edited since the last commit, by hand or with other inputs: ";
+    let restore = format!("{what}{file}, {deleted}; `git checkout HEAD -- {file} {deleted}` restores");
+    assert_says(&said, &[&restore]);
+    repo.git(&["checkout", "HEAD", "--", file, deleted]);
+    assert!(!repo.generate(&["--check"]).expect(1).stderr.contains(what));
+
+    repo.write(file, &format!("{committed}192.0.2.1 intruder\n"));
+    let said = repo.generate(&[]).expect(0).stderr;
+    assert_says(&said, &[&format!("{what}{file} was restored; change requests, ")]);
+    assert_eq!(repo.read(file), committed);
 }
 
 #[test]

@@ -237,9 +237,13 @@ pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], qu
             let selector = flavor.map_or("{}".to_owned(), |flavor| {
                 format!("{{matchLabels: {{{FLAVOR}: v{flavor}}}}}")
             });
-            let keys = [(by_rack, RACK), (by_feed, FEED)];
+            // sipgen refuses a key that no matching host has.
+            let matching = || hosts.iter().filter(|host| flavor.is_none_or(|of| of == host.flavor));
+            let has_rack = matching().any(|host| host.rack.is_some());
+            let has_feed = matching().any(|host| host.feed.is_some());
+            let keys = [(*by_rack && has_rack, RACK), (*by_feed && has_feed, FEED)];
             let keys: Vec<&str> =
-                keys.iter().filter(|(wanted, _)| **wanted).map(|(_, key)| *key).collect();
+                keys.iter().filter(|(is_written, _)| *is_written).map(|(_, key)| *key).collect();
             let _ = writeln!(
                 nodes,
                 "    {role}: {{labelSelector: {selector}, topologyKeys: [{}], count: {{active: {wanted}, standby: 0}}}}",

@@ -392,7 +392,8 @@ fn written_by_newer(files: &[File], output: &Utf8Path) -> Option<Finding> {
 }
 
 fn unreadable(reason: &str, file: &Utf8Path, place: Place) -> Finding {
-    Finding::new(Code::GeneratedUnreadable, format!("the generated file cannot be read: {reason}"))
+    let message = format!("the generated file cannot be read: {reason}; it was edited or damaged");
+    Finding::new(Code::GeneratedUnreadable, message)
         .at(place)
         .help(format!(
             "restore it with `git checkout HEAD -- {}`, or from an earlier commit if it was committed in this state; it \

@@ -1,7 +1,35 @@
 //! The gate: what is stale does not pass.
 
-use crate::ci_examples::{bash, job, sh, step};
+use std::fs;
+
+use crate::ci_examples::action::{path_with_pip, wheel};
+use crate::ci_examples::{bash, job, parsed, sh, step};
 use crate::support::{Repo, assert_says, run};
+
+#[test]
+fn jobs_install_the_wheel_that_is_set_and_refuse_an_empty_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("path");
+    let wheel = wheel(directory.path());
+    let gitlab = parsed("gitlab/sipgen.yml")[".sipgen"]["before_script"][0].clone();
+    let gitlab = format!("{}\nsipgen check", gitlab.as_str().unwrap());
+    let github = step("check", "Install sipgen");
+    let github_commands = [bash(&github, directory.path()), bash(&github, directory.path())];
+    let gitlab_commands = [sh(&gitlab, directory.path()), sh(&gitlab, directory.path())];
+
+    for [mut refused, mut installed] in [github_commands, gitlab_commands] {
+        let says = run(refused.env("SIPGEN_WHEEL", "")).expect(1).stdout;
+        assert_says(&says, &["SIPGEN_WHEEL is empty: set it in .git"]);
+        let environment = [("RUNNER_TEMP", directory.path()), ("GITHUB_PATH", &path)];
+        installed.envs(environment).env("PATH", path_with_pip());
+        run(installed.env("SIPGEN_WHEEL", &wheel).env("TMPDIR", directory.path())).expect(0);
+    }
+
+    let added = fs::read_to_string(path).unwrap();
+    let sipgen = std::path::Path::new(added.trim()).join("sipgen");
+    let says = run(&mut std::process::Command::new(sipgen)).expect(0).stdout;
+    assert_says(&says, &["from the wheel"]);
+}
 
 #[test]
 fn github_refuses_what_is_stale_with_an_annotation() {
@@ -34,7 +62,7 @@ fn gitlab_refuses_what_is_stale_and_leaves_a_report() {
 #[test]
 fn code_scanning_gets_a_report_of_what_is_stale_and_does_not_fail() {
     let repo = Repo::of_fixture("quickstart");
-    let workflow = crate::ci_examples::parsed("github/code-scanning.yaml");
+    let workflow = parsed("github/code-scanning.yaml");
     let steps = workflow["jobs"]["scan"]["steps"].as_sequence().unwrap();
     let script = steps.iter().find(|step| step["name"] == "Scan").unwrap()["run"].as_str().unwrap();
     let report = repo.path().join("of the runner.sarif");

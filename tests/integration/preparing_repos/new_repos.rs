@@ -27,7 +27,7 @@ fn gets_all_it_needs_and_can_be_generated() {
     }
     assert_says(
         &run.stderr,
-        &["1. Set SIPGEN_SOURCE in .github/workflows/sipgen.yaml", "2. Run `pre-commit install`"],
+        &["1. Set SIPGEN_WHEEL in .github/workflows/sipgen.yaml", "2. Run `pre-commit install`"],
     );
     let generated = repo.generate(&[]).expect(0);
     assert!(!generated.stderr.contains("warning"), "{}", generated.stderr);
