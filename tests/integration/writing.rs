@@ -301,7 +301,8 @@ fn an_edited_generated_file_is_named_with_the_command_that_restores_it() {
 
     let said = repo.generate(&["--check"]).expect(1).stderr;
     let what = "edited since the last commit, by hand or with other inputs: ";
-    let restore = format!("{what}{file}, {deleted}; `git checkout HEAD -- {file} {deleted}` restores");
+    let restore =
+        format!("{what}{file}, {deleted}; `git checkout HEAD -- {file} {deleted}` restores");
     assert_says(&said, &[&restore]);
     repo.git(&["checkout", "HEAD", "--", file, deleted]);
     assert!(!repo.generate(&["--check"]).expect(1).stderr.contains(what));
