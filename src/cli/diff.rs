@@ -11,7 +11,7 @@ use sipgen::site::sites::{Location, Sites};
 
 use super::progress::Progress;
 use super::repo::SelectedFiles;
-use super::{CommandError, CommandResult, print, repo, say};
+use super::{CommandError, CommandResult, print, print_lines, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -168,7 +168,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             print(report::plan(difference));
             if let Some((changes, _)) = difference.known.as_ref().filter(|_| arguments.lines) {
                 print("\n");
-                print(report::diff(changes));
+                print_lines(&report::diff(changes));
             }
             say(report::notes(difference));
         }

@@ -24,7 +24,7 @@ use super::commit::Commit;
 use super::progress::Progress;
 use super::repo::Runs;
 use super::{
-    CommandError, CommandResult, builds, drain, print, print_document, repo, say, staging,
+    CommandError, CommandResult, builds, drain, print_document, print_lines, repo, say, staging,
 };
 
 const EXAMPLES: &str = "\
@@ -244,7 +244,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let may_change = runs.iter().any(|(_, run)| run.changes.is_some());
     let changes = all_changes(&runs);
     if arguments.diff && may_change {
-        print(report::diff(&changes));
+        print_lines(&report::diff(&changes));
     }
     formatted.results.iter().for_each(print_document);
     say(formatted.findings);

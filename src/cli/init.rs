@@ -8,7 +8,7 @@ use sipgen::report::{self, ExistingInputs};
 use sipgen::setup::init::{self, FileAction, Forge};
 use sipgen::site::sites::Sites;
 
-use super::{CommandError, CommandResult, print, repo, say};
+use super::{CommandError, CommandResult, print_lines, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
 
     let changes = init::changes(&proposals);
     if arguments.dry_run {
-        print(report::diff(&changes));
+        print_lines(&report::diff(&changes));
     } else {
         sipgen::write(files.root(), &changes)?;
     }

@@ -10,7 +10,7 @@ use sipgen::output::lock::Lock;
 use sipgen::report;
 
 use super::repo::SelectedFiles;
-use super::{CommandError, CommandResult, print, say};
+use super::{CommandError, CommandResult, print_lines, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     }
     drop(lock);
     if arguments.diff {
-        print(report::diff(&migration.changes));
+        print_lines(&report::diff(&migration.changes));
     }
     say(findings);
     let (clusters, changed) = (migration.clusters.len(), migration.changes.files.len());

@@ -28,11 +28,12 @@ mod validate;
 mod version;
 mod what_if;
 
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use sipgen::report::{ReportDocument, ReportText};
 
 const EXAMPLES: &str = "\
@@ -90,6 +91,33 @@ enum Command {
     Man(man::Arguments),
 }
 
+/// Commands by purpose, as the help lists them. `completions` and `man` are for packages.
+const GROUPS: [(&str, &[&str]); 3] = [
+    ("Daily", &["generate", "validate", "diff", "status", "explain", "report", "snapshot"]),
+    ("Planning", &["what-if", "capacity", "drain"]),
+    ("Set-up", &["init", "example", "doctor", "migrate", "template", "schema"]),
+];
+
+/// Returns the command line, whose help lists the commands by purpose.
+fn command_line() -> clap::Command {
+    let command = Arguments::command();
+    let header = command.get_styles().get_header();
+    let mut groups = String::new();
+    for (title, names) in GROUPS {
+        // Writing to a String cannot fail.
+        let _ = writeln!(groups, "{header}{title}:{header:#}");
+        for subcommand in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = subcommand.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(groups, "  {:<9} {about}", subcommand.get_name());
+        }
+        groups.push('\n');
+    }
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{header}Options:{header:#}\n{{options}}{{after-help}}"
+    );
+    command.help_template(template)
+}
+
 /// Result of a command that ran.
 enum CommandResult {
     /// Success: exit code 0.
@@ -108,7 +136,8 @@ impl<E: std::error::Error> From<E> for CommandError {
 }
 
 pub(crate) fn run() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let matches = command_line().try_get_matches();
+    let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error),
     };
@@ -162,14 +191,26 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 /// Prints a message to stderr.
 fn say(text: impl Into<ReportText>) {
+    let text = fitted(text.into(), std::io::stderr().is_terminal());
     // A closed stderr leaves no channel to report the failure.
-    let _ = write!(anstream::stderr(), "{}", text.into().styled());
+    let _ = write!(anstream::stderr(), "{}", text.styled());
 }
 
 /// Prints a result as text to stdout.
 fn print(text: impl Into<ReportText>) {
+    print_lines(&fitted(text.into(), std::io::stdout().is_terminal()));
+}
+
+/// Prints lines that other programs read, such as a diff, to stdout.
+fn print_lines(text: &ReportText) {
     // A closed pipe, as after `| head`, is no failure.
-    let _ = write!(anstream::stdout(), "{}", text.into().styled());
+    let _ = write!(anstream::stdout(), "{}", text.styled());
+}
+
+/// Breaks lines at words if a terminal would break them elsewhere.
+fn fitted(text: ReportText, is_terminal: bool) -> ReportText {
+    let size = is_terminal.then(terminal_size::terminal_size).flatten();
+    size.map_or_else(|| text.clone(), |(width, _)| text.fitted(width.0.into()))
 }
 
 /// Prints a machine-readable result to stdout.

@@ -16,8 +16,8 @@ use super::{CommandError, CommandResult, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
-  sipgen report --html site.html
-  sipgen report --html - | gzip > site.html.gz";
+  sipgen report site.html
+  sipgen report - | gzip > site.html.gz";
 
 /// Write an HTML page of the site: racks, hosts and clusters, with filters
 ///
@@ -35,8 +35,12 @@ pub(crate) struct Arguments {
 
     /// The path of the page; `-` prints it. Only an earlier page is replaced, never another file.
     /// Each of several sites gets a page of its own: site.html becomes site.production.html
-    #[arg(long, value_name = "FILE")]
-    html: Utf8PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "html")]
+    file: Option<Utf8PathBuf>,
+
+    /// The former form of FILE
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "file")]
+    html: Option<Utf8PathBuf>,
 
     /// The label of topology domains; default: the most used topology key
     #[arg(long, value_name = "LABEL")]
@@ -44,22 +48,22 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+    let Some(file) = arguments.file.as_ref().or(arguments.html.as_ref()) else {
+        return Err(CommandError("name the page's file, or `-` for stdout".to_owned()));
+    };
     let chosen = arguments.from.chosen()?;
     let (lock, sites) = repo::lock_to_read(&chosen)?;
-    let to_stdout = arguments.html == "-";
+    let to_stdout = file == "-";
     if to_stdout && sites.single().is_none() {
         return Err(CommandError(
-            "a page shows one site: choose it with --site, or name a file with --html".to_owned(),
+            "a page shows one site: choose it with --site, or name a file".to_owned(),
         ));
     }
     // Refuse paths before the slow part.
     let mut pages = Vec::new();
     for site in &sites.all {
-        let path = if sites.single().is_some() {
-            arguments.html.clone()
-        } else {
-            site_path(&arguments.html, &site.name)
-        };
+        let path =
+            if sites.single().is_some() { file.clone() } else { site_path(file, &site.name) };
         let before = if to_stdout { None } else { replaceable(&path)? };
         pages.push((path, before));
     }
@@ -143,7 +147,7 @@ fn write(path: &Utf8Path, before: Option<String>, after: String) -> Result<(), C
         .filter(|directory| !directory.as_str().is_empty())
         .unwrap_or(Utf8Path::new("."));
     let Some(name) = path.file_name() else {
-        return Err(CommandError(format!("--html `{path}` is not a file name")));
+        return Err(CommandError(format!("`{path}` is not a file name")));
     };
     if !directory.is_dir() {
         return Err(CommandError(format!(

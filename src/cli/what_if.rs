@@ -95,7 +95,14 @@ enum WhatIfFormat {
     Json,
 }
 
+/// What to ask, if nothing is asked.
+const QUESTIONS: &str = "no change to plan: pass `--without HOSTS`, `--add NUMBER`, `--scale NS/NAME:NODESET=NUMBER`, \
+    `--cluster FILE`, `--remove NS/NAME` or `--unassign HOSTS`, such as `sipgen what-if --without rack=r7`";
+
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+    if arguments.asks_nothing() {
+        return Err(CommandError(QUESTIONS.to_owned()));
+    }
     let directory = arguments.repo.as_deref();
     let site = arguments.site.as_deref();
     let (lock, sites) = repo::lock_to_read(&SelectedFiles::on_disk(directory, &[], site)?)?;
@@ -112,7 +119,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let difference = &consequences.difference;
     match arguments.format {
         WhatIfFormat::Text => {
-            print(report::plan(difference));
             print(report::consequences(&consequences));
             say(report::notes(difference));
             say(report::findings(&difference.findings, &after));
@@ -128,6 +134,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         }
     }
     Ok(if consequences.is_served { CommandResult::Yes } else { CommandResult::No })
+}
+
+impl Arguments {
+    fn asks_nothing(&self) -> bool {
+        self.without.is_empty()
+            && self.unassign.is_empty()
+            && self.add.is_none()
+            && self.cluster.is_empty()
+            && self.scale.is_empty()
+            && self.remove.is_empty()
+    }
 }
 
 fn hypothesis(arguments: &Arguments) -> Hypothesis {

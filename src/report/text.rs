@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
 
 use anstyle::{Ansi256Color, AnsiColor, Color, Effects, Style};
+use unicode_width::UnicodeWidthChar;
 
 use crate::base::text::credentials::{masked, masked_line};
 use crate::base::text::visible::{is_hidden, push_without_commands};
@@ -61,6 +62,37 @@ impl ReportText {
         }
         self.0.push_str(&in_style(style, visible + end));
         self.0.push('\n');
+    }
+
+    /// Breaks lines of more than `width` columns at spaces. A continuation starts where the last
+    /// column of a table starts, or is indented. Excerpts of files stay as they are.
+    #[must_use]
+    pub fn fitted(&self, width: usize) -> Self {
+        let mut out = Self::default();
+        for line in self.0.split_inclusive('\n') {
+            if columns(line) <= width || is_excerpt(line) {
+                out.0.push_str(line);
+            } else {
+                out.push_fitted(line, width);
+            }
+        }
+        out
+    }
+
+    fn push_fitted(&mut self, line: &str, width: usize) {
+        let indent = continuation_column(line, width);
+        let mut column = 0;
+        for word in line.split_inclusive(' ') {
+            if column > indent && column + columns(word.trim_end()) > width {
+                let end = self.0.trim_end_matches(' ').len();
+                self.0.truncate(end);
+                self.0.push('\n');
+                self.0.extend(std::iter::repeat_n(' ', indent));
+                column = indent;
+            }
+            self.0.push_str(word);
+            column += columns(word);
+        }
     }
 
     /// Reports whether there is nothing to print.
@@ -171,6 +203,27 @@ pub(super) fn in_style(style: Style, text: impl Display) -> String {
     out
 }
 
+/// Returns the width of a text on a terminal.
+fn columns(text: &str) -> usize {
+    text.chars().filter(|c| !is_style(*c)).filter_map(|c| c.width()).sum()
+}
+
+/// Reports whether a line quotes a file: `12 | name: edge`.
+fn is_excerpt(line: &str) -> bool {
+    let number = line.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit() || is_style(c));
+    number.starts_with('|')
+}
+
+/// Returns the column of a continuation: that of the last column of a table, if it is in the left
+/// half, else a further indentation.
+fn continuation_column(line: &str, width: usize) -> usize {
+    const FURTHER: usize = 4;
+    let text = line.trim_start_matches(' ');
+    let indent = line.len() - text.len();
+    let last = text.rfind("  ").map_or(0, |gap| indent + columns(&text[..gap + 2]));
+    if last > indent && last <= width / 2 { last } else { (indent + FURTHER).min(width / 2) }
+}
+
 fn is_style(c: char) -> bool {
     matches!(c, STYLES..=RESET)
 }
@@ -202,6 +255,23 @@ mod tests {
         writeln!(text).unwrap();
 
         assert_eq!(text.to_string(), "name a\\n::error::b\\u{1b}[2J\\r\nc\n");
+    }
+
+    #[test]
+    fn long_lines_break_between_words_and_excerpts_do_not() {
+        let fitted = |text: &str| ReportText::from(text).fitted(30).to_string();
+
+        assert_eq!(fitted("short\n"), "short\n");
+        let table = "    0  edge  asks for more hosts than there are\n";
+        let in_column =
+            "    0  edge  asks for more\n             hosts than there\n             are\n";
+        assert_eq!(fitted(table), in_column);
+        let help = "  help: write the name of the field in quotes\n";
+        assert_eq!(fitted(help), "  help: write the name of the\n      field in quotes\n");
+        let word = format!("  {}\n", "long".repeat(10));
+        assert_eq!(fitted(&word), word);
+        let excerpt = format!("12 | {}\n", "a b c d ".repeat(10));
+        assert_eq!(fitted(&excerpt), excerpt);
     }
 
     #[test]

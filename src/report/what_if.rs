@@ -1,18 +1,23 @@
 //! The consequences of a hypothesis, as text, Markdown and JSON.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
 use super::markdown::code;
+use super::plan::plan;
 use super::problem::Problem;
 use super::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled};
 use crate::ask::what_if::{ClusterImpact, Consequences, NodeSetImpact, Quorum, SpareChange};
-use crate::base::text::counted;
+use crate::base::text::{abbreviated, counted};
 use crate::input::load::{Files, Texts};
 use crate::review::effects::Review;
 use crate::site::hypothesis::Hypothesis;
+
+/// Maximum number of clusters in the verdict.
+const CLUSTERS_SHOWN: usize = 3;
 
 /// Version of the JSON format of [`WhatIf`].
 const VERSION: u32 = 1;
@@ -67,10 +72,17 @@ impl WhatIf {
     }
 }
 
-/// Formats the consequences without what `sipgen diff` shows.
+/// Formats the consequences: the verdict, what `sipgen diff` would show, and the details.
 pub fn consequences(consequences: &Consequences) -> ReportText {
     let mut out = ReportText::default();
     // Writing to a `ReportText` cannot fail.
+    let _ = writeln!(out, "{}", verdict(consequences));
+    // Files alone are no consequence: they change with the lost hosts.
+    let reviews = consequences.difference.known.iter().map(|(_, review)| review);
+    if reviews.into_iter().any(|review| !(review.clusters.is_empty() && review.dangers.is_empty()))
+    {
+        out.push(&plan(&consequences.difference));
+    }
     let _ = write_text(&mut out, consequences);
     out
 }
@@ -81,6 +93,19 @@ pub fn consequences_as_markdown(consequences: &Consequences) -> ReportText {
     // Writing to a String cannot fail.
     let _ = write_markdown(&mut out, consequences);
     out.into()
+}
+
+fn verdict(consequences: &Consequences) -> String {
+    if consequences.is_served {
+        return styled(STRONG, "every cluster is served");
+    }
+    let short: BTreeSet<String> =
+        shortages(consequences).map(|(impact, _)| impact.cluster.to_string()).collect();
+    let short: Vec<String> = short.into_iter().map(|cluster| one_line(&cluster)).collect();
+    if short.is_empty() {
+        return styled(ERROR, "not planned: the inputs have errors");
+    }
+    styled(ERROR, format!("not served: {}", abbreviated(&short, CLUSTERS_SHOWN)))
 }
 
 fn write_text(out: &mut ReportText, consequences: &Consequences) -> fmt::Result {
@@ -176,13 +201,13 @@ fn lacks(set: &NodeSetImpact) -> String {
 
 fn words(quorum: &Quorum) -> String {
     let Quorum { members, left, needed } = quorum;
-    let left_of = format!("{left} of {} left, {needed} needed", counted(*members, "member"));
+    let left_of = format!("{left} of {members} left, {needed} needed");
     match (quorum.is_kept(), quorum.tolerates()) {
-        (false, _) => format!("{left_of}: quorum is lost"),
-        (true, 0) => format!("{left_of}: quorum is kept, but no further loss is tolerated"),
-        (true, 1) => format!("{left_of}: quorum is kept, and 1 further loss is tolerated"),
+        (false, _) => format!("{left_of}: quorum lost"),
+        (true, 0) => format!("{left_of}: quorum kept, no further loss tolerated"),
+        (true, 1) => format!("{left_of}: quorum kept, 1 further loss tolerated"),
         (true, more) => {
-            format!("{left_of}: quorum is kept, and {more} further losses are tolerated")
+            format!("{left_of}: quorum kept, {more} further losses tolerated")
         }
     }
 }

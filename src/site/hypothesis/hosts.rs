@@ -15,6 +15,7 @@ use crate::base::api::label_query;
 use crate::base::api::names::{HostKey, Namespace, is_label_key, is_label_value};
 use crate::base::finding::position::{DocumentShape, Origin};
 use crate::base::text::counted;
+use crate::base::text::suggest::alike;
 use crate::input::load::Stream;
 use crate::site::Site;
 use crate::site::inventory::addresses::{AddressSource, KnownAddress};
@@ -126,10 +127,18 @@ impl HostChoice {
         match self {
             HostChoice::Named(key) => match site.inventory.host(key) {
                 Some(host) => Ok(BTreeSet::from([host.key.clone()])),
-                None => Err(UnknownSubject::Host(key.clone())),
+                None => Err(UnknownSubject::Host(match similar_host(key.name.as_str(), site) {
+                    Some(meant) => format!("{key}; did you mean `{meant}`?"),
+                    None => key.to_string(),
+                })),
             },
             HostChoice::Selected(selector) => {
-                let whole = with_prefixes(selector, site)?;
+                let whole = with_prefixes(selector, site).map_err(|unknown| {
+                    // A host without its namespace reads as the key of a label.
+                    let meant = similar_host(&selector.to_string(), site)
+                        .map(|meant| format!("`{selector}`; did you mean `{meant}`?"));
+                    meant.map_or(unknown, UnknownSubject::Host)
+                })?;
                 let found: BTreeSet<HostKey> = hosts
                     .iter()
                     .filter(|host| whole.matches(&host.labels))
@@ -142,6 +151,13 @@ impl HostChoice {
             }
         }
     }
+}
+
+/// Returns the host that a name without namespace, or with another one, probably means.
+fn similar_host(name: &str, site: &Site) -> Option<HostKey> {
+    let keys = || site.inventory.hosts.iter().map(|host| &host.key);
+    let meant = alike(name, keys().map(|key| key.name.as_str()))?;
+    keys().find(|key| key.name.as_str() == meant).cloned()
 }
 
 impl BoughtHosts {

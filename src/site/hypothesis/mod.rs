@@ -37,9 +37,9 @@ pub struct Hypothesis {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnknownSubject {
-    /// No host has a name.
+    /// No host has a name, which is followed by the name that was probably meant.
     #[error("the site has no host {0}")]
-    Host(HostKey),
+    Host(String),
     /// No host has a label.
     #[error("no host has the label `{key}`; hosts have {known}")]
     Label {
