@@ -55,12 +55,13 @@ fn what_if_of_nothing_changes_nothing() {
     let mut tried = 0;
     for fixture in fixture_names() {
         let repo = Repo::of_fixture(&fixture);
-        let run = what_if(&repo, &[]);
+        let nothing = ["--cluster", "/dev/null"];
+        let run = what_if(&repo, &nothing);
         if run.code == 2 {
             continue; // a fixture with several sites
         }
         tried += 1;
-        let answer = json(&repo, &[]);
+        let answer = json(&repo, &nothing);
         if answer["review"].is_null() {
             continue;
         }
@@ -189,7 +190,7 @@ fn a_lost_rack_shows_which_control_planes_keep_their_quorum() {
     assert_eq!(quorums(&two), [("core".to_owned(), quorum(2, 1, 2))]);
     assert_says(
         &what_if(&repo, &two).stdout,
-        &["tenant-a/core  1 of 2 members left, 2 needed: quorum is lost"],
+        &["tenant-a/core  1 of 2 left, 2 needed: quorum lost"],
     );
     assert_eq!(quorums(&["--without", "metal3/a11u8"]), [("edge".to_owned(), quorum(1, 0, 1))]);
     // The same host in use is a member.
@@ -240,4 +241,37 @@ fn a_hypothesis_about_nothing_known_is_refused() {
 #[test]
 fn its_schema_is_the_documented_one() {
     compare_schema("what-if", &sipgen::report::WhatIf::schema());
+}
+
+#[test]
+fn a_host_without_its_namespace_or_with_another_is_suggested() {
+    let repo = Repo::of_fixture("multi-cluster");
+    for host in ["a3u6", "metal/a3u6"] {
+        let said = run(&mut repo.sipgen(&["what-if", "--without", host])).expect(2).stderr;
+        assert_says(&said, &["the site has no host ", "did you mean `metal3/a3u6`?"]);
+    }
+    let said = run(&mut repo.sipgen(&["what-if", "--without", "nothing-like-it"])).expect(2).stderr;
+    assert_says(&said, &["no host has the label `nothing-like-it`"]);
+}
+
+#[test]
+fn a_question_without_a_change_says_what_to_ask() {
+    let repo = Repo::of_fixture("multi-cluster");
+    let said = run(&mut repo.sipgen(&["what-if"])).expect(2).stderr;
+    assert_says(
+        &said,
+        &["no change to plan: pass `--without HOSTS`", "`sipgen what-if --without "],
+    );
+}
+
+#[test]
+fn the_first_line_is_the_verdict() {
+    let repo = Repo::generated("quickstart");
+    let first = |arguments: &[&str], code: i32| {
+        let run = run(&mut repo.sipgen(&[&["what-if"], arguments].concat())).expect(code);
+        run.stdout.lines().next().unwrap_or_default().to_owned()
+    };
+    let grows = ["--scale", "tenant-a/edge:Worker=+9"];
+    assert_eq!(first(&grows, 1), "not served: tenant-a/edge");
+    assert_eq!(first(&["--without", "rack=a"], 0), "every cluster is served");
 }

@@ -14,13 +14,12 @@ pub fn commands(above: &[String]) -> Vec<Vec<String>> {
     arguments.push("--help");
     let help = sipgen(&arguments);
     let mut found = vec![above.to_vec()];
-    let listed = help
-        .split("Commands:\n")
-        .nth(1)
-        .and_then(|rest| rest.split("\n\n").next())
-        .unwrap_or_default();
-    for name in listed.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
-        if !name.is_empty() && name != "help" {
+    // Commands stand before the options, in one list or several.
+    let listed = help.split("\nOptions:\n").next().unwrap_or_default();
+    let is_name = |name: &&str| name.starts_with(|c: char| c.is_ascii_lowercase());
+    let names = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    for name in names.filter(is_name) {
+        if name != "help" {
             found.extend(commands(&[above, &[name.to_owned()]].concat()));
         }
     }
