@@ -29,6 +29,8 @@ pub(super) struct Instance<'a> {
     keys: Vec<Option<&'a str>>,
     /// Domains of each pool by the value of its topology key.
     domains: Vec<Arc<HashMap<Option<&'a str>, usize>>>,
+    /// Values of the topology key of each pool, by domain.
+    values: Vec<&'a [Option<&'a str>]>,
     taken: RetainedDomains<'a>,
 }
 
@@ -97,33 +99,23 @@ impl<'a> Instance<'a> {
             let values = values.filter_map(|(key, value)| taken.get(&(*key, (*value)?)).copied());
             values.collect()
         };
-        let mut capacities: Vec<usize> =
-            all.clone().map(|class| classes.classes[class].hosts.len()).collect();
+        let mut capacities = classes.capacities.clone();
         for class in gone.iter().filter_map(|host| classes.class_of(*host)) {
             capacities[class] -= 1;
         }
+        // A class reserved for a cluster without demands stays unused.
+        let mut reserved = vec![None; all.len()];
+        for class in &classes.reserved {
+            let only = classes.classes[*class].only.as_ref();
+            reserved[*class] = only.map(|only| groups.get(only).copied().unwrap_or(usize::MAX));
+        }
         let problem = MatchingProblem {
             capacities,
-            // A class reserved for a cluster without demands stays unused.
-            reserved: classes
-                .classes
-                .iter()
-                .map(|class| {
-                    class.only.as_ref().map(|only| groups.get(only).copied().unwrap_or(usize::MAX))
-                })
-                .collect(),
-            values: if taken.is_empty() {
-                vec![Vec::new(); all.len()]
-            } else {
-                all.clone().map(values).collect()
-            },
+            reserved,
+            values: if taken.is_empty() { Vec::new() } else { all.clone().map(values).collect() },
             demands: wanted.collect(),
             quotas: quotas.iter().map(QuotaUse::left).collect(),
-            counts: if quotas.is_empty() {
-                vec![Vec::new(); all.len()]
-            } else {
-                all.map(counts).collect()
-            },
+            counts: if quotas.is_empty() { Vec::new() } else { all.map(counts).collect() },
             pools: pools.iter().map(|pool| pool.pool.clone()).collect(),
         };
         Some(Self {
@@ -133,6 +125,7 @@ impl<'a> Instance<'a> {
             limiting: pools.iter().map(|pool| pool.limiting.clone()).collect(),
             keys: pools.iter().map(|pool| pool.key).collect(),
             domains: pools.iter().map(|pool| pool.domains.clone()).collect(),
+            values: pools.iter().map(|pool| pool.values.as_slice()).collect(),
             taken,
             quotas: quotas.iter().map(|quota| &quota.quota).collect(),
             problem,
@@ -146,9 +139,7 @@ impl<'a> Instance<'a> {
 
     /// Returns the values of the topology key of a pool in some of its domains.
     pub(super) fn domain_values(&self, pool: usize, domains: &[usize]) -> Vec<&'a str> {
-        let all = self.domains[pool].iter();
-        let some = all.filter(|(_, number)| domains.contains(number));
-        some.filter_map(|(value, _)| *value).collect()
+        domains.iter().filter_map(|domain| *self.values[pool].get(*domain)?).collect()
     }
 
     /// Returns all topology keys.

@@ -28,6 +28,10 @@ pub(super) struct HostClasses<'a> {
     /// All topology keys.
     pub(super) topology: Vec<&'a str>,
     pub(super) classes: Vec<Class<'a>>,
+    /// Number of hosts of each class.
+    pub(super) capacities: Vec<usize>,
+    /// Classes that a single cluster may take.
+    pub(super) reserved: Vec<usize>,
     pub(super) pools: Vec<NodeSetPool<'a>>,
     /// The class of each available host.
     class_of: HashMap<usize, usize>,
@@ -60,6 +64,8 @@ pub(super) struct NodeSetPool<'a> {
     pub(super) key: Option<&'a str>,
     /// Its domains by the value of that key; `None` is the domain of hosts without the label.
     pub(super) domains: Arc<HashMap<Option<&'a str>, usize>>,
+    /// The value of that key in each domain.
+    pub(super) values: Vec<Option<&'a str>>,
     /// Indices of its topology keys if they cross each other. Keys cross if none of them implies the
     /// others.
     pub(super) crossing: Vec<usize>,
@@ -67,6 +73,21 @@ pub(super) struct NodeSetPool<'a> {
     pub(super) limiting: Vec<usize>,
     /// Number of hosts in all its classes.
     pub(super) capacity: usize,
+    /// The largest number of hosts that its domains admit.
+    pub(super) places: usize,
+}
+
+impl<'a> NodeSetPool<'a> {
+    /// Returns the domains of the pool in which a node set has hosts.
+    pub(super) fn domains_of<'d>(
+        &self,
+        demand: &NodeSetDemand<'d>,
+    ) -> impl Iterator<Item = (&'d str, &'d str)> {
+        let is_known = |(key, value): &(&str, &str)| {
+            Some(*key) == self.key && self.domains.contains_key(&Some(*value))
+        };
+        demand.domains.iter().copied().filter(is_known)
+    }
 }
 
 /// The shared properties of the hosts of a class: kind, exclusive cluster, numbers of domains, labels of
@@ -182,13 +203,20 @@ impl<'a> HostClasses<'a> {
                 pool(members, &classes, at, !own.is_empty(), &contention, rank);
             pool.by_size = needs.machine.is_some();
             let capacity = members.iter().map(|class| classes[*class].hosts.len());
+            let places = pool.domains.iter().map(|domain| {
+                let hosts = domain.classes.iter().map(|class| classes[*class].hosts.len());
+                if domain.limited { 1 } else { hosts.sum() }
+            });
+            let places = places.sum();
             NodeSetPool {
                 pool: Arc::new(pool),
                 key: at.map(|at| topology[at]),
+                values: domain_values(&domains),
                 domains: Arc::new(domains),
                 crossing: if binding.is_none() { own.clone() } else { Vec::new() },
                 limiting: own,
                 capacity: capacity.sum(),
+                places,
             }
         });
         let pools = pools.collect();
@@ -203,6 +231,8 @@ impl<'a> HostClasses<'a> {
             class_of: class_of.collect(),
             pool_of: pool_of.map(|(at, (needs, home))| ((needs.key(), *home), at)).collect(),
             topology,
+            capacities: classes.iter().map(|class| class.hosts.len()).collect(),
+            reserved: (0..classes.len()).filter(|class| classes[*class].only.is_some()).collect(),
             classes,
             homes,
             quota_labels,
@@ -230,6 +260,15 @@ impl<'a> HostClasses<'a> {
         let mut labels = self.classes[class].quota_labels.iter();
         labels.any(|at| *self.quota_labels[*at] == quota.quota.labels)
     }
+}
+
+/// Returns the value of each domain.
+fn domain_values<'a>(domains: &HashMap<Option<&'a str>, usize>) -> Vec<Option<&'a str>> {
+    let mut values = vec![None; domains.len()];
+    for (value, domain) in domains {
+        values.get_mut(*domain).into_iter().for_each(|known| *known = *value);
+    }
+    values
 }
 
 /// Returns the topology key that implies all others: hosts that share a value of another key share

@@ -19,7 +19,7 @@ pub(super) struct MatchingProblem {
     pub(super) capacities: Vec<usize>,
     /// The only group that may take the hosts of a class, if there is one.
     pub(super) reserved: Vec<Option<usize>>,
-    /// Numbers of the topology values of each class.
+    /// Numbers of the topology values of each class; empty if no demand retains hosts with several.
     pub(super) values: Vec<Vec<usize>>,
     /// Candidates of demands. Demands with equal requirements share a pool.
     pub(super) pools: Vec<Arc<HostPool>>,
@@ -27,7 +27,7 @@ pub(super) struct MatchingProblem {
     pub(super) demands: Vec<FlowDemand>,
     /// Number of hosts that the demands of each quota may take together. The flow ignores quotas.
     pub(super) quotas: Vec<usize>,
-    /// Quotas that count the hosts of each class.
+    /// Quotas that count the hosts of each class; empty without quotas.
     pub(super) counts: Vec<Vec<usize>>,
 }
 
@@ -122,8 +122,8 @@ pub(super) struct Matching<'a> {
     load: Vec<BTreeMap<usize, usize>>,
     /// Number of retained hosts of each demand with each topology value.
     taken: Vec<BTreeMap<usize, usize>>,
-    /// Choices that may have a free host, by pool and tier.
-    live: Vec<Vec<VecDeque<usize>>>,
+    /// For each pool and tier, the number of its first choices without a free host.
+    passed: Vec<Vec<usize>>,
     /// Number of picks that made way for a pick of another demand.
     reroutes: usize,
     /// How often a host became free.
@@ -133,17 +133,19 @@ pub(super) struct Matching<'a> {
     exhausted: Vec<Vec<Cell<(usize, usize)>>>,
 }
 
-fn all_choices(problem: &MatchingProblem) -> Vec<Vec<VecDeque<usize>>> {
-    let choice_indices = |pool: &Arc<HostPool>| {
-        pool.tiers.iter().map(|choices| (0..choices.len()).collect()).collect()
-    };
-    problem.pools.iter().map(choice_indices).collect()
+fn none_passed(problem: &MatchingProblem) -> Vec<Vec<usize>> {
+    problem.pools.iter().map(|pool| vec![0; pool.tiers.len()]).collect()
 }
 
 impl MatchingProblem {
+    /// Returns the quotas that count the hosts of a class.
+    pub(super) fn counts(&self, class: usize) -> &[usize] {
+        self.counts.get(class).map_or(&[], Vec::as_slice)
+    }
+
     /// Returns the quotas that count a class for a demand.
     pub(super) fn counted_by(&self, demand: usize, class: usize) -> impl Iterator<Item = usize> {
-        let counts = &self.counts[class];
+        let counts = self.counts(class);
         let quotas = self.demands[demand].quotas.iter();
         quotas.copied().filter(|quota| counts.contains(quota))
     }
@@ -160,7 +162,7 @@ impl<'a> Matching<'a> {
             wanted: problem.demands.iter().map(|demand| demand.missing).collect(),
             load: problem.demands.iter().map(|demand| demand.load.clone()).collect(),
             taken: problem.demands.iter().map(|demand| demand.taken.clone()).collect(),
-            live: all_choices(problem),
+            passed: none_passed(problem),
             reroutes: 0,
             freed: 0,
             exhausted: problem
@@ -332,7 +334,11 @@ impl<'a> Matching<'a> {
     fn may_use(&self, demand: usize, class: usize) -> bool {
         let taken = &self.taken[demand];
         self.may_have(demand, class)
-            && !self.problem.values[class].iter().any(|value| taken.contains_key(value))
+            && !self
+                .problem
+                .values
+                .get(class)
+                .is_some_and(|values| values.iter().any(|value| taken.contains_key(value)))
     }
 
     /// Returns the first class of a domain with a free host that a demand may use.
@@ -369,16 +375,15 @@ impl<'a> Matching<'a> {
         let problem = self.problem;
         let pool = &problem.demands[demand].pool;
         for (tier, choices) in problem.pools[*pool].tiers.iter().enumerate() {
-            self.forget_exhausted(*pool, tier);
+            self.pass_exhausted(*pool, tier);
             // Each round gives every domain one more host.
             let mut level = 0;
             loop {
                 let mut more = None;
-                for at in 0..self.live[*pool][tier].len() {
+                for choice in &choices[self.passed[*pool][tier]..] {
                     if self.picks[demand].len() == self.wanted[demand] {
                         return;
                     }
-                    let choice = &choices[self.live[*pool][tier][at]];
                     let free =
                         |class: &&usize| self.free[**class] > 0 && self.may_use(demand, **class);
                     let Some(&class) = choice.classes.iter().find(free) else {
@@ -404,16 +409,15 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Drops the exhausted choices at the start of a tier. The best choices are exhausted first, and
+    /// Passes the exhausted choices at the start of a tier. The best choices are exhausted first, and
     /// there may be tens of thousands, so the others are not visited.
-    fn forget_exhausted(&mut self, pool: usize, tier: usize) {
+    fn pass_exhausted(&mut self, pool: usize, tier: usize) {
         let choices = &self.problem.pools[pool].tiers[tier];
-        let free = &self.free;
-        let is_exhausted = |at: &usize| choices[*at].classes.iter().all(|class| free[*class] == 0);
-        let live = &mut self.live[pool][tier];
-        while live.front().is_some_and(is_exhausted) {
-            live.pop_front();
-        }
+        let is_exhausted =
+            |choice: &&EqualClasses| choice.classes.iter().all(|class| self.free[*class] == 0);
+        let passed = self.passed[pool][tier];
+        let more = choices[passed..].iter().take_while(is_exhausted).count();
+        self.passed[pool][tier] += more;
     }
 
     fn put(&mut self, demand: usize, pick: FlowUnit) {
@@ -448,8 +452,8 @@ impl<'a> Matching<'a> {
         for pick in picks {
             self.users[pick.class].retain(|(user, _)| *user != demand);
         }
-        // Freed hosts may be in choices that were dropped as exhausted.
-        self.live = all_choices(self.problem);
+        // Freed hosts may be in choices that were passed.
+        self.passed = none_passed(self.problem);
     }
 
     /// Finds one more host for a demand by a shortest augmenting path.

@@ -24,6 +24,7 @@ const RULES_SHOWN: usize = 3;
 type Domains<'h> = Vec<Option<&'h str>>;
 
 /// Limits of a node set that lacks hosts: domains and quotas.
+#[derive(Debug, Clone)]
 pub(super) struct DemandLimits {
     /// Set if the node set lacked fewer hosts without its topology keys.
     is_limited: bool,
@@ -68,7 +69,7 @@ fn full_quotas(instance: &Instance<'_>, picks: &[Vec<FlowUnit>], demand: usize) 
         }
     }
     let is_full = |quota: &&usize| {
-        let counts = |class: &usize| problem.counts[*class].contains(quota);
+        let counts = |class: &usize| problem.counts(*class).contains(quota);
         let earlier = problem.demands[..demand].iter().zip(picks);
         let earlier = earlier.filter(|(earlier, _)| earlier.quotas.contains(quota));
         let taken = earlier.flat_map(|(_, picks)| picks).filter(|pick| counts(&pick.class)).count();
@@ -158,6 +159,7 @@ struct RefusedHosts<'h> {
 
 /// Topology domains in which no further host helps a node set. Of other keys than this one, those are
 /// the domains in which usable hosts are.
+#[derive(Debug, Clone)]
 struct ClosedDomains {
     key: Option<String>,
     values: BTreeSet<String>,

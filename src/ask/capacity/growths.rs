@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::{Growth, is_proven, scarce};
 use crate::base::api::names::Part;
-use crate::plan::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, largest};
+use crate::plan::ask::{HypothesisVerdict, NodeSetLack, PlanHypothesis, PlannedSite, largest};
 use crate::site::request::{Cluster, NodeSet};
 
 /// A node set with its place.
@@ -26,18 +26,22 @@ pub(super) fn growths(
     }
     let alike: Vec<Vec<usize>> = alike.into_values().collect();
     let growths = alike.par_iter().flat_map_iter(|alike| {
-        let (_, first_part, _) = node_sets[alike[0]];
-        let one = growth(hosts, planned, node_sets[alike[0]]);
+        let (first_cluster, first_part, _) = node_sets[alike[0]];
+        let (one, lacking) = growth(planned, node_sets[alike[0]]);
         alike.iter().map(move |at| {
-            let (cluster, part, _) = node_sets[*at];
-            let scarce = one.scarce.iter().map(|scarce| {
-                let is_own = scarce.part == *first_part;
-                scarce.for_part(&cluster.key, if is_own { part } else { &scarce.part })
+            let (cluster, part, node_set) = node_sets[*at];
+            let one_more = grown(node_set, one.fit + 1);
+            let lacking = lacking.iter().map(|lack| {
+                let is_own = lack.cluster == first_cluster.key && lack.part == *first_part;
+                match is_own && !one.is_short {
+                    true => planned.equal_lack(lack, cluster, part, &one_more),
+                    false => lack.clone(),
+                }
             });
             let growth = Growth {
                 cluster: cluster.key.clone(),
                 part: part.clone(),
-                scarce: scarce.collect(),
+                scarce: scarce(lacking.collect(), hosts, |_| None),
                 ..one.clone()
             };
             (*at, growth)
@@ -48,18 +52,15 @@ pub(super) fn growths(
     growths.into_iter().map(|(_, growth)| growth).collect()
 }
 
+fn grown(node_set: &NodeSet, more: usize) -> NodeSet {
+    NodeSet { active: node_set.active + more, ..node_set.clone() }
+}
+
+/// Returns by how much a node set can grow, and what one host more lacks.
 fn growth(
-    hosts: usize,
     planned: &PlannedSite<'_>,
     (cluster, part, node_set): PlacedNodeSet<'_>,
-) -> Growth {
-    let grown = |more: usize| NodeSet { active: node_set.active + more, ..node_set.clone() };
-    let verdict = |more: usize| {
-        planned.is_served(&PlanHypothesis {
-            resized: Some((&cluster.key, part, &grown(more))),
-            ..PlanHypothesis::default()
-        })
-    };
+) -> (Growth, Vec<NodeSetLack>) {
     let growth = Growth {
         cluster: cluster.key.clone(),
         part: part.clone(),
@@ -72,21 +73,20 @@ fn growth(
     if planned.is_short(&cluster.key) {
         let mut lacking = planned.lacking(&PlanHypothesis::default());
         lacking.retain(|lacking| lacking.cluster == cluster.key);
-        let scarce = scarce(lacking, hosts, |_| None);
-        return Growth { scarce, ..growth };
+        return (growth, lacking);
     }
+    let is_served = |more: usize| {
+        let verdict = planned.is_served(&PlanHypothesis {
+            resized: Some((&cluster.key, part, &grown(node_set, more))),
+            ..PlanHypothesis::default()
+        });
+        verdict == HypothesisVerdict::Served
+    };
     let most = planned.spare(cluster, part, node_set);
-    let fit = largest(most, most, |more| verdict(more) == HypothesisVerdict::Served);
-    let one_more = grown(fit + 1);
+    let fit = largest(most, most, is_served);
     let lacking = planned.lacking_more(&PlanHypothesis {
-        resized: Some((&cluster.key, part, &one_more)),
+        resized: Some((&cluster.key, part, &grown(node_set, fit + 1))),
         ..PlanHypothesis::default()
     });
-    Growth {
-        fit,
-        is_proven: is_proven(&lacking),
-        is_short: false,
-        scarce: scarce(lacking, hosts, |_| None),
-        ..growth
-    }
+    (Growth { fit, is_proven: is_proven(&lacking), is_short: false, ..growth }, lacking)
 }

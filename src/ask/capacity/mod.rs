@@ -380,8 +380,10 @@ pub fn capacity(
         at.map_or(key, |at| originals[at]).clone()
     };
     let lacking = planned.lacking(&wanted).into_iter();
-    let lacking =
-        lacking.map(|lacking| NodeSetLack { cluster: original(&lacking.cluster), ..lacking });
+    let lacking = lacking.map(|mut lacking| {
+        lacking.cluster = original(&lacking.cluster);
+        lacking
+    });
     let mut purchase =
         if scope.summary_only { None } else { purchase(&planned, &wanted, |_| false) };
     for kind in purchase.iter_mut().flat_map(|it| &mut it.kinds) {

@@ -33,10 +33,14 @@ impl<'a> PlannedSite<'a> {
         if participants == QuestionScope::WithShort {
             affected.extend(self.plan.shortages.keys().map(|(cluster, _)| cluster));
         }
-        let site_clusters = self.clusters.iter().copied();
-        let site_clusters =
-            site_clusters.filter(|cluster| self.may_move || affected.contains(&cluster.key));
-        let mut clusters: Vec<&Cluster> = site_clusters.chain(hypothesis.more).collect();
+        let mut clusters: Vec<&Cluster> = match self.may_move {
+            true => self.clusters.clone(),
+            false => {
+                let affected = affected.into_iter();
+                affected.filter_map(|key| self.clusters_by_key.get(key).copied()).collect()
+            }
+        };
+        clusters.extend(hypothesis.more);
         clusters.sort_by_key(|cluster| serving_order(cluster));
         let node_sets = clusters.into_iter().flat_map(|cluster| {
             let node_sets = cluster.node_sets.iter();

@@ -11,7 +11,7 @@ mod bisection;
 mod demands;
 mod occupied;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::sync::OnceLock;
 
@@ -22,7 +22,7 @@ use super::eligibility::{Availability, Needs};
 use super::host_classes::HostClasses;
 use super::quotas::{self, QuotaUse, QuotaUses};
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
-use super::shortage_causes::{MatchingHosts, ShortageCauses};
+use super::shortage_causes::{DemandLimits, MatchingHosts, ShortageCauses};
 use super::supply::HostSupply;
 use crate::base::api::names::{ClusterKey, Namespace, Part};
 use crate::input::settings::quotas::Quota;
@@ -44,6 +44,7 @@ pub struct PlannedSite<'a> {
     hosts: &'a [Host],
     /// Planned clusters in serving order.
     clusters: Vec<&'a Cluster>,
+    clusters_by_key: HashMap<&'a ClusterKey, &'a Cluster>,
     /// Set if assigned hosts may move.
     may_move: bool,
     /// Hosts that stay, with their clusters.
@@ -95,6 +96,7 @@ pub struct NodeSetLack {
     pub today: usize,
     /// The proof, without lists of hosts.
     pub shortage: Shortage,
+    limits: DemandLimits,
 }
 
 impl NodeSetLack {
@@ -167,6 +169,7 @@ impl<'a> PlannedSite<'a> {
             site,
             plan,
             hosts,
+            clusters_by_key: clusters.iter().map(|cluster| (&cluster.key, *cluster)).collect(),
             clusters,
             may_move: false,
             owners,
@@ -222,22 +225,48 @@ impl<'a> PlannedSite<'a> {
         }
         let lacking = unserved.into_iter().map(|unserved| {
             let demand = &demands[unserved.index];
-            let other = OnceLock::new();
-            let pool = self.classes.pool(demand);
-            let matching = pool.map_or(&other, |pool| &self.matching[pool]);
-            let matching = matching
-                .get_or_init(|| MatchingHosts::new(self.hosts, &self.availability, &demand.needs));
-            let causes = ShortageCauses::new(matching, self.hosts, demand, gone, &unserved.limits);
-            let explanation = ShortageExplanation::brief(self.hosts, demand, &causes);
-            let UnservedDemand { found, reason, .. } = unserved;
-            NodeSetLack {
-                cluster: demand.cluster.key.clone(),
-                part: demand.part.clone(),
-                today: self.lacks_today(demand, hypothesis),
-                shortage: Shortage::new(self.site, demand, found, &explanation, causes, reason),
-            }
+            let today = self.lacks_today(demand, hypothesis);
+            let UnservedDemand { found, reason, limits, .. } = unserved;
+            let shortage = self.shortage(demand, gone, &limits, (found, reason));
+            let (cluster, part) = (demand.cluster.key.clone(), demand.part.clone());
+            NodeSetLack { cluster, part, today, shortage, limits }
         });
         lacking.collect()
+    }
+
+    /// Returns the same lack for a node set with an equal [`Self::growth_request`].
+    pub(crate) fn equal_lack(
+        &self,
+        lack: &NodeSetLack,
+        cluster: &Cluster,
+        part: &Part,
+        node_set: &NodeSet,
+    ) -> NodeSetLack {
+        let demand = self.demand(cluster, part, node_set, &PlanHypothesis::default());
+        let answer = (lack.shortage.found, lack.shortage.reason.clone());
+        NodeSetLack {
+            cluster: cluster.key.clone(),
+            part: part.clone(),
+            shortage: self.shortage(&demand, &BTreeSet::new(), &lack.limits, answer),
+            ..lack.clone()
+        }
+    }
+
+    fn shortage(
+        &self,
+        demand: &NodeSetDemand<'_>,
+        gone: &BTreeSet<usize>,
+        limits: &DemandLimits,
+        (found, reason): (usize, ShortageReason),
+    ) -> Shortage {
+        let other = OnceLock::new();
+        let pool = self.classes.pool(demand);
+        let matching = pool.map_or(&other, |pool| &self.matching[pool]);
+        let matching = matching
+            .get_or_init(|| MatchingHosts::new(self.hosts, &self.availability, &demand.needs));
+        let causes = ShortageCauses::new(matching, self.hosts, demand, gone, limits);
+        let explanation = ShortageExplanation::brief(self.hosts, demand, &causes);
+        Shortage::new(self.site, demand, found, &explanation, causes, reason)
     }
 
     /// Returns the hosts that node sets get under a hypothesis.
@@ -285,12 +314,17 @@ impl<'a> PlannedSite<'a> {
         self.plan.shortages.keys().any(|(short, _)| short == cluster)
     }
 
-    /// Returns the number of free hosts that a node set may have, whatever their topology domains.
+    /// Returns the number of free hosts that a node set may have at most: by their number, and by that
+    /// of its topology domains.
     pub fn spare(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> usize {
-        let hypothesis = PlanHypothesis::default();
-        let demand = self.demand(cluster, part, node_set, &hypothesis);
-        let pool = self.classes.pool(&demand);
-        pool.map_or(0, |pool| self.classes.pools[pool].capacity)
+        let demand = self.demand(cluster, part, node_set, &PlanHypothesis::default());
+        self.classes.pool(&demand).map_or(0, |pool| {
+            let pool = &self.classes.pools[pool];
+            match pool.limiting.is_empty() {
+                true => pool.capacity,
+                false => pool.places - pool.domains_of(&demand).count(),
+            }
+        })
     }
 
     /// Returns what a further cluster like this requests; equal requests are served equally well.
@@ -311,12 +345,18 @@ impl<'a> PlannedSite<'a> {
         node_set: &'q NodeSet,
     ) -> impl Eq + Hash + use<'q, 'a> {
         let demand = self.demand(cluster, part, node_set, &PlanHypothesis::default());
+        // Of its domains, those without free hosts do not matter.
+        let pool = self.classes.pool(&demand).map(|pool| &self.classes.pools[pool]);
+        let domains: BTreeSet<(&str, &str)> = match pool {
+            Some(pool) if pool.limiting.len() == 1 => pool.domains_of(&demand).collect(),
+            _ => demand.domains.clone(),
+        };
         // A host that only this cluster may take, and a shortage of its own, are no other's.
         let is_special = self.reserving.contains(&cluster.key) || self.is_short(&cluster.key);
         (
             demand.needs.key(),
             node_set.wanted(),
-            demand.domains,
+            domains,
             self.namespace_with_quotas(cluster),
             is_special.then_some((&cluster.key, part)),
         )

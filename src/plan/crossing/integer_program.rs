@@ -169,7 +169,7 @@ impl Question<'_> {
         let mut numbers: HashMap<ClassProperties, usize> = HashMap::new();
         let mut groups: Vec<(ClassProperties, Vec<usize>)> = Vec::new();
         for (class, pools) in class_pools {
-            let quotas = self.problem.counts[class].clone();
+            let quotas = self.problem.counts(class).to_vec();
             let alike = (self.problem.reserved[class], quotas, pools);
             let group = *numbers.entry(alike.clone()).or_insert_with(|| {
                 groups.push((alike, Vec::new()));

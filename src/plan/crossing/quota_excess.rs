@@ -38,7 +38,7 @@ impl CrossingSearch<'_, '_> {
             let mut classes = candidates.all(of.pool);
             of.missing > 0
                 && of.quotas.contains(&quota)
-                && classes.all(|candidate| problem.counts[candidate.class].contains(&quota))
+                && classes.all(|candidate| problem.counts(candidate.class).contains(&quota))
         };
         let limit = problem.quotas[quota];
         let counting: Vec<usize> = cluster.iter().copied().filter(counts).collect();

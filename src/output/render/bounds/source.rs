@@ -56,11 +56,8 @@ pub(super) fn edited(
     syntax: &SyntaxConfig,
 ) -> Result<BoundedSource, TemplateRejection> {
     if text.len() > LARGEST {
-        let message = format!(
-            "it has {} bytes, more than the limit of {} KiB",
-            text.len(),
-            LARGEST >> 10
-        );
+        let message =
+            format!("it has {} bytes, more than the limit of {} KiB", text.len(), LARGEST >> 10);
         return Err(TemplateRejection { message, at: None });
     }
     check_tokens(text, syntax)?;
