@@ -329,11 +329,11 @@ impl<'h> MatchingHosts<'h> {
             domains.retain(|domain| !self.usable_domains.contains(&(0, *domain)));
             hosts = refused.in_usable;
         }
-        let of_domains = domains.into_iter().filter_map(|domain| {
+        let in_domains = domains.into_iter().filter_map(|domain| {
             let domain: &[Option<&str>] = &[Some(domain)];
             refused.by_domains.get(domain)
         });
-        hosts + of_domains.sum::<usize>()
+        hosts + in_domains.sum::<usize>()
     }
 
     /// Counts the hosts that would help a node set if rules did not refuse them.

@@ -1,0 +1,153 @@
+//! What hosts that a node set does not have tell about its shortage.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::sync::Arc;
+
+use kube::core::Expression;
+
+use super::HostsRefusedByRule;
+use crate::base::api::names::HostKey;
+use crate::plan::demand::NodeSetDemand;
+use crate::plan::eligibility::{Needs, Refusal, RefusalRemedy};
+use crate::plan::shortage_causes::ShortageCauses;
+use crate::plan::topology;
+use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::inventory::mismatch::{Mismatch, mismatch};
+use crate::site::inventory::network_remedy::remedy;
+
+/// The part of a shortage's proof that follows from the refusals of other hosts. Demands with equal
+/// requirements share it, because it requires a pass over all hosts.
+#[derive(Default)]
+pub(in crate::plan) struct ShortageExplanation {
+    /// For each topology key, the domains of matching hosts.
+    pub(super) topology: Vec<Arc<BTreeSet<String>>>,
+    pub(super) refused: Vec<HostsRefusedByRule>,
+    pub(super) excluded: LabelExclusion,
+    pub(super) remedy: Option<String>,
+    /// The refusal of the host that a machine names.
+    pub(super) named: Option<Refusal>,
+}
+
+/// The labels that exclude every host.
+#[derive(Clone, Default)]
+pub(in crate::plan) struct LabelExclusion {
+    pub(super) mismatch: Option<Mismatch>,
+    pub(super) unknown_label: Option<(String, Option<String>)>,
+}
+
+impl LabelExclusion {
+    /// Explains requirements that no host meets; `by_value` is set if values of labels matter.
+    pub(in crate::plan) fn new(hosts: &[Host], needs: &Needs<'_>, by_value: bool) -> Self {
+        let mismatch = if by_value && needs.named().is_none() {
+            mismatch(hosts, needs.selector)
+        } else {
+            None
+        };
+        // A machine may lack a host because of its other requirements.
+        let by_labels = needs.machine.is_none() || mismatch.is_some();
+        Self { unknown_label: if by_labels { unknown_label(hosts, needs) } else { None }, mismatch }
+    }
+}
+
+impl ShortageExplanation {
+    /// Evaluates `refusals`: every host that the node set does not have, with its refusal. They are
+    /// empty if refused hosts are not listed.
+    pub(in crate::plan) fn new(
+        site: &Site,
+        demand: &NodeSetDemand<'_>,
+        refusals: &[(usize, Option<Refusal>)],
+    ) -> Self {
+        let hosts = &site.inventory.hosts;
+        let matching: Vec<&Host> = refusals
+            .iter()
+            .filter(|(_, refusal)| {
+                let is_other = |refusal: &Refusal| {
+                    matches!(
+                        refusal.obstacle(),
+                        RefusalRemedy::AnotherHost | RefusalRemedy::Requirement
+                    )
+                };
+                !refusal.as_ref().is_some_and(is_other)
+            })
+            .map(|(host, _)| &hosts[*host])
+            .collect();
+        let topology = demand.needs.topology_keys.iter();
+        let topology = topology.map(|key| Arc::new(domains_of(matching.iter().copied(), key)));
+        Self {
+            topology: topology.collect(),
+            excluded: if matching.is_empty() {
+                LabelExclusion::new(hosts, &demand.needs, !refusals.is_empty())
+            } else {
+                LabelExclusion::default()
+            },
+            remedy: refusals.iter().find_map(|(host, refusal)| {
+                let is_of_network = refusal.as_ref()?.obstacle() == RefusalRemedy::NetworkData;
+                is_of_network.then(|| remedy(&site.inventory, &hosts[*host]))?
+            }),
+            named: demand.needs.named().and_then(|named| {
+                let (_, refusal) = refusals.iter().find(|(host, _)| *host == named)?;
+                refusal.clone()
+            }),
+            refused: by_rule(site, refusals),
+        }
+    }
+
+    /// Returns what an answer needs that lists no hosts.
+    pub(in crate::plan) fn brief(
+        hosts: &[Host],
+        demand: &NodeSetDemand<'_>,
+        causes: &ShortageCauses,
+    ) -> Self {
+        let mut brief = Self::default();
+        if causes.matching == 0 {
+            brief.excluded = LabelExclusion::new(hosts, &demand.needs, true);
+        }
+        brief
+    }
+}
+
+/// Returns the known domains of hosts for a topology key.
+pub(super) fn domains_of<'h>(hosts: impl Iterator<Item = &'h Host>, key: &str) -> BTreeSet<String> {
+    let domains: BTreeSet<&str> = hosts.filter_map(|host| topology::domain(host, key)).collect();
+    domains.into_iter().map(str::to_owned).collect()
+}
+
+fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<HostsRefusedByRule> {
+    let mut by_rule: BTreeMap<String, Vec<HostKey>> = BTreeMap::new();
+    let mut rule = String::new();
+    for (host, refusal) in refusals {
+        let Some(refusal) = refusal else { continue };
+        rule.clear();
+        // Writing to a String cannot fail.
+        let _ = write!(rule, "{}", refusal.rule());
+        let host = site.inventory.hosts[*host].key.clone();
+        match by_rule.get_mut(&rule) {
+            Some(hosts) => hosts.push(host),
+            None => drop(by_rule.insert(rule.clone(), vec![host])),
+        }
+    }
+    let mut rules: Vec<HostsRefusedByRule> = by_rule
+        .into_iter()
+        .map(|(rule, hosts)| HostsRefusedByRule { rule, hosts: hosts.into() })
+        .collect();
+    rules.sort_by_key(|refused| std::cmp::Reverse(refused.hosts.len()));
+    rules
+}
+
+fn unknown_label(hosts: &[Host], needs: &Needs<'_>) -> Option<(String, Option<String>)> {
+    let wanted = needs.selector.clone().into_iter().find_map(|expression| match expression {
+        Expression::In(key, _) | Expression::Equal(key, _) | Expression::Exists(key) => {
+            hosts.iter().all(|host| !host.labels.contains_key(&key)).then_some(key)
+        }
+        _ => None,
+    })?;
+    let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
+    let alike = hosts
+        .iter()
+        .flat_map(|host| host.labels.keys())
+        .find(|key| name(key) == name(&wanted))
+        .cloned();
+    Some((wanted, alike))
+}

@@ -1,0 +1,202 @@
+//! Findings about shortages.
+
+use super::Shortage;
+use super::wording::some_of;
+use crate::base::api::cluster_api::SPARE;
+use crate::base::finding::{Code, Finding};
+use crate::base::text::counted;
+use crate::plan::demand::NodeSetDemand;
+use crate::plan::eligibility::{Refusal, RefusalRemedy};
+use crate::plan::machines::by_role_and_name;
+use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::inventory::mismatch::Mismatch;
+use crate::site::request::ClusterKind;
+
+/// Maximum number of machines that a message names.
+const MACHINES_SHOWN: usize = 4;
+
+impl Shortage {
+    /// Returns whether any host with the required properties would do. Such shortages are reported
+    /// together, by [`machine_shortages`].
+    pub(in crate::plan) fn is_of_any_host(&self, demand: &NodeSetDemand<'_>) -> bool {
+        self.is_machine && demand.needs.named().is_none()
+    }
+
+    /// Reports the shortage of a node set, or of a machine that names its host.
+    pub(in crate::plan) fn finding(&self, site: &Site, demand: &NodeSetDemand<'_>) -> Finding {
+        let NodeSetDemand { cluster, part, .. } = demand;
+        if let Some(named) = demand.needs.named() {
+            return self.named_host_finding(site, &site.inventory.hosts[named], demand);
+        }
+        let short = self.short_of();
+        // No field of a manifest has this number, which is added to `replicas`.
+        let for_rollouts = match cluster.kind {
+            ClusterKind::ClusterApi => demand.node_set.standby,
+            _ => 0,
+        };
+        let (aside, rollouts) = match for_rollouts {
+            0 => (String::new(), None),
+            count => (
+                format!(" ({count} of them for rollouts)"),
+                Some(format!(
+                    "`maxSurge` of its rollout adds {} to its replicas: to go without, set `maxSurge: 0`, or annotate \
+                     the object with `{SPARE}: \"0\"`",
+                    counted(count, "host")
+                )),
+            ),
+        };
+        let finding = Finding::new(
+            Code::Shortage,
+            format!(
+                "{short} of the {} {} hosts{aside} of {} cannot be found: {}",
+                self.wanted,
+                part.role,
+                cluster.key,
+                self.constraint(site.inventory.hosts.len())
+            ),
+        );
+        let count = demand.node_set.count_at.place();
+        let (finding, hints) = match &self.mismatch {
+            // The cause is the requirement that excludes every host, not the count.
+            Some(mismatch) => {
+                let finding = mismatch.point(finding, &demand.node_set.selector_at);
+                (
+                    finding.see(count, format!("{} are wanted", self.wanted)),
+                    mismatch.hints().collect(),
+                )
+            }
+            None => (finding.at(count), Vec::new()),
+        };
+        let proof = self.proof();
+        let lines: Vec<&str> = rollouts
+            .as_deref()
+            .into_iter()
+            .chain(hints)
+            .chain(proof.iter().map(String::as_str))
+            .collect();
+        finding.help(lines.join("\n")).for_cluster(&cluster.key)
+    }
+
+    /// Reports that a machine cannot have the host that it names.
+    fn named_host_finding(&self, site: &Site, host: &Host, demand: &NodeSetDemand<'_>) -> Finding {
+        let NodeSetDemand { cluster, part, .. } = demand;
+        let refusal = self.named.as_ref().and_then(|(_, refusal)| refusal.as_ref());
+        // A host that this plan releases belongs to its cluster until that is written, applied and
+        // seen.
+        let has_it_still = match refusal.map(Refusal::obstacle) {
+            Some(RefusalRemedy::Release(by)) if !site.state.released.contains_key(&host.key) => {
+                Some(by)
+            }
+            _ => None,
+        };
+        let why = match (has_it_still, refusal) {
+            (Some(by), _) => format!("{by} has not yet released"),
+            (None, Some(refusal)) => refusal.to_string(),
+            (None, None) => "goes to another cluster".to_owned(),
+        };
+        let help = match has_it_still {
+            Some(by) => format!(
+                "an observed host moves between clusters in two runs: first generate without this machine, or with \
+                 `--keep-going`, so that {by} releases it; apply that and take a snapshot; then name it here"
+            ),
+            None if matches!(refusal, Some(Refusal::NotInstalled(_))) => {
+                "choose another host, or let Metal3 install this one first: set `image` in its BareMetalHost".to_owned()
+            }
+            None => "choose another host, or release this one and clear its error".to_owned(),
+        };
+        let finding = Finding::new(
+            Code::NamedHostRefused,
+            format!(
+                "{part} of {} is host {} by its MAC address, which {why}",
+                cluster.key, host.key
+            ),
+        )
+        .at(demand.node_set.at.below(["mac-address".into()]).place())
+        .see(host.origin.name(), "the host");
+        let owner = match refusal.map(Refusal::obstacle) {
+            Some(RefusalRemedy::Owner(owner)) => site.clusters.get(owner),
+            _ => None,
+        };
+        let finding = owner
+            .map(|owner| owner.origin.name())
+            .into_iter()
+            .fold(finding, |finding, place| finding.see(place, "its current cluster"));
+        finding.help(help).for_cluster(&cluster.key)
+    }
+}
+
+/// Machines of a cluster and role that lack a host for the same reasons.
+struct SimilarShortages<'a> {
+    constraint: String,
+    proof: Vec<String>,
+    mismatch: Option<&'a Mismatch>,
+    demands: Vec<&'a NodeSetDemand<'a>>,
+}
+
+/// Reports machines for which no host has the required properties. Machines of a cluster and role
+/// that lack a host for the same reasons share a finding.
+pub(in crate::plan) fn machine_shortages<'a>(
+    site: &Site,
+    short: &[(&'a NodeSetDemand<'a>, &'a Shortage)],
+) -> Vec<Finding> {
+    let hosts = site.inventory.hosts.len();
+    let mut groups: Vec<SimilarShortages<'a>> = Vec::new();
+    for (demand, shortage) in short {
+        let (constraint, mismatch) = (shortage.constraint(hosts), shortage.mismatch.as_ref());
+        let hints = mismatch.into_iter().flat_map(Mismatch::hints).map(str::to_owned);
+        let proof: Vec<String> = hints.chain(shortage.proof()).collect();
+        let is_alike = |group: &&mut SimilarShortages<'_>| {
+            let has_same_role = group.demands.iter().take(1).all(|other| {
+                other.cluster.key == demand.cluster.key && other.part.role == demand.part.role
+            });
+            has_same_role
+                && group.constraint == constraint
+                && group.proof == proof
+                && group.mismatch == mismatch
+        };
+        match groups.iter_mut().find(is_alike) {
+            Some(group) => group.demands.push(demand),
+            None => {
+                groups.push(SimilarShortages { constraint, proof, mismatch, demands: vec![demand] })
+            }
+        }
+    }
+    groups.into_iter().filter_map(SimilarShortages::finding).collect()
+}
+
+impl SimilarShortages<'_> {
+    fn finding(mut self) -> Option<Finding> {
+        self.demands.sort_by(|a, b| by_role_and_name(a.part, b.part));
+        let (first, others) = self.demands.split_first()?;
+        let NodeSetDemand { cluster, part, node_set, .. } = first;
+        let who = if others.is_empty() {
+            part.to_string()
+        } else {
+            let names: Vec<String> = self
+                .demands
+                .iter()
+                .flat_map(|demand| &demand.part.node)
+                .map(ToString::to_string)
+                .collect();
+            format!(
+                "{} {} machines ({})",
+                names.len(),
+                part.role,
+                some_of(names.iter(), MACHINES_SHOWN)
+            )
+        };
+        let message =
+            format!("no host can be found for {who} of {}: {}", cluster.key, self.constraint);
+        let place = |demand: &NodeSetDemand<'_>| demand.node_set.at.place();
+        let finding = Finding::new(Code::Shortage, message).help(self.proof.join("\n"));
+        let finding = match self.mismatch {
+            // The cause is the requirement that excludes every host, not the machine.
+            Some(mismatch) => mismatch.point(finding, &node_set.selector_at),
+            None => finding.at(place(first)),
+        };
+        Some(others.iter().fold(finding.for_cluster(&cluster.key), |finding, demand| {
+            finding.see(place(demand), "and this one")
+        }))
+    }
+}

@@ -1,0 +1,227 @@
+//! Shortages: node sets that cannot be filled, with a proof that a person can check by counting.
+
+mod explanation;
+mod findings;
+mod wording;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::demand::NodeSetDemand;
+use super::eligibility::Refusal;
+use super::quotas::QuotaUse;
+use super::search_result::DemandConflict;
+use super::shortage_causes::ShortageCauses;
+use crate::base::api::names::{ClusterKey, HostKey, Part};
+use crate::site::Site;
+use crate::site::inventory::mismatch::Mismatch;
+
+use explanation::domains_of;
+
+pub(super) use explanation::ShortageExplanation;
+pub(super) use findings::machine_shortages;
+
+/// A node set that cannot be filled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shortage {
+    /// Number of hosts that the node set requests.
+    pub wanted: usize,
+    /// Number of hosts that it retains.
+    pub kept: usize,
+    /// Number of additional hosts that it could have.
+    pub found: usize,
+    /// Number of other hosts that its selector matches.
+    pub matching: usize,
+    /// Topology domains of those hosts, for each topology key.
+    pub topology: Vec<MatchedTopology>,
+    /// The constraints without each of which it would lack fewer hosts.
+    #[serde(skip)]
+    causes: ShortageCauses,
+    /// The reason why there are not more.
+    pub reason: ShortageReason,
+    /// Refused hosts by rule, the most common rule first.
+    pub refused: Vec<HostsRefusedByRule>,
+    /// A required label that no host has, with a label of the same name that hosts have.
+    pub unknown_label: Option<(String, Option<String>)>,
+    /// The requirement that excludes every host, if its selector matches none.
+    #[serde(skip)]
+    pub mismatch: Option<Mismatch>,
+    /// Advice for a host without network data.
+    #[serde(skip)]
+    remedy: Option<String>,
+    /// True for a machine of a Provisioning.
+    #[serde(skip)]
+    pub is_machine: bool,
+    /// The host that it names by MAC address, with the refusal. The refusal is `None` if another
+    /// cluster has the host, or if refused hosts are not listed.
+    #[serde(skip)]
+    named: Option<(HostKey, Option<Refusal>)>,
+}
+
+/// The reason why a node set cannot be filled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ShortageReason {
+    /// The hosts do not suffice.
+    #[serde(rename_all = "camelCase")]
+    Counted {
+        /// The node sets that compete for the hosts, including this one, in the order in which they
+        /// choose.
+        rivals: Vec<CompetingNodeSet>,
+        /// The largest number of further hosts that they can have together. It is less than they
+        /// lack.
+        can_be_had: usize,
+    },
+    /// There are enough hosts for each topology key alone and without quotas, but not for all
+    /// together.
+    #[serde(rename_all = "camelCase")]
+    Crossing {
+        /// Node sets that cannot be filled together, in the order in which they choose.
+        node_sets: Vec<CompetingNodeSet>,
+        /// The topology domains that suffice for the conflict, by topology key.
+        domains: BTreeMap<String, BTreeSet<String>>,
+        /// The quotas that suffice for the conflict, in words.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        quotas: Vec<String>,
+        /// Number of hosts that these node sets can use.
+        usable: usize,
+        /// Number of those hosts in none of the domains.
+        outside: usize,
+        /// True if each node set and each domain is proven necessary for the conflict. False if the
+        /// search ended before.
+        is_minimal: bool,
+        /// True if there are too few hosts even without the quotas.
+        has_no_more_hosts: bool,
+    },
+    /// The search ended at its limit of steps.
+    Undecided,
+}
+
+impl ShortageReason {
+    pub(in crate::plan) fn counted<'a>(
+        rivals: impl Iterator<Item = &'a NodeSetDemand<'a>>,
+        can_be_had: usize,
+    ) -> Self {
+        ShortageReason::Counted { rivals: rivals.map(CompetingNodeSet::new).collect(), can_be_had }
+    }
+
+    pub(in crate::plan) fn crossing<'a>(
+        node_sets: impl Iterator<Item = &'a NodeSetDemand<'a>>,
+        conflict: &DemandConflict,
+        quotas: impl Iterator<Item = &'a QuotaUse>,
+    ) -> Self {
+        let mut domains: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (key, value) in &conflict.domains {
+            domains.entry(key.clone()).or_default().insert(value.clone());
+        }
+        ShortageReason::Crossing {
+            node_sets: node_sets.map(CompetingNodeSet::new).collect(),
+            domains,
+            quotas: quotas.map(ToString::to_string).collect(),
+            usable: conflict.hosts,
+            outside: conflict.outside,
+            is_minimal: conflict.is_minimal,
+            has_no_more_hosts: conflict.has_no_more_hosts,
+        }
+    }
+
+    fn rivals(&self) -> &[CompetingNodeSet] {
+        match self {
+            ShortageReason::Counted { rivals, .. } => rivals,
+            ShortageReason::Crossing { .. } | ShortageReason::Undecided => &[],
+        }
+    }
+}
+
+/// Topology domains of the hosts that a labelSelector matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MatchedTopology {
+    /// The topology key.
+    pub key: String,
+    /// Domains of matching hosts.
+    pub domains: Arc<BTreeSet<String>>,
+    /// Domains in which the node set has a host.
+    pub used: BTreeSet<String>,
+}
+
+/// A node set that lacks hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CompetingNodeSet {
+    /// The cluster.
+    pub cluster: ClusterKey,
+    /// The part of the cluster.
+    #[serde(flatten)]
+    pub part: Part,
+    /// Number of hosts that it lacks.
+    pub missing: usize,
+}
+
+impl CompetingNodeSet {
+    fn new(demand: &NodeSetDemand<'_>) -> Self {
+        Self {
+            cluster: demand.cluster.key.clone(),
+            part: demand.part.clone(),
+            missing: demand.missing,
+        }
+    }
+}
+
+impl fmt::Display for CompetingNodeSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({})", self.cluster, self.part, self.missing)
+    }
+}
+
+/// The hosts that one rule refuses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostsRefusedByRule {
+    /// The rule, as in "5 in use".
+    pub rule: String,
+    /// The refused hosts.
+    pub hosts: Arc<[HostKey]>,
+}
+
+impl Shortage {
+    /// Returns the number of hosts that cannot be found.
+    pub fn short_of(&self) -> usize {
+        self.wanted.saturating_sub(self.kept + self.found)
+    }
+
+    /// Collects the proof. `explanation` is about the hosts that the node set does not have.
+    pub(in crate::plan) fn new(
+        site: &Site,
+        demand: &NodeSetDemand<'_>,
+        found: usize,
+        explanation: &ShortageExplanation,
+        causes: ShortageCauses,
+        reason: ShortageReason,
+    ) -> Self {
+        let hosts = &site.inventory.hosts;
+        let keys = demand.needs.topology_keys.iter();
+        let topology = keys.zip(&explanation.topology).map(|(key, domains)| MatchedTopology {
+            key: (*key).to_owned(),
+            domains: domains.clone(),
+            used: domains_of(demand.kept.iter().map(|host| &hosts[*host]), key),
+        });
+        let named = demand.needs.named();
+        Self {
+            wanted: demand.wanted,
+            kept: demand.kept.len(),
+            found,
+            matching: causes.matching,
+            topology: topology.collect(),
+            causes,
+            reason,
+            is_machine: demand.needs.machine.is_some(),
+            remedy: explanation.remedy.clone(),
+            named: named.map(|named| (hosts[named].key.clone(), explanation.named.clone())),
+            mismatch: explanation.excluded.mismatch.clone(),
+            unknown_label: explanation.excluded.unknown_label.clone(),
+            refused: explanation.refused.clone(),
+        }
+    }
+}

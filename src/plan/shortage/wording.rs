@@ -1,0 +1,270 @@
+//! What a shortage lacks, in words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{CompetingNodeSet, HostsRefusedByRule, MatchedTopology, Shortage, ShortageReason};
+use crate::base::text::counted;
+use crate::plan::eligibility::Refusal;
+use crate::plan::shortage_causes::{ShortageCauses, listed_refusals};
+use crate::site::inventory::natural;
+
+/// Maximum numbers of rules, hosts of each rule, rivals and domains that a message names.
+const RULES_SHOWN: usize = 8;
+const HOSTS_SHOWN: usize = 3;
+const RIVALS_SHOWN: usize = 4;
+const DOMAINS_SHOWN: usize = 8;
+
+impl Shortage {
+    /// Describes the constraints without each of which fewer hosts would be lacking. The site has this
+    /// number of hosts.
+    pub fn constraint(&self, hosts: usize) -> String {
+        if hosts == 0 {
+            return "the repo has no BareMetalHost".to_owned();
+        }
+        if self.is_machine && self.matching == 0 && self.mismatch.is_none() {
+            return "none meets the requirements".to_owned();
+        }
+        if self.matching == 0 && hosts > self.kept {
+            let besides = if self.kept == 0 { "" } else { " besides the assigned ones" };
+            let hint = match &self.unknown_label {
+                Some((wanted, Some(alike))) => {
+                    format!(" (none has a label {wanted}; did you mean {alike}?)")
+                }
+                Some((wanted, None)) => format!(" (none has a label {wanted})"),
+                None => String::new(),
+            };
+            return format!("its selector matches no host{besides}{hint}");
+        }
+        match &self.reason {
+            ShortageReason::Counted { rivals, can_be_had } => self.count(hosts, rivals, *can_be_had),
+            ShortageReason::Crossing {
+                domains,
+                quotas,
+                usable,
+                has_no_more_hosts,
+                ..
+            } if domains.is_empty() && !quotas.is_empty() => {
+                let hosts = match has_no_more_hosts {
+                    true => format!(", and only {} can serve it", counted(*usable, "host")),
+                    false => String::new(),
+                };
+                format!("the quota is {}{hosts}", quotas.join(", and "))
+            }
+            ShortageReason::Crossing {
+                node_sets, quotas, ..
+            } => {
+                let others = match node_sets.len() {
+                    0 | 1 => String::new(),
+                    count => format!(" for {count} node sets together"),
+                };
+                let within = match quotas.as_slice() {
+                    [] => String::new(),
+                    quotas => format!(" within the quota of {}", quotas.join(", and of ")),
+                };
+                format!("no choice of hosts is apart by all topologyKeys at once{others}{within}")
+            }
+            ShortageReason::Undecided => {
+                "the search for hosts that are apart by all topologyKeys at once ended at its limit of steps".to_owned()
+            }
+        }
+    }
+
+    /// Describes constraints that are proven by counting.
+    fn count(&self, hosts: usize, rivals: &[CompetingNodeSet], can_be_had: usize) -> String {
+        let ShortageCauses { refused, topology, .. } = &self.causes;
+        let selected = self.matching + self.kept;
+        let is_too_few = selected < self.wanted && !self.is_machine;
+        let matching = || match (self.is_machine, is_too_few) {
+            (true, _) => format!("{} would do", counted(selected, "host")),
+            (_, true) if selected < hosts => {
+                format!("its selector matches only {selected} of all hosts")
+            }
+            (_, true) => format!(
+                "there {} only {}",
+                if hosts == 1 { "is" } else { "are" },
+                counted(hosts, "host")
+            ),
+            _ if selected == 1 => "1 host matches its selector".to_owned(),
+            _ => format!("{selected} hosts match its selector"),
+        };
+        let mut parts = Vec::new();
+        if is_too_few || !refused.by_one.is_empty() {
+            parts.push(matching() + &listed_refusals(selected, &refused.by_one));
+        }
+        if !topology.is_empty() {
+            let keys: Vec<&str> = topology.iter().map(|(key, _)| key.as_str()).collect();
+            let wants = format!(
+                "its topologyKey wants every host in another domain of {}",
+                keys.join(", and in another one of ")
+            );
+            parts.push(match topology.as_slice() {
+                [(_, domains)] if *domains < self.wanted => {
+                    let verb = if selected == 1 { "is" } else { "are" };
+                    format!("{wants}, and {selected} that match {verb} in {domains}")
+                }
+                _ => wants,
+            });
+        }
+        if rivals.len() > 1 {
+            let missing: usize = rivals.iter().map(|rival| rival.missing).sum();
+            let verb = if can_be_had == 1 { "is" } else { "are" };
+            parts.push(format!(
+                "{} node sets compete for the same hosts: together they miss {missing}, and {can_be_had} {verb} available",
+                rivals.len(),
+            ));
+        }
+        if parts.is_empty() {
+            parts.push(match refused.by_several.as_slice() {
+                [] => matching() + ", too few are available",
+                several => matching() + &listed_refusals(selected, several),
+            });
+        }
+        parts.join("; ")
+    }
+
+    /// Describes the proof, line by line.
+    pub fn proof(&self) -> Vec<String> {
+        if let Some((host, refusal)) = &self.named {
+            let why = refusal
+                .as_ref()
+                .map_or_else(|| "goes to another cluster".to_owned(), Refusal::to_string);
+            return vec![format!("it is host {host} by its MAC address, which {why}")];
+        }
+        let free = if self.found == 1 {
+            "1 more is free".to_owned()
+        } else {
+            format!("{} more are free", self.found)
+        };
+        let mut lines = Vec::new();
+        if !self.is_machine {
+            lines.push(format!("the node set has {} of {}, and {free}", self.kept, self.wanted));
+        }
+        for MatchedTopology { key, domains, used, .. } in
+            self.topology.iter().filter(|_| self.matching > 0)
+        {
+            let used = domains.intersection(used).count();
+            let first = first_by_natural_order(domains, DOMAINS_SHOWN + 1);
+            let (named, key_domains) =
+                (some_of(first.iter(), DOMAINS_SHOWN), counted(domains.len(), "domain"));
+            let used = if used == 0 {
+                String::new()
+            } else {
+                format!(", {used} of which it already uses")
+            };
+            let matching = match self.matching {
+                1 => "1 other host matches".to_owned(),
+                count => format!("{count} other hosts match"),
+            };
+            lines.push(format!("{matching}, in {key_domains} of {key} ({named}){used}"));
+        }
+        if self.reason.rivals().len() > 1 {
+            let rivals = some_of(self.reason.rivals().iter(), RIVALS_SHOWN);
+            lines.push(format!("competing node sets, with the hosts that they miss: {rivals}"));
+        }
+        if let ShortageReason::Crossing {
+            node_sets,
+            domains,
+            quotas,
+            usable,
+            outside,
+            is_minimal,
+            ..
+        } = &self.reason
+        {
+            lines.extend(conflict(node_sets, (domains, quotas), *usable, *outside, *is_minimal));
+        }
+        let total: usize = self.refused.iter().map(|refused| refused.hosts.len()).sum();
+        if total > 0 {
+            let noun = if self.is_machine { "host" } else { "other host" };
+            lines.push(format!("{} cannot serve it:", counted(total, noun)));
+        }
+        for HostsRefusedByRule { rule, hosts } in self.refused.iter().take(RULES_SHOWN) {
+            lines.push(format!(
+                "{:>5} {rule} ({})",
+                hosts.len(),
+                some_of(hosts.iter(), HOSTS_SHOWN)
+            ));
+        }
+        if self.refused.len() > RULES_SHOWN {
+            let others: usize =
+                self.refused[RULES_SHOWN..].iter().map(|refused| refused.hosts.len()).sum();
+            lines.push(format!("{others:>5} for other reasons"));
+        }
+        lines.extend(self.remedy.clone());
+        lines
+    }
+}
+
+/// Describes a conflict, line by line. It names every node set and domain, because it is the proof.
+fn conflict(
+    node_sets: &[CompetingNodeSet],
+    (domains, quotas): (&BTreeMap<String, BTreeSet<String>>, &[String]),
+    usable: usize,
+    outside: usize,
+    is_minimal: bool,
+) -> Vec<String> {
+    let limits = match (domains.is_empty(), quotas.is_empty()) {
+        (_, true) => "topologyKeys",
+        (true, false) => "quotas",
+        (false, false) => "topologyKeys and quotas",
+    };
+    let (all, these) = (
+        some_of(node_sets.iter(), node_sets.len()),
+        if node_sets.len() == 1 { "it" } else { "them" },
+    );
+    let mut lines = vec![match node_sets.len() {
+        1 => format!("in conflict with its {limits}, with the hosts that it misses: {all}"),
+        _ => format!("in conflict with each other, with the hosts that they miss: {all}"),
+    }];
+    for (key, domains) in domains {
+        let mut sorted: Vec<&String> = domains.iter().collect();
+        sorted.sort_by(|a, b| natural(a, b));
+        let named = some_of(sorted.iter(), sorted.len());
+        lines.push(format!("over {} of {key} ({named})", counted(domains.len(), "domain")));
+    }
+    lines.extend(quotas.iter().map(|quota| format!("over the quota of {quota}")));
+    let usable = counted(usable, "host");
+    lines.push(if domains.is_empty() {
+        format!("{usable} can serve {these}")
+    } else {
+        format!(
+            "{usable} can serve {these}, {outside} of which are in none of these domains; a node set takes at most one \
+             host of each domain"
+        )
+    });
+    let kinds = match (domains.is_empty(), quotas.is_empty()) {
+        (_, true) => "node sets or domains",
+        (true, false) => "node sets or quotas",
+        (false, false) => "node sets, domains or quotas",
+    };
+    lines.push(if is_minimal {
+        format!("with one of these {kinds} fewer there would be a choice")
+    } else {
+        format!(
+            "some of these {kinds} may not matter: the search for fewer ended at its limit of steps"
+        )
+    });
+    lines
+}
+
+/// Joins the first items, with an ellipsis if there are more.
+pub(super) fn some_of<T: ToString>(
+    things: impl ExactSizeIterator<Item = T>,
+    shown: usize,
+) -> String {
+    let more = if things.len() > shown { ", …" } else { "" };
+    let first: Vec<String> = things.take(shown).map(|thing| thing.to_string()).collect();
+    format!("{}{more}", first.join(", "))
+}
+
+/// Returns the first values in natural order, without sorting the others: there may be thousands.
+fn first_by_natural_order(values: &BTreeSet<String>, count: usize) -> Vec<&String> {
+    let order = |a: &&String, b: &&String| natural(a, b).then_with(|| a.cmp(b));
+    let mut first: Vec<&String> = values.iter().collect();
+    if first.len() > count {
+        first.select_nth_unstable_by(count, order);
+        first.truncate(count);
+    }
+    first.sort_unstable_by(order);
+    first
+}
