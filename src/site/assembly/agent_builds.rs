@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 
-use super::interpret::{InterpretedObject, interpret_resource};
+use super::interpret::interpret_resource;
+use super::read_object::{ReadContent, ReadObject};
 use super::substitution::{NamespaceInputs, VariableSources};
 use crate::base::finding::Origin;
 use crate::base::layout;
@@ -36,22 +37,22 @@ struct CommonMetadata {
 /// Returns an error if a file cannot be read.
 pub(super) fn collect(
     naming: NamespaceInputs<'_>,
-    objects: &mut Vec<InterpretedObject>,
+    objects: &mut Vec<ReadObject>,
 ) -> Result<AgentBuilds, ReadError> {
     // Moved, because generators of ApplicationSets may be large.
     let mut written: Vec<AgentObject> = Vec::new();
     for object in std::mem::take(objects) {
-        match object {
-            InterpretedObject::Agent(agent) => written.push(*agent),
-            other => objects.push(other),
+        match object.content {
+            ReadContent::Agent(agent) => written.push(*agent),
+            _ => objects.push(object),
         }
     }
     if written.is_empty() {
         return Ok(AgentBuilds::new());
     }
     // Secrets that name clusters.
-    let clusters = objects.iter().filter_map(|object| match object {
-        InterpretedObject::ClusterSecret(agent, _) => Some((**agent).clone()),
+    let clusters = objects.iter().filter_map(|object| match &object.content {
+        ReadContent::ClusterSecret(agent, _) => Some((**agent).clone()),
         _ => None,
     });
     let clusters: Vec<AgentObject> = clusters.collect();
@@ -78,7 +79,11 @@ pub(super) fn collect(
     let DeliveredAgentObjects { replaced, objects: made } = delivered;
     written.retain(|object| !replaced.contains(&object.origin));
     let all = written.into_iter().chain(made);
-    objects.extend(all.map(|object| InterpretedObject::Agent(Box::new(object))));
+    objects.extend(all.map(|agent| ReadObject {
+        origin: agent.origin.clone(),
+        content: ReadContent::Agent(Box::new(agent)),
+        findings: Vec::new(),
+    }));
     Ok(builds)
 }
 
@@ -106,11 +111,12 @@ impl DeliveredAgentObjects {
         };
         let evaluated = naming.builds.evaluate(naming.repo, &wanted);
         let delivered = evaluated.delivered.values().flatten();
-        let objects =
-            delivered.filter_map(|document| match interpret_resource(&document.document())? {
-                InterpretedObject::Agent(agent) => Some(*agent),
+        let objects = delivered.filter_map(|document| {
+            match interpret_resource(&document.document())?.content {
+                ReadContent::Agent(agent) => Some(*agent),
                 _ => None,
-            });
+            }
+        });
         DeliveredAgentObjects {
             objects: objects.collect(),
             replaced: evaluated.read.into_keys().collect(),

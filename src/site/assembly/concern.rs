@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::inputs::InputSelection;
+use super::read_object::{HostContent, ObjectsByKind, ReadObject};
+use super::substitution::NamespaceInputs;
 use crate::base::api::host::{BareMetalHost, Metadata};
 use crate::base::api::names::{HostKey, ObjectName};
 use crate::base::finding::{Code, Finding, Origin};
@@ -42,6 +43,8 @@ const EXAMPLES: [&str; 12] = [
     "testdata",
 ];
 
+type ReadHost = ReadObject<Box<HostContent>>;
+
 /// The facts that separate the inventory of a repo from examples.
 pub(super) struct Concern<'a> {
     repo: &'a Files,
@@ -64,15 +67,12 @@ pub(super) struct Concern<'a> {
 impl<'a> Concern<'a> {
     /// Collects the facts about these hosts and requests. `applied` are directories that agents
     /// apply.
-    pub(super) fn new<'b>(
-        repo: &'a Files,
-        settings: &'a Settings,
-        builds: &'a Builds,
-        inputs: &InputSelection<'_>,
+    pub(super) fn new(
+        naming: NamespaceInputs<'a>,
         applied: &'a [AppliedDirectory],
-        hosts: impl Iterator<Item = (&'b Origin, &'b BareMetalHost)>,
-        requests: impl Iterator<Item = &'b Origin>,
+        objects: &ObjectsByKind,
     ) -> Self {
+        let NamespaceInputs { repo, builds, inputs, settings, .. } = naming;
         let globs = globs_of(settings);
         // A kustomization decides by itself which files are applied.
         let is_plain = |applied: &&AppliedDirectory| {
@@ -91,16 +91,19 @@ impl<'a> Concern<'a> {
             directories,
             secrets,
         };
-        let hosts: Vec<_> = hosts.filter(|(origin, _)| inputs.contains(origin)).collect();
         // The hosts of a file follow one another, and share most facts.
-        let is_same_file = |(one, _): &(&Origin, _), (other, _): &(&Origin, _)| {
+        let is_same_file = |one: &ReadHost, other: &ReadHost| {
+            let (one, other) = (&one.origin, &other.origin);
             Arc::ptr_eq(&one.file, &other.file) && one.is_rendered() == other.is_rendered()
         };
-        for file_hosts in hosts.chunk_by(is_same_file) {
-            let origin = file_hosts[0].0;
+        for file_hosts in objects.hosts.chunk_by(is_same_file) {
+            let origin = &file_hosts[0].origin;
+            if !inputs.contains(origin) {
+                continue;
+            }
             concern.files.insert(origin.file.clone());
             let is_intended = concern.is_intended(origin);
-            let hosts = file_hosts.iter().map(|(_, host)| *host);
+            let hosts = file_hosts.iter().map(|host| &host.content.host);
             let mut inventory_hosts = hosts.filter(|host| is_intended || host.is_live()).peekable();
             if inventory_hosts.peek().is_none() {
                 continue;
@@ -112,7 +115,7 @@ impl<'a> Concern<'a> {
             let names = specs.flat_map(|spec| spec.references());
             concern.secrets.extend(names.map(|(_, name)| name.to_owned()));
         }
-        for origin in requests.filter(|origin| inputs.contains(origin)) {
+        for origin in objects.request_origins().filter(|origin| inputs.contains(origin)) {
             concern.files.insert(origin.file.clone());
             if concern.is_intended(origin) || !is_example(&origin.file) {
                 concern.directories.extend(origin.file.parent().map(Utf8Path::to_owned));

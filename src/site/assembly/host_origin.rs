@@ -19,18 +19,25 @@ use crate::base::text::counted;
 use crate::input::settings::{InventoryMode, Settings};
 use crate::site::inventory::host_document::HostDocument;
 
-/// Completes input hosts by the repo's `other` documents, which show who renders them. Also returns
-/// the manifests of hosts that are not inputs.
+/// Input hosts with what the repo says about them.
+pub(crate) struct CompletedHosts {
+    pub(crate) documents: Vec<HostDocument>,
+    /// The manifests of hosts that are not inputs.
+    pub(crate) left_out: Vec<HostDocument>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Completes input hosts by the repo's `other` documents, which show who renders them.
 pub(crate) fn complete(
     documents: Vec<HostDocument>,
     others: Vec<HostDocument>,
     inputs: &InputSelection<'_>,
     settings: &Settings,
     renamed: impl FnOnce() -> Option<RenamingKustomization>,
-) -> (Vec<HostDocument>, Vec<HostDocument>, Vec<Finding>) {
+) -> CompletedHosts {
     // All manifests are inputs, so the inputs are complete.
     if inputs.are_all() {
-        return (documents, Vec::new(), Vec::new());
+        return CompletedHosts { documents, left_out: Vec::new(), findings: Vec::new() };
     }
     let mut manifests: HashMap<HostKey, Vec<HostDocument>> = HashMap::new();
     for document in others.into_iter().filter(|document| !document.roots.is_empty()) {
@@ -94,7 +101,7 @@ pub(crate) fn complete(
         .chain(renamed.map(|renamed| perhaps_renamed(live, renamed)));
     let left_out =
         left_out.into_iter().filter_map(|(_, manifests)| manifests.into_iter().next()).collect();
-    (complete, left_out, findings.collect())
+    CompletedHosts { documents: complete, left_out, findings: findings.collect() }
 }
 
 /// Returns whether a document is a copy of a live object. A manifest in git may also have a status;

@@ -1,11 +1,15 @@
 //! Typed objects from documents, each by itself.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::operators_templates;
-use super::plaintext_secrets::{self, PlainSecret, SecretManifest};
+use super::plaintext_secrets::{self, SecretManifest};
+use super::read_object::{
+    AddressContent, HardwareContent, HostContent, KustomizationContent, ReadContent, ReadObject,
+    RequestContent, SoftwareContent, UnreadableKind,
+};
 use crate::base::api::cluster_api;
 use crate::base::api::group;
 use crate::base::api::hardware;
@@ -16,61 +20,20 @@ use crate::base::api::kustomization::{self, Kustomization};
 use crate::base::api::last_wins::DecodedKustomization;
 use crate::base::api::network_data::{NetworkDataSecret, SECRET_KEYS};
 use crate::base::api::object_kind::ObjectKind;
-use crate::base::api::provisioning::SoftwareSpec;
 use crate::base::api::service::{self, Service};
-use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::finding::{Code, Finding, Origin};
 use crate::input::decode::misspelled_kinds::misspelled_kind;
 use crate::input::decode::suspected_templates::SuspectedTemplate;
-use crate::input::decode::yaml_ambiguity::{self, Ambiguity};
+use crate::input::decode::yaml_ambiguity;
 use crate::input::decode::{unreadable, unreadable_annotation};
-use crate::input::kustomize::{self, KustomizationRefusal};
+use crate::input::kustomize;
 use crate::input::load::{Document, ParseError};
 use crate::site::delivery::AgentObject;
 use crate::site::inventory::networks::{HolderKind, NetworkDataObject};
-use crate::site::request::cluster_parts::{self, PartDocument};
+use crate::site::request::ClusterKind;
+use crate::site::request::cluster_parts;
 use crate::site::request::provisioning::{decode_software, unquoted_label};
 use crate::site::request::registry::OBJECTS;
-use crate::site::request::{ClusterKind, Spec};
-
-/// An object, before the builds that name it are known. A site has thousands, so large parts are
-/// boxed.
-pub(super) enum InterpretedObject {
-    Cluster(Origin, ClusterKind, Box<Metadata>, Spec, Vec<Finding>),
-    Software(Origin, Box<Metadata>, Option<Box<SoftwareSpec>>, Vec<Finding>),
-    /// An object that a Cluster of Cluster API consists of.
-    ClusterPart(Box<PartDocument>),
-    /// A document of Cluster API that cannot be parsed.
-    BrokenClusterPart(Origin, Box<Finding>),
-    Host(Origin, Box<BareMetalHost>, Vec<Ambiguity>, Option<Box<Finding>>),
-    /// A pool with addresses for hosts.
-    Address(Origin, Box<(Metadata, AddressObject)>),
-    /// The identity of a host's machine in its HardwareData.
-    Hardware(Origin, Box<(Metadata, HardwareIdentity)>),
-    /// A Secret or ConfigMap that may hold network data.
-    Secret(Origin, Box<NetworkDataObject>),
-    /// A Secret with values in plain text, and its network data.
-    PlainSecret(Box<PlainSecret>, Option<(Origin, Box<NetworkDataObject>)>),
-    /// A kustomization, with the reason if kustomize refuses to read it.
-    Kustomization(Origin, Box<Kustomization>, Option<Box<KustomizationRefusal>>),
-    Template(Box<SuspectedTemplate>),
-    Agent(Box<AgentObject>),
-    /// A Secret that registers a cluster in Argo CD, with its values in plain text.
-    ClusterSecret(Box<AgentObject>, Option<Box<PlainSecret>>),
-    Service(Origin, Box<Service>),
-    /// HAProxy templates of the SIP operator.
-    OperatorsTemplates(Vec<Place>),
-    /// The definition of a request kind, by its name.
-    Definition(&'static str),
-    /// A generated file with hosts.
-    GeneratedHosts(Utf8PathBuf),
-    Unreadable(Origin, Box<Finding>),
-    /// A host that cannot be parsed.
-    UnreadableHost(Origin, Box<Finding>),
-}
-
-// In tests only: another compiler may lay it out otherwise, and must still build sipgen.
-#[cfg(test)]
-const _: () = assert!(size_of::<InterpretedObject>() <= 112);
 
 /// Fields common to all objects.
 #[derive(Deserialize, Default)]
@@ -87,18 +50,14 @@ pub(super) fn is_kustomization(file: &Utf8Path) -> bool {
 }
 
 /// Reads a document of a relevant kind. Templates of other tools may look like one but are not.
-pub(super) fn interpret(document: Document<'_>) -> Option<InterpretedObject> {
-    let origin = document.origin.clone();
-    if is_kustomization(&origin.file) {
+pub(super) fn interpret(document: Document<'_>) -> Option<ReadObject> {
+    if is_kustomization(&document.origin.file) {
         return match document.parse_leniently::<DecodedKustomization>() {
             Ok(DecodedKustomization(kustomization, written)) => {
                 let refusal = kustomize::refusal(&document, &written)
                     .filter(|_| !document.looks_like_template());
-                Some(InterpretedObject::Kustomization(
-                    origin,
-                    Box::new(kustomization),
-                    refusal.map(Box::new),
-                ))
+                let content = KustomizationContent { kustomization, refusal };
+                Some(ReadObject::new(&document, ReadContent::Kustomization(Box::new(content))))
             }
             Err(_) if document.looks_like_template() => None,
             Err(error) => {
@@ -108,7 +67,7 @@ pub(super) fn interpret(document: Document<'_>) -> Option<InterpretedObject> {
                     .err()
                     .filter(|error| error.line.is_some())
                     .unwrap_or(error);
-                Some(unreadable_object(origin, &error, "kustomization"))
+                Some(unreadable_object(&document, UnreadableKind::Other, &error, "kustomization"))
             }
         };
     }
@@ -117,24 +76,21 @@ pub(super) fn interpret(document: Document<'_>) -> Option<InterpretedObject> {
 
 /// Reads a rendered document of a relevant kind. Objects that configure agents are skipped, because
 /// they are read from the repo's files.
-pub(super) fn interpret_rendered(document: &Document<'_>) -> Option<InterpretedObject> {
-    let object = interpret_resource(document).filter(|object| {
-        !matches!(object, InterpretedObject::Agent(_) | InterpretedObject::ClusterSecret(..))
-    });
+pub(super) fn interpret_rendered(document: &Document<'_>) -> Option<ReadObject> {
+    let object = interpret_resource(document).filter(|object| !object.is_for_agents());
     object.or_else(|| not_rendered(document))
 }
 
 /// Reports a rendered document that cannot be parsed, whatever its kind: the rendering program
 /// probably failed half-way. Unrendered templates are ignored, as in files.
-fn not_rendered(document: &Document<'_>) -> Option<InterpretedObject> {
+fn not_rendered(document: &Document<'_>) -> Option<ReadObject> {
     let error = document.broken().filter(|_| !document.looks_like_template())?;
     let finding = unreadable(&document.origin, error, "document")
         .help("check the program that renders it: it may have failed, or printed an error here");
-    Some(InterpretedObject::Unreadable(document.origin.clone(), Box::new(finding)))
+    Some(ReadObject::unreadable(document, UnreadableKind::Other, finding))
 }
 
-pub(super) fn interpret_resource(document: &Document<'_>) -> Option<InterpretedObject> {
-    let origin = document.origin.clone();
+pub(super) fn interpret_resource(document: &Document<'_>) -> Option<ReadObject> {
     if let Some(error) = document.broken() {
         // The kind alone proves little if other API groups have a kind of that name.
         let is_request = OBJECTS.into_iter().any(|object| {
@@ -147,91 +103,98 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<InterpretedO
         } else if !is_ours && cluster_parts::may_be_part(document) {
             Some(broken_cluster_part(document, error))
         } else {
-            let read = if is_request { unreadable_object } else { unreadable_host };
-            is_ours.then(|| read(origin, error, "resource"))
+            let kind = if is_request { UnreadableKind::Other } else { UnreadableKind::Host };
+            is_ours.then(|| unreadable_object(document, kind, error, "resource"))
         };
-        return object.or_else(|| agent_object(document).map(InterpretedObject::Agent));
+        return object.or_else(|| agent_object(document));
     }
     let kind = document.kind()?;
     if let Some(object) = OBJECTS.into_iter().find(|object| object.kind == kind) {
         return request(document, object);
     }
     match kind {
-        host::KIND => match document.parse::<BareMetalHost>() {
-            Ok(mut host) if group(&host.api_version) == host::GROUP => {
-                let doubts = yaml_ambiguity::ambiguities(document, &mut host);
-                let found = status_of_annotation(&origin, &mut host).map(Box::new);
-                Some(InterpretedObject::Host(origin, Box::new(host), doubts, found))
-            }
-            Ok(host) => misspelled_object(document, Some(host.api_version)),
-            Err(_) if document.looks_like_template() => None,
-            Err(error) => Some(unreadable_host(origin, &error, host::KIND)),
-        },
+        host::KIND => bare_metal_host(document),
         hardware::KIND => hardware_identity(document),
         ipam::POOL => address_object(document, kind, AddressObject::Pool),
         ipam::ADDRESS => address_object(document, kind, AddressObject::Address),
         ipam::DATA => address_object(document, kind, AddressObject::Data),
         service::KIND if document.mentions(&[service::NODE_PORT]) => {
-            match document.parse::<Service>() {
-                Ok(service) if service.api_version == "v1" => {
-                    Some(InterpretedObject::Service(origin, Box::new(service)))
-                }
-                _ => None,
-            }
+            let service = document.parse::<Service>().ok();
+            let service = service.filter(|service| service.api_version == "v1")?;
+            Some(ReadObject::new(document, ReadContent::Service(Box::new(service))))
         }
         "CustomResourceDefinition" => {
-            let defined = ClusterKind::ALL.map(|kind| kind.descriptor().definition);
-            defined
-                .into_iter()
-                .find(|name| document.mentions(&[name]))
-                .map(InterpretedObject::Definition)
+            let mut defined = ClusterKind::ALL.map(|kind| kind.descriptor().definition).into_iter();
+            let name = defined.find(|name| document.mentions(&[name]))?;
+            Some(ReadObject::new(document, ReadContent::Definition(name)))
         }
         "Secret" => secret(document),
         "ConfigMap" => match operators_templates::config_map_templates(document) {
             templates if !templates.is_empty() => {
-                Some(InterpretedObject::OperatorsTemplates(templates))
+                Some(ReadObject::new(document, ReadContent::OperatorsTemplates(templates)))
             }
-            _ => network_data(document).map(|object| InterpretedObject::Secret(origin, object)),
+            _ => network_data(document),
         },
-        _ => (agent_object(document).map(InterpretedObject::Agent))
+        _ => agent_object(document)
             .or_else(|| cluster_api_object(document, kind))
             .or_else(|| misspelled_object(document, None)),
     }
 }
 
-fn agent_object(document: &Document<'_>) -> Option<Box<AgentObject>> {
-    AgentObject::read(document).map(Box::new)
+/// Reads a host of Metal3.
+fn bare_metal_host(document: &Document<'_>) -> Option<ReadObject> {
+    match document.parse::<BareMetalHost>() {
+        Ok(mut host) if group(&host.api_version) == host::GROUP => {
+            let ambiguities = yaml_ambiguity::ambiguities(document, &mut host);
+            let found = status_of_annotation(&document.origin, &mut host);
+            let content = HostContent { host: Box::new(host), ambiguities };
+            let object = ReadObject::new(document, ReadContent::Host(Box::new(content)));
+            Some(object.with(found.into_iter().collect()))
+        }
+        Ok(host) => misspelled_object(document, Some(host.api_version)),
+        Err(_) if document.looks_like_template() => None,
+        Err(error) => Some(unreadable_object(document, UnreadableKind::Host, &error, host::KIND)),
+    }
 }
 
-fn template(document: &Document<'_>) -> InterpretedObject {
-    InterpretedObject::Template(Box::new(SuspectedTemplate::new(document)))
+fn agent_object(document: &Document<'_>) -> Option<ReadObject> {
+    let object = AgentObject::read(document)?;
+    Some(ReadObject::new(document, ReadContent::Agent(Box::new(object))))
+}
+
+fn template(document: &Document<'_>) -> ReadObject {
+    let template = SuspectedTemplate::new(document);
+    ReadObject::new(document, ReadContent::Template(Box::new(template)))
 }
 
 /// Reads a Secret: one that registers a cluster in Argo CD, or one that may hold network data.
-fn secret(document: &Document<'_>) -> Option<InterpretedObject> {
-    let Ok(secret) = document.parse::<SecretManifest>() else {
-        return agent_object(document).map(|object| InterpretedObject::ClusterSecret(object, None));
+fn secret(document: &Document<'_>) -> Option<ReadObject> {
+    let registered = |object, plain| {
+        ReadObject::new(document, ReadContent::ClusterSecret(Box::new(object), plain))
     };
-    let origin = &document.origin;
+    let Ok(secret) = document.parse::<SecretManifest>() else {
+        return AgentObject::read(document).map(|object| registered(object, None));
+    };
     let plain = plaintext_secrets::document_secret(document, &secret).map(Box::new);
     if secret.is_of_argocd()
-        && let Some(object) = agent_object(document)
+        && let Some(object) = AgentObject::read(document)
     {
-        return Some(InterpretedObject::ClusterSecret(object, plain));
+        return Some(registered(object, plain));
     }
-    let network_data = secret.into_network_data().map(|secret| {
-        let object = NetworkDataObject::new(HolderKind::Secret, origin, secret);
-        (origin.clone(), Box::new(object))
-    });
-    match plain {
-        Some(plain) => Some(InterpretedObject::PlainSecret(plain, network_data)),
-        None => network_data.map(|(origin, object)| InterpretedObject::Secret(origin, object)),
-    }
+    let network_data = secret
+        .into_network_data()
+        .map(|data| NetworkDataObject::new(HolderKind::Secret, &document.origin, data))
+        .map(Box::new);
+    let content = match plain {
+        Some(plain) => ReadContent::PlainSecret(plain, network_data),
+        None => ReadContent::NetworkData(network_data?),
+    };
+    Some(ReadObject::new(document, content))
 }
 
 /// Reads a ConfigMap that may hold network data. An unreadable one is skipped: a host that needs it
 /// reports that it is missing.
-fn network_data(document: &Document<'_>) -> Option<Box<NetworkDataObject>> {
+fn network_data(document: &Document<'_>) -> Option<ReadObject> {
     // Most ConfigMaps hold other texts, which this skips unparsed.
     let object = document
         .mentions(&SECRET_KEYS)
@@ -239,28 +202,21 @@ fn network_data(document: &Document<'_>) -> Option<Box<NetworkDataObject>> {
         .flatten();
     let object = object.filter(|object| object.api_version == "v1")?;
     let read = NetworkDataObject::new(HolderKind::ConfigMap, &document.origin, object);
-    Some(Box::new(read))
+    Some(ReadObject::new(document, ReadContent::NetworkData(Box::new(read))))
 }
 
 /// Reports an object whose kind is probably misspelled.
 ///
 /// A possible template of another tool is not reported, but recorded as it may hide a cluster.
 /// `api_version` is read from the document if it is `None`.
-fn misspelled_object(
-    document: &Document<'_>,
-    api_version: Option<String>,
-) -> Option<InterpretedObject> {
+fn misspelled_object(document: &Document<'_>, api_version: Option<String>) -> Option<ReadObject> {
     let (kind, finding) = misspelled_kind(document, api_version)?;
-    let origin = document.origin.clone();
+    let is_host = kind == host::KIND;
     if !document.looks_like_template() {
-        let unreadable = if kind == host::KIND {
-            InterpretedObject::UnreadableHost
-        } else {
-            InterpretedObject::Unreadable
-        };
-        return Some(unreadable(origin, Box::new(finding)));
+        let kind = if is_host { UnreadableKind::Host } else { UnreadableKind::Other };
+        return Some(ReadObject::unreadable(document, kind, finding));
     }
-    (kind != host::KIND).then(|| template(document))
+    (!is_host).then(|| template(document))
 }
 
 /// Gives a host without a status the one in its annotation, as Metal3 does.
@@ -277,22 +233,20 @@ fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Fin
 }
 
 /// Reads a Cluster of Cluster API, or one of its parts, in any version.
-fn cluster_api_object(document: &Document<'_>, kind: &str) -> Option<InterpretedObject> {
+fn cluster_api_object(document: &Document<'_>, kind: &str) -> Option<ReadObject> {
     if !document.mentions(&[cluster_api::GROUP]) {
         return None;
     }
     if kind != cluster_api::KIND {
         if let Some(finding) = misspelled_part(document, kind) {
-            let origin = document.origin.clone();
-            return Some(InterpretedObject::BrokenClusterPart(origin, Box::new(finding)));
+            return Some(ReadObject::unreadable(document, UnreadableKind::ClusterPart, finding));
         }
         return Some(match cluster_parts::read(document)? {
-            Ok(part) => InterpretedObject::ClusterPart(Box::new(part)),
+            Ok(part) => ReadObject::new(document, ReadContent::ClusterPart(Box::new(part))),
             Err(_) if document.looks_like_template() => return None,
             Err(error) => broken_cluster_part(document, &error),
         });
     }
-    let origin = document.origin.clone();
     let envelope = match document.parse::<ObjectEnvelope>() {
         Ok(envelope) => envelope,
         Err(_) if document.looks_like_template() => {
@@ -303,14 +257,10 @@ fn cluster_api_object(document: &Document<'_>, kind: &str) -> Option<Interpreted
     if group(&envelope.api_version) != cluster_api::GROUP {
         return None;
     }
-    let (spec, found) = (ClusterKind::ClusterApi.descriptor().decode)(document);
-    Some(InterpretedObject::Cluster(
-        origin,
-        ClusterKind::ClusterApi,
-        Box::new(envelope.metadata),
-        spec,
-        found,
-    ))
+    let kind = ClusterKind::ClusterApi;
+    let (spec, found) = (kind.descriptor().decode)(document);
+    let content = RequestContent { kind, metadata: envelope.metadata, spec };
+    Some(ReadObject::new(document, ReadContent::Request(Box::new(content))).with(found))
 }
 
 /// Reports an object whose kind was probably meant to be one of Cluster API's.
@@ -332,16 +282,13 @@ fn misspelled_part(document: &Document<'_>, kind: &str) -> Option<Finding> {
     )
 }
 
-fn broken_cluster_part(document: &Document<'_>, error: &ParseError) -> InterpretedObject {
-    let origin = document.origin.clone();
-    let finding = unreadable(&origin, error, "resource");
-    InterpretedObject::BrokenClusterPart(origin, Box::new(finding))
+fn broken_cluster_part(document: &Document<'_>, error: &ParseError) -> ReadObject {
+    unreadable_object(document, UnreadableKind::ClusterPart, error, "resource")
 }
 
 /// Reads a SIPCluster, Provisioning or Software, if its API group matches.
-fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<InterpretedObject> {
+fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<ReadObject> {
     let (kind, api_version) = (object.kind, object.api_version);
-    let origin = document.origin.clone();
     let mut envelope = match document.parse::<ObjectEnvelope>() {
         Ok(envelope) => envelope,
         // Other API groups have kinds of this name, with other fields.
@@ -351,7 +298,9 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Inter
         Err(_) if document.looks_like_template() => {
             return Some(template(document));
         }
-        Err(error) => return Some(unreadable_object(origin, &error, kind)),
+        Err(error) => {
+            return Some(unreadable_object(document, UnreadableKind::Other, &error, kind));
+        }
     };
     if group(&envelope.api_version) != object.group {
         return misspelled_object(document, Some(envelope.api_version));
@@ -359,40 +308,48 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Inter
     if envelope.api_version != api_version {
         let message = format!("the {kind} has the unknown apiVersion {}", envelope.api_version);
         let finding = Finding::new(Code::UnknownVersion, message)
-            .at(origin.at(["apiVersion"]))
+            .at(document.origin.at(["apiVersion"]))
             .help(format!("write `apiVersion: {api_version}`"));
-        return Some(InterpretedObject::Unreadable(origin, Box::new(finding)));
+        return Some(ReadObject::unreadable(document, UnreadableKind::Other, finding));
     }
     let unquoted = if object.cluster_label.is_some() {
         unquoted_label(document, kind, &mut envelope.metadata)
     } else {
         None
     };
-    let Some(request) = ClusterKind::named(kind) else {
-        let (spec, mut found) = decode_software(document);
-        found.extend(unquoted);
-        if spec.is_none() && document.looks_like_template() {
-            return Some(template(document));
+    let metadata = envelope.metadata;
+    let (content, is_decoded, found) = match ClusterKind::named(kind) {
+        Some(kind) => {
+            let (spec, found) = (kind.descriptor().decode)(document);
+            let is_decoded = spec.is_some();
+            let content = ReadContent::Request(Box::new(RequestContent { kind, metadata, spec }));
+            (content, is_decoded, found)
         }
-        let metadata = Box::new(envelope.metadata);
-        return Some(InterpretedObject::Software(origin, metadata, spec, found));
+        None => {
+            let (spec, found) = decode_software(document);
+            let is_decoded = spec.is_some();
+            let content = ReadContent::Software(Box::new(SoftwareContent { metadata, spec }));
+            (content, is_decoded, found)
+        }
     };
-    let (spec, mut found) = (request.descriptor().decode)(document);
-    found.extend(unquoted);
-    if spec.is_none() && document.looks_like_template() {
+    if !is_decoded && document.looks_like_template() {
         return Some(template(document));
     }
-    Some(InterpretedObject::Cluster(origin, request, Box::new(envelope.metadata), spec, found))
+    Some(ReadObject::new(document, content).with(found).with(unquoted.into_iter().collect()))
 }
 
-fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> InterpretedObject {
-    let finding = unreadable(&origin, error, what);
-    InterpretedObject::Unreadable(origin, Box::new(finding))
+fn unreadable_object(
+    document: &Document<'_>,
+    kind: UnreadableKind,
+    error: &ParseError,
+    what: &str,
+) -> ReadObject {
+    ReadObject::unreadable(document, kind, unreadable(&document.origin, error, what))
 }
 
 /// Reads the identity in a HardwareData, and nothing else: most of a snapshot is hardware. Mistakes
 /// are reported where it is read as a whole.
-fn hardware_identity(document: &Document<'_>) -> Option<InterpretedObject> {
+fn hardware_identity(document: &Document<'_>) -> Option<ReadObject> {
     #[derive(Deserialize)]
     struct HardwareDataSpec {
         #[serde(default)]
@@ -400,8 +357,8 @@ fn hardware_identity(document: &Document<'_>) -> Option<InterpretedObject> {
     }
     let object = document.parse::<SpecObject<HardwareDataSpec>>().ok()?;
     (group(&object.api_version) == host::GROUP).then(|| {
-        let identity = object.spec.hardware;
-        InterpretedObject::Hardware(document.origin.clone(), Box::new((object.metadata, identity)))
+        let content = HardwareContent { metadata: object.metadata, identity: object.spec.hardware };
+        ReadObject::new(document, ReadContent::Hardware(Box::new(content)))
     })
 }
 
@@ -409,14 +366,10 @@ fn address_object<T: DeserializeOwned>(
     document: &Document<'_>,
     kind: &str,
     object: fn(T) -> AddressObject,
-) -> Option<InterpretedObject> {
+) -> Option<ReadObject> {
     let SpecObject { api_version, metadata, spec } = document.parse::<SpecObject<T>>().ok()?;
     ipam::is_address_object(kind, &api_version).then(|| {
-        InterpretedObject::Address(document.origin.clone(), Box::new((metadata, object(spec))))
+        let content = AddressContent { metadata, object: object(spec) };
+        ReadObject::new(document, ReadContent::Address(Box::new(content)))
     })
-}
-
-fn unreadable_host(origin: Origin, error: &ParseError, what: &str) -> InterpretedObject {
-    let finding = unreadable(&origin, error, what);
-    InterpretedObject::UnreadableHost(origin, Box::new(finding))
 }

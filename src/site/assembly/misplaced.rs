@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 
+use super::concern::is_excluded;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::text::in_shell;
 use crate::input::load::{EntryKind, Files};
@@ -15,14 +16,14 @@ use crate::input::settings::{self, Settings, sources};
 pub(super) fn findings(
     repo: &Files,
     settings: &Settings,
-    generated_hosts: &[Utf8PathBuf],
+    generated_hosts: &[Arc<Utf8Path>],
 ) -> Vec<Finding> {
     let output = &settings.output;
-    let mut by_owner: BTreeMap<Option<&Utf8Path>, Vec<&Utf8PathBuf>> = BTreeMap::new();
-    for file in generated_hosts {
+    let mut by_owner: BTreeMap<Option<&Utf8Path>, Vec<&Arc<Utf8Path>>> = BTreeMap::new();
+    for file in generated_hosts.iter().filter(|file| !is_excluded(settings, file)) {
         by_owner.entry(settled_directory(repo, file)).or_default().push(file);
     }
-    let finding = |(owner, files): (Option<&Utf8Path>, Vec<&Utf8PathBuf>)| {
+    let finding = |(owner, files): (Option<&Utf8Path>, Vec<&Arc<Utf8Path>>)| {
         let verb = if files.len() == 1 { "lies" } else { "lie" };
         let place = match owner {
             Some(owner) => format!("in {owner}, which has a {} of its own", settings::FILE),
@@ -35,7 +36,7 @@ pub(super) fn findings(
         .help(match owner {
             Some(owner) => other_site_help(owner),
             None => {
-                let files: Vec<&Utf8Path> = files.iter().map(|file| file.as_path()).collect();
+                let files: Vec<&Utf8Path> = files.iter().map(|file| &***file).collect();
                 format!(
                     "they record assignments: if the output directory was renamed, move it with `git mv`; if they are copies: {}",
                     sources::leave_out(settings, &files)
@@ -45,7 +46,7 @@ pub(super) fn findings(
         files
             .first()
             .into_iter()
-            .fold(finding, |finding, file| finding.at(Place::File(Arc::from(file.as_path()))))
+            .fold(finding, |finding, file| finding.at(Place::File(Arc::clone(file))))
     };
     by_owner.into_iter().map(finding).collect()
 }

@@ -2,8 +2,8 @@
 //!
 //! * `inputs`: which documents are inputs, by `sources` or streams; `left_out`: documents of the
 //!   repo that inputs omit.
-//! * `objects`: typed objects with the names that builds give them. `listing` finds the files,
-//!   `interpret` reads one document, `by_kind` sorts them, and `names` applies names.
+//! * `objects`: typed objects with the names that builds give them. `scan` reads the files that
+//!   `listing` finds, `interpret` reads one document as a `read_object`, and `names` applies names.
 //! * `host_origin`: which build renders a host; `requests`: checked requests.
 //! * `delivered`: objects as builds change them; `evidence`: proof that labels of a host arrive.
 //! * `operators_templates`: HAProxy templates of the SIP operator.
@@ -23,7 +23,6 @@
 
 mod agent_builds;
 mod assignment_labels;
-mod by_kind;
 pub(crate) mod clashes;
 pub(crate) mod concern;
 mod delivered;
@@ -42,7 +41,9 @@ mod names;
 mod objects;
 mod operators_templates;
 mod plaintext_secrets;
+mod read_object;
 mod requests;
+mod scan;
 mod substitution;
 mod unread_texts;
 
@@ -120,7 +121,7 @@ impl Site {
         let mut entries = Ok(Vec::new());
         let scanned = rayon::in_place_scope(|scope| {
             scope.spawn(|_| entries = repo.entries_below(&settings.output));
-            objects::scan(repo, &settings)
+            scan::scan(repo, &settings)
         })?;
         let entries = entries?;
         let mut state = Ok((PreviousOutput::default(), Vec::new()));

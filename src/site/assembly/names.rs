@@ -5,6 +5,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::inputs::InputSelection;
+use super::read_object::ReadObject;
 use crate::base::api::host::{self, BareMetalHost, Metadata};
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, SecretKey};
 use crate::base::api::object_kind::ObjectKind;
@@ -262,7 +263,8 @@ impl<'a> BuildNames<'a> {
     }
 
     /// Returns a Service with its NodePorts, if it has any. Its other mistakes are not reported.
-    pub(super) fn service(&self, origin: Origin, service: &Service) -> Option<ServiceWithPorts> {
+    pub(super) fn service(&self, object: ReadObject<Box<Service>>) -> Option<ServiceWithPorts> {
+        let ReadObject { origin, content: service, .. } = object;
         // Patches have the kind of their target but are not objects.
         if self.builds.is_patch(&origin.file) {
             return None;

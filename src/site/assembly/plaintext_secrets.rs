@@ -69,12 +69,6 @@ pub(crate) struct PlainSecret {
     name: Option<ObjectName>,
 }
 
-impl PlainSecret {
-    pub(crate) fn origin(&self) -> &Origin {
-        &self.origin
-    }
-}
-
 /// A Secret. Its values may have any type, because unfinished ones contain secrets too.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

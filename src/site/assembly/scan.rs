@@ -1,0 +1,177 @@
+//! The files of a repo that are read, and their objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::interpret::{interpret, is_kustomization};
+use super::listing::{listed_elsewhere, not_too_large};
+use super::read_object::{ReadContent, ReadObject, UnreadableKind};
+use crate::base::api::cluster_api::GROUP;
+use crate::base::api::hardware;
+use crate::base::api::host;
+use crate::base::api::ipam;
+use crate::base::api::kustomization::Kustomization;
+use crate::base::api::service;
+use crate::base::finding::{Finding, Origin};
+use crate::base::layout;
+use crate::input::decode::misspelled_kinds;
+use crate::input::kustomize::{Builds, KustomizationRefusal};
+use crate::input::load::{Document, Files, ReadError, ScanResult, mentions};
+use crate::input::settings::{Settings, sources};
+use crate::site::delivery::GROUPS;
+use crate::site::request::ClusterKind;
+use crate::site::request::registry::OBJECTS;
+
+/// A file with such an object contains one of these words.
+const WORDS: [&str; 9] = [
+    ipam::GROUP,
+    ipam::CLUSTER_API_GROUP,
+    ipam::DATA,
+    host::KIND,
+    hardware::KIND,
+    GROUP,
+    "Secret",
+    "ConfigMap",
+    service::NODE_PORT,
+];
+
+/// Objects of a repo's files, and the kustomizations that reach the files.
+pub(super) struct ScannedFiles {
+    /// Every object except kustomizations.
+    pub(super) objects: Vec<ReadObject>,
+    /// Files that were read, sorted.
+    pub(super) files: Vec<Utf8PathBuf>,
+    /// Directories that cannot be read, with the reason.
+    pub(super) closed: Vec<(Utf8PathBuf, String)>,
+    pub(super) builds: Builds,
+    /// Reason why kustomize refuses the kustomization of a directory.
+    pub(super) refused: BTreeMap<Utf8PathBuf, KustomizationRefusal>,
+    pub(super) build_findings: Vec<Finding>,
+    pub(super) too_large: Vec<Finding>,
+    /// Findings about listed files that cannot be read.
+    pub(super) unread: Vec<Finding>,
+}
+
+/// Reads the typed objects of a repo's files, except below its output directory.
+///
+/// # Errors
+///
+/// Returns an error if a file or directory cannot be read.
+pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<ScannedFiles, ReadError> {
+    let output = &settings.output;
+    let (files, closed) = repo.files_and_closed(output)?;
+    let (mut files, too_large) = not_too_large(repo, files);
+    for (directory, reason) in &closed {
+        let snapshot = &settings.snapshot.directory;
+        let has_snapshot = snapshot.starts_with(directory) || directory.starts_with(snapshot);
+        if has_snapshot || settings.leads_into(directory) {
+            return Err(needed(repo, settings, directory, reason));
+        }
+    }
+    let requests = OBJECTS.map(|object| object.kind);
+    // Hosts first: they are most of the bytes, and the first word that is found ends the search.
+    let ours = mentions(
+        &[&[host::KIND][..], &requests, &WORDS[..], &GROUPS[..], &misspelled_kinds::WORDS].concat(),
+    );
+    let hosts = mentions(&[host::KIND]);
+    let requests = mentions(&ClusterKind::marks());
+    let look = |file: &Utf8Path, content: &[u8]| {
+        if !layout::is_ours(content) {
+            return ScanResult::from(is_kustomization(file) || ours(content));
+        }
+        // A request may have sipgen's marker because a user copied the comment from a generated
+        // file.
+        let says = hosts(content).then(|| generated_hosts(file));
+        ScanResult { says, read: requests(content) }
+    };
+    let interpret_file = |document: Document<'_>| {
+        let is_for_agents = repo.is_for_agents(&document.origin.file);
+        interpret(document).filter(|object| !is_for_agents || object.is_for_agents())
+    };
+    let mut objects = repo.scan(&files, look, interpret_file)?;
+    only_first_kustomizations(&mut objects);
+    let (kustomizations, refused) = take_kustomizations(&mut objects);
+    let (builds, build_findings) = Builds::new(kustomizations);
+    let reason = |path: &Utf8Path| {
+        let mut closed = closed.iter();
+        closed.find_map(|(directory, reason)| path.starts_with(directory).then_some(reason))
+    };
+    let listed = builds.listed().filter_map(|path| Some((path, reason(path)?)));
+    if let Some((path, reason)) = listed.min() {
+        let (_, by) = builds.place_of_listed(path);
+        return Err(repo.closed(path, format!("{by} lists it, and {reason}")));
+    }
+    // kustomize reads files of any name that it lists, so these are found only now.
+    let (listed, unread) = listed_elsewhere(repo, &builds, &files, output, &ours);
+    let (listed, mut unread_for_size) = not_too_large(repo, listed);
+    objects.extend(repo.scan(&listed, look, interpret)?);
+    files.extend(listed);
+    files.sort();
+    unread_for_size.extend(unread);
+    Ok(ScannedFiles {
+        objects,
+        files,
+        closed,
+        builds,
+        refused,
+        build_findings,
+        too_large,
+        unread: unread_for_size,
+    })
+}
+
+/// Returns the error for a directory that cannot be read and has inputs.
+pub(super) fn needed(
+    repo: &Files,
+    settings: &Settings,
+    directory: &Utf8Path,
+    reason: &str,
+) -> ReadError {
+    let out = sources::leave_out(settings, &[directory]);
+    repo.closed(directory, format!("{reason}; {out}"))
+}
+
+/// Removes all but the first document of each kustomization file, because kustomize reads no
+/// others.
+fn only_first_kustomizations(objects: &mut Vec<ReadObject>) {
+    let mut known = BTreeSet::new();
+    objects.retain(|object| match &object.content {
+        ReadContent::Kustomization(_) | ReadContent::Unreadable(UnreadableKind::Other)
+            if is_kustomization(&object.origin.file) =>
+        {
+            known.insert(object.origin.file.clone())
+        }
+        _ => true,
+    });
+}
+
+type Kustomizations = Vec<(Origin, Kustomization)>;
+
+/// Separates kustomizations from the other objects, with the directories whose kustomization is
+/// refused.
+fn take_kustomizations(
+    objects: &mut Vec<ReadObject>,
+) -> (Kustomizations, BTreeMap<Utf8PathBuf, KustomizationRefusal>) {
+    let (mut kustomizations, mut refused) = (Vec::new(), BTreeMap::new());
+    let is_kustomization =
+        |object: &mut ReadObject| matches!(object.content, ReadContent::Kustomization(_));
+    for ReadObject { origin, content, .. } in objects.extract_if(.., is_kustomization) {
+        let ReadContent::Kustomization(content) = content else {
+            continue;
+        };
+        let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
+        refused.extend(content.refusal.map(|refusal| (directory.to_owned(), refusal)));
+        kustomizations.push((origin, content.kustomization));
+    }
+    (kustomizations, refused)
+}
+
+/// Returns the object for a generated file with hosts.
+fn generated_hosts(file: &Utf8Path) -> ReadObject {
+    ReadObject {
+        origin: Origin::for_file(file.into(), ""),
+        content: ReadContent::GeneratedHosts,
+        findings: Vec::new(),
+    }
+}
