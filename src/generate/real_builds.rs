@@ -242,7 +242,7 @@ fn difference(
         let (name, namespace) = if site.settings.hosts.form == HostsForm::Component {
             (key.name.to_string(), Some(key.namespace.to_string()))
         } else {
-            planned.named.clone()
+            (planned.name.to_owned(), planned.namespace.map(str::to_owned))
         };
         let id = (host::KIND.to_owned(), name, namespace);
         let count = after.get(&id).map_or(0, Vec::len);

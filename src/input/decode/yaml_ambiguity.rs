@@ -25,6 +25,13 @@ pub(crate) enum Ambiguity {
     BootMac(String),
 }
 
+/// An ambiguous value with its host and document.
+pub(crate) struct HostAmbiguity {
+    pub(crate) host: HostKey,
+    pub(crate) origin: Origin,
+    pub(crate) ambiguity: Ambiguity,
+}
+
 /// Finds such values in a host. A null label becomes the empty string, as the API server stores it.
 pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Ambiguity> {
     let mut ambiguities = Vec::new();
@@ -58,9 +65,9 @@ pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> 
 
 /// Reports the ambiguous values of a site, with one finding for equal ones, however many hosts have
 /// them.
-pub(crate) fn findings(ambiguities: Vec<(HostKey, Origin, Ambiguity)>) -> Vec<Finding> {
+pub(crate) fn findings(ambiguities: Vec<HostAmbiguity>) -> Vec<Finding> {
     let mut alike: BTreeMap<(Vec<String>, Option<OtherReading>), Vec<Occurrence>> = BTreeMap::new();
-    for (host, origin, ambiguity) in ambiguities {
+    for HostAmbiguity { host, origin, ambiguity } in ambiguities {
         let (route, value, reading) = match ambiguity {
             Ambiguity::Label(key, value, reading) => {
                 (vec!["metadata".to_owned(), "labels".to_owned(), key], Some(value), Some(reading))

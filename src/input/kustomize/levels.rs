@@ -32,6 +32,16 @@ pub enum ListField {
     ComponentsOfComponent,
 }
 
+/// A kustomization that may rename hosts.
+pub struct RenamingKustomization {
+    /// Its file.
+    pub file: Arc<Utf8Path>,
+    /// The renaming field.
+    pub field: &'static str,
+    /// Place of the field.
+    pub place: Place,
+}
+
 impl Builds {
     pub(crate) fn roots(&self) -> impl Iterator<Item = &BuildRoot> {
         self.roots.iter()
@@ -86,7 +96,7 @@ impl Builds {
         repo: &Files,
         hosts: &HashSet<&Utf8Path>,
         built: impl Iterator<Item = &'a Utf8Path>,
-    ) -> Option<(&'a Arc<Utf8Path>, Place, &'static str)> {
+    ) -> Option<RenamingKustomization> {
         let built: BTreeSet<&Utf8Path> =
             built.flat_map(|directory| self.made_of(directory)).collect();
         let reaches_hosts = |directory: &Utf8Path| {
@@ -103,7 +113,11 @@ impl Builds {
                         .roots_of(directory)
                         .into_iter()
                         .any(|root| reaches_hosts(&self.root(root).directory));
-            concerns_hosts.then(|| (&node.file, node.origin.at([field]), field))
+            concerns_hosts.then(|| RenamingKustomization {
+                file: node.file.clone(),
+                field,
+                place: node.origin.at([field]),
+            })
         })
     }
 

@@ -32,7 +32,7 @@ pub(crate) use evaluate::{
     PatchFile, Renaming, SubstitutionVariables,
 };
 pub use generators::ReachedGenerator;
-pub use levels::{ListField, Listing};
+pub use levels::{ListField, Listing, RenamingKustomization};
 pub(crate) use strict::{KustomizationRefusal, refusal};
 pub(crate) use unread::BuildEntry;
 

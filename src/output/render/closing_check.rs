@@ -7,7 +7,8 @@ use camino::Utf8Path;
 use serde::Deserialize;
 
 use super::Tree;
-use super::planned_hosts::{AllowedChanges, PlannedHost, changed_field, planned_hosts};
+use super::object_difference::{AllowedChanges, changed_field};
+use super::planned_hosts::{PlannedHost, planned_hosts};
 use crate::base::api::kustomization::Patch;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
@@ -149,9 +150,8 @@ impl RenderedPatches<'_> {
     ) -> Option<BuildDifference<'h>> {
         let mut by_position = HashMap::with_capacity(planned.len());
         for planned in planned {
-            let (name, namespace) = &planned.named;
             let key = &planned.host.key;
-            let position = match build.host(name, namespace.as_deref()) {
+            let position = match build.host(planned.name, planned.namespace) {
                 Ok(position) => position,
                 Err(count) => {
                     let why = format!(

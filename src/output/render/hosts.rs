@@ -19,244 +19,83 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::rc::Rc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Tree;
-use super::patched_names::{component_of, written_name, written_namespace};
-use crate::base::api::assignment::{self, Claim};
-use crate::base::api::cluster_api::FAILURE_DOMAIN;
-use crate::base::api::gitops::GitopsAgent;
+use super::patched_names::{component_of, written_namespace};
+use super::planned_hosts::{PlannedHost, assigned_hosts, guards, released_hosts, unlabelled_hosts};
 use crate::base::api::host;
 use crate::base::api::kustomization::listed;
-use crate::base::api::names::{ClusterKey, ObjectName, Part};
-use crate::base::finding::{Code, Finding, Origin};
+use crate::base::api::names::ObjectName;
+use crate::base::finding::{Code, Finding};
 use crate::base::layout::{self, header};
 use crate::base::text::visible::{push_yaml_text, yaml_text};
 use crate::input::settings::gitops::HostsForm;
-use crate::plan::{Placement, Plan, topology};
+use crate::plan::{Placement, Plan};
 use crate::site::Site;
 use crate::site::inventory::{Evidence, Host};
 use crate::site::previous::RecordedAssignment;
 use crate::site::request::Cluster;
 
-/// Options that keep Argo CD from deleting a host that leaves its build.
-const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
-/// Options that make Argo CD merge a partial object: server-side, without validation of missing
-/// fields, and without its own migration of fields that `kubectl apply` set. kubectl's code, which
-/// Argo CD uses, has another migration: see [`host::LAST_APPLIED`].
-const MERGE: [&str; 3] =
-    ["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"];
-
 /// Source named in the header of files for released hosts.
 const GIVEN_BACK: &str = "the hosts that clusters gave back";
 
-/// Renders the labels of a cluster's hosts.
+/// Renders the labels of a cluster's hosts: declared ones as patches, observed ones as partial
+/// objects.
 pub(super) fn render(site: &Site, cluster: &Cluster, placement: &Placement, tree: &mut Tree) {
-    let made_from = header(cluster.origin.made_from().as_str());
-    render_declared(site, cluster, placement, &made_from, tree);
-    render_observed(site, cluster, placement, &made_from, tree);
+    let head = header(cluster.origin.made_from().as_str());
+    let hosts: Vec<PlannedHost<'_>> = assigned_hosts(site, cluster, placement).collect();
+    insert_patches(site, &hosts, &head, tree);
+    let observed = hosts.iter().filter(|planned| planned.host.evidence == Evidence::Live);
+    insert_observed(site, observed, layout::observed_directory(&cluster.key), &head, tree);
 }
 
 /// Renders the hosts that no cluster has any more, and the kustomizations of all declared hosts.
 /// `tree` has the rendered files of clusters, and `kept` those that stay as they are on the disk.
 pub(super) fn render_common(site: &Site, plan: &Plan, tree: &mut Tree, kept: &BTreeSet<&str>) {
-    render_unlabelled(site, plan, tree);
-    render_released(site, plan, tree);
+    let (unlabelled, head) = (unlabelled_hosts(site, plan), header(GIVEN_BACK));
+    insert_patches(site, &unlabelled, &head, tree);
+    let released = released_hosts(site, plan);
+    insert_observed(site, released.iter(), layout::released_directory(), &head, tree);
     render_roots(site, plan, tree, kept);
 }
 
-/// Returns the hosts of a placement, by part.
-fn assigned<'a>(
-    site: &'a Site,
-    placement: &'a Placement,
-) -> impl Iterator<Item = (&'a Host, &'a Part)> {
-    let host = |index: usize| &site.inventory.hosts[index];
-    placement.iter().flat_map(move |(part, assigned)| {
-        assigned.iter().map(move |assigned| (host(assigned.host), part))
-    })
-}
-
-/// Returns the hosts of a placement with what the hosts of their part have in common.
-pub(super) fn assigned_by_part<'a>(
-    site: &'a Site,
-    cluster: &'a Cluster,
-    placement: &'a Placement,
-) -> impl Iterator<Item = (&'a Part, &'a Host, Rc<PartLabels>)> {
-    placement.iter().flat_map(move |(part, assigned)| {
-        let part_labels = Rc::new(PartLabels::new(site, cluster, part));
-        assigned.iter().map(move |assigned| {
-            let host = &site.inventory.hosts[assigned.host];
-            (part, host, part_labels.clone())
-        })
-    })
-}
-
-/// Labels of a host. Those without a value are removed.
-pub(super) type Labels = BTreeMap<String, Option<String>>;
-
-/// The labels and the comment that the hosts of a part have in common.
-pub(super) struct PartLabels {
-    labels: Labels,
-    record: Option<String>,
-}
-
-impl PartLabels {
-    fn new(site: &Site, cluster: &Cluster, part: &Part) -> Self {
-        let labels = site.settings.assignment.labels_of(&cluster.key, part);
-        Self {
-            labels: labels.into_iter().map(|(key, value)| (key, Some(value))).collect(),
-            record: record(site, &cluster.key, part),
+/// Adds the patches of declared hosts, one file per root.
+fn insert_patches(site: &Site, hosts: &[PlannedHost<'_>], head: &str, tree: &mut Tree) {
+    let mut files: BTreeMap<(usize, &str), String> = BTreeMap::new();
+    for planned in hosts {
+        if let Evidence::Applied { root } = planned.host.evidence {
+            let file = files.entry((root, planned.file.as_str()));
+            write_host(file.or_insert_with(|| head.to_owned()), site, planned);
         }
     }
-
-    fn labels_of(&self, cluster: &Cluster, part: &Part, host: &Host) -> Labels {
-        let mut labels = self.labels.clone();
-        if let Some(domain) = topology::failure_domain(cluster, part, host) {
-            labels.insert(FAILURE_DOMAIN.to_owned(), Some(domain.to_owned()));
-        }
-        labels
-    }
-
-    /// Returns the labels in the patch of a declared host.
-    pub(super) fn declared_labels_of(&self, cluster: &Cluster, part: &Part, host: &Host) -> Labels {
-        let mut labels = self.labels_of(cluster, part, host);
-        // A patch can remove labels that say otherwise. A partial object cannot.
-        for key in contradicting(host, &cluster.key, part) {
-            labels.entry(key.clone()).or_insert(None);
-        }
-        labels
-    }
-}
-
-/// Returns the comment that records an assignment, if the labels of hosts do not.
-fn record(site: &Site, cluster: &ClusterKey, part: &Part) -> Option<String> {
-    let is_recorded = site.settings.assignment.labels.is_default();
-    (!is_recorded).then(|| layout::assigned_host(cluster, part))
-}
-
-/// Returns the keys of the labels in a host's manifest that are of an older generation, or that
-/// assign it otherwise.
-fn contradicting<'a>(
-    host: &'a Host,
-    cluster: &ClusterKey,
-    part: &Part,
-) -> impl Iterator<Item = &'a String> {
-    let is_same = |(claim, origin): &(Claim, Origin)| {
-        *origin != host.origin
-            || matches!(claim, Claim::Cluster(other, as_part) if other == cluster && as_part == part)
-    };
-    let are_same = host.assignment.claims.iter().all(is_same);
-    let keys = host.assignment.in_manifest.iter();
-    keys.filter(move |key| !are_same || assignment::LEGACY_LABELS.contains(&key.as_str()))
-}
-
-/// Renders a cluster's patches, one file per root.
-fn render_declared(
-    site: &Site,
-    cluster: &Cluster,
-    placement: &Placement,
-    made_from: &str,
-    tree: &mut Tree,
-) {
-    let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
-    for (part, host, part_labels) in assigned_by_part(site, cluster, placement) {
-        if let Evidence::Applied { root } = host.evidence {
-            let text = by_root.entry(root).or_insert_with(|| made_from.to_owned());
-            write_host(
-                text,
-                site,
-                host,
-                part_labels.record.as_deref(),
-                &part_labels.declared_labels_of(cluster, part, host),
-                &declared_annotations(site, host),
-            );
-        }
-    }
-    for (root, mut text) in by_root {
+    for ((root, file), mut text) in files {
         let directory = layout::declared_directory(&site.inventory.roots[&root].directory);
         text.shrink_to_fit();
-        tree.insert(directory.join(layout::patch_file(&cluster.key)).into(), text);
+        tree.insert(directory.join(file).into(), text);
     }
 }
 
-/// Renders a cluster's observed hosts as partial objects.
-fn render_observed(
+/// Adds the partial objects of observed hosts, with their kustomization.
+fn insert_observed<'a>(
     site: &Site,
-    cluster: &Cluster,
-    placement: &Placement,
-    made_from: &str,
+    hosts: impl Iterator<Item = &'a PlannedHost<'a>>,
+    directory: Utf8PathBuf,
+    head: &str,
     tree: &mut Tree,
 ) {
-    let mut text = made_from.to_owned();
-    let mut any = false;
-    let annotations = observed_annotations(site);
-    for (part, host, part_labels) in assigned_by_part(site, cluster, placement)
-        .filter(|(_, host, _)| host.evidence == Evidence::Live)
-    {
-        write_host(
-            &mut text,
-            site,
-            host,
-            part_labels.record.as_deref(),
-            &part_labels.labels_of(cluster, part, host),
-            &annotations,
-        );
-        any = true;
+    let mut hosts = hosts.peekable();
+    if hosts.peek().is_none() {
+        return;
     }
-    if any {
-        insert_observed(layout::observed_directory(&cluster.key), made_from, text, tree);
-    }
-}
-
-/// Returns the labels in the patch of an unassigned declared host: all are removed.
-pub(super) fn released_labels(host: &Host) -> Labels {
-    let labels = host.assignment.in_manifest.iter();
-    labels.map(|label| (label.clone(), None)).collect()
-}
-
-/// Renders patches that remove the labels in manifests of unassigned declared hosts, by root.
-fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
-    let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
-    for host in plan.unlabelled.iter().filter_map(|key| site.inventory.host(key)) {
-        if let Evidence::Applied { root } = host.evidence {
-            let text = by_root.entry(root).or_insert_with(|| header(GIVEN_BACK));
-            write_host(
-                text,
-                site,
-                host,
-                None,
-                &released_labels(host),
-                &declared_annotations(site, host),
-            );
-        }
-    }
-    for (root, text) in by_root {
-        let directory = layout::declared_directory(&site.inventory.roots[&root].directory);
-        tree.insert(directory.join(layout::UNLABELLED).into(), text);
-    }
-}
-
-/// Renders released observed hosts as partial objects without labels.
-fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
-    let mut text = header(GIVEN_BACK);
-    let mut any = false;
-    for (key, release) in &plan.released {
-        let Some(host) = site.inventory.host(key) else {
-            continue;
-        };
-        let mut annotations = observed_annotations(site);
-        annotations.insert(assignment::GIVEN_BACK, release.given_back.to_string());
-        if let Some(by) = &release.by {
-            annotations.insert(assignment::GIVEN_BACK_BY, by.to_string());
-        }
-        write_host(&mut text, site, host, None, &Labels::new(), &annotations);
-        any = true;
-    }
-    if any {
-        insert_observed(layout::released_directory(), &header(GIVEN_BACK), text, tree);
-    }
+    let mut text = head.to_owned();
+    hosts.for_each(|planned| write_host(&mut text, site, planned));
+    text.shrink_to_fit();
+    let mut kustomization = head.to_owned() + KUSTOMIZATION_HEAD + "resources:\n";
+    write_item(&mut kustomization, "", layout::OBSERVED_HOSTS);
+    tree.insert(directory.join(layout::KUSTOMIZATION).into(), kustomization);
+    tree.insert(directory.join(layout::OBSERVED_HOSTS).into(), text);
 }
 
 /// Renders the kustomization of every root, even without a patch, because an agent applies the
@@ -313,8 +152,9 @@ fn secrets_in_use<'a>(
     let planned = plan
         .clusters
         .values()
-        .flat_map(|placement| assigned(site, placement))
-        .map(|(host, _)| host)
+        .flat_map(Placement::values)
+        .flatten()
+        .map(|assigned| &site.inventory.hosts[assigned.host])
         .filter(|host| host.evidence == Evidence::Applied { root });
     let directory = site.settings.output.join(directory);
     let is_frozen = |held: &&RecordedAssignment| {
@@ -388,64 +228,6 @@ pub(super) const KUSTOMIZATION_HEAD: &str =
     "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n";
 const COMPONENT_HEAD: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
 
-fn insert_observed(directory: Utf8PathBuf, made_from: &str, mut hosts: String, tree: &mut Tree) {
-    hosts.shrink_to_fit();
-    let mut kustomization = made_from.to_owned() + KUSTOMIZATION_HEAD + "resources:\n";
-    write_item(&mut kustomization, "", layout::OBSERVED_HOSTS);
-    tree.insert(directory.join(layout::KUSTOMIZATION).into(), kustomization);
-    tree.insert(directory.join(layout::OBSERVED_HOSTS).into(), hosts);
-}
-
-/// Returns whether hosts have an agent's annotations: the agent is that of the settings, or they
-/// name none.
-fn guards_for(site: &Site, agent: GitopsAgent) -> bool {
-    site.settings.gitops.is_none_or(|chosen| chosen == agent)
-}
-
-/// Returns the guards of a declared host, merged with its manifest's options for Argo CD.
-pub(super) fn declared_annotations(site: &Site, host: &Host) -> BTreeMap<&'static str, String> {
-    guards(site, host.sync_options.as_deref())
-}
-
-/// Returns the annotations that keep agents from deleting an object, merged with its options for
-/// Argo CD.
-pub(super) fn guards(site: &Site, sync_options: Option<&str>) -> BTreeMap<&'static str, String> {
-    let mut annotations = BTreeMap::new();
-    if guards_for(site, GitopsAgent::Argocd) {
-        let own = sync_options.iter().flat_map(|options| options.split(',')).map(str::trim);
-        let kept = own.filter(|option| {
-            !option.is_empty() && !GUARDS.iter().any(|guard| same_option(guard, option))
-        });
-        let options: Vec<&str> = kept.chain(GUARDS).collect();
-        annotations.insert(host::SYNC_OPTIONS, options.join(","));
-    }
-    if guards_for(site, GitopsAgent::Flux) {
-        annotations.insert(host::PRUNE, "disabled".to_owned());
-    }
-    annotations
-}
-
-fn same_option(a: &str, b: &str) -> bool {
-    a.split('=').next() == b.split('=').next()
-}
-
-fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
-    let mut annotations = BTreeMap::new();
-    if guards_for(site, GitopsAgent::Argocd) {
-        let options: Vec<&str> = MERGE.into_iter().chain(GUARDS).collect();
-        annotations.insert(host::SYNC_OPTIONS, options.join(","));
-        // kubectl's code assumes that the owner of this annotation used `kubectl apply`. It
-        // transfers all fields of that owner to the agent, which then removes those missing in the
-        // partial object, above all the spec. So the agent must own the annotation.
-        annotations.insert(host::LAST_APPLIED, String::new());
-    }
-    if guards_for(site, GitopsAgent::Flux) {
-        annotations.insert(host::PRUNE, "disabled".to_owned());
-        annotations.insert(host::SSA, "Merge".to_owned());
-    }
-    annotations
-}
-
 /// Reports frozen clusters whose patches no longer match their hosts.
 ///
 /// Their build would fail, and with it everything that the repo builds around the hosts.
@@ -473,24 +255,17 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
     findings
 }
 
-/// Appends a document that gives a host labels and annotations. `record` is a comment above it.
+/// Appends a document that gives a host its labels and annotations.
 ///
 /// A comment names the host where kustomize sees another name or namespace.
-fn write_host(
-    text: &mut String,
-    site: &Site,
-    host: &Host,
-    record: Option<&str>,
-    labels: &Labels,
-    annotations: &BTreeMap<&'static str, String>,
-) {
+fn write_host(text: &mut String, site: &Site, planned: &PlannedHost<'_>) {
     text.push_str("---\n");
-    let (name, namespace) = (written_name(site, host), written_namespace(site, host));
+    let PlannedHost { host, name, namespace, .. } = *planned;
     let is_named = name == host.key.name.as_str() && namespace == Some(host.key.namespace.as_str());
     if component_of(site, host).is_some() || !is_named {
         text.push_str(&layout::patched_host(&host.key));
     }
-    text.push_str(record.unwrap_or_default());
+    text.push_str(planned.record.as_deref().unwrap_or_default());
     text.push_str(HOST_HEAD);
     text.push_str("metadata:\n");
     write_entry(text, "  name", Some(name));
@@ -500,8 +275,9 @@ fn write_host(
     if let (Evidence::Live, Some(uid)) = (host.evidence, &host.live.uid) {
         write_entry(text, "  uid", Some(uid));
     }
-    let annotations = annotations.iter().map(|(key, value)| (*key, Some(value.as_str())));
-    write_map(text, "labels", labels.iter().map(|(key, value)| (key.as_str(), value.as_deref())));
+    let labels = planned.labels.iter().map(|(key, value)| (key.as_str(), value.as_deref()));
+    let annotations = planned.annotations.iter().map(|(key, value)| (*key, Some(value.as_str())));
+    write_map(text, "labels", labels);
     write_map(text, "annotations", annotations);
 }
 

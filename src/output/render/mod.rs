@@ -1,8 +1,10 @@
 //! Renders a plan into files: an in-memory tree, relative to the output directory. Nothing here
 //! reads the disk.
 //!
-//! * `hosts`: labels, as patches of manifests or as guarded partial objects; `patched_names`: how
-//!   patches name hosts.
+//! * `planned_hosts`: the labels and guards of hosts; `hosts` renders them, as patches of manifests
+//!   or as partial objects; `patched_names`: how patches name hosts.
+//! * `closing_check`: evaluates builds with the patches before they are written; `object_difference`
+//!   compares their objects.
 //! * `cluster`: files of one cluster, by `services`, `installation`, `tenant` and
 //!   `cluster_kustomization`.
 //! * `services`: load balancers, jump hosts and Dex, one module per kind.
@@ -31,6 +33,7 @@ mod hosts;
 pub mod installation;
 mod json;
 mod kustomization_check;
+mod object_difference;
 mod patched_names;
 mod planned_hosts;
 mod pools;
@@ -64,7 +67,8 @@ use crate::site::inventory::networks::ReadNetworkData;
 use crate::site::request::Cluster;
 use shared_files::SharedFiles;
 
-pub(crate) use planned_hosts::{AllowedChanges, PlannedHost, changed_field, planned_hosts};
+pub(crate) use object_difference::{AllowedChanges, changed_field};
+pub(crate) use planned_hosts::{PlannedHost, planned_hosts};
 pub use templates::Templates;
 pub(crate) use yaml_block::document_of;
 

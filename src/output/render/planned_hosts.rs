@@ -1,28 +1,50 @@
-//! Hosts whose patches are rendered, and the comparison of builds with them.
+//! Hosts with the labels and annotations that a plan gives them.
 
 use std::collections::BTreeMap;
 
 use yaml_serde::{Mapping, Value};
 
-use super::hosts::{Labels, assigned_by_part, declared_annotations, guards, released_labels};
 use super::patched_names::{written_name, written_namespace};
+use crate::base::api::assignment::{self, Claim};
+use crate::base::api::cluster_api::FAILURE_DOMAIN;
+use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::host;
+use crate::base::api::names::{ClusterKey, Part};
+use crate::base::finding::Origin;
 use crate::base::layout;
-use crate::plan::Plan;
+use crate::plan::{Placement, Plan, topology};
 use crate::site::Site;
 use crate::site::inventory::{Evidence, Host};
+use crate::site::request::Cluster;
 
-/// A declared host whose patch is rendered.
+/// Labels of a host. Those without a value are removed.
+pub(super) type Labels = BTreeMap<String, Option<String>>;
+
+/// Annotations of a host.
+pub(super) type Annotations = BTreeMap<&'static str, String>;
+
+/// Options that keep Argo CD from deleting a host that leaves its build.
+const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
+/// Options that make Argo CD merge a partial object: server-side, without validation of missing
+/// fields, and without its own migration of fields that `kubectl apply` set. kubectl's code, which
+/// Argo CD uses, has another migration: see [`host::LAST_APPLIED`].
+const MERGE: [&str; 3] =
+    ["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"];
+
+/// A host with what its patch or partial object has.
 pub(crate) struct PlannedHost<'a> {
     pub(crate) host: &'a Host,
-    /// Its labels. Those without a value are removed.
     pub(crate) labels: Labels,
-    /// Its name and namespace in the build that the patch is part of.
-    pub(crate) named: (String, Option<String>),
+    /// Its guards.
+    pub(super) annotations: Annotations,
+    /// Its name in the build that the patch is part of.
+    pub(crate) name: &'a str,
+    /// Its namespace there. It has none if only the settings give it one.
+    pub(crate) namespace: Option<&'a str>,
     /// The name of the file with its patch.
     pub(super) file: String,
-    /// Its guards.
-    annotations: BTreeMap<&'static str, String>,
+    /// The comment that records its assignment, if its labels do not.
+    pub(super) record: Option<String>,
 }
 
 /// Returns the declared hosts whose patches are rendered, by root.
@@ -30,43 +52,113 @@ pub(crate) fn planned_hosts<'a>(
     site: &'a Site,
     plan: &'a Plan,
 ) -> BTreeMap<usize, Vec<PlannedHost<'a>>> {
-    let mut planned: BTreeMap<usize, Vec<PlannedHost<'_>>> = BTreeMap::new();
-    let mut add = |host: &'a Host, labels: Labels, file: &str| {
-        if let Evidence::Applied { root } = host.evidence {
-            let named = (
-                written_name(site, host).to_owned(),
-                written_namespace(site, host).map(str::to_owned),
-            );
-            planned.entry(root).or_default().push(PlannedHost {
-                host,
-                labels,
-                named,
-                file: file.to_owned(),
-                annotations: declared_annotations(site, host),
-            });
-        }
-    };
-    for (key, placement) in &plan.clusters {
-        let cluster = site.clusters.get(key).and_then(|it| it.cluster.as_ref());
-        let Some(cluster) = cluster else { continue };
-        let file = layout::patch_file(key);
-        for (part, host, part_labels) in assigned_by_part(site, cluster, placement) {
-            add(host, part_labels.declared_labels_of(cluster, part, host), &file);
+    let assigned = plan.clusters.iter().filter_map(|(key, placement)| {
+        let cluster = site.clusters.get(key)?.cluster.as_ref()?;
+        Some(assigned_hosts(site, cluster, placement))
+    });
+    let mut by_root: BTreeMap<usize, Vec<PlannedHost<'_>>> = BTreeMap::new();
+    for planned in assigned.flatten().chain(unlabelled_hosts(site, plan)) {
+        if let Evidence::Applied { root } = planned.host.evidence {
+            by_root.entry(root).or_default().push(planned);
         }
     }
-    for host in plan.unlabelled.iter().filter_map(|key| site.inventory.host(key)) {
-        add(host, released_labels(host), layout::UNLABELLED);
-    }
-    planned
+    by_root
 }
 
-impl PlannedHost<'_> {
+/// Returns the hosts of a cluster whose labels are written, by part.
+pub(super) fn assigned_hosts<'a>(
+    site: &'a Site,
+    cluster: &'a Cluster,
+    placement: &'a Placement,
+) -> impl Iterator<Item = PlannedHost<'a>> {
+    let is_recorded = site.settings.assignment.labels.is_default();
+    placement.iter().flat_map(move |(part, assigned)| {
+        let labels = site.settings.assignment.labels_of(&cluster.key, part).into_iter();
+        let common: Labels = labels.map(|(key, value)| (key, Some(value))).collect();
+        assigned.iter().filter_map(move |assigned| {
+            let host = &site.inventory.hosts[assigned.host];
+            let mut labels = common.clone();
+            if let Some(domain) = topology::failure_domain(cluster, part, host) {
+                labels.insert(FAILURE_DOMAIN.to_owned(), Some(domain.to_owned()));
+            }
+            match host.evidence {
+                // A patch can remove labels that say otherwise. A partial object cannot.
+                Evidence::Applied { .. } => contradicting(host, &cluster.key, part)
+                    .for_each(|key| _ = labels.entry(key.clone()).or_insert(None)),
+                Evidence::Live => {}
+                Evidence::Reached { .. } | Evidence::Loose => return None,
+            }
+            Some(PlannedHost {
+                file: layout::patch_file(&cluster.key),
+                record: (!is_recorded).then(|| layout::assigned_host(&cluster.key, part)),
+                ..PlannedHost::new(site, host, labels)
+            })
+        })
+    })
+}
+
+/// Returns unassigned declared hosts whose manifests have labels: all are removed.
+pub(super) fn unlabelled_hosts<'a>(site: &'a Site, plan: &'a Plan) -> Vec<PlannedHost<'a>> {
+    let hosts = plan.unlabelled.iter().filter_map(|key| site.inventory.host(key));
+    let planned = hosts.map(|host| {
+        let labels = host.assignment.in_manifest.iter().map(|label| (label.clone(), None));
+        let file = layout::UNLABELLED.to_owned();
+        PlannedHost { file, ..PlannedHost::new(site, host, labels.collect()) }
+    });
+    planned.collect()
+}
+
+/// Returns released observed hosts, whose partial objects have no labels.
+pub(super) fn released_hosts<'a>(site: &'a Site, plan: &'a Plan) -> Vec<PlannedHost<'a>> {
+    let released = plan.released.iter();
+    let planned = released.filter_map(|(key, release)| {
+        let mut planned = PlannedHost::new(site, site.inventory.host(key)?, Labels::new());
+        planned.annotations = observed_annotations(site);
+        planned.annotations.insert(assignment::GIVEN_BACK, release.given_back.to_string());
+        let by = release.by.as_ref().map(|by| (assignment::GIVEN_BACK_BY, by.to_string()));
+        planned.annotations.extend(by);
+        Some(planned)
+    });
+    planned.collect()
+}
+
+/// Returns the keys of the labels in a host's manifest that are of an older generation, or that
+/// assign it otherwise.
+fn contradicting<'a>(
+    host: &'a Host,
+    cluster: &ClusterKey,
+    part: &Part,
+) -> impl Iterator<Item = &'a String> {
+    let is_same = |(claim, origin): &(Claim, Origin)| {
+        *origin != host.origin
+            || matches!(claim, Claim::Cluster(other, as_part) if other == cluster && as_part == part)
+    };
+    let are_same = host.assignment.claims.iter().all(is_same);
+    let keys = host.assignment.in_manifest.iter();
+    keys.filter(move |key| !are_same || assignment::LEGACY_LABELS.contains(&key.as_str()))
+}
+
+impl<'a> PlannedHost<'a> {
+    fn new(site: &'a Site, host: &'a Host, labels: Labels) -> Self {
+        PlannedHost {
+            host,
+            labels,
+            annotations: match host.evidence {
+                Evidence::Live => observed_annotations(site),
+                _ => guards(site, host.sync_options.as_deref()),
+            },
+            name: written_name(site, host),
+            namespace: written_namespace(site, host),
+            file: String::new(),
+            record: None,
+        }
+    }
+
     /// Returns the fields of its id in the build.
     pub(super) fn id(&self) -> Mapping {
-        let (name, namespace) = &self.named;
         let text = |text: &str| Value::from(text);
-        let mut metadata = Mapping::from_iter([(text("name"), text(name))]);
-        if let Some(namespace) = namespace {
+        let mut metadata = Mapping::from_iter([(text("name"), text(self.name))]);
+        if let Some(namespace) = self.namespace {
             metadata.insert(text("namespace"), text(namespace));
         }
         Mapping::from_iter([
@@ -79,12 +171,9 @@ impl PlannedHost<'_> {
     /// Returns its patch.
     pub(super) fn patch(&self) -> Mapping {
         let text = |text: &str| Value::from(text);
-        let labels = self.labels.iter().map(|(key, value)| {
-            let value = value.as_deref().map_or(Value::Null, text);
-            (text(key), value)
-        });
-        let annotations = self.annotations.iter();
-        let annotations = annotations.map(|(key, value)| (text(key), text(value)));
+        let value = |value: &Option<String>| value.as_deref().map_or(Value::Null, text);
+        let labels = self.labels.iter().map(|(key, label)| (text(key), value(label)));
+        let annotations = self.annotations.iter().map(|(key, value)| (text(key), text(value)));
         let mut patch = self.id();
         if let Some(Value::Mapping(metadata)) = patch.get_mut("metadata") {
             metadata.insert(text("labels"), Value::Mapping(labels.collect()));
@@ -98,161 +187,49 @@ impl PlannedHost<'_> {
         let removed = self.labels.iter().filter(|(_, value)| value.is_none());
         removed.map(|(key, _)| key.as_str())
     }
+}
 
-    /// Returns how its object in a build differs from the plan. `before` is the object in the build
-    /// of the repo's own files.
-    pub(crate) fn difference(&self, before: &Mapping, after: &Mapping) -> Option<String> {
-        let labels = self.labels.iter();
-        let labels = labels.map(|(key, value)| (key.as_str(), value.as_deref()));
-        let annotations = self.annotations.iter();
-        let annotations = annotations.map(|(key, value)| (*key, Some(value.as_str())));
-        let (before, after) = (ComparedObject::new(before), ComparedObject::new(after));
-        different_pair(before.labels, after.labels, labels)
-            .map(|key| format!("another label `{key}`"))
-            .or_else(|| {
-                different_pair(before.annotations, after.annotations, annotations)
-                    .map(|key| format!("another annotation `{key}`"))
-            })
-            .or_else(|| {
-                different_field(&before, &after).map(|field| format!("another value of `{field}`"))
-            })
+/// Returns whether hosts have an agent's annotations: the agent is that of the settings, or they
+/// name none.
+fn guards_for(site: &Site, agent: GitopsAgent) -> bool {
+    site.settings.gitops.is_none_or(|chosen| chosen == agent)
+}
+
+/// Returns the annotations that keep agents from deleting an object, merged with its options for
+/// Argo CD.
+pub(super) fn guards(site: &Site, sync_options: Option<&str>) -> Annotations {
+    let mut annotations = BTreeMap::new();
+    if guards_for(site, GitopsAgent::Argocd) {
+        let own = sync_options.iter().flat_map(|options| options.split(',')).map(str::trim);
+        let kept = own.filter(|option| {
+            !option.is_empty() && !GUARDS.iter().any(|guard| same_option(guard, option))
+        });
+        let options: Vec<&str> = kept.chain(GUARDS).collect();
+        annotations.insert(host::SYNC_OPTIONS, options.join(","));
     }
-}
-
-/// The changes of objects without a planned patch.
-pub(crate) struct AllowedChanges {
-    /// Annotations of Secrets.
-    guards: BTreeMap<&'static str, String>,
-    /// Set if hosts may have labels of frozen clusters.
-    has_frozen: bool,
-}
-
-impl AllowedChanges {
-    pub(crate) fn new(site: &Site, plan: &Plan) -> Self {
-        AllowedChanges { guards: guards(site, None), has_frozen: !plan.frozen.is_empty() }
+    if guards_for(site, GitopsAgent::Flux) {
+        annotations.insert(host::PRUNE, "disabled".to_owned());
     }
+    annotations
 }
 
-/// Returns the field in which an object without a planned patch differs from the object in the
-/// build of the repo's own files.
-pub(crate) fn changed_field(
-    allowed: &AllowedChanges,
-    before: &Mapping,
-    after: &Mapping,
-) -> Option<String> {
-    let (before, after) = (ComparedObject::new(before), ComparedObject::new(after));
-    let none = || [].into_iter();
-    let label = || different_pair(before.labels, after.labels, none());
-    let guards = allowed.guards.iter();
-    let guards = guards.map(|(key, value)| (*key, Some(value.as_str())));
-    let is_guarded = || different_pair(before.annotations, after.annotations, guards).is_none();
-    let pair = match after.object.get("kind").and_then(Value::as_str) {
-        Some(host::KIND) if allowed.has_frozen => None,
-        Some("Secret") if is_guarded() => label(),
-        _ => label().or_else(|| different_pair(before.annotations, after.annotations, none())),
-    };
-    pair.map(str::to_owned).or_else(|| different_field(&before, &after))
+fn same_option(a: &str, b: &str) -> bool {
+    a.split('=').next() == b.split('=').next()
 }
 
-/// An object whose labels and annotations are compared apart from the rest.
-struct ComparedObject<'a> {
-    object: &'a Mapping,
-    metadata: Option<&'a Mapping>,
-    labels: Option<&'a Mapping>,
-    annotations: Option<&'a Mapping>,
-}
-
-impl<'a> ComparedObject<'a> {
-    fn new(object: &'a Mapping) -> Self {
-        let metadata = object.get("metadata").and_then(Value::as_mapping);
-        let pairs = |field: &str| metadata?.get(field)?.as_mapping();
-        let (labels, annotations) = (pairs("labels"), pairs("annotations"));
-        ComparedObject { object, metadata, labels, annotations }
+fn observed_annotations(site: &Site) -> Annotations {
+    let mut annotations = BTreeMap::new();
+    if guards_for(site, GitopsAgent::Argocd) {
+        let options: Vec<&str> = MERGE.into_iter().chain(GUARDS).collect();
+        annotations.insert(host::SYNC_OPTIONS, options.join(","));
+        // kubectl's code assumes that the owner of this annotation used `kubectl apply`. It
+        // transfers all fields of that owner to the agent, which then removes those missing in the
+        // partial object, above all the spec. So the agent must own the annotation.
+        annotations.insert(host::LAST_APPLIED, String::new());
     }
-}
-
-/// Returns the first key of labels or annotations that differs from what it was, apart from the
-/// keys that are set, or removed by `None`.
-fn different_pair<'a>(
-    before: Option<&'a Mapping>,
-    after: Option<&'a Mapping>,
-    set: impl Iterator<Item = (&'a str, Option<&'a str>)> + Clone,
-) -> Option<&'a str> {
-    let value = |pairs: Option<&'a Mapping>, key: &str| pairs.and_then(|pairs| pairs.get(key));
-    let wrong = set
-        .clone()
-        .find(|(key, planned)| value(after, key).map(Value::as_str) != planned.map(Some));
-    let is_changed = |key: &&str| {
-        set.clone().all(|(other, _)| other != *key) && value(before, key) != value(after, key)
-    };
-    let all = before.into_iter().chain(after).flat_map(Mapping::keys);
-    wrong.map(|(key, _)| key).or_else(|| all.filter_map(Value::as_str).find(is_changed))
-}
-
-/// Returns the first field that differs, apart from labels and annotations.
-fn different_field(before: &ComparedObject<'_>, after: &ComparedObject<'_>) -> Option<String> {
-    let none = Mapping::new();
-    let (one, other) = (before.metadata.unwrap_or(&none), after.metadata.unwrap_or(&none));
-    first_difference(before.object, after.object, &["metadata"]).or_else(|| {
-        let field = first_difference(one, other, &["labels", "annotations"])?;
-        Some(format!("metadata.{field}"))
-    })
-}
-
-/// Returns the path of the first field that differs, apart from some fields.
-fn first_difference(one: &Mapping, other: &Mapping, apart: &[&str]) -> Option<String> {
-    let is_compared = |key: &&Value| key.as_str().is_some_and(|key| !apart.contains(&key));
-    let fields = || one.iter().filter(|(key, _)| is_compared(key));
-    let changed = fields().find(|(key, value)| other.get(*key) != Some(*value));
-    // Without a changed field, all fields of one are in the other.
-    let has_more = || other.keys().filter(is_compared).count() > fields().count();
-    let added = || other.keys().filter(is_compared).find(|key| !one.contains_key(*key));
-    let key = changed.map(|(key, _)| key).or_else(|| if has_more() { added() } else { None })?;
-    let key = key.as_str()?;
-    let inner = match (one.get(key), other.get(key)) {
-        (Some(Value::Mapping(one)), Some(Value::Mapping(other))) => {
-            first_difference(one, other, &[])
-        }
-        _ => None,
-    };
-    Some(inner.map_or_else(|| key.to_owned(), |inner| format!("{key}.{inner}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::text::yaml;
-
-    #[test]
-    fn objects_without_a_patch_keep_all_but_guards_of_secrets() {
-        let allowed = AllowedChanges {
-            guards: BTreeMap::from([("guard", "on".to_owned())]),
-            has_frozen: false,
-        };
-        let changed = |before: &str, after: &str| {
-            let read = |text: &str| yaml::from_str::<Mapping>(text).unwrap();
-            changed_field(&allowed, &read(before), &read(after))
-        };
-        let guarded = "{kind: Secret, metadata: {name: a, annotations: {guard: 'on'}}}";
-        assert_eq!(changed("{kind: Secret, metadata: {name: a}}", guarded), None);
-        for (before, after, field) in [
-            (
-                "{kind: Role, metadata: {name: a}}",
-                "{kind: Role, metadata: {name: a, annotations: {guard: 'on'}}}",
-                "guard",
-            ),
-            (
-                "{kind: Secret, metadata: {name: a}, data: {a: b}}",
-                "{kind: Secret, metadata: {name: a}, data: {a: c}}",
-                "data.a",
-            ),
-            (
-                "{kind: BareMetalHost, metadata: {name: a}}",
-                "{kind: BareMetalHost, metadata: {name: a, labels: {x: y}}}",
-                "x",
-            ),
-        ] {
-            assert_eq!(changed(before, after).as_deref(), Some(field), "{after}");
-        }
+    if guards_for(site, GitopsAgent::Flux) {
+        annotations.insert(host::PRUNE, "disabled".to_owned());
+        annotations.insert(host::SSA, "Merge".to_owned());
     }
+    annotations
 }

@@ -7,15 +7,13 @@
 //! live object.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-
-use camino::Utf8Path;
 
 use super::inputs::InputSelection;
 use crate::base::api::host::live_field;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::text::counted;
+use crate::input::kustomize::RenamingKustomization;
 use crate::input::settings::{InventoryMode, Settings};
 use crate::site::inventory::host_document::HostDocument;
 
@@ -122,13 +120,6 @@ fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument, settings
     let own = manifest.host.metadata.labels.iter().flatten();
     let own = own.filter(|(key, _)| settings.assignment.has_key(key));
     labels.extend(own.map(|(key, value)| (key.clone(), value.clone())));
-}
-
-/// A kustomization that may rename hosts: its file and the renaming field.
-pub(crate) struct RenamingKustomization {
-    pub(crate) file: Arc<Utf8Path>,
-    pub(crate) field: &'static str,
-    pub(crate) place: Place,
 }
 
 fn names_of(hosts: &[(HostKey, Place)]) -> String {

@@ -68,6 +68,7 @@ use inputs::BuiltSources;
 pub use left_out::LeftOutHost;
 use lost::AbsenceEvidence;
 pub use names::ServiceWithPorts;
+use requests::CheckedRequests;
 
 /// Clusters and hosts of a repo.
 #[derive(Debug)]
@@ -168,7 +169,7 @@ impl Site {
 
         let context =
             RequestContext::new(&inventory, &settings, &objects.software, &objects.cluster_parts);
-        let (mut clusters, templates, claimants, findings) = requests::check(
+        let CheckedRequests { mut clusters, templates, claimants, findings } = requests::check(
             objects.clusters,
             objects.cluster_api_clusters,
             objects.templates,

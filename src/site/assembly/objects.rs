@@ -6,7 +6,7 @@ use std::mem;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::concern::Concern;
-use super::host_origin::{self, RenamingKustomization};
+use super::host_origin;
 use super::inputs::{self, BuiltSources, InputSelection};
 use super::interpret::{interpret_rendered, is_kustomization};
 use super::left_out::LeftOutHost;
@@ -26,8 +26,8 @@ use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::api::provisioning;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::input::decode::suspected_templates::SuspectedTemplate;
-use crate::input::decode::yaml_ambiguity;
-use crate::input::kustomize::{Builds, OverlayBases};
+use crate::input::decode::yaml_ambiguity::{self, HostAmbiguity};
+use crate::input::kustomize::{Builds, OverlayBases, RenamingKustomization};
 use crate::input::load::{Files, ReadError};
 use crate::input::settings::Settings;
 use crate::site::delivery::Agents;
@@ -400,8 +400,7 @@ fn renaming_kustomization(
     let files = documents.iter().map(|(_, origin)| &*origin.file).collect();
     let sources = naming.settings.sources.iter();
     let built = sources.filter_map(|source| source.kustomization.as_deref());
-    let (file, place, field) = naming.builds.that_may_rename(naming.repo, &files, built)?;
-    Some(RenamingKustomization { file: file.clone(), field, place })
+    naming.builds.that_may_rename(naming.repo, &files, built)
 }
 
 /// Documents of hosts, with the keys that builds give them.
@@ -420,7 +419,7 @@ fn name_hosts(
     concern: &Concern<'_>,
 ) -> HostDocuments {
     let mut named = HostDocuments::default();
-    let mut doubts = Vec::new();
+    let mut all_ambiguities = Vec::new();
     let mut quiet = names.quiet();
     for ReadObject { origin, content, findings } in hosts {
         let HostContent { host, ambiguities } = *content;
@@ -443,14 +442,18 @@ fn name_hosts(
             named.documents.push((document.key.clone(), document.origin.clone()));
         }
         if is_input {
-            let doubt = |doubt| (document.key.clone(), document.origin.clone(), doubt);
-            doubts.extend(ambiguities.into_iter().map(doubt));
+            let (host, origin) = (&document.key, &document.origin);
+            all_ambiguities.extend(ambiguities.into_iter().map(|ambiguity| HostAmbiguity {
+                host: host.clone(),
+                origin: origin.clone(),
+                ambiguity,
+            }));
             named.inputs.push(document);
         } else {
             named.others.push(document);
         }
     }
-    names.findings.extend(yaml_ambiguity::findings(doubts));
+    names.findings.extend(yaml_ambiguity::findings(all_ambiguities));
     named
 }
 

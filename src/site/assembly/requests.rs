@@ -15,6 +15,16 @@ use crate::site::request::{
     provisioning,
 };
 
+/// Checked requests.
+pub(super) struct CheckedRequests {
+    pub(super) clusters: BTreeMap<ClusterKey, Request>,
+    /// Requests and Softwares that are probably templates of another tool.
+    pub(super) templates: Vec<SuspectedTemplate>,
+    /// Objects that claim hosts and are no requests.
+    pub(super) claimants: Vec<Claimant>,
+    pub(super) findings: Vec<Finding>,
+}
+
 /// Checks each request. Requests of older generations that prove to be templates are added to
 /// `templates`.
 ///
@@ -24,7 +34,7 @@ pub(super) fn check(
     cluster_api_documents: Vec<(ClusterDocument, Spec)>,
     templates: Vec<SuspectedTemplate>,
     context: &RequestContext<'_>,
-) -> (BTreeMap<ClusterKey, Request>, Vec<SuspectedTemplate>, Vec<Claimant>, Vec<Finding>) {
+) -> CheckedRequests {
     let mut requests = RequestChecks {
         context,
         clusters: BTreeMap::new(),
@@ -56,7 +66,7 @@ pub(super) fn check(
             node_set.reservations = reservations.clone();
         }
     }
-    (clusters, templates, claimants, findings)
+    CheckedRequests { clusters, templates, claimants, findings }
 }
 
 /// The requests that are checked so far.

@@ -82,13 +82,14 @@ pub(super) fn for_host<'d>(
         for (field, entries) in
             [("labels", &metadata.labels), ("annotations", &metadata.annotations)]
         {
-            let found = entries.iter().flat_map(|entries| found(field, entries, is_live));
-            options.extend(found.map(|(agent, key, text, effect)| ApplyOption {
+            let option = |agent, key: &str, text, effect| ApplyOption {
                 agent,
                 text,
                 effect,
                 place: document.origin.at(["metadata", field, key]),
-            }));
+            };
+            let entries = entries.iter();
+            options.extend(entries.flat_map(|entries| found(field, entries, is_live, &option)));
         }
     }
     options
@@ -98,26 +99,27 @@ fn found(
     field: &str,
     entries: &BTreeMap<String, String>,
     is_live: bool,
-) -> Vec<(GitopsAgent, &'static str, String, ApplyEffect)> {
+    option: &dyn Fn(GitopsAgent, &str, String, ApplyEffect) -> ApplyOption,
+) -> Vec<ApplyOption> {
     let flux = FLUX.into_iter().filter(|(.., counts_live)| *counts_live || !is_live).filter_map(
         |(key, value, effect, _)| {
             let own = entries.get(key).filter(|own| own.eq_ignore_ascii_case(value))?;
-            Some((GitopsAgent::Flux, key, format!("{key}: {own}"), effect))
+            Some(option(GitopsAgent::Flux, key, format!("{key}: {own}"), effect))
         },
     );
-    let mut all: Vec<_> = flux.collect();
+    let mut all: Vec<ApplyOption> = flux.collect();
     if field != "annotations" {
         return all;
     }
     if let Some(options) = entries.get(SYNC_OPTIONS) {
         let has = |option: &str| options.split(',').any(|own| own.trim() == option);
-        all.extend(ARGOCD.into_iter().filter(|(option, _)| has(option)).map(|(option, effect)| {
-            (GitopsAgent::Argocd, SYNC_OPTIONS, option.to_owned(), effect)
+        all.extend(ARGOCD.into_iter().filter(|(text, _)| has(text)).map(|(text, effect)| {
+            option(GitopsAgent::Argocd, SYNC_OPTIONS, text.to_owned(), effect)
         }));
     }
     let hooks = HOOKS.into_iter().filter(|key| !is_live && entries.contains_key(*key));
     all.extend(
-        hooks.map(|key| (GitopsAgent::Argocd, key, key.to_owned(), ApplyEffect::RunsAsHook)),
+        hooks.map(|key| option(GitopsAgent::Argocd, key, key.to_owned(), ApplyEffect::RunsAsHook)),
     );
     all
 }

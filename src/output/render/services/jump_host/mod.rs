@@ -14,7 +14,7 @@ use super::service_templates::{ServiceContext, ServiceTemplates};
 use crate::base::api::names::{NodePort, ObjectName, SecretKey, StorageSize};
 use crate::base::finding::{Code, Finding};
 use crate::input::settings::{self, Credentials, SecretStore};
-use crate::output::render::hosts;
+use crate::output::render::planned_hosts;
 use crate::output::render::renderer::{Renderer, TemplateSet, name_in};
 use crate::output::render::value_schema::schema_of;
 use crate::site::inventory::Host;
@@ -121,7 +121,7 @@ pub(super) fn values<'a>(
         host_keys: KeptHostKeys::from(&jump_host.host_keys),
         homes: jump_host.homes.as_ref().map(|claim| HomeVolumeValues {
             volume_claim: claim.into(),
-            guards: hosts::guards(renderer.site, None),
+            guards: planned_hosts::guards(renderer.site, None),
         }),
         power_control: renderer.site.settings.credentials != Credentials::None,
         secret_copies: copies(renderer, service),

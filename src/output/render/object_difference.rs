@@ -1,0 +1,169 @@
+//! Differences between an object in the build of the repo's own files and in one with patches.
+
+use yaml_serde::{Mapping, Value};
+
+use super::planned_hosts::{Annotations, PlannedHost, guards};
+use crate::base::api::host;
+use crate::plan::Plan;
+use crate::site::Site;
+
+impl PlannedHost<'_> {
+    /// Returns how its object in a build differs from the plan. `before` is the object in the build
+    /// of the repo's own files.
+    pub(crate) fn difference(&self, before: &Mapping, after: &Mapping) -> Option<String> {
+        let labels = self.labels.iter();
+        let labels = labels.map(|(key, value)| (key.as_str(), value.as_deref()));
+        let annotations = self.annotations.iter();
+        let annotations = annotations.map(|(key, value)| (*key, Some(value.as_str())));
+        let (before, after) = (ComparedObject::new(before), ComparedObject::new(after));
+        different_pair(before.labels, after.labels, labels)
+            .map(|key| format!("another label `{key}`"))
+            .or_else(|| {
+                different_pair(before.annotations, after.annotations, annotations)
+                    .map(|key| format!("another annotation `{key}`"))
+            })
+            .or_else(|| {
+                different_field(&before, &after).map(|field| format!("another value of `{field}`"))
+            })
+    }
+}
+
+/// The changes of objects without a planned patch.
+pub(crate) struct AllowedChanges {
+    /// Annotations of Secrets.
+    guards: Annotations,
+    /// Set if hosts may have labels of frozen clusters.
+    has_frozen: bool,
+}
+
+impl AllowedChanges {
+    pub(crate) fn new(site: &Site, plan: &Plan) -> Self {
+        AllowedChanges { guards: guards(site, None), has_frozen: !plan.frozen.is_empty() }
+    }
+}
+
+/// Returns the field in which an object without a planned patch differs from the object in the
+/// build of the repo's own files.
+pub(crate) fn changed_field(
+    allowed: &AllowedChanges,
+    before: &Mapping,
+    after: &Mapping,
+) -> Option<String> {
+    let (before, after) = (ComparedObject::new(before), ComparedObject::new(after));
+    let none = || [].into_iter();
+    let label = || different_pair(before.labels, after.labels, none());
+    let guards = allowed.guards.iter();
+    let guards = guards.map(|(key, value)| (*key, Some(value.as_str())));
+    let is_guarded = || different_pair(before.annotations, after.annotations, guards).is_none();
+    let pair = match after.object.get("kind").and_then(Value::as_str) {
+        Some(host::KIND) if allowed.has_frozen => None,
+        Some("Secret") if is_guarded() => label(),
+        _ => label().or_else(|| different_pair(before.annotations, after.annotations, none())),
+    };
+    pair.map(str::to_owned).or_else(|| different_field(&before, &after))
+}
+
+/// An object whose labels and annotations are compared apart from the rest.
+struct ComparedObject<'a> {
+    object: &'a Mapping,
+    metadata: Option<&'a Mapping>,
+    labels: Option<&'a Mapping>,
+    annotations: Option<&'a Mapping>,
+}
+
+impl<'a> ComparedObject<'a> {
+    fn new(object: &'a Mapping) -> Self {
+        let metadata = object.get("metadata").and_then(Value::as_mapping);
+        let pairs = |field: &str| metadata?.get(field)?.as_mapping();
+        let (labels, annotations) = (pairs("labels"), pairs("annotations"));
+        ComparedObject { object, metadata, labels, annotations }
+    }
+}
+
+/// Returns the first key of labels or annotations that differs from what it was, apart from the
+/// keys that are set, or removed by `None`.
+fn different_pair<'a>(
+    before: Option<&'a Mapping>,
+    after: Option<&'a Mapping>,
+    set: impl Iterator<Item = (&'a str, Option<&'a str>)> + Clone,
+) -> Option<&'a str> {
+    let value = |pairs: Option<&'a Mapping>, key: &str| pairs.and_then(|pairs| pairs.get(key));
+    let wrong = set
+        .clone()
+        .find(|(key, planned)| value(after, key).map(Value::as_str) != planned.map(Some));
+    let is_changed = |key: &&str| {
+        set.clone().all(|(other, _)| other != *key) && value(before, key) != value(after, key)
+    };
+    let all = before.into_iter().chain(after).flat_map(Mapping::keys);
+    wrong.map(|(key, _)| key).or_else(|| all.filter_map(Value::as_str).find(is_changed))
+}
+
+/// Returns the first field that differs, apart from labels and annotations.
+fn different_field(before: &ComparedObject<'_>, after: &ComparedObject<'_>) -> Option<String> {
+    let none = Mapping::new();
+    let (one, other) = (before.metadata.unwrap_or(&none), after.metadata.unwrap_or(&none));
+    first_difference(before.object, after.object, &["metadata"]).or_else(|| {
+        let field = first_difference(one, other, &["labels", "annotations"])?;
+        Some(format!("metadata.{field}"))
+    })
+}
+
+/// Returns the path of the first field that differs, apart from some fields.
+fn first_difference(one: &Mapping, other: &Mapping, apart: &[&str]) -> Option<String> {
+    let is_compared = |key: &&Value| key.as_str().is_some_and(|key| !apart.contains(&key));
+    let fields = || one.iter().filter(|(key, _)| is_compared(key));
+    let changed = fields().find(|(key, value)| other.get(*key) != Some(*value));
+    // Without a changed field, all fields of one are in the other.
+    let has_more = || other.keys().filter(is_compared).count() > fields().count();
+    let added = || other.keys().filter(is_compared).find(|key| !one.contains_key(*key));
+    let key = changed.map(|(key, _)| key).or_else(|| if has_more() { added() } else { None })?;
+    let key = key.as_str()?;
+    let inner = match (one.get(key), other.get(key)) {
+        (Some(Value::Mapping(one)), Some(Value::Mapping(other))) => {
+            first_difference(one, other, &[])
+        }
+        _ => None,
+    };
+    Some(inner.map_or_else(|| key.to_owned(), |inner| format!("{key}.{inner}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::base::text::yaml;
+
+    #[test]
+    fn objects_without_a_patch_keep_all_but_guards_of_secrets() {
+        let allowed = AllowedChanges {
+            guards: BTreeMap::from([("guard", "on".to_owned())]),
+            has_frozen: false,
+        };
+        let changed = |before: &str, after: &str| {
+            let read = |text: &str| yaml::from_str::<Mapping>(text).unwrap();
+            changed_field(&allowed, &read(before), &read(after))
+        };
+        let guarded = "{kind: Secret, metadata: {name: a, annotations: {guard: 'on'}}}";
+        assert_eq!(changed("{kind: Secret, metadata: {name: a}}", guarded), None);
+        for (before, after, field) in [
+            (
+                "{kind: Role, metadata: {name: a}}",
+                "{kind: Role, metadata: {name: a, annotations: {guard: 'on'}}}",
+                "guard",
+            ),
+            (
+                "{kind: Secret, metadata: {name: a}, data: {a: b}}",
+                "{kind: Secret, metadata: {name: a}, data: {a: c}}",
+                "data.a",
+            ),
+            (
+                "{kind: BareMetalHost, metadata: {name: a}}",
+                "{kind: BareMetalHost, metadata: {name: a, labels: {x: y}}}",
+                "x",
+            ),
+        ] {
+            assert_eq!(changed(before, after).as_deref(), Some(field), "{after}");
+        }
+    }
+}
