@@ -51,6 +51,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::finding::{Finding, Origin, Place};
 use crate::base::layout;
@@ -68,6 +69,7 @@ use inputs::BuiltSources;
 pub use left_out::LeftOutHost;
 use lost::AbsenceEvidence;
 pub use names::ServiceWithPorts;
+use objects::SiteObjects;
 use requests::CheckedRequests;
 
 /// Clusters and hosts of a repo.
@@ -106,6 +108,58 @@ pub struct Site {
     rendered: BuiltSources,
 }
 
+/// The objects of a repo and the previous output.
+struct ReadRepo {
+    objects: SiteObjects,
+    state: PreviousOutput,
+    findings: Vec<Finding>,
+}
+
+impl ReadRepo {
+    /// Reads the files of a repo.
+    ///
+    /// Listing and naming are serial for the most part, and what runs beside them keeps the other
+    /// cores busy. Objects are read on the calling thread, whose stack is larger than those of the
+    /// pool.
+    fn new(repo: &Files, settings: &Settings) -> Result<Self, ReadError> {
+        let mut entries = Ok(Vec::new());
+        let scanned = rayon::in_place_scope(|scope| {
+            scope.spawn(|_| entries = repo.entries_below(&settings.output));
+            scan::scan(repo, settings)
+        })?;
+        let entries = entries?;
+        let mut state = Ok((PreviousOutput::default(), Vec::new()));
+        let objects = rayon::in_place_scope(|scope| {
+            scope.spawn(|_| state = PreviousOutput::read(repo, settings, entries));
+            objects::named(scanned, repo, settings)
+        });
+        let (objects, mut findings) = objects?;
+        let (state, found) = state?;
+        findings.extend(found);
+        Ok(Self { objects, state, findings })
+    }
+}
+
+/// Completes hosts by what needs all requests or all hosts: assignments by older labels, which name
+/// no namespace, and other hosts of the same machine.
+fn identified(
+    inventory: Inventory,
+    mut hardware: HashMap<HostKey, HardwareIdentity>,
+    clusters: &BTreeMap<ClusterKey, Request>,
+    state: &PreviousOutput,
+) -> (Inventory, Vec<Finding>) {
+    let (inventory, mut findings) = legacy_labels::resolve(inventory, clusters);
+    let mut inventory = assignment_labels::resolve(inventory, clusters, state);
+    for host in &mut inventory.hosts {
+        if let Some(identity) = hardware.remove(&host.key) {
+            host.hardware = identity;
+        }
+    }
+    let is_held = |host: &HostKey| state.held.contains_key(host);
+    findings.extend(identity::mark_same_machines(&mut inventory.hosts, is_held));
+    (inventory, findings)
+}
+
 impl Site {
     /// Reads a repo and the previous output. Findings report mistakes in their content.
     ///
@@ -113,27 +167,8 @@ impl Site {
     ///
     /// Returns an error if a file or directory cannot be read.
     pub fn read(repo: &Files, settings: Settings) -> Result<(Self, Vec<Finding>), ReadError> {
-        let mut all = Vec::new();
+        let ReadRepo { mut objects, state, findings: mut all } = ReadRepo::new(repo, &settings)?;
         let mut take = |findings: Vec<Finding>| all.extend(findings);
-
-        // Listing and naming are serial for the most part, and what runs beside them keeps the other
-        // cores busy. Objects are read on the calling thread, whose stack is larger than those of the
-        // pool.
-        let mut entries = Ok(Vec::new());
-        let scanned = rayon::in_place_scope(|scope| {
-            scope.spawn(|_| entries = repo.entries_below(&settings.output));
-            scan::scan(repo, &settings)
-        })?;
-        let entries = entries?;
-        let mut state = Ok((PreviousOutput::default(), Vec::new()));
-        let objects = rayon::in_place_scope(|scope| {
-            scope.spawn(|_| state = PreviousOutput::read(repo, &settings, entries));
-            objects::named(scanned, repo, &settings)
-        });
-        let (mut objects, findings) = objects?;
-        take(findings);
-        let (state, findings) = state?;
-        take(findings);
         let (builds, agents, documents) = (&objects.builds, &objects.agents, &objects.documents);
         let reached = agents.reached(repo, &settings, builds, documents);
         let (proofs, findings) =
@@ -177,18 +212,8 @@ impl Site {
         );
         take(findings);
         machine_templates::pin(&mut clusters, builds, &settings);
-        // Older labels name no namespace, so they need the clusters.
-        let (inventory, findings) = legacy_labels::resolve(inventory, &clusters);
+        let (inventory, findings) = identified(inventory, objects.hardware, &clusters, &state);
         take(findings);
-        let mut inventory = assignment_labels::resolve(inventory, &clusters, &state);
-        for host in &mut inventory.hosts {
-            if let Some(identity) = objects.hardware.remove(&host.key) {
-                host.hardware = identity;
-            }
-        }
-        take(identity::mark_same_machines(&mut inventory.hosts, |host| {
-            state.held.contains_key(host)
-        }));
         take(assignment_labels::mistakes(&clusters, &state, &settings));
         take(clashes::service_clashes(&clusters, &state));
         take(mistaken_templates::mistaken(repo, &state, &clusters, &templates));

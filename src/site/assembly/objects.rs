@@ -12,7 +12,7 @@ use super::interpret::{interpret_rendered, is_kustomization};
 use super::left_out::LeftOutHost;
 use super::names::{BuildNames, ServiceWithPorts, network_data};
 use super::operators_templates;
-use super::plaintext_secrets;
+use super::plaintext_secrets::{self, PlainSecret};
 use super::read_object::{
     AddressContent, HardwareContent, HostContent, ObjectsByKind, ReadObject, RequestContent,
     SoftwareContent, UnreadableKind,
@@ -106,14 +106,8 @@ pub(super) fn named(
     findings.extend(build_findings.map(|finding| concern.kustomization_finding(finding)));
     findings.extend(concern.refused(refused));
     findings.extend(unreadable(naming, &concern, &mut all));
+    findings.extend(plain_secrets(naming, &concern, mem::take(&mut all.plain_secrets)));
     all.templates.retain(|template| inputs.contains(&template.origin));
-    let plain_secrets = plaintext_secrets::generator_secrets(&builds).into_iter();
-    findings.extend(plaintext_secrets::findings(
-        plain_secrets.chain(all.plain_secrets).collect(),
-        settings,
-        &concern,
-        |origin| inputs.contains(origin),
-    ));
     let file_templates = operators_templates::file_templates(repo, &builds);
     all.operators_templates.extend(file_templates);
 
@@ -140,11 +134,8 @@ pub(super) fn named(
     let left_out = left_out.filter_map(|document| LeftOutHost::new(document, &builds)).collect();
 
     let hosts = completed.documents;
-    let referring: Vec<ReferringHost<'_>> = hosts.iter().map(HostDocument::referring).collect();
-    let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
-    by_secret.extend(network_files::generated(repo, &builds, &referring, &namespace));
     let decrypt = settings.sops.decrypt && uses_addresses(&clusters);
-    let networks = Networks::new(repo, &files, by_secret, &referring, decrypt, &mut findings)
+    let networks = networks(naming, &hosts, by_secret, decrypt, &mut findings)
         .with_claimed(address_objects, &mut findings);
     let objects = SiteObjects {
         clusters,
@@ -255,6 +246,33 @@ fn unreadable(
         findings.extend(found.into_iter().filter_map(known));
     }
     findings
+}
+
+/// Reports values of Secrets in plain text.
+fn plain_secrets(
+    naming: NamespaceInputs<'_>,
+    concern: &Concern<'_>,
+    secrets: Vec<PlainSecret>,
+) -> Vec<Finding> {
+    let generated = plaintext_secrets::generator_secrets(naming.builds).into_iter();
+    let is_input = |origin: &Origin| naming.inputs.contains(origin);
+    let all = generated.chain(secrets).collect();
+    plaintext_secrets::findings(all, naming.settings, concern, is_input)
+}
+
+/// Returns the network data of hosts, from Secrets and from generators.
+fn networks(
+    naming: NamespaceInputs<'_>,
+    hosts: &[HostDocument],
+    mut by_secret: BySecret,
+    decrypt: bool,
+    findings: &mut Vec<Finding>,
+) -> Networks {
+    let NamespaceInputs { repo, files, builds, inputs, .. } = naming;
+    let referring: Vec<ReferringHost<'_>> = hosts.iter().map(HostDocument::referring).collect();
+    let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
+    by_secret.extend(network_files::generated(repo, builds, &referring, &namespace));
+    Networks::new(repo, files, by_secret, &referring, decrypt, findings)
 }
 
 /// Requests with the names that builds give them.
