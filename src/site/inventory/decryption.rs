@@ -123,8 +123,8 @@ impl EncryptedValue {
                         && namespace.as_ref().is_none_or(|namespace| *namespace == own)
                 };
                 let object = read.find(is_it).ok_or(NetworkDataError::Refused)?;
-                let (_, value, encoded) = value(kind, &object).ok_or(NetworkDataError::Refused)?;
-                read_decrypted(value, encoded)
+                let value = value(kind, &object).ok_or(NetworkDataError::Refused)?;
+                read_decrypted(value.text, value.is_encoded)
             }
             EncryptedValue::File(_) | EncryptedValue::Text(_) => {
                 kept_secret(read_text(text, || EncryptedValue::Rendered))

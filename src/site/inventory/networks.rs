@@ -198,12 +198,17 @@ impl HolderKind {
     }
 }
 
-/// Returns the value with network data, its route, and whether it is base64. As in the API server,
-/// a plain value wins over an encoded one.
-pub(crate) fn value(
-    kind: HolderKind,
-    object: &NetworkDataSecret,
-) -> Option<([&'static str; 2], &str, bool)> {
+/// A value with network data.
+pub(crate) struct NetworkDataValue<'a> {
+    route: [&'static str; 2],
+    pub(crate) text: &'a str,
+    /// Set if it is base64.
+    pub(crate) is_encoded: bool,
+}
+
+/// Returns the value with network data. As in the API server, a plain value wins over an encoded
+/// one.
+pub(crate) fn value(kind: HolderKind, object: &NetworkDataSecret) -> Option<NetworkDataValue<'_>> {
     let fields = match kind {
         HolderKind::Secret => {
             [("stringData", &object.string_data, false), ("data", &object.data, true)]
@@ -214,10 +219,12 @@ pub(crate) fn value(
     };
     let mut values = fields
         .into_iter()
-        .filter_map(|(field, values, encoded)| Some((field, values.as_ref()?, encoded)));
-    values.find_map(|(field, values, encoded)| {
+        .filter_map(|(field, values, is_encoded)| Some((field, values.as_ref()?, is_encoded)));
+    values.find_map(|(field, values, is_encoded)| {
         let mut named = SECRET_KEYS.into_iter().zip([&values.network_data, &values.value]);
-        named.find_map(|(name, value)| Some(([field, name], value.as_deref()?, encoded)))
+        named.find_map(|(name, value)| {
+            Some(NetworkDataValue { route: [field, name], text: value.as_deref()?, is_encoded })
+        })
     })
 }
 
@@ -251,9 +258,9 @@ impl NetworkDataObject {
                 EncryptedValue::Object(origin.file.clone(), name.clone(), Some(namespace))
             }
         };
-        let data = value(kind, &object).map(|(route, value, encoded)| {
-            let data = read_value(value, encoded, sealed);
-            (route, data.map(Arc::new))
+        let data = value(kind, &object).map(|value| {
+            let data = read_value(value.text, value.is_encoded, sealed);
+            (value.route, data.map(Arc::new))
         });
         let name = object.metadata.name.as_deref();
         Self {
