@@ -66,8 +66,8 @@ fn the_closing_check_is_a_small_part_of_a_first_generation() {
         fs::remove_dir_all(repo.path().join("overlays")).unwrap();
         instructions(&repo, &["generate"], within)
     });
-    let [all, of_check] = all_and_share;
-    let percent = of_check * 100 / all;
+    let [all, share] = all_and_share;
+    let percent = share * 100 / all;
     assert!((1..=MAX_SHARE_OF_CLOSING_CHECK).contains(&percent), "{percent} % of {all}");
 }
 

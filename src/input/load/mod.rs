@@ -20,6 +20,7 @@
 mod copy;
 pub mod document;
 mod encoding;
+mod file_objects;
 pub mod files;
 mod git;
 mod history;
@@ -44,8 +45,9 @@ pub mod texts;
 mod worktree;
 
 pub use copy::TemporaryCopy;
+pub(crate) use document::in_plain_words;
 pub use document::{Document, ParseError};
-pub(crate) use document::{documents, in_plain_words, objects};
+pub(crate) use file_objects::{documents, objects};
 pub(crate) use files::may_hold_resources;
 pub use files::{Files, ReadError, Stream};
 pub use kind::EntryKind;

@@ -200,7 +200,7 @@ mod tests {
     use camino::Utf8Path;
 
     use super::*;
-    use crate::input::load::document::objects;
+    use crate::input::load::file_objects::objects;
 
     #[test]
     fn others_read_what_kubectl_and_kustomize_were_seen_to_read() {

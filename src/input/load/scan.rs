@@ -5,8 +5,9 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
-use super::document::{self, Document};
+use super::document::Document;
 use super::encoding::{in_utf8, lossy};
+use super::file_objects;
 use super::files::{Files, ReadError, Stream};
 use crate::base::finding::position::DocumentReading;
 
@@ -48,7 +49,7 @@ impl Files {
             let text = lossy(bytes);
             let file: Arc<Utf8Path> = Arc::from(file.as_path());
             let mut found: Vec<T> = says.into_iter().collect();
-            document::in_batches(&file, &text, |batch| {
+            file_objects::in_batches(&file, &text, |batch| {
                 found.par_extend(batch.into_par_iter().filter_map(&interpret));
             });
             Ok(found)
@@ -68,7 +69,7 @@ pub(crate) fn scan_stream<T: Send>(
     interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
 ) -> (usize, Vec<T>) {
     let text = lossy(stream.content.clone());
-    let mut documents = document::objects(&stream.name, &text);
+    let mut documents = file_objects::objects(&stream.name, &text);
     let count = documents.iter().filter(|document| document.is_object()).count();
     if let Some(last) = documents
         .last_mut()
@@ -98,7 +99,7 @@ pub(crate) fn scan_made<T: Send>(
         interpret(document)
     };
     let mut found = Vec::new();
-    document::in_batches(&Arc::from(Utf8Path::new("")), text, |batch| {
+    file_objects::in_batches(&Arc::from(Utf8Path::new("")), text, |batch| {
         found.par_extend(batch.into_par_iter().filter_map(&read));
     });
     found

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{ChangedFiles, FileState};
 use crate::base::api::gitops::{APPLICATION, FLUX_KIND};
 use crate::base::layout;
-use crate::input::load::document;
+use crate::input::load::objects;
 
 /// A directory of agent objects with changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -90,7 +90,7 @@ fn deleting<'a>(
     let mut found = BTreeMap::new();
     for (path, texts) in files {
         let Some(text) = state(*texts) else { continue };
-        for document in document::objects(&Arc::from(*path), text) {
+        for document in objects(&Arc::from(*path), text) {
             let kind = document.kind().unwrap_or_default();
             if let (FLUX_KIND | APPLICATION, Ok(PruningObject { metadata, spec })) =
                 (kind, document.parse::<PruningObject>())

@@ -13,7 +13,7 @@ use super::{ChangedFiles, StateBefore};
 use crate::base::api::assignment::Claim;
 use crate::base::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
 use crate::base::layout;
-use crate::input::load::document;
+use crate::input::load::objects;
 use crate::plan::machine_users::{MachineUser, MachineUsers};
 use crate::plan::machines::by_role_and_name;
 use crate::site::Site;
@@ -154,7 +154,7 @@ pub struct MovedHost {
 /// Reads the hosts of a generated file. Unreadable documents are skipped, because somebody else
 /// wrote them.
 pub(super) fn entries(path: &Utf8Path, text: &str) -> Vec<GeneratedHost> {
-    let documents = document::objects(&Arc::from(path), text);
+    let documents = objects(&Arc::from(path), text);
     documents.iter().filter_map(|document| GeneratedHost::read(document).ok()).collect()
 }
 

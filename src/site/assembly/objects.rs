@@ -12,10 +12,10 @@ use super::interpret::{interpret_rendered, is_kustomization};
 use super::left_out::LeftOutHost;
 use super::names::{BuildNames, ServiceWithPorts, network_data};
 use super::operators_templates;
-use super::plaintext_secrets::{self, PlainSecret};
+use super::plaintext_secrets;
 use super::read_object::{
-    AddressContent, HardwareContent, HostContent, ObjectsByKind, ReadObject, RequestContent,
-    SoftwareContent, UnreadableKind,
+    AddressContent, HardwareContent, HostContent, ObjectsByKind, PlainSecret, ReadObject,
+    RequestContent, SoftwareContent, UnreadableKind,
 };
 use super::scan::{self, ScannedFiles};
 use super::substitution::NamespaceInputs;
@@ -315,11 +315,11 @@ fn name_requests(
         }
         let findings = findings.into_iter().map(|finding| finding.for_cluster(&key));
         names.findings.extend(findings);
-        let of_kind = match kind {
+        let list = match kind {
             ClusterKind::ClusterApi => &mut named.cluster_api,
             ClusterKind::SipCluster | ClusterKind::Provisioning => &mut named.requests,
         };
-        of_kind.push((ClusterDocument { kind, key, name, origin, metadata }, spec));
+        list.push((ClusterDocument { kind, key, name, origin, metadata }, spec));
     }
     // Generated files must name the same source whether the input is a stream or the repo's files.
     for (document, _) in named.requests.iter_mut().chain(&mut named.cluster_api) {

@@ -12,13 +12,13 @@ use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
 use super::concern::Concern;
+use super::read_object::PlainSecret;
 use crate::base::api::gitops::SECRET_TYPE;
 use crate::base::api::host;
-use crate::base::api::names::ObjectName;
 use crate::base::api::network_data::{
     NetworkData, NetworkDataSecret, NetworkDataValues, SECRET_KEYS,
 };
-use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::finding::{Code, Finding, Origin};
 use crate::base::text::counted;
 use crate::input::decode::suspected_templates;
 use crate::input::kustomize::Builds;
@@ -60,14 +60,6 @@ const SHOWN: usize = 5;
 
 const HELP: &str = "change these passwords and remove them from the file and from git's history; `sipgen snapshot` \
                     writes none, and SOPS encrypts those of manifests";
-
-/// A Secret with values in plain text. Keys are not shown, because users swap keys and passwords.
-pub(crate) struct PlainSecret {
-    origin: Origin,
-    /// Place of the name.
-    place: Place,
-    name: Option<ObjectName>,
-}
 
 /// A Secret. Its values may have any type, because unfinished ones contain secrets too.
 #[derive(Deserialize)]

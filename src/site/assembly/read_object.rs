@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 
-use super::plaintext_secrets::PlainSecret;
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::host::{BareMetalHost, Metadata};
 use crate::base::api::ipam::AddressObject;
 use crate::base::api::kustomization::Kustomization;
+use crate::base::api::names::ObjectName;
 use crate::base::api::provisioning::SoftwareSpec;
 use crate::base::api::service::Service;
 use crate::base::finding::{Finding, Origin, Place};
@@ -99,6 +99,14 @@ pub(super) struct KustomizationContent {
     pub(super) kustomization: Kustomization,
     /// The reason if kustomize refuses to read it.
     pub(super) refusal: Option<KustomizationRefusal>,
+}
+
+/// A Secret with values in plain text. Keys are not shown, because users swap keys and passwords.
+pub(super) struct PlainSecret {
+    pub(super) origin: Origin,
+    /// Place of the name.
+    pub(super) place: Place,
+    pub(super) name: Option<ObjectName>,
 }
 
 /// The kind of a document that cannot be parsed, as far as it matters.

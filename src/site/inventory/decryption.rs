@@ -16,7 +16,7 @@ use crate::base::api::network_data::{NetworkData, NetworkDataSecret};
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::text::counted;
 use crate::input::load::Files;
-use crate::input::load::document::objects;
+use crate::input::load::objects;
 use crate::input::load::sops::{self, SopsError};
 
 /// Decrypts the encrypted part of some network data. A failure is a finding, because a run without

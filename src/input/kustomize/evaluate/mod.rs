@@ -11,7 +11,7 @@
 //! - `object`: an object during a build, and its ids; `index` finds objects by id
 //! - `patches`: patches; `merge_patch` and `json_patch` apply the two forms, `merge` merges
 //!   mappings, `selector` matches their targets
-//! - `replacement`: values copied from object to object
+//! - `replacement`: values copied from object to object; `field_path`: paths to fields
 //! - `references`: references by name, which follow renamed objects
 //! - `generated`: generated ConfigMaps and Secrets
 //! - `vars`: variables of kustomizations
@@ -25,6 +25,7 @@ mod agent_build;
 mod budget;
 mod envsubst;
 mod failure;
+mod field_path;
 mod generated;
 mod go_yaml;
 mod index;

@@ -2,8 +2,8 @@
 
 use yaml_serde::Value;
 
+use super::field_path::{lookup, split};
 use super::object::{BuildObject, Id};
-use super::replacement::{lookup, split};
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
 use crate::base::finding::{Place, RouteStep};
 use crate::input::kustomize::KustomizationNode;

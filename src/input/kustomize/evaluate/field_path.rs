@@ -1,0 +1,248 @@
+//! Paths to fields of objects, as replacements and variables of kustomizations write them.
+
+use regex::Regex;
+use yaml_serde::{Mapping, Value};
+
+use super::EvaluationError;
+use super::object::scalar_text;
+use crate::base::finding::RouteStep;
+use crate::base::text::yaml;
+
+/// Visits all values at a path, and creates missing ones if `create` is set.
+pub(super) struct FieldPathWalk<F> {
+    pub(super) create: bool,
+    /// Set if the value to write is a scalar.
+    pub(super) is_scalar: bool,
+    /// Number of values visited.
+    pub(super) count: usize,
+    pub(super) set: F,
+}
+
+impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> FieldPathWalk<F> {
+    pub(super) fn at(
+        &mut self,
+        value: &mut Value,
+        parts: &[String],
+        route: &mut Vec<RouteStep>,
+        is_new: bool,
+    ) -> Result<(), EvaluationError> {
+        let Some((part, rest)) = parts.split_first() else {
+            self.count += 1;
+            return (self.set)(value, route, is_new);
+        };
+        if let Some(index) = index(part) {
+            let items = list(value, part)?;
+            if items.len() == index && self.create {
+                items.push(Value::Null);
+                return self.item(items, index, rest, route, true);
+            }
+            if items.len() <= index {
+                return Err(EvaluationError::Refused(format!("a list has no item {index}")));
+            }
+            return self.item(items, index, rest, route, false);
+        }
+        if part == "*" {
+            let items = list(value, part)?;
+            return (0..items.len())
+                .try_for_each(|index| self.item(items, index, rest, route, false));
+        }
+        if let Some(entry) = part.strip_prefix('[').and_then(|part| part.strip_suffix(']')) {
+            return self.entries(value, entry, rest, route);
+        }
+        match value {
+            Value::Mapping(mapping) => self.field(mapping, part, rest, route),
+            Value::Null if self.create => {
+                let mut mapping = Mapping::new();
+                let result = self.field(&mut mapping, part, rest, route);
+                *value = Value::Mapping(mapping);
+                result
+            }
+            Value::Null => Ok(()),
+            // kustomize parses the scalar's text and continues in it.
+            Value::String(_) | Value::Number(_) | Value::Bool(_) => Err(EvaluationError::Beyond(
+                "a replacement's path continues inside a scalar".to_owned(),
+            )),
+            _ => Err(EvaluationError::Refused(format!("`{part}` is not an index of a list"))),
+        }
+    }
+
+    fn field(
+        &mut self,
+        mapping: &mut Mapping,
+        part: &str,
+        rest: &[String],
+        route: &mut Vec<RouteStep>,
+    ) -> Result<(), EvaluationError> {
+        let is_new = mapping.get(part).is_none_or(Value::is_null);
+        if is_new && !self.create {
+            return Ok(());
+        }
+        if is_new && rest.is_empty() && !self.is_scalar {
+            mapping.insert(Value::from(part), Value::Mapping(Mapping::new()));
+        }
+        route.push(RouteStep::from(part));
+        let value = mapping.entry(Value::from(part)).or_insert(Value::Null);
+        self.at(value, rest, route, is_new)?;
+        route.pop();
+        Ok(())
+    }
+
+    fn item(
+        &mut self,
+        items: &mut [Value],
+        index: usize,
+        rest: &[String],
+        route: &mut Vec<RouteStep>,
+        is_new: bool,
+    ) -> Result<(), EvaluationError> {
+        let Some(item) = items.get_mut(index) else {
+            return Ok(());
+        };
+        route.push(RouteStep::from(index));
+        self.at(item, rest, route, is_new)?;
+        route.pop();
+        Ok(())
+    }
+
+    /// Visits the list items that match `[field=pattern]`.
+    fn entries(
+        &mut self,
+        value: &mut Value,
+        entry: &str,
+        rest: &[String],
+        route: &mut Vec<RouteStep>,
+    ) -> Result<(), EvaluationError> {
+        let not_read = || EvaluationError::Beyond(format!("unsupported path `[{entry}]`"));
+        let (field, pattern) = entry.split_once('=').ok_or_else(not_read)?;
+        let regex = Regex::new(pattern).map_err(|_| not_read())?;
+        let items = list(value, entry)?;
+        let is_meant = |item: &Value| {
+            let text = if field.is_empty() {
+                scalar_text(item)
+            } else {
+                item.get(field).and_then(scalar_text)
+            };
+            text.is_some_and(|text| regex.is_match(text.trim()))
+        };
+        let mut meant: Vec<usize> =
+            (0..items.len()).filter(|index| is_meant(&items[*index])).collect();
+        if meant.is_empty() && self.create {
+            meant.push(items.len());
+            items.push(match field {
+                "" => plain(pattern),
+                field => {
+                    Value::Mapping([(Value::from(field), plain(pattern))].into_iter().collect())
+                }
+            });
+        }
+        // An item that is a scalar has no fields, so the rest of the path is ignored.
+        let rest = if field.is_empty() { &[] } else { rest };
+        meant.into_iter().try_for_each(|index| self.item(items, index, rest, route, false))
+    }
+}
+
+fn list<'a>(value: &'a mut Value, part: &str) -> Result<&'a mut Vec<Value>, EvaluationError> {
+    if value.is_null() {
+        *value = Value::Sequence(Vec::new());
+    }
+    value
+        .as_sequence_mut()
+        .ok_or_else(|| EvaluationError::Refused(format!("`{part}` requires a list")))
+}
+
+/// Returns whether a value is neither a mapping nor a list.
+pub(super) fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::Mapping(_) | Value::Sequence(_))
+}
+
+/// Parses a text as an unquoted YAML scalar.
+pub(super) fn plain(text: &str) -> Value {
+    let read = yaml::from_str::<Value>(text).ok();
+    read.filter(|value| matches!(value, Value::Number(_) | Value::Bool(_)))
+        .unwrap_or_else(|| Value::from(text))
+}
+
+fn index(part: &str) -> Option<usize> {
+    part.parse().ok()
+}
+
+/// Returns the value at a path, which may have indices and `[field=value]`.
+pub(super) fn lookup<'a>(object: &'a Mapping, path: &[String]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    let mut value = object.get(first.trim())?;
+    for part in rest.iter().map(|part| part.trim()) {
+        value = match value {
+            Value::Sequence(items) => match (index(part), part) {
+                (Some(index), _) => items.get(index)?,
+                (None, "-") => items.last()?,
+                (None, _) => {
+                    let (field, wanted) =
+                        part.strip_prefix('[')?.strip_suffix(']')?.split_once('=')?;
+                    items.iter().find(|item| {
+                        let of = if field.is_empty() {
+                            scalar_text(item)
+                        } else {
+                            item.get(field).and_then(scalar_text)
+                        };
+                        of.as_deref() == Some(wanted)
+                    })?
+                }
+            },
+            other => other.get(part)?,
+        };
+    }
+    Some(value)
+}
+
+/// Splits a path at its dots, except escaped dots and dots in brackets.
+pub(super) fn split(path: &str) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    let whole = path.strip_prefix('.').unwrap_or(path);
+    for piece in whole.split('.') {
+        match pieces.last_mut() {
+            Some(last) if last.ends_with('\\') => {
+                last.pop();
+                last.push('.');
+                last.push_str(piece);
+            }
+            _ => pieces.push(piece.to_owned()),
+        }
+    }
+    let mut parts: Vec<String> = Vec::new();
+    let mut pieces = pieces.into_iter();
+    while let Some(mut part) = pieces.next() {
+        if part.starts_with('[') && !part.ends_with(']') {
+            for piece in pieces.by_ref() {
+                part.push('.');
+                part.push_str(&piece);
+                if piece.ends_with(']') {
+                    break;
+                }
+            }
+            // Only list conditions keep their brackets.
+            if !part.contains('=') {
+                part = part.trim_matches(['[', ']']).to_owned();
+            }
+        }
+        parts.push(part);
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_parted_at_its_dots() {
+        for (path, parts) in [
+            ("spec.bmc.address", vec!["spec", "bmc", "address"]),
+            (r"metadata.labels.example\.org/rack", vec!["metadata", "labels", "example.org/rack"]),
+            ("metadata.annotations.[a.b.c]", vec!["metadata", "annotations", "a.b.c"]),
+            ("spec.ports.[name=a.b].port", vec!["spec", "ports", "[name=a.b]", "port"]),
+            ("a.0.*", vec!["a", "0", "*"]),
+        ] {
+            assert_eq!(split(path), parts, "{path}");
+        }
+    }
+}
