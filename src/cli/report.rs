@@ -8,9 +8,10 @@ use sipgen::ask::capacity::{CapacityScope, capacity};
 use sipgen::ask::drain::{drain, in_maintenance};
 use sipgen::ask::overview::Overview;
 use sipgen::base::finding::Finding;
-use sipgen::input::git;
+use sipgen::input::git::{self, Checkout};
 use sipgen::output::compare::{Change, OutputChanges};
 use sipgen::report::{self, PageAnswers};
+use sipgen::setup::doctor::snapshot_change;
 
 use super::{CommandError, CommandResult, print_document, repo, say};
 
@@ -72,6 +73,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let paths: Vec<Utf8PathBuf> = paths.filter_map(|path| whole(path)).collect();
     let version = git::version(chosen.files.root(), arguments.from.rev.as_deref(), &paths)?;
     drop(lock);
+    // A revision or stream has no worktree.
+    let root = chosen.files.root();
+    let checkout = if chosen.files.are_on_disk() { Checkout::around(root)? } else { None };
     let mut made = Vec::new();
     for ((_, generated), (path, before)) in runs.iter().zip(pages) {
         let overview = Overview::new(generated, arguments.by.as_deref())?;
@@ -84,6 +88,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             overview: &overview,
             capacity: &capacity(generated, &scope)?,
             drain: drain.as_ref(),
+            snapshot: snapshot_change(checkout.as_ref(), generated)?,
         };
         let page = report::page(&answers, version, findings, &sites.repo)?;
         made.push((path, before, page));

@@ -18,16 +18,18 @@ use crate::ask::overview::Overview;
 use crate::base::finding::{Finding, Severity};
 use crate::input::git::RepoVersion;
 use crate::input::load::{Files, Texts};
+use crate::setup::doctor::SnapshotChange;
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");
 /// Scripts in dependency order.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("page/site.js"),
     include_str!("page/filters.js"),
     include_str!("page/details.js"),
     include_str!("page/map.js"),
     include_str!("page/table.js"),
+    include_str!("page/verdict.js"),
     include_str!("page/overview.js"),
     include_str!("page/capacity.js"),
     include_str!("page/drain.js"),
@@ -50,6 +52,8 @@ pub struct PageAnswers<'a> {
     pub capacity: &'a Capacity,
     /// Moves that empty the hosts in maintenance, if there are any.
     pub drain: Option<&'a Drain>,
+    /// The snapshot of observed hosts, if there is one.
+    pub snapshot: Option<SnapshotChange>,
 }
 
 #[derive(Serialize)]
@@ -58,6 +62,7 @@ struct PageData<'a> {
     overview: &'a Overview,
     capacity: CapacityWords,
     drain: Option<DrainWords>,
+    snapshot: Option<&'a SnapshotChange>,
     version: Option<&'a RepoVersion>,
     findings: Vec<PageFinding<'a>>,
     /// Number of omitted findings.
@@ -106,6 +111,7 @@ pub fn page(
         overview: answers.overview,
         capacity: CapacityWords::new(answers.capacity),
         drain: answers.drain.map(DrainWords::new),
+        snapshot: answers.snapshot.as_ref(),
         version,
         findings: page_findings,
         more_findings,

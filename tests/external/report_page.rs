@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::scenes::report_page::page;
-use crate::support::{Repo, live_host, run_tool, text};
+use crate::support::{Repo, live_host, run, run_tool, text};
 
 /// Where `tests/tools/install` puts what the browser's tests need.
 const INSTALLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/tools/browser");
@@ -22,9 +22,14 @@ fn in_the_browser(script: &str, repo: &Repo) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("site.html");
     fs::write(&file, page(repo)).unwrap();
+    let status = directory.path().join("status.json");
+    let shown = run(&mut repo.sipgen(&["status", "--format", "json"]));
+    fs::write(&status, shown.stdout).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser").join(script);
 
-    let output = run_tool(node().arg(script).arg(INSTALLED).arg(&file));
+    let mut node = node();
+    node.env("SIPGEN_STATUS", status);
+    let output = run_tool(node.arg(script).arg(INSTALLED).arg(&file));
 
     assert!(
         output.status.success(),
@@ -32,6 +37,15 @@ fn in_the_browser(script: &str, repo: &Repo) {
         text(&output.stdout),
         text(&output.stderr)
     );
+}
+
+#[test]
+fn the_verdict_has_the_numbers_of_the_status() {
+    let repo = Repo::generated("multi-cluster");
+    in_the_browser("verdict.mjs", &repo);
+
+    repo.replace("tenants/tenant-a/core.yaml", "        active: 3\n", "        active: 9\n");
+    in_the_browser("verdict.mjs", &repo);
 }
 
 #[test]

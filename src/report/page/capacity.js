@@ -1,12 +1,19 @@
 // @ts-check
 // Capacity and resilience: what else fits, and what the loss of each rack does.
 import { rackFilter, setFilter } from "./filters.js";
-import { capacity, counted, element, make, rackWords } from "./site.js";
+import { addFolded, capacity, counted, element, make, rackWords } from "./site.js";
 
 /** Fills the views. */
 export function startCapacity() {
   const { tables, lacking, purchase, kinds, losses } = capacity;
   element("capacity").hidden = tables.length === 0 && lacking.length === 0;
+  /** @type {HTMLDetailsElement} */ (element("capacity")).open = lacking.length > 0;
+  const rows = tables.flatMap((table) => table.rows);
+  const count = (/** @type {typeof rows} */ some) => some.reduce((sum, { others }) => sum + 1 + others, 0);
+  const full = count(rows.filter(({ fit }) => fit === 0));
+  const all = count(rows) + tables.reduce((sum, { more }) => sum + more, 0);
+  const what = `${all} clusters and node sets`;
+  element("capacity-title").textContent = `Capacity: ${full > 0 ? `nothing more fits for ${full} of ${what}` : `more fits for ${what}`}`;
   if (lacking.length > 0) element("fits").append(shortages(lacking, purchase, kinds));
   for (const table of tables) element("fits").append(...fitTable(table));
   element("losses").hidden = losses.length === 0;
@@ -50,13 +57,14 @@ function fitTable({ title, column, rows, more }) {
   const thead = make("thead");
   thead.append(head);
   const body = make("tbody");
-  for (const { fit, name, others, lacks } of rows) {
+  const folded = rows.map(({ fit, name, others, lacks }) => {
     const row = make("tr");
     const first = make("th", others > 0 ? `${name} and ${others} more` : name, "name");
     first.setAttribute("scope", "row");
     row.append(first, make("td", String(fit), fit > 0 ? "number" : "number none"), make("td", lacks));
-    body.append(row);
-  }
+    return { row, isBad: fit === 0 };
+  });
+  addFolded(body, folded, "row");
   table.append(thead, body);
   scroll.append(table);
   return more > 0 ? [heading, scroll, make("p", `… and ${counted(more, "more row")}`, "quiet")] : [heading, scroll];
@@ -66,8 +74,9 @@ function showLosses() {
   const { losses, by } = capacity;
   const absorbed = losses.filter(({ quorums, lacking }) => !quorums && !lacking).length;
   element("losses-title").textContent = `Resilience: ${absorbed} of ${losses.length} losses of one ${by} change nothing`;
+  /** @type {HTMLDetailsElement} */ (element("losses")).open = absorbed < losses.length;
   const body = element("loss-table").querySelector("tbody");
-  for (const { rack, hosts, assigned, quorums, lacking } of losses) {
+  const rows = losses.map(({ rack, hosts, assigned, quorums, lacking }) => {
     const row = make("tr");
     const head = make("th");
     head.setAttribute("scope", "row");
@@ -81,6 +90,7 @@ function showLosses() {
     head.append(button);
     row.append(head, make("td", String(hosts), "number"), make("td", String(assigned), "number"));
     row.append(make("td", quorums, quorums ? "none" : ""), make("td", lacking));
-    body?.append(row);
-  }
+    return { row, isBad: Boolean(quorums || lacking) };
+  });
+  addFolded(body, rows, "rack");
 }

@@ -97,8 +97,8 @@ function stateButton(state, glyph, count, words) {
   const button = make("button");
   button.setAttribute("type", "button");
   button.dataset.state = state;
-  const sample = make("span", glyph || "C", `host sample ${state ? `s-${state}` : "s-free"}`);
-  if (state === "assigned") sample.classList.add("h0", "r-ControlPlane");
+  // No letter, which would be that of a cluster.
+  const sample = make("span", glyph || "■", `host sample ${state ? `s-${state}` : "s-free"}`);
   sample.setAttribute("aria-hidden", "true");
   button.append(sample, make("strong", String(count)), ` ${words}`);
   return button;

@@ -8,6 +8,7 @@ import { focusMap, markChosen, startMap } from "./map.js";
 import { startOverview } from "./overview.js";
 import { element, hosts } from "./site.js";
 import { markRow, showTable, startTable } from "./table.js";
+import { startVerdict } from "./verdict.js";
 
 /** From this many hosts on, they are squares at first. */
 const MANY = 400;
@@ -65,6 +66,7 @@ function startViews() {
   });
 }
 
+startVerdict();
 startOverview();
 startCapacity();
 startTheme();

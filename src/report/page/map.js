@@ -94,7 +94,9 @@ function show(next) {
   for (const { box, members, count } of racks) {
     const some = members.filter((index) => shown[index]).length;
     box.hidden = some === 0;
-    count.textContent = some === members.length ? counted(some, "host") : `${some} of ${members.length}`;
+    const of = (/** @type {string[]} */ ...states) => members.filter((index) => states.includes(hosts[index].state)).length;
+    const use = `${of("assigned", "inUse")} used, ${of("free", "installed")} free`;
+    count.textContent = some === members.length ? `${counted(some, "host")}: ${use}` : `${some} of ${members.length}: ${use}`;
   }
   if (current < 0 || !shown[current]) enterBy(shown.indexOf(true));
 }

@@ -1,7 +1,8 @@
 // @ts-check
 // Headline, findings, clusters and spare hosts.
 import { setFilter } from "./filters.js";
-import { HUES, clusters, counted, element, findings, glyphOf, hosts, hueOf, keyOf, make, moreFindings, natural, picture, version } from "./site.js";
+import { lackingHosts } from "./verdict.js";
+import { HUES, addFolded, clusters, counted, element, findings, glyphOf, hosts, hueOf, keyOf, make, moreFindings, natural, picture, version } from "./site.js";
 
 /** @typedef {import("./site.js").Cluster} Cluster */
 /** @typedef {import("./site.js").NodeSet} NodeSet */
@@ -37,27 +38,31 @@ function showFindings() {
   const title = [errors && counted(errors, "error"), warnings && counted(warnings, "warning")].filter(Boolean);
   element("findings").hidden = false;
   element("findings-title").textContent = title.join(", ");
-  for (const { error, code, message, help, places } of findings) {
+  const items = findings.map(({ error, code, message, help, places }) => {
     const item = make("li", "", error ? "error" : "warning");
     item.append(make("strong", `${error ? "error" : "warning"} ${code}`), ` ${message}`);
     for (const place of places) item.append(make("div", place, "place"));
     if (help) item.append(make("div", help, "help"));
-    element("findings-list").append(item);
-  }
+    return { row: item, isBad: error };
+  });
+  addFolded(element("findings-list"), items, "warning");
   if (moreFindings > 0) element("findings-list").append(make("li", `… and ${moreFindings} more`));
 }
 
 function showClusters() {
   const body = element("cluster-table").querySelector("tbody");
   const byTrouble = [...clusters].sort((a, b) => Number(isQuiet(a)) - Number(isQuiet(b)) || natural(keyOf(a), keyOf(b)));
-  for (const cluster of byTrouble) body?.append(clusterRow(cluster));
+  addFolded(body, byTrouble.map((cluster) => ({ row: clusterRow(cluster), isBad: !isQuiet(cluster) })), "cluster");
+  const lacking = clusters.filter((cluster) => lackingHosts(cluster) > 0).length;
+  element("clusters-title").textContent = `${counted(clusters.length, "cluster")}${lacking > 0 ? `, ${lacking} short` : ""}`;
   element("clusters").hidden = clusters.length === 0;
 }
 
 /** Whether all is well and stays as it is. @param {Cluster} cluster */
 function isQuiet(cluster) {
   const { gone, leftAsItIs, givesBack, nodeSets } = cluster;
-  return !gone && !leftAsItIs && givesBack.length === 0 && nodeSets.every((set) => set.shortOf === 0 && set.added === 0);
+  const isStill = nodeSets.every((set) => set.shortOf === 0 && set.added === 0);
+  return !gone && !leftAsItIs && givesBack.length === 0 && isStill && lackingHosts(cluster) === 0;
 }
 
 /** @param {Cluster} cluster */
@@ -183,6 +188,10 @@ function askedWords({ selector, asked, interfaces = [] }) {
 function showSpare() {
   const body = element("spare-table").querySelector("tbody");
   element("spare").hidden = picture.spare.length === 0;
+  const usedUp = picture.spare.filter((/** @type {{free: number}} */ { free }) => free === 0).length;
+  const requests = counted(picture.spare.length, "request");
+  element("spare-title").textContent = `Spare hosts: ${usedUp > 0 ? `none for ${usedUp} of ${requests}` : `some for ${requests}`}`;
+  const rows = [];
   for (const spare of picture.spare) {
     const { matching, assigned, free, nodeSets, machines = [] } = spare;
     const words = askedWords(spare);
@@ -196,6 +205,7 @@ function showSpare() {
     for (const number of [matching, assigned, free]) row.append(make("td", String(number), "number"));
     if (free === 0) row.lastElementChild?.classList.add("none");
     row.append(make("td", listed(names)));
-    body?.append(row);
+    rows.push({ row, isBad: free === 0 });
   }
+  addFolded(body, rows, "request");
 }

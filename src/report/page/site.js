@@ -45,10 +45,10 @@ export const STATES = [
 /** How many colours clusters have before they repeat. */
 export const HUES = 12;
 
-/** @type {{picture: any, capacity: Capacity, drain: Drain | null, version: Version | null, findings: {error: boolean, code: string, message: string, help: string | null, places: string[]}[], more_findings: number}} */
+/** @type {{picture: any, snapshot: {date: string | null} | null, capacity: Capacity, drain: Drain | null, version: Version | null, findings: {error: boolean, code: string, message: string, help: string | null, places: string[]}[], more_findings: number}} */
 const data = JSON.parse(element("site").textContent);
 
-export const { picture, capacity, drain, version, findings, more_findings: moreFindings } = data;
+export const { picture, snapshot, capacity, drain, version, findings, more_findings: moreFindings } = data;
 /** @type {Cluster[]} */
 export const clusters = picture.clusters;
 
@@ -72,6 +72,39 @@ export function make(tag, text = "", className = "") {
   if (text) made.textContent = text;
   if (className) made.className = className;
   return made;
+}
+
+/** Up to this many rows without trouble are shown. */
+const CALM_ROWS = 6;
+
+/**
+ * Adds rows or items: those with trouble first, the others folded if there are many.
+ * @param {Element | null} list @param {{row: HTMLElement, isBad: boolean}[]} all @param {string} noun what one of them is
+ */
+export function addFolded(list, all, noun) {
+  const bad = all.filter(({ isBad }) => isBad);
+  const calm = all.filter(({ isBad }) => !isBad);
+  list?.append(...[...bad, ...calm].map(({ row }) => row));
+  if (calm.length === 0 || calm.length <= (bad.length > 0 ? 1 : CALM_ROWS)) return;
+  for (const { row } of calm) row.hidden = true;
+  const button = make("button", `Show ${counted(calm.length, noun)} without trouble`);
+  button.setAttribute("type", "button");
+  const isTable = list?.tagName === "TBODY";
+  const [fold, cell] = isTable ? [make("tr"), make("td")] : [make("li"), null];
+  cell?.setAttribute("colspan", "9");
+  (cell ?? fold).append(button);
+  if (cell) fold.append(cell);
+  fold.className = "fold";
+  list?.append(fold);
+  const open = () => {
+    for (const { row } of calm) row.hidden = false;
+    fold.remove();
+  };
+  button.addEventListener("click", () => {
+    open();
+    calm[0].row.querySelector("button")?.focus();
+  });
+  addEventListener("beforeprint", open);
 }
 
 /** @param {Key} key */

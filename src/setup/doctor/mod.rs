@@ -4,6 +4,7 @@
 mod automation;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde::Serialize;
 
 use crate::base::api::date::Date;
 use crate::base::layout;
@@ -126,6 +127,38 @@ fn snapshot_paths(run: &GeneratedSite) -> Vec<Utf8PathBuf> {
     paths.sort();
     paths.dedup();
     paths
+}
+
+/// The last change of a snapshot. The date, not the age, so that a page of the same commit is the
+/// same on another day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SnapshotChange {
+    /// The day of the commit; `None` if no known commit has the snapshot.
+    pub date: Option<String>,
+}
+
+/// Returns the last change of a site's snapshot; `None` without observed hosts.
+///
+/// # Errors
+///
+/// git's data cannot be read.
+pub fn snapshot_change(
+    checkout: Option<&Checkout>,
+    run: &GeneratedSite,
+) -> Result<Option<SnapshotChange>, GitError> {
+    let paths = snapshot_paths(run);
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let last =
+        checkout.map(|checkout| checkout.last_change(&paths, SEARCHED_COMMITS)).transpose()?;
+    let date = match last {
+        Some(LastChange::At(seconds)) => {
+            Some(Date::from_unix_seconds(u64::try_from(seconds).unwrap_or_default()).to_string())
+        }
+        _ => None,
+    };
+    Ok(Some(SnapshotChange { date }))
 }
 
 fn check_snapshot(
