@@ -64,8 +64,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
 }
 
 fn unknown(name: &str) -> CommandError {
-    let alike = templates::alike(name);
+    let meant = templates::alike(name).map(|alike| format!("; did you mean `{alike}`?"));
+    let meant = meant.unwrap_or_else(|| ";".to_owned());
     CommandError(format!(
-        "unknown template `{name}`; did you mean `{alike}`? `sipgen template list` lists all of them"
+        "unknown template `{name}`{meant} `sipgen template list` lists all of them"
     ))
 }

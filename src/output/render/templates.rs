@@ -14,6 +14,7 @@ use super::json::tojson;
 use super::yaml_block::block;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
+use crate::base::text::suggest;
 
 /// Embeds templates by their paths below `templates/`.
 macro_rules! embedded {
@@ -185,12 +186,15 @@ impl Templates {
                 continue;
             }
             if embedded(&name).is_none() && !name.starts_with(PARTIALS) {
-                let alike = alike(&name);
+                let meant = match alike(&name) {
+                    Some(alike) => format!("did you mean {directory}/{alike}?"),
+                    None => "`sipgen template list` lists their names.".to_owned(),
+                };
                 findings.push(
                     Finding::new(Code::TemplateUnused, format!("{file} replaces no built-in template"))
                         .at(place)
                         .help(format!(
-                            "did you mean {directory}/{alike}? Put a template that only others include below {directory}/{PARTIALS}"
+                            "{meant} Put a template that only others include below {directory}/{PARTIALS}"
                         )),
                 );
                 continue;
@@ -383,19 +387,25 @@ fn moved(name: &str) -> Option<Utf8PathBuf> {
     (embedded(name).is_none() && embedded(moved.as_str()).is_some()).then_some(moved)
 }
 
-/// Returns the built-in template that shares the longest suffix and prefix with a name.
-pub fn alike(name: &str) -> &'static str {
-    let common = |known: &str| {
-        let tail = name.chars().rev().zip(known.chars().rev()).take_while(|(a, b)| a == b).count();
-        let head = name.chars().zip(known.chars()).take_while(|(a, b)| a == b).count();
-        tail + head
-    };
-    names().max_by_key(|known| common(known)).unwrap_or_default()
+/// Returns the built-in template that was probably meant: one with a similar name, or the only one
+/// with this file name.
+pub fn alike(name: &str) -> Option<&'static str> {
+    let file = Utf8Path::new(name).file_name()?;
+    let mut same_file = names().filter(|known| known.rsplit('/').next() == Some(file));
+    suggest::alike(name, names())
+        .or_else(|| same_file.next().filter(|_| same_file.next().is_none()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_near_template_is_suggested() {
+        assert_eq!(alike("loadbalancers/haproxy.cfg"), Some("loadbalancer/haproxy.cfg"));
+        assert_eq!(alike("haproxy.cfg"), Some("loadbalancer/haproxy.cfg"));
+        assert_eq!(alike("notes/readme.txt"), None);
+    }
 
     /// Returns the templates of a repo that replaces all of them.
     fn all_replaced() -> Templates {

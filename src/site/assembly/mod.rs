@@ -53,7 +53,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::names::{ClusterKey, HostKey};
-use crate::base::finding::{Finding, Origin, Place};
+use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
 use crate::input::kustomize::{BuildRoot, Builds, OverlayBases};
 use crate::input::load::{Files, ReadError};
@@ -233,6 +233,14 @@ impl Site {
                 findings: &all,
             };
             let unproven = lost::unproven(&known)?;
+            // An error that names the reason replaces the warning about it.
+            let ends = |finding: &Finding, reason: &String| finding.message.ends_with(reason);
+            all.retain(|finding| {
+                finding.code != Code::DirectoryUnread
+                    || !objects.closed.iter().any(|(_, reason)| {
+                        ends(finding, reason) && unproven.iter().any(|error| ends(error, reason))
+                    })
+            });
             all.extend(unproven);
         }
         all.extend(missing);

@@ -205,6 +205,7 @@ fn a_request_in_a_missing_submodule_is_not_lost() {
     let said = repo.generate(&["--allow-empty"]).expect(1).stderr;
 
     assert_says(&said, &["SIP0017", "cluster `metal/edge` is missing", "update --init tenants"]);
+    assert_eq!(said.matches("is not checked out").count(), 1, "one reason, once: {said}");
     assert_eq!(repo.hosts_of("metal", "edge").len(), 1);
 }
 

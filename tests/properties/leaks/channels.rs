@@ -132,7 +132,7 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         let status = StatusReport::new(overview, capacity);
         said.json("status --format json", &status);
         if all {
-            let answers = PageAnswers { overview, capacity, drain: None };
+            let answers = PageAnswers { overview, capacity, drain: None, snapshot: None };
             said.add(
                 "report --html",
                 Form::Page,
