@@ -93,6 +93,14 @@ impl<'a> QuotaUses<'a> {
         Self { site, all: quotas.collect(), by_namespace }
     }
 
+    /// Returns the number of further hosts of any kind that quotas leave to a namespace; `None` if they
+    /// do not limit it.
+    pub(super) fn left(&self, namespace: &Namespace) -> Option<usize> {
+        let quotas = self.by_namespace.get(namespace).into_iter().flatten();
+        let quotas = quotas.map(|index| &self.all[*index]);
+        quotas.filter(|quota| quota.quota.labels.is_empty()).map(QuotaUse::left).min()
+    }
+
     /// Returns the quotas that the demands could exceed. Without any, no search has to count. Of the
     /// assigned hosts, those that are gone, given with their clusters, do not count.
     pub(super) fn binding<'g>(

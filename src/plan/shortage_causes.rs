@@ -354,7 +354,8 @@ impl<'h> MatchingHosts<'h> {
         }
         // Neither can hosts that a full quota counts, unless it is raised.
         let mut over_quota: HashMap<(usize, bool), usize> = HashMap::new();
-        if !limits.full_quotas.is_empty() {
+        let is_all_over = limits.full_quotas.iter().any(|quota| quota.labels.is_empty());
+        if !limits.full_quotas.is_empty() && !is_all_over {
             let is_excepted = |host: &usize| demand.kept.contains(host) || gone.contains(host);
             let refused = self.refused_by.iter();
             for (host, (at, domains)) in refused.filter(|(host, _)| !is_excepted(host)) {
@@ -375,8 +376,9 @@ impl<'h> MatchingHosts<'h> {
                     let number = of.get(&(at, is_in_open));
                     number.copied().unwrap_or_default()
                 };
-                let over_quota = number(&over_quota);
-                let hosts = hosts - number(&excepted) - over_quota;
+                let hosts = hosts - number(&excepted);
+                let over_quota = if is_all_over { hosts } else { number(&over_quota) };
+                let hosts = hosts - over_quota;
                 if rules.is_empty() {
                     continue;
                 }

@@ -314,17 +314,19 @@ impl<'a> PlannedSite<'a> {
         self.plan.shortages.keys().any(|(short, _)| short == cluster)
     }
 
-    /// Returns the number of free hosts that a node set may have at most: by their number, and by that
-    /// of its topology domains.
+    /// Returns the number of free hosts that a node set may have at most: by their number, by that of
+    /// its topology domains, and by quotas of its namespace.
     pub fn spare(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> usize {
         let demand = self.demand(cluster, part, node_set, &PlanHypothesis::default());
-        self.classes.pool(&demand).map_or(0, |pool| {
+        let admitted = self.classes.pool(&demand).map_or(0, |pool| {
             let pool = &self.classes.pools[pool];
             match pool.limiting.is_empty() {
                 true => pool.capacity,
                 false => pool.places - pool.domains_of(&demand).count(),
             }
-        })
+        });
+        let within_quotas = self.quotas.left(&cluster.key.namespace);
+        within_quotas.map_or(admitted, |left| admitted.min(left))
     }
 
     /// Returns what a further cluster like this requests; equal requests are served equally well.
