@@ -299,7 +299,6 @@ pub(crate) fn generate_by(
     let (settings, mut findings) = settings.map_or_else(|invalid| invalid, |s| (s, Vec::new()));
     let (templates, found) = load_templates(repo, &settings)?;
     let (mut site, read) = Site::read(repo, settings)?;
-    options.hypothesis.apply(&mut site)?;
     findings.extend(found.into_iter().chain(read));
     if let Some(today) = options.today {
         findings.extend(expired_marks(&site.settings, today));
@@ -313,6 +312,8 @@ pub(crate) fn generate_by(
     if findings.iter().all(is_known) {
         findings.extend(lint::unknown_topology_keys(&site));
     }
+    // The loss of the last host with a label does not make its key a mistake.
+    options.hypothesis.apply(&mut site)?;
     findings.retain(|finding| match finding.code {
         Code::EmptyInput => !options.allow_empty,
         // Clusters left out by name are not touched. Without any cluster, that is the only finding

@@ -82,7 +82,7 @@ fn growth(
         });
         verdict == HypothesisVerdict::Served
     };
-    let most = planned.spare(cluster, part, node_set);
+    let most = planned.spare(cluster, part, node_set).min(planned.places(cluster, part, node_set));
     let fit = largest(most, most, is_served);
     let lacking = planned.lacking_more(&PlanHypothesis {
         resized: Some((&cluster.key, part, &grown(node_set, fit + 1))),

@@ -314,19 +314,22 @@ impl<'a> PlannedSite<'a> {
         self.plan.shortages.keys().any(|(short, _)| short == cluster)
     }
 
-    /// Returns the number of free hosts that a node set may have at most: by their number, by that of
-    /// its topology domains, and by quotas of its namespace.
+    /// Returns the number of free hosts that node sets like this may have at most, together.
     pub fn spare(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> usize {
         let demand = self.demand(cluster, part, node_set, &PlanHypothesis::default());
-        let admitted = self.classes.pool(&demand).map_or(0, |pool| {
-            let pool = &self.classes.pools[pool];
-            match pool.limiting.is_empty() {
-                true => pool.capacity,
-                false => pool.places - pool.domains_of(&demand).count(),
-            }
-        });
+        let pool = self.classes.pool(&demand);
+        let free = pool.map_or(0, |pool| self.classes.pools[pool].capacity);
         let within_quotas = self.quotas.left(&cluster.key.namespace);
-        within_quotas.map_or(admitted, |left| admitted.min(left))
+        within_quotas.map_or(free, |left| free.min(left))
+    }
+
+    /// Returns the number of further hosts that the topology domains of a node set admit.
+    pub fn places(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> usize {
+        let demand = self.demand(cluster, part, node_set, &PlanHypothesis::default());
+        self.classes.pool(&demand).map_or(0, |pool| {
+            let pool = &self.classes.pools[pool];
+            pool.places - pool.domains_of(&demand).count()
+        })
     }
 
     /// Returns what a further cluster like this requests; equal requests are served equally well.

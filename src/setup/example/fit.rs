@@ -131,7 +131,8 @@ impl Fit {
         if free.is_empty() {
             return placeholders;
         }
-        let topology_key = topology_key(&free);
+        let control_plane = label_with(&free, &CONTROL_PLANE);
+        let topology_key = topology_key(&matching(&free, control_plane.as_ref()));
         let [mut control_plane, mut workers] = node_sets(&free, topology_key.as_deref());
         let range = site.settings.services.node_port_range;
         [control_plane.ports, workers.ports] = free_ports(range, used_ports(site));
@@ -210,11 +211,7 @@ fn topology_key(hosts: &[&Host]) -> Option<String> {
 fn node_sets(hosts: &[&Host], topology_key: Option<&str>) -> [FittingNodeSet; 2] {
     let [for_control_plane, for_workers] =
         [&CONTROL_PLANE[..], &WORKER].map(|words| label_with(hosts, words));
-    let matching = |label: &Option<SelectorLabel>| -> Vec<&Host> {
-        let matches = |host: &&Host| label.as_ref().is_none_or(|label| label.matches(host));
-        hosts.iter().copied().filter(matches).collect()
-    };
-    let control_plane = matching(&for_control_plane);
+    let control_plane = matching(hosts, for_control_plane.as_ref());
     let domains = match topology_key {
         Some(key) => {
             let values = control_plane.iter().filter_map(|host| host.labels.get(key));
@@ -223,7 +220,7 @@ fn node_sets(hosts: &[&Host], topology_key: Option<&str>) -> [FittingNodeSet; 2]
         None => control_plane.len(),
     };
     let count = if domains < QUORUM { 1 } else { QUORUM };
-    let workers = matching(&for_workers);
+    let workers = matching(hosts, for_workers.as_ref());
     let is_shared = |host: &&Host| control_plane.iter().any(|other| other.key == host.key);
     let lost = workers.iter().filter(|host| is_shared(host)).count();
     let left = workers.len() - lost.min(count);
@@ -241,6 +238,12 @@ fn node_sets(hosts: &[&Host], topology_key: Option<&str>) -> [FittingNodeSet; 2]
             ports: None,
         },
     ]
+}
+
+/// Returns the hosts with a label.
+fn matching<'h>(hosts: &[&'h Host], label: Option<&SelectorLabel>) -> Vec<&'h Host> {
+    let matches = |host: &&Host| label.is_none_or(|label| label.matches(host));
+    hosts.iter().copied().filter(matches).collect()
 }
 
 /// Returns the label of most hosts whose value has one of these words.

@@ -58,8 +58,7 @@ fn its_schema_refuses_another_version() {
 #[test]
 fn the_consequences_of_a_hypothesis_keep_to_their_schema() {
     let repo = Repo::generated("multi-cluster");
-    let arguments: [&[&str]; 4] = [
-        &[],
+    let arguments: [&[&str]; 3] = [
         &["--without", "rack=a3"],
         &["--remove", "tenant-a/core"],
         &["--scale", "tenant-a/core:Worker=+9", "--add", "3"],
