@@ -1,7 +1,7 @@
 //! Evidence that a host exists, and that labels written for it arrive.
 //!
 //! A manifest in git proves nothing by itself: an agent must apply it, or a snapshot must show the object that it made.
-//! `site::evidence` decides for each document, and `plan::eligibility` refuses hosts without proof.
+//! `assembly::evidence` decides for each document, and `plan::eligibility` refuses hosts without proof.
 
 /// The evidence of a host, which also decides how its labels are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
