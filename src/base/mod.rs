@@ -1,4 +1,4 @@
-//! What every other stage builds on, without I/O and without a meaning for fleets.
+//! Foundations of all other stages: no I/O, and no meaning for fleets.
 
 pub mod api;
 pub mod finding;

@@ -95,7 +95,7 @@ enum WhatIfFormat {
     Json,
 }
 
-/// What to ask, if nothing is asked.
+/// The message if nothing is asked.
 const QUESTIONS: &str = "no change to plan: pass `--without HOSTS`, `--add NUMBER`, `--scale NS/NAME:NODESET=NUMBER`, \
     `--cluster FILE`, `--remove NS/NAME` or `--unassign HOSTS`, such as `sipgen what-if --without rack=r7`";
 

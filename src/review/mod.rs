@@ -1,4 +1,4 @@
-//! What a plan and the changes of files mean for clusters.
+//! Likely mistakes of a site, and effects of changed files on clusters.
 
 pub mod effects;
 pub mod lint;

@@ -1,4 +1,4 @@
-//! What prepares a repo: requests, files beside the inputs, snapshots, schemas.
+//! Preparation of a repo: requests, files beside the inputs, snapshots, schemas.
 
 pub mod doctor;
 pub mod example;

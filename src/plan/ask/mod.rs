@@ -350,7 +350,7 @@ impl<'a> PlannedSite<'a> {
         node_set: &'q NodeSet,
     ) -> impl Eq + Hash + use<'q, 'a> {
         let demand = self.demand(cluster, part, node_set, &PlanHypothesis::default());
-        // Of its domains, those without free hosts do not matter.
+        // Its domains without free hosts do not matter.
         let pool = self.classes.pool(&demand).map(|pool| &self.classes.pools[pool]);
         let domains: BTreeSet<(&str, &str)> = match pool {
             Some(pool) if pool.limiting.len() == 1 => pool.domains_of(&demand).collect(),

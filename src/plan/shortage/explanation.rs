@@ -1,4 +1,4 @@
-//! What hosts that a node set does not have tell about its shortage.
+//! Reasons for a shortage that follow from the hosts that a node set does not have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

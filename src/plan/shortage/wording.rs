@@ -1,4 +1,4 @@
-//! What a shortage lacks, in words.
+//! Descriptions of a shortage: its constraint, and its proof line by line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
