@@ -52,8 +52,8 @@ pub struct ClusterImpact {
 pub struct Quorum {
     /// Number of its members.
     pub members: usize,
-    /// Number of members that are left. A lost host counts as a member unless it is known to stand
-    /// by.
+    /// Number of members that are left. Every lost host counts against the quorum, except a standby
+    /// host that a snapshot shows unused.
     pub left: usize,
     /// Number of members that must be left.
     pub needed: usize,
