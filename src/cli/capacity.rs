@@ -20,13 +20,11 @@ Examples:
 
 /// Show what else fits, and which losses the spare hosts absorb
 ///
-/// For each cluster: how many more like it fit besides all that there is. For each node set: how
-/// many more hosts it can have. For each topology domain, such as a rack: which control planes lose
-/// their quorum with it, and which node sets lack more hosts than today. For what cannot be served:
-/// a purchase of hosts that changes this. The planner serves each number and refuses one more; the
-/// output says where that is not proven. Nothing is written.
-///
-/// Assigned hosts stay, as in `sipgen what-if`, which shows one loss or request in detail.
+/// For each cluster: how many more like it fit. For each node set: how many more hosts it can have.
+/// For each topology domain, such as a rack: the control planes that lose their quorum with it, and
+/// the node sets that lack more hosts than today. For what cannot be served: a purchase of hosts.
+/// The planner serves each number and refuses one more; the output says where that is not proven.
+/// Assigned hosts stay, and nothing is written.
 ///
 /// Exits with 1 if the input has errors.
 #[derive(clap::Args)]

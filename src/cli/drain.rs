@@ -22,10 +22,9 @@ Examples:
 
 /// Show the moves that empty hosts, step by step
 ///
-/// Each assigned host is replaced by a host that is free. If free hosts do not suffice, other
-/// assigned hosts move as well. After each move, every constraint holds: requirements, counts,
-/// topology domains, quotas and reservations. The output says if fewer moves or steps are proven
-/// impossible. Nothing is written.
+/// A free host replaces each assigned host. If free hosts do not suffice, other assigned hosts move
+/// as well. Every constraint holds after each move. The output says if fewer moves or steps are
+/// proven impossible. Nothing is written.
 ///
 /// A step moves at most --at-once hosts of a cluster, and at most one member of its control plane.
 /// Hosts that a step releases are available from the next step on. Mark the hosts under

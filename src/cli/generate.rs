@@ -39,9 +39,8 @@ Examples:
 /// Generate the overlays of a repo
 ///
 /// Reads the SIPClusters and BareMetalHosts of a repo, assigns hosts to clusters, and writes
-/// kustomize overlays. They have the labels of hosts and the services of clusters. Assigned hosts
-/// stay where they are, except with --rebalance. Nothing is written until everything is computed;
-/// if the input has errors, nothing is written at all.
+/// kustomize overlays with the labels of hosts and the services of clusters. Assigned hosts stay,
+/// except with --rebalance. If the input has errors, nothing is written.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {

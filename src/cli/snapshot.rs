@@ -35,10 +35,9 @@ Examples:
 /// Write a snapshot of a cluster's hosts into the repo
 ///
 /// Reads BareMetalHosts, their HardwareData and the network data that they name, and writes the
-/// fields that planning needs. No other Secret value is written, and no volatile field such as a
-/// timestamp. The cluster is only read; --rbac prints the required permissions. Secrets are never
-/// listed; a Secret with BMC credentials is only checked for existence. An interrupted run changes
-/// no file.
+/// fields that planning needs. No other Secret value is written: Secrets are never listed, and one
+/// with BMC credentials is only checked for existence. The cluster is only read; --rbac prints the
+/// required permissions. An interrupted run changes no file.
 ///
 /// Exit codes: 0 success; 1 with --check: the snapshot is stale; 2 the cluster cannot be read, or
 /// the new snapshot is refused because it loses too many hosts.
