@@ -50,7 +50,8 @@ pub(super) fn choose(
     if open.is_empty() {
         return results;
     }
-    let classes = HostClasses::for_demands(supply, demands, &open, quotas);
+    let classes =
+        HostClasses::for_demands(supply, demands, &open, quotas, site.rack_label.as_deref());
     let Some(instance) = Instance::new(&classes, supply.gone, demands, &open, quotas) else {
         return results;
     };
@@ -149,8 +150,10 @@ fn reason(
             let node_sets = conflict.demands.iter();
             let node_sets = node_sets.map(|demand| &demands[open[*demand]]);
             let quotas = conflict.quotas.iter().map(|quota| &quotas[*quota]);
-            ShortageReason::crossing(node_sets, &conflict, quotas)
+            let skewed = conflict.skewed.iter().map(|demand| &demands[open[*demand]]);
+            ShortageReason::crossing(node_sets, &conflict, quotas, skewed)
         }
+        ShortageProof::Skewed(proof) => ShortageReason::skewed(proof),
         ShortageProof::Undecided => ShortageReason::Undecided,
     }
 }
@@ -176,7 +179,7 @@ fn search(
     let mut served = serve(instance, others.into_iter(), |index| {
         let replaceable = demands[open[index]].replaceable.iter();
         replaceable
-            .map(|host| (*host, instance.left_by(&hosts[*host], index, &demands[open[index]])))
+            .map(|host| (*host, instance.left_by(*host, index, &demands[open[index]])))
             .collect()
     });
     if !crossing.is_empty() {
@@ -192,14 +195,18 @@ fn search(
 }
 
 /// Returns for each demand whether `crossing` has to serve it. That holds if topology keys cross
-/// each other, or a quota binds, for a demand that competes with it, directly or through others.
+/// each other, or a quota or a skew binds, for a demand that competes with it, directly or through others.
 fn crossing_clusters(instance: &Instance<'_>) -> Vec<bool> {
     let problem = &instance.problem;
     let crossing: BTreeSet<usize> = problem
         .demands
         .iter()
-        .filter(|demand| !demand.quotas.is_empty() || !instance.crossing[demand.pool].is_empty())
-        .map(|demand| demand.pool)
+        .zip(&instance.skews)
+        .filter(|(demand, skews)| {
+            let is_crossing = !instance.crossing[demand.pool].is_empty();
+            !demand.quotas.is_empty() || is_crossing || !skews.is_empty()
+        })
+        .map(|(demand, _)| demand.pool)
         .collect();
     if crossing.is_empty() {
         return vec![false; problem.demands.len()];
@@ -281,6 +288,7 @@ fn serve<'i>(
             replace_each(replaceable(index), |left| matching.accept_one_more(index, left));
     }
     matching.settle();
+    matching.balance();
     SearchResult { picks: matching.picks, replaced, unserved }
 }
 

@@ -1,13 +1,15 @@
 //! Demands: the hosts that each node set lacks.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::SelectorExt;
 
 use super::eligibility::{Availability, Needs, RequestingNodeSet};
 use super::placement::PlacedHost;
+use super::skew::{MatchingDomains, SkewLimit};
 use super::topology;
+use super::violations::in_use_as;
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::finding::{Code, Finding};
 use crate::site::Site;
@@ -28,8 +30,12 @@ pub(super) struct NodeSetDemand<'a> {
     pub(super) kept: BTreeSet<usize>,
     /// Retained hosts that a spare host replaces.
     pub(super) replaceable: Vec<usize>,
-    /// Topology domains of the retained hosts.
+    /// Those of these hosts that a host is to replace only if the node set becomes more even.
+    pub(super) uneven: BTreeSet<usize>,
+    /// Topology domains in which the retained hosts leave no room for another.
     pub(super) domains: BTreeSet<(&'a str, &'a str)>,
+    /// Required topology spread constraints.
+    pub(super) skews: Vec<SkewLimit<'a>>,
 }
 
 impl<'a> NodeSetDemand<'a> {
@@ -43,12 +49,14 @@ impl<'a> NodeSetDemand<'a> {
         is_replaceable: impl Fn(usize) -> bool,
     ) -> Self {
         let needs = Needs::new(cluster, part, node_set);
-        let domains = kept
-            .iter()
-            .flat_map(|assigned| {
-                topology::domains(&site.inventory.hosts[assigned.host], &needs.topology_keys)
-            })
-            .collect();
+        let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for assigned in kept {
+            let host = &site.inventory.hosts[assigned.host];
+            for domain in topology::domains(host, &needs.topology_keys) {
+                *counts.entry(domain).or_default() += 1;
+            }
+        }
+        counts.retain(|_, hosts| *hosts >= node_set.max_per_domain);
         let wanted = node_set.wanted();
         let kept: BTreeSet<usize> = kept.iter().map(|assigned| assigned.host).collect();
         let replaceable = kept.iter().copied().filter(|host| is_replaceable(*host)).collect();
@@ -61,8 +69,49 @@ impl<'a> NodeSetDemand<'a> {
             missing: wanted.saturating_sub(kept.len()),
             kept,
             replaceable,
-            domains,
+            domains: counts.into_keys().collect(),
+            skews: Vec::new(),
+            uneven: BTreeSet::new(),
         }
+    }
+
+    /// Lets spare hosts replace unused hosts of domains with several hosts, those of the fullest domains
+    /// first, if that makes the node set more even.
+    pub(super) fn rebalanced(mut self, site: &'a Site) -> Self {
+        let spread = self.node_set.spread.first().map(|spread| &spread.key);
+        let Some(key) = spread.or(site.rack_label.as_ref()) else {
+            return self;
+        };
+        let hosts = &site.inventory.hosts;
+        let mut domains: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for host in &self.kept {
+            if let Some(domain) = hosts[*host].domain(key) {
+                domains.entry(domain).or_default().push(*host);
+            }
+        }
+        let mut crowded: Vec<Vec<usize>> =
+            domains.into_values().filter(|hosts| hosts.len() > 1).collect();
+        crowded.sort_by_key(|hosts| Reverse(hosts.len()));
+        let is_free = |host: &usize| in_use_as(&hosts[*host], self.part).is_none();
+        let crowded: Vec<usize> =
+            crowded.into_iter().flat_map(|hosts| hosts.into_iter().rev()).filter(is_free).collect();
+        self.uneven = crowded.iter().copied().collect();
+        for host in &self.replaceable {
+            self.uneven.remove(host);
+        }
+        self.replaceable.extend(crowded.iter().filter(|host| self.uneven.contains(host)));
+        self
+    }
+
+    /// Adds the required topology spread constraints, for the hosts that are not gone.
+    pub(super) fn with_skews<'h: 'a>(
+        self,
+        domains: &MatchingDomains<'h>,
+        hosts: &'h [Host],
+        gone: &BTreeSet<usize>,
+    ) -> Self {
+        let skews = domains.skew_limits(hosts, gone, self.node_set, &self.kept);
+        Self { skews, ..self }
     }
 
     /// Returns whether there is a host to choose.
@@ -89,7 +138,7 @@ impl<'a> NodeSetDemand<'a> {
     /// Reports chosen hosts without the topology label: their domain is unknown.
     pub(super) fn unlabelled(&self, site: &Site, chosen: &[usize]) -> Vec<Finding> {
         let hosts = chosen.iter().map(|host| &site.inventory.hosts[*host]);
-        let lacks = |host: &Host, key: &str| topology::domain(host, key).is_none();
+        let lacks = |host: &Host, key: &str| host.domain(key).is_none();
         // `lint::topology_keys` reports a key that no matching host has.
         let is_borne = |key: &str| {
             let mut all = site.inventory.hosts.iter();

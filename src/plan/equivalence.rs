@@ -178,7 +178,7 @@ impl<'h> HostKinds<'h> {
                 if let Some(values) = &asked.values {
                     alike.labels.push((number, values.binary_search(value).ok()));
                 }
-                // An empty value counts as missing, as in `topology::domain`.
+                // An empty value counts as missing, as in `Host::domain`.
                 if let Some(at) = asked.topology.filter(|_| !value.is_empty()) {
                     last[at] = kinds.values[at].number(value, last[at]);
                     kinds.domains[index * topology.len() + at] = last[at];

@@ -8,6 +8,7 @@ use super::eligibility::Needs;
 use super::host_classes::HostClasses;
 use super::matching::{self, MatchingProblem, VacatedPlace};
 use super::quotas::QuotaUse;
+use super::skew::SkewLimit;
 use super::topology;
 use crate::input::settings::quotas::Quota;
 use crate::site::inventory::Host;
@@ -23,6 +24,10 @@ pub(super) struct Instance<'a> {
     pub(super) crossing: Vec<Vec<usize>>,
     /// For each pool, the indices of all its topology keys.
     pub(super) limiting: Vec<Vec<usize>>,
+    /// For each pool, the indices of the keys by whose values hosts are counted.
+    pub(super) counted: Vec<Vec<usize>>,
+    /// For each demand, its required topology spread constraints.
+    pub(super) skews: Vec<Vec<SkewLimit<'a>>>,
     /// The quotas of the problem.
     pub(super) quotas: Vec<&'a Quota>,
     /// The topology key of each pool's domains.
@@ -84,6 +89,7 @@ impl<'a> Instance<'a> {
                 group: groups[&demand.cluster.key],
                 pool: *at,
                 missing: demand.missing,
+                limit: demand.node_set.max_per_domain,
                 load,
                 taken: taken_by,
             }
@@ -123,6 +129,8 @@ impl<'a> Instance<'a> {
             gone,
             crossing: pools.iter().map(|pool| pool.crossing.clone()).collect(),
             limiting: pools.iter().map(|pool| pool.limiting.clone()).collect(),
+            counted: pools.iter().map(|pool| pool.counted.clone()).collect(),
+            skews: demands.iter().map(|demand| demand.skews.clone()).collect(),
             keys: pools.iter().map(|pool| pool.key).collect(),
             domains: pools.iter().map(|pool| pool.domains.clone()).collect(),
             values: pools.iter().map(|pool| pool.values.as_slice()).collect(),
@@ -161,14 +169,17 @@ impl<'a> Instance<'a> {
     /// Returns the domain and the values that a demand gives up with a host.
     pub(super) fn left_by(
         &self,
-        host: &Host,
+        host: usize,
         index: usize,
         demand: &NodeSetDemand<'_>,
     ) -> VacatedPlace {
+        let is_uneven = demand.uneven.contains(&host);
+        let host = &self.classes.hosts[host];
         let pool = self.problem.demands[index].pool;
         VacatedPlace {
             domain: domain(host, self.keys[pool], &self.domains[pool]),
             values: numbers_of(host, &demand.needs, &self.taken).collect(),
+            is_uneven,
         }
     }
 }
@@ -187,7 +198,7 @@ fn numbers_of<'h>(
 
 /// Returns the number of a host's domain.
 fn domain(host: &Host, key: Option<&str>, numbers: &HashMap<Option<&str>, usize>) -> Option<usize> {
-    numbers.get(&Some(topology::domain(host, key?)?)).copied()
+    numbers.get(&Some(host.domain(key?)?)).copied()
 }
 
 /// Numbers the domains in which demands with several topology keys retain hosts.

@@ -71,6 +71,8 @@ pub(super) struct NodeSetPool<'a> {
     pub(super) crossing: Vec<usize>,
     /// Indices of all its topology keys.
     pub(super) limiting: Vec<usize>,
+    /// Indices of these, and of the keys of required topology spread constraints.
+    pub(super) counted: Vec<usize>,
     /// Number of hosts in all its classes.
     pub(super) capacity: usize,
     /// The largest number of hosts that its domains admit.
@@ -103,6 +105,7 @@ impl<'a> HostClasses<'a> {
         all: &[NodeSetDemand<'a>],
         open: &[usize],
         quotas: &'a [QuotaUse],
+        rack_label: Option<&'a str>,
     ) -> Self {
         let demands: Vec<&NodeSetDemand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
         let candidates = supply.candidates();
@@ -124,12 +127,11 @@ impl<'a> HostClasses<'a> {
             contention(&demands, &pool_of, members, classes)
         };
         let labels = quotas.iter().map(|quota| &quota.quota.labels);
-        let spread_by = commonest_key(all);
         Self::new(
             (supply.hosts, supply.availability, &candidates),
             &needs,
             homes,
-            spread_by,
+            rack_label,
             labels,
             contention,
         )
@@ -163,15 +165,14 @@ impl<'a> HostClasses<'a> {
         (hosts, availability, candidates): (&'a [Host], &[Availability], &[usize]),
         needs: &[PoolNeeds<'_, 'a>],
         homes: SharedNamespaces<'a>,
-        spread_by: Option<&'a str>,
+        rack_label: Option<&'a str>,
         quota_labels: impl Iterator<Item = &'a QuotaLabels>,
         contention: impl FnOnce(&[Vec<usize>], &[Class<'a>]) -> Vec<usize>,
     ) -> Self {
         let topology: BTreeSet<&str> = needs
             .iter()
-            .flat_map(|(needs, _)| &needs.topology_keys)
-            .copied()
-            .chain(spread_by)
+            .flat_map(|(needs, _)| needs.topology_keys.iter().copied().chain(needs.spread_keys()))
+            .chain(rack_label)
             .collect();
         let topology: Vec<&str> = topology.into_iter().collect();
         let all_needs: Vec<&Needs<'_>> = needs.iter().map(|(needs, _)| *needs).collect();
@@ -195,9 +196,10 @@ impl<'a> HostClasses<'a> {
         let pools = needs.iter().zip(&members).map(|((needs, home), members)| {
             let own = needs.topology_keys.iter();
             let own: Vec<usize> = own.filter_map(|key| place(key)).collect();
+            let spread = needs.spread_keys().next().or(rack_label);
             // A single key is a flow. If one key implies the others, it suffices.
             let binding = binding(&own, members, &classes);
-            let at = binding.or(own.first().copied()).or(spread_by.and_then(place));
+            let at = binding.or(own.first().copied()).or(spread.and_then(place));
             let rank = |class: usize| rank(hosts, &classes[class], needs, *home);
             let (mut pool, domains) =
                 pool(members, &classes, at, !own.is_empty(), &contention, rank);
@@ -205,7 +207,8 @@ impl<'a> HostClasses<'a> {
             let capacity = members.iter().map(|class| classes[*class].hosts.len());
             let places = pool.domains.iter().map(|domain| {
                 let hosts = domain.classes.iter().map(|class| classes[*class].hosts.len());
-                if domain.limited { 1 } else { hosts.sum() }
+                let hosts = hosts.sum::<usize>();
+                if domain.limited { hosts.min(needs.max_per_domain) } else { hosts }
             });
             let places = places.sum();
             NodeSetPool {
@@ -214,6 +217,7 @@ impl<'a> HostClasses<'a> {
                 values: domain_values(&domains),
                 domains: Arc::new(domains),
                 crossing: if binding.is_none() { own.clone() } else { Vec::new() },
+                counted: needs.limiting_keys().into_iter().filter_map(place).collect(),
                 limiting: own,
                 capacity: capacity.sum(),
                 places,
@@ -378,20 +382,11 @@ fn contention(
     contention
 }
 
-/// Returns the most common topology key. Node sets without a key are spread by it.
-fn commonest_key<'a>(demands: &[NodeSetDemand<'a>]) -> Option<&'a str> {
-    let mut count: BTreeMap<&str, usize> = BTreeMap::new();
-    for key in demands.iter().flat_map(|demand| &demand.needs.topology_keys).copied() {
-        *count.entry(key).or_default() += 1;
-    }
-    let most = count.values().copied().max()?;
-    count.into_iter().find(|(_, count)| *count == most).map(|(key, _)| key)
-}
-
 /// Builds a pool: classes by topology domain and by preference.
 ///
 /// `key` is the index of the topology key in the classes' values. Preferred hosts and the smallest
-/// sufficient ones come first, then those that fewest demands can use. Hosts without the label come last.
+/// sufficient ones come first. Of equally good hosts, those that fewest demands can use come first, and
+/// then those with the label. Hosts without the label of a limited domain come last.
 fn pool<'a>(
     members: &[usize],
     classes: &[Class<'a>],
@@ -403,26 +398,33 @@ fn pool<'a>(
     let mut names: HashMap<Option<&str>, usize> = HashMap::new();
     let mut numbers: HashMap<usize, usize> = HashMap::new();
     let mut domains: Vec<FlowDomain> = Vec::new();
-    let mut tiers: BTreeMap<(bool, ClassRank, usize), Vec<EqualClasses>> = BTreeMap::new();
-    let mut choice_of: HashMap<((bool, ClassRank, usize), usize), usize> = HashMap::new();
+    let mut tiers: BTreeMap<(bool, ClassRank), BTreeMap<(usize, bool), Vec<EqualClasses>>> =
+        BTreeMap::new();
+    let mut choice_of: HashMap<((bool, ClassRank), (usize, bool), usize), usize> = HashMap::new();
     for &class in members {
         let name = key.and_then(|key| classes[class].domains[key]);
         let number = key.map_or(0, |key| classes[class].numbers[key]);
         let domain = *numbers.entry(number).or_insert_with(|| {
             names.insert(name, domains.len());
-            domains.push(FlowDomain { limited: limited && name.is_some(), classes: Vec::new() });
+            domains.push(FlowDomain {
+                limited: limited && name.is_some(),
+                is_unknown: key.is_some() && name.is_none(),
+                classes: Vec::new(),
+            });
             domains.len() - 1
         });
         domains[domain].classes.push(class);
-        let tier = (limited && name.is_none(), rank(class), contention[class]);
-        let choices = tiers.entry(tier).or_default();
-        let choice = *choice_of.entry((tier, domain)).or_insert_with(|| {
+        let tier = (limited && name.is_none(), rank(class));
+        let contention = (contention[class], name.is_none());
+        let choices = tiers.entry(tier).or_default().entry(contention).or_default();
+        let choice = *choice_of.entry((tier, contention, domain)).or_insert_with(|| {
             choices.push(EqualClasses { domain, classes: Vec::new() });
             choices.len() - 1
         });
         choices[choice].classes.push(class);
     }
-    (HostPool { by_size: false, domains, tiers: tiers.into_values().collect() }, names)
+    let tiers = tiers.into_values().map(|tier| tier.into_values().flatten().collect());
+    (HostPool { by_size: false, domains, tiers: tiers.collect() }, names)
 }
 
 /// Sort key: smallest sufficient host first. Devices that the machine did not ask for count most,

@@ -6,8 +6,10 @@
 //!
 //! A group of demands is accepted if all of its units find a path, rerouting units of others if
 //! necessary. Accepted units are never lost. If a unit finds no path, the nodes that the search
-//! reached prove why: see [`Cut`].
+//! reached prove why: see [`Cut`]. At last, exchanges make the picks as even over domains as possible
+//! (`balance`).
 
+mod balance;
 mod path_search;
 
 use std::cell::Cell;
@@ -48,8 +50,10 @@ pub(super) struct HostPool {
 /// A topology domain.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FlowDomain {
-    /// True if a demand may have only one host in it.
+    /// True if a demand may only have so many hosts in it as its limit says.
     pub(super) limited: bool,
+    /// True for the hosts without the label, which may be in any domain.
+    pub(super) is_unknown: bool,
     /// Classes in the domain.
     pub(super) classes: Vec<usize>,
 }
@@ -68,6 +72,8 @@ pub(super) struct FlowDemand {
     pub(super) group: usize,
     pub(super) pool: usize,
     pub(super) missing: usize,
+    /// Maximum number of hosts in a limited domain.
+    pub(super) limit: usize,
     /// Number of hosts that it has in each domain of its pool.
     pub(super) load: BTreeMap<usize, usize>,
     /// Number of hosts that it has with each topology value that excludes another.
@@ -83,13 +89,15 @@ pub(super) struct VacatedPlace {
     pub(super) domain: Option<usize>,
     /// Topology values by number.
     pub(super) values: Vec<usize>,
+    /// Set if the host is replaced only by one in a domain with fewer hosts.
+    pub(super) is_uneven: bool,
 }
 
 /// The proof that a demand cannot be satisfied. It can be checked by counting.
 ///
 /// Every host for one of `demands` is in one of `classes`, or in a domain that `domains` names for
-/// that demand. A demand takes at most one host from such a domain. So together they have at most
-/// the hosts of the classes, and one for each of `domains`. They request more.
+/// that demand. A demand takes at most [`FlowDemand::limit`] hosts from such a domain. So together they
+/// have at most the hosts of the classes, and these of each of `domains`. They request more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) demands: BTreeSet<usize>,
@@ -218,20 +226,25 @@ impl<'a> Matching<'a> {
 
     /// Replaces one host of an accepted demand by a spare one. Returns whether there is one.
     pub(super) fn accept_one_more(&mut self, demand: usize, in_place_of: &VacatedPlace) -> bool {
-        in_place_of.domain.into_iter().for_each(|domain| take_one(&mut self.load[demand], domain));
-        in_place_of.values.iter().for_each(|value| take_one(&mut self.taken[demand], *value));
+        let VacatedPlace { domain, values, is_uneven } = in_place_of;
+        let before = domain.and_then(|domain| self.load[demand].get(&domain)).copied();
+        domain.iter().for_each(|domain| take_one(&mut self.load[demand], *domain));
+        values.iter().for_each(|value| take_one(&mut self.taken[demand], *value));
         self.wanted[demand] += 1;
-        let found = self.fill(demand).is_ok();
+        let mut found = self.fill(demand).is_ok();
+        let last = self.picks[demand].last().copied().filter(|_| found && *is_uneven);
+        if let Some(pick) = last
+            && self.load[demand].get(&pick.domain).copied() >= before
+        {
+            self.unpick(demand, pick);
+            found = false;
+        }
         if !found {
             self.wanted[demand] -= 1;
-            in_place_of
-                .domain
-                .into_iter()
-                .for_each(|domain| *self.load[demand].entry(domain).or_default() += 1);
-            in_place_of
-                .values
-                .iter()
-                .for_each(|value| *self.taken[demand].entry(*value).or_default() += 1);
+            domain.iter().for_each(|domain| *self.load[demand].entry(*domain).or_default() += 1);
+            for value in values {
+                *self.taken[demand].entry(*value).or_default() += 1;
+            }
         }
         found
     }
@@ -336,13 +349,14 @@ impl<'a> Matching<'a> {
     }
 
     fn may_use(&self, demand: usize, class: usize) -> bool {
-        let taken = &self.taken[demand];
+        let limit = self.problem.demands[demand].limit;
+        let is_full = |value| self.taken[demand].get(value).is_some_and(|taken| *taken >= limit);
         self.may_have(demand, class)
             && !self
                 .problem
                 .values
                 .get(class)
-                .is_some_and(|values| values.iter().any(|value| taken.contains_key(value)))
+                .is_some_and(|values| values.iter().any(|value| is_full(value)))
     }
 
     /// Returns the first class of a domain with a free host that a demand may use.
@@ -368,13 +382,13 @@ impl<'a> Matching<'a> {
 
     /// Returns whether a demand may have another host in a domain.
     fn is_open(&self, demand: usize, domain: usize) -> bool {
-        let pool = &self.problem.demands[demand].pool;
+        let FlowDemand { pool, limit, .. } = &self.problem.demands[demand];
         !self.problem.pools[*pool].domains[domain].limited
-            || !self.load[demand].contains_key(&domain)
+            || self.load[demand].get(&domain).is_none_or(|load| load < limit)
     }
 
     /// Picks free hosts tier by tier. Within a tier, the domain comes first in which the demand has
-    /// fewest hosts.
+    /// fewest hosts. Hosts in unknown domains come in the order of their choice.
     pub(super) fn take_free(&mut self, demand: usize) {
         let problem = self.problem;
         let pool = &problem.demands[demand].pool;
@@ -385,25 +399,31 @@ impl<'a> Matching<'a> {
             loop {
                 let mut more = None;
                 for choice in &choices[self.passed[*pool][tier]..] {
-                    if self.picks[demand].len() == self.wanted[demand] {
-                        return;
+                    let is_unknown = problem.pools[*pool].domains[choice.domain].is_unknown;
+                    loop {
+                        if self.picks[demand].len() == self.wanted[demand] {
+                            return;
+                        }
+                        let free = |class: &&usize| {
+                            self.free[**class] > 0 && self.may_use(demand, **class)
+                        };
+                        let class = choice.classes.iter().find(free);
+                        let Some(&class) = class.filter(|_| self.is_open(demand, choice.domain))
+                        else {
+                            break;
+                        };
+                        let load = self.load[demand].get(&choice.domain);
+                        let mut in_domain = load.copied().unwrap_or_default();
+                        if is_unknown || in_domain <= level {
+                            in_domain += 1;
+                            self.free[class] -= 1;
+                            self.put(demand, FlowUnit { domain: choice.domain, class });
+                        }
+                        if !is_unknown {
+                            more = Some(more.map_or(in_domain, |more: usize| more.min(in_domain)));
+                            break;
+                        }
                     }
-                    let free =
-                        |class: &&usize| self.free[**class] > 0 && self.may_use(demand, **class);
-                    let Some(&class) = choice.classes.iter().find(free) else {
-                        continue;
-                    };
-                    if !self.is_open(demand, choice.domain) {
-                        continue;
-                    }
-                    let mut in_domain =
-                        self.load[demand].get(&choice.domain).copied().unwrap_or_default();
-                    if in_domain <= level {
-                        in_domain += 1;
-                        self.free[class] -= 1;
-                        self.put(demand, FlowUnit { domain: choice.domain, class });
-                    }
-                    more = Some(more.map_or(in_domain, |more: usize| more.min(in_domain)));
                 }
                 match more {
                     Some(next) => level = next,

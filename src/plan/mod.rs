@@ -11,7 +11,7 @@
 //! 3. `demand` computes the hosts that each node set lacks.
 //! 4. `choose` serves all demands. `equivalence` and `host_classes` reduce hosts to classes,
 //!    `matching` solves the `flow_network`, and `crossing` serves demands whose topology keys cross each
-//!    other. Both return a `search_result`.
+//!    other, or that a quota or a required skew (`skew`) limits. Both return a `search_result`.
 //! 5. `shortage` turns the proof for an unserved demand into a finding. `shortage_causes` finds
 //!    the constraints without which fewer hosts would be lacking.
 //! 6. `release` decides what is written for released hosts.
@@ -54,6 +54,7 @@ mod renaming;
 mod search_result;
 mod shortage;
 mod shortage_causes;
+pub(crate) mod skew;
 mod supply;
 pub(crate) mod topology;
 mod vanished_hosts;
@@ -77,6 +78,7 @@ use demand::{NodeSetDemand, by_priority};
 use eligibility::Availability;
 use machine_users::{MachineUser, MachineUsers};
 use quotas::QuotaUses;
+use skew::MatchingDomains;
 use supply::HostSupply;
 use violations::{Violation, in_use_as};
 
@@ -373,6 +375,7 @@ fn demands<'a>(
         node_sets.map(|(part, node_set)| (*cluster, part, &**node_set))
     });
     let node_sets: Vec<_> = node_sets.collect();
+    let (domains, none) = (MatchingDomains::default(), BTreeSet::new());
     let demand = |(cluster, part, node_set): (&'a Cluster, &'a Part, &'a _)| {
         let kept = placements.get(&cluster.key).and_then(|placement| placement.get(part));
         let mut demand = NodeSetDemand::new(
@@ -382,8 +385,12 @@ fn demands<'a>(
             node_set,
             kept.map_or(&[], Vec::as_slice),
             |host| gives_way(part, host),
-        );
+        )
+        .with_skews(&domains, &site.inventory.hosts, &none);
         // Machines on hosts of other node sets need no host of their own.
+        if rebalance {
+            demand = demand.rebalanced(site);
+        }
         let elsewhere = assignments.machines_elsewhere(&cluster.key, part);
         demand.missing = demand.missing.saturating_sub(elsewhere);
         demand

@@ -16,7 +16,6 @@ use serde::Serialize;
 use super::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, smallest};
 use super::demand::NodeSetDemand;
 use super::eligibility::Needs;
-use super::topology;
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, Part};
 use crate::base::api::reservation::Tenants;
 use crate::site::Site;
@@ -95,7 +94,8 @@ struct PurchaseSearch<'p, 'q> {
     hypothesis: &'p PlanHypothesis<'q>,
     /// Indices of all hosts that could be bought.
     all: Range<usize>,
-    was_undecided: Cell<bool>,
+    /// Set if it is not proven that fewer hosts do not suffice.
+    is_unproven: Cell<bool>,
 }
 
 /// Returns a purchase with which everything is served under a hypothesis; `None` if that needs none.
@@ -129,11 +129,13 @@ pub fn purchase(
         }
     }
     let with_bought = planned.with_bought(&hosts, hypothesis.more);
+    // A host in another domain may do with fewer.
+    let is_skewed = demands.iter().any(|demand| !demand.skews.is_empty());
     let search = PurchaseSearch {
         planned: &with_bought,
         hypothesis,
         all: site.inventory.hosts.len()..hosts.len(),
-        was_undecided: Cell::new(false),
+        is_unproven: Cell::new(is_skewed),
     };
     Some(search.purchase(&kinds, &hosts).unwrap_or(none))
 }
@@ -179,7 +181,7 @@ impl PurchaseSearch<'_, '_> {
         }
         Some(Purchase {
             hosts: Some(counts.iter().sum()),
-            is_minimal: !self.was_undecided.get(),
+            is_minimal: !self.is_unproven.get(),
             kinds: result,
         })
     }
@@ -221,7 +223,7 @@ impl PurchaseSearch<'_, '_> {
         hypothesis.gone.extend(others);
         let verdict = self.planned.is_all_served(&hypothesis);
         if verdict == HypothesisVerdict::Undecided {
-            self.was_undecided.set(true);
+            self.is_unproven.set(true);
         }
         verdict == HypothesisVerdict::Served
     }
@@ -308,11 +310,9 @@ fn kinds(
         let namespace = demand.needs.namespace.cloned();
         let namespace = namespace.unwrap_or_else(|| usual_namespace(hosts));
         for labels in choices {
-            let keys = demand.needs.topology_keys.iter();
-            let open_keys: Vec<String> = keys
-                .filter(|key| !labels.contains_key(**key))
-                .map(|key| (*key).to_owned())
-                .collect();
+            let keys = demand.needs.limiting_keys().into_iter();
+            let open_keys: Vec<String> =
+                keys.filter(|key| !labels.contains_key(*key)).map(str::to_owned).collect();
             let is_alike = |kind: &&mut PurchasableKind| {
                 kind.namespace == namespace && kind.labels == labels && kind.open_keys == open_keys
             };
@@ -369,9 +369,10 @@ fn label_choices(needs: &Needs<'_>, hosts: &[Host]) -> Vec<BTreeMap<String, Stri
             (known, allowed) => known.or(allowed),
         };
     }
+    let limiting_keys = needs.limiting_keys();
     let mut choices = vec![BTreeMap::new()];
     for (key, required) in required.iter().filter(|(_, required)| required.exists) {
-        let is_topology = needs.topology_keys.contains(key);
+        let is_topology = limiting_keys.contains(key);
         if is_topology && required.allowed.is_none() {
             // Each host gets a value in any case.
             continue;
@@ -392,7 +393,7 @@ fn label_choices(needs: &Needs<'_>, hosts: &[Host]) -> Vec<BTreeMap<String, Stri
     }
     choices.retain(|labels| {
         let mut labels = labels.clone();
-        for key in &needs.topology_keys {
+        for key in &limiting_keys {
             labels.entry((*key).to_owned()).or_insert("?".to_owned());
         }
         needs.selector.matches(&labels)
@@ -429,7 +430,7 @@ fn values(key: &str, required: &LabelRequirement<'_>, hosts: &[Host]) -> Vec<Str
 
 /// Returns the domains of hosts, in natural order.
 fn known_domains(hosts: &[Host], key: &str) -> Vec<String> {
-    let known = hosts.iter().filter_map(|host| topology::domain(host, key));
+    let known = hosts.iter().filter_map(|host| host.domain(key));
     let mut known: Vec<&str> = known.collect::<BTreeSet<_>>().into_iter().collect();
     known.sort_by(|a, b| natural(a, b));
     known.into_iter().map(str::to_owned).collect()

@@ -3,6 +3,7 @@
 //! Demands, classes and domains are indices of the [`MatchingProblem`](super::matching::MatchingProblem).
 
 use super::matching::{Cut, FlowUnit, MatchingProblem};
+use super::skew::SkewProof;
 
 /// Hosts found for each demand of a problem.
 pub(super) struct SearchResult {
@@ -27,6 +28,7 @@ pub(super) struct ShortDemand {
 pub(super) enum ShortageProof {
     Counted(CutCount),
     Crossing(DemandConflict),
+    Skewed(SkewProof),
     /// The search ended at its limit of steps.
     Undecided,
 }
@@ -51,6 +53,8 @@ pub(super) struct DemandConflict {
     pub(super) demands: Vec<usize>,
     /// Quotas that suffice for the conflict.
     pub(super) quotas: Vec<usize>,
+    /// Demands whose topology spread constraints suffice for the conflict.
+    pub(super) skewed: Vec<usize>,
     /// Topology keys with values.
     pub(super) domains: Vec<(String, String)>,
     /// Number of hosts that the demands can use.
@@ -84,12 +88,16 @@ impl ShortDemand {
     ) -> Self {
         let classes = cut.classes.iter();
         let capacity: usize = classes.map(|class| problem.capacities[*class]).sum();
+        let places = cut.domains.iter().map(|(demand, domain)| {
+            let demand = &problem.demands[*demand];
+            demand.limit - demand.load.get(domain).copied().unwrap_or_default()
+        });
         Self {
             index,
             found,
             why: ShortageProof::Counted(CutCount {
                 demands: cut.demands.into_iter().collect(),
-                can_be_had: capacity + cut.domains.len(),
+                can_be_had: capacity + places.sum::<usize>(),
                 is_limited: cut.is_limited,
                 closed: cut.closed,
             }),
@@ -104,14 +112,15 @@ impl ShortDemand {
         let mut why = self.why.clone();
         match &mut why {
             ShortageProof::Crossing(conflict) => {
-                conflict.demands.iter_mut().for_each(|demand| *demand = translated(*demand))
+                let demands = conflict.demands.iter_mut().chain(&mut conflict.skewed);
+                demands.for_each(|demand| *demand = translated(*demand));
             }
             ShortageProof::Counted(count) => {
                 count.demands.iter_mut().for_each(|demand| *demand = translated(*demand));
                 // Demands are listed in the order in which they choose.
                 count.demands.sort_unstable();
             }
-            ShortageProof::Undecided => {}
+            ShortageProof::Skewed(_) | ShortageProof::Undecided => {}
         }
         ShortDemand { index: translated(self.index), found: self.found, why }
     }

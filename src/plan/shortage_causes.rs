@@ -10,7 +10,6 @@ use super::eligibility::{self, Availability, Needs, Refusal, RefusalRemedy};
 use super::flow_network::Instance;
 use super::matching::FlowUnit;
 use super::search_result::ShortageProof;
-use super::topology;
 use crate::base::api::names::ClusterKey;
 use crate::input::settings::quotas::Quota;
 use crate::site::inventory::Host;
@@ -48,7 +47,9 @@ impl DemandLimits {
                 (count.is_limited, instance.domain_key(pool), values)
             }
             ShortageProof::Counted(count) => (count.is_limited, None, Vec::new()),
-            ShortageProof::Crossing(_) | ShortageProof::Undecided => (false, None, Vec::new()),
+            ShortageProof::Crossing(_) | ShortageProof::Skewed(_) | ShortageProof::Undecided => {
+                (false, None, Vec::new())
+            }
         };
         let closed = ClosedDomains {
             key: key.map(str::to_owned),
@@ -86,7 +87,7 @@ fn full_quotas(instance: &Instance<'_>, picks: &[Vec<FlowUnit>], demand: usize) 
                 let counted = counted.map(|class| (*class, free(*class)));
                 let hosts: usize = counted.clone().map(|(_, free)| free).sum();
                 all.extend(counted);
-                if domain.limited { hosts.min(1) } else { hosts }
+                if domain.limited { hosts.min(of.limit) } else { hosts }
             });
             domains.sum::<usize>().min(of.missing)
         });
@@ -216,7 +217,7 @@ impl<'h> MatchingHosts<'h> {
                 }
             }
             let keys = needs.topology_keys.iter();
-            let domains: Domains<'_> = keys.map(|key| topology::domain(host, key)).collect();
+            let domains: Domains<'_> = keys.map(|key| host.domain(key)).collect();
             for domain in numbered(&domains) {
                 *all.by_domain.entry(domain).or_default() += 1;
             }
@@ -274,7 +275,7 @@ impl<'h> MatchingHosts<'h> {
         let mut unlabelled = 0;
         let mut lost: HashMap<&str, usize> = HashMap::new();
         for host in gone.iter().filter(|host| self.contains(**host)) {
-            match topology::domain(&hosts[*host], key) {
+            match hosts[*host].domain(key) {
                 Some(domain) => *lost.entry(domain).or_default() += 1,
                 None => unlabelled += 1,
             }

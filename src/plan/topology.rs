@@ -5,15 +5,9 @@ use crate::base::api::names::{Part, Role};
 use crate::site::inventory::Host;
 use crate::site::request::Cluster;
 
-/// Returns the topology domain of a host. An empty value counts as missing, because ViNO copies a
-/// label that its node lacks as `""`.
-pub(crate) fn domain<'a>(host: &'a Host, topology_key: &str) -> Option<&'a str> {
-    host.labels.get(topology_key).map(String::as_str).filter(|domain| !domain.is_empty())
-}
-
 /// Returns the known topology domains of a host, each with its key.
 pub(super) fn domains<'k, 'h>(host: &'h Host, keys: &[&'k str]) -> Vec<(&'k str, &'h str)> {
-    keys.iter().filter_map(|key| Some((*key, domain(host, key)?))).collect()
+    keys.iter().filter_map(|key| Some((*key, host.domain(key)?))).collect()
 }
 
 /// Returns the topology domain of a control-plane host that becomes its failure domain in Cluster API.
@@ -26,7 +20,7 @@ pub(crate) fn failure_domain<'a>(
 ) -> Option<&'a str> {
     let is_one = cluster.lacks_failure_domains && part.role == Role::ControlPlane;
     let node_set = cluster.node_set(part).filter(|_| is_one)?;
-    let domain = domain(host, node_set.topology_keys.first()?)?;
+    let domain = host.domain(node_set.topology_keys.first()?)?;
     let other = host.labels.get(FAILURE_DOMAIN);
     other.is_none_or(|other| other == domain).then_some(domain)
 }

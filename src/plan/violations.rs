@@ -3,11 +3,10 @@
 //! Retained hosts are moved with `--rebalance` only, except hosts that fail or are being deleted.
 //! The requirements come from the list of rules in [`eligibility`].
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::eligibility::{self, INSTALLED_STATES, Needs, Refusal, RequiredSystem};
 use super::placement::CurrentAssignment;
-use super::topology;
 use crate::base::api::host::{PAUSED, UNHEALTHY};
 use crate::base::api::names::Part;
 use crate::site::Site;
@@ -140,7 +139,8 @@ fn not_installed(host: &Host, system: RequiredSystem) -> Option<Violation> {
 ///
 /// A host in maintenance comes last, even if it is in use: `sipgen drain` has added a host for it.
 /// A host in use comes before any other. Ties follow from the worst violation, from the
-/// provisioning state, from how the host was assigned, and at last from the inventory.
+/// provisioning state, and from how the host was assigned. Of equally good hosts, the first ones are
+/// spread over topology domains as evenly as possible; at last, the inventory decides.
 pub(super) fn by_retention<'a>(
     assignments: Vec<CurrentAssignment<'a>>,
     node_set: Option<&NodeSet>,
@@ -153,14 +153,10 @@ pub(super) fn by_retention<'a>(
         let host = &hosts[assignment.host];
         let is_in_use = in_use_as(host, assignment.part).is_some()
             && violation != Some(Violation::UsedByAnother);
-        (
-            host.maintenance.is_some(),
-            !is_in_use,
-            violation,
-            !is_provisioned(host),
-            assignment.how,
-            assignment.host,
-        )
+        (host.maintenance.is_some(), !is_in_use, violation, !is_provisioned(host), assignment.how)
+    };
+    let order = |(violation, assignment): &(Option<Violation>, CurrentAssignment<'_>)| {
+        (worth(*violation, assignment), assignment.host)
     };
     // The first order decides which of several hosts keeps a shared domain. The second one includes
     // the violations that follow from it.
@@ -174,17 +170,51 @@ pub(super) fn by_retention<'a>(
         (violation, assignment)
     });
     let mut violating: Vec<(Option<Violation>, CurrentAssignment<'_>)> = with_violation.collect();
-    violating.sort_by_cached_key(|(violation, assignment)| worth(*violation, assignment));
-    let mut domains = BTreeSet::new();
+    violating.sort_by_cached_key(order);
+    let mut domains: BTreeMap<(&String, &str), usize> = BTreeMap::new();
+    let most = node_set.map_or(1, |node_set| node_set.max_per_domain);
     for (violation, assignment) in &mut violating {
         let host = &hosts[assignment.host];
         let keys = node_set.iter().flat_map(|node_set| &node_set.topology_keys);
-        let own = keys.filter_map(|key| Some((key, topology::domain(host, key)?)));
-        let shares = own.filter(|domain| !domains.insert(*domain)).count() > 0;
+        let own = keys.filter_map(|key| Some((key, host.domain(key)?)));
+        let mut shares = false;
+        for domain in own {
+            let hosts = domains.entry(domain).or_default();
+            *hosts += 1;
+            shares |= *hosts > most;
+        }
         *violation = violation.or(shares.then_some(Violation::SharesDomain));
     }
-    violating.sort_by_cached_key(|(violation, assignment)| worth(*violation, assignment));
-    violating
+    violating.sort_by_cached_key(order);
+    let spread = node_set.and_then(|node_set| node_set.spread.first());
+    let Some(key) = spread.map(|spread| &spread.key).or(site.rack_label.as_ref()) else {
+        return violating;
+    };
+    let mut kept: BTreeMap<Option<&str>, usize> = BTreeMap::new();
+    let equal = violating.chunk_by(|a, b| worth(a.0, &a.1) == worth(b.0, &b.1));
+    let spread = equal.flat_map(|equal| {
+        let domain =
+            |(_, assignment): &(_, CurrentAssignment<'_>)| hosts[assignment.host].domain(key);
+        evenly(equal, domain, &mut kept)
+    });
+    spread.collect()
+}
+
+/// Orders items so that the first ones, with those that are `kept`, are spread over domains as evenly
+/// as possible. Items of a domain stay in their order.
+fn evenly<'d, T: Copy>(
+    items: &[T],
+    domain: impl Fn(&T) -> Option<&'d str>,
+    kept: &mut BTreeMap<Option<&'d str>, usize>,
+) -> Vec<T> {
+    let mut levels: Vec<(usize, usize)> = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        let kept = kept.entry(domain(item)).or_default();
+        levels.push((*kept, index));
+        *kept += 1;
+    }
+    levels.sort_unstable();
+    levels.into_iter().map(|(_, index)| items[index]).collect()
 }
 
 /// Returns the reason why a host in use must not be taken from its cluster.

@@ -67,6 +67,7 @@ mod schemas;
 mod sharing;
 mod showing_machines;
 mod sites;
+mod spreading;
 mod status;
 #[path = "../support/mod.rs"]
 mod support;

@@ -42,7 +42,28 @@ pub struct NodeSet {
     pub flavor: Option<u8>,
     pub by_rack: bool,
     pub by_feed: bool,
+    /// The most hosts in a rack and in a feed, if these keep hosts apart.
+    pub most: usize,
+    /// The largest skew over racks; none if they need not be even.
+    pub skew: Option<usize>,
     pub wanted: usize,
+}
+
+impl NodeSet {
+    fn matches(&self, host: &Host) -> bool {
+        self.flavor.is_none_or(|flavor| flavor == host.flavor)
+            && (self.skew.is_none() || host.rack.is_some())
+    }
+
+    /// Whether no rack has too many hosts more than the emptiest rack with a matching host.
+    fn is_even(&self, all: &[Host], own: &[&Host]) -> bool {
+        let racks: BTreeSet<Option<u8>> =
+            all.iter().filter(|host| self.matches(host)).map(|host| host.rack).collect();
+        let count = |rack| own.iter().filter(|host| host.rack == rack).count();
+        let counts: Vec<usize> = racks.into_iter().map(count).collect();
+        let (least, most) = (counts.iter().min(), counts.iter().max());
+        self.skew.is_none_or(|skew| most.unwrap_or(&0) - least.unwrap_or(&0) <= skew)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -94,8 +115,17 @@ pub fn hosts() -> impl Strategy<Value = Vec<Host>> {
 }
 
 pub fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
-    let node_set = (prop::option::of(0..2_u8), any::<bool>(), any::<bool>(), 0..4_usize).prop_map(
-        |(flavor, by_rack, by_feed, wanted)| NodeSet { flavor, by_rack, by_feed, wanted },
+    let apart = (any::<bool>(), any::<bool>(), prop::sample::select(vec![1, 1, 2]));
+    let skew = prop::option::weighted(0.3, 1..3_usize);
+    let node_set = (prop::option::of(0..2_u8), apart, skew, 0..4_usize).prop_map(
+        |(flavor, (by_rack, by_feed, most), skew, wanted)| NodeSet {
+            flavor,
+            by_rack,
+            by_feed,
+            most,
+            skew,
+            wanted,
+        },
     );
     let node_set = || prop::option::weighted(0.7, node_set.clone());
     let cluster = (0..2_usize, -1..2_i8, node_set(), node_set()).prop_map(
@@ -117,14 +147,22 @@ pub fn place(
     taken: &mut BTreeMap<usize, (usize, usize)>,
 ) -> bool {
     let Some((unit, rest)) = units.split_first() else {
-        return true;
+        let parts: BTreeSet<(usize, usize)> = taken.values().copied().collect();
+        return parts.iter().all(|part| {
+            let own = taken.iter().filter(|(_, by)| *by == part);
+            let own: Vec<&Host> = own.map(|(host, _)| &hosts[*host]).collect();
+            let node_set = clusters[part.0].node_sets[part.1].as_ref();
+            node_set.is_none_or(|node_set| node_set.is_even(hosts, &own))
+        });
     };
     let node_set = clusters[unit.0].node_sets[unit.1].as_ref().unwrap();
     for (index, host) in hosts.iter().enumerate() {
-        let matches = node_set.flavor.is_none_or(|flavor| flavor == host.flavor);
+        let matches = node_set.matches(host);
         let beside = |of: fn(&Host) -> Option<u8>| {
-            of(host).is_some()
-                && taken.iter().any(|(other, by)| by == unit && of(&hosts[*other]) == of(host))
+            let same = |(other, by): &(&usize, &(usize, usize))| {
+                *by == unit && of(&hosts[**other]) == of(host)
+            };
+            of(host).is_some() && taken.iter().filter(same).count() >= node_set.most
         };
         let crowded = node_set.by_rack && beside(|host| host.rack)
             || node_set.by_feed && beside(|host| host.feed);
@@ -231,23 +269,30 @@ pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], qu
         );
         let mut nodes = String::new();
         for (role, node_set) in ROLES.iter().zip(node_sets) {
-            let Some(NodeSet { flavor, by_rack, by_feed, wanted }) = node_set else {
+            let Some(NodeSet { flavor, by_rack, by_feed, most, skew, wanted }) = node_set else {
                 continue;
             };
             let selector = flavor.map_or("{}".to_owned(), |flavor| {
                 format!("{{matchLabels: {{{FLAVOR}: v{flavor}}}}}")
             });
             // sipgen refuses a key that no matching host has.
-            let matching = || hosts.iter().filter(|host| flavor.is_none_or(|of| of == host.flavor));
+            let set = node_set.as_ref().unwrap();
+            let matching = || hosts.iter().filter(|host| set.matches(host));
             let has_rack = matching().any(|host| host.rack.is_some());
             let has_feed = matching().any(|host| host.feed.is_some());
             let keys = [(*by_rack && has_rack, RACK), (*by_feed && has_feed, FEED)];
             let keys: Vec<&str> =
                 keys.iter().filter(|(is_written, _)| *is_written).map(|(_, key)| *key).collect();
+            let most = match keys.as_slice() {
+                [] => String::new(),
+                _ => format!("topologyKeys: [{}], maxPerDomain: {most}, ", keys.join(", ")),
+            };
+            let skew = skew.map_or(String::new(), |skew| {
+                format!("topologySpreadConstraints: [{{topologyKey: {RACK}, maxSkew: {skew}}}], ")
+            });
             let _ = writeln!(
                 nodes,
-                "    {role}: {{labelSelector: {selector}, topologyKeys: [{}], count: {{active: {wanted}, standby: 0}}}}",
-                keys.join(", ")
+                "    {role}: {{labelSelector: {selector}, {most}{skew}count: {{active: {wanted}, standby: 0}}}}",
             );
         }
         if !nodes.is_empty() {
@@ -291,13 +336,14 @@ proptest! {
                     let name = generated.site.inventory.hosts[assigned.host].key.name.to_string();
                     &hosts[name[1..].parse::<usize>().unwrap()]
                 }).collect();
-                for (at, host) in mine.iter().enumerate() {
+                prop_assert!(node_set.is_even(&hosts, &mine));
+                for host in &mine {
                     prop_assert!(host.is_for(index));
-                    prop_assert!(node_set.flavor.is_none_or(|flavor| flavor == host.flavor));
-                    for other in &mine[..at] {
-                        prop_assert!(!(node_set.by_rack && host.rack.is_some() && host.rack == other.rack));
-                        prop_assert!(!(node_set.by_feed && host.feed.is_some() && host.feed == other.feed));
-                    }
+                    prop_assert!(node_set.matches(host));
+                    let in_rack = mine.iter().filter(|other| other.rack == host.rack).count();
+                    let in_feed = mine.iter().filter(|other| other.feed == host.feed).count();
+                    prop_assert!(!node_set.by_rack || host.rack.is_none() || in_rack <= node_set.most);
+                    prop_assert!(!node_set.by_feed || host.feed.is_none() || in_feed <= node_set.most);
                 }
                 for assigned in assigned {
                     prop_assert!(taken.insert(assigned.host, index).is_none());

@@ -124,6 +124,8 @@ fn scarce() -> impl Strategy<Value = (Vec<Host>, Vec<Cluster>)> {
         flavor,
         by_rack,
         by_feed: false,
+        most: 1,
+        skew: None,
         wanted,
     });
     let cluster = (

@@ -6,7 +6,7 @@ use crate::base::api::names::ClusterKey;
 use crate::plan::Plan;
 use crate::plan::ask::{OccupiedSet, PlannedSite};
 use crate::plan::quotas::{self, QuotaUse};
-use crate::plan::topology;
+use crate::plan::skew::{MatchingDomains, SkewLimit};
 use crate::site::Site;
 use crate::site::inventory::Host;
 
@@ -18,6 +18,8 @@ pub(super) struct OccupiedSite<'a> {
     /// The owner of every assigned host, including hosts of frozen clusters.
     pub(super) owners: BTreeMap<usize, &'a ClusterKey>,
     pub(super) limits: Vec<HostLimit>,
+    /// Required topology spread constraints of each node set, without its hosts.
+    skews: Vec<Vec<SkewLimit<'a>>>,
 }
 
 /// A quota as numbers.
@@ -68,13 +70,16 @@ impl<'a> OccupiedSite<'a> {
             }
         };
         let limits = quotas::all(site, plan).into_iter().map(limit).collect();
-        Self { hosts, limits, owners: planned.owners(), node_sets }
+        let (domains, none) = (MatchingDomains::default(), BTreeSet::new());
+        let skews = node_sets.iter();
+        let skews = skews.map(|set| domains.skew_limits(hosts, &none, set.node_set, &none));
+        Self { hosts, limits, owners: planned.owners(), skews: skews.collect(), node_sets }
     }
 
     /// Returns the topology domains of a host that matter for a node set.
     fn domains(&self, set: usize, host: usize) -> impl Iterator<Item = (&str, &str)> {
         let keys = self.node_sets[set].node_set.topology_keys.iter();
-        keys.filter_map(move |key| Some((key.as_str(), topology::domain(&self.hosts[host], key)?)))
+        keys.filter_map(move |key| Some((key.as_str(), self.hosts[host].domain(key)?)))
     }
 }
 
@@ -103,7 +108,7 @@ impl<'r> MoveState<'r> {
     /// Returns whether topology and quotas allow a move once another node set, if it has the new host,
     /// has left it.
     pub(super) fn allows(&self, step: HostMove, owner: Option<usize>) -> bool {
-        self.is_apart(step) && self.is_within_quotas(step, owner)
+        self.is_apart(step) && self.is_even(step) && self.is_within_quotas(step, owner)
     }
 
     /// Returns whether a cluster has the host.
@@ -128,15 +133,30 @@ impl<'r> MoveState<'r> {
         }
     }
 
-    /// Returns whether the new host shares no topology domain with a host that stays.
+    /// Returns whether the topology domains of the new host have room for it beside the hosts that
+    /// stay.
     fn is_apart(&self, HostMove { set, from, to }: HostMove) -> bool {
-        let own: Vec<(&str, &str)> = self.site.domains(set, to).collect();
-        let mut stay = self.hosts[set].iter().filter(|host| **host != from);
-        let shares = |host: &usize| {
-            let mut domains = self.site.domains(set, *host);
-            domains.any(|domain| own.contains(&domain))
-        };
-        own.is_empty() || !stay.any(shares)
+        let most = self.site.node_sets[set].node_set.max_per_domain;
+        self.site.domains(set, to).all(|own| {
+            let stay = self.hosts[set].iter().filter(|host| **host != from);
+            let shares = |host: &&usize| self.site.domains(set, **host).any(|domain| domain == own);
+            stay.filter(shares).take(most).count() < most
+        })
+    }
+
+    /// Returns whether the topology spread constraints admit the new host.
+    fn is_even(&self, HostMove { set, from, to }: HostMove) -> bool {
+        self.site.skews[set].iter().all(|skew| {
+            let domain = |host: &usize| self.site.hosts[*host].domain(skew.key);
+            let mut domains = skew.domains.clone();
+            let stay = self.hosts[set].iter().filter(|host| **host != from).chain([&to]);
+            for domain in stay.filter_map(domain) {
+                domains.entry(domain).and_modify(|hosts| *hosts += 1);
+            }
+            let fewest = domains.values().min().filter(|_| !skew.counts_from_zero);
+            let most = fewest.copied().unwrap_or_default() + skew.max_skew;
+            domain(&to).and_then(|own| domains.get(own)).is_none_or(|hosts| *hosts <= most)
+        })
     }
 
     fn is_within_quotas(&self, step: HostMove, owner: Option<usize>) -> bool {

@@ -93,10 +93,10 @@ pub(super) fn overviews(
             deleting: host.live.deleting,
             why_not_free: standing.why_not_free.clone(),
             consumer: host.user(),
-            rack: by.and_then(|label| value(host, label)).map(str::to_owned),
+            rack: by.and_then(|label| host.domain(label)).map(str::to_owned),
             topology: keys
                 .iter()
-                .filter_map(|key| Some(((*key).to_owned(), value(host, key)?.to_owned())))
+                .filter_map(|key| Some(((*key).to_owned(), host.domain(key)?.to_owned())))
                 .collect(),
             facts: explain::facts(host, plan),
             place: host.origin.shown(),
@@ -114,10 +114,4 @@ fn is_new(how: Option<AssignmentMethod>) -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_false(value: &bool) -> bool {
     !value
-}
-
-/// Returns a host's value of a label. An empty value counts as missing, because ViNO copies labels
-/// that a node lacks as `""`.
-pub(super) fn value<'a>(host: &'a Host, label: &str) -> Option<&'a str> {
-    host.labels.get(label).map(String::as_str).filter(|value| !value.is_empty())
 }

@@ -58,14 +58,14 @@ impl Overview {
     pub fn new(generated: &GeneratedSite, by: Option<&str>) -> Result<Self, NoSuchLabel> {
         let by = match by {
             Some(label) => Some(racks::checked(&generated.site, label)?),
-            None => racks::label(&generated.site),
+            None => generated.site.rack_label.clone(),
         };
         Ok(Self::by_racks(generated, by))
     }
 
     /// Creates the overview of a run, with the most used topology key as rack label.
     pub(crate) fn from_generated(generated: &GeneratedSite) -> Self {
-        Self::by_racks(generated, racks::label(&generated.site))
+        Self::by_racks(generated, generated.site.rack_label.clone())
     }
 
     fn by_racks(generated: &GeneratedSite, by: Option<String>) -> Self {

@@ -1,12 +1,10 @@
 //! Racks: hosts with the same value of the rack label.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::HostOverview;
-use super::hosts::value;
 use crate::site::Site;
 use crate::site::inventory::natural;
 
@@ -34,7 +32,7 @@ pub struct NoSuchLabel {
 /// Returns the label if any host has it.
 pub(super) fn checked(site: &Site, label: &str) -> Result<String, NoSuchLabel> {
     let hosts = &site.inventory.hosts;
-    if hosts.iter().any(|host| value(host, label).is_some()) {
+    if hosts.iter().any(|host| host.domain(label).is_some()) {
         return Ok(label.to_owned());
     }
     let known: BTreeSet<&str> =
@@ -47,29 +45,6 @@ pub(super) fn checked(site: &Site, label: &str) -> Result<String, NoSuchLabel> {
         _ => format!("{} and {more} more", shown.join(", ")),
     };
     Err(NoSuchLabel { label: label.to_owned(), known })
-}
-
-/// Returns the most used topology key.
-///
-/// A key with a distinct value for every host counts only if there is no other. Ties are resolved
-/// by the smallest number of domains, because racks hold more hosts than chassis.
-pub(super) fn label(site: &Site) -> Option<String> {
-    let clusters = site.clusters.values().filter_map(|request| request.cluster.as_ref());
-    let keys =
-        clusters.flat_map(|cluster| cluster.node_sets.values()).flat_map(|set| &set.topology_keys);
-    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
-    keys.for_each(|key| *uses.entry(key).or_default() += 1);
-    let worth = |(key, uses): &(&str, usize)| {
-        let values: Vec<&str> =
-            site.inventory.hosts.iter().filter_map(|host| value(host, key)).collect();
-        let domains = values.iter().collect::<BTreeSet<_>>().len();
-        (domains < values.len(), *uses, Reverse(domains), Reverse((*key).to_owned()))
-    };
-    let labelled = |(key, _): &(&str, usize)| {
-        site.inventory.hosts.iter().any(|host| value(host, key).is_some())
-    };
-    let best = uses.into_iter().filter(labelled).max_by_key(worth)?;
-    Some(best.0.to_owned())
 }
 
 /// Returns the racks in natural order, followed by the hosts without one.

@@ -61,8 +61,12 @@ pub const ASSIGN: &str = "sip.airshipit.org/assign-hosts";
 /// default those that its rollout needs.
 pub const SPARE: &str = "sip.airshipit.org/spare-hosts";
 /// Annotation on a control plane or MachineDeployment: the label of which no two of its hosts share
-/// a value.
+/// a value, or no more than [`MAX_PER_DOMAIN`] says.
 pub const TOPOLOGY_KEY: &str = "sip.airshipit.org/topology-key";
+/// Annotation beside [`TOPOLOGY_KEY`]: the most hosts in a domain of that label, 1 by default.
+pub const MAX_PER_DOMAIN: &str = "sip.airshipit.org/max-per-domain";
+/// Annotation on a control plane or MachineDeployment: topology spread constraints, as JSON.
+pub const SPREAD_CONSTRAINTS: &str = "sip.airshipit.org/topology-spread-constraints";
 /// Annotation on a MachineDeployment: the most replicas that the cluster autoscaler asks for.
 pub const AUTOSCALER_MAXIMUM: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
 /// Annotation on a Machine: Cluster API deletes it first.

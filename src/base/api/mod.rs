@@ -54,6 +54,7 @@ pub mod reservation;
 pub mod service;
 pub mod service_fields;
 pub mod sipcluster;
+pub mod topology_spread;
 pub(crate) mod unique;
 
 /// Returns the API group of an `apiVersion`; empty for the core group.

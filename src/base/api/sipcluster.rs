@@ -21,6 +21,7 @@ use super::names::{
 };
 use super::object_kind::ObjectKind;
 use super::service_fields::ServiceFields;
+use super::topology_spread::TopologySpreadConstraint;
 use super::unique;
 
 /// The API group of SIPCluster.
@@ -38,9 +39,6 @@ pub static OBJECT: ObjectKind = ObjectKind {
 };
 /// The name of its CustomResourceDefinition.
 pub const DEFINITION: &str = "sipclusters.airship.airshipit.org";
-
-/// The largest number of hosts in a request. No site has as many.
-pub(crate) const MOST_HOSTS: usize = 1_000_000;
 
 /// A public key with its type, at the start of a line or after options.
 const AUTHORIZED_KEY_PATTERN: &str = concat!(
@@ -121,7 +119,7 @@ pub struct NodeSetFields {
     #[serde(default)]
     pub label_selector: Option<LabelSelector>,
     /// The label whose value is a host's failure domain, such as `topology.example.com/rack`. At
-    /// most one host per domain is assigned.
+    /// most `maxPerDomain` hosts per domain are assigned, 1 by default.
     #[serde(default)]
     #[schemars(
         regex(pattern = format!("^$|{LABEL_KEY_PATTERN}")),
@@ -129,11 +127,19 @@ pub struct NodeSetFields {
         example = &"topology.example.com/rack"
     )]
     pub topology_key: Option<String>,
-    /// Further topology labels. At most one host is assigned per domain of each label.
+    /// Further topology labels, each with the same limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = format!("^$|{LABEL_KEY_PATTERN}")), length(max = 317)))]
     #[schemars(example = ["topology.example.com/rack", "topology.example.com/power-feed"])]
     pub topology_keys: Option<Vec<String>>,
+    /// The most hosts in a domain of `topologyKey` and of each of `topologyKeys`. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-editor" = {"default": 1}))]
+    pub max_per_domain: Option<i64>,
+    /// Evenness over the domains of labels, as in a Pod. Without it, hosts are spread over racks as
+    /// evenly as the available hosts allow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology_spread_constraints: Option<Vec<TopologySpreadConstraint>>,
     /// The number of hosts.
     #[serde(default)]
     #[schemars(extend("x-editor" = {"type": "object"}))]

@@ -12,7 +12,8 @@ use serde_json::{Value as Schema, json};
 use yaml_serde::Value;
 
 use crate::base::api::provisioning::{self, ProvisioningSpec, SoftwareSpec};
-use crate::base::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
+use crate::base::api::sipcluster::{self, SIPClusterSpec};
+use crate::base::api::topology_spread::MOST_HOSTS;
 use crate::base::finding::{Code, Finding, Origin, RouteStep};
 use crate::base::text::suggest::alike;
 use crate::input::load::ParseError;

@@ -29,6 +29,9 @@ use serde_json::json;
 
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::names::{Namespace, ObjectName, is_label, is_label_key};
+use crate::base::api::topology_spread::{
+    self, InvalidConstraint, TopologySpread, TopologySpreadConstraint,
+};
 use crate::base::api::unique;
 use crate::base::finding::{Code, Finding, Place, RouteStep, Severity};
 use crate::input::load::Files;
@@ -123,7 +126,7 @@ pub struct Settings {
     /// Settings for findings.
     #[serde(default)]
     pub findings: FindingsSettings,
-    /// Labels with the location of hosts, for SIPClusters of older generations.
+    /// Labels with the location of hosts, and how node sets are spread over them.
     #[serde(default)]
     pub topology: TopologySettings,
     /// Further objects that request hosts, beside SIPClusters and Provisionings.
@@ -151,18 +154,29 @@ pub struct Settings {
     pub provisioning: ProvisioningSettings,
 }
 
-/// The labels behind `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older
-/// generations. By default, the known label that hosts have.
+/// Labels with the location of hosts, by default the known label that hosts have. They are also meant
+/// by `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older generations.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Topology")]
 pub struct TopologySettings {
-    /// The label with a host's rack.
+    /// The label with a host's rack. Node sets without constraints are spread over its values.
     #[serde(default)]
     pub rack: Option<String>,
     /// The label with the server that a host is or runs on.
     #[serde(default)]
     pub host: Option<String>,
+    /// Topology spread constraints of node sets that have none.
+    #[serde(default)]
+    pub default_constraints: Vec<TopologySpreadConstraint>,
+}
+
+impl TopologySettings {
+    /// Returns the constraints of node sets that have none.
+    pub fn default_spread(&self) -> Vec<TopologySpread> {
+        // The settings were checked.
+        topology_spread::validate(&self.default_constraints).unwrap_or_default()
+    }
 }
 
 /// Settings for findings.
@@ -396,6 +410,7 @@ impl Settings {
             findings.extend(self.check_overlaps(files));
         }
         findings.extend(self.check_labels(files));
+        findings.extend(self.check_spread(files));
         findings.extend(self.check_reservations(files));
         findings.extend(self.check_maintenance(files));
         findings.extend(self.check_quotas(files));
@@ -571,6 +586,16 @@ impl Settings {
             ))
         };
         labels.into_iter().filter_map(finding).collect()
+    }
+
+    fn check_spread(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let checked = topology_spread::validate(&self.topology.default_constraints);
+        let finding = |InvalidConstraint { index, field, message, help }| {
+            let list = ["topology".into(), "defaultConstraints".into()];
+            let route = list.into_iter().chain([RouteStep::from(index), field.into()]);
+            invalid(message, files.place(route.collect()), help)
+        };
+        checked.err().into_iter().flatten().map(finding).collect()
     }
 
     fn check_ignored(&self, files: &SettingsFiles) -> Vec<Finding> {

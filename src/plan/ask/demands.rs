@@ -1,6 +1,6 @@
 //! Demands under a hypothesis.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{PlanHypothesis, PlannedSite};
 use crate::base::api::names::{ClusterKey, Part};
@@ -69,7 +69,8 @@ impl<'a> PlannedSite<'a> {
         let stays = self.assigned(cluster, part);
         let stays = stays.filter(|assigned| !may_move && !gone.contains(&assigned.host));
         let stays: Vec<PlacedHost> = stays.copied().collect();
-        let demand = NodeSetDemand::new(self.site, cluster, part, node_set, &stays, |_| false);
+        let demand = NodeSetDemand::new(self.site, cluster, part, node_set, &stays, |_| false)
+            .with_skews(&self.matching_domains, self.hosts, gone);
         if !hypothesis.keeps_numbers {
             return demand;
         }
@@ -86,13 +87,18 @@ impl<'a> PlannedSite<'a> {
     /// Returns the number of hosts that a node set keeps although the planner would not choose them.
     /// They take no place from others.
     fn unmoved(&self, demand: &NodeSetDemand<'_>, gone: &BTreeSet<usize>) -> usize {
-        let mut taken = BTreeSet::new();
+        let mut taken = BTreeMap::new();
         let hosts = self.hosts_of(demand.cluster, demand.part);
         let is_unmoved = |host: &usize| {
             let asker = demand.asker(&self.availability[*host], None);
             let is_refused = eligibility::refusal(*host, &self.hosts[*host], &asker).is_some();
             let domains = topology::domains(&self.hosts[*host], &demand.needs.topology_keys);
-            is_refused || !domains.into_iter().all(|domain| taken.insert(domain))
+            is_refused
+                || !domains.into_iter().all(|domain| {
+                    let hosts: &mut usize = taken.entry(domain).or_default();
+                    *hosts += 1;
+                    *hosts <= demand.node_set.max_per_domain
+                })
         };
         let left = hosts.filter(|host| !gone.contains(host));
         left.filter(is_unmoved).count()

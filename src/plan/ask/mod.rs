@@ -23,6 +23,7 @@ use super::host_classes::HostClasses;
 use super::quotas::{self, QuotaUse, QuotaUses};
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
 use super::shortage_causes::{DemandLimits, MatchingHosts, ShortageCauses};
+use super::skew::MatchingDomains;
 use super::supply::HostSupply;
 use crate::base::api::names::{ClusterKey, Namespace, Part};
 use crate::input::settings::quotas::Quota;
@@ -56,6 +57,8 @@ pub struct PlannedSite<'a> {
     quotas: QuotaUses<'a>,
     /// Matching hosts of each pool.
     matching: Vec<OnceLock<MatchingHosts<'a>>>,
+    /// Domains of the hosts that match a node set.
+    matching_domains: MatchingDomains<'a>,
 }
 
 /// Changes of a planned site.
@@ -177,6 +180,7 @@ impl<'a> PlannedSite<'a> {
             reserving,
             availability,
             matching,
+            matching_domains: MatchingDomains::default(),
         }
     }
 
@@ -357,7 +361,9 @@ impl<'a> PlannedSite<'a> {
             _ => demand.domains.clone(),
         };
         // A host that only this cluster may take, and a shortage of its own, are no other's.
-        let is_special = self.reserving.contains(&cluster.key) || self.is_short(&cluster.key);
+        let is_spread = node_set.max_per_domain > 1 || !demand.skews.is_empty();
+        let is_special =
+            is_spread || self.reserving.contains(&cluster.key) || self.is_short(&cluster.key);
         (
             demand.needs.key(),
             node_set.wanted(),

@@ -4,10 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::demand::NodeSetDemand;
 use super::super::flow_network::Instance;
-use super::super::topology;
 use crate::site::inventory::Host;
 
-/// A topology domain in which a demand may have one host; an index into [`Candidates::limits`].
+/// A topology domain in which the hosts of a demand count; an index into [`Candidates::limits`].
 pub(super) type Limit = usize;
 
 /// A class in a pool.
@@ -31,6 +30,22 @@ pub(super) struct Candidates<'a> {
     numbers: HashMap<(usize, &'a str), Limit>,
     /// Domains of the hosts that each demand retains, once per host.
     pub(super) taken: Vec<Vec<Limit>>,
+    /// Maximum number of hosts of each demand in a domain of its topology keys.
+    most: Vec<usize>,
+    /// The topology keys of each demand.
+    topology: Vec<Vec<usize>>,
+    /// Required topology spread constraints of each demand.
+    pub(super) skews: Vec<Vec<CountedSkew>>,
+    /// Indices of the keys of these constraints.
+    spread_keys: HashSet<usize>,
+}
+
+/// A required topology spread constraint with its domains.
+#[derive(Debug, Clone)]
+pub(super) struct CountedSkew {
+    pub(super) max_skew: usize,
+    pub(super) counts_from_zero: bool,
+    pub(super) domains: Vec<Limit>,
 }
 
 impl<'a> Candidates<'a> {
@@ -48,6 +63,14 @@ impl<'a> Candidates<'a> {
             limits: Vec::new(),
             numbers: HashMap::new(),
             taken: vec![Vec::new(); problem.demands.len()],
+            most: problem.demands.iter().map(|demand| demand.limit).collect(),
+            topology: problem
+                .demands
+                .iter()
+                .map(|demand| instance.limiting[demand.pool].clone())
+                .collect(),
+            skews: vec![Vec::new(); problem.demands.len()],
+            spread_keys: HashSet::new(),
         };
         let mut seen = HashSet::new();
         for &(index, demand) in demands {
@@ -59,13 +82,25 @@ impl<'a> Candidates<'a> {
                 let taken = all.limits_of(instance, &hosts[*host], pool);
                 all.taken[index].extend(taken);
             }
+            for skew in &instance.skews[index] {
+                let Some(key) = instance.topology().iter().position(|key| *key == skew.key) else {
+                    continue;
+                };
+                all.spread_keys.insert(key);
+                let domains = skew.domains.keys().map(|value| all.number(key, value)).collect();
+                all.skews[index].push(CountedSkew {
+                    max_skew: skew.max_skew,
+                    counts_from_zero: skew.counts_from_zero,
+                    domains,
+                });
+            }
         }
         all
     }
 
     fn read(&mut self, instance: &Instance<'a>, pool: usize) {
         let problem = &instance.problem;
-        let keys = &instance.limiting[pool];
+        let keys = &instance.counted[pool];
         let choices = problem.pools[pool].tiers.iter().flatten();
         let choices = choices.flat_map(|choice| {
             let classes = choice.classes.iter();
@@ -101,10 +136,20 @@ impl<'a> Candidates<'a> {
         host: &'a Host,
         pool: usize,
     ) -> Vec<Limit> {
-        let keys = instance.limiting[pool].iter();
-        let values =
-            keys.filter_map(|key| Some((*key, topology::domain(host, instance.topology()[*key])?)));
+        let keys = instance.counted[pool].iter();
+        let values = keys.filter_map(|key| Some((*key, host.domain(instance.topology()[*key])?)));
         values.map(|(key, value)| self.number(key, value)).collect()
+    }
+
+    /// Returns the maximum number of hosts of a demand in a domain.
+    pub(super) fn most(&self, demand: usize, limit: Limit) -> usize {
+        let (key, _) = self.limits[limit];
+        if self.topology[demand].contains(&key) { self.most[demand] } else { usize::MAX }
+    }
+
+    /// Returns whether a topology spread constraint counts the hosts in a domain.
+    pub(super) fn is_spread(&self, limit: Limit) -> bool {
+        self.spread_keys.contains(&self.limits[limit].0)
     }
 
     pub(super) fn count(&self, pool: usize) -> usize {

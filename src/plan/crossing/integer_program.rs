@@ -19,7 +19,7 @@ use microlp::{
 };
 
 use super::super::matching::MatchingProblem;
-use super::candidates::{Candidates, Limit};
+use super::candidates::{Candidates, CountedSkew, Limit};
 
 /// Maximum number of variables in a program.
 const MOST_VARIABLES: usize = 40_000;
@@ -52,6 +52,8 @@ pub(super) struct Question<'q> {
     pub(super) limits: &'q dyn Fn(Limit) -> bool,
     /// Number of hosts that a quota leaves to these demands; `None` if it does not count.
     pub(super) quotas: &'q dyn Fn(usize) -> Option<usize>,
+    /// Returns whether the topology spread constraints of a demand count.
+    pub(super) skews: &'q dyn Fn(usize) -> bool,
 }
 
 /// The answer to a [`Question`].
@@ -79,37 +81,64 @@ impl Question<'_> {
     pub(super) fn answer(&self, budget: &mut SolverBudget, share: u64) -> SolverAnswer {
         let (groups, sizes) = self.groups();
         let mut takes: Vec<TakeVariable> = Vec::new();
-        let mut limited: BTreeMap<(usize, Limit), Vec<usize>> = BTreeMap::new();
+        let mut limited: BTreeMap<(usize, Limit), (Vec<usize>, usize)> = BTreeMap::new();
+        let mut skewed: Vec<SkewedTakes<'_>> = Vec::new();
         let mut counted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &demand in self.demands {
             let of = &self.problem.demands[demand];
-            let taken: BTreeSet<Limit> = self.candidates.taken[demand]
-                .iter()
-                .copied()
-                .filter(|limit| (self.limits)(*limit))
-                .collect();
+            let mut taken: BTreeMap<Limit, usize> = BTreeMap::new();
+            for limit in &self.candidates.taken[demand] {
+                *taken.entry(*limit).or_default() += 1;
+            }
+            // Number of further hosts of the demand in a domain.
+            let room = |limit: &Limit| match (self.limits)(*limit) {
+                true => {
+                    let taken = taken.get(limit).copied().unwrap_or_default();
+                    self.candidates.most(demand, *limit).saturating_sub(taken)
+                }
+                false => usize::MAX,
+            };
+            let first = takes.len();
             for (group, ((reserved, quotas, pools), _)) in groups.iter().enumerate() {
                 let Some((_, limits)) = pools.iter().find(|(pool, _)| *pool == of.pool) else {
                     continue;
                 };
                 let is_reserved = reserved.is_some_and(|reserved| reserved != of.group);
-                if sizes[group] == 0
-                    || is_reserved
-                    || limits.iter().any(|limit| taken.contains(limit))
-                {
+                let most = sizes[group].min((self.missing)(demand));
+                let most = limits.iter().map(room).min().unwrap_or(most).min(most);
+                if most == 0 || is_reserved {
                     continue;
                 }
-                limits.iter().for_each(|limit| {
-                    limited.entry((demand, *limit)).or_default().push(takes.len())
-                });
+                for limit in limits {
+                    let (takes_of, most) = limited.entry((demand, *limit)).or_default();
+                    takes_of.push(takes.len());
+                    *most = room(limit);
+                }
                 for quota in of.quotas.iter().filter(|quota| quotas.contains(quota)) {
                     counted.entry(*quota).or_default().push(takes.len());
                 }
-                // Classes of a group share their domains, so a limited group has one host for a
-                // demand.
-                let most =
-                    if limits.is_empty() { sizes[group].min((self.missing)(demand)) } else { 1 };
                 takes.push(TakeVariable { demand, group, most });
+            }
+            if (self.skews)(demand) {
+                let skews = self.candidates.skews[demand].iter();
+                skewed.extend(skews.map(|skew| {
+                    SkewedTakes {
+                        skew,
+                        missing: (self.missing)(demand),
+                        domains: skew
+                            .domains
+                            .iter()
+                            .map(|domain| {
+                                let takes_of = (first..takes.len()).filter(|at| {
+                                    let (_, _, pools) = &groups[takes[*at].group].0;
+                                    let mut own = pools.iter().filter(|(pool, _)| *pool == of.pool);
+                                    own.any(|(_, limits)| limits.contains(domain))
+                                });
+                                (takes_of.collect(), taken.get(domain).copied().unwrap_or_default())
+                            })
+                            .collect(),
+                    }
+                }));
             }
         }
         let mut demand_variables: BTreeMap<usize, Vec<usize>> =
@@ -125,23 +154,22 @@ impl Question<'_> {
         if demand_variables.iter().any(|(demand, of)| most(of) < missing(*demand)) {
             return SolverAnswer::Impossible;
         }
-        let at_least =
-            demand_variables.iter().map(|(demand, of)| (of, ComparisonOp::Ge, missing(*demand)));
-        let host_rows =
-            group_variables.iter().map(|(group, of)| (of, ComparisonOp::Le, sizes[*group]));
-        let domain_rows = limited.values().map(|of| (of, ComparisonOp::Le, 1));
-        let quota_rows = counted
-            .iter()
-            .filter_map(|(quota, of)| Some((of, ComparisonOp::Le, (self.quotas)(*quota)?)));
+        let mut program = LinearRows::new(takes.iter().map(|take| take.most).collect());
+        for (demand, of) in &demand_variables {
+            program.add(of, ComparisonOp::Ge, missing(*demand));
+        }
+        let host_rows = group_variables.iter().map(|(group, of)| (of, sizes[*group]));
+        let domain_rows = limited.values().map(|(of, most)| (of, *most));
+        let quota_rows =
+            counted.iter().filter_map(|(quota, of)| Some((of, (self.quotas)(*quota)?)));
         // Rows that no choice can violate are left out.
-        let host_rows = host_rows
-            .chain(domain_rows)
-            .chain(quota_rows)
-            .filter(|(of, _, bound)| most(of) > *bound);
-        let rows: Vec<(&Vec<usize>, ComparisonOp, usize)> = at_least.chain(host_rows).collect();
+        let most_rows = host_rows.chain(domain_rows).chain(quota_rows);
+        for (of, bound) in most_rows.filter(|(of, bound)| most(of) > *bound) {
+            program.add(of, ComparisonOp::Le, bound);
+        }
+        skewed.iter().for_each(|skewed| skewed.add_to(&mut program));
 
-        let bounds: Vec<usize> = takes.iter().map(|take| take.most).collect();
-        match solve(&bounds, &rows, budget, share) {
+        match program.solve(budget, share) {
             Solution::Values(values) => {
                 SolverAnswer::Placed(self.hosts_of(&takes, &values, &groups))
             }
@@ -161,7 +189,7 @@ impl Question<'_> {
                     .limits
                     .iter()
                     .copied()
-                    .filter(|limit| (self.limits)(*limit))
+                    .filter(|limit| (self.limits)(*limit) || self.candidates.is_spread(*limit))
                     .collect();
                 class_pools.entry(candidate.class).or_default().push((pool, limits));
             }
@@ -210,67 +238,148 @@ impl Question<'_> {
     }
 }
 
+/// The takes of a demand by the domains of a topology spread constraint.
+struct SkewedTakes<'q> {
+    skew: &'q CountedSkew,
+    /// Number of hosts that the demand lacks.
+    missing: usize,
+    /// For each domain, the variables of its hosts, and the number of retained hosts.
+    domains: Vec<(Vec<usize>, usize)>,
+}
+
+impl SkewedTakes<'_> {
+    /// Adds the rows of the constraint. A variable has the number of hosts in the emptiest domain.
+    fn add_to(&self, program: &mut LinearRows) {
+        let kept: usize = self.domains.iter().map(|(_, kept)| kept).sum();
+        let even = (kept + self.missing).checked_div(self.domains.len()).unwrap_or_default();
+        let fewest = program.variable(if self.skew.counts_from_zero { 0 } else { even });
+        let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX / 4);
+        let (skew, missing) =
+            (number(self.skew.max_skew.min(kept + self.missing)), number(self.missing));
+        for (takes, kept) in &self.domains {
+            let kept = number(*kept);
+            let hosts = takes.iter().map(|take| (*take, 1));
+            if !self.skew.counts_from_zero {
+                program.add_row(hosts.clone().chain([(fewest, -1)]), ComparisonOp::Ge, -kept);
+            }
+            if kept <= skew {
+                let row = hosts.chain([(fewest, -1)]);
+                program.add_row(row, ComparisonOp::Le, skew - kept);
+                continue;
+            }
+            // Retained hosts may exceed the skew if no other is added.
+            let grows = program.variable(1);
+            program.add_row(hosts.clone().chain([(grows, -missing)]), ComparisonOp::Le, 0);
+            let slack = missing + kept;
+            let row = hosts.chain([(fewest, -1), (grows, slack)]);
+            program.add_row(row, ComparisonOp::Le, skew - kept + slack);
+        }
+    }
+}
+
 enum Solution {
     Values(Vec<usize>),
     Infeasible,
     Unknown,
 }
 
-/// Solves for integers between 0 and `bounds`. A row bounds the sum of some variables.
-fn solve(
-    bounds: &[usize],
-    rows: &[(&Vec<usize>, ComparisonOp, usize)],
-    budget: &mut SolverBudget,
-    share: u64,
-) -> Solution {
-    let size = (bounds.len() + rows.len()) as u64;
-    let share = share.min(budget.left);
-    if bounds.len() > MOST_VARIABLES || share < size {
-        return Solution::Unknown;
+/// A row: the sum of some variables, each with a factor, is compared with a bound.
+struct LinearRow {
+    terms: Vec<(usize, i64)>,
+    comparison: ComparisonOp,
+    bound: i64,
+}
+
+/// An integer program without objective: variables from 0 to a bound, and rows.
+struct LinearRows {
+    bounds: Vec<usize>,
+    rows: Vec<LinearRow>,
+}
+
+impl LinearRows {
+    fn new(bounds: Vec<usize>) -> Self {
+        Self { bounds, rows: Vec::new() }
     }
-    let mut program = Program::new(OptimizationDirection::Minimize);
-    let bound = |most: &usize| (0, i32::try_from(*most).unwrap_or(i32::MAX));
-    let variables: Vec<Variable> =
-        bounds.iter().map(|most| program.add_integer_var(0.0, bound(most))).collect();
-    for (of, comparison, bound) in rows {
-        let terms: Vec<(Variable, f64)> = of.iter().map(|at| (variables[*at], 1.0)).collect();
-        program.add_constraint(terms, *comparison, *bound as f64);
+
+    fn variable(&mut self, most: usize) -> usize {
+        self.bounds.push(most);
+        self.bounds.len() - 1
     }
-    let mut nodes = 1;
-    let mut options = SolveOptions::default();
-    options.node_limit = Some(nodes);
-    let mut outcome = program.solve_with(options);
-    let mut left = share;
-    // An infeasible program does not report its number of nodes, so they are granted in growing
-    // portions.
-    let solution = loop {
-        let steps = size.saturating_mul(ITERATIONS_PER_NODE).saturating_mul(nodes).min(left);
-        budget.left -= steps;
-        left -= steps;
-        let unsolved = match outcome {
-            Ok(SolveOutcome::Solution(solution)) => break solution,
-            Ok(unsolved) => unsolved,
-            Err(microlp::Error::Infeasible) => return Solution::Infeasible,
-            Err(_) => return Solution::Unknown,
-        };
-        if left == 0 {
+
+    fn add(&mut self, variables: &[usize], comparison: ComparisonOp, bound: usize) {
+        let bound = i64::try_from(bound).unwrap_or(i64::MAX / 4);
+        self.add_row(variables.iter().map(|at| (*at, 1)), comparison, bound);
+    }
+
+    fn add_row(
+        &mut self,
+        terms: impl Iterator<Item = (usize, i64)>,
+        comparison: ComparisonOp,
+        bound: i64,
+    ) {
+        self.rows.push(LinearRow { terms: terms.collect(), comparison, bound });
+    }
+
+    /// Searches for values that satisfy all rows.
+    fn solve(&self, budget: &mut SolverBudget, share: u64) -> Solution {
+        let Self { bounds, rows } = self;
+        let size = (bounds.len() + rows.len()) as u64;
+        let share = share.min(budget.left);
+        if bounds.len() > MOST_VARIABLES || share < size {
             return Solution::Unknown;
         }
-        nodes *= 2;
-        let mut options = ResumeOptions::default();
+        let mut program = Program::new(OptimizationDirection::Minimize);
+        let bound = |most: &usize| (0, i32::try_from(*most).unwrap_or(i32::MAX));
+        let variables: Vec<Variable> =
+            bounds.iter().map(|most| program.add_integer_var(0.0, bound(most))).collect();
+        for LinearRow { terms, comparison, bound } in rows {
+            let terms = terms.iter().map(|(at, factor)| (variables[*at], *factor as f64));
+            let terms: Vec<(Variable, f64)> = terms.collect();
+            program.add_constraint(terms, *comparison, *bound as f64);
+        }
+        let mut nodes = 1;
+        let mut options = SolveOptions::default();
         options.node_limit = Some(nodes);
-        outcome = unsolved.resume_with(options);
-    };
-    // Values are floats, so the rounded ones are checked below.
-    let values: Vec<usize> =
-        variables.iter().map(|variable| solution.var_value(*variable).round() as usize).collect();
-    let holds = |(of, comparison, bound): &(&Vec<usize>, ComparisonOp, usize)| {
-        let sum: usize = of.iter().map(|at| values[*at]).sum();
-        if matches!(comparison, ComparisonOp::Ge) { sum >= *bound } else { sum <= *bound }
-    };
-    let is_valid =
-        rows.iter().all(holds) && values.iter().zip(bounds).all(|(value, most)| value <= most);
-    if is_valid { Solution::Values(values) } else { Solution::Unknown }
+        let mut outcome = program.solve_with(options);
+        let mut left = share;
+        // An infeasible program does not report its number of nodes, so they are granted in growing
+        // portions.
+        let solution = loop {
+            let steps = size.saturating_mul(ITERATIONS_PER_NODE).saturating_mul(nodes).min(left);
+            budget.left -= steps;
+            left -= steps;
+            let unsolved = match outcome {
+                Ok(SolveOutcome::Solution(solution)) => break solution,
+                Ok(unsolved) => unsolved,
+                Err(microlp::Error::Infeasible) => return Solution::Infeasible,
+                Err(_) => return Solution::Unknown,
+            };
+            if left == 0 {
+                return Solution::Unknown;
+            }
+            nodes *= 2;
+            let mut options = ResumeOptions::default();
+            options.node_limit = Some(nodes);
+            outcome = unsolved.resume_with(options);
+        };
+        // Values are floats, so the rounded ones are checked below.
+        let values: Vec<usize> = variables
+            .iter()
+            .map(|variable| solution.var_value(*variable).round() as usize)
+            .collect();
+        let holds = |row: &LinearRow| {
+            let terms = row.terms.iter();
+            let sum: i64 = terms.map(|(at, factor)| factor * values[*at] as i64).sum();
+            if matches!(row.comparison, ComparisonOp::Ge) {
+                sum >= row.bound
+            } else {
+                sum <= row.bound
+            }
+        };
+        let is_valid =
+            rows.iter().all(holds) && values.iter().zip(bounds).all(|(value, most)| value <= most);
+        if is_valid { Solution::Values(values) } else { Solution::Unknown }
+    }
 }
 
 /// Approximate number of simplex iterations for a node.

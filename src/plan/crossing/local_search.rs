@@ -65,7 +65,10 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     pub(super) fn fill(&mut self, demand: usize) -> bool {
         let pool = self.pool(demand);
         let has_quota = !self.instance.problem.demands[demand].quotas.is_empty();
-        if self.instance.crossing[pool].is_empty() && !has_quota {
+        let is_spread = !self.candidates.skews[demand].is_empty();
+        if is_spread {
+            self.take_evenly(demand);
+        } else if self.instance.crossing[pool].is_empty() && !has_quota {
             let before = self.matching.picks[demand].len();
             self.matching.take_free(demand);
             let new: Vec<usize> =
@@ -102,6 +105,29 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         }
     }
 
+    /// Picks free hosts of a demand with a topology spread constraint, each in the domain with the
+    /// fewest.
+    fn take_evenly(&mut self, demand: usize) {
+        let pool = self.pool(demand);
+        self.forget_exhausted(pool);
+        while self.matching.is_short(demand) {
+            let places = self.live[pool].iter().map(|place| self.candidates.at(pool, *place));
+            let fitting = places.filter(|candidate| {
+                self.matching.is_free(candidate.class) && self.fits(demand, candidate, None)
+            });
+            let hosts = |candidate: &Candidate<'_>| {
+                let mut domains =
+                    self.candidates.skews[demand].iter().flat_map(|skew| &skew.domains);
+                let own = domains.find(|domain| candidate.limits.contains(domain));
+                own.and_then(|domain| self.used[demand].get(domain)).copied().unwrap_or_default()
+            };
+            let Some(class) = fitting.min_by_key(hosts).map(|candidate| candidate.class) else {
+                return;
+            };
+            self.put(demand, class);
+        }
+    }
+
     fn forget_exhausted(&mut self, pool: usize) {
         let Self { candidates, matching, live, .. } = self;
         live[pool].retain(|place| matching.is_free(candidates.at(pool, *place).class));
@@ -112,6 +138,27 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         self.matching.may_have(demand, candidate.class)
             && !self.exceeds(demand, candidate.class, left)
             && self.clashes(demand, candidate, left).next().is_none()
+            && self.is_even(demand, candidate, left)
+    }
+
+    /// Returns whether the topology spread constraints of a demand admit a class once it has left `left`.
+    fn is_even(&self, demand: usize, candidate: &Candidate<'_>, left: Option<usize>) -> bool {
+        let pool = self.pool(demand);
+        let limits =
+            |class| self.candidates.candidate(pool, class).map_or(&[][..], |class| class.limits);
+        let left_limits = left.map_or(&[][..], limits);
+        self.candidates.skews[demand].iter().all(|skew| {
+            let hosts = |domain: &Limit| {
+                let used = self.used[demand].get(domain).copied().unwrap_or_default();
+                let taken = usize::from(candidate.limits.contains(domain));
+                (used + taken).saturating_sub(usize::from(left_limits.contains(domain)))
+            };
+            let fewest = skew.domains.iter().map(hosts).min().filter(|_| !skew.counts_from_zero);
+            let most = fewest.unwrap_or_default().saturating_add(skew.max_skew);
+            let picked = self.matching.picks[demand].iter().flat_map(|pick| limits(pick.class));
+            let mut grown = picked.chain(candidate.limits);
+            grown.all(|domain| !skew.domains.contains(domain) || hosts(domain) <= most)
+        })
     }
 
     /// Returns whether a class would exceed a quota of a demand once it has left `left`.
@@ -135,7 +182,9 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         let left_limits = left.map_or(&[][..], |left| left.limits);
         let used = &self.used[demand];
         let clashes = candidate.limits.iter().filter(move |limit| {
-            used.get(limit).copied().unwrap_or_default() > usize::from(left_limits.contains(limit))
+            let used = used.get(limit).copied().unwrap_or_default();
+            let stays = used.saturating_sub(usize::from(left_limits.contains(limit)));
+            stays >= self.candidates.most(demand, **limit)
         });
         clashes.copied()
     }
@@ -212,7 +261,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     /// Moves picks without all labels to free classes that have them.
     pub(super) fn settle(&mut self, demand: usize) {
         let pool = self.pool(demand);
-        let keys = self.instance.limiting[pool].len();
+        let keys = self.instance.counted[pool].len();
         for pick in self.matching.picks[demand].clone() {
             let Some(candidate) = self.candidates.candidate(pool, pick.class) else {
                 continue;
@@ -326,6 +375,9 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         left: Option<usize>,
     ) -> BlockingHosts {
         let clashes: Vec<Limit> = self.clashes(demand, candidate, left).collect();
+        if clashes.is_empty() && !self.is_even(demand, candidate, left) {
+            return BlockingHosts::More;
+        }
         let Some(first) = clashes.first() else {
             return BlockingHosts::Nothing;
         };
@@ -347,7 +399,8 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
             let left_limits = left.and_then(|class| self.candidates.candidate(pool, class));
             let left = usize::from(left_limits.is_some_and(|left| left.limits.contains(limit)));
             limits.contains(limit)
-                && self.used[demand].get(limit).copied().unwrap_or_default() == 1 + left
+                && self.used[demand].get(limit).copied().unwrap_or_default()
+                    <= self.candidates.most(demand, *limit) + left
         };
         if clashes.iter().all(is_alone) { BlockingHosts::Own(other) } else { BlockingHosts::More }
     }

@@ -9,13 +9,15 @@ use super::integer_program::{Question, SolverAnswer, SolverBudget};
 /// Maximum number of steps for one question.
 const SHARE: u64 = 3_000_000;
 
-/// Demands that cannot be served together even if only these domains keep hosts apart and only
-/// these quotas count.
+/// Demands that cannot be served together even if only these domains keep hosts apart, and only
+/// these quotas and topology spread constraints count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ConflictCore {
     pub(super) demands: Vec<usize>,
     pub(super) limits: Vec<Limit>,
     pub(super) quotas: Vec<usize>,
+    /// Demands whose topology spread constraints count.
+    pub(super) skewed: Vec<usize>,
     /// True if each demand, domain and quota is proven necessary.
     pub(super) is_minimal: bool,
 }
@@ -54,32 +56,40 @@ pub(super) fn core(
         .flat_map(|candidate| candidate.limits.iter().copied())
         .collect();
     let mut is_minimal = true;
-    let mut is_impossible = |demands: &[usize], limits: &[Limit], quotas: &[usize]| {
-        let limits: BTreeSet<Limit> = limits.iter().copied().collect();
-        let hosts = |class: usize| problem.capacities[class];
-        let limits = |limit: Limit| limits.contains(&limit);
-        let missing = |demand: usize| problem.demands[demand].missing;
-        let question = Question {
-            problem,
-            candidates,
-            demands,
-            missing: &missing,
-            hosts: &hosts,
-            limits: &limits,
-            quotas: &|quota| quotas.contains(&quota).then(|| problem.quotas[quota]),
+    let mut is_impossible =
+        |demands: &[usize], limits: &[Limit], quotas: &[usize], skewed: &[usize]| {
+            let limits: BTreeSet<Limit> = limits.iter().copied().collect();
+            let hosts = |class: usize| problem.capacities[class];
+            let limits = |limit: Limit| limits.contains(&limit);
+            let missing = |demand: usize| problem.demands[demand].missing;
+            let question = Question {
+                problem,
+                candidates,
+                demands,
+                missing: &missing,
+                hosts: &hosts,
+                limits: &limits,
+                quotas: &|quota| quotas.contains(&quota).then(|| problem.quotas[quota]),
+                skews: &|demand| skewed.contains(&demand),
+            };
+            let answer = question.answer(budget, SHARE);
+            is_minimal &= answer != SolverAnswer::Undecided;
+            answer == SolverAnswer::Impossible
         };
-        let answer = question.answer(budget, SHARE);
-        is_minimal &= answer != SolverAnswer::Undecided;
-        answer == SolverAnswer::Impossible
-    };
     let mut limits: Vec<Limit> = all.into_iter().collect();
     let mut demands = demands.to_vec();
     let mut quotas: Vec<usize> = (0..problem.quotas.len()).collect();
-    shrink(&mut demands, |demands| is_impossible(demands, &limits, &quotas));
-    shrink(&mut limits, |limits| is_impossible(&demands, limits, &quotas));
-    shrink(&mut quotas, |quotas| is_impossible(&demands, &limits, quotas));
+    let is_skewed =
+        |demand: &usize| relaxed != Relaxed::Topology && !candidates.skews[*demand].is_empty();
+    let mut skewed: Vec<usize> = demands.iter().copied().filter(is_skewed).collect();
+    shrink(&mut demands, |demands| is_impossible(demands, &limits, &quotas, &skewed));
+    skewed.retain(|demand| demands.contains(demand));
+    shrink(&mut limits, |limits| is_impossible(&demands, limits, &quotas, &skewed));
+    shrink(&mut quotas, |quotas| is_impossible(&demands, &limits, quotas, &skewed));
+    shrink(&mut skewed, |skewed| is_impossible(&demands, &limits, &quotas, skewed));
     demands.sort_unstable();
-    ConflictCore { demands, limits, quotas, is_minimal }
+    skewed.sort_unstable();
+    ConflictCore { demands, limits, quotas, skewed, is_minimal }
 }
 
 /// Returns how many hosts each demand of a cluster can have, one after the other, in addition to
@@ -117,6 +127,7 @@ pub(super) fn most(
                 hosts: &hosts,
                 limits: &limits,
                 quotas: &|quota| (relaxed != Relaxed::Quotas).then(|| problem.quotas[quota]),
+                skews: &|_| relaxed != Relaxed::Topology,
             };
             match question.answer(budget, SHARE) {
                 SolverAnswer::Placed(_) => least = middle,

@@ -1,8 +1,8 @@
 //! Serves demands whose topology keys cross each other, such as rack and power feed, and those that
-//! could exceed a quota.
+//! could exceed a quota or a required skew.
 //!
-//! A flow handles one domain per host and counts no hosts across demands, so flows alone cannot serve
-//! them. In general, the problem is as hard as three-dimensional matching. A cluster is decided by
+//! A flow handles one domain per host, counts no hosts across demands, and compares no domains, so
+//! flows alone cannot serve them. In general, the problem is as hard as three-dimensional matching. A cluster is decided by
 //! the first of these that can:
 //!
 //! 1. `local_search` finds hosts, moving others if necessary.
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::demand::NodeSetDemand;
 use super::flow_network::Instance;
-use super::matching::MatchingProblem;
+use super::matching::{FlowDemand, MatchingProblem};
 use super::search_result::{
     DemandConflict, SearchResult, ShortDemand, ShortageProof, replace_each,
 };
@@ -59,7 +59,8 @@ pub(super) fn serve<'a, 'i>(
     let mut replaceable: BTreeMap<usize, Vec<(usize, RemainingLimits)>> = BTreeMap::new();
     for (index, demand) in demands {
         let of = &instance.problem.demands[*index];
-        for host in &demand.replaceable {
+        let replaced = demand.replaceable.iter().filter(|host| !demand.uneven.contains(host));
+        for host in replaced {
             let limits = candidates.limits_of(instance, &hosts[*host], of.pool);
             let mut quotas = of.quotas.clone();
             quotas.retain(|quota| instance.quotas[*quota].counts(&hosts[*host].labels));
@@ -135,6 +136,11 @@ impl CrossingSearch<'_, '_> {
 
     /// Searches for hosts if no equal cluster was refused.
     fn decide(&mut self, cluster: &[usize]) -> Result<(), Vec<ShortDemand>> {
+        let skewed: Vec<ShortDemand> =
+            cluster.iter().filter_map(|demand| self.skew_excess(*demand)).collect();
+        if !skewed.is_empty() {
+            return Err(skewed);
+        }
         if let Some(excess) = self.quota_excess(cluster) {
             let by_count = self.bound(cluster).err().unwrap_or_default();
             if by_count.is_empty() {
@@ -163,6 +169,28 @@ impl CrossingSearch<'_, '_> {
         // Refused demands must not restrict later clusters.
         self.bounds.iter_mut().for_each(|bounds| bounds.release(cluster));
         Err(refused)
+    }
+
+    /// Returns why a demand cannot meet a topology spread constraint with any hosts that it may use.
+    fn skew_excess(&self, demand: usize) -> Option<ShortDemand> {
+        let problem = &self.instance.problem;
+        let FlowDemand { pool, group, missing, .. } = problem.demands[demand];
+        self.instance.skews[demand].iter().find_map(|skew| {
+            let mut available: HashMap<&str, usize> = HashMap::new();
+            let key = self.instance.topology().iter().position(|key| *key == skew.key)?;
+            for class in self.placing.candidates.all(pool).map(|candidate| candidate.class) {
+                if problem.reserved[class].is_none_or(|reserved| reserved == group)
+                    && let Some(domain) = self.instance.value(class, key)
+                {
+                    *available.entry(domain).or_default() += problem.capacities[class];
+                }
+            }
+            let proof =
+                skew.proof(missing, |domain| available.get(domain).copied().unwrap_or_default())?;
+            let kept: usize = skew.domains.values().sum();
+            let found = proof.can_be_had - kept;
+            Some(ShortDemand { index: demand, found, why: ShortageProof::Skewed(proof) })
+        })
     }
 
     /// Explains a cluster that cannot be served even without its quotas. If it lacks fewer hosts
@@ -295,6 +323,7 @@ impl CrossingSearch<'_, '_> {
                 hosts: &|class| hosts[class],
                 limits: &|_| true,
                 quotas: &|quota| Some(left[quota]),
+                skews: &|_| true,
             };
             let steps = if is_all { STEPS_OF_ALL } else { STEPS_OF_SOME };
             let answer = question.answer(&mut self.budget, steps);
@@ -367,6 +396,7 @@ impl CrossingSearch<'_, '_> {
             outside: count(&mut usable.iter().filter(|(_, is_inside)| !**is_inside)),
             demands: core.demands,
             quotas: core.quotas,
+            skewed: core.skewed,
             domains: domains.collect(),
             is_minimal: core.is_minimal,
             has_no_more_hosts: false,

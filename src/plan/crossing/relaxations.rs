@@ -46,7 +46,7 @@ fn by_key(instance: &Instance<'_>, pool: &HostPool, key: usize) -> HostPool {
     let mut numbers: HashMap<Option<&str>, usize> = HashMap::new();
     let mut domains: Vec<FlowDomain> = Vec::new();
     let new_domain = |domains: &mut Vec<FlowDomain>, limited| {
-        domains.push(FlowDomain { limited, classes: Vec::new() });
+        domains.push(FlowDomain { limited, is_unknown: !limited, classes: Vec::new() });
         domains.len() - 1
     };
     for class in pool.tiers.iter().flatten().flat_map(|choice| &choice.classes) {

@@ -8,6 +8,7 @@ use kube::core::{Expression, Selector};
 
 use crate::base::api::names::{Namespace, Part};
 use crate::base::api::reservation::Tenants;
+use crate::base::api::topology_spread::TopologySpread;
 use crate::site::inventory::machine::RequiredMachine;
 use crate::site::request::{Cluster, NodeSet};
 
@@ -23,8 +24,12 @@ pub(crate) struct Needs<'a> {
     pub(crate) reservations: &'a BTreeSet<Arc<Tenants>>,
     /// Interfaces on which the cluster's services use the host's address.
     pub(crate) interfaces: BTreeSet<&'a str>,
-    /// Labels of which no two hosts of the node set may share a value.
+    /// Labels that limit the hosts of the node set with equal values.
     pub(crate) topology_keys: Vec<&'a str>,
+    /// Maximum number of hosts with the same value of each of those labels.
+    pub(crate) max_per_domain: usize,
+    /// Topology spread constraints.
+    pub(crate) spread: &'a [TopologySpread],
     /// Requirements of a Provisioning on its machine.
     pub(crate) machine: Option<&'a RequiredMachine>,
 }
@@ -56,7 +61,8 @@ pub(crate) type NeedsKey<'a> = (
     Option<&'a Namespace>,
     &'a BTreeSet<Arc<Tenants>>,
     BTreeSet<&'a str>,
-    Vec<&'a str>,
+    (Vec<&'a str>, usize),
+    &'a [TopologySpread],
     Option<&'a RequiredMachine>,
 );
 
@@ -66,6 +72,8 @@ impl<'a> Needs<'a> {
         Self {
             interfaces: cluster.interfaces(part.role),
             topology_keys: node_set.topology_keys.iter().map(String::as_str).collect(),
+            max_per_domain: node_set.max_per_domain,
+            spread: &node_set.spread,
             ..Self::without_services(node_set)
         }
     }
@@ -83,6 +91,8 @@ impl<'a> Needs<'a> {
             reservations: &node_set.reservations,
             interfaces: BTreeSet::new(),
             topology_keys: Vec::new(),
+            max_per_domain: 1,
+            spread: &[],
             machine: node_set.machine.as_ref(),
         }
     }
@@ -93,9 +103,22 @@ impl<'a> Needs<'a> {
             self.namespace,
             self.reservations,
             self.interfaces.clone(),
-            self.topology_keys.clone(),
+            (self.topology_keys.clone(), self.max_per_domain),
+            self.spread,
             self.machine,
         )
+    }
+
+    /// Returns the labels over whose values the hosts are spread.
+    pub(crate) fn spread_keys(&self) -> impl Iterator<Item = &'a str> {
+        self.spread.iter().map(|spread| spread.key.as_str())
+    }
+
+    /// Returns the labels by whose values hosts are limited or must be even, without duplicates.
+    pub(crate) fn limiting_keys(&self) -> BTreeSet<&'a str> {
+        let required = self.spread.iter().filter(|spread| spread.is_required);
+        let spread = required.map(|spread| spread.key.as_str());
+        self.topology_keys.iter().copied().chain(spread).collect()
     }
 
     /// Returns the operating system that the node set requires on a host.

@@ -176,7 +176,7 @@ impl<'a, 'm> PathSearch<'a, 'm> {
             let limited = picked.filter(|domain| pool.domains[*domain].limited);
             limited
                 .filter(|domain| !self.slots.contains(&(*demand, *domain)))
-                .filter(|_| self.unlimited != Some(*demand))
+                .filter(|domain| !self.is_open(*demand, *domain))
                 .map(|domain| (*demand, domain))
         });
         let domains: BTreeSet<(usize, usize)> = closed.collect();

@@ -2,67 +2,89 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn is_taken(problem: &MatchingProblem, taken: &BTreeMap<usize, usize>, class: usize) -> bool {
-    problem.values[class].iter().any(|value| taken.contains_key(value))
+fn is_taken(problem: &MatchingProblem, demand: &FlowDemand, class: usize) -> bool {
+    let taken = |value| demand.taken.get(value).is_some_and(|taken| *taken >= demand.limit);
+    problem.values[class].iter().any(taken)
 }
 
-/// Tells whether all demands can be satisfied together, by brute force.
-fn satisfiable(problem: &MatchingProblem, demands: &[usize]) -> bool {
+/// Returns the unevenness of the most even placement of all demands, by brute force; `None` without any.
+fn least_unevenness(problem: &MatchingProblem, demands: &[usize]) -> Option<(usize, usize)> {
     fn place(
         problem: &MatchingProblem,
         units: &[usize],
         free: &mut [usize],
-        used: &mut BTreeSet<(usize, usize)>,
-    ) -> bool {
+        load: &mut [BTreeMap<usize, usize>],
+    ) -> Option<(usize, usize)> {
         let Some((demand, rest)) = units.split_first() else {
-            return true;
+            return Some(unevenness(problem, load));
         };
-        let FlowDemand { group, pool, load, taken, .. } = &problem.demands[*demand];
-        for (domain, FlowDomain { limited, classes }) in
-            problem.pools[*pool].domains.iter().enumerate()
+        let own = &problem.demands[*demand];
+        let mut least = None;
+        for (domain, FlowDomain { limited, classes, .. }) in
+            problem.pools[own.pool].domains.iter().enumerate()
         {
-            if *limited && (load.contains_key(&domain) || used.contains(&(*demand, domain))) {
+            let hosts = load[*demand].get(&domain).copied().unwrap_or_default();
+            if *limited && hosts >= own.limit {
                 continue;
             }
             for class in classes {
-                let reserved = problem.reserved[*class].is_some_and(|reserved| reserved != *group);
-                if free[*class] == 0 || reserved || is_taken(problem, taken, *class) {
+                let reserved = problem.reserved[*class].is_some_and(|group| group != own.group);
+                if free[*class] == 0 || reserved || is_taken(problem, own, *class) {
                     continue;
                 }
                 free[*class] -= 1;
-                let added = *limited && used.insert((*demand, domain));
-                if place(problem, rest, free, used) {
-                    return true;
-                }
-                if added {
-                    used.remove(&(*demand, domain));
-                }
+                *load[*demand].entry(domain).or_default() += 1;
+                least = least.into_iter().chain(place(problem, rest, free, load)).min();
+                take_one(&mut load[*demand], domain);
                 free[*class] += 1;
             }
         }
-        false
+        least
     }
     let units: Vec<usize> =
         demands.iter().flat_map(|demand| vec![*demand; problem.demands[*demand].missing]).collect();
-    place(problem, &units, &mut problem.capacities.clone(), &mut BTreeSet::new())
+    let mut load: Vec<_> = problem.demands.iter().map(|demand| demand.load.clone()).collect();
+    place(problem, &units, &mut problem.capacities.clone(), &mut load)
+}
+
+/// Counts the hosts of demands beyond the even share of their domains, and sums the squares of the
+/// numbers of hosts in domains.
+fn unevenness(problem: &MatchingProblem, load: &[BTreeMap<usize, usize>]) -> (usize, usize) {
+    let beyond = problem.demands.iter().zip(load).map(|(demand, load)| {
+        let domains = problem.pools[demand.pool].domains.len();
+        let share = load.values().sum::<usize>().div_ceil(domains);
+        load.values().map(|hosts| hosts.saturating_sub(share)).sum::<usize>()
+    });
+    let squares = load.iter().flat_map(BTreeMap::values).map(|hosts| hosts * hosts);
+    (beyond.sum(), squares.sum())
+}
+
+/// Tells whether all demands can be satisfied together, by brute force.
+fn satisfiable(problem: &MatchingProblem, demands: &[usize]) -> bool {
+    least_unevenness(problem, demands).is_some()
 }
 
 /// Checks a cut by counting, independently of the search.
 fn proves(problem: &MatchingProblem, cut: &Cut) -> bool {
-    let mut most = cut.domains.len()
+    let places = cut.domains.iter().map(|(demand, domain)| {
+        let FlowDemand { limit, load, .. } = &problem.demands[*demand];
+        limit - load.get(domain).copied().unwrap_or_default()
+    });
+    let mut most = places.sum::<usize>()
         + cut.classes.iter().map(|class| problem.capacities[*class]).sum::<usize>();
     let mut wanted = 0;
     for demand in &cut.demands {
-        let FlowDemand { group, pool, missing, load, taken, .. } = &problem.demands[*demand];
+        let own = &problem.demands[*demand];
+        let FlowDemand { group, pool, missing, limit, load, .. } = own;
         wanted += missing;
-        for (domain, FlowDomain { limited, classes }) in
+        for (domain, FlowDomain { limited, classes, .. }) in
             problem.pools[*pool].domains.iter().enumerate()
         {
-            let closed = *limited && load.contains_key(&domain);
+            let closed = *limited && load.get(&domain).is_some_and(|load| load >= limit);
             let counted = *limited && cut.domains.contains(&(*demand, domain));
             let leaks = classes.iter().any(|class| {
                 let may_use = problem.reserved[*class].is_none_or(|reserved| reserved == *group);
-                may_use && !is_taken(problem, taken, *class) && !cut.classes.contains(class)
+                may_use && !is_taken(problem, own, *class) && !cut.classes.contains(class)
             });
             if !closed && !counted && leaks {
                 most = usize::MAX;
@@ -83,8 +105,8 @@ fn problems() -> impl Strategy<Value = MatchingProblem> {
         prop::collection::vec(0..2_usize, 5),
     );
     let taken = prop::collection::btree_map(0..4_usize, 1..=2_usize, 0..2);
-    let demand =
-        (0..3_usize, 0..3_usize, prop::collection::btree_map(0..3_usize, 1..=1_usize, 0..2), taken);
+    let load = prop::collection::btree_map(0..3_usize, 1..=2_usize, 0..2);
+    let demand = (0..3_usize, 0..=3_usize, 1..=2_usize, load, taken);
     let all = (
         prop::collection::vec(class, 1..=5),
         prop::collection::vec(pool, 3),
@@ -92,7 +114,7 @@ fn problems() -> impl Strategy<Value = MatchingProblem> {
     );
     all.prop_map(|(classes, pools, groups)| {
         let pools = pools.into_iter().map(|(limited, members, tiers)| {
-            let mut domains = vec![FlowDomain { limited, classes: Vec::new() }; 3];
+            let mut domains = vec![FlowDomain { limited, ..FlowDomain::default() }; 3];
             let mut by_tier = vec![Vec::new(); 2];
             for (class, (_, _, domain, _)) in
                 classes.iter().enumerate().filter(|(class, _)| members[*class])
@@ -103,10 +125,11 @@ fn problems() -> impl Strategy<Value = MatchingProblem> {
             Arc::new(HostPool { by_size: false, domains, tiers: by_tier })
         });
         let demands = groups.into_iter().enumerate().flat_map(|(group, demands)| {
-            let demand = move |(pool, missing, load, taken)| FlowDemand {
+            let demand = move |(pool, missing, limit, load, taken)| FlowDemand {
                 group,
                 pool,
                 missing,
+                limit,
                 load,
                 taken,
                 quotas: Vec::new(),
@@ -128,15 +151,17 @@ fn problems() -> impl Strategy<Value = MatchingProblem> {
 fn assert_valid(problem: &MatchingProblem, matching: &Matching<'_>, accepted: &[usize]) {
     let mut used = vec![0; problem.capacities.len()];
     for (demand, picks) in matching.picks.iter().enumerate() {
-        let FlowDemand { group, pool, missing, load, taken, .. } = &problem.demands[demand];
-        assert!(picks.iter().all(|pick| !is_taken(problem, taken, pick.class)));
+        let own = &problem.demands[demand];
+        let FlowDemand { group, pool, missing, limit, load, .. } = own;
+        assert!(picks.iter().all(|pick| !is_taken(problem, own, pick.class)));
         assert_eq!(picks.len(), if accepted.contains(&demand) { *missing } else { 0 });
-        for (at, FlowUnit { domain, class }) in picks.iter().enumerate() {
+        for FlowUnit { domain, class } in picks {
             let in_domain = &problem.pools[*pool].domains[*domain];
             assert!(in_domain.classes.contains(class));
             assert!(problem.reserved[*class].is_none_or(|reserved| reserved == *group));
-            let again = picks[..at].iter().any(|other| other.domain == *domain);
-            assert!(!(in_domain.limited && (again || load.contains_key(domain))));
+            let kept = load.get(domain).copied().unwrap_or_default();
+            let picked = picks.iter().filter(|other| other.domain == *domain).count();
+            assert!(!in_domain.limited || kept + picked <= *limit);
             used[*class] += 1;
         }
     }
@@ -167,5 +192,23 @@ proptest! {
             }
             assert_valid(&problem, &matching, &accepted);
         }
+    }
+
+    #[test]
+    fn balanced_picks_are_as_even_as_possible(problem in problems()) {
+        let mut problem = problem;
+        for pool in &mut problem.pools {
+            let tiers = pool.tiers.concat();
+            *pool = Arc::new(HostPool { tiers: vec![tiers], ..(**pool).clone() });
+        }
+        let mut matching = Matching::new(&problem);
+        let all: Vec<usize> = (0..problem.demands.len()).collect();
+        let groups = all.chunk_by(|a, b| problem.demands[*a].group == problem.demands[*b].group);
+        let accepted: Vec<usize> =
+            groups.filter(|group| matching.accept(group).is_ok()).flatten().copied().collect();
+        matching.balance();
+        assert_valid(&problem, &matching, &accepted);
+        let cost = unevenness(&problem, &matching.load);
+        prop_assert_eq!(Some(cost), least_unevenness(&problem, &accepted));
     }
 }

@@ -11,7 +11,6 @@ use crate::base::api::names::HostKey;
 use crate::plan::demand::NodeSetDemand;
 use crate::plan::eligibility::{Needs, Refusal, RefusalRemedy};
 use crate::plan::shortage_causes::ShortageCauses;
-use crate::plan::topology;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::mismatch::{Mismatch, mismatch};
@@ -110,7 +109,7 @@ impl ShortageExplanation {
 
 /// Returns the known domains of hosts for a topology key.
 pub(super) fn domains_of<'h>(hosts: impl Iterator<Item = &'h Host>, key: &str) -> BTreeSet<String> {
-    let domains: BTreeSet<&str> = hosts.filter_map(|host| topology::domain(host, key)).collect();
+    let domains: BTreeSet<&str> = hosts.filter_map(|host| host.domain(key)).collect();
     domains.into_iter().map(str::to_owned).collect()
 }
 

@@ -15,6 +15,7 @@ use super::eligibility::Refusal;
 use super::quotas::QuotaUse;
 use super::search_result::DemandConflict;
 use super::shortage_causes::ShortageCauses;
+use super::skew::SkewProof;
 use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::site::Site;
 use crate::site::inventory::mismatch::Mismatch;
@@ -34,6 +35,9 @@ pub struct Shortage {
     pub kept: usize,
     /// Number of additional hosts that it could have.
     pub found: usize,
+    /// Maximum number of hosts in a domain of each topology key.
+    #[serde(skip)]
+    max_per_domain: usize,
     /// Number of other hosts that its selector matches.
     pub matching: usize,
     /// Topology domains of those hosts, for each topology key.
@@ -87,6 +91,9 @@ pub enum ShortageReason {
         /// The quotas that suffice for the conflict, in words.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         quotas: Vec<String>,
+        /// The topology spread constraints that suffice for the conflict, in words.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        skews: Vec<String>,
         /// Number of hosts that these node sets can use.
         usable: usize,
         /// Number of those hosts in none of the domains.
@@ -96,6 +103,19 @@ pub enum ShortageReason {
         is_minimal: bool,
         /// True if there are too few hosts even without the quotas.
         has_no_more_hosts: bool,
+    },
+    /// Its topology spread constraint admits fewer hosts, whoever else wants them.
+    #[serde(rename_all = "camelCase")]
+    Skewed {
+        /// The topology key.
+        topology_key: String,
+        /// The largest difference between the hosts of a domain and of the emptiest domain.
+        max_skew: usize,
+        /// The domain in which the node set can have the fewest hosts, and their number. Null if the
+        /// number counts as 0, because there are fewer domains than `minDomains`.
+        emptiest: Option<(String, usize)>,
+        /// The largest number of hosts that the node set can have in domains that count.
+        can_be_had: usize,
     },
     /// The search ended at its limit of steps.
     Undecided,
@@ -113,7 +133,14 @@ impl ShortageReason {
         node_sets: impl Iterator<Item = &'a NodeSetDemand<'a>>,
         conflict: &DemandConflict,
         quotas: impl Iterator<Item = &'a QuotaUse>,
+        skewed: impl Iterator<Item = &'a NodeSetDemand<'a>>,
     ) -> Self {
+        let skews = skewed.flat_map(|demand| {
+            demand.skews.iter().map(move |skew| {
+                let NodeSetDemand { cluster, part, .. } = demand;
+                format!("{} {part}: `maxSkew: {}` over {}", cluster.key, skew.max_skew, skew.key)
+            })
+        });
         let mut domains: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (key, value) in &conflict.domains {
             domains.entry(key.clone()).or_default().insert(value.clone());
@@ -122,6 +149,7 @@ impl ShortageReason {
             node_sets: node_sets.map(CompetingNodeSet::new).collect(),
             domains,
             quotas: quotas.map(ToString::to_string).collect(),
+            skews: skews.collect(),
             usable: conflict.hosts,
             outside: conflict.outside,
             is_minimal: conflict.is_minimal,
@@ -129,10 +157,17 @@ impl ShortageReason {
         }
     }
 
+    pub(in crate::plan) fn skewed(proof: SkewProof) -> Self {
+        let SkewProof { key, max_skew, emptiest, can_be_had } = proof;
+        ShortageReason::Skewed { topology_key: key, max_skew, emptiest, can_be_had }
+    }
+
     fn rivals(&self) -> &[CompetingNodeSet] {
         match self {
             ShortageReason::Counted { rivals, .. } => rivals,
-            ShortageReason::Crossing { .. } | ShortageReason::Undecided => &[],
+            ShortageReason::Crossing { .. }
+            | ShortageReason::Skewed { .. }
+            | ShortageReason::Undecided => &[],
         }
     }
 }
@@ -211,6 +246,7 @@ impl Shortage {
         Self {
             wanted: demand.wanted,
             kept: demand.kept.len(),
+            max_per_domain: demand.node_set.max_per_domain,
             found,
             matching: causes.matching,
             topology: topology.collect(),

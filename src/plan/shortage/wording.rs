@@ -42,8 +42,9 @@ impl Shortage {
                 quotas,
                 usable,
                 has_no_more_hosts,
+                skews,
                 ..
-            } if domains.is_empty() && !quotas.is_empty() => {
+            } if domains.is_empty() && skews.is_empty() && !quotas.is_empty() => {
                 let hosts = match has_no_more_hosts {
                     true => format!(", and only {} can serve it", counted(*usable, "host")),
                     false => String::new(),
@@ -51,7 +52,7 @@ impl Shortage {
                 format!("the quota is {}{hosts}", quotas.join(", and "))
             }
             ShortageReason::Crossing {
-                node_sets, quotas, ..
+                node_sets, domains, quotas, skews, ..
             } => {
                 let others = match node_sets.len() {
                     0 | 1 => String::new(),
@@ -61,7 +62,23 @@ impl Shortage {
                     [] => String::new(),
                     quotas => format!(" within the quota of {}", quotas.join(", and of ")),
                 };
-                format!("no choice of hosts is apart by all topologyKeys at once{others}{within}")
+                let what = match (domains.is_empty(), skews.is_empty()) {
+                    (_, true) => "is apart by all topologyKeys at once",
+                    (true, false) => "meets the topologySpreadConstraints",
+                    (false, false) => "meets the topologyKeys and the topologySpreadConstraints",
+                };
+                format!("no choice of hosts {what}{others}{within}")
+            }
+            ShortageReason::Skewed { topology_key, max_skew, emptiest, can_be_had } => {
+                let emptiest = match emptiest {
+                    Some((domain, hosts)) => {
+                        format!("{domain} can have {}", counted(*hosts, "host"))
+                    }
+                    None => "there are fewer domains than `minDomains`".to_owned(),
+                };
+                format!(
+                    "`maxSkew: {max_skew}` over {topology_key} admits {can_be_had} in all, because {emptiest}"
+                )
             }
             ShortageReason::Undecided => {
                 "the search for hosts that are apart by all topologyKeys at once ended at its limit of steps".to_owned()
@@ -93,12 +110,18 @@ impl Shortage {
         }
         if !topology.is_empty() {
             let keys: Vec<&str> = topology.iter().map(|(key, _)| key.as_str()).collect();
-            let wants = format!(
-                "its topologyKey wants every host in another domain of {}",
-                keys.join(", and in another one of ")
-            );
+            let wants = match self.max_per_domain {
+                1 => format!(
+                    "its topologyKey wants every host in another domain of {}",
+                    keys.join(", and in another one of ")
+                ),
+                most => format!(
+                    "its topologyKey allows {most} hosts in a domain of {}",
+                    keys.join(", and of ")
+                ),
+            };
             parts.push(match topology.as_slice() {
-                [(_, domains)] if *domains < self.wanted => {
+                [(_, domains)] if domains * self.max_per_domain < self.wanted => {
                     let verb = if selected == 1 { "is" } else { "are" };
                     format!("{wants}, and {selected} that match {verb} in {domains}")
                 }
@@ -165,13 +188,22 @@ impl Shortage {
             node_sets,
             domains,
             quotas,
+            skews,
             usable,
             outside,
             is_minimal,
             ..
         } = &self.reason
         {
-            lines.extend(conflict(node_sets, (domains, quotas), *usable, *outside, *is_minimal));
+            lines.extend(conflict(
+                node_sets,
+                (domains, quotas),
+                *usable,
+                *outside,
+                *is_minimal,
+                self.max_per_domain,
+            ));
+            lines.extend(skews.iter().map(|skew| format!("over the spread of {skew}")));
         }
         let total: usize = self.refused.iter().map(|refused| refused.hosts.len()).sum();
         if total > 0 {
@@ -202,6 +234,7 @@ fn conflict(
     usable: usize,
     outside: usize,
     is_minimal: bool,
+    max_per_domain: usize,
 ) -> Vec<String> {
     let limits = match (domains.is_empty(), quotas.is_empty()) {
         (_, true) => "topologyKeys",
@@ -228,8 +261,9 @@ fn conflict(
         format!("{usable} can serve {these}")
     } else {
         format!(
-            "{usable} can serve {these}, {outside} of which are in none of these domains; a node set takes at most one \
-             host of each domain"
+            "{usable} can serve {these}, {outside} of which are in none of these domains; a node set takes at most {} \
+             of each domain",
+            if max_per_domain == 1 { "one host".to_owned() } else { counted(max_per_domain, "host") }
         )
     });
     let kinds = match (domains.is_empty(), quotas.is_empty()) {

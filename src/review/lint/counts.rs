@@ -3,12 +3,11 @@
 //! If it is planned, that is an error. This rule also warns when another mistake blocks the
 //! cluster, so that both can be fixed at once.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::node_sets::{NodeSets, RequestedNodeSet};
 use crate::base::finding::{Code, Finding};
 use crate::base::text::counted;
-use crate::plan::topology::domain;
 
 /// Finds node sets that request more hosts than match, or more than those hosts have domains.
 pub(super) fn beyond_reach(node_sets: &NodeSets<'_>) -> Vec<Finding> {
@@ -40,21 +39,21 @@ fn too_few_domains(set: &RequestedNodeSet<'_>, node_sets: &NodeSets<'_>) -> Opti
     let wanted = set.node_set.wanted();
     set.node_set.topology_keys.iter().find_map(|key| {
         // A host without the label may be a domain of its own.
-        let (mut domains, mut unknown) = (BTreeSet::new(), 0);
+        let (mut domains, mut reach) = (BTreeMap::new(), 0);
         for host in node_sets.hosts(set) {
-            match domain(host, key) {
-                Some(domain) => {
-                    domains.insert(domain);
-                }
-                None => unknown += 1,
-            }
-            if domains.len() + unknown >= wanted {
+            let hosts = host.domain(key).map(|domain| domains.entry(domain).or_insert(0));
+            let counts = hosts.is_none_or(|hosts| {
+                *hosts += 1;
+                *hosts <= set.node_set.max_per_domain
+            });
+            reach += usize::from(counts);
+            if reach >= wanted {
                 return None;
             }
         }
         let why =
             format!("the matching hosts are in {} of `{key}`", counted(domains.len(), "domain"));
-        Some(describe(set, domains.len() + unknown, &why))
+        Some(describe(set, reach, &why))
     })
 }
 

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use kube::core::SelectorExt;
 
 use crate::base::finding::{Code, Finding};
-use crate::plan::topology::domain;
 use crate::site::assembly::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::mismatch::similar_key;
@@ -25,7 +24,10 @@ pub(crate) fn without_label(site: &Site) -> Vec<Finding> {
     let node_sets =
         clusters.flat_map(|cluster| cluster.node_sets.iter().map(move |set| (cluster, set)));
     for (cluster, (part, node_set)) in node_sets.filter(|(_, (_, set))| set.wanted() > 0) {
-        for (key, at) in node_set.topology_keys.iter().zip(&node_set.topology_at) {
+        // A required constraint selects hosts with its label.
+        let spread = node_set.spread.iter().filter(|spread| !spread.is_required);
+        let spread = spread.map(|spread| (&spread.key, &node_set.at));
+        for (key, at) in node_set.topology_keys.iter().zip(&node_set.topology_at).chain(spread) {
             let is_missing = *known
                 .entry((node_set.selector.to_string(), key))
                 .or_insert_with(|| is_missing(key, &site.inventory.hosts, node_set));
@@ -54,7 +56,7 @@ pub(crate) fn without_label(site: &Site) -> Vec<Finding> {
 
 fn is_missing(key: &str, hosts: &[Host], node_set: &NodeSet) -> bool {
     matching(hosts, node_set).next().is_some()
-        && matching(hosts, node_set).all(|host| domain(host, key).is_none())
+        && matching(hosts, node_set).all(|host| host.domain(key).is_none())
 }
 
 fn matching<'a>(hosts: &'a [Host], node_set: &NodeSet) -> impl Iterator<Item = &'a Host> {

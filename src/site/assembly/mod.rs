@@ -41,6 +41,7 @@ mod names;
 mod objects;
 mod operators_templates;
 mod plaintext_secrets;
+mod rack_label;
 mod read_object;
 mod requests;
 mod scan;
@@ -81,6 +82,8 @@ pub struct Site {
     pub clusters: BTreeMap<ClusterKey, Request>,
     /// Every host.
     pub inventory: Inventory,
+    /// The label with the rack of hosts, if any host has it.
+    pub rack_label: Option<String>,
     /// Delivery of the output by the repo's kustomizations and agents.
     pub wiring: DeliveryWiring,
     /// Previous output.
@@ -245,6 +248,7 @@ impl Site {
         }
         all.extend(missing);
         let site = Self {
+            rack_label: rack_label::rack_label(&settings.topology, &inventory.hosts, &clusters),
             settings,
             clusters,
             inventory,

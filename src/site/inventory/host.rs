@@ -151,6 +151,12 @@ pub struct HostNetwork {
 }
 
 impl Host {
+    /// Returns the value of a topology label. An empty value counts as missing, because ViNO copies a
+    /// label that its node lacks as `""`.
+    pub fn domain(&self, topology_key: &str) -> Option<&str> {
+        self.labels.get(topology_key).map(String::as_str).filter(|domain| !domain.is_empty())
+    }
+
     /// Returns whether a kustomization of this repo renders the host in full.
     pub fn is_declared(&self) -> bool {
         matches!(self.evidence, Evidence::Applied { .. })

@@ -13,6 +13,7 @@ use super::service::ClusterService;
 use crate::base::api::machine_names::MachineNames;
 use crate::base::api::names::{ClusterKey, Namespace, NodeName, Part, Role};
 use crate::base::api::reservation::Tenants;
+use crate::base::api::topology_spread::TopologySpread;
 use crate::base::finding::{DocumentField, Origin};
 use crate::input::settings::services::KubernetesVersion;
 use crate::site::inventory::machine::RequiredMachine;
@@ -97,10 +98,14 @@ pub struct NodeSet {
     pub namespace: Option<Namespace>,
     /// The reservations of hosts that include its cluster.
     pub reservations: BTreeSet<Arc<Tenants>>,
-    /// Labels whose values are topology domains: no two hosts share a value of any of them.
+    /// Labels whose values are topology domains.
     pub topology_keys: Vec<String>,
+    /// Maximum number of hosts in a domain of each of those labels.
+    pub max_per_domain: usize,
     /// Place of each of those labels.
     pub topology_at: Vec<DocumentField>,
+    /// Its topology spread constraints, or else those of the site.
+    pub spread: Vec<TopologySpread>,
     /// Number of hosts to run on.
     pub active: usize,
     /// Number of additional hosts for upgrades.

@@ -20,15 +20,17 @@ pub fn with_all_kinds_of_changes() -> Repo {
     let repo = Repo::of_fixture("quickstart");
     repo.write(
         "inventory/hosts.yaml",
-        &(1..=3).map(|n| crate::support::host(&format!("host-{n}"), "")).collect::<String>(),
+        &(1..=3)
+            .map(|n| crate::support::host(&format!("host-{n}"), "  labels: {pool: spare}\n"))
+            .collect::<String>(),
     );
     repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
-    repo.want("tenant-b/core", 2);
+    want_spare(&repo, "tenant-b/core", 2);
     repo.generate(&[]).expect(0);
     repo.commit();
 
     repo.want_no_more("tenant-b/core");
-    repo.want("tenant-c/new", 1);
+    want_spare(&repo, "tenant-c/new", 1);
     consume(&repo, RACK_B, "lab-b2", "Metal3Machine tenant-a/edge-workers-7");
     consume(
         &repo,
@@ -55,4 +57,11 @@ pub fn consume(repo: &Repo, file: &str, host: &str, consumer: &str) {
         "spec:\n  consumerRef: {{kind: {kind:?}, namespace: {namespace:?}, name: {name:?}}}\n"
     );
     repo.replace_behind(file, &format!("name: {host}\n"), "spec:\n", &reference);
+}
+
+/// Requests hosts of the spare pool.
+fn want_spare(repo: &Repo, cluster: &str, workers: usize) {
+    repo.want(cluster, workers);
+    let file = format!("clusters/{}.yaml", cluster.replace('/', "."));
+    repo.replace(&file, "labelSelector: {}", "labelSelector: {matchLabels: {pool: spare}}");
 }

@@ -14,6 +14,7 @@ mod health_checks;
 mod host_selector;
 mod machine_objects;
 mod scaled;
+mod spread;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +34,7 @@ use crate::base::api::cluster_api::{
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::names::{ClusterKey, NodeName, Part, is_label_key};
-use crate::base::api::sipcluster::MOST_HOSTS;
+use crate::base::api::topology_spread::{MOST_HOSTS, TopologySpread, spread_requirements};
 use crate::base::finding::{Code, DocumentField, Finding, Origin};
 use crate::input::load::Document;
 use crate::input::settings::Settings;
@@ -112,6 +113,7 @@ fn check(
         origin,
         objects: context.cluster_parts,
         assignment: &context.settings.assignment,
+        default_spread: context.settings.topology.default_spread(),
         findings: Vec::new(),
     };
     check.annotations(&document.metadata);
@@ -160,6 +162,7 @@ struct ClusterApiValidation<'a> {
     origin: &'a Origin,
     objects: &'a ClusterParts,
     assignment: &'a AssignmentSettings,
+    default_spread: Vec<TopologySpread>,
     findings: Vec<Finding>,
 }
 
@@ -217,12 +220,17 @@ impl<'a> ClusterApiValidation<'a> {
             Some(key) => (Some(key), set.annotation(TOPOLOGY_KEY)),
             None => (settings_key, set.at.clone()),
         };
+        let max_per_domain = self.max_per_domain(set, key.is_some());
+        let spread = self.spread(set);
+        selector.extend(spread_requirements(&spread));
         NodeSet {
             selector,
             namespace: Some(self.key.namespace.clone()),
             reservations: BTreeSet::new(),
             topology_keys: key.map(str::to_owned).into_iter().collect(),
             topology_at: key.map(|_| key_at).into_iter().collect(),
+            max_per_domain,
+            spread,
             active,
             standby,
             machine: None,

@@ -138,6 +138,8 @@ impl ProvisioningValidation<'_> {
                 reservations: BTreeSet::new(),
                 topology_keys: Vec::new(),
                 topology_at: Vec::new(),
+                max_per_domain: 1,
+                spread: Vec::new(),
                 active: 1,
                 standby: 0,
                 machine: Some(machine),

@@ -25,7 +25,10 @@ use crate::base::api::names::{
     is_label_value,
 };
 use crate::base::api::service_fields;
-use crate::base::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
+use crate::base::api::sipcluster::{self, SIPClusterSpec};
+use crate::base::api::topology_spread::{
+    self, InvalidConstraint, MOST_HOSTS, TopologySpread, spread_requirements, valid_max_per_domain,
+};
 use crate::base::finding::{Code, DocumentField, Finding, Origin, RouteStep};
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
@@ -61,6 +64,7 @@ fn check(
         key,
         origin,
         node_ports: context.settings.services.node_port_range,
+        default_spread: context.settings.topology.default_spread(),
         findings: Vec::new(),
     };
     document.check_name(&mut check.findings);
@@ -99,6 +103,7 @@ struct SipclusterValidation<'a> {
     key: &'a ClusterKey,
     origin: &'a Origin,
     node_ports: NodePortRange,
+    default_spread: Vec<TopologySpread>,
     findings: Vec<Finding>,
 }
 
@@ -175,7 +180,7 @@ impl SipclusterValidation<'_> {
         route: &Route,
     ) -> NodeSet {
         let selector_route = below(route, ["labelSelector".into()]);
-        let selector = match &node_set.label_selector {
+        let mut selector = match &node_set.label_selector {
             None => {
                 self.report(
                     Code::NoSelector,
@@ -204,6 +209,9 @@ impl SipclusterValidation<'_> {
             .into_iter()
             .map(|(key, route)| (key, at.below(route)))
             .unzip();
+        let max_per_domain = self.max_per_domain(node_set, route);
+        let spread = self.spread(node_set, route);
+        selector.extend(spread_requirements(&spread));
         let count_route = below(route, ["count".into()]);
         let count = node_set.count.clone().unwrap_or_default();
         if count.active.is_none() && count.standby.is_none() {
@@ -238,6 +246,8 @@ impl SipclusterValidation<'_> {
             reservations: BTreeSet::new(),
             topology_keys,
             topology_at,
+            max_per_domain,
+            spread,
             active,
             standby,
             machine: None,
@@ -248,6 +258,45 @@ impl SipclusterValidation<'_> {
             standby_at: count_at("standby"),
             at,
         }
+    }
+
+    fn max_per_domain(&mut self, node_set: &sipcluster::NodeSetFields, route: &Route) -> usize {
+        let Some(most) = node_set.max_per_domain else {
+            return 1;
+        };
+        let route = below(route, ["maxPerDomain".into()]);
+        if node_set.topology_key.is_none() && node_set.topology_keys.is_none() {
+            let message = "`maxPerDomain` has no effect without a topologyKey";
+            let help = "write `topologyKey: KEY`, the label whose value is a host's domain";
+            self.report(Code::InvalidField, route.clone(), message, help);
+        }
+        valid_max_per_domain(most).unwrap_or_else(|| {
+            self.report(
+                Code::InvalidField,
+                route,
+                format!("`maxPerDomain: {most}` is not a valid number of hosts"),
+                format!("write 1 to {MOST_HOSTS}"),
+            );
+            1
+        })
+    }
+
+    /// Returns the topology spread constraints, or else those of the site.
+    fn spread(
+        &mut self,
+        node_set: &sipcluster::NodeSetFields,
+        route: &Route,
+    ) -> Vec<TopologySpread> {
+        let Some(constraints) = &node_set.topology_spread_constraints else {
+            return self.default_spread.clone();
+        };
+        topology_spread::validate(constraints).unwrap_or_else(|invalid| {
+            for InvalidConstraint { index, field, message, help } in invalid {
+                let steps = ["topologySpreadConstraints".into(), index.into(), field.into()];
+                self.report(Code::InvalidField, below(route, steps), message, help);
+            }
+            Vec::new()
+        })
     }
 
     /// Returns the topology keys without duplicates, each with its route relative to the node set.

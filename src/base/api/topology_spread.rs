@@ -1,0 +1,130 @@
+//! Topology spread constraints, with the fields and the meaning that they have in a Pod.
+
+use kube::core::Expression;
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+
+use super::names::{LABEL_KEY_PATTERN, is_label_key};
+
+/// The largest number of hosts in a request. No site has as many.
+pub(crate) const MOST_HOSTS: usize = 1_000_000;
+
+/// Evenness of the hosts of a node set over the domains of a label.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = remove_additional_properties)]
+pub struct TopologySpreadConstraint {
+    /// The label whose value is a host's domain, such as `topology.example.com/rack`.
+    #[schemars(regex(pattern = LABEL_KEY_PATTERN), length(max = 317))]
+    pub topology_key: String,
+    /// The largest difference between the number of hosts in a domain and the smallest number in any
+    /// domain with matching hosts. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000), extend("default" = 1))]
+    pub max_skew: Option<i64>,
+    /// With fewer domains than this, the smallest number counts as 0. Only with `DoNotSchedule`.
+    /// Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub min_domains: Option<i64>,
+    /// `DoNotSchedule` assigns no host that exceeds the skew; `ScheduleAnyway` spreads as evenly as
+    /// the available hosts allow. Default: `DoNotSchedule`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["DoNotSchedule", "ScheduleAnyway"], "default" = "DoNotSchedule"))]
+    pub when_unsatisfiable: Option<String>,
+}
+
+/// Removes what the schema of a CustomResourceDefinition must not have.
+fn remove_additional_properties(schema: &mut Schema) {
+    schema.remove("additionalProperties");
+}
+
+/// A valid topology spread constraint.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TopologySpread {
+    /// The label whose value is a host's domain.
+    pub key: String,
+    /// The largest difference between the numbers of hosts in a domain and in the emptiest domain.
+    pub max_skew: usize,
+    /// Number of domains below which the emptiest domain counts as empty.
+    pub min_domains: usize,
+    /// Set if no host may be assigned that exceeds the skew (`DoNotSchedule`).
+    pub is_required: bool,
+}
+
+/// An invalid field of a constraint.
+#[derive(Debug)]
+pub(crate) struct InvalidConstraint {
+    /// Index of the constraint.
+    pub(crate) index: usize,
+    pub(crate) field: &'static str,
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+/// Validates the constraints of a node set.
+///
+/// # Errors
+///
+/// Returns every invalid field.
+pub(crate) fn validate(
+    constraints: &[TopologySpreadConstraint],
+) -> Result<Vec<TopologySpread>, Vec<InvalidConstraint>> {
+    let mut invalid = Vec::new();
+    let mut spreads: Vec<TopologySpread> = Vec::new();
+    for (index, constraint) in constraints.iter().enumerate() {
+        let mut report = |field, message, help: &str| {
+            invalid.push(InvalidConstraint { index, field, message, help: help.to_owned() });
+        };
+        let key = &constraint.topology_key;
+        if !is_label_key(key) {
+            let help = "name the label whose value is the host's rack or room, such as `topology.example.com/rack`";
+            report("topologyKey", format!("`{key}` is not a valid label key"), help);
+        }
+        let mut number = |field, value: Option<i64>| {
+            let value = value.unwrap_or(1);
+            let valid = usize::try_from(value).ok();
+            valid.filter(|number| (1..=MOST_HOSTS).contains(number)).unwrap_or_else(|| {
+                let help = format!("write 1 to {MOST_HOSTS}");
+                report(field, format!("`{field}: {value}` is not a valid number"), &help);
+                1
+            })
+        };
+        let max_skew = number("maxSkew", constraint.max_skew);
+        let min_domains = number("minDomains", constraint.min_domains);
+        let is_required = match constraint.when_unsatisfiable.as_deref() {
+            None | Some("DoNotSchedule") => true,
+            Some("ScheduleAnyway") => false,
+            Some(other) => {
+                let message = format!("unknown `whenUnsatisfiable: {other}`");
+                report("whenUnsatisfiable", message, "write `DoNotSchedule` or `ScheduleAnyway`");
+                true
+            }
+        };
+        if constraint.min_domains.is_some() && !is_required {
+            let message = "`minDomains` has no effect with `whenUnsatisfiable: ScheduleAnyway`";
+            let help = "remove it, or write `whenUnsatisfiable: DoNotSchedule`";
+            report("minDomains", message.to_owned(), help);
+        }
+        let is_same =
+            |other: &TopologySpread| other.key == *key && other.is_required == is_required;
+        if spreads.iter().any(is_same) {
+            let help = "write one constraint for each label and `whenUnsatisfiable`";
+            report("topologyKey", format!("duplicate constraint for `{key}`"), help);
+        }
+        spreads.push(TopologySpread { key: key.clone(), max_skew, min_domains, is_required });
+    }
+    if invalid.is_empty() { Ok(spreads) } else { Err(invalid) }
+}
+
+/// Returns the labels that a host requires to be in a domain of every required constraint.
+pub(crate) fn spread_requirements(spreads: &[TopologySpread]) -> impl Iterator<Item = Expression> {
+    let required = spreads.iter().filter(|spread| spread.is_required);
+    required.map(|spread| Expression::Exists(spread.key.clone()))
+}
+
+/// Returns a valid number of hosts in a domain.
+pub(crate) fn valid_max_per_domain(most: i64) -> Option<usize> {
+    let most = usize::try_from(most).ok();
+    most.filter(|most| (1..=MOST_HOSTS).contains(most))
+}

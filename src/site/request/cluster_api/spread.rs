@@ -1,0 +1,61 @@
+//! Topology spread constraints and limits, as annotations of control planes and MachineDeployments.
+
+use super::scaled::ScaledMachines;
+use super::{ClusterApiValidation, annotation};
+use crate::base::api::cluster_api::{MAX_PER_DOMAIN, SPREAD_CONSTRAINTS};
+use crate::base::api::topology_spread::{
+    self, InvalidConstraint, MOST_HOSTS, TopologySpread, TopologySpreadConstraint,
+    valid_max_per_domain,
+};
+use crate::base::finding::Code;
+
+impl ClusterApiValidation<'_> {
+    /// Returns the most hosts in a domain of the topology key.
+    pub(super) fn max_per_domain(&mut self, set: &ScaledMachines<'_>, has_key: bool) -> usize {
+        let Some(text) = annotation(set.metadata, MAX_PER_DOMAIN) else {
+            return 1;
+        };
+        let most = text.trim().parse().ok().and_then(valid_max_per_domain);
+        let (message, help) = match most {
+            Some(most) if has_key => return most,
+            Some(_) => (
+                format!("`{MAX_PER_DOMAIN}` has no effect without a topology key"),
+                "annotate it with `sip.airshipit.org/topology-key: KEY`".to_owned(),
+            ),
+            None => (
+                format!("`{text}` is not a valid number of hosts"),
+                format!("write 1 to {MOST_HOSTS}, in quotes"),
+            ),
+        };
+        let field = set.annotation(MAX_PER_DOMAIN);
+        self.report(Code::InvalidRequestAnnotation, field, message, help);
+        1
+    }
+
+    /// Returns the topology spread constraints, or else those of the site.
+    pub(super) fn spread(&mut self, set: &ScaledMachines<'_>) -> Vec<TopologySpread> {
+        let Some(text) = annotation(set.metadata, SPREAD_CONSTRAINTS) else {
+            return self.default_spread.clone();
+        };
+        let invalid = match serde_json::from_str::<Vec<TopologySpreadConstraint>>(text) {
+            Ok(constraints) => match topology_spread::validate(&constraints) {
+                Ok(spread) => return spread,
+                Err(invalid) => invalid.into_iter().map(described).collect(),
+            },
+            Err(error) => vec![(
+                format!("`{SPREAD_CONSTRAINTS}` is not a list of constraints in JSON: {error}"),
+                "write it as in `[{\"topologyKey\": \"topology.example.com/rack\", \"maxSkew\": 1}]`"
+                    .to_owned(),
+            )],
+        };
+        for (message, help) in invalid {
+            let field = set.annotation(SPREAD_CONSTRAINTS);
+            self.report(Code::InvalidRequestAnnotation, field, message, help);
+        }
+        Vec::new()
+    }
+}
+
+fn described(invalid: InvalidConstraint) -> (String, String) {
+    (format!("constraint {}: {}", invalid.index + 1, invalid.message), invalid.help)
+}

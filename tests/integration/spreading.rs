@@ -1,0 +1,218 @@
+//! How the hosts of a node set are spread over racks, when it grows and when it shrinks.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::support::{Repo, assert_says};
+
+/// A repo with hosts in racks, by name, and the rack label in the settings.
+fn with_racks(racks: &[(&str, usize)]) -> Repo {
+    let repo = Repo::empty();
+    let mut hosts = String::new();
+    for (rack, count) in racks {
+        for number in 1..=*count {
+            let _ = write!(
+                hosts,
+                "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: {rack}{number}, \
+                 namespace: metal, labels: {{flavor: worker, example.com/rack: {rack}}}}}\nspec: {{online: true}}\n\
+                 status: {{provisioning: {{state: available}}}}\n"
+            );
+        }
+    }
+    repo.write("snapshot/hosts.yaml", &hosts);
+    repo.write("sipgen.yaml", "topology: {rack: example.com/rack}\n");
+    repo
+}
+
+/// Writes a request for workers.
+fn request(repo: &Repo, cluster: &str, workers: usize, fields: &str) {
+    repo.write(
+        &format!("{cluster}.yaml"),
+        &format!(
+            "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: {cluster}, namespace: tenants}}\n\
+             spec:\n  nodes:\n    Worker:\n      labelSelector: {{matchLabels: {{flavor: worker}}}}\n{fields}\
+             \x20     count: {{active: {workers}, standby: 0}}\n"
+        ),
+    );
+}
+
+/// The number of hosts of a cluster in each rack, the first letter of their names.
+fn by_rack(repo: &Repo, cluster: &str) -> Vec<usize> {
+    let mut racks: BTreeMap<char, usize> = BTreeMap::new();
+    for host in repo.hosts_of("tenants", cluster) {
+        let name = host.rsplit('/').next().unwrap();
+        *racks.entry(name.chars().next().unwrap()).or_default() += 1;
+    }
+    racks.into_values().collect()
+}
+
+fn scaled(repo: &Repo, cluster: &str, workers: usize, fields: &str) -> Vec<usize> {
+    request(repo, cluster, workers, fields);
+    repo.generate(&[]).expect(0);
+    by_rack(repo, cluster)
+}
+
+const REQUIRED: &str = "      topologySpreadConstraints: [{topologyKey: example.com/rack}]\n";
+
+#[test]
+fn a_node_set_without_constraints_is_even_whether_it_grows_or_shrinks() {
+    let repo = with_racks(&[("a", 4), ("b", 4), ("c", 4)]);
+
+    for (workers, racks) in [
+        (9, vec![3, 3, 3]),
+        (6, vec![2, 2, 2]),
+        (4, vec![2, 1, 1]),
+        (3, vec![1, 1, 1]),
+        (5, vec![2, 2, 1]),
+        (1, vec![1]),
+        (12, vec![4, 4, 4]),
+    ] {
+        assert_eq!(scaled(&repo, "one", workers, ""), racks, "{workers} workers");
+    }
+}
+
+#[test]
+fn racks_with_few_hosts_leave_the_others_as_even_as_possible() {
+    let repo = with_racks(&[("a", 1), ("b", 6), ("c", 6)]);
+
+    assert_eq!(scaled(&repo, "one", 9, ""), [1, 4, 4]);
+    assert_eq!(scaled(&repo, "one", 5, ""), [1, 2, 2]);
+}
+
+#[test]
+fn clusters_that_compete_are_even_together() {
+    let repo = with_racks(&[("a", 2), ("b", 2), ("c", 2)]);
+    request(&repo, "one", 3, "");
+    request(&repo, "two", 3, "");
+    repo.generate(&[]).expect(0);
+
+    assert_eq!(by_rack(&repo, "one"), [1, 1, 1]);
+    assert_eq!(by_rack(&repo, "two"), [1, 1, 1]);
+}
+
+#[test]
+fn a_required_skew_is_kept_and_its_shortage_names_the_emptiest_rack() {
+    let repo = with_racks(&[("a", 1), ("b", 6), ("c", 6)]);
+
+    assert_eq!(scaled(&repo, "one", 5, REQUIRED), [1, 2, 2]);
+    request(&repo, "one", 6, REQUIRED);
+
+    assert_says(
+        &repo.refused(),
+        &[
+            "1 of the 6 Worker hosts of tenants/one cannot be found",
+            "`maxSkew: 1` over example.com/rack admits 5 in all, because a can have 1 host",
+        ],
+    );
+}
+
+#[test]
+fn a_rack_whose_hosts_others_have_counts_as_in_kubernetes() {
+    let repo = with_racks(&[("a", 1), ("b", 3)]);
+    repo.write(
+        "first.yaml",
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\n\
+         metadata: {name: first, namespace: tenants, annotations: {sip.airshipit.org/priority: \"1\"}}\n\
+         spec: {nodes: {Worker: {labelSelector: {matchLabels: {example.com/rack: a}}, count: {active: 1, standby: 0}}}}\n",
+    );
+
+    assert_eq!(scaled(&repo, "two", 1, REQUIRED), [1]);
+    request(&repo, "two", 2, REQUIRED);
+
+    assert_says(
+        &repo.refused(),
+        &["over example.com/rack admits 1 in all, because a can have 0 hosts"],
+    );
+}
+
+#[test]
+fn hosts_that_stay_may_exceed_a_skew_and_no_other_joins_them() {
+    let repo = with_racks(&[("a", 3), ("b", 3)]);
+    let only_a = "      topologySpreadConstraints: [{topologyKey: example.com/rack, maxSkew: 3}]\n";
+    repo.write(
+        "one.yaml",
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: one, namespace: tenants}\n\
+         spec: {nodes: {Worker: {labelSelector: {matchLabels: {example.com/rack: a}}, count: {active: 3, standby: 0}}}}\n",
+    );
+    repo.generate(&[]).expect(0);
+    assert_eq!(by_rack(&repo, "one"), [3]);
+
+    assert_eq!(scaled(&repo, "one", 4, REQUIRED), [3, 1]);
+    assert_eq!(scaled(&repo, "one", 5, only_a), [3, 2]);
+}
+
+#[test]
+fn only_rebalance_moves_hosts_for_evenness_and_none_in_use() {
+    let repo = with_racks(&[("a", 4), ("b", 4)]);
+    request(&repo, "one", 4, "");
+    repo.replace("one.yaml", "flavor: worker", "example.com/rack: a");
+    repo.generate(&[]).expect(0);
+    request(&repo, "one", 4, "");
+    repo.generate(&[]).expect(0);
+    assert_eq!(by_rack(&repo, "one"), [4]);
+    for host in ["a2", "a3", "a4"] {
+        let machine = format!(
+            "spec: {{consumerRef: {{kind: Metal3Machine, name: m-{host}, namespace: tenants}}, "
+        );
+        repo.replace_behind("snapshot/hosts.yaml", &format!("name: {host},"), "spec: {", &machine);
+    }
+
+    repo.generate(&["--rebalance"]).expect(0);
+
+    assert_eq!(by_rack(&repo, "one"), [3, 1]);
+    assert!(!repo.hosts_of("tenants", "one").contains(&"Worker metal/a1".to_owned()));
+}
+
+#[test]
+fn several_hosts_per_domain_are_allowed_up_to_the_limit() {
+    let repo = with_racks(&[("a", 3), ("b", 3), ("c", 3)]);
+    let two = "      topologyKey: example.com/rack\n      maxPerDomain: 2\n";
+
+    assert_eq!(scaled(&repo, "one", 5, two), [2, 2, 1]);
+    assert_eq!(scaled(&repo, "one", 6, two), [2, 2, 2]);
+    request(&repo, "one", 7, two);
+
+    assert_says(
+        &repo.refused(),
+        &[
+            "its topologyKey allows 2 hosts in a domain of example.com/rack, and 9 that match are in 3",
+        ],
+    );
+}
+
+#[test]
+fn constraints_of_the_site_are_for_node_sets_without_their_own() {
+    let repo = with_racks(&[("a", 1), ("b", 6)]);
+    repo.write(
+        "sipgen.yaml",
+        "topology: {defaultConstraints: [{topologyKey: example.com/rack, maxSkew: 2}]}\n",
+    );
+
+    request(&repo, "one", 5, "");
+    assert_says(&repo.refused(), &["`maxSkew: 2` over example.com/rack admits 4 in all"]);
+    let own = "      topologySpreadConstraints: [{topologyKey: example.com/rack, whenUnsatisfiable: ScheduleAnyway}]\n";
+    assert_eq!(scaled(&repo, "one", 5, own), [1, 4]);
+}
+
+#[test]
+fn invalid_constraints_are_reported_at_their_field() {
+    let repo = with_racks(&[("a", 2)]);
+    for (constraint, message, field) in [
+        ("topologyKey: example.com/rack, maxSkew: 0", "`maxSkew: 0` is not a valid number", "0"),
+        ("topologyKey: 'a b'", "`a b` is not a valid label key", "'a b'"),
+        (
+            "topologyKey: example.com/rack, whenUnsatisfiable: Never",
+            "unknown `whenUnsatisfiable: Never`",
+            "Never",
+        ),
+        (
+            "topologyKey: example.com/rack, minDomains: 2, whenUnsatisfiable: ScheduleAnyway",
+            "`minDomains` has no effect",
+            "2",
+        ),
+    ] {
+        request(&repo, "one", 1, &format!("      topologySpreadConstraints: [{{{constraint}}}]\n"));
+        let column = repo.read("one.yaml").lines().nth(7).unwrap().rfind(field).unwrap() + 1;
+        assert_says(&repo.refused(), &[message, &format!("one.yaml:8:{column}")]);
+    }
+}
