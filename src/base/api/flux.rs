@@ -60,13 +60,11 @@ pub struct HelmRelease {
 #[serde(rename_all = "camelCase")]
 pub struct HelmReleaseSpec {
     /// The template of its HelmChart; absent if `chartRef` names one.
-    #[serde(default)]
     pub chart: Option<ChartTemplate>,
     /// Set if Flux does not reconcile it for now.
     #[serde(default)]
     pub suspend: bool,
     /// The connection to another cluster.
-    #[serde(default)]
     pub kube_config: Option<Value>,
 }
 
@@ -91,7 +89,6 @@ pub struct FluxInstance {
 #[derive(Debug, Clone, Deserialize)]
 pub struct FluxInstanceSpec {
     /// The source and the directory that Flux applies from it.
-    #[serde(default)]
     pub sync: Option<Sync>,
 }
 
@@ -99,13 +96,10 @@ pub struct FluxInstanceSpec {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Sync {
     /// Name of the source and of the Kustomization; default: the namespace.
-    #[serde(default)]
     pub name: Option<String>,
     /// The kind of the source.
-    #[serde(default)]
     pub kind: Option<String>,
     /// The directory.
-    #[serde(default)]
     pub path: Option<String>,
 }
 
@@ -152,7 +146,6 @@ pub struct ResourceSetSpec {
     #[serde(default)]
     pub resources: Vec<Value>,
     /// Templates of objects in one text.
-    #[serde(default)]
     pub resources_template: Option<String>,
 }
 

@@ -85,7 +85,6 @@ pub struct AgentObjectName {
     #[serde(default)]
     pub name: String,
     /// The namespace in the manifest, before any kustomization.
-    #[serde(default)]
     pub namespace: Option<String>,
 }
 
@@ -101,49 +100,35 @@ pub struct FluxKustomization {
 
 /// The spec of a Flux Kustomization.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct FluxKustomizationSpec {
     /// The directory in the source; default: the source's root.
-    #[serde(default)]
     pub path: Option<String>,
     /// The namespace that overrides the namespace of every object.
-    #[serde(default)]
     pub target_namespace: Option<String>,
     /// The prefix of every object's name.
-    #[serde(default)]
     pub name_prefix: Option<String>,
     /// The suffix of every object's name.
-    #[serde(default)]
     pub name_suffix: Option<String>,
     /// The source of the manifests.
-    #[serde(default)]
     pub source_ref: FluxSourceRef,
     /// Set if Flux does not reconcile it for now.
-    #[serde(default)]
     pub suspend: bool,
     /// The connection to another cluster, to which Flux applies the objects.
-    #[serde(default)]
     pub kube_config: Option<IgnoredAny>,
     /// Directories of components to add to the kustomization, relative to it.
-    #[serde(default)]
     pub components: Option<Vec<String>>,
     /// Patches to add to the kustomization.
-    #[serde(default)]
     pub patches: Option<yaml_serde::Value>,
     /// Labels and annotations for every object of the build.
-    #[serde(default)]
     pub common_metadata: Option<yaml_serde::Value>,
     /// Set if Flux recreates objects that it cannot update.
-    #[serde(default)]
     pub force: Option<yaml_serde::Value>,
     /// Fields that Flux does not update.
-    #[serde(default)]
     pub ignore: Option<yaml_serde::Value>,
     /// The decryption of Secrets.
-    #[serde(default)]
     pub decryption: Option<yaml_serde::Value>,
     /// Variable substitution after the build.
-    #[serde(default)]
     pub post_build: Option<PostBuild>,
 }
 
@@ -152,24 +137,20 @@ pub struct FluxKustomizationSpec {
 #[serde(rename_all = "camelCase")]
 pub struct PostBuild {
     /// Variables by name.
-    #[serde(default)]
     pub substitute: Option<BTreeMap<String, yaml_serde::Value>>,
     /// ConfigMaps and Secrets in the cluster with more variables.
-    #[serde(default)]
     pub substitute_from: Option<Vec<SubstituteReference>>,
     /// `Always`: substitute default values even if no variable is defined.
-    #[serde(default)]
     pub substitute_strategy: Option<String>,
 }
 
 /// A ConfigMap or Secret with variables, in the namespace of the Kustomization.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub struct SubstituteReference {
     /// `ConfigMap` or `Secret`.
-    #[serde(default)]
     pub kind: String,
     /// The name.
-    #[serde(default)]
     pub name: String,
 }
 
@@ -177,13 +158,11 @@ pub struct SubstituteReference {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct FluxSourceRef {
     /// The kind.
-    #[serde(default)]
     pub kind: Option<String>,
     /// The name.
     #[serde(default)]
     pub name: String,
     /// The namespace; default: the namespace of the Kustomization.
-    #[serde(default)]
     pub namespace: Option<String>,
 }
 
@@ -201,19 +180,17 @@ pub struct Application {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ApplicationSpec {
     /// The only source.
-    #[serde(default)]
     pub source: Option<ApplicationSource>,
     /// Several sources.
-    #[serde(default)]
     pub sources: Option<Vec<ApplicationSource>>,
     /// The target cluster.
     #[serde(default)]
     pub destination: ApplicationDestination,
     /// The options for applying objects.
-    #[serde(default, rename = "syncPolicy")]
+    #[serde(rename = "syncPolicy")]
     pub sync_policy: Option<yaml_serde::Value>,
     /// Fields that Argo CD does not compare.
-    #[serde(default, rename = "ignoreDifferences")]
+    #[serde(rename = "ignoreDifferences")]
     pub ignore_differences: Option<yaml_serde::Value>,
 }
 
@@ -221,10 +198,8 @@ pub struct ApplicationSpec {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ApplicationDestination {
     /// The URL of the cluster's API server.
-    #[serde(default)]
     pub server: Option<String>,
     /// The cluster's name.
-    #[serde(default)]
     pub name: Option<String>,
 }
 
@@ -235,19 +210,14 @@ pub struct ApplicationSource {
     #[serde(rename = "repoURL", default)]
     pub repo_url: String,
     /// The directory in the repo; absent for a chart from a Helm repo.
-    #[serde(default)]
     pub path: Option<String>,
     /// Options for a directory without a kustomization.
-    #[serde(default)]
     pub directory: Option<DirectorySource>,
     /// Changes to a kustomization.
-    #[serde(default)]
     pub kustomize: Option<KustomizeSource>,
     /// Options of Helm, which make it a chart.
-    #[serde(default)]
     pub helm: Option<IgnoredAny>,
     /// Options of a config management plugin, which make it the plugin's.
-    #[serde(default)]
     pub plugin: Option<IgnoredAny>,
 }
 
@@ -258,10 +228,8 @@ pub struct DirectorySource {
     #[serde(default)]
     pub recurse: bool,
     /// The glob that a file must match.
-    #[serde(default)]
     pub include: Option<String>,
     /// The glob that a file must not match.
-    #[serde(default)]
     pub exclude: Option<String>,
 }
 
@@ -270,25 +238,18 @@ pub struct DirectorySource {
 #[serde(rename_all = "camelCase")]
 pub struct KustomizeSource {
     /// The namespace that overrides the namespace of every object.
-    #[serde(default)]
     pub namespace: Option<String>,
     /// The prefix of every object's name.
-    #[serde(default)]
     pub name_prefix: Option<String>,
     /// The suffix of every object's name.
-    #[serde(default)]
     pub name_suffix: Option<String>,
     /// Directories of components to add to the kustomization, relative to it.
-    #[serde(default)]
     pub components: Option<Vec<String>>,
     /// Patches to add to the kustomization.
-    #[serde(default)]
     pub patches: Option<yaml_serde::Value>,
     /// Labels for every object of the build.
-    #[serde(default)]
     pub common_labels: Option<yaml_serde::Value>,
     /// Annotations for every object of the build.
-    #[serde(default)]
     pub common_annotations: Option<yaml_serde::Value>,
 }
 
@@ -310,19 +271,14 @@ pub struct FluxSource {
 #[serde(rename_all = "camelCase")]
 pub struct FluxSourceSpec {
     /// The URL of the repo.
-    #[serde(default)]
     pub url: Option<String>,
     /// Patterns of files to exclude, in the syntax of `.gitignore`.
-    #[serde(default)]
     pub ignore: Option<String>,
     /// GitRepository only: the directories to check out, besides the files in the root directory.
-    #[serde(default)]
     pub sparse_checkout: Option<Vec<String>>,
     /// GitRepository only: other GitRepositories whose files are copied into this one.
-    #[serde(default)]
     pub include: Option<Vec<Include>>,
     /// Bucket only: the prefix of the objects to fetch.
-    #[serde(default)]
     pub prefix: Option<String>,
 }
 
@@ -355,10 +311,8 @@ pub struct ClusterSecret {
     #[serde(default)]
     pub metadata: ClusterSecretMetadata,
     /// Values in base64.
-    #[serde(default)]
     pub data: Option<BTreeMap<String, yaml_serde::Value>>,
     /// Values in plain text.
-    #[serde(default)]
     pub string_data: Option<BTreeMap<String, yaml_serde::Value>>,
 }
 
@@ -366,10 +320,8 @@ pub struct ClusterSecret {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ClusterSecretMetadata {
     /// Labels, by which ApplicationSets select clusters.
-    #[serde(default)]
     pub labels: Option<BTreeMap<String, String>>,
     /// Annotations, which ApplicationSets use as parameters, as they do labels.
-    #[serde(default)]
     pub annotations: Option<BTreeMap<String, String>>,
 }
 
@@ -405,19 +357,14 @@ pub struct ApplicationTemplate {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ApplicationSetGenerator {
     /// Parameters from directories or files of a repo.
-    #[serde(default)]
     pub git: Option<GitGenerator>,
     /// Generators whose parameter sets are combined.
-    #[serde(default)]
     pub matrix: Option<Generators>,
     /// Generators whose parameter sets are merged.
-    #[serde(default)]
     pub merge: Option<Generators>,
     /// Parameters listed in the ApplicationSet itself.
-    #[serde(default)]
     pub list: Option<ListGenerator>,
     /// Parameters from the clusters that are registered in Argo CD.
-    #[serde(default)]
     pub clusters: Option<ClusterGenerator>,
 }
 
@@ -425,7 +372,6 @@ pub struct ApplicationSetGenerator {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ListGenerator {
     /// Parameter sets, each for one Application.
-    #[serde(default)]
     pub elements: Option<Vec<yaml_serde::Value>>,
 }
 
@@ -433,10 +379,8 @@ pub struct ListGenerator {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ClusterGenerator {
     /// The label selector of the clusters; all clusters without it.
-    #[serde(default)]
     pub selector: Option<yaml_serde::Value>,
     /// Additional parameters.
-    #[serde(default)]
     pub values: Option<yaml_serde::Value>,
     /// Set if one Application covers all clusters.
     #[serde(default, rename = "flatList")]
@@ -445,26 +389,25 @@ pub struct ClusterGenerator {
 
 /// Generators nested in a matrix or merge generator.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub struct Generators {
     /// The nested generators.
-    #[serde(default)]
     pub generators: Vec<ApplicationSetGenerator>,
     /// The parameters by which a merge generator matches parameter sets.
-    #[serde(default, rename = "mergeKeys")]
+    #[serde(rename = "mergeKeys")]
     pub merge_keys: Vec<String>,
 }
 
 /// Parameters from a repo.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub struct GitGenerator {
     /// Globs of directories.
-    #[serde(default)]
     pub directories: Vec<GitDirectory>,
     /// Globs of files that contain parameters.
-    #[serde(default)]
     pub files: Vec<GitDirectory>,
     /// The prefix of the names of path parameters.
-    #[serde(default, rename = "pathParamPrefix")]
+    #[serde(rename = "pathParamPrefix")]
     pub path_param_prefix: Option<String>,
 }
 

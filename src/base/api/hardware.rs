@@ -14,25 +14,25 @@ pub const DETAILS: &str = "inspect.metal3.io/hardwaredetails";
 /// The hardware of a host, limited to the fields that sipgen uses. A value that inspection did not
 /// find is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Hardware {
     /// Processors.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub cpu: Cpu,
     /// Memory in MiB.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ram_mebibytes: Option<u64>,
     /// The hostname during inspection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
     /// Network interfaces. One with an IPv4 and an IPv6 address is listed twice.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub nics: Vec<Nic>,
     /// Disks.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub storage: Vec<Storage>,
     /// Manufacturer and model.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub system_vendor: SystemVendor,
 }
 
@@ -41,13 +41,13 @@ pub struct Hardware {
 #[serde(rename_all = "camelCase")]
 pub struct Cpu {
     /// The number of CPUs, hyper-threads included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// The architecture: `x86_64`, `aarch64`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
     /// The model name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The features of the processors, as in `/proc/cpuinfo`: `avx512f`.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
@@ -59,22 +59,22 @@ pub struct Cpu {
 #[serde(rename_all = "camelCase")]
 pub struct Nic {
     /// The name: `eno1`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The MAC address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
     /// The IPv4 or IPv6 address during inspection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ip: Option<String>,
     /// Vendor and product: `0x8086 0x1572`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The vendor. Metal3's own objects have it in `model` only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
     /// The speed in Gbit/s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub speed_gbps: Option<u64>,
     /// Set if the host boots from this interface.
     #[serde(default, deserialize_with = "or_default")]
@@ -86,19 +86,19 @@ pub struct Nic {
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
     /// The device name: `/dev/sda`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// `HDD`, `SSD` or `NVME`.
-    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The size in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
     /// The model name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The vendor.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
 }
 
@@ -107,13 +107,13 @@ pub struct Storage {
 #[serde(rename_all = "camelCase")]
 pub struct SystemVendor {
     /// The manufacturer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub manufacturer: Option<String>,
     /// The product name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub product_name: Option<String>,
     /// The serial number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub serial_number: Option<String>,
 }
 

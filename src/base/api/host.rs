@@ -60,55 +60,43 @@ pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration
 
 /// A BareMetalHost from a manifest, which has no status, or from a live cluster.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct BareMetalHost {
     /// The API group and version.
-    #[serde(default)]
     pub api_version: String,
     /// Name, namespace, labels and the fields set by the API server.
-    #[serde(default)]
     pub metadata: Metadata,
     /// The desired state.
-    #[serde(default)]
     pub spec: Option<BareMetalHostSpec>,
     /// The state as reported by Metal3.
-    #[serde(default)]
     pub status: Option<BareMetalHostStatus>,
 }
 
 /// The fields of an object's metadata that sipgen reads.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Metadata {
     /// The object's name.
-    #[serde(default)]
     pub name: Option<String>,
     /// The namespace in the manifest, before any kustomization.
-    #[serde(default)]
     pub namespace: Option<String>,
     /// Labels.
-    #[serde(default, deserialize_with = "unique::optional")]
+    #[serde(deserialize_with = "unique::optional")]
     pub labels: Option<BTreeMap<String, String>>,
     /// Annotations.
-    #[serde(default, deserialize_with = "unique::optional")]
+    #[serde(deserialize_with = "unique::optional")]
     pub annotations: Option<BTreeMap<String, String>>,
     /// Objects that own it.
-    #[serde(default)]
     pub owner_references: Option<Vec<OwnerReference>>,
     /// Tasks that delay a deletion until a controller removes them.
-    #[serde(default)]
     pub finalizers: Option<Vec<String>>,
     /// The time of the deletion request, on a live object.
-    #[serde(default)]
     pub deletion_timestamp: Option<String>,
     /// Set by the API server only.
-    #[serde(default)]
     pub uid: Option<String>,
     /// Set by the API server only.
-    #[serde(default)]
     pub resource_version: Option<String>,
     /// Field managers, set by the API server only.
-    #[serde(default)]
     pub managed_fields: Option<Vec<ManagedFields>>,
 }
 
@@ -121,26 +109,24 @@ impl Metadata {
 
 /// An object that owns another.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub struct OwnerReference {
     /// Its kind.
-    #[serde(default)]
     pub kind: String,
     /// Its name.
-    #[serde(default)]
     pub name: String,
 }
 
 /// The fields that one field manager owns.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub struct ManagedFields {
     /// The name of the field manager.
-    #[serde(default)]
     pub manager: String,
     /// `Apply`, or `Update` for any other operation.
-    #[serde(default)]
     pub operation: String,
     /// The owned fields.
-    #[serde(rename = "fieldsV1", default)]
+    #[serde(rename = "fieldsV1")]
     pub fields: Option<OwnedFields>,
 }
 
@@ -148,10 +134,10 @@ pub struct ManagedFields {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct OwnedFields {
     /// Set if the manager owns a field of the spec.
-    #[serde(rename = "f:spec", default)]
+    #[serde(rename = "f:spec")]
     pub spec: Option<IgnoredAny>,
     /// Owned fields of the metadata.
-    #[serde(rename = "f:metadata", default)]
+    #[serde(rename = "f:metadata")]
     pub metadata: Option<MetadataFields>,
 }
 
@@ -159,7 +145,7 @@ pub struct OwnedFields {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct MetadataFields {
     /// Owned labels, with keys `f:NAME`.
-    #[serde(rename = "f:labels", default)]
+    #[serde(rename = "f:labels")]
     pub labels: Option<BTreeMap<String, IgnoredAny>>,
 }
 
@@ -177,31 +163,23 @@ impl ManagedFields {
 #[serde(rename_all = "camelCase")]
 pub struct BareMetalHostSpec {
     /// The board management controller.
-    #[serde(default)]
     pub bmc: Option<BmcDetails>,
     /// The MAC address of the interface that the host boots from.
-    #[serde(rename = "bootMACAddress", default)]
+    #[serde(rename = "bootMACAddress")]
     pub boot_mac_address: Option<String>,
     /// The Secret with the host's network data; its namespace defaults to the host's.
-    #[serde(default)]
     pub network_data: Option<NamespacedReference>,
     /// The Secret with the network data for inspection. sipgen reads it if `networkData` is absent.
-    #[serde(default)]
     pub preprovisioning_network_data_name: Option<String>,
     /// The object that uses the host; set when a Machine claims the host.
-    #[serde(default)]
     pub consumer_ref: Option<Consumer>,
     /// Set if the host was provisioned by something other than Metal3.
-    #[serde(default)]
     pub externally_provisioned: Option<bool>,
     /// The image that Metal3 installs.
-    #[serde(default)]
     pub image: Option<Image>,
     /// The method by which Metal3 installs the host without an image.
-    #[serde(default)]
     pub custom_deploy: Option<CustomDeploy>,
     /// Set if the host must never be powered off.
-    #[serde(default)]
     pub disable_power_off: Option<bool>,
 }
 
@@ -209,7 +187,6 @@ pub struct BareMetalHostSpec {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Image {
     /// The URL of the image; Metal3 ignores an image without it.
-    #[serde(default)]
     pub url: Option<String>,
 }
 
@@ -217,7 +194,6 @@ pub struct Image {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct CustomDeploy {
     /// The name of the deploy step; Metal3 ignores the field without it.
-    #[serde(default)]
     pub method: Option<String>,
 }
 
@@ -268,16 +244,13 @@ impl BareMetalHostSpec {
 
 /// The connection to a host's board management controller (BMC).
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct BmcDetails {
     /// A URL whose scheme names the protocol, or a bare address.
-    #[serde(default)]
     pub address: String,
     /// The Secret with user name and password, in the host's namespace.
-    #[serde(default)]
     pub credentials_name: String,
     /// Set if the BMC's TLS certificate is not verified.
-    #[serde(default)]
     pub disable_certificate_verification: bool,
 }
 
@@ -300,10 +273,8 @@ pub fn has_user(address: &str) -> bool {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct NamespacedReference {
     /// The object's name.
-    #[serde(default)]
     pub name: Option<String>,
     /// The object's namespace; defaults to the namespace of the referring object.
-    #[serde(default)]
     pub namespace: Option<String>,
 }
 
@@ -311,13 +282,10 @@ pub struct NamespacedReference {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Consumer {
     /// The kind, usually `Metal3Machine`.
-    #[serde(default)]
     pub kind: Option<String>,
     /// The namespace.
-    #[serde(default)]
     pub namespace: Option<String>,
     /// The name.
-    #[serde(default)]
     pub name: Option<String>,
 }
 
@@ -326,19 +294,14 @@ pub struct Consumer {
 #[serde(rename_all = "camelCase")]
 pub struct BareMetalHostStatus {
     /// `OK`, `discovered`, `error`, `delayed` or `detached`.
-    #[serde(default)]
     pub operational_status: Option<String>,
     /// The type of the current error; empty without an error.
-    #[serde(default)]
     pub error_type: Option<String>,
     /// The message of the current error; empty without an error.
-    #[serde(default)]
     pub error_message: Option<String>,
     /// The state of provisioning.
-    #[serde(default)]
     pub provisioning: Option<ProvisionStatus>,
     /// The values of the inspected hardware that identify the machine.
-    #[serde(default)]
     pub hardware: Option<HardwareIdentity>,
 }
 
@@ -346,7 +309,6 @@ pub struct BareMetalHostStatus {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ProvisionStatus {
     /// `available`, `ready` (its former name), `provisioned`, `inspecting`, …
-    #[serde(default)]
     pub state: Option<String>,
 }
 

@@ -24,91 +24,66 @@ pub fn listed(path: &str) -> String {
 
 /// A Kustomization or Component.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Kustomization {
     /// `Component` for a component, which only works inside another build; usually absent.
-    #[serde(default)]
     pub kind: Option<String>,
     /// The namespace that overrides the namespace of every namespaced object.
-    #[serde(default)]
     pub namespace: Option<String>,
     /// The prefix of every object's name.
-    #[serde(default)]
     pub name_prefix: Option<String>,
     /// The suffix of every object's name.
-    #[serde(default)]
     pub name_suffix: Option<String>,
     /// Labels for every object of the build.
-    #[serde(default)]
     pub labels: Option<Vec<Labels>>,
     /// The legacy form of labels, which also changes selectors.
-    #[serde(default, deserialize_with = "unique::optional")]
+    #[serde(deserialize_with = "unique::optional")]
     pub common_labels: Option<BTreeMap<String, Value>>,
     /// Annotations for every object of the build.
-    #[serde(default, deserialize_with = "unique::optional")]
+    #[serde(deserialize_with = "unique::optional")]
     pub common_annotations: Option<BTreeMap<String, Value>>,
     /// Files, directories and remote bases.
-    #[serde(default)]
     pub resources: Option<Vec<String>>,
     /// Directories; legacy, now part of `resources`.
-    #[serde(default)]
     pub bases: Option<Vec<String>>,
     /// Directories of components.
-    #[serde(default)]
     pub components: Option<Vec<String>>,
     /// Patches. Their files matter, because a patch looks like a manifest of a host.
-    #[serde(default)]
     pub patches: Option<Vec<Patch>>,
     /// The legacy form of strategic merge patches: paths or inline text.
-    #[serde(default)]
     pub patches_strategic_merge: Option<Vec<String>>,
     /// The legacy form of JSON patches.
-    #[serde(default, rename = "patchesJson6902")]
+    #[serde(rename = "patchesJson6902")]
     pub patches_json6902: Option<Vec<Patch>>,
     /// Plugins and configurations that change objects in any way: paths or inline text.
-    #[serde(default)]
     pub transformers: Option<Vec<String>>,
     /// Plugins that check objects: paths or inline text.
-    #[serde(default)]
     pub validators: Option<Vec<String>>,
     /// Files with OpenAPI definitions of custom resources.
-    #[serde(default)]
     pub crds: Option<Vec<String>>,
     /// Order of the objects of a build.
-    #[serde(default)]
     pub sort_options: Option<BTreeMap<String, Value>>,
     /// Replica counts of objects.
-    #[serde(default)]
     pub replicas: Option<Vec<Value>>,
     /// Variables; the legacy form of replacements.
-    #[serde(default)]
     pub vars: Option<Vec<Value>>,
     /// Replacements, which copy values between objects.
-    #[serde(default)]
     pub replacements: Option<Vec<Value>>,
     /// Files that declare which fields hold names, labels and references.
-    #[serde(default)]
     pub configurations: Option<Vec<String>>,
     /// The OpenAPI schema by which patches are merged.
-    #[serde(default)]
     pub openapi: Option<BTreeMap<String, Value>>,
     /// Plugins and configurations that generate objects of any kind: paths or inline text.
-    #[serde(default)]
     pub generators: Option<Vec<String>>,
     /// Helm charts.
-    #[serde(default)]
     pub helm_charts: Option<Vec<IgnoredAny>>,
     /// The legacy form of Helm charts.
-    #[serde(default)]
     pub helm_chart_inflation_generator: Option<Vec<IgnoredAny>>,
     /// Generators of Secrets.
-    #[serde(default)]
     pub secret_generator: Option<Vec<KustomizeGenerator>>,
     /// Generators of ConfigMaps.
-    #[serde(default)]
     pub config_map_generator: Option<Vec<KustomizeGenerator>>,
     /// Default options of all generators.
-    #[serde(default)]
     pub generator_options: Option<GeneratorOptions>,
 }
 
@@ -147,7 +122,6 @@ pub struct Labels {
     #[serde(default, deserialize_with = "unique::optional")]
     pub pairs: Option<BTreeMap<String, Value>>,
     /// Additional fields to set the labels in.
-    #[serde(default)]
     pub fields: Option<Vec<IgnoredAny>>,
 }
 
@@ -157,31 +131,23 @@ pub struct Labels {
 #[serde(rename_all = "camelCase")]
 pub struct KustomizeGenerator {
     /// The object's name without the hash suffix.
-    #[serde(default)]
     pub name: Option<String>,
     /// The object's namespace, unless a kustomization overrides it.
-    #[serde(default)]
     pub namespace: Option<String>,
     /// `create`, `merge` or `replace`.
-    #[serde(default)]
     pub behavior: Option<String>,
     /// Files, as `key=path`, or as a path whose file name is the key.
-    #[serde(default)]
     pub files: Option<Vec<String>>,
     /// Texts, as `key=text`.
-    #[serde(default)]
     pub literals: Option<Vec<String>>,
     /// Files with lines `key=text`.
-    #[serde(default)]
     pub envs: Option<Vec<String>>,
     /// The legacy form of `envs`, with a single file.
-    #[serde(default)]
     pub env: Option<String>,
     /// The type of the Secret.
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     pub secret_type: Option<String>,
     /// Options of this generator.
-    #[serde(default)]
     pub options: Option<GeneratorOptions>,
 }
 
@@ -190,16 +156,12 @@ pub struct KustomizeGenerator {
 #[serde(rename_all = "camelCase")]
 pub struct GeneratorOptions {
     /// Labels of the object.
-    #[serde(default)]
     pub labels: Option<BTreeMap<String, String>>,
     /// Annotations of the object.
-    #[serde(default)]
     pub annotations: Option<BTreeMap<String, String>>,
     /// Set if the name gets no hash suffix.
-    #[serde(default)]
     pub disable_name_suffix_hash: Option<bool>,
     /// Set if the object is immutable.
-    #[serde(default)]
     pub immutable: Option<bool>,
 }
 
@@ -272,25 +234,18 @@ pub enum Patch {
 #[serde(rename_all = "camelCase")]
 pub struct PatchTarget {
     /// The kind.
-    #[serde(default)]
     pub kind: Option<String>,
     /// The name.
-    #[serde(default)]
     pub name: Option<String>,
     /// The API group.
-    #[serde(default)]
     pub group: Option<String>,
     /// The API version.
-    #[serde(default)]
     pub version: Option<String>,
     /// The namespace.
-    #[serde(default)]
     pub namespace: Option<String>,
     /// A label selector.
-    #[serde(default)]
     pub label_selector: Option<String>,
     /// A label selector that is applied to annotations.
-    #[serde(default)]
     pub annotation_selector: Option<String>,
 }
 
@@ -299,10 +254,8 @@ pub struct PatchTarget {
 #[serde(rename_all = "camelCase")]
 pub struct PatchOptions {
     /// Set if the patch may change the object's name.
-    #[serde(default)]
     pub allow_name_change: Option<bool>,
     /// Set if the patch may change the object's kind.
-    #[serde(default)]
     pub allow_kind_change: Option<bool>,
 }
 

@@ -21,22 +21,17 @@ pub const SECRET_KEYS: [&str; 2] = ["networkData", "value"];
 /// A Secret or ConfigMap, limited to the values that may be network data. sipgen reads no other
 /// value.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct NetworkDataSecret {
     /// The API group and version.
-    #[serde(default)]
     pub api_version: String,
     /// Name and namespace.
-    #[serde(default)]
     pub metadata: super::host::Metadata,
     /// Values: base64 in a Secret, plain text in a ConfigMap.
-    #[serde(default)]
     pub data: Option<NetworkDataValues>,
     /// Plain-text values of a Secret.
-    #[serde(default)]
     pub string_data: Option<NetworkDataValues>,
     /// Base64 values of a ConfigMap.
-    #[serde(default)]
     pub binary_data: Option<NetworkDataValues>,
 }
 
@@ -45,10 +40,8 @@ pub struct NetworkDataSecret {
 #[serde(rename_all = "camelCase")]
 pub struct NetworkDataValues {
     /// Metal3's own key.
-    #[serde(default)]
     pub network_data: Option<String>,
     /// The key that is used if `networkData` is absent.
-    #[serde(default)]
     pub value: Option<String>,
 }
 
@@ -151,11 +144,11 @@ struct RawNetworkData<'a> {
 
 #[derive(Deserialize)]
 struct RawNetwork<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     id: Option<BorrowedText<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     ip_address: Option<BorrowedText<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     link: Option<BorrowedText<'a>>,
 }
 
@@ -163,13 +156,13 @@ struct RawNetwork<'a> {
 struct RawLink<'a> {
     #[serde(borrow)]
     id: BorrowedText<'a>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     ethernet_mac_address: Option<BorrowedText<'a>>,
     /// The links of a bond.
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     bond_links: Option<Vec<BorrowedText<'a>>>,
     /// The link that a VLAN uses.
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     vlan_link: Option<BorrowedText<'a>>,
 }
 
@@ -196,9 +189,7 @@ struct LenientRaw {
 
 #[derive(Deserialize)]
 struct LenientNetwork {
-    #[serde(default)]
     id: Option<String>,
-    #[serde(default)]
     ip_address: Option<String>,
     #[serde(default)]
     link: LenientItem<String>,
@@ -291,9 +282,7 @@ fn cards(link: &str, links: &[RawLink<'_>]) -> Vec<MacAddress> {
 /// The top-level keys that distinguish plain network data from a manifest.
 #[derive(Deserialize)]
 struct TopLevelKeys {
-    #[serde(default)]
     kind: Option<IgnoredAny>,
-    #[serde(default)]
     networks: Option<Vec<IgnoredAny>>,
 }
 

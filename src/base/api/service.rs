@@ -11,16 +11,13 @@ pub const NODE_PORT: &str = "nodePort";
 
 /// A Service.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Service {
     /// `v1`; otherwise it is another kind of the same name.
-    #[serde(default)]
     pub api_version: String,
     /// Name and namespace.
-    #[serde(default)]
     pub metadata: Metadata,
     /// The desired state.
-    #[serde(default)]
     pub spec: Option<ServiceSpec>,
 }
 
@@ -28,7 +25,6 @@ pub struct Service {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ServiceSpec {
     /// The ports.
-    #[serde(default)]
     pub ports: Option<Vec<ServicePort>>,
 }
 
@@ -37,6 +33,5 @@ pub struct ServiceSpec {
 #[serde(rename_all = "camelCase")]
 pub struct ServicePort {
     /// The port on every node.
-    #[serde(default)]
     pub node_port: Option<i64>,
 }

@@ -28,7 +28,7 @@ const SLIPS_IN_GROUP: usize = 3;
 /// The part of an object that identifies its type.
 #[derive(Deserialize)]
 struct TypeMeta {
-    #[serde(rename = "apiVersion", default)]
+    #[serde(rename = "apiVersion")]
     api_version: Option<String>,
 }
 

@@ -194,9 +194,8 @@ fn json_objects<'a>(
     }
     #[derive(Deserialize)]
     struct ListEnvelope<'a> {
-        #[serde(default)]
         kind: Option<String>,
-        #[serde(borrow, default)]
+        #[serde(borrow)]
         items: Option<Vec<&'a RawValue>>,
     }
     let text = document.strip_prefix("---").unwrap_or(document);

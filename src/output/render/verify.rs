@@ -145,10 +145,8 @@ struct LabelledHost {
 struct LabelledMetadata {
     name: String,
     /// In a component: the namespace at the including kustomization, if any.
-    #[serde(default)]
     namespace: Option<String>,
     /// Patches have no UID.
-    #[serde(default)]
     uid: Option<String>,
     #[serde(default)]
     labels: std::collections::BTreeMap<String, Option<String>>,

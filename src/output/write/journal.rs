@@ -65,7 +65,6 @@ impl JournalScope {
 #[serde(deny_unknown_fields)]
 pub(super) struct Journal {
     /// The commit that was checked out.
-    #[serde(default)]
     head: Option<String>,
     /// Files of hosts, by path relative to the output directory.
     hosts: BTreeMap<Utf8PathBuf, JournalEntry>,

@@ -23,9 +23,7 @@ pub(super) type AgentBuilds = BTreeMap<Utf8PathBuf, AgentBuild>;
 /// Labels and annotations that Flux sets.
 #[derive(Default, Deserialize)]
 struct CommonMetadata {
-    #[serde(default)]
     labels: Option<BTreeMap<String, String>>,
-    #[serde(default)]
     annotations: Option<BTreeMap<String, String>>,
 }
 

@@ -105,17 +105,14 @@ struct HardwareObject {
     api_version: String,
     #[serde(default)]
     metadata: Metadata,
-    #[serde(default)]
     spec: Option<HardwareSpec>,
-    #[serde(default)]
     status: Option<HardwareStatus>,
 }
 
 #[derive(Deserialize)]
 struct HardwareSpec {
-    #[serde(rename = "bootMACAddress", default)]
+    #[serde(rename = "bootMACAddress")]
     boot_mac_address: Option<String>,
-    #[serde(default)]
     hardware: Option<Hardware>,
 }
 
@@ -127,7 +124,6 @@ struct UnreadableHardware {
     api_version: String,
     #[serde(default)]
     metadata: Metadata,
-    #[serde(default)]
     spec: Option<UnreadableSpec>,
 }
 
@@ -143,7 +139,6 @@ enum UnreadableSpec {
 
 #[derive(Deserialize)]
 struct HardwareStatus {
-    #[serde(default)]
     hardware: Option<Hardware>,
 }
 

@@ -37,11 +37,9 @@ use crate::site::request::registry::OBJECTS;
 
 /// Fields common to all objects.
 #[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 struct ObjectEnvelope {
-    #[serde(default)]
     api_version: String,
-    #[serde(default)]
     metadata: Metadata,
 }
 

@@ -65,32 +65,23 @@ const HELP: &str = "change these passwords and remove them from the file and fro
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SecretManifest {
-    #[serde(default)]
     api_version: Option<Value>,
     #[serde(default)]
     metadata: SecretMetadata,
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     kind: Option<Value>,
-    #[serde(default)]
     data: Option<BTreeMap<String, Value>>,
-    #[serde(default)]
     string_data: Option<BTreeMap<String, Value>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct SecretMetadata {
-    #[serde(default)]
     name: Option<String>,
-    #[serde(default)]
     namespace: Option<String>,
-    #[serde(default)]
     labels: Option<BTreeMap<String, Value>>,
-    #[serde(default)]
     uid: Option<String>,
-    #[serde(default)]
     resource_version: Option<String>,
-    #[serde(default)]
     managed_fields: Option<IgnoredAny>,
 }
 

@@ -35,9 +35,7 @@ type VariablesByObject = HashMap<(&'static str, String, String), Option<Values>>
 struct VariablesObject {
     #[serde(default)]
     metadata: Metadata,
-    #[serde(default)]
     data: Option<BTreeMap<String, Value>>,
-    #[serde(default)]
     string_data: Option<BTreeMap<String, IgnoredAny>>,
 }
 

@@ -78,17 +78,13 @@ const FIX: &str = "fix the syntax";
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ObjectHead {
-    #[serde(default)]
     api_version: Option<String>,
-    #[serde(default)]
     metadata: Option<NameMetadata>,
-    #[serde(default)]
     spec: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
 struct NameMetadata {
-    #[serde(default)]
     name: Option<String>,
 }
 

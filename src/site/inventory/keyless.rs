@@ -32,9 +32,7 @@ struct SecretKeys {
     api_version: String,
     #[serde(default)]
     metadata: Metadata,
-    #[serde(default)]
     data: Option<BTreeMap<String, IgnoredAny>>,
-    #[serde(default)]
     string_data: Option<BTreeMap<String, IgnoredAny>>,
 }
 

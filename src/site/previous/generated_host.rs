@@ -55,7 +55,6 @@ struct GeneratedManifest {
 #[derive(Deserialize)]
 struct GeneratedMetadata {
     name: String,
-    #[serde(default)]
     namespace: Option<String>,
     #[serde(default, deserialize_with = "unique::map")]
     labels: BTreeMap<String, Option<String>>,

@@ -13,7 +13,6 @@ use crate::input::load::Document;
 
 #[derive(Deserialize)]
 struct SpecEnvelope<T> {
-    #[serde(default)]
     spec: Option<Box<T>>,
 }
 

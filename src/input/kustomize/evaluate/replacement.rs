@@ -14,11 +14,8 @@ use crate::base::finding::{ForeignValue, Place, RouteStep};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Replacement {
-    #[serde(default)]
     source: Option<ReplacementSource>,
-    #[serde(default)]
     source_value: Option<String>,
-    #[serde(default)]
     targets: Option<Vec<ReplacementTarget>>,
 }
 
@@ -36,7 +33,6 @@ struct ReplacementSource {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReplacementTarget {
-    #[serde(default)]
     select: Option<SelectorTarget>,
     #[serde(default)]
     reject: Vec<SelectorTarget>,
@@ -48,12 +44,10 @@ struct ReplacementTarget {
 
 /// Options that restrict a replacement to a part of a text.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 struct FieldOptions {
-    #[serde(default)]
     delimiter: String,
-    #[serde(default)]
     index: i64,
-    #[serde(default)]
     create: bool,
 }
 

@@ -12,21 +12,14 @@ use crate::base::api::label_query;
 
 /// The target of a patch or replacement as written.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub(super) struct SelectorTarget {
-    #[serde(default)]
     pub(super) group: String,
-    #[serde(default)]
     pub(super) version: String,
-    #[serde(default)]
     pub(super) kind: String,
-    #[serde(default)]
     pub(super) name: String,
-    #[serde(default)]
     pub(super) namespace: String,
-    #[serde(default)]
     pub(super) label_selector: String,
-    #[serde(default)]
     pub(super) annotation_selector: String,
 }
 

@@ -112,9 +112,8 @@ struct ListPage {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct PageMetadata {
-    #[serde(default, rename = "continue")]
+    #[serde(rename = "continue")]
     next: Option<String>,
-    #[serde(default)]
     remaining_item_count: Option<u64>,
 }
 
