@@ -172,14 +172,14 @@ pub struct IssuerRef {
 /// An identity provider.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("required" = ["type", "id"]))]
+#[serde(default)]
 pub struct Connector {
     /// The type: `ldap`, `oidc`, `saml`, `github`, `gitlab`, `microsoft` or another connector type
     /// of Dex.
-    #[serde(rename = "type", default)]
+    #[serde(rename = "type")]
     #[schemars(length(min = 1), extend("x-editor" = {"enum": CONNECTOR_TYPES}))]
     pub kind: String,
     /// The id, which is part of URLs and of keys in Dex's storage.
-    #[serde(default)]
     #[schemars(regex(pattern = "^[-._A-Za-z0-9]+$"), extend(
         "x-kubernetes-validations" = [{"rule": "self != 'local'", "message": "this id is reserved by Dex: choose another one"}],
         "x-editor" = {
@@ -190,11 +190,11 @@ pub struct Connector {
     ))]
     pub id: String,
     /// The name on the login page. Default: the id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Dex's settings for this type. Write a secret as `$NAME`, with NAME from a Secret in
     /// `envFrom`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
     pub config: Option<serde_json::Map<String, serde_json::Value>>,
 }
@@ -265,23 +265,23 @@ pub struct StaticClient {
 pub struct Expiry {
     /// The lifetime of ID tokens. A user's removal from a group takes effect after this time. Dex's
     /// default: 24h.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [positive_duration_rule()], "x-editor" = positive_duration_pattern()))]
     pub id_tokens: Option<String>,
     /// The interval at which signing keys are rotated. Dex's default: 6h.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [positive_duration_rule()], "x-editor" = positive_duration_pattern()))]
     pub signing_keys: Option<String>,
     /// The time limit of a login. Dex's default: 24h.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [positive_duration_rule()], "x-editor" = positive_duration_pattern()))]
     pub auth_requests: Option<String>,
     /// The time limit of a login by device code. Dex's default: 5m.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [positive_duration_rule()], "x-editor" = positive_duration_pattern()))]
     pub device_requests: Option<String>,
     /// The lifetimes of refresh tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh_tokens: Option<RefreshTokens>,
 }
 
@@ -290,18 +290,18 @@ pub struct Expiry {
 #[serde(rename_all = "camelCase")]
 pub struct RefreshTokens {
     /// `true` if a refresh token stays the same when it is used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_rotation: Option<bool>,
     /// The time in which a used refresh token may be used again. Default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DURATION_PATTERN))]
     pub reuse_interval: Option<String>,
     /// The lifetime since the login. Default: unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [positive_duration_rule()], "x-editor" = positive_duration_pattern()))]
     pub absolute_lifetime: Option<String>,
     /// The lifetime since the last use. Default: unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [positive_duration_rule()], "x-editor" = positive_duration_pattern()))]
     pub valid_if_not_used_for: Option<String>,
 }

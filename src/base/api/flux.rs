@@ -14,8 +14,6 @@ use super::gitops::{
 pub const HELM_GROUP: &str = "helm.toolkit.fluxcd.io";
 /// The kind that installs a chart.
 pub const HELM_RELEASE: &str = "HelmRelease";
-/// The kind of a chart that several HelmReleases may use.
-pub const HELM_CHART: &str = "HelmChart";
 /// The API group of the Flux Operator.
 pub const OPERATOR_GROUP: &str = "fluxcd.controlplane.io";
 /// The kind that installs Flux, and may make it apply a directory.
@@ -24,25 +22,13 @@ pub const FLUX_INSTANCE: &str = "FluxInstance";
 pub const RESOURCE_SET: &str = "ResourceSet";
 
 /// A chart in a directory of a source.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ChartSpec {
     /// The directory, or the name of a chart in a Helm repository.
-    #[serde(default)]
     pub chart: String,
     /// The source.
-    #[serde(default)]
     pub source_ref: FluxSourceRef,
-}
-
-/// A HelmChart.
-#[derive(Debug, Clone, Deserialize)]
-pub struct HelmChart {
-    /// Name and namespace.
-    #[serde(default)]
-    pub metadata: AgentObjectName,
-    /// The chart.
-    pub spec: ChartSpec,
 }
 
 /// A HelmRelease, limited to its chart.
@@ -133,17 +119,14 @@ pub struct ResourceSet {
 }
 
 /// The spec of a ResourceSet.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ResourceSetSpec {
     /// Inputs; the templates are rendered once for each.
-    #[serde(default)]
     pub inputs: Vec<BTreeMap<String, Value>>,
     /// Providers of more inputs, in the cluster.
-    #[serde(default)]
     pub inputs_from: Vec<Value>,
     /// Templates of objects.
-    #[serde(default)]
     pub resources: Vec<Value>,
     /// Templates of objects in one text.
     pub resources_template: Option<String>,

@@ -134,11 +134,12 @@ impl Deref for BorrowedText<'_> {
 
 /// The fields that matter. `null` stands for a value of an unexpected type where services do not
 /// use it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct RawNetworkData<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     networks: Vec<RawNetwork<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     links: Vec<RawLink<'a>>,
 }
 
@@ -179,11 +180,10 @@ impl<'a> RawNetworkData<'a> {
 
 /// The same as [`RawNetworkData`], but a value of an unexpected type does not fail the parse, because services
 /// do not use links. This takes several times as long.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct LenientRaw {
-    #[serde(default)]
     networks: Vec<LenientNetwork>,
-    #[serde(default)]
     links: LenientItem<Vec<LenientItem<LenientLink>>>,
 }
 

@@ -17,7 +17,6 @@ use super::unique;
 pub struct ServiceFields {
     /// The container image, such as `registry.example.com/haproxy:3.0`.
     // Optional in Rust, so that a missing image is reported with its position.
-    #[serde(default)]
     #[schemars(required, regex(pattern = r"^\S+$"), example = &"registry.example.com/haproxy:3.0")]
     pub image: Option<String>,
     /// Labels of the base cluster's nodes that may run the service's pods, such as
@@ -36,12 +35,12 @@ pub struct ServiceFields {
     pub node_labels: Option<BTreeMap<String, String>>,
     /// The id of a network in the hosts' network data. The service connects to each host at its
     /// address in this network.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"oam-ipv4")]
     pub node_interface_id: Option<String>,
     /// The base cluster's IP address at which clients reach the service's NodePorts. It is not
     /// `spec.clusterIP` of a Service.
-    #[serde(rename = "clusterIP", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "clusterIP", skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"192.0.2.10", extend("x-editor" = {
         "anyOf": [{"maxLength": 0}, {"format": "ipv4"}, {"format": "ipv6"}]
     }))]

@@ -79,11 +79,11 @@ const AUTHORIZED_KEY_PATTERN: &str = concat!(
         "jsonPath": ".status.conditions[?(@.type==\"Ready\")].reason", "description": "Reason for the status."}"#,
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 #[schemars(extend("x-editor" = {"required": ["nodes"]}))]
 pub struct SIPClusterSpec {
     /// Node sets by role: `ControlPlane` and `Worker`.
-    #[serde(default, deserialize_with = "unique::optional")]
+    #[serde(deserialize_with = "unique::optional")]
     #[schemars(extend("x-editor" = {
         "propertyNames": {"enum": ["ControlPlane", "Worker"]},
         "type": "object",
@@ -105,7 +105,6 @@ pub struct SIPClusterSpec {
     }))]
     pub nodes: Option<BTreeMap<String, NodeSetFields>>,
     /// The services of the cluster, such as load balancers and jump hosts.
-    #[serde(default)]
     pub services: ServiceLists,
 }
 
@@ -116,11 +115,9 @@ pub struct SIPClusterSpec {
 #[schemars(rename = "NodeSet")]
 pub struct NodeSetFields {
     /// Selects the hosts that may be assigned. Absent or empty: every host.
-    #[serde(default)]
     pub label_selector: Option<LabelSelector>,
     /// The label whose value is a host's failure domain, such as `topology.example.com/rack`. At
     /// most `maxPerDomain` hosts per domain are assigned, 1 by default.
-    #[serde(default)]
     #[schemars(
         regex(pattern = format!("^$|{LABEL_KEY_PATTERN}")),
         length(max = 317),
@@ -128,20 +125,19 @@ pub struct NodeSetFields {
     )]
     pub topology_key: Option<String>,
     /// Further topology labels, each with the same limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = format!("^$|{LABEL_KEY_PATTERN}")), length(max = 317)))]
     #[schemars(example = ["topology.example.com/rack", "topology.example.com/power-feed"])]
     pub topology_keys: Option<Vec<String>>,
     /// The most hosts in a domain of `topologyKey` and of each of `topologyKeys`. Default: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000), extend("x-editor" = {"default": 1}))]
     pub max_per_domain: Option<i64>,
     /// Evenness over the domains of labels, as in a Pod. Without it, hosts are spread over racks as
     /// evenly as the available hosts allow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub topology_spread_constraints: Option<Vec<TopologySpreadConstraint>>,
     /// The number of hosts.
-    #[serde(default)]
     #[schemars(extend("x-editor" = {"type": "object"}))]
     pub count: Option<HostCount>,
 }
@@ -163,7 +159,7 @@ pub struct LabelSelector {
     ))]
     pub match_labels: Option<BTreeMap<String, String>>,
     /// Requirements on a host's labels. The host must meet all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub match_expressions: Option<Vec<Requirement>>,
     /// Unknown fields. They are kept for an error: ignoring them would turn a flat selector into
     /// one that selects every host.
@@ -205,11 +201,9 @@ pub struct Requirement {
 #[schemars(rename = "Count")]
 pub struct HostCount {
     /// Hosts that the cluster runs on.
-    #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000), extend("x-editor" = {"type": "integer"}))]
     pub active: Option<i64>,
     /// Additional hosts, kept as slack for upgrades. Default: 0.
-    #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000), extend("x-editor" = {"default": 0}))]
     pub standby: Option<i64>,
 }
@@ -220,16 +214,16 @@ pub struct HostCount {
 #[schemars(rename = "Services")]
 pub struct ServiceLists {
     /// Load balancers for the tenant's API servers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub load_balancer_control_plane: Option<Vec<LoadBalancerControlPlane>>,
     /// Load balancers for the tenant's workers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub load_balancer_worker: Option<Vec<LoadBalancerWorker>>,
     /// SSH jump hosts with access to the cluster's nodes and their power control.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub jump_host: Option<Vec<JumpHostFields>>,
     /// OpenID Connect login by Dex.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub auth: Option<Vec<Auth>>,
 }
 
@@ -363,7 +357,7 @@ pub struct JumpHostFields {
 #[schemars(rename = "Homes")]
 pub struct HomeDirectories {
     /// A volume that outlives the pods. It is not deleted with the jump host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_claim: Option<VolumeClaimFields>,
 }
 
@@ -417,12 +411,12 @@ impl SshHostKeys {
 #[schemars(rename = "VolumeClaim")]
 pub struct VolumeClaimFields {
     /// The storage class in the base cluster. Default: the cluster's default class.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = OBJECT_NAME_PATTERN), length(max = 253))]
     pub storage_class_name: Option<String>,
     /// The size of the volume, such as `10Gi`. Default: `512Mi` for host keys, `1Gi` for home
     /// directories. Kubernetes never shrinks a volume.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageSize>,
 }
 

@@ -416,7 +416,7 @@ mod tests {
             std::fs::write(root.join(directory).join("kustomization.yaml"), text).unwrap();
         }
         let repo = Files::on_disk(root);
-        let files = repo.files(Utf8Path::new("overlays")).unwrap();
+        let (files, _) = repo.files_and_closed(Utf8Path::new("overlays")).unwrap();
         let read = repo.scan(
             &files,
             |_, _| true,

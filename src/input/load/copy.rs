@@ -7,8 +7,9 @@ use std::os::unix::fs::symlink;
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::TempDir;
 
-use super::files::{Files, ReadError, may_hold_resources};
+use super::files::{Files, ReadError};
 use super::kind::EntryKind;
+use super::listing::may_hold_resources;
 
 /// A temporary copy of a repo's files. It is deleted on drop.
 #[derive(Debug)]

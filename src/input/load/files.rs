@@ -1,14 +1,12 @@
 //! The files of a repo: on the disk, in the index, in a revision, or in memory.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use git2::Oid;
-use ignore::{DirEntry, WalkBuilder};
-use walkdir::WalkDir;
 
 use super::encoding::{decode, lossy};
 use super::git::GitFiles;
@@ -18,14 +16,13 @@ use super::mentions::mentions;
 use super::merge::{self, MergeResult};
 use super::part::SitePart;
 use super::worktree::Worktree;
-use crate::base::layout;
 use crate::input::git::GitError;
 
 /// The files of a repo, or of a directory in it, at one point in time.
 #[derive(Debug, Clone)]
 pub struct Files {
-    root: Utf8PathBuf,
-    kept: Arc<FileSource>,
+    pub(super) root: Utf8PathBuf,
+    pub(super) kept: Arc<FileSource>,
     streams: Vec<Stream>,
     additions: Vec<Stream>,
     cover: Option<Arc<CoveringFiles>>,
@@ -45,7 +42,7 @@ pub struct Stream {
 }
 
 #[derive(Debug)]
-enum FileSource {
+pub(super) enum FileSource {
     OnDisk,
     InGit(GitFiles),
     InMemory(BTreeMap<Utf8PathBuf, Vec<u8>>),
@@ -72,9 +69,6 @@ impl ReadError {
     }
 }
 
-/// A directory whose files are unknown, and the reason.
-type UnknownDirectory = (Utf8PathBuf, String);
-
 /// The size limit of a file: 256 MiB, an inventory of about 30,000 hosts.
 const LARGEST: u64 = 256 << 20;
 
@@ -89,9 +83,6 @@ fn too_large(bytes: u64) -> io::Error {
         ),
     )
 }
-
-/// File extensions of manifests.
-const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 impl Files {
     /// Returns the files in a directory on the disk, usually a git worktree.
@@ -173,7 +164,7 @@ impl Files {
     }
 
     /// Returns the files that hide those on the disk, if a path is below their directory.
-    fn cover(&self, path: &Utf8Path) -> Option<&Files> {
+    pub(super) fn cover(&self, path: &Utf8Path) -> Option<&Files> {
         let cover = self.cover.as_ref()?;
         path.starts_with(&cover.directory).then_some(&cover.files)
     }
@@ -193,7 +184,7 @@ impl Files {
     }
 
     /// Returns git's view of the files on the disk.
-    fn worktree(&self) -> Result<Arc<Worktree>, ReadError> {
+    pub(super) fn worktree(&self) -> Result<Arc<Worktree>, ReadError> {
         match &self.worktree {
             Some(worktree) => Ok(worktree.clone()),
             None => Worktree::around(&self.root).map(Arc::new).map_err(|error| self.refused(error)),
@@ -394,277 +385,6 @@ impl Files {
             }
         }
     }
-
-    /// Returns all files that can hold resources, sorted and relative to the root. Excluded are
-    /// `.git`, the directory `skip`, files ignored by git, and other repos that are not submodules.
-    /// Symbolic links are not followed.
-    ///
-    /// Ignored files are excluded because other clones lack them, so the output would differ
-    /// between clones. A tracked file is read even if a `.gitignore` matches it, as in git.
-    ///
-    /// # Errors
-    ///
-    /// If a file or directory cannot be read, or a submodule is not checked out.
-    pub fn files(&self, skip: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
-        let (files, closed) = self.files_and_closed(skip)?;
-        match closed.into_iter().next() {
-            Some((directory, reason)) => Err(self.closed(&directory, reason)),
-            None => Ok(files),
-        }
-    }
-
-    /// Returns the error for a directory whose files are unknown.
-    pub(crate) fn closed(&self, directory: &Utf8Path, reason: String) -> ReadError {
-        ReadError::new(&self.root.join(directory), io::Error::other(reason))
-    }
-
-    /// Returns the same files as [`Files::files`], and the directories whose files are unknown:
-    /// submodules that are not checked out, and unreadable directories.
-    ///
-    /// # Errors
-    ///
-    /// If a file or directory cannot be read.
-    pub(crate) fn files_and_closed(
-        &self,
-        skip: &Utf8Path,
-    ) -> Result<(Vec<Utf8PathBuf>, Vec<UnknownDirectory>), ReadError> {
-        let wanted = |file: &Utf8Path| may_hold_resources(file) && !file.starts_with(skip);
-        if let Some(part) = &self.part {
-            return Ok((
-                part.files.iter().filter(|file| wanted(file)).cloned().collect(),
-                part.closed.clone(),
-            ));
-        }
-        match &*self.kept {
-            FileSource::OnDisk => {}
-            FileSource::InGit(files) => {
-                let wanted =
-                    files.plain().filter(|file| wanted(file)).map(Utf8Path::to_owned).collect();
-                return Ok((wanted, files.missing().to_vec()));
-            }
-            FileSource::InMemory(files) => {
-                return Ok((
-                    files.keys().filter(|file| wanted(file)).cloned().collect(),
-                    Vec::new(),
-                ));
-            }
-        }
-        // `skip` is the output directory. Its files must exist as well, because they record
-        // assignments.
-        let matters = |file: &Utf8Path| may_hold_resources(file) || file.starts_with(skip);
-        let worktree = self.complete_worktree(matters)?;
-        let mut files: Vec<Utf8PathBuf> = Vec::new();
-        let unreadable = self.walk(skip, &worktree, |entry| {
-            // A manifest cannot refer to a path that is not UTF-8.
-            if entry.file_type().is_some_and(|kind| kind.is_file())
-                && let Some(path) = Utf8Path::from_path(entry.path())
-                && may_hold_resources(path)
-                && let Ok(relative) = path.strip_prefix(&self.root)
-            {
-                files.push(relative.to_owned());
-            }
-        })?;
-        // The walk skips ignored files and anything behind a link. git reads nothing behind links
-        // either.
-        let is_there =
-            |file: &Utf8Path| self.kind(file) == Some(EntryKind::File) && !self.has_link(file);
-        let known: HashSet<&str> = files.iter().map(|file| file.as_str()).collect();
-        let tracked = worktree.tracked.iter();
-        let missed: Vec<Utf8PathBuf> = tracked
-            .filter(|file| wanted(file) && !known.contains(file.as_str()) && is_there(file))
-            .cloned()
-            .collect();
-        files.extend(missed);
-        // As `Utf8Path` orders them, but several times as fast.
-        files.sort_by(|a, b| a.as_std_path().cmp(b.as_std_path()));
-        // In a merge, the index has a file up to three times.
-        files.dedup();
-        let closed = worktree.missing.iter().cloned().chain(unreadable);
-        Ok((files, closed.collect()))
-    }
-
-    /// Returns the entries outside `skip` that may hold resources or lead to some, but are not part
-    /// of [`Files::files`], each with the reason. Entries ignored by git are excluded.
-    ///
-    /// # Errors
-    ///
-    /// If a directory cannot be read.
-    pub(crate) fn unread(
-        &self,
-        skip: &Utf8Path,
-    ) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
-        let mut unread = Vec::new();
-        match &*self.kept {
-            FileSource::OnDisk => {
-                // [`Files::files`] reports files that a sparse checkout omits.
-                let closed = self.walk(skip, &self.worktree()?, |entry| {
-                    let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
-                    let kind = entry.file_type().map_or(EntryKind::Other, EntryKind::new);
-                    match Utf8Path::from_path(relative) {
-                        Some(path) => unread.extend(self.why_unread(path, kind)),
-                        None if kind != EntryKind::Directory => {
-                            unread.extend(not_utf8(&relative.to_string_lossy()))
-                        }
-                        None => {}
-                    }
-                })?;
-                unread.extend(
-                    closed.into_iter().map(|(directory, _)| (directory, "it cannot be read")),
-                );
-            }
-            FileSource::InGit(files) => {
-                let entries = files
-                    .below(Utf8Path::new(""))
-                    .into_iter()
-                    .filter(|(path, _)| !path.starts_with(skip));
-                unread.extend(entries.filter_map(|(path, kind)| self.why_unread(&path, kind)));
-                unread.extend(files.not_utf8().iter().filter_map(|path| not_utf8(path)));
-            }
-            FileSource::InMemory(_) => {}
-        }
-        if let Some(part) = &self.part {
-            unread.retain(|(path, _)| part.owns(path) || part.files.contains(path));
-        }
-        unread.sort();
-        Ok(unread)
-    }
-
-    fn why_unread(&self, path: &Utf8Path, kind: EntryKind) -> Option<(Utf8PathBuf, &'static str)> {
-        let why = match kind {
-            EntryKind::File | EntryKind::Directory => return None,
-            EntryKind::Other => {
-                may_hold_resources(path).then_some("it is a pipe, a device or a socket")
-            }
-            // A target in the repo is read under its own path.
-            EntryKind::Link => match self.resolve(path) {
-                None => Some("it is a symbolic link that leads out of the repo or to nothing"),
-                Some(target)
-                    if self.kind(&target) == Some(EntryKind::Directory)
-                        || may_hold_resources(&target) =>
-                {
-                    None
-                }
-                Some(_) => may_hold_resources(path)
-                    .then_some("it is a symbolic link to a file that is not read"),
-            },
-        }?;
-        Some((path.to_owned(), why))
-    }
-
-    /// Calls `visit` for every entry on the disk that git does not ignore. Returns unreadable
-    /// directories with the reason.
-    pub(super) fn walk(
-        &self,
-        skip: &Utf8Path,
-        worktree: &Arc<Worktree>,
-        mut visit: impl FnMut(&DirEntry),
-    ) -> Result<Vec<UnknownDirectory>, ReadError> {
-        let (root, skipped) = (self.root.clone(), self.root.join(skip));
-        let worktree = worktree.clone();
-        let is_foreign = move |entry: &DirEntry| {
-            entry.file_type().is_some_and(|kind| kind.is_dir())
-                && worktree.is_foreign_repo(&root, entry.path())
-        };
-        let walk = WalkBuilder::new(&self.root)
-            // Hidden files are inputs. Only git's ignore rules apply, not those in `.ignore` files.
-            .hidden(false)
-            .ignore(false)
-            .filter_entry(move |entry| {
-                entry.file_name() != ".git"
-                    && entry.path() != skipped.as_std_path()
-                    && !is_foreign(entry)
-            })
-            .build();
-        let mut closed = Vec::new();
-        for entry in walk {
-            match entry {
-                Ok(entry) => visit(&entry),
-                Err(error) => match self.closed_by(&error) {
-                    Some(directory) => closed.push((directory, error.to_string())),
-                    None => return Err(ReadError::new(&self.root, io::Error::other(error))),
-                },
-            }
-        }
-        Ok(closed)
-    }
-
-    /// Returns the directory that an error is about, if permission to read it was denied.
-    fn closed_by(&self, error: &ignore::Error) -> Option<Utf8PathBuf> {
-        let mut inner = error;
-        let mut directory = None;
-        loop {
-            match inner {
-                ignore::Error::WithPath { path, err } => {
-                    directory = Utf8Path::from_path(path);
-                    inner = err;
-                }
-                ignore::Error::WithDepth { err, .. }
-                | ignore::Error::WithLineNumber { err, .. } => inner = err,
-                ignore::Error::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    break;
-                }
-                _ => return None,
-            }
-        }
-        let directory = directory?.strip_prefix(&self.root).ok()?;
-        // Without the root there is nothing to read, so that is an error.
-        (!directory.as_str().is_empty()).then(|| directory.to_owned())
-    }
-
-    /// Returns all regular files below a directory, sorted and relative to the root; none if there
-    /// is no such directory. Unlike [`Files::files`], it returns files of any name, and files
-    /// ignored by git.
-    ///
-    /// # Errors
-    ///
-    /// If a directory cannot be read.
-    pub fn files_below(&self, directory: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
-        let entries = self.entries_below(directory)?;
-        Ok(entries
-            .into_iter()
-            .filter(|(_, kind)| *kind == EntryKind::File)
-            .map(|(path, _)| path)
-            .collect())
-    }
-
-    /// Returns every entry below a directory, sorted and relative to the root. Links are not
-    /// followed.
-    ///
-    /// # Errors
-    ///
-    /// If a directory cannot be read.
-    pub fn entries_below(
-        &self,
-        directory: &Utf8Path,
-    ) -> Result<Vec<(Utf8PathBuf, EntryKind)>, ReadError> {
-        if let Some(cover) = self.cover(directory) {
-            return cover.entries_below(directory);
-        }
-        match &*self.kept {
-            FileSource::OnDisk => {}
-            FileSource::InGit(files) => return Ok(files.below(directory)),
-            FileSource::InMemory(files) => {
-                let below =
-                    files.keys().filter(|file| file.starts_with(directory) && *file != directory);
-                return Ok(below.map(|file| (file.clone(), EntryKind::File)).collect());
-            }
-        }
-        let top = self.root.join(directory);
-        if fs::metadata(&top).is_err() {
-            return Ok(Vec::new());
-        }
-        let mut entries = Vec::new();
-        for entry in WalkDir::new(&top).min_depth(1).sort_by_file_name() {
-            let entry = entry.map_err(|error| ReadError::new(&top, error.into()))?;
-            // sipgen never writes a path that is not UTF-8.
-            if let Some(path) = Utf8Path::from_path(entry.path())
-                && let Ok(relative) = path.strip_prefix(&self.root)
-            {
-                entries.push((relative.to_owned(), EntryKind::new(entry.file_type())));
-            }
-        }
-        Ok(entries)
-    }
 }
 
 /// Reads a file up to the size limit, even if it grows during the read.
@@ -708,22 +428,6 @@ fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
         is_first = false;
         window.drain(..window.len().saturating_sub(overlap));
     }
-}
-
-/// Returns whether a file can hold resources, judged by its name. Case does not matter, because
-/// kustomize reads any file that it lists.
-pub(crate) fn may_hold_resources(path: &Utf8Path) -> bool {
-    let is_known =
-        |extension: &str| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known));
-    (path.extension().is_some_and(is_known) || path.file_name() == Some("Kustomization"))
-        && !layout::is_leftover(path)
-}
-
-/// Returns the reason why a file with a name that is not UTF-8 is not read, if it may hold
-/// resources. Invalid parts of the name are replaced.
-fn not_utf8(shown: &str) -> Option<(Utf8PathBuf, &'static str)> {
-    let path = Utf8PathBuf::from(shown);
-    may_hold_resources(&path).then_some((path, "its name is not UTF-8"))
 }
 
 #[cfg(test)]

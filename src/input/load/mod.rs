@@ -1,6 +1,6 @@
 //! Loads documents: reads the files of a repo and splits them into documents with their origins.
 //!
-//! * `files`: files on the disk or in git. `git` reads a revision or the index, `worktree` asks git
+//! * `files`: files on the disk or in git; `listing` lists them. `git` reads a revision or the index, `worktree` asks git
 //!   about files on the disk, and `submodules` finds repos within a repo.
 //! * `part`: the part of the files that belongs to one site; `site_files` reads it.
 //! * `links`: targets of symbolic links; `history`: earlier texts of files.
@@ -27,6 +27,7 @@ mod history;
 mod kind;
 pub(crate) mod kustomize;
 mod links;
+mod listing;
 mod lookup;
 mod mentions;
 mod merge;
@@ -48,9 +49,9 @@ pub use copy::TemporaryCopy;
 pub(crate) use document::in_plain_words;
 pub use document::{Document, ParseError};
 pub(crate) use file_objects::{documents, objects};
-pub(crate) use files::may_hold_resources;
 pub use files::{Files, ReadError, Stream};
 pub use kind::EntryKind;
+pub(crate) use listing::may_hold_resources;
 pub use mentions::mentions;
 pub use merge::{MergeResult, Redundancy, redundancy};
 pub(crate) use nodes::{DocumentNodes, EntryRange};

@@ -26,7 +26,6 @@ pub struct Maintenance {
     #[schemars(length(min = 1))]
     pub reason: String,
     /// The expected end, as `YYYY-MM-DD`. The mark keeps its effect afterwards, with a warning.
-    #[serde(default)]
     pub until: Option<Date>,
 }
 

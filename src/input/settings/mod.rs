@@ -1,6 +1,7 @@
 //! Settings of a repo or a site (`sipgen.yaml`). Every setting has a working default.
 //!
 //! - `files`: the settings files, and the place of each setting in them
+//! - `check`: their validation
 //! - `sources`: the files that are inputs
 //! - `release`: the versions of sipgen that may read them
 //! - `gitops`: the agent that applies the output
@@ -8,6 +9,7 @@
 //!   further groups of settings
 
 pub mod assignment;
+mod check;
 mod files;
 pub mod gitops;
 pub mod maintenance;
@@ -28,18 +30,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::base::api::gitops::GitopsAgent;
-use crate::base::api::names::{Namespace, ObjectName, is_label, is_label_key};
-use crate::base::api::topology_spread::{
-    self, InvalidConstraint, TopologySpread, TopologySpreadConstraint,
-};
+use crate::base::api::names::{Namespace, ObjectName};
+use crate::base::api::topology_spread::{self, TopologySpread, TopologySpreadConstraint};
 use crate::base::api::unique;
-use crate::base::finding::{Code, Finding, Place, RouteStep, Severity};
+use crate::base::finding::{Code, Finding, Place, RouteStep};
 use crate::input::load::Files;
 use assignment::AssignmentSettings;
+use check::invalid;
 use files::SettingsFiles;
 use gitops::{ArgocdSettings, FluxSettings, HostsSettings};
 use maintenance::Maintenance;
-use provisioning::{ProvisioningSettings, is_image};
+use provisioning::ProvisioningSettings;
 use quotas::Quota;
 use release::ReleasedVersion;
 use requests::RequestSettings;
@@ -53,7 +54,7 @@ pub const FILE: &str = "sipgen.yaml";
 
 /// The settings of a repo.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(extend("x-editor" = {
     "if": {"required": ["gitops"], "properties": {"gitops": {"const": "argocd"}}},
     "then": {
@@ -63,13 +64,11 @@ pub const FILE: &str = "sipgen.yaml";
 }))]
 pub struct Settings {
     /// The oldest version of sipgen that may generate, so that nobody replaces the output of a newer one.
-    #[serde(default)]
     pub minimum_version: Option<ReleasedVersion>,
     /// The directories of the repo's sites, one per base cluster, or globs of them. Each may have
     /// its own `sipgen.yaml` with paths relative to it, whose settings replace those here one by
     /// one. With `sites`, `output` and `snapshot.directory` have a subdirectory per site, for
     /// instance `overlays/clusters/production`. Without `sites` the repo is one site.
-    #[serde(default)]
     pub sites: Vec<String>,
     /// Directory of the site, relative to the repo's root.
     #[serde(skip)]
@@ -81,76 +80,54 @@ pub struct Settings {
     #[serde(skip)]
     pub(crate) files: SettingsFiles,
     /// The directory that sipgen writes to, relative to the repo's root.
-    #[serde(default = "default_output")]
     #[schemars(with = "String", extend("x-editor" = directory()))]
     pub output: Utf8PathBuf,
     /// A directory with templates that replace sipgen's templates of the same name.
-    #[serde(default)]
     #[schemars(with = "Option<String>", extend("x-editor" = directory()))]
     pub templates: Option<Utf8PathBuf>,
     /// Directories and files where SIPClusters, hosts and Secrets are read; by default the whole
     /// repo.
-    #[serde(default)]
     pub sources: Vec<InputSource>,
     /// Handling of data encrypted with SOPS.
-    #[serde(default)]
     pub sops: Sops,
     /// Rules for Secrets in the inputs.
-    #[serde(default)]
     pub secrets: Secrets,
     /// Scope and directory of `sipgen snapshot`.
-    #[serde(default)]
     pub snapshot: SnapshotSettings,
     /// Interpretation of the inventory.
-    #[serde(default)]
     pub inventory: InventorySettings,
     /// Access of jump hosts to the BMC credentials of their hosts.
-    #[serde(default)]
     pub credentials: Credentials,
     /// Stores in which the External Secrets Operator finds BMC credentials.
-    #[serde(default)]
     pub external_secrets: ExternalSecrets,
     /// The agent that applies the output. sipgen writes its objects, and hosts get only its safety
     /// annotations; without it, they get those of both agents.
-    #[serde(default)]
     pub gitops: Option<GitopsAgent>,
     /// Settings of the objects for Flux.
-    #[serde(default)]
     pub flux: FluxSettings,
     /// Settings of the objects for Argo CD.
-    #[serde(default)]
     pub argocd: ArgocdSettings,
     /// The way in which declared hosts get their labels.
-    #[serde(default)]
     pub hosts: HostsSettings,
     /// Settings for findings.
-    #[serde(default)]
     pub findings: FindingsSettings,
     /// Labels with the location of hosts, and how node sets are spread over them.
-    #[serde(default)]
     pub topology: TopologySettings,
     /// Further objects that request hosts, beside SIPClusters and Provisionings.
-    #[serde(default)]
     pub requests: RequestSettings,
     /// The labels of assigned hosts.
-    #[serde(default)]
     pub assignment: AssignmentSettings,
     /// Hosts that only some tenants may have, by their labels. The annotation
     /// `sip.airshipit.org/reserved-for` reserves a single host.
-    #[serde(default)]
     pub reservations: Vec<Reservation>,
     /// Hosts that get no new assignment, with the reason. The annotation
     /// `sip.airshipit.org/maintenance` marks a single host; its value is the reason.
-    #[serde(default)]
     pub maintenance: Vec<Maintenance>,
     /// The most hosts that the clusters of a namespace may have.
-    #[serde(default)]
     pub quotas: Vec<Quota>,
     /// Settings for the services of all clusters.
-    #[serde(default)]
     pub services: ServiceSettings,
     /// Settings for Provisionings and the installation of their clusters.
-    #[serde(default)]
     pub provisioning: ProvisioningSettings,
 }
 
@@ -161,13 +138,10 @@ pub struct Settings {
 #[schemars(rename = "Topology")]
 pub struct TopologySettings {
     /// The label with a host's rack. Node sets without constraints are spread over its values.
-    #[serde(default)]
     pub rack: Option<String>,
     /// The label with the server that a host is or runs on.
-    #[serde(default)]
     pub host: Option<String>,
     /// Topology spread constraints of node sets that have none.
-    #[serde(default)]
     pub default_constraints: Vec<TopologySpreadConstraint>,
 }
 
@@ -201,15 +175,13 @@ pub struct Ignored {
 
 /// Interpretation of the inventory.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "Inventory")]
 pub struct InventorySettings {
     /// Declared or observed hosts.
-    #[serde(default)]
     pub mode: InventoryMode,
     /// Use the addresses that hosts had during inspection, by the names of their interfaces, for
     /// hosts without network data. They stay the same only if DHCP always gives them.
-    #[serde(default)]
     pub inspected_addresses: bool,
 }
 
@@ -274,10 +246,6 @@ pub enum SecretStoreKind {
     SecretStore,
 }
 
-fn default_output() -> Utf8PathBuf {
-    Utf8PathBuf::from("overlays")
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -286,7 +254,7 @@ impl Default for Settings {
             directory: Utf8PathBuf::new(),
             file: FILE.into(),
             files: SettingsFiles::default(),
-            output: default_output(),
+            output: "overlays".into(),
             templates: None,
             sources: Vec::new(),
             sops: Sops::default(),
@@ -399,233 +367,10 @@ impl Settings {
         self.sources.iter_mut().for_each(|source| source.place_in(directory));
         self
     }
-
-    /// Normalizes the settings and validates them.
-    fn check(&mut self, files: &SettingsFiles) -> Vec<Finding> {
-        let mut findings = self.check_directories(files);
-        findings.extend(self.check_sources(files));
-        findings.extend(self.check_prefixes(files));
-        // Overlaps are only known of valid directories.
-        if findings.is_empty() {
-            findings.extend(self.check_overlaps(files));
-        }
-        findings.extend(self.check_labels(files));
-        findings.extend(self.check_spread(files));
-        findings.extend(self.check_reservations(files));
-        findings.extend(self.check_maintenance(files));
-        findings.extend(self.check_quotas(files));
-        findings.extend(self.check_assignment(files));
-        findings.extend(self.check_ignored(files));
-        if !is_image(&self.provisioning.image) {
-            // The value is not shown, because it may be a URL with a password.
-            let message = "`provisioning.image` is not a valid image reference";
-            let help = "write registry, path and tag, such as `registry.example.com/platform/installer:1.4`, \
-                        without scheme or credentials; nodes use their own registry credentials";
-            findings.push(invalid(message, files.key("provisioning", "image"), help));
-        }
-        if self.gitops == Some(GitopsAgent::Argocd) && self.argocd.repo_url.is_none() {
-            let message = "`gitops: argocd` requires `argocd.repoURL`, the URL of this repo";
-            let help = "add the URL that Argo CD uses, such as \
-                        `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`";
-            findings.push(invalid(message, files.setting("gitops"), help));
-        }
-        findings
-    }
-
-    fn check_directories(&mut self, files: &SettingsFiles) -> Vec<Finding> {
-        let directories = [
-            ("output", Some(&mut self.output)),
-            ("templates", self.templates.as_mut()),
-            ("snapshot.directory", Some(&mut self.snapshot.directory)),
-        ];
-        let mut findings = Vec::new();
-        for (name, directory) in directories {
-            let Some(directory) = directory else { continue };
-            match inside(directory) {
-                Some(plain) => *directory = plain,
-                None => findings.push(invalid(
-                    format!("`{name}: {directory}` is not a directory inside the repo"),
-                    files.setting(name),
-                    format!("write `{name}` as a path relative to the repo's root, without `..`"),
-                )),
-            }
-        }
-        findings
-    }
-
-    fn check_sources(&mut self, files: &SettingsFiles) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (index, source) in self.sources.iter_mut().enumerate() {
-            let Err((field, wrong, help)) = source.check() else {
-                continue;
-            };
-            let field = Some(field).filter(|field| !field.is_empty());
-            let route =
-                ["sources".into(), index.into()].into_iter().chain(field.map(RouteStep::from));
-            findings.push(invalid(
-                format!("source {} of `sources` {wrong}", index + 1),
-                files.place(route.collect()),
-                help,
-            ));
-        }
-        findings
-    }
-
-    /// Checks the paths at which agents' sources have the repo.
-    fn check_prefixes(&mut self, files: &SettingsFiles) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (name, prefix) in
-            [("flux.path", &mut self.flux.path), ("argocd.path", &mut self.argocd.path)]
-        {
-            let is_root = prefix.components().all(|component| component == Utf8Component::CurDir);
-            let plain = if is_root { Some(Utf8PathBuf::new()) } else { inside(prefix) };
-            match plain {
-                Some(plain) => *prefix = plain,
-                None => findings.push(invalid(
-                    format!("`{name}: {prefix}` is not a directory inside the agent's source"),
-                    files.setting(name),
-                    format!("write `{name}` as a path relative to the source's root, without `..`"),
-                )),
-            }
-        }
-        findings
-    }
-
-    fn check_overlaps(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let (snapshot, output) = (&self.snapshot.directory, &self.output);
-        let mut findings = Vec::new();
-        for (index, source) in self.sources.iter().enumerate() {
-            let built = source.kustomization.as_ref();
-            if built.is_some_and(|directory| directory.starts_with(output)) {
-                let route = vec!["sources".into(), index.into(), "kustomization".into()];
-                findings.push(invalid(
-                    format!(
-                        "source {} of `sources` is in the output directory `{output}`",
-                        index + 1
-                    ),
-                    files.place(route),
-                    "choose the kustomization of your own hosts; generated files are never inputs",
-                ));
-            }
-        }
-        if self.overlaps_output(snapshot) {
-            findings.push(invalid(
-                format!("`snapshot.directory: {snapshot}` and the output directory `{output}` overlap"),
-                files.setting("snapshot.directory"),
-                "choose a separate directory for `snapshot.directory`; generated files are never inputs",
-            ));
-        }
-        findings
-    }
-
-    fn check_reservations(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let mistakes = self.reservations.iter().enumerate().filter_map(|(index, reservation)| {
-            let (field, problem) = reservation.mistake()?;
-            let place = files.place(vec!["reservations".into(), index.into(), field.into()]);
-            let message = format!("`{field}` of reservation {} {problem}", index + 1);
-            let help =
-                "write the labels of the hosts, and under `for` namespaces or NAMESPACE/CLUSTER";
-            Some(invalid(message, place, help))
-        });
-        mistakes.collect()
-    }
-
-    fn check_maintenance(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let mistakes = self.maintenance.iter().enumerate();
-        let mistakes = mistakes.filter_map(|(index, mark)| {
-            let (field, problem, help) = mark.mistake()?;
-            let place = files.place(vec!["maintenance".into(), index.into(), field.into()]);
-            let message = format!("`{field}` of maintenance mark {} {problem}", index + 1);
-            Some(invalid(message, place, help))
-        });
-        mistakes.collect()
-    }
-
-    fn check_quotas(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let mistakes = self.quotas.iter().enumerate().filter_map(|(index, quota)| {
-            let mut labels = quota.labels.iter();
-            let (key, value) = labels.find(|(key, value)| !is_label(key, value))?;
-            let place = files.place(vec!["quotas".into(), index.into(), "labels".into()]);
-            let message = format!(
-                "`{key}: {value}` of quota {} is not a label that a host can have",
-                index + 1
-            );
-            Some(invalid(message, place, "write the labels of the hosts that count"))
-        });
-        mistakes.collect()
-    }
-
-    fn check_assignment(&self, files: &SettingsFiles) -> Option<Finding> {
-        let AssignmentSettings { labels, former } = &self.assignment;
-        let key = labels.conflict(former.as_ref()?)?;
-        let place = files.place(vec!["assignment".into(), "former".into(), key.into()]);
-        let message = format!(
-            "`assignment.labels` and `assignment.former` give the label `{key}` different values"
-        );
-        let help = "move in two steps: first to labels with other keys";
-        Some(invalid(message, place, help))
-    }
-
-    /// Checks label keys: one that no label can have would silently select nothing.
-    fn check_labels(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let labels = [
-            ("topology.rack", &self.topology.rack),
-            ("topology.host", &self.topology.host),
-            ("snapshot.splitBy", &self.snapshot.split_by),
-            (
-                "requests.clusterAPI.controlPlaneTopologyKey",
-                &self.requests.cluster_api.control_plane_topology_key,
-            ),
-        ];
-        let finding = |(name, label): (&str, &Option<String>)| {
-            let label = label.as_ref().filter(|label| !is_label_key(label))?;
-            Some(invalid(
-                format!("`{name}: {label}` is not a valid label key"),
-                files.setting(name),
-                "write the key of a host label, such as `topology.example.com/rack`",
-            ))
-        };
-        labels.into_iter().filter_map(finding).collect()
-    }
-
-    fn check_spread(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let checked = topology_spread::validate(&self.topology.default_constraints);
-        let finding = |InvalidConstraint { index, field, message, help }| {
-            let list = ["topology".into(), "defaultConstraints".into()];
-            let route = list.into_iter().chain([RouteStep::from(index), field.into()]);
-            invalid(message, files.place(route.collect()), help)
-        };
-        checked.err().into_iter().flatten().map(finding).collect()
-    }
-
-    fn check_ignored(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let finding = |(index, ignored): (usize, &Ignored)| {
-            let Ignored { code, reason } = ignored;
-            let place = |field: &str| {
-                let route = ["findings".into(), "ignore".into(), index.into(), field.into()];
-                files.place(route.to_vec())
-            };
-            if code.severity() == Severity::Error {
-                let message = format!("{code} is an error; only warnings can be ignored");
-                let help = format!("run `sipgen explain {code}` to see how to fix it");
-                return Some(invalid(message, place("code"), help));
-            }
-            reason.trim().is_empty().then(|| {
-                let message = format!("`reason` for ignoring {code} is empty");
-                invalid(message, place("reason"), "write the reason, for later readers")
-            })
-        };
-        let ignored = self.findings.ignore.iter().enumerate();
-        ignored.filter_map(finding).collect()
-    }
 }
 
 fn findings_or(settings: Settings, findings: Vec<Finding>) -> Result<Settings, Vec<Finding>> {
     if findings.is_empty() { Ok(settings) } else { Err(findings) }
-}
-
-fn invalid(message: impl Into<String>, place: Place, help: impl Into<String>) -> Finding {
-    Finding::new(Code::InvalidSetting, message).at(place).help(help)
 }
 
 /// Strips `end` from a path.

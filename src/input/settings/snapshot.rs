@@ -18,17 +18,14 @@ pub struct SnapshotSettings {
     pub directory: Utf8PathBuf,
     /// The kubeconfig context of the base cluster; by default the current one. If every site has a
     /// context, `sipgen snapshot` takes snapshots of all sites.
-    #[serde(default)]
     pub context: Option<String>,
     /// The namespaces whose hosts are included; by default all.
     #[serde(default)]
     pub namespaces: Vec<Namespace>,
     /// A label selector for the hosts to include, in kubectl's syntax.
-    #[serde(default)]
     pub selector: Option<String>,
     /// The host label that names the snapshot file, such as the rack; by default there is a file
     /// per namespace.
-    #[serde(default)]
     pub split_by: Option<String>,
     /// Include the addresses that Machines claimed from pools: IPAddresses and Metal3Data.
     #[serde(default)]

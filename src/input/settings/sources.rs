@@ -16,15 +16,12 @@ pub struct InputSource {
     /// Globs of files and directories, relative to the repo's root; `*` stays within a directory,
     /// `**` does not. A glob that begins with `!` excludes files, regardless of its position in the
     /// list.
-    #[serde(default)]
     pub paths: Option<Vec<String>>,
     /// A directory with a kustomization, relative to the repo's root, that sipgen builds with
     /// kustomize.
-    #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub kustomization: Option<Utf8PathBuf>,
     /// The namespace of objects that neither set one nor get one from a kustomization.
-    #[serde(default)]
     pub namespace: Option<Namespace>,
     /// Allow kustomize to inflate Helm charts; Helm may use the network for that.
     #[serde(default)]

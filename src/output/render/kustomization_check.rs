@@ -21,26 +21,20 @@ use crate::site::request::{Cluster, ClusterService};
 const MOST_BYTES: usize = 1024 * 1024;
 
 /// Files that the kustomization of a service lists.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct ServiceKustomization {
-    #[serde(default)]
     resources: Vec<String>,
-    #[serde(default)]
     components: Vec<String>,
-    #[serde(default)]
     transformers: Vec<String>,
-    #[serde(default)]
     config_map_generator: Vec<ConfigMapGenerator>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct ConfigMapGenerator {
-    #[serde(default)]
     name: String,
-    #[serde(default)]
     behavior: String,
-    #[serde(default)]
     files: Vec<String>,
 }
 

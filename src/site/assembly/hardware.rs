@@ -98,12 +98,10 @@ struct HardwareDocument {
     findings: Vec<Finding>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct HardwareObject {
-    #[serde(default)]
     api_version: String,
-    #[serde(default)]
     metadata: Metadata,
     spec: Option<HardwareSpec>,
     status: Option<HardwareStatus>,
@@ -117,12 +115,10 @@ struct HardwareSpec {
 }
 
 /// An object whose hardware cannot be read. Its other fields still count.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct UnreadableHardware {
-    #[serde(default)]
     api_version: String,
-    #[serde(default)]
     metadata: Metadata,
     spec: Option<UnreadableSpec>,
 }

@@ -25,12 +25,10 @@ pub struct KeylessSecret {
 }
 
 /// A Secret without its values.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct SecretKeys {
-    #[serde(default)]
     api_version: String,
-    #[serde(default)]
     metadata: Metadata,
     data: Option<BTreeMap<String, IgnoredAny>>,
     string_data: Option<BTreeMap<String, IgnoredAny>>,

@@ -318,11 +318,6 @@ impl MachineProperties {
         self.nics.iter().map(|nic| nic.mac).chain(booting)
     }
 
-    /// Returns whether a network card or the boot interface has this MAC address.
-    pub fn has(&self, mac: MacAddress) -> bool {
-        self.boot_mac == Some(mac) || self.nics.iter().any(|nic| nic.mac == mac)
-    }
-
     /// Returns the address of the network card with a MAC address. Without a MAC address, returns
     /// that of the card that it boots from, or else the first address of any card.
     pub fn address(&self, mac: Option<MacAddress>) -> Option<IpAddr> {
@@ -504,6 +499,5 @@ mod tests {
         assert_eq!(address(None).as_deref(), Some("10.0.0.2"));
         assert_eq!(address(Some(mac(other))).as_deref(), Some("10.0.0.3"));
         assert_eq!(address(Some(mac(bare))), None);
-        assert!(machine.has(mac(booting)) && !machine.has(mac("52:54:00:00:00:04")));
     }
 }

@@ -43,12 +43,10 @@ pub(crate) struct PartDocument {
     pub(crate) spec: Result<PartSpec, ParseError>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct PartHeader {
-    #[serde(default)]
     api_version: String,
-    #[serde(default)]
     metadata: Metadata,
 }
 

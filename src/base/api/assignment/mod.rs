@@ -27,10 +27,6 @@ pub const NODE: &str = "bpa.akraino.org/node";
 /// other three labels are the same as for a SIPCluster.
 pub const NODE_SET: &str = "sip.airshipit.org/node-set";
 
-/// The labels of every assignment. Cluster API's Metal3 provider (CAPM3) selects hosts by exactly
-/// these three.
-pub const OF_EVERY_CLUSTER: [&str; 3] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE];
-
 /// All labels of an assignment.
 pub const LABELS: [&str; 5] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE, NODE, NODE_SET];
 

@@ -7,15 +7,12 @@ use super::EvaluationError;
 use super::budget::EvaluationBudget;
 use crate::base::finding::RouteStep;
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct JsonPatchOperation {
-    #[serde(default)]
     op: String,
-    #[serde(default)]
     path: String,
-    #[serde(default)]
     from: String,
-    #[serde(default)]
     value: Value,
 }
 

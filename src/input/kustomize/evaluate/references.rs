@@ -13,28 +13,21 @@ use super::object::{BuildObject, Id, scalar_text};
 use crate::base::finding::{ForeignValue, Place, RouteStep};
 
 /// A file of `configurations` that kustomize is not needed for.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Configuration {
-    #[serde(default)]
     pub(super) name_reference: Vec<NameReference>,
-    #[serde(default)]
     images: Vec<ReferenceField>,
-    #[serde(default)]
     replicas: Vec<ReferenceField>,
 }
 
 /// Fields that refer to the objects of a kind by name.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct NameReference {
-    #[serde(default)]
     group: String,
-    #[serde(default)]
     version: String,
-    #[serde(default)]
     kind: String,
-    #[serde(default)]
     field_specs: Vec<ReferenceField>,
 }
 

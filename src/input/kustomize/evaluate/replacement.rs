@@ -30,15 +30,12 @@ struct ReplacementSource {
     options: FieldOptions,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct ReplacementTarget {
     select: Option<SelectorTarget>,
-    #[serde(default)]
     reject: Vec<SelectorTarget>,
-    #[serde(default)]
     field_paths: Vec<String>,
-    #[serde(default)]
     options: FieldOptions,
 }
 

@@ -101,10 +101,10 @@ pub struct Decryption {
     /// The program that encrypted them.
     pub provider: DecryptionProvider,
     /// The Secret with the keys.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretRef>,
     /// The ServiceAccount with access to the keys of a cloud provider.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<ObjectName>,
 }
 

@@ -1,0 +1,242 @@
+//! Validates settings.
+
+use camino::{Utf8Component, Utf8PathBuf};
+
+use super::assignment::AssignmentSettings;
+use super::files::SettingsFiles;
+use super::provisioning::is_image;
+use super::{Ignored, Settings, inside};
+use crate::base::api::gitops::GitopsAgent;
+use crate::base::api::names::{is_label, is_label_key};
+use crate::base::api::topology_spread::{self, InvalidConstraint};
+use crate::base::finding::{Code, Finding, Place, RouteStep, Severity};
+
+impl Settings {
+    /// Normalizes the settings and validates them.
+    pub(super) fn check(&mut self, files: &SettingsFiles) -> Vec<Finding> {
+        let mut findings = self.check_directories(files);
+        findings.extend(self.check_sources(files));
+        findings.extend(self.check_prefixes(files));
+        // Overlaps are only known of valid directories.
+        if findings.is_empty() {
+            findings.extend(self.check_overlaps(files));
+        }
+        findings.extend(self.check_labels(files));
+        findings.extend(self.check_spread(files));
+        findings.extend(self.check_reservations(files));
+        findings.extend(self.check_maintenance(files));
+        findings.extend(self.check_quotas(files));
+        findings.extend(self.check_assignment(files));
+        findings.extend(self.check_ignored(files));
+        if !is_image(&self.provisioning.image) {
+            // The value is not shown, because it may be a URL with a password.
+            let message = "`provisioning.image` is not a valid image reference";
+            let help = "write registry, path and tag, such as `registry.example.com/platform/installer:1.4`, \
+                        without scheme or credentials; nodes use their own registry credentials";
+            findings.push(invalid(message, files.key("provisioning", "image"), help));
+        }
+        if self.gitops == Some(GitopsAgent::Argocd) && self.argocd.repo_url.is_none() {
+            let message = "`gitops: argocd` requires `argocd.repoURL`, the URL of this repo";
+            let help = "add the URL that Argo CD uses, such as \
+                        `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`";
+            findings.push(invalid(message, files.setting("gitops"), help));
+        }
+        findings
+    }
+
+    fn check_directories(&mut self, files: &SettingsFiles) -> Vec<Finding> {
+        let directories = [
+            ("output", Some(&mut self.output)),
+            ("templates", self.templates.as_mut()),
+            ("snapshot.directory", Some(&mut self.snapshot.directory)),
+        ];
+        let mut findings = Vec::new();
+        for (name, directory) in directories {
+            let Some(directory) = directory else { continue };
+            match inside(directory) {
+                Some(plain) => *directory = plain,
+                None => findings.push(invalid(
+                    format!("`{name}: {directory}` is not a directory inside the repo"),
+                    files.setting(name),
+                    format!("write `{name}` as a path relative to the repo's root, without `..`"),
+                )),
+            }
+        }
+        findings
+    }
+
+    fn check_sources(&mut self, files: &SettingsFiles) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (index, source) in self.sources.iter_mut().enumerate() {
+            let Err((field, wrong, help)) = source.check() else {
+                continue;
+            };
+            let field = Some(field).filter(|field| !field.is_empty());
+            let route =
+                ["sources".into(), index.into()].into_iter().chain(field.map(RouteStep::from));
+            findings.push(invalid(
+                format!("source {} of `sources` {wrong}", index + 1),
+                files.place(route.collect()),
+                help,
+            ));
+        }
+        findings
+    }
+
+    /// Checks the paths at which agents' sources have the repo.
+    fn check_prefixes(&mut self, files: &SettingsFiles) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (name, prefix) in
+            [("flux.path", &mut self.flux.path), ("argocd.path", &mut self.argocd.path)]
+        {
+            let is_root = prefix.components().all(|component| component == Utf8Component::CurDir);
+            let plain = if is_root { Some(Utf8PathBuf::new()) } else { inside(prefix) };
+            match plain {
+                Some(plain) => *prefix = plain,
+                None => findings.push(invalid(
+                    format!("`{name}: {prefix}` is not a directory inside the agent's source"),
+                    files.setting(name),
+                    format!("write `{name}` as a path relative to the source's root, without `..`"),
+                )),
+            }
+        }
+        findings
+    }
+
+    fn check_overlaps(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let (snapshot, output) = (&self.snapshot.directory, &self.output);
+        let mut findings = Vec::new();
+        for (index, source) in self.sources.iter().enumerate() {
+            let built = source.kustomization.as_ref();
+            if built.is_some_and(|directory| directory.starts_with(output)) {
+                let route = vec!["sources".into(), index.into(), "kustomization".into()];
+                findings.push(invalid(
+                    format!(
+                        "source {} of `sources` is in the output directory `{output}`",
+                        index + 1
+                    ),
+                    files.place(route),
+                    "choose the kustomization of your own hosts; generated files are never inputs",
+                ));
+            }
+        }
+        if self.overlaps_output(snapshot) {
+            findings.push(invalid(
+                format!("`snapshot.directory: {snapshot}` and the output directory `{output}` overlap"),
+                files.setting("snapshot.directory"),
+                "choose a separate directory for `snapshot.directory`; generated files are never inputs",
+            ));
+        }
+        findings
+    }
+
+    fn check_reservations(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let mistakes = self.reservations.iter().enumerate().filter_map(|(index, reservation)| {
+            let (field, problem) = reservation.mistake()?;
+            let place = files.place(vec!["reservations".into(), index.into(), field.into()]);
+            let message = format!("`{field}` of reservation {} {problem}", index + 1);
+            let help =
+                "write the labels of the hosts, and under `for` namespaces or NAMESPACE/CLUSTER";
+            Some(invalid(message, place, help))
+        });
+        mistakes.collect()
+    }
+
+    fn check_maintenance(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let mistakes = self.maintenance.iter().enumerate();
+        let mistakes = mistakes.filter_map(|(index, mark)| {
+            let (field, problem, help) = mark.mistake()?;
+            let place = files.place(vec!["maintenance".into(), index.into(), field.into()]);
+            let message = format!("`{field}` of maintenance mark {} {problem}", index + 1);
+            Some(invalid(message, place, help))
+        });
+        mistakes.collect()
+    }
+
+    fn check_quotas(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let mistakes = self.quotas.iter().enumerate().filter_map(|(index, quota)| {
+            let mut labels = quota.labels.iter();
+            let (key, value) = labels.find(|(key, value)| !is_label(key, value))?;
+            let place = files.place(vec!["quotas".into(), index.into(), "labels".into()]);
+            let message = format!(
+                "`{key}: {value}` of quota {} is not a label that a host can have",
+                index + 1
+            );
+            Some(invalid(message, place, "write the labels of the hosts that count"))
+        });
+        mistakes.collect()
+    }
+
+    fn check_assignment(&self, files: &SettingsFiles) -> Option<Finding> {
+        let AssignmentSettings { labels, former } = &self.assignment;
+        let key = labels.conflict(former.as_ref()?)?;
+        let place = files.place(vec!["assignment".into(), "former".into(), key.into()]);
+        let message = format!(
+            "`assignment.labels` and `assignment.former` give the label `{key}` different values"
+        );
+        let help = "move in two steps: first to labels with other keys";
+        Some(invalid(message, place, help))
+    }
+
+    /// Checks label keys: one that no label can have would silently select nothing.
+    fn check_labels(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let labels = [
+            ("topology.rack", &self.topology.rack),
+            ("topology.host", &self.topology.host),
+            ("snapshot.splitBy", &self.snapshot.split_by),
+            (
+                "requests.clusterAPI.controlPlaneTopologyKey",
+                &self.requests.cluster_api.control_plane_topology_key,
+            ),
+        ];
+        let finding = |(name, label): (&str, &Option<String>)| {
+            let label = label.as_ref().filter(|label| !is_label_key(label))?;
+            Some(invalid(
+                format!("`{name}: {label}` is not a valid label key"),
+                files.setting(name),
+                "write the key of a host label, such as `topology.example.com/rack`",
+            ))
+        };
+        labels.into_iter().filter_map(finding).collect()
+    }
+
+    fn check_spread(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let checked = topology_spread::validate(&self.topology.default_constraints);
+        let finding = |InvalidConstraint { index, field, message, help }| {
+            let list = ["topology".into(), "defaultConstraints".into()];
+            let route = list.into_iter().chain([RouteStep::from(index), field.into()]);
+            invalid(message, files.place(route.collect()), help)
+        };
+        checked.err().into_iter().flatten().map(finding).collect()
+    }
+
+    fn check_ignored(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let finding = |(index, ignored): (usize, &Ignored)| {
+            let Ignored { code, reason } = ignored;
+            let place = |field: &str| {
+                let route = ["findings".into(), "ignore".into(), index.into(), field.into()];
+                files.place(route.to_vec())
+            };
+            if code.severity() == Severity::Error {
+                let message = format!("{code} is an error; only warnings can be ignored");
+                let help = format!("run `sipgen explain {code}` to see how to fix it");
+                return Some(invalid(message, place("code"), help));
+            }
+            reason.trim().is_empty().then(|| {
+                let message = format!("`reason` for ignoring {code} is empty");
+                invalid(message, place("reason"), "write the reason, for later readers")
+            })
+        };
+        let ignored = self.findings.ignore.iter().enumerate();
+        ignored.filter_map(finding).collect()
+    }
+}
+
+/// Returns the finding for an invalid setting.
+pub(super) fn invalid(
+    message: impl Into<String>,
+    place: Place,
+    help: impl Into<String>,
+) -> Finding {
+    Finding::new(Code::InvalidSetting, message).at(place).help(help)
+}
