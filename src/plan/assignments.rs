@@ -30,14 +30,14 @@ use super::violations::{Violation, by_retention};
 use super::{ownership_change, renaming};
 use crate::base::api::cluster_api::DELETE_MACHINE;
 use crate::base::api::host::NODE_REUSE;
-use crate::base::api::names::{ClusterKey, NodeName, Part, Role};
+use crate::base::api::names::{ClusterKey, NodeName, Part};
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::text::in_shell;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::usage::HostUsage;
 use crate::site::previous::RecordedAssignment;
-use crate::site::request::{Cluster, ClusterKind, NodeSet};
+use crate::site::request::{Cluster, NodeSet};
 
 /// Host assignments before planning, and planning's decisions about them.
 pub(super) struct Assignments<'a> {
@@ -248,7 +248,7 @@ impl<'a> Assignments<'a> {
             let (held, free): (Vec<_>, Vec<_>) =
                 surplus.into_iter().partition(|(_, assignment)| {
                     let host = &site.inventory.hosts[assignment.host];
-                    let is_held = cluster.kind == ClusterKind::ClusterApi
+                    let is_held = cluster.kind.descriptor().makes_machines
                         || host.maintenance.is_some()
                         || host.live.deleting;
                     is_held
@@ -445,14 +445,10 @@ fn wanted_at(cluster: &Cluster, part: &Part) -> Place {
     match cluster.node_set(part) {
         Some(set) => set.count_at.place(),
         // A machine that no longer exists has no place of its own, but its list has.
-        None if cluster.installation.is_some() => match part.role {
-            Role::ControlPlane => origin.at(["spec", "masters"]),
-            Role::Worker => origin.at(["spec", "workers"]),
-        },
-        None => match cluster.kind {
-            ClusterKind::SipCluster => origin.at(["spec", "nodes"]),
-            _ => origin.at(["spec"]),
-        },
+        None => {
+            let route = (cluster.kind.descriptor().route_of_role)(part.role);
+            origin.at(route.iter().copied())
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::base::api::names::{ClusterKey, Namespace, Part, Role};
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::request::cluster_api::{MachineFacts, MachineMaker, node_set_name};
-use crate::site::request::{Cluster, ClusterKind, NodeSet};
+use crate::site::request::{Cluster, NodeSet};
 
 /// Prefixes that CAPM3 gives to names in the label for node reuse.
 const REUSED_CONTROL_PLANE: &str = "cp-";
@@ -49,13 +49,14 @@ impl MachineUser<'_> {
     /// the Cluster whose Machines use its hosts.
     pub(crate) fn excludes(&self, cluster: &ClusterKey, part: &Part, site: &Site) -> bool {
         let request = site.clusters.get(cluster);
-        let is_request = |kind| request.is_some_and(|request| request.kind == kind);
+        let makes_machines =
+            request.is_some_and(|request| request.kind.descriptor().makes_machines);
         match self {
             MachineUser::NodeSet { cluster: own, part: own_part } => {
                 (*own, *own_part) != (cluster, part)
             }
-            MachineUser::Cluster(own) => *own != cluster && is_request(ClusterKind::ClusterApi),
-            MachineUser::Other(_) => is_request(ClusterKind::ClusterApi),
+            MachineUser::Cluster(own) => *own != cluster && makes_machines,
+            MachineUser::Other(_) => makes_machines,
         }
     }
 }
@@ -71,7 +72,7 @@ impl<'a> MachineUsers<'a> {
     pub(crate) fn new(site: &'a Site) -> Self {
         let mut clusters: HashMap<&Namespace, Vec<&Cluster>> = HashMap::new();
         let valid = site.clusters.values().filter_map(|request| request.cluster.as_ref());
-        for cluster in valid.filter(|cluster| cluster.kind == ClusterKind::ClusterApi) {
+        for cluster in valid.filter(|cluster| cluster.kind.descriptor().makes_machines) {
             clusters.entry(&cluster.key.namespace).or_default().push(cluster);
         }
         let mut others: HashMap<&Namespace, Vec<&MachineMaker>> = HashMap::new();

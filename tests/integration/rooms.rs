@@ -268,6 +268,28 @@ fn rooms_that_decide_read_nothing() {
     }
 }
 
+/// A kind of request or service is one folder and one line of a registry, so other rooms ask for its properties.
+#[test]
+fn no_kind_is_named_outside_of_its_registry() {
+    let variant = Regex::new(r"\b(?:ClusterKind|ServiceKind)::[A-Z][a-z]\w*").unwrap();
+    // The values of its templates differ by kind of service.
+    let may_name = [vec!["site", "request"], vec!["output", "render", "services"]];
+    let mut named = Vec::new();
+    for (module, code) in modules() {
+        if !may_name
+            .iter()
+            .any(|room| module.iter().zip(room).filter(|(a, b)| a == b).count() == room.len())
+        {
+            named.extend(
+                variant
+                    .find_iter(&code)
+                    .map(|found| format!("{}: {}", module.join("::"), found.as_str())),
+            );
+        }
+    }
+    assert!(named.is_empty(), "give the descriptor of the kind a property instead: {named:#?}");
+}
+
 #[test]
 fn each_room_is_in_the_tree() {
     let rooms = rooms();

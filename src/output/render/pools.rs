@@ -15,7 +15,7 @@ use crate::plan::Placement;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::addresses::AddressPool;
-use crate::site::request::{Cluster, ClusterKind};
+use crate::site::request::Cluster;
 
 /// An IPPool with addresses to keep.
 #[derive(Serialize, JsonSchema)]
@@ -57,7 +57,7 @@ pub(super) fn pinned(
             let claim = claim_of(&host.key.name, name);
             // A SIPCluster's services use the fixed address, whatever the entry is for.
             let kept = pool.kept.get(&claim);
-            if kept.is_some() && cluster.kind != ClusterKind::ClusterApi {
+            if kept.is_some() && !cluster.kind.descriptor().makes_machines {
                 continue;
             }
             match conflict(pool, &claim, address, host) {

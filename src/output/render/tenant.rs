@@ -16,7 +16,7 @@ use crate::plan::{Placement, topology};
 use crate::site::Site;
 use crate::site::inventory::natural;
 use crate::site::request::service::EndpointKind;
-use crate::site::request::{Cluster, ClusterKind, ClusterService};
+use crate::site::request::{Cluster, ClusterService};
 
 const TEMPLATES: TemplateSet = TemplateSet { directory: "tenant", configuration: &[] };
 
@@ -75,7 +75,7 @@ pub(super) fn render(renderer: &mut Renderer<'_>) {
     let (pools, findings) = pools::pinned(cluster, renderer.placement, renderer.site);
     renderer.findings.extend(findings);
     let values = values(cluster, pools, renderer.placement, renderer.site);
-    if cluster.kind != ClusterKind::ClusterApi {
+    if !cluster.kind.descriptor().makes_machines {
         renderer.files_below(&TEMPLATES, &directory, &values);
     } else if !values.machine_templates.is_empty() {
         // Without templates, kustomize refuses the component because it is empty.

@@ -11,7 +11,6 @@ use crate::plan::machines::by_role_and_name;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::mismatch::Mismatch;
-use crate::site::request::ClusterKind;
 
 /// Maximum number of machines that a message names.
 const MACHINES_SHOWN: usize = 4;
@@ -31,10 +30,8 @@ impl Shortage {
         }
         let short = self.short_of();
         // No field of a manifest has this number, which is added to `replicas`.
-        let for_rollouts = match cluster.kind {
-            ClusterKind::ClusterApi => demand.node_set.standby,
-            _ => 0,
-        };
+        let makes_machines = cluster.kind.descriptor().makes_machines;
+        let for_rollouts = if makes_machines { demand.node_set.standby } else { 0 };
         let (aside, rollouts) = match for_rollouts {
             0 => (String::new(), None),
             count => (

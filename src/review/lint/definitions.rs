@@ -18,8 +18,8 @@ pub(super) fn missing(site: &Site) -> Vec<Finding> {
     let mut found: BTreeMap<ClusterKind, (BTreeSet<&Utf8Path>, Vec<Place>)> = BTreeMap::new();
     // The base cluster has Cluster API's definitions from its own installer.
     let is_undefined = |request: &&Request| {
-        let definition = request.kind.descriptor().definition;
-        request.kind != ClusterKind::ClusterApi && !site.definitions.contains(definition)
+        let kind = request.kind.descriptor();
+        kind.has_own_definition && !site.definitions.contains(kind.definition)
     };
     for request in site.clusters.values().filter(is_undefined) {
         let roots = site.roots_with(&request.origin);

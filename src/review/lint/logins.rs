@@ -1,20 +1,18 @@
 //! Rule: an auth service offers no way to log in.
 
 use crate::base::finding::{Code, Finding};
-use crate::site::request::service::Detail;
 use crate::site::request::{Cluster, ClusterService};
 
 /// Finds auth services without a connector. Dex then accepts only users for whom somebody creates
 /// a `Password` object by hand.
 pub(super) fn impossible(clusters: &[&Cluster]) -> Vec<Finding> {
-    let has_no_connector = |service: &&ClusterService| matches!(&service.detail, Detail::Auth(auth) if auth.connectors.is_empty());
     let cluster_findings = |cluster: &&Cluster| {
         let key = cluster.key.clone();
         let origin = cluster.origin.clone();
         let services: Vec<Finding> = cluster
             .services
             .iter()
-            .filter(has_no_connector)
+            .filter(|service| ClusterService::lacks_connectors(service))
             .map(|service| {
                 Finding::new(
                     Code::NoLogin,

@@ -357,6 +357,7 @@ fn hardware(live: &Value) -> Option<Map<String, Value>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::api::host::BareMetalHost;
 
     /// A text that must not appear in a snapshot.
     const CANARY: &str = "c4nary";
@@ -441,6 +442,55 @@ mod tests {
         });
         assert_eq!(kept, expected);
         assert!(!kept.to_string().contains(CANARY));
+    }
+
+    /// Parses a host without the fields that are left out of snapshots on purpose: those that are
+    /// read of other kinds only, and texts that change.
+    fn read_fields(host: &Value) -> String {
+        let mut host: BareMetalHost = serde_json::from_value(host.clone()).unwrap();
+        host.metadata.owner_references = Some(Vec::new());
+        host.metadata.finalizers = Some(Vec::new());
+        host.metadata.resource_version = Some("left out".to_owned());
+        if let Some(status) = &mut host.status {
+            status.error_message = Some("left out".to_owned());
+        }
+        format!("{host:#?}")
+    }
+
+    #[test]
+    fn every_field_that_a_host_is_read_for_is_kept() {
+        let label = "sip.airshipit.org/cluster-name";
+        let live = json!({
+            "apiVersion": host::API_VERSION, "kind": host::KIND,
+            "metadata": {
+                "name": "a", "namespace": "metal", "uid": "u", "deletionTimestamp": DELETION,
+                "labels": {label: "edge"}, "annotations": {RESERVED_FOR: "edge"},
+                "managedFields": [{"manager": "kustomize-controller", "operation": "Apply", "fieldsV1":
+                    {"f:spec": {}, "f:metadata": {"f:labels": {format!("f:{label}"): {}}}}}]
+            },
+            "spec": {
+                "bmc": {"address": "ipmi://b", "credentialsName": "b", "disableCertificateVerification": true},
+                "bootMACAddress": "52:54:00:00:00:01", "networkData": {"name": "n", "namespace": "metal"},
+                "preprovisioningNetworkDataName": "p", "externallyProvisioned": true, "disablePowerOff": true,
+                "consumerRef": {"kind": "Metal3Machine", "namespace": "metal", "name": "m"},
+                "image": {"url": HIDDEN}, "customDeploy": {"method": HIDDEN}
+            },
+            "status": {
+                "operationalStatus": "error", "errorType": "registration error",
+                "provisioning": {"state": "available"},
+                "hardware": {"nics": [{"mac": "52:54:00:00:00:01"}], "systemVendor": {"serialNumber": "S1"}}
+            }
+        });
+        let fields = read_fields(&live);
+        for empty in ["None", "\"\"", "false"] {
+            assert!(!fields.contains(empty), "set every field of the host above: {fields}");
+        }
+        let (_, kept) = host(&live, &AssignmentSettings::default()).unwrap();
+        assert_eq!(
+            read_fields(&kept),
+            fields,
+            "add the field to `spec` or `status` of this module"
+        );
     }
 
     #[test]

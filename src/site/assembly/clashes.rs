@@ -11,7 +11,7 @@ use camino::Utf8PathBuf;
 use crate::base::api::names::{ClusterKey, Namespace, NodePort};
 use crate::base::finding::{Code, Finding};
 use crate::site::previous::PreviousOutput;
-use crate::site::request::{Cluster, ClusterService, Request, ServiceKind};
+use crate::site::request::{Cluster, ClusterService, Request};
 
 /// Reports resources that two services claim, or that would move from one service to another.
 pub(super) fn service_clashes(
@@ -112,7 +112,7 @@ fn moved_node_ports<'a>(
 fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
     let mut by_namespace: BTreeMap<&Namespace, Vec<(&Cluster, &ClusterService)>> = BTreeMap::new();
     for cluster in clusters {
-        let auth = cluster.services.iter().filter(|service| service.kind() == ServiceKind::Auth);
+        let auth = cluster.services.iter().filter(|service| service.descriptor().shares_storage);
         by_namespace
             .entry(&cluster.key.namespace)
             .or_default()

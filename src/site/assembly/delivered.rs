@@ -15,7 +15,6 @@ use crate::base::api::{host, provisioning, sipcluster};
 use crate::base::finding::{Code, DocumentBuilds, Finding, Place};
 use crate::input::kustomize::{DeliveredDocument, EvaluatedFiles, OverlayBases, Renaming};
 use crate::input::settings::Settings;
-use crate::site::request::ClusterKind;
 
 /// Kinds of hosts and requests. Two objects of one name have a finding of their own.
 const VITAL_KINDS: [&str; 4] =
@@ -44,7 +43,7 @@ pub(super) fn by_builds(
         let origins = wanted.map(|object| &object.origin);
         origins.filter(|origin| inputs.contains(origin)).map(|origin| origin.file.clone()).collect()
     };
-    let has_cluster_api = read.iter().any(|object| object.is_asked(settings));
+    let has_cluster_api = read.iter().any(|object| object.is_cluster_api_request(settings));
     let is_vital = |object: &ReadObject| object.is_vital(settings, has_cluster_api);
     let is_request =
         |object: &ReadObject| is_vital(object) && !matches!(object.content, ReadContent::Host(_));
@@ -168,9 +167,7 @@ impl ReadObject {
     /// Returns whether planning is impossible without the built object.
     fn is_vital(&self, settings: &Settings, has_cluster_api: bool) -> bool {
         match &self.content {
-            ReadContent::Request(request) => {
-                request.kind != ClusterKind::ClusterApi || self.is_asked(settings)
-            }
+            ReadContent::Request(request) => request.is_asked(settings),
             ReadContent::Software(_) | ReadContent::Host(_) => true,
             ReadContent::ClusterPart(_) => has_cluster_api,
             _ => false,

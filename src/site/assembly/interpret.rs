@@ -255,7 +255,7 @@ fn cluster_api_object(document: &Document<'_>, kind: &str) -> Option<ReadObject>
     if group(&envelope.api_version) != cluster_api::GROUP {
         return None;
     }
-    let kind = ClusterKind::ClusterApi;
+    let kind = ClusterKind::named(kind)?;
     let (spec, found) = (kind.descriptor().decode)(document);
     let content = RequestContent { kind, metadata: envelope.metadata, spec };
     Some(ReadObject::new(document, ReadContent::Request(Box::new(content))).with(found))

@@ -36,9 +36,8 @@ use crate::site::inventory::host_document::HostDocument;
 use crate::site::inventory::network_files;
 use crate::site::inventory::network_index::{BySecret, Networks};
 use crate::site::inventory::networks::{LocatedNetworkData, NetworkDataObject, ReferringHost};
-use crate::site::request::cluster_api;
 use crate::site::request::cluster_parts::{ClusterParts, PartDocument};
-use crate::site::request::{ClusterDocument, ClusterKind, SoftwareDocument, Spec};
+use crate::site::request::{ClusterDocument, SoftwareDocument, Spec};
 
 /// Objects of a repo that decide about clusters and hosts.
 pub(super) struct SiteObjects {
@@ -297,8 +296,7 @@ fn name_requests(
     for ReadObject { origin, content, findings } in requests {
         let RequestContent { kind, metadata, spec } = *content;
         let is_input = names.inputs.contains(&origin);
-        let is_asked =
-            kind != ClusterKind::ClusterApi || cluster_api::is_asked(&metadata, settings);
+        let is_asked = (kind.descriptor().is_request)(&metadata, settings);
         let names = if is_input && is_asked { &mut *names } else { &mut quiet };
         if concern.is_template(&origin, &metadata) {
             names.findings.push(concern.template(&origin, kind.as_str()));
@@ -315,9 +313,10 @@ fn name_requests(
         }
         let findings = findings.into_iter().map(|finding| finding.for_cluster(&key));
         names.findings.extend(findings);
-        let list = match kind {
-            ClusterKind::ClusterApi => &mut named.cluster_api,
-            ClusterKind::SipCluster | ClusterKind::Provisioning => &mut named.requests,
+        let list = if kind.descriptor().makes_machines {
+            &mut named.cluster_api
+        } else {
+            &mut named.requests
         };
         list.push((ClusterDocument { kind, key, name, origin, metadata }, spec));
     }

@@ -22,7 +22,7 @@ use crate::input::settings::requests::ClusterSelection;
 use crate::site::delivery::AgentObject;
 use crate::site::inventory::networks::NetworkDataObject;
 use crate::site::request::cluster_parts::PartDocument;
-use crate::site::request::{ClusterKind, Spec, cluster_api};
+use crate::site::request::{ClusterKind, Spec};
 
 /// A document of a relevant kind, as written or as builds deliver it.
 pub(super) struct ReadObject<T = ReadContent> {
@@ -143,18 +143,23 @@ impl ReadObject {
     }
 
     /// Returns whether the object is a Cluster of Cluster API that requests hosts.
-    pub(super) fn is_asked(&self, settings: &Settings) -> bool {
+    pub(super) fn is_cluster_api_request(&self, settings: &Settings) -> bool {
         match &self.content {
-            ReadContent::Request(request) => request.is_asked_of_cluster_api(settings),
+            ReadContent::Request(request) => request.is_cluster_api_request(settings),
             _ => false,
         }
     }
 }
 
 impl RequestContent {
+    /// Returns whether this is a request, and not a Cluster that sipgen leaves alone.
+    pub(super) fn is_asked(&self, settings: &Settings) -> bool {
+        (self.kind.descriptor().is_request)(&self.metadata, settings)
+    }
+
     /// Returns whether this is a Cluster of Cluster API that requests hosts.
-    fn is_asked_of_cluster_api(&self, settings: &Settings) -> bool {
-        self.kind == ClusterKind::ClusterApi && cluster_api::is_asked(&self.metadata, settings)
+    fn is_cluster_api_request(&self, settings: &Settings) -> bool {
+        self.kind.descriptor().makes_machines && self.is_asked(settings)
     }
 }
 
@@ -240,7 +245,7 @@ impl ObjectsByKind {
     pub(super) fn has_cluster_api_request(&self, settings: &Settings) -> bool {
         let mut requests = self.requests.iter();
         settings.requests.cluster_api.clusters == ClusterSelection::All
-            || requests.any(|request| request.content.is_asked_of_cluster_api(settings))
+            || requests.any(|request| request.content.is_cluster_api_request(settings))
     }
 
     /// Returns the origins of requests and Softwares.

@@ -53,7 +53,7 @@ pub(super) fn check(
         requests.add_of_cluster_api(document, spec);
     }
     let RequestChecks { mut clusters, others, templates, mut findings, .. } = requests;
-    if clusters.values().any(|request| request.kind == ClusterKind::ClusterApi) {
+    if clusters.values().any(|request| request.kind.descriptor().makes_machines) {
         let orphans = context.cluster_parts.orphans(&known);
         findings.extend(orphans.map(|(document, cluster)| orphan(document, cluster)));
     }
@@ -95,7 +95,7 @@ impl SeparatelyCheckedRequest {
             kind: document.kind,
             key: document.key.clone(),
             origin: document.origin.clone(),
-            may_need_none: document.kind == ClusterKind::ClusterApi
+            may_need_none: document.kind.descriptor().request_annotation.is_some()
                 && !cluster_api::is_annotated(&document.metadata),
             checked: match spec {
                 Some(spec) => spec.check(document, context),
@@ -133,7 +133,7 @@ impl RequestChecks<'_, '_> {
     /// Adds a Cluster of Cluster API if it is a request.
     fn add_of_cluster_api(&mut self, document: ClusterDocument, spec: Spec) {
         match self.clusters.get_mut(&document.key) {
-            Some(request) if request.kind == ClusterKind::SipCluster => {
+            Some(request) if request.kind.descriptor().allows_cluster_beside => {
                 let found = beside(request, document, spec, self.context);
                 self.findings.extend(found);
             }

@@ -8,7 +8,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use yaml_serde::Value;
 
 use super::Location;
-use crate::base::api::cluster_api::ASSIGN;
 use crate::base::api::host;
 use crate::base::api::kustomization::FILE_NAMES;
 use crate::base::finding::{Code, Finding, Origin, Place};
@@ -61,7 +60,10 @@ fn interpret(document: &Document<'_>) -> Option<ReferenceFact> {
     let request = ClusterKind::named(document.kind()?)
         .filter(|kind| document.mentions(&[kind.descriptor().object.group]))
         // Most Clusters of Cluster API are no requests.
-        .filter(|kind| *kind != ClusterKind::ClusterApi || document.mentions(&[ASSIGN]));
+        .filter(|kind| {
+            let annotation = kind.descriptor().request_annotation;
+            annotation.is_none_or(|annotation| document.mentions(&[annotation]))
+        });
     match request {
         Some(kind) => {
             (!document.looks_like_template()).then_some(ReferenceFact::Request(kind, origin))

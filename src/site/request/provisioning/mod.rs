@@ -35,8 +35,17 @@ pub(crate) use unquoted_names::unquoted_label;
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     object: &provisioning::OBJECT,
     definition: provisioning::DEFINITION,
+    has_own_definition: true,
     schema_argument: Some("provisioning"),
     uses_cluster_api: false,
+    makes_machines: false,
+    allows_cluster_beside: false,
+    request_annotation: None,
+    is_request: |_, _| true,
+    route_of_role: |role| match role {
+        Role::ControlPlane => &["spec", "masters"],
+        Role::Worker => &["spec", "workers"],
+    },
     name_source: "label `cluster`",
     uses_hardware: true,
     is_named_in_lists: true,

@@ -20,6 +20,7 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
         suffix: "-issuer-url",
     }),
     definitions: Some("dex"),
+    shares_storage: true,
     on_control_plane: false,
     image: ImageAdvice {
         example: "ghcr.io/dexidp/dex:v2.45.1",

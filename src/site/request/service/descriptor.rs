@@ -20,6 +20,8 @@ pub struct ServiceDescriptor {
     pub endpoint: Option<EndpointDescriptor>,
     /// Directory below `crds/` with the CustomResourceDefinitions that it requires.
     pub definitions: Option<&'static str>,
+    /// Set if instances in one namespace would share their storage.
+    pub shares_storage: bool,
     /// True if its pods run on the base cluster's control-plane nodes by default.
     pub on_control_plane: bool,
     /// Advice on its container image.

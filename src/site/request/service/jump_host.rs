@@ -14,6 +14,7 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
         suffix: "-endpoint",
     }),
     definitions: None,
+    shares_storage: false,
     on_control_plane: false,
     image: ImageAdvice {
         example: "registry.example.com/sipgen/jump-host:1",

@@ -19,6 +19,7 @@ pub(super) const CONTROL_PLANE: ServiceDescriptor = ServiceDescriptor {
     }),
     definitions: None,
     // The address of a cluster's API is that of control-plane nodes.
+    shares_storage: false,
     on_control_plane: true,
     image: HAPROXY,
 };
@@ -31,6 +32,7 @@ pub(super) const WORKER: ServiceDescriptor = ServiceDescriptor {
     endpoint: None,
     definitions: None,
     // The address of a cluster's API is that of control-plane nodes.
+    shares_storage: false,
     on_control_plane: true,
     image: HAPROXY,
 };

@@ -160,6 +160,11 @@ impl ClusterService {
         self.descriptor().roles.contains(&role)
     }
 
+    /// Returns whether it is an auth service without connectors to identity providers.
+    pub fn lacks_connectors(&self) -> bool {
+        matches!(&self.detail, Detail::Auth(auth) if auth.connectors.is_empty())
+    }
+
     /// Returns its NodePorts.
     pub fn node_ports(&self) -> &[NodePort] {
         match &self.detail {
