@@ -62,7 +62,7 @@ cases! {
     ]
     Some("load-balancer") => [
         SIP0250 SIP0261 SIP0252 SIP0252_spelled_otherwise SIP0254 SIP0255 SIP0340 SIP0341 SIP0342 SIP0343 SIP0410
-        SIP0530 SIP0530_contended SIP0701_no_templates
+        SIP0701_no_templates
     ]
     Some("rack-file") => [
         SIP0301 SIP0302 SIP0305 SIP0308 SIP0331_duplicate_network_data SIP0334_invalid_address SIP0312 SIP0313 SIP0314 SIP0315 SIP0317

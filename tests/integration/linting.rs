@@ -355,57 +355,6 @@ fn a_node_of_the_base_cluster_may_have_its_address() {
     assert_eq!(validated(&repo, 0), "");
 }
 
-/// Two clusters of which one wants any workers, and the other those of them with a GPU: of four and of two. The former
-/// is held back by a mistake of its own.
-fn with_rivals(active: usize) -> Repo {
-    let repo = Repo::of_fixture("placement-narrow-pool");
-    let balancer =
-        "{image: \"haproxy:3.0\", nodeInterfaceId: oam, nodePortRange: {start: 30080, end: 30080}}";
-    let services =
-        format!("  services:\n    loadBalancerWorker:\n      - {balancer}\n      - {balancer}\n");
-    repo.replace("tenant-a-web.yaml", "active: 2", &format!("active: {active}"));
-    repo.replace("tenant-a-web.yaml", "spec:\n", &format!("spec:\n{services}"));
-    repo
-}
-
-#[test]
-fn node_sets_that_want_no_more_than_their_hosts_do_not_compete() {
-    assert_eq!(codes(&validated(&with_rivals(2), 1)), ["SIP0401"]);
-}
-
-#[test]
-fn a_node_set_competes_with_one_whose_hosts_are_among_its_own() {
-    let repo = with_rivals(3);
-
-    let said = validated(&repo, 1);
-
-    assert_eq!(codes(&said), ["SIP0401", "SIP0530"], "{said}");
-    let (web, render) = (
-        spot(&repo, "tenant-a-web.yaml", "Worker:", "count"),
-        spot(&repo, "tenant-b-render.yaml", "Worker:", "count"),
-    );
-    let parts = [
-        "2 node sets request 5 hosts together",
-        "match 4",
-        &format!("--> {web}"),
-        &format!("--> {render}"),
-    ];
-    assert_says(&said, &parts);
-}
-
-#[test]
-fn a_cluster_that_is_held_back_is_told_that_it_wants_too_much_as_well() {
-    let repo = Repo::of_fixture("quickstart");
-    repo.replace(EDGE, "nodePort: 30022", "nodePort: 30443");
-    repo.replace(EDGE, "active: 2\n        standby: 0", "active: 3\n        standby: 2");
-
-    let said = validated(&repo, 1);
-
-    assert_eq!(codes(&said), ["SIP0401", "SIP0530"], "{said}");
-    let place = value(&repo, EDGE, "ControlPlane:", "standby");
-    assert_says(&said, &["requests 5 hosts, but can get 3 at most", &format!("--> {place}")]);
-}
-
 #[test]
 fn a_directory_of_templates_that_is_there_and_empty() {
     let repo = Repo::of_fixture("quickstart");

@@ -241,28 +241,3 @@ fn a_provisioning_with_errors_and_one_that_is_gone_are_still_known_by_their_kind
     assert_eq!(clusters.len(), 2);
     assert!(clusters.iter().all(|cluster| cluster["kind"] == "Provisioning"), "{clusters:?}");
 }
-
-#[test]
-fn what_no_host_has_is_told_of_a_cluster_that_another_mistake_holds_back() {
-    let repo = of_inspected_hosts(9);
-    let text =
-        provisioning("big", 2, "cpu: 9") + "    - named: {mac-address: \"02:00:00:00:00:05\"}\n";
-    repo.write("clusters/big.yaml", &text);
-    let alone = said(&repo, &["validate"], 1);
-    assert!(
-        alone.contains("SIP0501") && !alone.contains("SIP0530"),
-        "an error says it already: {alone}"
-    );
-
-    // The hosts of a cluster that two ask for are not planned.
-    repo.write("clusters/other.yaml", &text.replace("provisioning-big", "provisioning-other"));
-    let held_back = said(&repo, &["validate"], 1);
-
-    assert!(!held_back.contains("SIP0501"), "{held_back}");
-    assert_says(
-        &held_back,
-        &[
-            "none of the site's 9 hosts meets the requirements of body-1 (Worker) and 1 more machine of metal/big: 9 CPUs",
-        ],
-    );
-}

@@ -227,8 +227,6 @@ codes! {
     "0520" UnclearOlderLabels Warning Either Shown "the cluster of a host's older labels is ambiguous"
     "0521" AdoptedByOlderLabels Warning Cluster Shown "a cluster adopts a host by labels of an older generation"
 
-    "0530" BeyondReach Warning Cluster Shown "node sets ask for more hosts than there are"
-
     "0540" NamedHostRefused Error Cluster Shown "the host with a machine's MAC address is not available"
 
     "0604" NothingToList Warning Run Shown "a kustomization lists a directory that sipgen does not write"

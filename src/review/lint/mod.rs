@@ -5,10 +5,7 @@
 //!
 //! * `selectors`: a labelSelector matches no host.
 //! * `topology_keys`: no host has the label of a topologyKey; an error, found before planning.
-//! * `counts`: a node set requests more hosts than it can ever get.
-//! * `machines`: a machine requires more than any host has.
 //! * `claimants`: an object that is no request claims hosts.
-//! * `contention`: node sets together request more hosts than they share.
 //! * `interfaces`: a service uses a network that no host has, or that some hosts spell differently.
 //! * `images`: a container image without a version, or too old for the rendered configuration.
 //! * `logins`: an auth service without any way to log in.
@@ -28,8 +25,6 @@
 
 mod addresses;
 mod claimants;
-mod contention;
-mod counts;
 mod definitions;
 mod former_labels;
 mod images;
@@ -38,7 +33,6 @@ mod interfaces;
 mod load_balancers;
 mod logins;
 mod machine_templates;
-mod machines;
 mod network_data;
 mod node_ports;
 mod node_sets;
@@ -74,11 +68,8 @@ pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
     let node_sets = NodeSets::new(site, except);
     let clusters = node_sets.clusters.as_slice();
     type Rule<'a> = &'a (dyn Fn() -> Vec<Finding> + Sync);
-    let rules: [Rule<'_>; 17] = [
+    let rules: [Rule<'_>; 14] = [
         &|| selectors::unmatched(&node_sets),
-        &|| counts::beyond_reach(&node_sets),
-        &|| machines::beyond_reach(site, clusters, except),
-        &|| contention::contended(&node_sets),
         &|| interfaces::unknown(&node_sets),
         &|| load_balancers::without_node_set(clusters),
         &|| images::unversioned_or_outdated(clusters),

@@ -7,7 +7,6 @@ use std::collections::HashMap;
 
 use super::LintExceptions;
 use crate::base::api::names::Role;
-use crate::base::finding::Place;
 use crate::plan::eligibility::Needs;
 use crate::plan::equivalence::{CountedHosts, HostKinds};
 use crate::site::Site;
@@ -98,25 +97,8 @@ impl<'a> NodeSets<'a> {
         self.pools[set.pool].iter().map(|kind| &self.kinds[*kind])
     }
 
-    /// Counts the hosts that a node set's labelSelector matches.
-    pub(super) fn count(&self, set: &RequestedNodeSet<'_>) -> usize {
-        self.kinds_of(set).map(Vec::len).sum()
-    }
-
     /// Returns the kinds of hosts in a node set's pool, in ascending order.
     pub(super) fn pool(&self, set: &RequestedNodeSet<'_>) -> &[usize] {
         &self.pools[set.pool]
-    }
-}
-
-impl RequestedNodeSet<'_> {
-    /// Returns the position of the number that exceeds `hosts`: active or standby.
-    pub(super) fn count_beyond(&self, hosts: usize) -> Place {
-        let field = if self.node_set.active > hosts {
-            &self.node_set.active_at
-        } else {
-            &self.node_set.standby_at
-        };
-        field.place()
     }
 }

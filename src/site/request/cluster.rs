@@ -122,8 +122,6 @@ pub struct NodeSet {
     pub count_at: DocumentField,
     /// Place of the number of hosts to run on.
     pub active_at: DocumentField,
-    /// Place of the number of additional hosts.
-    pub standby_at: DocumentField,
 }
 
 impl NodeSet {

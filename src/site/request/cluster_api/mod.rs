@@ -245,7 +245,6 @@ impl<'a> ClusterApiValidation<'a> {
             selector_at,
             count_at: set.replicas_at(),
             active_at: set.replicas_at(),
-            standby_at: set.replicas_at(),
         }
     }
 

@@ -147,7 +147,6 @@ impl ProvisioningValidation<'_> {
                 selector_at: at.below(["labelSelector".into()]),
                 count_at: at.clone(),
                 active_at: at.clone(),
-                standby_at: at.clone(),
                 at,
             };
             machines.node_sets.insert(part(role, &name), Box::new(node_set));

@@ -261,7 +261,6 @@ impl SipclusterValidation<'_> {
             selector_at: at.below(["labelSelector".into()]),
             count_at: at.below(["count".into()]),
             active_at: count_at("active"),
-            standby_at: count_at("standby"),
             at,
         }
     }
