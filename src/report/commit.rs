@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::phrases::{self, DiffLine, ReportedAction};
+use super::phrases::{self, DiffLine};
 use super::plan::{plain, wrapped};
+use super::totals::{self, ReportedAction};
 use super::{ReportText, one_line};
 use crate::base::text::counted;
 use crate::review::effects::{ClusterReview, FileState, Review};
@@ -74,7 +75,7 @@ fn subject(review: &Review) -> String {
         });
     }
     // Services are deleted with their cluster.
-    let told = phrases::deeds(&clusters)
+    let told = totals::deeds(&clusters)
         .into_iter()
         .filter(|deed| clusters.len() > gone || !deed.what.contains("service"));
     deeds
@@ -122,7 +123,7 @@ fn write_body(out: &mut ReportText, review: &Review) -> fmt::Result {
         write_lines(out, &shared)?;
         writeln!(out)?;
     }
-    for total in phrases::totals(&review.totals).iter().filter(|total| !total.is_empty()) {
+    for total in totals::totals(&review.totals).iter().filter(|total| !total.is_empty()) {
         for line in total.split("; ") {
             writeln!(out, "- {line}")?;
         }

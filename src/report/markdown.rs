@@ -12,6 +12,7 @@ use super::lines::FileLines;
 use super::phrases::{self, DiffLine};
 use super::plan::wrapped;
 use super::problem::{Problem, ProblemPlace, ProblemSeverity};
+use super::totals;
 use super::{ReportText, one_line};
 use crate::base::api::names::ClusterKey;
 use crate::base::text::counted;
@@ -236,7 +237,7 @@ impl MarkdownComment {
     }
 
     fn totals(&mut self, totals: &Totals) {
-        for total in phrases::totals(totals)
+        for total in totals::totals(totals)
             .iter()
             .filter(|_| totals.files.all() > 0)
             .filter(|total| !total.is_empty())
@@ -351,7 +352,7 @@ fn row(cluster: &ClusterReview) -> String {
 
 /// Summarizes a cluster's changes, such as `adds 4 hosts, creates 4 services`.
 fn does(cluster: &ClusterReview) -> String {
-    let deeds = phrases::deeds(&[cluster]);
+    let deeds = totals::deeds(&[cluster]);
     deeds.iter().map(|deed| format!("{} {}", deed.does, deed.what)).collect::<Vec<_>>().join(", ")
 }
 

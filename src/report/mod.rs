@@ -4,7 +4,7 @@
 //! * `document`: output for programs, in formats that escape their values.
 //! * `findings`: findings with their positions; `excerpt` quotes the lines.
 //! * `lines`: unified diffs.
-//! * `phrases`: phrases for changes of clusters, shared by the following.
+//! * `phrases` and `totals`: phrases for changes of clusters, shared by the following.
 //! * `plan`: a review as text; `commit`: a review as a commit message.
 //! * `comparison`: two states of a repo, as JSON; `markdown`: as a pull request comment.
 //! * `claims`: resources that two open changes claim.
@@ -50,6 +50,7 @@ mod stale;
 pub mod status;
 mod summary;
 mod text;
+mod totals;
 mod what_if;
 
 use std::fmt;

@@ -5,6 +5,7 @@ use std::fmt::{self, Display};
 use anstyle::{AnsiColor, Style};
 
 use super::phrases::{self, DiffLine};
+use super::totals;
 use super::{ADDED, ERROR, REMOVED, ReportText, STRONG, one_line, styled};
 use crate::ask::difference::Difference;
 use crate::base::api::names::{HostKey, Part};
@@ -61,7 +62,7 @@ fn write_changes(out: &mut ReportText, review: &Review) -> fmt::Result {
     if review.totals.files.all() == 0 {
         return writeln!(out, "no changes");
     }
-    for total in phrases::totals(&review.totals).iter().filter(|total| !total.is_empty()) {
+    for total in totals::totals(&review.totals).iter().filter(|total| !total.is_empty()) {
         writeln!(out, "{}", styled(STRONG, total))?;
     }
     Ok(())

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
-use super::phrases;
 use super::plan::sentence;
+use super::totals;
 use super::{CLUSTERS_SHOWN, ERROR, ReportText, STRONG, one_line, styled};
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::Finding;
@@ -134,7 +134,7 @@ fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) -> fmt::Result
     }
     writeln!(out, "{}", styled(STRONG, total))?;
     let notes =
-        [phrases::added_of_unknown_use(&review.totals), phrases::added_elsewhere(&review.totals)];
+        [totals::added_of_unknown_use(&review.totals), totals::added_elsewhere(&review.totals)];
     notes.into_iter().flatten().try_for_each(|line| writeln!(out, "{line}"))
 }
 

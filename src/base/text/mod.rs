@@ -12,6 +12,7 @@ pub(crate) mod bytes;
 pub(crate) mod credentials;
 pub(crate) mod repo_url;
 pub(crate) mod suggest;
+mod tokens;
 pub(crate) mod visible;
 pub(crate) mod yaml;
 
