@@ -1,8 +1,9 @@
 //! A key that stands twice is refused wherever it decides something, as the API server does. In a kustomization.yaml the
 //! last one counts, as in kustomize.
 
-use sipgen::input::load::Files;
+use sipgen::input::load::{Files, Texts};
 use sipgen::{Options, generate};
+use yaml_serde::Value;
 
 const CLUSTER: &str = "\
 apiVersion: airship.airshipit.org/v1
@@ -161,5 +162,134 @@ fn a_kustomization_may_have_keys_twice() {
             errors(texts(KUSTOMIZATION), "kustomization.yaml"),
             "{line}"
         );
+    }
+}
+
+/// The line of a finding about a duplicate key in `hosts.yaml`, and the text that is marked there.
+fn reported(hosts: &str) -> Option<(usize, String)> {
+    let text = hosts.as_bytes().to_vec();
+    let files = Files::in_memory([("hosts.yaml".into(), text)].into_iter());
+    let generated = generate(&files, &Options::default(), &|_| {}).unwrap();
+    let is_duplicate = |message: &str| message.contains("duplicate key");
+    let finding = generated.findings.iter().find(|finding| is_duplicate(&finding.message))?;
+    let (place, _) = finding.places.first()?;
+    let excerpt = Texts::new(&files).excerpt(place, true);
+    let marked = excerpt.map(|excerpt| excerpt.marked).unwrap_or_default();
+    Some((Texts::new(&files).position(place).line?, marked))
+}
+
+/// Writes a value in flow style with one entry a line, and the entry with this number twice. Keys
+/// have quotes in JSON. Returns the line of the second occurrence, from 0.
+struct FlowWriter {
+    text: String,
+    entries: usize,
+    twice: usize,
+    quote: &'static str,
+    second: Option<(usize, String)>,
+}
+
+impl FlowWriter {
+    fn write(&mut self, value: &Value) {
+        let Value::Mapping(fields) = value else {
+            self.text += &serde_json::to_string(value).unwrap();
+            return;
+        };
+        self.text += "{";
+        let mut separator = "\n";
+        for (key, value) in fields {
+            let key = format!("{0}{1}{0}", self.quote, key.as_str().unwrap());
+            let is_twice = self.entries == self.twice;
+            self.entries += 1;
+            let start = self.text.len();
+            self.text += &format!("{separator} {key}: ");
+            self.write(value);
+            separator = ",\n";
+            if is_twice {
+                let copy = self.text[start..].trim_start_matches(',').to_owned();
+                self.text += ",";
+                self.second = Some((self.text.lines().count(), key));
+                self.text += &copy;
+            }
+        }
+        self.text += "}";
+    }
+}
+
+#[test]
+fn a_duplicate_key_is_reported_where_it_stands_for_the_second_time() {
+    let mut wrong = Vec::new();
+    let mut judge = |what: String, text: &str, line: usize, key: &str| {
+        let (Some((found, marked)), crlf) = (reported(text), text.contains('\r')) else {
+            return false;
+        };
+        if found != line || !marked.trim_matches('"').starts_with(key.trim_matches('"')) {
+            wrong.push(format!("{what}, {crlf}: {found} instead of {line}, `{marked}`\n{text}"));
+        }
+        true
+    };
+    let mut found = 0;
+    for (written, doubled) in with_duplicates(HOST) {
+        // Lines are equal up to the copy, which is the first that is not as before.
+        let key = written.trim_start_matches("- ").split(':').next().unwrap();
+        let first = HOST.lines().position(|line| line.trim() == written).unwrap();
+        let length = doubled.lines().count() - HOST.lines().count();
+        let line = first + length + 1;
+        let other = "kind: Other\n---\n";
+        let item = doubled.lines().map(|line| format!("  {line}\n")).collect::<String>();
+        let list = format!("apiVersion: v1\nkind: List\nitems:\n- {}", item.trim_start());
+        let anchored = doubled.replace("labels:\n", "labels: &labels\n");
+        for (what, text, line) in [
+            ("alone", doubled.clone(), line),
+            ("BOM", format!("\u{feff}{doubled}"), line),
+            ("CRLF", doubled.replace('\n', "\r\n"), line),
+            ("second document", format!("{other}{doubled}"), line + 2),
+            ("item of a list", list, line + 3),
+            ("anchor", anchored, line),
+            ("comment", format!("# x: y\n{doubled}"), line + 1),
+        ] {
+            found += usize::from(judge(format!("{what}: {written}"), &text, line, key));
+        }
+    }
+    // All but `note`, whose annotation no rule reads.
+    assert!(found > 90, "{found}");
+    let host: Value = yaml_serde::from_str(HOST).unwrap();
+    let (mut found, mut twice) = (0, 0);
+    loop {
+        for quote in ["", "\""] {
+            let text = String::new();
+            let mut flow = FlowWriter { text, entries: 0, twice, quote, second: None };
+            flow.write(&host);
+            let Some((before, key)) = flow.second else {
+                assert!(found > 20, "{found}");
+                assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+                return;
+            };
+            found += usize::from(judge(format!("flow {quote}"), &flow.text, before + 1, &key));
+        }
+        twice += 1;
+    }
+}
+
+#[test]
+fn an_error_in_a_line_with_tabs_or_in_flow_style_shows_text() {
+    let head = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n";
+    for (body, shown) in [
+        ("metadata:\n  name: a\n\tlabels: {}\n", "labels:"),
+        ("metadata:\n  name: a\nspec:\n\t bmc:\n\t  address: x\n", ""),
+        ("metadata: {name: a}\nspec: {networkData: [x], bmc: {address: x}}\n", "networkData:"),
+        ("metadata: {name: a}\nspec: {bmc: {address: [x]}}\n", "address:"),
+        // Nothing below a Secret's `data`.
+        ("metadata:\n  name: a\ndata:\n\tvalue: c2VjcmV0\n", ""),
+    ] {
+        let text = format!("{head}{body}");
+        let files = [("hosts.yaml".into(), text.as_bytes().to_vec())];
+        let files = Files::in_memory(files.into_iter());
+        let generated = generate(&files, &Options::default(), &|_| {}).unwrap();
+        let (place, _) = &generated.findings[0].places[0];
+        let excerpt = Texts::new(&files).excerpt(place, true);
+        let line = excerpt.map(|it| format!("{}{}{}", it.before, it.marked, it.after));
+        let line = line.unwrap_or_default();
+        assert!(line.contains(shown) && !line.contains("c2VjcmV0"), "{text}{line}");
+        assert_eq!(line.is_empty(), shown.is_empty(), "{text}{line}");
     }
 }

@@ -23,6 +23,13 @@ pub(crate) fn alike<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
     nearest.map(|(_, name)| name)
 }
 
+/// Returns the edit distance of two names, unless more than a quarter of a name would be wrong.
+pub(crate) fn slips(name: &str, known: &str) -> Option<usize> {
+    let distance =
+        strsim::damerau_levenshtein(&name.to_ascii_lowercase(), &known.to_ascii_lowercase());
+    (distance <= name.len().max(known.len()).div_ceil(4)).then_some(distance)
+}
+
 /// Returns whether two names differ only in case and separators.
 pub(crate) fn is_spelled_like(one: &str, other: &str) -> bool {
     letters(one).eq(letters(other))

@@ -24,7 +24,7 @@ pub(crate) fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Fin
     };
     Finding::new(Code::Unreadable, format!("the {what} cannot be read: {}", error.message))
         .at(place)
-        .help("fix the YAML syntax, or the type of the field")
+        .help(error.help())
 }
 
 /// Reports an annotation that must be JSON. Its text is not shown.

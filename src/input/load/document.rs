@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use yaml_serde::Value;
 
+use super::parse_error::{ParseError, parse_yaml, too_much};
 use crate::base::finding::position::{DocumentShape, Origin};
-use crate::base::text::bounded::{self, TextLimitExceeded};
-use crate::base::text::yaml;
+use crate::base::text::bounded;
 
 /// An object in a file, not yet parsed.
 pub struct Document<'a> {
@@ -26,17 +26,6 @@ pub(super) enum DocumentContent<'a> {
     Value(Box<yaml_serde::Value>, &'a str),
     /// Text that is neither YAML nor JSON.
     Broken(ParseError, &'a str),
-}
-
-/// The reason why a document is invalid.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParseError {
-    /// The error message.
-    pub message: String,
-    /// The line in the file, from 1, if the parser reports one.
-    pub line: Option<usize>,
-    /// The column in the line, from 1.
-    pub column: Option<usize>,
 }
 
 impl<'a> Document<'a> {
@@ -194,31 +183,22 @@ impl Document<'_> {
     /// Parses the object as a type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         match &self.content {
-            DocumentContent::Yaml(text) => parse_yaml(text, 0).map_err(|error| self.in_file(error)),
-            DocumentContent::Item(text) => parse_yaml::<[T; 1]>(text, 0)
-                .map(|[item]| item)
-                .map_err(|error| self.in_file(error)),
+            DocumentContent::Yaml(text) => parse_yaml(text).map_err(|error| self.in_file(error)),
+            DocumentContent::Item(text) => {
+                parse_yaml::<[T; 1]>(text).map(|[item]| item).map_err(|error| self.in_file(error))
+            }
             DocumentContent::Json(text) => {
                 // serde_json limits nesting itself.
                 bounded::not_too_large(text)
                     .and_then(|()| bounded::not_too_many(text))
                     .map_err(too_much)?;
                 serde_json::from_str(text).map_err(|error| {
-                    let (line, column) = (Some(error.line()), Some(error.column()));
-                    self.in_file(ParseError {
-                        message: in_plain_words(&error.to_string()),
-                        line,
-                        column,
-                    })
+                    let location = (error.line(), error.column());
+                    self.in_file(ParseError::new(text, &error.to_string(), Some(location)))
                 })
             }
-            DocumentContent::Value(value, _) => {
-                yaml_serde::from_value((**value).clone()).map_err(|error| ParseError {
-                    message: in_plain_words(&error.to_string()),
-                    line: None,
-                    column: None,
-                })
-            }
+            DocumentContent::Value(value, _) => yaml_serde::from_value((**value).clone())
+                .map_err(|error| ParseError::new("", &error.to_string(), None)),
             DocumentContent::Broken(error, _) => Err(error.clone()),
         }
     }
@@ -227,7 +207,7 @@ impl Document<'_> {
     pub(crate) fn parse_leniently<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         match &self.content {
             DocumentContent::Broken(_, text) => {
-                parse_yaml(text, 0).map_err(|error| self.in_file(error))
+                parse_yaml(text).map_err(|error| self.in_file(error))
             }
             _ => self.parse(),
         }
@@ -236,52 +216,4 @@ impl Document<'_> {
     fn in_file(&self, error: ParseError) -> ParseError {
         ParseError { line: error.line.map(|line| line + self.origin.first_line - 1), ..error }
     }
-}
-
-pub(super) fn parse_yaml<T: DeserializeOwned>(
-    text: &str,
-    line_offset: usize,
-) -> Result<T, ParseError> {
-    bounded::check(text).map_err(too_much)?;
-    yaml::from_str(text).map_err(|error| {
-        let location = error.location();
-        ParseError {
-            message: in_plain_words(&error.to_string()),
-            line: location.as_ref().map(|location| location.line() + line_offset),
-            column: location.as_ref().map(|location| location.column()),
-        }
-    })
-}
-
-pub(super) fn too_much(error: TextLimitExceeded) -> ParseError {
-    ParseError { message: error.to_string(), line: None, column: None }
-}
-
-/// Removes positions and quoted values from a parser's message. The positions refer to a part of
-/// the file, and the values may be secret.
-pub(crate) fn in_plain_words(message: &str) -> String {
-    let mut words = message.to_owned();
-    while let Some(start) = words.find(" at line ") {
-        let position = words[start..].trim_start_matches(|c: char| c != ' ');
-        let rest = position
-            .trim_start_matches(" at line ")
-            .trim_start_matches(|c: char| c.is_ascii_digit());
-        let rest = rest
-            .strip_prefix(" column ")
-            .unwrap_or(rest)
-            .trim_start_matches(|c: char| c.is_ascii_digit());
-        words = words[..start].to_owned() + rest;
-    }
-    // serde quotes the value: `invalid type: string "x", expected a map`.
-    for introduction in ["invalid type: ", "invalid value: "] {
-        let Some(start) = words.find(introduction).map(|at| at + introduction.len()) else {
-            continue;
-        };
-        let Some(end) = words.rfind(", expected ").filter(|end| *end > start) else {
-            continue;
-        };
-        let kind = words[start..end].split(['"', '`', '\'']).next().unwrap_or_default().trim_end();
-        words = format!("{}{kind}{}", &words[..start], &words[end..]);
-    }
-    words
 }

@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use yaml_serde::Value;
 
-use super::document::{Document, DocumentContent, ParseError, parse_yaml};
+use super::document::{Document, DocumentContent};
 use super::notations::{kind_of, labels_as_texts, untag_keys};
+use super::parse_error::{ParseError, parse_yaml};
 use super::split;
 use crate::base::finding::position::{DocumentShape, Origin};
 use crate::base::text::bounded;
@@ -107,7 +108,7 @@ pub(crate) fn documents(
 /// Parses a document whose kind its lines do not prove. `is_tied` is set if its parts may depend on
 /// each other by aliases or merge keys.
 fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Vec<Document<'a>>) {
-    let parsed = parse_yaml::<Value>(text, 0).and_then(|mut value| {
+    let parsed = parse_yaml::<Value>(text).and_then(|mut value| {
         let invalid = |message: String| ParseError { message, line: None, column: None };
         value.apply_merge().map_err(|error| invalid(error.to_string()))?;
         let has_tagged_keys =
@@ -255,7 +256,7 @@ impl LineCounter<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::load::document::in_plain_words;
+    use crate::input::load::in_plain_words;
 
     fn read(text: &str) -> Vec<(Option<String>, usize, yaml_serde::Value)> {
         objects(&Arc::from(Utf8Path::new("f.yaml")), text)

@@ -47,6 +47,26 @@ pub(super) fn exactly(
     Some(NodeRange { key, value, depth: route.len() })
 }
 
+/// Returns line and column of the second occurrence of the key that a parser's message names, in
+/// the mapping around the parser's line and column.
+pub(super) fn duplicate_key(
+    text: &str,
+    message: &str,
+    (line, column): (usize, usize),
+) -> Option<(usize, usize)> {
+    let start = |line: usize| {
+        let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
+        std::iter::once(0).chain(breaks).nth(line.checked_sub(1)?)
+    };
+    let before = start(line)?;
+    let at = text[before..].char_indices().nth(column.saturating_sub(1));
+    let at = at.map_or(text.len(), |(at, _)| before + at);
+    let is_named = |key: &str| message.ends_with(&format!("duplicate key `{key}`"));
+    let key = nodes(text)?.duplicate_key(text, at, is_named)?;
+    let line = memchr::memchr_iter(b'\n', text[..key].as_bytes()).count() + 1;
+    Some((line, text[start(line)?..key].chars().count() + 1))
+}
+
 /// Returns whether a node's text is a scalar on one line. Mappings, sequences and block scalars are
 /// marked by their keys.
 pub(super) fn is_plain(text: &str) -> bool {

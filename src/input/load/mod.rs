@@ -9,7 +9,7 @@
 //!   words.
 //! * `split`: splits a text into documents and lists into items, without parsing.
 //! * `copy`: a copy of a repo's files with changes.
-//! * `document`: a document and its parsing; `notations`: values that YAML writes in several ways.
+//! * `document`: a document and its parsing; `parse_error`: why it fails; `notations`: values that YAML writes in several ways.
 //! * `kustomize` and `sops`: output of these programs; `program` runs them.
 //! * `plain`: unquoted scalars that other programs read differently.
 //! * `texts`: positions and excerpts for messages. `lookup` finds a route among the document's
@@ -33,6 +33,7 @@ mod mentions;
 mod merge;
 mod nodes;
 mod notations;
+mod parse_error;
 mod part;
 mod plain;
 mod program;
@@ -46,8 +47,7 @@ pub mod texts;
 mod worktree;
 
 pub use copy::TemporaryCopy;
-pub(crate) use document::in_plain_words;
-pub use document::{Document, ParseError};
+pub use document::Document;
 pub(crate) use file_objects::{documents, objects};
 pub use files::{Files, ReadError, Stream};
 pub use kind::EntryKind;
@@ -55,6 +55,8 @@ pub(crate) use listing::may_hold_resources;
 pub use mentions::mentions;
 pub use merge::{MergeResult, Redundancy, redundancy};
 pub(crate) use nodes::{DocumentNodes, EntryRange};
+pub use parse_error::ParseError;
+pub(crate) use parse_error::in_plain_words;
 pub use part::SitePart;
 pub(crate) use plain::{OtherReading, PlainScalars, is_of_base_60, read_by_others};
 pub(crate) use quoting::is_of_secret;

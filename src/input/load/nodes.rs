@@ -3,6 +3,7 @@
 //! Nodes are in flat lists instead of a tree: neither building nor dropping them recurses, however
 //! deep a text is nested.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -23,6 +24,8 @@ pub(crate) struct DocumentNodes {
     children: Vec<u32>,
     /// The texts of keys that differ from their source, because of quotes or escapes.
     spelled: HashMap<u32, String>,
+    /// Mappings with the second of two equal keys, inner mappings first.
+    duplicates: Vec<(u32, u32)>,
     comments: Vec<Range<usize>>,
 }
 
@@ -76,6 +79,7 @@ impl DocumentNodes {
             nodes: Vec::new(),
             children: Vec::new(),
             spelled: HashMap::new(),
+            duplicates: Vec::new(),
             comments: Vec::new(),
         };
         let mut builder =
@@ -132,6 +136,25 @@ impl DocumentNodes {
     pub(crate) fn is_in_comment(&self, at: usize) -> bool {
         let behind = self.comments.partition_point(|comment| comment.end <= at);
         self.comments.get(behind).is_some_and(|comment| comment.contains(&at))
+    }
+
+    /// Returns the offset of a key's second occurrence in the innermost mapping around another
+    /// offset.
+    pub(crate) fn duplicate_key(
+        &self,
+        text: &str,
+        at: usize,
+        is_key: impl Fn(&str) -> bool,
+    ) -> Option<usize> {
+        let around = |mapping: u32| {
+            let range = self.whole(mapping);
+            (range.start <= at && at <= range.end).then_some(range.start)
+        };
+        let known = self.duplicates.iter().filter(|(_, key)| is_key(self.text_of(*key, text)));
+        let known = known.filter_map(|(mapping, key)| Some((around(*mapping)?, *key)));
+        known
+            .max_by_key(|(start, key)| (*start, Reverse(*key)))
+            .map(|(_, key)| self.whole(key).start)
     }
 
     fn kind(&self, node: u32) -> NodeKind {
@@ -284,6 +307,16 @@ impl Builder<'_> {
             entries.sort_by(|[a, _], [b, _]| {
                 self.nodes.text_of(*a, self.text).cmp(self.nodes.text_of(*b, self.text))
             });
+        }
+        if self.nodes.kind(number) == NodeKind::Mapping {
+            let (entries, _) = children.as_chunks::<2>();
+            let is_second = |pair: &&[[u32; 2]]| {
+                self.nodes.text_of(pair[0][0], self.text)
+                    == self.nodes.text_of(pair[1][0], self.text)
+            };
+            let second: Vec<u32> =
+                entries.windows(2).filter(is_second).map(|pair| pair[1][0]).collect();
+            self.nodes.duplicates.extend(second.into_iter().map(|key| (number, key)));
         }
         let first = u32::try_from(self.nodes.children.len()).ok()?;
         self.nodes.children.extend(children);

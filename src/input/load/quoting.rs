@@ -308,17 +308,44 @@ fn is_item_of_list(line: &str) -> bool {
     line.trim_start().starts_with('-')
 }
 
+/// Returns the indentation of a line. A tab is deeper than any spaces, so that all lines above may
+/// be its parents.
 fn indent_of(line: &str) -> usize {
-    line.len() - line.trim_start_matches(' ').len()
+    let body = line.trim_start_matches(' ');
+    if body.starts_with('\t') { usize::MAX } else { line.len() - body.len() }
 }
 
 /// Returns whether a line starts with a key. Any other line may continue a value from above.
 fn has_key(line: &str) -> bool {
-    let body = line.trim_start_matches([' ', '-', '{', '[']);
+    let body = line.trim_start_matches([' ', '-', '{', '[', '\t']);
     let end = body.find(':').unwrap_or(0);
     let key = body[..end].trim_matches(['"', '\'']);
-    !key.is_empty()
-        && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'))
+    !key.is_empty() && key.chars().all(is_key_character)
+}
+
+fn is_key_character(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/')
+}
+
+/// Returns the key of the entry at an offset, for a line that may not be shown as a whole.
+pub(super) fn entry_key(text: &str, line: Range<usize>, at: usize) -> Option<Range<usize>> {
+    const QUOTES: [char; 2] = ['"', '\''];
+    let rest = &text[at..line.end.max(at)];
+    let quotes = rest.len() - rest.trim_start_matches(QUOTES).len();
+    let behind = rest[quotes..].trim_start_matches(is_key_character);
+    // Otherwise the offset is in the value behind the key.
+    let end = if behind.trim_start_matches(QUOTES).starts_with(':') {
+        at + rest.len() - behind.len()
+    } else {
+        let before = text[line.start..at].trim_end();
+        line.start + before.strip_suffix(':')?.trim_end_matches(QUOTES).len()
+    };
+    let start = line.start + text[line.start..end].trim_end_matches(is_key_character).len();
+    let before = text[line.start..start].trim_end_matches(QUOTES).trim_end_matches(' ');
+    let begins = before.ends_with(['{', ',']) || before.chars().all(|c| matches!(c, ' ' | '-'));
+    let document = &text[document_around(text, &line)];
+    let is_shown = begins && start < end && !is_secret_manifest(document);
+    (is_shown && is_harmless(&text[start..end])).then_some(start..end)
 }
 
 #[cfg(test)]

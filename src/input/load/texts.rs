@@ -195,7 +195,9 @@ impl FileText {
         };
         let start =
             text.char_indices().nth(column.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
-        let word = text[start..].find(char::is_whitespace).unwrap_or(text.len() - start);
+        let is_space = text[start..].starts_with(char::is_whitespace);
+        let word = text[start..].find(|c: char| c.is_whitespace() != is_space);
+        let word = word.unwrap_or(text.len() - start);
         Some(range.start + start..range.start + start + word)
     }
 
@@ -289,8 +291,19 @@ impl FileText {
             } else {
                 line.clone()
             };
-            let marked = marked.start.min(shown.end)..marked.end.min(shown.end);
-            return is_shown.then(|| self.cut(number, line, marked, shown));
+            if is_shown {
+                let marked = marked.start.min(shown.end)..marked.end.min(shown.end);
+                return Some(self.cut(number, line, marked, shown));
+            }
+            let key = quoting::entry_key(&self.text, line.clone(), marked.start)?;
+            if marked.start <= key.start {
+                let mut excerpt = self.cut(number, line, key.clone(), key);
+                excerpt.after.push_str(": …");
+                return Some(excerpt);
+            }
+            let mut excerpt = self.cut(number, line, key.end..key.end, key);
+            excerpt.before.push_str(": ");
+            return Some(Excerpt { marked: "…".to_owned(), ..excerpt });
         };
         // The value may be on a line below its key, so only the part on this line counts.
         // The value of an alias may precede the key.

@@ -10,7 +10,7 @@ use super::release::ReleasedVersion;
 use super::{FILE, Settings, with_key, without_types};
 use crate::base::finding::{Code, Finding, Origin, Place, RouteStep};
 use crate::base::text::bounded;
-use crate::input::load::{Files, in_plain_words};
+use crate::input::load::{Files, ParseError};
 
 /// Help for unreadable settings.
 const HELP: &str =
@@ -160,8 +160,9 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
     let parser = yaml_serde::Deserializer::from_str(&text);
     let settings: Settings = serde_path_to_error::deserialize(parser).map_err(|error| {
         let (key, error) = (error.path().to_string(), error.into_inner());
-        let place = match error.location() {
-            Some(location) => Place::Spot(file.clone(), location.line(), Some(location.column())),
+        let error = ParseError::in_yaml(&text, &error);
+        let place = match error.line {
+            Some(line) => Place::Spot(file.clone(), line, error.column),
             None => Place::File(file.clone()),
         };
         // In a mapping, a single setting is invalid; otherwise the whole file is.
@@ -171,7 +172,7 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
         } else {
             (Code::SettingsUnreadable, HELP)
         };
-        let said = with_key(&in_plain_words(&without_types(&error.to_string())), &key);
+        let said = with_key(&without_types(&error.message), &key);
         Finding::new(code, format!("the settings cannot be read: {said}")).at(place).help(help)
     })?;
     let keys = match yaml_serde::from_str(&text) {

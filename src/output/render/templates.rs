@@ -14,7 +14,7 @@ use super::json::tojson;
 use super::yaml_block::block;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
-use crate::base::text::suggest;
+use crate::base::text::{abbreviated, suggest};
 
 /// Embeds templates by their paths below `templates/`.
 macro_rules! embedded {
@@ -188,7 +188,10 @@ impl Templates {
             if embedded(&name).is_none() && !name.starts_with(PARTIALS) {
                 let meant = match alike(&name) {
                     Some(alike) => format!("did you mean {directory}/{alike}?"),
-                    None => "`sipgen template list` lists their names.".to_owned(),
+                    None => format!(
+                        "built-in templates are {} (`sipgen template list`).",
+                        abbreviated(&namesakes(&name), 4)
+                    ),
                 };
                 findings.push(
                     Finding::new(Code::TemplateUnused, format!("{file} replaces no built-in template"))
@@ -387,13 +390,31 @@ fn moved(name: &str) -> Option<Utf8PathBuf> {
     (embedded(name).is_none() && embedded(moved.as_str()).is_some()).then_some(moved)
 }
 
-/// Returns the built-in template that was probably meant: one with a similar name, or the only one
-/// with this file name.
+/// Returns the built-in templates with the file name of a path; all if there are none.
+fn namesakes(name: &str) -> Vec<&'static str> {
+    let (_, file) = directory_and_file(name);
+    let same: Vec<&str> = names().filter(|known| directory_and_file(known).1 == file).collect();
+    if same.is_empty() { names().collect() } else { same }
+}
+
+/// Returns the built-in template that was probably meant: one whose directory and file name are
+/// both near, or the only one with this file name.
 pub fn alike(name: &str) -> Option<&'static str> {
-    let file = Utf8Path::new(name).file_name()?;
-    let mut same_file = names().filter(|known| known.rsplit('/').next() == Some(file));
-    suggest::alike(name, names())
-        .or_else(|| same_file.next().filter(|_| same_file.next().is_none()))
+    let (directory, file) = directory_and_file(name);
+    let distance = |known: &str| {
+        let (known_directory, known_file) = directory_and_file(known);
+        let directories = suggest::slips(directory, known_directory)?;
+        Some(directories + suggest::slips(file, known_file)?)
+    };
+    let near = names().filter_map(|known| Some((distance(known)?, known)));
+    near.min().map(|(_, known)| known).or_else(|| match namesakes(name).as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    })
+}
+
+fn directory_and_file(name: &str) -> (&str, &str) {
+    name.rsplit_once('/').unwrap_or(("", name))
 }
 
 #[cfg(test)]
@@ -404,7 +425,11 @@ mod tests {
     fn only_a_near_template_is_suggested() {
         assert_eq!(alike("loadbalancers/haproxy.cfg"), Some("loadbalancer/haproxy.cfg"));
         assert_eq!(alike("haproxy.cfg"), Some("loadbalancer/haproxy.cfg"));
-        assert_eq!(alike("notes/readme.txt"), None);
+        assert_eq!(alike("loadbalancr/haproxy.cgf"), Some("loadbalancer/haproxy.cfg"));
+        assert_eq!(alike("jumphosts/kustomization.yaml"), Some("jumphost/kustomization.yaml"));
+        for far in ["notes/readme.txt", "x/kustomization.yaml", "crds/kustomization.yaml", "x/y"] {
+            assert_eq!(alike(far), None, "{far}");
+        }
     }
 
     /// Returns the templates of a repo that replaces all of them.

@@ -1,0 +1,103 @@
+//! Errors of parsers, in words and positions for messages.
+
+use serde::de::DeserializeOwned;
+
+use super::lookup;
+use crate::base::text::bounded::{self, TextLimitExceeded};
+use crate::base::text::yaml;
+
+/// The reason why a document is invalid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseError {
+    /// The error message.
+    pub message: String,
+    /// The line in the file, from 1, if the parser reports one.
+    pub line: Option<usize>,
+    /// The column in the line, from 1.
+    pub column: Option<usize>,
+}
+
+impl ParseError {
+    /// Describes the error that a parser reports at a line and column of a text.
+    pub(crate) fn new(text: &str, message: &str, location: Option<(usize, usize)>) -> Self {
+        let mut message = in_plain_words(message);
+        let mut location = location;
+        if message.contains("duplicate") {
+            // Parsers report the mapping, or the end of the key.
+            location = location.map(|at| lookup::duplicate_key(text, &message, at).unwrap_or(at));
+        } else if let Some(line) =
+            location.and_then(|(line, _)| text.lines().nth(line.checked_sub(1)?))
+            && line.trim_start_matches(' ').starts_with('\t')
+            && message.contains("cannot start any token")
+        {
+            "a tab indents the line".clone_into(&mut message);
+        }
+        ParseError {
+            message,
+            line: location.map(|(line, _)| line),
+            column: location.map(|(_, column)| column),
+        }
+    }
+
+    /// Describes an error of `yaml_serde`.
+    pub(crate) fn in_yaml(text: &str, error: &yaml_serde::Error) -> Self {
+        let location = error.location().map(|location| (location.line(), location.column()));
+        Self::new(text, &error.to_string(), location)
+    }
+
+    /// Returns what to do about it.
+    pub(crate) fn help(&self) -> &'static str {
+        if self.message.contains("duplicate key") {
+            "remove one of the two entries"
+        } else if self.message.contains("a tab indents") {
+            "indent with spaces: YAML allows no tabs there"
+        } else {
+            "fix the YAML syntax, or the type of the field"
+        }
+    }
+}
+
+pub(super) fn parse_yaml<T: DeserializeOwned>(text: &str) -> Result<T, ParseError> {
+    bounded::check(text).map_err(too_much)?;
+    yaml::from_str(text).map_err(|error| ParseError::in_yaml(text, &error))
+}
+
+pub(super) fn too_much(error: TextLimitExceeded) -> ParseError {
+    ParseError { message: error.to_string(), line: None, column: None }
+}
+
+/// Removes positions and quoted values from a parser's message. The positions refer to a part of
+/// the file, and the values may be secret.
+pub(crate) fn in_plain_words(message: &str) -> String {
+    let mut words = message.to_owned();
+    while let Some(start) = words.find(" at line ") {
+        let position = words[start..].trim_start_matches(|c: char| c != ' ');
+        let rest = position
+            .trim_start_matches(" at line ")
+            .trim_start_matches(|c: char| c.is_ascii_digit());
+        let rest = rest
+            .strip_prefix(" column ")
+            .unwrap_or(rest)
+            .trim_start_matches(|c: char| c.is_ascii_digit());
+        words = words[..start].to_owned() + rest;
+    }
+    // serde quotes the value: `invalid type: string "x", expected a map`.
+    for introduction in ["invalid type: ", "invalid value: "] {
+        let Some(start) = words.find(introduction).map(|at| at + introduction.len()) else {
+            continue;
+        };
+        let Some(end) = words.rfind(", expected ").filter(|end| *end > start) else {
+            continue;
+        };
+        let kind = words[start..end].split(['"', '`', '\'']).next().unwrap_or_default().trim_end();
+        words = format!("{}{kind}{}", &words[..start], &words[end..]);
+    }
+    for introduction in ["duplicate entry with key \"", "duplicate key \"", "duplicate field `"] {
+        if let Some((before, key)) = words.split_once(introduction) {
+            // An item of a list is parsed as a list of one.
+            let route = before.strip_prefix(".[0].").unwrap_or(before);
+            words = format!("{route}duplicate key `{}`", key.trim_end_matches(['"', '`']));
+        }
+    }
+    words
+}
