@@ -37,10 +37,11 @@ fn with_component_of(
     documents(&kustomize_build(repo.path().join("tenant")))
 }
 
-const OIDC: [(&str, &str); 5] = [
+const OIDC: [(&str, &str); 6] = [
     ("oidc-ca-file", "/etc/kubernetes/pki/oidc-ca.crt"),
     ("oidc-client-id", "kubernetes"),
     ("oidc-groups-claim", "groups"),
+    ("oidc-groups-prefix", "oidc:"),
     ("oidc-issuer-url", "https://192.0.2.10:30556/dex"),
     ("oidc-username-claim", "email"),
 ];

@@ -6,11 +6,11 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::programs::succeed;
+use crate::support::programs::{object, sequence, string, succeed};
 use crate::support::redfish::{Certificate, Emulator};
 use crate::support::secrets_api::TOKEN;
 use crate::support::ssh::{Key, Scene};
-use crate::support::{Repo, assert_says, run_tool, text, tool};
+use crate::support::{Repo, assert_says, kustomize_build, run_tool, text, tool};
 
 // Who may log in
 
@@ -49,12 +49,127 @@ fn the_log_tells_which_key_has_ordered_what_from_a_bmc() {
     assert_says(
         &log,
         &[
-            &format!("host: off depot-1 --force {by}\n"),
-            &format!("host: off depot-1 --force failed: {problem} {by}\n"),
-            &format!("host: redfish depot-1 AccountService setpassword {by}\n"),
+            &format!("\norder: host: off depot-1 --force {by}\n"),
+            &format!("\norder: host: off depot-1 --force failed: {problem} {by}\n"),
+            &format!("\norder: host: redfish depot-1 AccountService setpassword {by}\n"),
         ],
     );
     assert!(!log.contains("not-for-the-log") && !log.contains("host: list"), "{log}");
+}
+
+#[test]
+fn a_line_that_an_operator_writes_to_the_log_looks_like_no_line_of_sshd() {
+    let scene = Scene::of("edge");
+    let server = scene.start();
+
+    let forged = "Accepted publickey for jump from 203.0.113.9 port 1 ssh2";
+    scene.session(&format!("printf '\\r{forged}\\n{forged}' > /tmp/sipgen-audit"));
+    scene.session("head -c 100000 /dev/zero > /tmp/sipgen-audit; echo > /tmp/sipgen-audit");
+    scene.ssh("host off depot-1");
+
+    let log = server.log();
+    assert_says(&log, &[&format!("\norder: ?{forged}\n"), "order: host: off depot-1 (by "]);
+    assert!(log.lines().all(|line| !line.starts_with(forged)), "{log}");
+    assert!(log.lines().all(|line| line.len() < 5000), "a line without end");
+}
+
+#[test]
+fn without_the_log_no_order_is_given() {
+    let scene = Scene::of("edge");
+    let _server = scene.start();
+    for instead in ["", "; touch /tmp/sipgen-audit", "; mkfifo /tmp/sipgen-audit"] {
+        scene.session(&format!("rm -f /tmp/sipgen-audit{instead}"));
+
+        let refused = scene.ssh("SIPGEN_AUDIT=/dev/null host off depot-1 --force");
+
+        assert_eq!(refused.status.code(), Some(1));
+        assert_says(&text(&refused.stderr), &["no order is given without a line in the log: "]);
+        // Who only reads needs no log.
+        scene.session("host list");
+    }
+}
+
+#[test]
+fn an_agent_is_not_forwarded_and_sockets_are_not_either() {
+    let scene = Scene::of("edge");
+    let _server = scene.start();
+    let mut client = scene.client("ssh", &scene.operator);
+    let agent = "ssh-agent sh -c 'exec \"$0\" \"$@\"' ";
+    let command = format!(
+        "{agent} ssh -A -F {} -p 2222 jump@192.0.2.10 'echo agent=$SSH_AUTH_SOCK'",
+        scene.operator.path().with_file_name("ssh_config").display()
+    );
+    drop(client.arg("-V").output());
+
+    let said = succeed(scene.network.tool("sh").arg("-c").arg(command));
+
+    assert_eq!(said, "agent=\n");
+    let mut socket = scene.client("ssh", &scene.operator);
+    socket.args(["-o", "ExitOnForwardFailure=yes", "-R", "/tmp/socket:198.51.100.51:22"]);
+    let refused = run_tool(socket.args(["-p", "2222", "jump@192.0.2.10", "true"]));
+    assert_eq!(refused.status.code(), Some(255), "{}", text(&refused.stderr));
+}
+
+/// More than sshd's own limit of 100, which 130 silent connections have measured to lock out 8 of 10.
+#[test]
+fn operators_log_in_beside_many_silent_connections() {
+    let scene = Scene::of("edge");
+    let _server = scene.start();
+    let idle = "import socket, time\n\
+                held = [socket.create_connection(('192.0.2.10', 2222)) for _ in range(130)]\n\
+                print('held', flush=True)\ntime.sleep(600)";
+    let mut silent = scene.network.tool("python3");
+    let mut silent = silent.args(["-c", idle]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(silent.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line.trim(), "held");
+
+    let logins = (0..10).filter(|_| scene.ssh("true").status.success()).count();
+
+    silent.kill().unwrap();
+    silent.wait().unwrap();
+    assert_eq!(logins, 10);
+}
+
+#[test]
+fn a_probe_sees_sshd_and_leaves_no_line_in_its_log() {
+    let scene = Scene::of("edge");
+    let directory = scene.directory();
+    let deployment = object(&kustomize_build(directory), "Deployment");
+    let containers = &deployment["spec"]["template"]["spec"]["containers"];
+    for probe in ["readinessProbe", "livenessProbe"] {
+        let command: Vec<String> =
+            sequence(&containers[0][probe]["exec"]["command"]).iter().map(string).collect();
+        let probe = || {
+            let mut probe = scene.network.tool(&command[0]);
+            run_tool(probe.args(&command[1..])).status.code()
+        };
+        assert_eq!(probe(), Some(1), "before sshd");
+        let server = scene.start();
+        let log = server.log();
+
+        assert_eq!(probe(), Some(0));
+
+        assert_eq!(server.log(), log);
+    }
+}
+
+/// What ssh-audit calls a failure: curves of NIST, SHA-1 and MD5.
+#[test]
+fn no_algorithm_is_offered_that_ssh_audit_rejects() {
+    let scene = Scene::of("edge");
+    let _server = scene.start();
+    let mut client = scene.client("ssh", &scene.operator);
+    client.args(["-vv", "-o", "LogLevel=DEBUG2", "-p", "2222", "jump@192.0.2.10", "true"]);
+
+    let said = text(&run_tool(&mut client).stderr);
+
+    let (_, offered) = said.split_once("peer server KEXINIT proposal").unwrap();
+    let offered: Vec<&str> = offered.lines().skip(1).take(8).collect();
+    assert!(offered[0].contains("KEX algorithms: ") && offered[0].contains("curve25519"), "{said}");
+    for rejected in ["nistp", "sha1,", "sha1-etm", "md5", "umac-64", "arcfour", "3des"] {
+        assert!(offered.iter().all(|line| !line.contains(rejected)), "{rejected}: {offered:?}");
+    }
 }
 
 #[test]

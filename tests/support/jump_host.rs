@@ -19,6 +19,9 @@ pub const PASSWORD: &str = "not-a-secret";
 const ADDRESSES: [&str; 5] =
     ["203.0.113.21", "203.0.113.22", "203.0.113.26", "2001:db8:0:b::25", "192.0.2.10"];
 
+/// The pipe of the log of orders.
+const AUDIT: &str = "/tmp/sipgen-audit";
+
 /// A cluster's jump host, in the network of the BMCs.
 pub struct Scene {
     pub network: Network,
@@ -72,7 +75,7 @@ impl Scene {
 
     /// Runs the host tool in the pod.
     pub fn host(&self, arguments: &[&str]) -> Run {
-        run(&mut self.pod().tool(&[&["host"], arguments].concat(), &[]))
+        self.shell("exec host \"$@\"", arguments)
     }
 
     /// Runs a script in the pod.
@@ -87,13 +90,18 @@ impl Scene {
         arguments: &[&str],
         environment: &[(&str, &str)],
     ) -> Run {
-        run(&mut self.pod().tool(&[&["sh", "-uc", script, "sh"], arguments].concat(), environment))
+        // Orders require their log, which "start" makes and reads.
+        let script = format!("mkfifo {AUDIT}; exec 9<> {AUDIT}; {script}");
+        let program = [&["sh", "-uc", script.as_str(), "sh"], arguments].concat();
+        run(&mut self.pod().tool(&program, environment))
     }
 
     /// Starts a program in the pod, and hands over to the caller while it runs.
     pub fn while_running<T>(&self, program: &[&str], act: impl FnOnce(&mut Child) -> T) -> T {
         let pod = self.pod();
-        let mut process = pod.tool(program, &[]).spawn().unwrap();
+        let script = format!("mkfifo {AUDIT}; exec 9<> {AUDIT}; exec \"$@\"");
+        let program = [&["sh", "-uc", script.as_str(), "sh"], program].concat();
+        let mut process = pod.tool(&program, &[]).spawn().unwrap();
         let result = act(&mut process);
         process.kill().unwrap();
         process.wait().unwrap();

@@ -263,8 +263,8 @@ pub struct StaticClient {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Expiry {
-    /// The lifetime of ID tokens. A user's removal from a group takes effect after this time. Dex's
-    /// default: 24h.
+    /// The lifetime of ID tokens. A user's removal from a group takes effect after this time.
+    /// Default: 1h.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [positive_duration_rule()], "x-editor" = positive_duration_pattern()))]
     pub id_tokens: Option<String>,

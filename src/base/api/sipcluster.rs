@@ -262,6 +262,12 @@ pub struct LoadBalancerControlPlane {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100), extend("x-editor" = {"default": 2}))]
     pub replicas: Option<i64>,
+    /// The health check of the API servers: `readyz` (default) or `tcp`. `readyz` asks for
+    /// `/readyz`; 401 counts as ready, because an API server without anonymous requests gives no
+    /// other answer. `tcp` only connects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["readyz", "tcp"], "x-editor" = {"default": "readyz"}))]
+    pub health_check: Option<String>,
 }
 
 /// A load balancer for the tenant's workers.

@@ -202,7 +202,7 @@ codes! {
 
     "0401" NodePortTaken Error Cluster Shown "two services ask for the same NodePort"
     "0402" NodePortMoves Warning Cluster Shown "a NodePort would move from one service to another"
-    "0403" SharedDexStorage Warning Cluster Shown "instances of Dex would share their storage"
+    "0403" SharedDexStorage Error Cluster Shown "instances of Dex would share their storage"
     "0410" NodePortOfRepo Warning Cluster Shown "a Service of the repo uses the NodePort of a service"
 
     "0501" Shortage Error Cluster Shown "a node set cannot be filled"

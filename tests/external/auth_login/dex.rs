@@ -115,6 +115,23 @@ impl<'a> Dex<'a> {
         yaml_serde::from_str(&document).unwrap()
     }
 
+    /// The headers of an answer.
+    #[track_caller]
+    pub(crate) fn headers(&self) -> String {
+        let url = format!("{}/.well-known/openid-configuration", self.issuer);
+        let mut curl = self.place.tool("curl");
+        curl.args([
+            "--silent",
+            "--show-error",
+            "--fail",
+            "--dump-header",
+            "-",
+            "--output",
+            "/dev/null",
+        ]);
+        self.place.succeed(curl.arg("--cacert").arg(self.place.path().join("ca.crt")).arg(url))
+    }
+
     pub(crate) fn try_login(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
         self.try_to("login", arguments, environment)
     }

@@ -16,7 +16,8 @@ use crate::support::{Repo, assert_says, text};
 use dex::{Dex, User};
 
 fn user(name: &str, groups: &[&str]) -> Result<User, String> {
-    let groups = groups.iter().chain(&["system:authenticated"]).map(ToString::to_string).collect();
+    let groups = groups.iter().map(|group| format!("oidc:{group}"));
+    let groups = groups.chain(["system:authenticated".to_owned()]).collect();
     Ok(User { name: name.to_owned(), groups })
 }
 
@@ -126,14 +127,34 @@ fn a_token_for_another_client_is_refused() {
 }
 
 #[test]
-fn a_group_of_kubernetes_own_makes_nobody_administrator_by_the_structured_configuration() {
+fn a_group_of_kubernetes_own_makes_nobody_administrator() {
     let dex = edge();
     let token =
         dex.login(&["kubernetes", "directory", "mallory"], &[("PASSWORD", "mallorys-password")]);
 
-    let error = dex.authenticate(&dex.set_up_machine("kubeadm-structured"), &token).unwrap_err();
+    for component in ["kubeadm", "kubeadm-structured"] {
+        let known = dex.authenticate(&dex.set_up_machine(component), &token).unwrap();
 
-    assert_says(&error, &["a group's name must not begin with system"]);
+        assert!(known.groups.contains(&"oidc:system:masters".to_owned()), "{component}");
+        assert!(!known.groups.contains(&"system:masters".to_owned()), "{component}");
+    }
+}
+
+/// A browser must not show the login page within another page.
+#[test]
+fn the_pages_of_dex_have_the_headers_of_security() {
+    let dex = edge();
+
+    let headers = dex.headers();
+
+    assert_says(
+        &headers.to_lowercase(),
+        &[
+            "content-security-policy: frame-ancestors 'none'",
+            "x-content-type-options: nosniff",
+            "x-frame-options: deny",
+        ],
+    );
 }
 
 #[test]

@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::load_balancers::hosts::{ApiServer, certificate};
 use crate::load_balancers::network::everywhere;
-use crate::load_balancers::pod::wait_until;
-use crate::load_balancers::{CONTROL_PLANE, SOON, Site, WORKER};
+use crate::load_balancers::pod::{Pod, wait_until};
+use crate::load_balancers::{CONTROL_PLANE, SOON, Site, WORKER, output};
+use crate::support::Repo;
+use crate::support::programs::generated;
 
 /// More than the four failed checks that take a host out, each with the time until it fails.
 const TAKEN_OUT: Duration = Duration::from_secs(60);
@@ -29,6 +32,56 @@ fn the_sessions_of_a_host_that_is_ill_are_closed_and_new_ones_go_to_others() {
         assert!(!reached.contains(*ill), "{reached:?}");
         assert!(streams[1 - of_ill].ask("hello").is_ok(), "the other host's session");
     });
+}
+
+/// An API server with `--anonymous-auth=false` answers 401, one without the role
+/// `system:public-info-viewer` 403.
+#[test]
+fn an_api_server_without_anonymous_requests_is_up() {
+    everywhere(&[CONTROL_PLANE], |haproxy, balancer| {
+        let repo = generated("load-balancers");
+        let certificate = certificate(repo.path());
+        let mut hosts = [("cp-1", "198.51.100.11", 401), ("cp-2", "198.51.100.12", 403)]
+            .map(|(name, address, status)| (ApiServer::start(name, address, &certificate), status));
+        hosts.iter_mut().for_each(|(host, status)| host.answer_readyz(*status));
+        let pod = Pod::start(haproxy, &output(&repo, "tenant-a/edge", balancer));
+        let is_up = |name: &str| {
+            let metric = format!("server=\"metal:{name}.rack-a\",state=\"UP\"}} 1");
+            pod.get("metrics", "/metrics").unwrap().1.contains(&metric)
+        };
+
+        assert!(wait_until(TAKEN_OUT, || !is_up("cp-2")), "403 is no answer to count on");
+        let checked = || {
+            let metrics = pod.get("metrics", "/metrics").unwrap().1;
+            metrics.lines().any(|line| {
+                line.contains("server_check_code")
+                    && line.contains("cp-1")
+                    && line.ends_with(" 401")
+            })
+        };
+        assert!(wait_until(TAKEN_OUT, checked));
+        assert!(is_up("cp-1"), "401 is all that such an API server says");
+    });
+}
+
+#[test]
+fn a_check_by_connection_does_not_ask_the_api_server() {
+    let repo = Repo::of_fixture("load-balancers");
+    let port = "nodePort: 30643\n";
+    let request = repo.read("site/edge.yaml");
+    assert!(request.contains(port));
+    repo.write(
+        "site/edge.yaml",
+        &request.replace(port, &format!("{port}        healthCheck: tcp\n")),
+    );
+    repo.generate(&[]).expect(0);
+
+    let directory = output(&repo, "tenant-a/edge", CONTROL_PLANE);
+
+    let configuration = std::fs::read_to_string(directory.join("haproxy.cfg")).unwrap();
+    assert!(!configuration.contains("readyz") && !configuration.contains("ssl"), "{configuration}");
+    assert!(configuration.contains("default-server check inter 5s"), "{configuration}");
+    assert!(configuration.contains("balance leastconn"), "{configuration}");
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl ApiServer {
         assert_eq!(line.trim(), word);
     }
 
-    fn answer_readyz(&mut self, status: u16) {
+    pub fn answer_readyz(&mut self, status: u16) {
         writeln!(self.process.stdin.as_mut().unwrap(), "{status}").unwrap();
         self.expect("switched");
     }

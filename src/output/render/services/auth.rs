@@ -52,8 +52,8 @@ pub(super) struct DexValues<'a> {
     environment: &'a [ObjectName],
     /// Version of the API servers' `AuthenticationConfiguration`: `v1` or `v1beta1`.
     authentication_version: &'static str,
-    /// Lifetimes of tokens and requests, if the SIPCluster sets them.
-    expiry: Option<&'a Expiry>,
+    /// Lifetimes of tokens and requests.
+    expiry: &'a Expiry,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -107,6 +107,6 @@ pub(super) fn values<'a>(
             // Newer API servers accept it, too.
             _ => "v1beta1",
         },
-        expiry: auth.expiry.as_ref(),
+        expiry: &auth.expiry,
     }
 }

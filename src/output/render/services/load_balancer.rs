@@ -8,7 +8,9 @@ use crate::base::api::names::{NodePort, ObjectName};
 use crate::output::render::renderer::{Renderer, TemplateSet, name_in};
 use crate::output::render::value_schema::schema_of;
 use crate::site::request::ClusterService;
-use crate::site::request::service::{ControlPlaneLoadBalancer, WorkerLoadBalancer, bracketed};
+use crate::site::request::service::{
+    ApiServerCheck, ControlPlaneLoadBalancer, WorkerLoadBalancer, bracketed,
+};
 
 const SET: TemplateSet = TemplateSet { directory: "loadbalancer", configuration: &[] };
 
@@ -103,7 +105,10 @@ pub(super) fn before_control_plane(
         metrics_port: METRICS_PORT,
         ports,
         port_range: HaproxyPortRange { first: API_SERVER_PORT, last: API_SERVER_PORT },
-        check: HealthCheck::KubeApiserver,
+        check: match balancer.health_check {
+            ApiServerCheck::Readyz => HealthCheck::KubeApiserver,
+            ApiServerCheck::Tcp => HealthCheck::Tcp,
+        },
         servers,
     })
 }

@@ -49,8 +49,8 @@ pub struct DexSettings {
     pub clients: Vec<Client>,
     /// Secrets whose entries are Dex's environment.
     pub environment: Vec<ObjectName>,
-    /// Lifetimes of tokens and requests; Dex's defaults if absent.
-    pub expiry: Option<Expiry>,
+    /// Lifetimes of tokens and requests; Dex's defaults for those that are absent.
+    pub expiry: Expiry,
 }
 
 impl DexSettings {

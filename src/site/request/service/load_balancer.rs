@@ -44,6 +44,17 @@ pub struct ControlPlaneLoadBalancer {
     pub node_port: NodePort,
     /// Number of HAProxy pods, at least one.
     pub replicas: u16,
+    /// Health check of the API servers.
+    pub health_check: ApiServerCheck,
+}
+
+/// A health check of API servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApiServerCheck {
+    /// `GET /readyz`.
+    Readyz,
+    /// A connection.
+    Tcp,
 }
 
 /// HAProxy for the tenant's workers.

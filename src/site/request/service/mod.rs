@@ -18,7 +18,7 @@ use serde::Serialize;
 pub use auth::DexSettings;
 pub use descriptor::{EndpointDescriptor, EndpointKind, ImageAdvice, ServiceDescriptor};
 pub use jump_host::JumpHostSettings;
-pub use load_balancer::{ControlPlaneLoadBalancer, WorkerLoadBalancer};
+pub use load_balancer::{ApiServerCheck, ControlPlaneLoadBalancer, WorkerLoadBalancer};
 
 use super::object_name::{object_name, shortened};
 use crate::base::api::names::{ClusterKey, NodePort, Role, SecretKey};

@@ -6,7 +6,9 @@ use super::{OTHER_RANGE, Route, SipclusterValidation, below};
 use crate::base::api::names::NodePort;
 use crate::base::api::sipcluster::{self, LoadBalancerControlPlane, LoadBalancerWorker};
 use crate::base::finding::Code;
-use crate::site::request::service::{ControlPlaneLoadBalancer, Detail, WorkerLoadBalancer};
+use crate::site::request::service::{
+    ApiServerCheck, ControlPlaneLoadBalancer, Detail, WorkerLoadBalancer,
+};
 
 impl SipclusterValidation<'_> {
     pub(super) fn load_balancer_control_plane(
@@ -16,10 +18,28 @@ impl SipclusterValidation<'_> {
     ) -> Option<Detail> {
         let node_port = self.node_port(entry.node_port, route);
         let replicas = self.replicas(entry.replicas, route);
+        let health_check = self.health_check(entry.health_check.as_deref(), route);
         Some(Detail::ControlPlaneLoadBalancer(ControlPlaneLoadBalancer {
             node_port: node_port?,
             replicas: replicas?,
+            health_check: health_check?,
         }))
+    }
+
+    fn health_check(&mut self, name: Option<&str>, route: &Route) -> Option<ApiServerCheck> {
+        match name {
+            None | Some("readyz") => Some(ApiServerCheck::Readyz),
+            Some("tcp") => Some(ApiServerCheck::Tcp),
+            Some(other) => {
+                self.report(
+                    Code::InvalidField,
+                    below(route, ["healthCheck".into()]),
+                    format!("unknown healthCheck `{other}`"),
+                    "write `readyz` or `tcp`",
+                );
+                None
+            }
+        }
     }
 
     pub(super) fn load_balancer_worker(

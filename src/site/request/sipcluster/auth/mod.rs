@@ -12,6 +12,10 @@ use crate::base::api::names::{NodePort, ObjectName};
 use crate::base::finding::{Code, Finding};
 use crate::site::request::service::auth::{Certificate, DexSettings};
 
+/// The lifetime of ID tokens, unless the SIPCluster sets it. With Dex's own, a day, a user who leaves
+/// a group keeps its permissions for a day.
+const ID_TOKENS: &str = "1h";
+
 impl SipclusterValidation<'_> {
     pub(super) fn auth(&mut self, entry: &auth::Auth, route: &Route) -> Option<DexSettings> {
         let node_port = self.node_port(entry.node_port, route);
@@ -23,6 +27,7 @@ impl SipclusterValidation<'_> {
         let connectors = self.connectors(entry, issuer_url.as_ref(), has_environment, route);
         let clients = self.clients(entry, has_environment, route);
         self.expiry(entry.expiry.as_ref(), route);
+        let expiry = entry.expiry.clone().unwrap_or_default();
         Some(DexSettings {
             node_port: node_port?,
             issuer_url: issuer_url?,
@@ -32,7 +37,10 @@ impl SipclusterValidation<'_> {
             connectors,
             clients,
             environment,
-            expiry: entry.expiry.clone(),
+            expiry: Expiry {
+                id_tokens: expiry.id_tokens.or_else(|| Some(ID_TOKENS.to_owned())),
+                ..expiry
+            },
         })
     }
 
