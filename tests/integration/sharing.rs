@@ -17,8 +17,8 @@ const CLUSTERS: [&str; 3] = ["one", "two", "three"];
 fn generated() -> Repo {
     let repo = Repo::of_hosts(3);
     for (index, cluster) in CLUSTERS.iter().enumerate() {
-        repo.want(&format!("tenant/{cluster}"), 1);
-        let file = format!("clusters/tenant.{cluster}.yaml");
+        repo.want(&format!("tenant-{cluster}/{cluster}"), 1);
+        let file = format!("clusters/tenant-{cluster}.{cluster}.yaml");
         let request = repo.read(&file);
         let (above, _) = request.split_once("spec:").unwrap();
         let auth = format!(
@@ -43,7 +43,7 @@ fn generated() -> Repo {
 fn referred(repo: &Repo) -> BTreeMap<&'static str, String> {
     CLUSTERS
         .into_iter()
-        .map(|cluster| (cluster, repo.shared(&format!("clusters/tenant/{cluster}/auth"))))
+        .map(|cluster| (cluster, repo.shared(&format!("clusters/tenant-{cluster}/{cluster}/auth"))))
         .collect()
 }
 
@@ -102,7 +102,7 @@ fn an_upgrade_changes_one_line_of_each_cluster() {
     let expected: String = ["one", "three", "two"]
         .iter()
         .map(|cluster| {
-            format!("1\t1\toverlays/clusters/tenant/{cluster}/auth/kustomization.yaml\n")
+            format!("1\t1\toverlays/clusters/tenant-{cluster}/{cluster}/auth/kustomization.yaml\n")
         })
         .collect();
     assert_eq!(lines, expected);
@@ -115,13 +115,13 @@ fn an_upgrade_of_one_cluster_leaves_the_shared_files_of_others() {
     let old = referred(&repo)["one"].clone();
 
     upgrade(&repo);
-    repo.generate(&["--only", "tenant/two"]).expect(0);
+    repo.generate(&["--only", "tenant-two/two"]).expect(0);
 
     let now = referred(&repo);
     assert_eq!((&now["one"], &now["three"]), (&old, &old));
     assert_eq!(existing(&repo), BTreeSet::from([old.clone(), now["two"].clone()]));
     let after = repo.on_disk("overlays");
-    let of_others = |path: &String| !path.contains("tenant/two/");
+    let of_others = |path: &String| !path.contains("tenant-two/two/");
     assert!(
         before
             .iter()
@@ -130,9 +130,9 @@ fn an_upgrade_of_one_cluster_leaves_the_shared_files_of_others() {
     );
 
     // Nobody refers to the previous directory after the last one.
-    repo.generate(&["--only", "tenant/one"]).expect(0);
+    repo.generate(&["--only", "tenant-one/one"]).expect(0);
     assert!(existing(&repo).contains(&old));
-    repo.generate(&["--only", "tenant/three"]).expect(0);
+    repo.generate(&["--only", "tenant-three/three"]).expect(0);
     assert_eq!(existing(&repo), BTreeSet::from([now["two"].clone()]));
     repo.generate(&["--check"]).expect(0);
 }
@@ -142,7 +142,7 @@ fn a_cluster_with_an_error_keeps_its_shared_files() {
     let repo = generated();
     let old = referred(&repo)["one"].clone();
     upgrade(&repo);
-    repo.replace("clusters/tenant.one.yaml", "nodePort: 30500,", "nodePort: 1,");
+    repo.replace("clusters/tenant-one.one.yaml", "nodePort: 30500,", "nodePort: 1,");
 
     repo.generate(&["--keep-going"]).expect(1);
 
@@ -160,9 +160,9 @@ fn the_diff_of_an_upgrade_names_each_cluster_in_a_line() {
     let run = run(&mut repo.sipgen(&["diff"])).expect(1);
 
     insta::assert_snapshot!(run.stdout, @"
-    ~ tenant/one: service auth: configuration; its pods restart
-    ~ tenant/three: service auth: configuration; its pods restart
-    ~ tenant/two: service auth: configuration; its pods restart
+    ~ tenant-one/one: service auth: configuration; its pods restart
+    ~ tenant-three/three: service auth: configuration; its pods restart
+    ~ tenant-two/two: service auth: configuration; its pods restart
     3 clusters changed; 3 services changed
     13 files: 5 created, 3 changed, 5 deleted
     ");
@@ -230,7 +230,7 @@ fn texts_of_clusters_that_are_up_to_date_are_not_held_and_are_part_of_the_output
     assert_eq!(run.output(&files).unwrap(), written);
 
     // A review compares one file with the others of its service, so they are held as well.
-    let of_two = of("tenant/two");
+    let of_two = of("tenant-two/two");
     let emptied = of_two.iter().find(|path| path.ends_with("config.yaml"));
     repo.write(&format!("overlays/{}", emptied.unwrap()), "");
     let run = generated();
@@ -252,7 +252,7 @@ fn shared_files_that_somebody_edits_are_restored_and_the_diff_names_those_who_us
     for cluster in CLUSTERS {
         assert_says(
             &run.stdout,
-            &[&format!("~ tenant/{cluster}: service auth: configuration; its pods restart\n")],
+            &[&format!("~ tenant-{cluster}/{cluster}: service auth: configuration; its pods restart\n")],
         );
     }
     repo.generate(&[]).expect(0);
