@@ -252,7 +252,9 @@ fn shared_files_that_somebody_edits_are_restored_and_the_diff_names_those_who_us
     for cluster in CLUSTERS {
         assert_says(
             &run.stdout,
-            &[&format!("~ tenant-{cluster}/{cluster}: service auth: configuration; its pods restart\n")],
+            &[&format!(
+                "~ tenant-{cluster}/{cluster}: service auth: configuration; its pods restart\n"
+            )],
         );
     }
     repo.generate(&[]).expect(0);

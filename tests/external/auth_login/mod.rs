@@ -145,6 +145,8 @@ fn a_group_of_kubernetes_own_makes_nobody_administrator() {
 fn the_pages_of_dex_have_the_headers_of_security() {
     let dex = edge();
 
+    // Waits until Dex serves.
+    dex.discovery();
     let headers = dex.headers();
 
     assert_says(
