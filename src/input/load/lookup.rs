@@ -63,7 +63,7 @@ pub(super) fn duplicate_key(
     let at = at.map_or(text.len(), |(at, _)| before + at);
     let is_named = |key: &str| message.ends_with(&format!("duplicate key `{key}`"));
     let key = nodes(text)?.duplicate_key(text, at, is_named)?;
-    let line = memchr::memchr_iter(b'\n', text[..key].as_bytes()).count() + 1;
+    let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..key]).count() + 1;
     Some((line, text[start(line)?..key].chars().count() + 1))
 }
 
