@@ -134,7 +134,7 @@ pub struct Settings {
 /// Labels with the location of hosts, by default the known label that hosts have. They are also meant
 /// by `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older generations.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "Topology")]
 pub struct TopologySettings {
     /// The label with a host's rack. Node sets without constraints are spread over its values.

@@ -1,0 +1,80 @@
+//! Validates the topology of node sets: keys, limits and spread constraints.
+
+use super::{Route, SipclusterValidation, below};
+use crate::base::api::names::is_label_key;
+use crate::base::api::sipcluster;
+use crate::base::api::topology_spread::{
+    self, InvalidConstraint, MOST_HOSTS, TopologySpread, valid_max_per_domain,
+};
+use crate::base::finding::{Code, RouteStep};
+
+impl SipclusterValidation<'_> {
+    pub(super) fn max_per_domain(
+        &mut self,
+        node_set: &sipcluster::NodeSetFields,
+        route: &Route,
+    ) -> usize {
+        let Some(most) = node_set.max_per_domain else {
+            return 1;
+        };
+        let route = below(route, ["maxPerDomain".into()]);
+        if node_set.topology_key.is_none() && node_set.topology_keys.is_none() {
+            let message = "`maxPerDomain` has no effect without a topologyKey";
+            let help = "write `topologyKey: KEY`, the label whose value is a host's domain";
+            self.report(Code::InvalidField, route.clone(), message, help);
+        }
+        valid_max_per_domain(most).unwrap_or_else(|| {
+            self.report(
+                Code::InvalidField,
+                route,
+                format!("`maxPerDomain: {most}` is not a valid number of hosts"),
+                format!("write 1 to {MOST_HOSTS}"),
+            );
+            1
+        })
+    }
+
+    /// Returns the topology spread constraints, or else those of the site.
+    pub(super) fn spread(
+        &mut self,
+        node_set: &sipcluster::NodeSetFields,
+        route: &Route,
+    ) -> Vec<TopologySpread> {
+        let Some(constraints) = &node_set.topology_spread_constraints else {
+            return self.default_spread.clone();
+        };
+        topology_spread::validate(constraints).unwrap_or_else(|invalid| {
+            for InvalidConstraint { index, field, message, help } in invalid {
+                let steps = ["topologySpreadConstraints".into(), index.into(), field.into()];
+                self.report(Code::InvalidField, below(route, steps), message, help);
+            }
+            Vec::new()
+        })
+    }
+
+    /// Returns the topology keys without duplicates, each with its route relative to the node set.
+    pub(super) fn topology_keys(
+        &mut self,
+        node_set: &sipcluster::NodeSetFields,
+        route: &Route,
+    ) -> Vec<(String, Route)> {
+        let first =
+            node_set.topology_key.iter().map(|key| (vec![RouteStep::from("topologyKey")], key));
+        let more = node_set.topology_keys.iter().flatten().enumerate();
+        let more = more.map(|(index, key)| (vec!["topologyKeys".into(), index.into()], key));
+        let mut keys: Vec<(String, Route)> = Vec::new();
+        for (at, key) in first.chain(more).filter(|(_, key)| !key.is_empty()) {
+            if !is_label_key(key) {
+                self.report(
+                    Code::InvalidField,
+                    below(route, at),
+                    format!("`{key}` is not a valid label key"),
+                    "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
+                );
+            } else if !keys.iter().any(|(known, _)| known == key) {
+                keys.push((key.clone(), at));
+            }
+        }
+        keys
+    }
+}
