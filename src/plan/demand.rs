@@ -30,8 +30,9 @@ pub(super) struct NodeSetDemand<'a> {
     pub(super) kept: BTreeSet<usize>,
     /// Retained hosts that a spare host replaces.
     pub(super) replaceable: Vec<usize>,
-    /// Those of these hosts that a host is to replace only if the node set becomes more even.
-    pub(super) uneven: BTreeSet<usize>,
+    /// Those of these hosts that are replaced only for evenness, each with the number of hosts that its
+    /// domain has without the previous ones.
+    pub(super) uneven: BTreeMap<usize, usize>,
     /// Topology domains in which the retained hosts leave no room for another.
     pub(super) domains: BTreeSet<(&'a str, &'a str)>,
     /// Required topology spread constraints.
@@ -71,7 +72,7 @@ impl<'a> NodeSetDemand<'a> {
             replaceable,
             domains: counts.into_keys().collect(),
             skews: Vec::new(),
-            uneven: BTreeSet::new(),
+            uneven: BTreeMap::new(),
         }
     }
 
@@ -82,6 +83,10 @@ impl<'a> NodeSetDemand<'a> {
         let Some(key) = spread.or(site.rack_label.as_ref()) else {
             return self;
         };
+        if self.needs.topology_keys.iter().any(|other| other != key) {
+            // They decide about its domains.
+            return self;
+        }
         let hosts = &site.inventory.hosts;
         let mut domains: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for host in &self.kept {
@@ -89,17 +94,17 @@ impl<'a> NodeSetDemand<'a> {
                 domains.entry(domain).or_default().push(*host);
             }
         }
-        let mut crowded: Vec<Vec<usize>> =
-            domains.into_values().filter(|hosts| hosts.len() > 1).collect();
-        crowded.sort_by_key(|hosts| Reverse(hosts.len()));
-        let is_free = |host: &usize| in_use_as(&hosts[*host], self.part).is_none();
-        let crowded: Vec<usize> =
-            crowded.into_iter().flat_map(|hosts| hosts.into_iter().rev()).filter(is_free).collect();
-        self.uneven = crowded.iter().copied().collect();
-        for host in &self.replaceable {
-            self.uneven.remove(host);
-        }
-        self.replaceable.extend(crowded.iter().filter(|host| self.uneven.contains(host)));
+        let is_replaced = |host: &usize| {
+            !self.replaceable.contains(host) && in_use_as(&hosts[*host], self.part).is_none()
+        };
+        let crowded = domains.into_values().flat_map(|domain| {
+            let replaced: Vec<usize> = domain.iter().rev().copied().filter(is_replaced).collect();
+            replaced.into_iter().zip((2..=domain.len()).rev())
+        });
+        let mut crowded: Vec<(usize, usize)> = crowded.collect();
+        crowded.sort_by_key(|(_, hosts)| Reverse(*hosts));
+        self.replaceable.extend(crowded.iter().map(|(host, _)| *host));
+        self.uneven = crowded.into_iter().collect();
         self
     }
 

@@ -173,13 +173,13 @@ impl<'a> Instance<'a> {
         index: usize,
         demand: &NodeSetDemand<'_>,
     ) -> VacatedPlace {
-        let is_uneven = demand.uneven.contains(&host);
+        let fewer_than = demand.uneven.get(&host).copied();
         let host = &self.classes.hosts[host];
         let pool = self.problem.demands[index].pool;
         VacatedPlace {
             domain: domain(host, self.keys[pool], &self.domains[pool]),
             values: numbers_of(host, &demand.needs, &self.taken).collect(),
-            is_uneven,
+            fewer_than,
         }
     }
 }

@@ -382,6 +382,13 @@ fn contention(
     contention
 }
 
+/// A tier of a pool: true if the class lacks the label of limited domains, and its rank.
+type Tier = (bool, ClassRank);
+
+/// The order of equally good classes: the number of demands that could use them, and whether they lack
+/// the label.
+type TieBreak = (usize, bool);
+
 /// Builds a pool: classes by topology domain and by preference.
 ///
 /// `key` is the index of the topology key in the classes' values. Preferred hosts and the smallest
@@ -398,9 +405,8 @@ fn pool<'a>(
     let mut names: HashMap<Option<&str>, usize> = HashMap::new();
     let mut numbers: HashMap<usize, usize> = HashMap::new();
     let mut domains: Vec<FlowDomain> = Vec::new();
-    let mut tiers: BTreeMap<(bool, ClassRank), BTreeMap<(usize, bool), Vec<EqualClasses>>> =
-        BTreeMap::new();
-    let mut choice_of: HashMap<((bool, ClassRank), (usize, bool), usize), usize> = HashMap::new();
+    let mut tiers: BTreeMap<Tier, BTreeMap<TieBreak, Vec<EqualClasses>>> = BTreeMap::new();
+    let mut choice_of: HashMap<(Tier, TieBreak, usize), usize> = HashMap::new();
     for &class in members {
         let name = key.and_then(|key| classes[class].domains[key]);
         let number = key.map_or(0, |key| classes[class].numbers[key]);
@@ -415,9 +421,9 @@ fn pool<'a>(
         });
         domains[domain].classes.push(class);
         let tier = (limited && name.is_none(), rank(class));
-        let contention = (contention[class], name.is_none());
-        let choices = tiers.entry(tier).or_default().entry(contention).or_default();
-        let choice = *choice_of.entry((tier, contention, domain)).or_insert_with(|| {
+        let tie_break = (contention[class], name.is_none());
+        let choices = tiers.entry(tier).or_default().entry(tie_break).or_default();
+        let choice = *choice_of.entry((tier, tie_break, domain)).or_insert_with(|| {
             choices.push(EqualClasses { domain, classes: Vec::new() });
             choices.len() - 1
         });

@@ -90,8 +90,8 @@ pub(super) struct VacatedPlace {
     pub(super) domain: Option<usize>,
     /// Topology values by number.
     pub(super) values: Vec<usize>,
-    /// Set if the host is replaced only by one in a domain with fewer hosts.
-    pub(super) is_uneven: bool,
+    /// The host is replaced only by one in a domain that then has fewer hosts than this.
+    pub(super) fewer_than: Option<usize>,
 }
 
 /// The proof that a demand cannot be satisfied. It can be checked by counting.
@@ -227,15 +227,14 @@ impl<'a> Matching<'a> {
 
     /// Replaces one host of an accepted demand by a spare one. Returns whether there is one.
     pub(super) fn accept_one_more(&mut self, demand: usize, in_place_of: &VacatedPlace) -> bool {
-        let VacatedPlace { domain, values, is_uneven } = in_place_of;
-        let before = domain.and_then(|domain| self.load[demand].get(&domain)).copied();
+        let VacatedPlace { domain, values, fewer_than } = in_place_of;
         domain.iter().for_each(|domain| take_one(&mut self.load[demand], *domain));
         values.iter().for_each(|value| take_one(&mut self.taken[demand], *value));
         self.wanted[demand] += 1;
         let mut found = self.fill(demand).is_ok();
-        let last = self.picks[demand].last().copied().filter(|_| found && *is_uneven);
-        if let Some(pick) = last
-            && self.load[demand].get(&pick.domain).copied() >= before
+        if let (true, Some(limit), Some(pick)) =
+            (found, fewer_than, self.picks[demand].last().copied())
+            && self.load[demand].get(&pick.domain).is_some_and(|hosts| hosts >= limit)
         {
             self.unpick(demand, pick);
             found = false;
@@ -353,11 +352,7 @@ impl<'a> Matching<'a> {
         let limit = self.problem.demands[demand].limit;
         let is_full = |value| self.taken[demand].get(value).is_some_and(|taken| *taken >= limit);
         self.may_have(demand, class)
-            && !self
-                .problem
-                .values
-                .get(class)
-                .is_some_and(|values| values.iter().any(|value| is_full(value)))
+            && !self.problem.values.get(class).is_some_and(|values| values.iter().any(is_full))
     }
 
     /// Returns the first class of a domain with a free host that a demand may use.

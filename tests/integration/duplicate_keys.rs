@@ -168,7 +168,7 @@ fn a_kustomization_may_have_keys_twice() {
 /// The line of a finding about a duplicate key in `hosts.yaml`, and the text that is marked there.
 fn reported(hosts: &str) -> Option<(usize, String)> {
     let text = hosts.as_bytes().to_vec();
-    let files = Files::in_memory([("hosts.yaml".into(), text)].into_iter());
+    let files = Files::in_memory([("hosts.yaml".into(), text)]);
     let generated = generate(&files, &Options::default(), &|_| {}).unwrap();
     let is_duplicate = |message: &str| message.contains("duplicate key");
     let finding = generated.findings.iter().find(|finding| is_duplicate(&finding.message))?;
@@ -283,7 +283,7 @@ fn an_error_in_a_line_with_tabs_or_in_flow_style_shows_text() {
     ] {
         let text = format!("{head}{body}");
         let files = [("hosts.yaml".into(), text.as_bytes().to_vec())];
-        let files = Files::in_memory(files.into_iter());
+        let files = Files::in_memory(files);
         let generated = generate(&files, &Options::default(), &|_| {}).unwrap();
         let (place, _) = &generated.findings[0].places[0];
         let excerpt = Texts::new(&files).excerpt(place, true);

@@ -225,7 +225,7 @@ impl Files {
     }
 
     /// Returns all regular files below a directory, sorted and relative to the root; none if there
-    /// is no such directory. Unlike [`Files::files_and_closed`], it returns files of any name, and files
+    /// is no such directory. Unlike `files_and_closed`, it returns files of any name, and files
     /// ignored by git.
     ///
     /// # Errors

@@ -59,7 +59,7 @@ pub(super) fn serve<'a, 'i>(
     let mut replaceable: BTreeMap<usize, Vec<(usize, RemainingLimits)>> = BTreeMap::new();
     for (index, demand) in demands {
         let of = &instance.problem.demands[*index];
-        let replaced = demand.replaceable.iter().filter(|host| !demand.uneven.contains(host));
+        let replaced = demand.replaceable.iter().filter(|host| !demand.uneven.contains_key(host));
         for host in replaced {
             let limits = candidates.limits_of(instance, &hosts[*host], of.pool);
             let mut quotas = of.quotas.clone();
