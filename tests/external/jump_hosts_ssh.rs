@@ -137,21 +137,20 @@ fn a_probe_sees_sshd_and_leaves_no_line_in_its_log() {
     let directory = scene.directory();
     let deployment = object(&kustomize_build(directory), "Deployment");
     let containers = &deployment["spec"]["template"]["spec"]["containers"];
-    for probe in ["readinessProbe", "livenessProbe"] {
+    let probe = |name: &str| {
         let command: Vec<String> =
-            sequence(&containers[0][probe]["exec"]["command"]).iter().map(string).collect();
-        let probe = || {
-            let mut probe = scene.network.tool(&command[0]);
-            run_tool(probe.args(&command[1..])).status.code()
-        };
-        assert_eq!(probe(), Some(1), "before sshd");
-        let server = scene.start();
-        let log = server.log();
+            sequence(&containers[0][name]["exec"]["command"]).iter().map(string).collect();
+        let mut probe = scene.network.tool(&command[0]);
+        run_tool(probe.args(&command[1..])).status.code()
+    };
+    let probes = ["readinessProbe", "livenessProbe"];
+    assert_eq!(probes.map(probe), [Some(1); 2], "before sshd");
+    let server = scene.start();
+    let log = server.log();
 
-        assert_eq!(probe(), Some(0));
+    assert_eq!(probes.map(probe), [Some(0); 2]);
 
-        assert_eq!(server.log(), log);
-    }
+    assert_eq!(server.log(), log);
 }
 
 /// What ssh-audit calls a failure: curves of NIST, SHA-1 and MD5.
