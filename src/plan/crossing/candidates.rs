@@ -45,7 +45,7 @@ pub(super) struct Candidates<'a> {
 pub(super) struct CountedSkew {
     pub(super) max_skew: usize,
     pub(super) counts_from_zero: bool,
-    pub(super) domains: Vec<Limit>,
+    pub(super) domains: HashSet<Limit>,
 }
 
 impl<'a> Candidates<'a> {

@@ -110,17 +110,36 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     fn take_evenly(&mut self, demand: usize) {
         let pool = self.pool(demand);
         self.forget_exhausted(pool);
+        let skews = &self.candidates.skews[demand];
         while self.matching.is_short(demand) {
+            let used = |domain: &Limit| self.used[demand].get(domain).copied().unwrap_or_default();
+            // A host more in a domain never lowers the number of the emptiest one.
+            let most = skews.iter().map(|skew| {
+                let fewest = skew.domains.iter().map(used).min();
+                let fewest = fewest.filter(|_| !skew.counts_from_zero).unwrap_or_default();
+                fewest.saturating_add(skew.max_skew)
+            });
+            let most: Vec<usize> = most.collect();
+            let hosts = |candidate: &Candidate<'_>| {
+                let domain = skews.first().and_then(|skew| {
+                    candidate.limits.iter().find(|limit| skew.domains.contains(*limit))
+                });
+                domain.map(used).unwrap_or_default()
+            };
+            let is_even = |candidate: &Candidate<'_>| {
+                skews.iter().zip(&most).all(|(skew, most)| {
+                    let mut own = candidate.limits.iter();
+                    own.all(|limit| !skew.domains.contains(limit) || used(limit) < *most)
+                })
+            };
             let places = self.live[pool].iter().map(|place| self.candidates.at(pool, *place));
             let fitting = places.filter(|candidate| {
-                self.matching.is_free(candidate.class) && self.fits(demand, candidate, None)
+                self.matching.is_free(candidate.class)
+                    && is_even(candidate)
+                    && self.matching.may_have(demand, candidate.class)
+                    && !self.exceeds(demand, candidate.class, None)
+                    && self.clashes(demand, candidate, None).next().is_none()
             });
-            let hosts = |candidate: &Candidate<'_>| {
-                let mut domains =
-                    self.candidates.skews[demand].iter().flat_map(|skew| &skew.domains);
-                let own = domains.find(|domain| candidate.limits.contains(domain));
-                own.and_then(|domain| self.used[demand].get(domain)).copied().unwrap_or_default()
-            };
             let Some(class) = fitting.min_by_key(hosts).map(|candidate| candidate.class) else {
                 return;
             };

@@ -11,8 +11,8 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{FlowUnit, Matching};
 
-/// Maximum number of exchanges that are examined for a site; about 20,000,000 take 1 s.
-const MOST_STEPS: usize = 40_000_000;
+/// Maximum number of exchanges that are examined for a site, some seconds.
+const MOST_STEPS: usize = 10_000_000;
 /// Cost of a host beyond the even share. No demand has as many hosts.
 const BEYOND_SHARE: i64 = 1 << 24;
 /// Cost of a host of the next tier. It exceeds what evenness can gain.
@@ -106,6 +106,11 @@ impl Matching<'_> {
         costs: &ExchangeCosts,
         steps: &mut usize,
     ) -> Option<Vec<Exchange>> {
+        // Most demands have fewer hosts than there are domains, and at most one in each.
+        let is_crowded = |pick: &FlowUnit| self.load[demand].get(&pick.domain) > Some(&1);
+        if !self.picks[demand].iter().any(is_crowded) {
+            return None;
+        }
         let pool = self.problem.demands[demand].pool;
         let domains = 0..self.problem.pools[pool].domains.len();
         let hosts = |domain: &usize| self.load[demand].get(domain).copied().unwrap_or_default();
