@@ -79,11 +79,10 @@ impl<'a> NodeSetDemand<'a> {
     /// Lets spare hosts replace unused hosts of domains with several hosts, those of the fullest domains
     /// first, if that makes the node set more even.
     pub(super) fn rebalanced(mut self, site: &'a Site) -> Self {
-        let spread = self.node_set.spread.first().map(|spread| &spread.key);
-        let Some(key) = spread.or(site.rack_label.as_ref()) else {
+        let Some(key) = site.spread_key(self.node_set) else {
             return self;
         };
-        if self.needs.topology_keys.iter().any(|other| other != key) {
+        if self.needs.topology_keys.iter().any(|other| *other != key) {
             // They decide about its domains.
             return self;
         }

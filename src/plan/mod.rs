@@ -387,10 +387,10 @@ fn demands<'a>(
             |host| gives_way(part, host),
         )
         .with_skews(&domains, &site.inventory.hosts, &none);
-        // Machines on hosts of other node sets need no host of their own.
         if rebalance {
             demand = demand.rebalanced(site);
         }
+        // Machines on hosts of other node sets need no host of their own.
         let elsewhere = assignments.machines_elsewhere(&cluster.key, part);
         demand.missing = demand.missing.saturating_sub(elsewhere);
         demand

@@ -21,18 +21,32 @@ type DomainHosts<'a> = BTreeMap<&'a str, usize>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SkewLimit<'a> {
     pub(crate) key: &'a str,
-    pub(crate) max_skew: usize,
-    /// Set if the emptiest domain counts as empty, because there are fewer domains than `minDomains`.
-    pub(crate) counts_from_zero: bool,
+    pub(crate) rule: SkewRule,
     /// The domains that count, with the hosts that the node set retains there.
     pub(crate) domains: DomainHosts<'a>,
+}
+
+/// The largest number of hosts in a domain, given the number in the emptiest domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SkewRule {
+    pub(super) max_skew: usize,
+    /// Set if the emptiest domain counts as empty, because there are fewer domains than `minDomains`.
+    pub(super) counts_from_zero: bool,
+}
+
+impl SkewRule {
+    /// Returns the most hosts in a domain that grows, given the number of hosts in each.
+    pub(crate) fn most(self, hosts: impl Iterator<Item = usize>) -> usize {
+        let fewest = hosts.min().filter(|_| !self.counts_from_zero);
+        fewest.unwrap_or_default().saturating_add(self.max_skew)
+    }
 }
 
 /// A constraint that a node set cannot meet with any hosts that it may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SkewProof {
     pub(super) key: String,
-    pub(crate) max_skew: usize,
+    pub(super) max_skew: usize,
     /// The domain with the fewest hosts, with the most hosts that the node set can have there; `None` if
     /// the number counts as 0.
     pub(super) emptiest: Option<(String, usize)>,
@@ -77,8 +91,10 @@ impl<'a> MatchingDomains<'a> {
             }
             SkewLimit {
                 key,
-                max_skew: spread.max_skew,
-                counts_from_zero: all.len() < spread.min_domains,
+                rule: SkewRule {
+                    max_skew: spread.max_skew,
+                    counts_from_zero: all.len() < spread.min_domains,
+                },
                 domains: all,
             }
         };
@@ -117,15 +133,14 @@ impl SkewLimit<'_> {
         let most = |(domain, kept): (&&str, &usize)| (*kept, *kept + available(domain));
         let reach: Vec<(usize, usize)> = self.domains.iter().map(most).collect();
         let least_reach = self.domains.keys().zip(&reach).min_by_key(|(_, (_, most))| *most);
-        let emptiest = least_reach.filter(|_| !self.counts_from_zero);
-        let level = emptiest.map_or(0, |(_, (_, most))| *most);
-        // A higher level of the emptiest domain never lowers the limit of another one.
-        let limit = level.saturating_add(self.max_skew);
+        let emptiest = least_reach.filter(|_| !self.rule.counts_from_zero);
+        // More hosts in the emptiest domain never lower the limit of another one.
+        let limit = self.rule.most(reach.iter().map(|(_, most)| *most));
         let can_be_had: usize =
             reach.iter().map(|(kept, most)| (*most).min(limit.max(*kept))).sum();
         (can_be_had < kept + missing).then(|| SkewProof {
             key: self.key.to_owned(),
-            max_skew: self.max_skew,
+            max_skew: self.rule.max_skew,
             emptiest: emptiest.map(|(domain, (_, most))| ((*domain).to_owned(), *most)),
             can_be_had,
         })

@@ -186,8 +186,7 @@ pub(super) fn by_retention<'a>(
         *violation = violation.or(shares.then_some(Violation::SharesDomain));
     }
     violating.sort_by_cached_key(order);
-    let spread = node_set.and_then(|node_set| node_set.spread.first());
-    let Some(key) = spread.map(|spread| &spread.key).or(site.rack_label.as_ref()) else {
+    let Some(key) = node_set.and_then(|node_set| site.spread_key(node_set)) else {
         return violating;
     };
     let mut kept: BTreeMap<Option<&str>, usize> = BTreeMap::new();

@@ -316,6 +316,10 @@ proptest! {
 
         let options = Options::default().keep_going(true);
         let generated = generate(&Files::on_disk(root), &options, &|_| {}).unwrap();
+        if clusters.iter().flat_map(|cluster| cluster.node_sets.iter().flatten()).any(|set| set.skew.is_some()) {
+            let again = generate(&Files::on_disk(root), &options, &|_| {}).unwrap();
+            prop_assert_eq!(&again.plan, &generated.plan);
+        }
 
         let unserved: BTreeSet<String> =
             generated.findings.iter().filter(|finding| finding.is_error()).flat_map(|finding| &finding.clusters).map(ToString::to_string).collect();

@@ -153,8 +153,7 @@ impl<'r> MoveState<'r> {
             for domain in stay.filter_map(domain) {
                 domains.entry(domain).and_modify(|hosts| *hosts += 1);
             }
-            let fewest = domains.values().min().filter(|_| !skew.counts_from_zero);
-            let most = fewest.copied().unwrap_or_default() + skew.max_skew;
+            let most = skew.rule.most(domains.values().copied());
             domain(&to).and_then(|own| domains.get(own)).is_none_or(|hosts| *hosts <= most)
         })
     }

@@ -83,8 +83,7 @@ pub(crate) fn validate(
         }
         let mut number = |field, value: Option<i64>| {
             let value = value.unwrap_or(1);
-            let valid = usize::try_from(value).ok();
-            valid.filter(|number| (1..=MOST_HOSTS).contains(number)).unwrap_or_else(|| {
+            valid_count(value).unwrap_or_else(|| {
                 let help = format!("write 1 to {MOST_HOSTS}");
                 report(field, format!("`{field}: {value}` is not a valid number"), &help);
                 1
@@ -123,8 +122,8 @@ pub(crate) fn spread_requirements(spreads: &[TopologySpread]) -> impl Iterator<I
     required.map(|spread| Expression::Exists(spread.key.clone()))
 }
 
-/// Returns a valid number of hosts in a domain.
-pub(crate) fn valid_max_per_domain(most: i64) -> Option<usize> {
-    let most = usize::try_from(most).ok();
-    most.filter(|most| (1..=MOST_HOSTS).contains(most))
+/// Returns a number of hosts or domains if it is valid.
+pub(crate) fn valid_count(number: i64) -> Option<usize> {
+    let number = usize::try_from(number).ok();
+    number.filter(|number| (1..=MOST_HOSTS).contains(number))
 }

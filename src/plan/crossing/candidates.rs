@@ -1,9 +1,10 @@
 //! Candidates: the classes that demands may use, each with the topology domains that it occupies.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::demand::NodeSetDemand;
 use super::super::flow_network::Instance;
+use super::super::skew::SkewRule;
 use crate::site::inventory::Host;
 
 /// A topology domain in which the hosts of a demand count; an index into [`Candidates::limits`].
@@ -43,9 +44,9 @@ pub(super) struct Candidates<'a> {
 /// A required topology spread constraint with its domains.
 #[derive(Debug, Clone)]
 pub(super) struct CountedSkew {
-    pub(super) max_skew: usize,
-    pub(super) counts_from_zero: bool,
-    pub(super) domains: HashSet<Limit>,
+    pub(super) rule: SkewRule,
+    /// Ordered, for equal plans from equal sites.
+    pub(super) domains: BTreeSet<Limit>,
 }
 
 impl<'a> Candidates<'a> {
@@ -88,11 +89,7 @@ impl<'a> Candidates<'a> {
                 };
                 all.spread_keys.insert(key);
                 let domains = skew.domains.keys().map(|value| all.number(key, value)).collect();
-                all.skews[index].push(CountedSkew {
-                    max_skew: skew.max_skew,
-                    counts_from_zero: skew.counts_from_zero,
-                    domains,
-                });
+                all.skews[index].push(CountedSkew { rule: skew.rule, domains });
             }
         }
         all

@@ -19,7 +19,8 @@ use microlp::{
 };
 
 use super::super::matching::MatchingProblem;
-use super::candidates::{Candidates, CountedSkew, Limit};
+use super::super::skew::SkewRule;
+use super::candidates::{Candidates, Limit};
 
 /// Maximum number of variables in a program.
 const MOST_VARIABLES: usize = 40_000;
@@ -46,8 +47,8 @@ pub(super) struct Question<'q> {
     pub(super) demands: &'q [usize],
     /// Number of hosts that each demand lacks.
     pub(super) missing: &'q dyn Fn(usize) -> usize,
-    /// Number of hosts of a class for these demands.
-    pub(super) hosts: &'q dyn Fn(usize) -> usize,
+    /// Number of hosts of each class for these demands.
+    pub(super) hosts: &'q [usize],
     /// Returns whether a domain keeps hosts apart.
     pub(super) limits: &'q dyn Fn(Limit) -> bool,
     /// Number of hosts that a quota leaves to these demands; `None` if it does not count.
@@ -82,7 +83,7 @@ impl Question<'_> {
         let (groups, sizes) = self.groups();
         let mut takes: Vec<TakeVariable> = Vec::new();
         let mut limited: BTreeMap<(usize, Limit), (Vec<usize>, usize)> = BTreeMap::new();
-        let mut skewed: Vec<SkewedTakes<'_>> = Vec::new();
+        let mut skewed: Vec<SkewedTakes> = Vec::new();
         let mut counted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &demand in self.demands {
             let of = &self.problem.demands[demand];
@@ -98,7 +99,6 @@ impl Question<'_> {
                 }
                 false => usize::MAX,
             };
-            let first = takes.len();
             for (group, ((reserved, quotas, pools), _)) in groups.iter().enumerate() {
                 let Some((_, limits)) = pools.iter().find(|(pool, _)| *pool == of.pool) else {
                     continue;
@@ -122,22 +122,13 @@ impl Question<'_> {
             if (self.skews)(demand) {
                 let skews = self.candidates.skews[demand].iter();
                 skewed.extend(skews.map(|skew| {
-                    SkewedTakes {
-                        skew,
-                        missing: (self.missing)(demand),
-                        domains: skew
-                            .domains
-                            .iter()
-                            .map(|domain| {
-                                let takes_of = (first..takes.len()).filter(|at| {
-                                    let (_, _, pools) = &groups[takes[*at].group].0;
-                                    let mut own = pools.iter().filter(|(pool, _)| *pool == of.pool);
-                                    own.any(|(_, limits)| limits.contains(domain))
-                                });
-                                (takes_of.collect(), taken.get(domain).copied().unwrap_or_default())
-                            })
-                            .collect(),
-                    }
+                    let domains = skew.domains.iter().map(|domain| {
+                        let takes_of = limited.get(&(demand, *domain)).map(|(takes, _)| takes);
+                        let kept = taken.get(domain).copied().unwrap_or_default();
+                        (takes_of.cloned().unwrap_or_default(), kept)
+                    });
+                    let domains = domains.collect();
+                    SkewedTakes { rule: skew.rule, missing: (self.missing)(demand), domains }
                 }));
             }
         }
@@ -207,7 +198,7 @@ impl Question<'_> {
         }
         let sizes = groups
             .iter()
-            .map(|(_, classes)| classes.iter().map(|class| (self.hosts)(*class)).sum())
+            .map(|(_, classes)| classes.iter().map(|class| self.hosts[*class]).sum())
             .collect();
         (groups, sizes)
     }
@@ -227,7 +218,7 @@ impl Question<'_> {
             let mut wanted = (*value).min(*missing);
             *missing -= wanted;
             for class in &groups[*group].1 {
-                let free = free.entry(*class).or_insert_with(|| (self.hosts)(*class));
+                let free = free.entry(*class).or_insert_with(|| self.hosts[*class]);
                 let count = wanted.min(*free);
                 *free -= count;
                 wanted -= count;
@@ -239,27 +230,27 @@ impl Question<'_> {
 }
 
 /// The takes of a demand by the domains of a topology spread constraint.
-struct SkewedTakes<'q> {
-    skew: &'q CountedSkew,
+struct SkewedTakes {
+    rule: SkewRule,
     /// Number of hosts that the demand lacks.
     missing: usize,
     /// For each domain, the variables of its hosts, and the number of retained hosts.
     domains: Vec<(Vec<usize>, usize)>,
 }
 
-impl SkewedTakes<'_> {
+impl SkewedTakes {
     /// Adds the rows of the constraint. A variable has the number of hosts in the emptiest domain.
     fn add_to(&self, program: &mut LinearRows) {
         let kept: usize = self.domains.iter().map(|(_, kept)| kept).sum();
         let even = (kept + self.missing).checked_div(self.domains.len()).unwrap_or_default();
-        let fewest = program.variable(if self.skew.counts_from_zero { 0 } else { even });
+        let fewest = program.variable(if self.rule.counts_from_zero { 0 } else { even });
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX / 4);
         let (skew, missing) =
-            (number(self.skew.max_skew.min(kept + self.missing)), number(self.missing));
+            (number(self.rule.max_skew.min(kept + self.missing)), number(self.missing));
         for (takes, kept) in &self.domains {
             let kept = number(*kept);
             let hosts = takes.iter().map(|take| (*take, 1));
-            if !self.skew.counts_from_zero {
+            if !self.rule.counts_from_zero {
                 program.add_row(hosts.clone().chain([(fewest, -1)]), ComparisonOp::Ge, -kept);
             }
             if kept <= skew {

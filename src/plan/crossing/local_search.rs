@@ -114,11 +114,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         while self.matching.is_short(demand) {
             let used = |domain: &Limit| self.used[demand].get(domain).copied().unwrap_or_default();
             // A host more in a domain never lowers the number of the emptiest one.
-            let most = skews.iter().map(|skew| {
-                let fewest = skew.domains.iter().map(used).min();
-                let fewest = fewest.filter(|_| !skew.counts_from_zero).unwrap_or_default();
-                fewest.saturating_add(skew.max_skew)
-            });
+            let most = skews.iter().map(|skew| skew.rule.most(skew.domains.iter().map(used)));
             let most: Vec<usize> = most.collect();
             let hosts = |candidate: &Candidate<'_>| {
                 let domain = skews.first().and_then(|skew| {
@@ -172,8 +168,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                 let taken = usize::from(candidate.limits.contains(domain));
                 (used + taken).saturating_sub(usize::from(left_limits.contains(domain)))
             };
-            let fewest = skew.domains.iter().map(hosts).min().filter(|_| !skew.counts_from_zero);
-            let most = fewest.unwrap_or_default().saturating_add(skew.max_skew);
+            let most = skew.rule.most(skew.domains.iter().map(hosts));
             let picked = self.matching.picks[demand].iter().flat_map(|pick| limits(pick.class));
             let mut grown = picked.chain(candidate.limits);
             grown.all(|domain| !skew.domains.contains(domain) || hosts(domain) <= most)

@@ -59,7 +59,6 @@ pub(super) fn core(
     let mut is_impossible =
         |demands: &[usize], limits: &[Limit], quotas: &[usize], skewed: &[usize]| {
             let limits: BTreeSet<Limit> = limits.iter().copied().collect();
-            let hosts = |class: usize| problem.capacities[class];
             let limits = |limit: Limit| limits.contains(&limit);
             let missing = |demand: usize| problem.demands[demand].missing;
             let question = Question {
@@ -67,7 +66,7 @@ pub(super) fn core(
                 candidates,
                 demands,
                 missing: &missing,
-                hosts: &hosts,
+                hosts: &problem.capacities,
                 limits: &limits,
                 quotas: &|quota| quotas.contains(&quota).then(|| problem.quotas[quota]),
                 skews: &|demand| skewed.contains(&demand),
@@ -116,7 +115,6 @@ pub(super) fn most(
                 None if cluster.contains(&demand) => 0,
                 None => problem.demands[demand].missing,
             };
-            let hosts = |class: usize| problem.capacities[class];
             let limits = |_: Limit| relaxed != Relaxed::Topology;
             let demands = &demands;
             let question = Question {
@@ -124,7 +122,7 @@ pub(super) fn most(
                 candidates,
                 demands,
                 missing: &missing,
-                hosts: &hosts,
+                hosts: &problem.capacities,
                 limits: &limits,
                 quotas: &|quota| (relaxed != Relaxed::Quotas).then(|| problem.quotas[quota]),
                 skews: &|_| relaxed != Relaxed::Topology,

@@ -320,7 +320,7 @@ impl CrossingSearch<'_, '_> {
                 candidates: self.placing.candidates,
                 demands: &demands,
                 missing: &|demand| self.instance.problem.demands[demand].missing,
-                hosts: &|class| hosts[class],
+                hosts: &hosts,
                 limits: &|_| true,
                 quotas: &|quota| Some(left[quota]),
                 skews: &|_| true,

@@ -2,14 +2,13 @@
 //!
 //! The cost of a host in a domain grows with the number of hosts that its demand has there: by one
 //! for each, and by more than all of these for each beyond the even share. Hosts in unknown domains
-//! cost nothing, but no demand moves there. A flow of least cost has no
-//! cycle of exchanges that lowers the cost (Klein 1967). Such a cycle has a first step from which every
-//! partial sum is negative, so the search starts where a demand alone could be more even, and
+//! cost nothing, but no demand moves there. A flow of least cost has no cycle of exchanges that lowers
+//! the cost (Klein 1967). Such a cycle has a first step from which every partial sum is negative, so the search starts where a demand alone could be more even, and
 //! follows only exchanges that together are a gain.
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{FlowUnit, Matching};
+use super::{FlowDomain, FlowUnit, Matching};
 
 /// Maximum number of exchanges that are examined for a site, some seconds.
 const MOST_STEPS: usize = 10_000_000;
@@ -82,16 +81,15 @@ impl ExchangeCosts {
 impl Matching<'_> {
     /// Exchanges hosts of demands until they are spread as evenly as possible.
     pub(in crate::plan) fn balance(&mut self) {
-        let costs = ExchangeCosts::new(self);
+        // Most plans are even already.
+        let mut costs = None;
         let mut steps = 0;
-        let uneven: Vec<usize> =
-            (0..self.picks.len()).filter(|demand| !self.picks[*demand].is_empty()).collect();
         // An exchange between demands may open a better one for another.
         let mut is_better = true;
         while is_better && steps <= MOST_STEPS {
             is_better = false;
-            for demand in &uneven {
-                while let Some(exchanges) = self.improvement(*demand, &costs, &mut steps) {
+            for demand in 0..self.picks.len() {
+                while let Some(exchanges) = self.improvement(demand, &mut costs, &mut steps) {
                     self.exchange(&exchanges);
                     is_better = true;
                 }
@@ -103,45 +101,50 @@ impl Matching<'_> {
     fn improvement(
         &self,
         demand: usize,
-        costs: &ExchangeCosts,
+        costs: &mut Option<ExchangeCosts>,
         steps: &mut usize,
     ) -> Option<Vec<Exchange>> {
-        // Most demands have fewer hosts than there are domains, and at most one in each.
-        let is_crowded = |pick: &FlowUnit| self.load[demand].get(&pick.domain) > Some(&1);
-        if !self.picks[demand].iter().any(is_crowded) {
-            return None;
-        }
-        let pool = self.problem.demands[demand].pool;
-        let domains = 0..self.problem.pools[pool].domains.len();
-        let hosts = |domain: &usize| self.load[demand].get(domain).copied().unwrap_or_default();
-        let has_class = |domain: &usize| {
-            let mut classes = self.problem.pools[pool].domains[*domain].classes.iter();
-            classes.any(|class| self.problem.capacities[*class] > 0)
-        };
-        let is_known = |domain: &usize| !self.problem.pools[pool].domains[*domain].is_unknown;
-        let open = domains.filter(|domain| {
-            self.is_open(demand, *domain) && is_known(domain) && has_class(domain)
-        });
-        let fewest = open.map(|domain| hosts(&domain)).min()?;
         let mut tried: Vec<FlowUnit> = Vec::new();
-        for pick in &self.picks[demand] {
-            let is_even = hosts(&pick.domain) <= fewest + 1 || !is_known(&pick.domain);
-            if is_even || tried.contains(pick) {
+        for pick in self.uneven_picks(demand) {
+            if tried.contains(&pick) {
                 continue;
             }
-            tried.push(*pick);
+            tried.push(pick);
             let search = ExchangeSearch {
                 matching: self,
-                costs,
+                costs: costs.get_or_insert_with(|| ExchangeCosts::new(self)),
                 reached: HashMap::new(),
                 queue: VecDeque::new(),
                 steps,
             };
-            if let Some(exchanges) = search.run(demand, *pick) {
+            if let Some(exchanges) = search.run(demand, pick) {
                 return Some(exchanges);
             }
         }
         None
+    }
+
+    /// Returns the picks of a demand in domains that have two hosts more than an open one.
+    fn uneven_picks(&self, demand: usize) -> Vec<FlowUnit> {
+        let hosts = |domain: &usize| self.load[demand].get(domain).copied().unwrap_or_default();
+        // Most demands have fewer hosts than there are domains, and at most one in each.
+        if self.picks[demand].iter().all(|pick| hosts(&pick.domain) < 2) {
+            return Vec::new();
+        }
+        let domains = &self.problem.pools[self.problem.demands[demand].pool].domains;
+        let is_open = |domain: &usize| {
+            let FlowDomain { is_unknown, classes, .. } = &domains[*domain];
+            let has_class = classes.iter().any(|class| self.problem.capacities[*class] > 0);
+            !is_unknown && has_class && self.is_open(demand, *domain)
+        };
+        let Some(fewest) = (0..domains.len()).filter(is_open).map(|domain| hosts(&domain)).min()
+        else {
+            return Vec::new();
+        };
+        let picks = self.picks[demand].iter();
+        let uneven = picks
+            .filter(|pick| !domains[pick.domain].is_unknown && hosts(&pick.domain) > fewest + 1);
+        uneven.copied().collect()
     }
 
     /// Exchanges hosts. Every host that is taken is free or given up.

@@ -138,7 +138,10 @@ impl ShortageReason {
         let skews = skewed.flat_map(|demand| {
             demand.skews.iter().map(move |skew| {
                 let NodeSetDemand { cluster, part, .. } = demand;
-                format!("{} {part}: `maxSkew: {}` over {}", cluster.key, skew.max_skew, skew.key)
+                format!(
+                    "{} {part}: `maxSkew: {}` over {}",
+                    cluster.key, skew.rule.max_skew, skew.key
+                )
             })
         });
         let mut domains: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

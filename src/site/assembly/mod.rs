@@ -64,7 +64,7 @@ use crate::site::inventory::{self, Inventory, identity};
 use crate::site::previous::PreviousOutput;
 use crate::site::request::cluster_api::{Claimant, MachineObjects};
 use crate::site::request::sipcluster::legacy_labels;
-use crate::site::request::{ClusterKind, Request, RequestContext};
+use crate::site::request::{ClusterKind, NodeSet, Request, RequestContext};
 use evidence::HostProofs;
 use inputs::BuiltSources;
 pub use left_out::LeftOutHost;
@@ -266,6 +266,12 @@ impl Site {
             rendered: objects.rendered,
         };
         Ok((site, all))
+    }
+
+    /// Returns the label over whose values the hosts of a node set are spread.
+    pub(crate) fn spread_key<'s>(&'s self, node_set: &'s NodeSet) -> Option<&'s str> {
+        let own = node_set.spread.first().map(|spread| spread.key.as_str());
+        own.or(self.rack_label.as_deref())
     }
 
     /// Returns the Clusters that become requests by opting in.

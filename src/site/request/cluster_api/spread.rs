@@ -4,8 +4,7 @@ use super::scaled::ScaledMachines;
 use super::{ClusterApiValidation, annotation};
 use crate::base::api::cluster_api::{MAX_PER_DOMAIN, SPREAD_CONSTRAINTS};
 use crate::base::api::topology_spread::{
-    self, InvalidConstraint, MOST_HOSTS, TopologySpread, TopologySpreadConstraint,
-    valid_max_per_domain,
+    self, InvalidConstraint, MOST_HOSTS, TopologySpread, TopologySpreadConstraint, valid_count,
 };
 use crate::base::finding::Code;
 
@@ -15,7 +14,7 @@ impl ClusterApiValidation<'_> {
         let Some(text) = annotation(set.metadata, MAX_PER_DOMAIN) else {
             return 1;
         };
-        let most = text.trim().parse().ok().and_then(valid_max_per_domain);
+        let most = text.trim().parse().ok().and_then(valid_count);
         let (message, help) = match most {
             Some(most) if has_key => return most,
             Some(_) => (

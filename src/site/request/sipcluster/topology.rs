@@ -4,7 +4,7 @@ use super::{Route, SipclusterValidation, below};
 use crate::base::api::names::is_label_key;
 use crate::base::api::sipcluster;
 use crate::base::api::topology_spread::{
-    self, InvalidConstraint, MOST_HOSTS, TopologySpread, valid_max_per_domain,
+    self, InvalidConstraint, MOST_HOSTS, TopologySpread, valid_count,
 };
 use crate::base::finding::{Code, RouteStep};
 
@@ -23,7 +23,7 @@ impl SipclusterValidation<'_> {
             let help = "write `topologyKey: KEY`, the label whose value is a host's domain";
             self.report(Code::InvalidField, route.clone(), message, help);
         }
-        valid_max_per_domain(most).unwrap_or_else(|| {
+        valid_count(most).unwrap_or_else(|| {
             self.report(
                 Code::InvalidField,
                 route,
