@@ -74,6 +74,8 @@ pub struct NodeSetImpact {
     pub then: usize,
     /// Number of hosts that cannot be found for it.
     pub lacks: usize,
+    /// True if it is not proven that it lacks no more than these.
+    pub may_lack_more: bool,
 }
 
 /// Numbers of spare hosts.
@@ -174,6 +176,7 @@ fn impacts(
                 lost,
                 then: set.have,
                 lacks: set.short_of,
+                may_lack_more: set.may_lack_more,
             })
         });
         let control_plane =

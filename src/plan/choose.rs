@@ -16,7 +16,7 @@ use super::flow_network::Instance;
 use super::host_classes::HostClasses;
 use super::matching::{Matching, MatchingProblem, VacatedPlace};
 use super::quotas::QuotaUse;
-use super::search_result::{SearchResult, ShortDemand, ShortageProof, replace_each};
+use super::search_result::{HostBounds, SearchResult, ShortDemand, ShortageProof, replace_each};
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
 use super::shortage_causes::{DemandLimits, MatchingHosts, ShortageCauses};
 use super::supply::HostSupply;
@@ -107,8 +107,7 @@ pub(super) fn choose(
 pub(super) struct UnservedDemand {
     /// Its index.
     pub(super) index: usize,
-    /// Number of hosts that it could have.
-    pub(super) found: usize,
+    pub(super) found: HostBounds,
     pub(super) reason: ShortageReason,
     pub(super) limits: DemandLimits,
 }

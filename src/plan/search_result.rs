@@ -18,9 +18,24 @@ pub(super) struct SearchResult {
 pub(super) struct ShortDemand {
     /// Index of the demand.
     pub(super) index: usize,
-    /// Number of hosts that it could have.
-    pub(super) found: usize,
+    pub(super) found: HostBounds,
     pub(super) why: ShortageProof,
+}
+
+/// Bounds of the number of hosts that a demand could have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HostBounds {
+    /// A placement gives it so many.
+    pub(super) least: usize,
+    /// No placement gives it more.
+    pub(super) most: usize,
+}
+
+impl HostBounds {
+    /// Returns the bounds of a number that no placement is known for.
+    pub(super) fn at_most(most: usize) -> Self {
+        Self { least: 0, most }
+    }
 }
 
 /// The proof that a demand cannot be served.
@@ -94,7 +109,7 @@ impl ShortDemand {
         });
         Self {
             index,
-            found,
+            found: HostBounds { least: found, most: found },
             why: ShortageProof::Counted(CutCount {
                 demands: cut.demands.into_iter().collect(),
                 can_be_had: capacity + places.sum::<usize>(),

@@ -9,7 +9,7 @@ use super::markdown::code;
 use super::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
 use crate::ask::drain::{Drain, DrainMove, DrainVerdict, Occupant};
 use crate::base::api::names::{ClusterKey, HostKey, Role};
-use crate::base::text::{abbreviated, counted};
+use crate::base::text::{abbreviated, counted, lower_bound};
 
 /// Maximum number of unused hosts that a text names.
 const HOSTS_SHOWN: usize = 20;
@@ -88,7 +88,7 @@ fn write_text(out: &mut ReportText, drain: &Drain) -> fmt::Result {
             "  {} {} lacks {}: {}",
             one_line(&lacks.cluster.to_string()),
             one_line(&lacks.part.to_string()),
-            counted(lacks.hosts, "host"),
+            lower_bound(counted(lacks.hosts, "host"), lacks.may_lack_more),
             one_line(&lacks.why)
         )?;
     }
@@ -149,7 +149,7 @@ fn write_markdown(out: &mut String, drain: &Drain) -> fmt::Result {
     }
     for lacks in &drain.lacking {
         let set = code(&format!("{} {}", lacks.cluster, lacks.part));
-        let hosts = counted(lacks.hosts, "host");
+        let hosts = lower_bound(counted(lacks.hosts, "host"), lacks.may_lack_more);
         writeln!(out, "- {set} lacks {hosts}: {}", code(&lacks.why))?;
     }
     if let Some(purchase) = &drain.purchase {

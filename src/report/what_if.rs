@@ -11,7 +11,7 @@ use super::plan::plan;
 use super::problem::Problem;
 use super::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled};
 use crate::ask::what_if::{ClusterImpact, Consequences, NodeSetImpact, Quorum, SpareChange};
-use crate::base::text::{abbreviated, counted};
+use crate::base::text::{abbreviated, counted, lower_bound};
 use crate::input::load::{Files, Texts};
 use crate::review::effects::Review;
 use crate::site::hypothesis::Hypothesis;
@@ -195,7 +195,10 @@ fn has_shortages(consequences: &Consequences) -> bool {
 fn lacks(set: &NodeSetImpact) -> String {
     match set.lacks {
         0 => "waits for the other hosts of its cluster".to_owned(),
-        lacks => format!("lacks {lacks} of {}", counted(set.wanted, "host")),
+        lacks => {
+            let lacks = lower_bound(lacks, set.may_lack_more);
+            format!("lacks {lacks} of {}", counted(set.wanted, "host"))
+        }
     }
 }
 

@@ -196,6 +196,16 @@ pub fn with_nobody(clusters: &[Cluster]) -> (Vec<Cluster>, usize) {
 
 /// The clusters that can be served: each exactly when it can be together with all that were accepted before it.
 pub fn served(hosts: &[Host], clusters: &[Cluster], quotas: &[Quota]) -> BTreeSet<usize> {
+    served_or(hosts, clusters, quotas, |_, _| {})
+}
+
+/// Asks for every other cluster if it is served with less, beside those that were accepted before it.
+fn served_or(
+    hosts: &[Host],
+    clusters: &[Cluster],
+    quotas: &[Quota],
+    mut unserved: impl FnMut(usize, &dyn Fn([usize; 2]) -> bool),
+) -> BTreeSet<usize> {
     let mut order: Vec<usize> = (0..clusters.len()).collect();
     order.sort_by_key(|cluster| {
         (-clusters[*cluster].priority, clusters[*cluster].namespace, *cluster)
@@ -203,19 +213,25 @@ pub fn served(hosts: &[Host], clusters: &[Cluster], quotas: &[Quota]) -> BTreeSe
     let mut accepted: Vec<(usize, usize)> = Vec::new();
     let mut served = BTreeSet::new();
     for cluster in order {
-        let units = clusters[cluster].node_sets.iter().enumerate().flat_map(|(role, node_set)| {
-            std::iter::repeat_n(
-                (cluster, role),
-                node_set.as_ref().map_or(0, |node_set| node_set.wanted),
-            )
-        });
-        let together: Vec<(usize, usize)> = accepted.iter().copied().chain(units).collect();
-        if place(hosts, clusters, quotas, &together, &mut BTreeMap::new()) {
-            accepted = together;
+        let together = |counts: [usize; 2]| -> Vec<(usize, usize)> {
+            let units = counts.into_iter().enumerate();
+            let units = units.flat_map(|(role, count)| std::iter::repeat_n((cluster, role), count));
+            accepted.iter().copied().chain(units).collect()
+        };
+        let fits = |counts| place(hosts, clusters, quotas, &together(counts), &mut BTreeMap::new());
+        let all = wanted(&clusters[cluster]);
+        if fits(all) {
+            accepted = together(all);
             served.insert(cluster);
+        } else {
+            unserved(cluster, &fits);
         }
     }
     served
+}
+
+fn wanted(cluster: &Cluster) -> [usize; 2] {
+    cluster.node_sets.each_ref().map(|set| set.as_ref().map_or(0, |set| set.wanted))
 }
 
 pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], quotas: &[Quota]) {
@@ -327,6 +343,32 @@ proptest! {
         let expected: BTreeSet<String> =
             all.difference(&served(&hosts, &clusters, &quotas)).map(|cluster| key(*cluster, &clusters)).collect();
         prop_assert_eq!(unserved, expected);
+        let lacks = |cluster: usize, role: usize| {
+            generated.plan.shortages.iter().find_map(|((key, part), shortage)| {
+                let is_own = key.name.as_str() == format!("c{cluster}");
+                (is_own && part.role.as_str() == ROLES[role]).then_some(shortage)
+            })
+        };
+        let mut answers = Vec::new();
+        served_or(&hosts, &clusters, &quotas, |cluster, fits| {
+            let all = wanted(&clusters[cluster]);
+            let short = [0, 1].map(|role| lacks(cluster, role));
+            let found = |more: [usize; 2], others: [usize; 2]| {
+                [0, 1].map(|role| match short[role] {
+                    Some(shortage) => (all[role] + more[role]).saturating_sub(shortage.short_of()),
+                    None => others[role],
+                })
+            };
+            let is_exact = short.iter().flatten().all(|shortage| !shortage.may_lack_more);
+            let is_reached = !is_exact || fits(found([0, 0], [0, 0]));
+            let may_have_more = [[1, 0], [0, 1]].into_iter().any(|more| {
+                found(more, all) != found([0, 0], all) && fits(found(more, all))
+            });
+            answers.push((is_reached, !may_have_more, short));
+        });
+        for (is_reached, is_most, short) in &answers {
+            prop_assert!(*is_reached && *is_most, "{is_reached} {is_most} {short:?}");
+        }
 
         // Whoever is served has what it wants, and each host one role in one cluster.
         let mut taken = BTreeMap::new();

@@ -182,6 +182,8 @@ pub struct LackingNodeSet {
     pub part: Part,
     /// Number of hosts that cannot be found.
     pub hosts: usize,
+    /// True if it is not proven that it lacks no more than these.
+    pub may_lack_more: bool,
     /// Number of those that cannot be found today either.
     pub today: usize,
     /// The reason as a clause.
@@ -193,6 +195,7 @@ impl LackingNodeSet {
     pub(crate) fn new(lacking: NodeSetLack, hosts: usize) -> Self {
         Self {
             hosts: lacking.shortage.short_of(),
+            may_lack_more: lacking.shortage.may_lack_more,
             today: lacking.today,
             why: lacking.shortage.constraint(hosts),
             cluster: lacking.cluster,

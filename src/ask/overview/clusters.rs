@@ -65,6 +65,8 @@ pub struct NodeSetOverview {
     /// Number of hosts that cannot be found. It is 0 if another node set's shortage blocks the
     /// cluster, although hosts are missing.
     pub short_of: usize,
+    /// True if it is not proven that it lacks no more than these.
+    pub may_lack_more: bool,
     /// Proof of the shortage: counts of hosts.
     pub shortage: Vec<String>,
 }
@@ -188,6 +190,7 @@ fn overview_of(
         selector: node_set.map(|set| set.selector.to_string()),
         topology_keys: node_set.map(|set| set.topology_keys.clone()).unwrap_or_default(),
         short_of: shortage.map_or(0, Shortage::short_of),
+        may_lack_more: shortage.is_some_and(|shortage| shortage.may_lack_more),
         shortage: shortage.map(Shortage::proof).unwrap_or_default(),
     }
 }

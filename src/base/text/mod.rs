@@ -39,6 +39,12 @@ pub(crate) fn abbreviated(names: &[impl ToString], most: usize) -> String {
     }
 }
 
+/// Formats a number of hosts. It is a lower bound if there `may_be_more`.
+pub fn lower_bound(hosts: impl std::fmt::Display, may_be_more: bool) -> String {
+    let bound = if may_be_more { "at least " } else { "" };
+    format!("{bound}{hosts}")
+}
+
 /// Formats a count with its noun: `1 host`, `2 hosts`.
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })

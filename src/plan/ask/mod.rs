@@ -21,6 +21,7 @@ use super::demand::{NodeSetDemand, by_priority};
 use super::eligibility::{Availability, Needs};
 use super::host_classes::HostClasses;
 use super::quotas::{self, QuotaUse, QuotaUses};
+use super::search_result::HostBounds;
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
 use super::shortage_causes::{DemandLimits, MatchingHosts, ShortageCauses};
 use super::skew::MatchingDomains;
@@ -99,6 +100,7 @@ pub struct NodeSetLack {
     pub today: usize,
     /// The proof, without lists of hosts.
     pub shortage: Shortage,
+    found: HostBounds,
     limits: DemandLimits,
 }
 
@@ -233,7 +235,7 @@ impl<'a> PlannedSite<'a> {
             let UnservedDemand { found, reason, limits, .. } = unserved;
             let shortage = self.shortage(demand, gone, &limits, (found, reason));
             let (cluster, part) = (demand.cluster.key.clone(), demand.part.clone());
-            NodeSetLack { cluster, part, today, shortage, limits }
+            NodeSetLack { cluster, part, today, shortage, found, limits }
         });
         lacking.collect()
     }
@@ -247,7 +249,7 @@ impl<'a> PlannedSite<'a> {
         node_set: &NodeSet,
     ) -> NodeSetLack {
         let demand = self.demand(cluster, part, node_set, &PlanHypothesis::default());
-        let answer = (lack.shortage.found, lack.shortage.reason.clone());
+        let answer = (lack.found, lack.shortage.reason.clone());
         NodeSetLack {
             cluster: cluster.key.clone(),
             part: part.clone(),
@@ -261,7 +263,7 @@ impl<'a> PlannedSite<'a> {
         demand: &NodeSetDemand<'_>,
         gone: &BTreeSet<usize>,
         limits: &DemandLimits,
-        (found, reason): (usize, ShortageReason),
+        (found, reason): (HostBounds, ShortageReason),
     ) -> Shortage {
         let other = OnceLock::new();
         let pool = self.classes.pool(demand);

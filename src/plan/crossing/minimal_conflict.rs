@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::matching::MatchingProblem;
+use super::super::search_result::HostBounds;
 use super::candidates::{Candidates, Limit};
 use super::integer_program::{Question, SolverAnswer, SolverBudget};
 
@@ -28,15 +29,6 @@ pub(super) enum Relaxed {
     Nothing,
     Topology,
     Quotas,
-}
-
-/// Bounds of the number of hosts that a demand can have.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct HostBounds {
-    /// A proven placement has so many.
-    pub(super) least: usize,
-    /// No placement has more.
-    pub(super) most: usize,
 }
 
 /// Removes unnecessary demands in the given order, then unnecessary domains and quotas.

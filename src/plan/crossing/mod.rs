@@ -27,13 +27,13 @@ use super::demand::NodeSetDemand;
 use super::flow_network::Instance;
 use super::matching::{FlowDemand, MatchingProblem};
 use super::search_result::{
-    DemandConflict, SearchResult, ShortDemand, ShortageProof, replace_each,
+    DemandConflict, HostBounds, SearchResult, ShortDemand, ShortageProof, replace_each,
 };
 use crate::site::inventory::Host;
 use candidates::{Candidates, Limit};
 use integer_program::{Question, SolverAnswer, SolverBudget};
 use local_search::LocalSearch;
-use minimal_conflict::{ConflictCore, HostBounds, Relaxed};
+use minimal_conflict::{ConflictCore, Relaxed};
 use relaxations::Relaxations;
 
 /// Maximum number of steps of `integer_program` for a site; about 5,000,000 take 1 s.
@@ -127,11 +127,27 @@ impl CrossingSearch<'_, '_> {
                 .map(|unserved| unserved.translated(others, cluster))
                 .collect());
         }
-        let refused = self.decide(cluster);
+        let mut refused = self.decide(cluster);
+        if let Err(refused) = &mut refused {
+            self.confirm(cluster, refused);
+        }
         if let (Err(refused), Some(wants)) = (&refused, wants) {
             self.refused.insert(wants, (cluster.to_vec(), refused.clone()));
         }
         refused
+    }
+
+    /// Searches for as many hosts as the demands of a refused cluster could have at most.
+    fn confirm(&mut self, cluster: &[usize], refused: &mut [ShortDemand]) {
+        for demand in cluster {
+            self.placing.fill(*demand);
+        }
+        for demand in cluster {
+            let hosts = self.placing.release(*demand).len();
+            for refused in refused.iter_mut().filter(|refused| refused.index == *demand) {
+                refused.found.least = hosts.min(refused.found.most);
+            }
+        }
     }
 
     /// Searches for hosts if no equal cluster was refused.
@@ -188,7 +204,7 @@ impl CrossingSearch<'_, '_> {
             let proof =
                 skew.proof(missing, |domain| available.get(domain).copied().unwrap_or_default())?;
             let kept: usize = skew.domains.values().sum();
-            let found = proof.can_be_had - kept;
+            let found = HostBounds::at_most(proof.can_be_had - kept);
             Some(ShortDemand { index: demand, found, why: ShortageProof::Skewed(proof) })
         })
     }
@@ -241,13 +257,12 @@ impl CrossingSearch<'_, '_> {
             Relaxed::Nothing,
             budget,
         );
-        let found = found.iter().map(|found| found.most);
-        let is_short = |(index, found): &(&usize, usize)| {
-            *found < problem.demands[**index].missing && core.demands.contains(index)
+        let is_short = |(index, found): &(&usize, HostBounds)| {
+            found.most < problem.demands[**index].missing && core.demands.contains(index)
         };
-        let short: Vec<(&usize, usize)> = cluster.iter().zip(found).filter(is_short).collect();
+        let short: Vec<(&usize, HostBounds)> = cluster.iter().zip(found).filter(is_short).collect();
         let conflict = self.conflict(core);
-        let unserved = |(index, found): (&usize, usize)| {
+        let unserved = |(index, found): (&usize, HostBounds)| {
             let why = ShortageProof::Crossing(conflict.clone());
             ShortDemand { index: *index, found, why }
         };
@@ -258,8 +273,11 @@ impl CrossingSearch<'_, '_> {
     fn undecided(&self, cluster: &[usize]) -> Vec<ShortDemand> {
         let open =
             cluster.iter().filter(|demand| self.instance.problem.demands[**demand].missing > 0);
-        open.map(|index| ShortDemand { index: *index, found: 0, why: ShortageProof::Undecided })
-            .collect()
+        let unserved = |index: &usize| {
+            let found = HostBounds::at_most(0);
+            ShortDemand { index: *index, found, why: ShortageProof::Undecided }
+        };
+        open.map(unserved).collect()
     }
 
     /// Satisfies a cluster by one key at a time.

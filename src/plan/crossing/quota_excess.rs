@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::search_result::{ShortDemand, ShortageProof};
+use super::super::search_result::{HostBounds, ShortDemand, ShortageProof};
 use super::CrossingSearch;
 use super::minimal_conflict::ConflictCore;
 
@@ -88,8 +88,8 @@ impl CrossingSearch<'_, '_> {
     ) -> Vec<ShortDemand> {
         let problem = &self.instance.problem;
         let lacking_hosts = by_count.iter();
-        let lacking_hosts =
-            lacking_hosts.map(|unserved| problem.demands[unserved.index].missing - unserved.found);
+        let lacking_hosts = lacking_hosts
+            .map(|unserved| problem.demands[unserved.index].missing - unserved.found.most);
         let lacking_hosts: usize = lacking_hosts.sum();
         if lacking_hosts > excess.lacking {
             return by_count;
@@ -103,7 +103,7 @@ impl CrossingSearch<'_, '_> {
             left -= found;
             (found < missing).then(|| ShortDemand {
                 index,
-                found,
+                found: HostBounds::at_most(found),
                 why: ShortageProof::Crossing(conflict.clone()),
             })
         });

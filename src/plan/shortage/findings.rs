@@ -1,10 +1,10 @@
 //! Findings about shortages.
 
-use super::Shortage;
 use super::wording::some_of;
+use super::{Shortage, ShortageReason};
 use crate::base::api::cluster_api::SPARE;
 use crate::base::finding::{Code, Finding};
-use crate::base::text::counted;
+use crate::base::text::{counted, lower_bound};
 use crate::plan::demand::NodeSetDemand;
 use crate::plan::eligibility::{Refusal, RefusalRemedy};
 use crate::plan::machines::by_role_and_name;
@@ -28,7 +28,11 @@ impl Shortage {
         if let Some(named) = demand.needs.named() {
             return self.named_host_finding(site, &site.inventory.hosts[named], demand);
         }
-        let short = self.short_of();
+        let short = lower_bound(self.short_of(), self.may_lack_more);
+        let verb = match self.reason {
+            ShortageReason::Undecided => "were not found",
+            _ => "cannot be found",
+        };
         // No field of a manifest has this number, which is added to `replicas`.
         let makes_machines = cluster.kind.descriptor().makes_machines;
         let for_rollouts = if makes_machines { demand.node_set.standby } else { 0 };
@@ -46,7 +50,7 @@ impl Shortage {
         let finding = Finding::new(
             Code::Shortage,
             format!(
-                "{short} of the {} {} hosts{aside} of {} cannot be found: {}",
+                "{short} of the {} {} hosts{aside} of {} {verb}: {}",
                 self.wanted,
                 part.role,
                 cluster.key,

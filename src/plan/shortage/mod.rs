@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::demand::NodeSetDemand;
 use super::eligibility::Refusal;
 use super::quotas::QuotaUse;
-use super::search_result::DemandConflict;
+use super::search_result::{DemandConflict, HostBounds};
 use super::shortage_causes::ShortageCauses;
 use super::skew::SkewProof;
 use crate::base::api::names::{ClusterKey, HostKey, Part};
@@ -33,8 +33,10 @@ pub struct Shortage {
     pub wanted: usize,
     /// Number of hosts that it retains.
     pub kept: usize,
-    /// Number of additional hosts that it could have.
+    /// Number of additional hosts that it could have at most.
     pub found: usize,
+    /// True if it is not proven that it can have so many.
+    pub may_lack_more: bool,
     /// Maximum number of hosts in a domain of each topology key.
     #[serde(skip)]
     max_per_domain: usize,
@@ -224,7 +226,7 @@ pub struct HostsRefusedByRule {
 }
 
 impl Shortage {
-    /// Returns the number of hosts that cannot be found.
+    /// Returns the number of hosts that cannot be found. It may lack more if `may_lack_more` says so.
     pub fn short_of(&self) -> usize {
         self.wanted.saturating_sub(self.kept + self.found)
     }
@@ -233,7 +235,7 @@ impl Shortage {
     pub(in crate::plan) fn new(
         site: &Site,
         demand: &NodeSetDemand<'_>,
-        found: usize,
+        found: HostBounds,
         explanation: &ShortageExplanation,
         causes: ShortageCauses,
         reason: ShortageReason,
@@ -250,7 +252,8 @@ impl Shortage {
             wanted: demand.wanted,
             kept: demand.kept.len(),
             max_per_domain: demand.node_set.max_per_domain,
-            found,
+            found: found.most,
+            may_lack_more: found.least < found.most,
             matching: causes.matching,
             topology: topology.collect(),
             causes,

@@ -153,10 +153,10 @@ impl Shortage {
                 .map_or_else(|| "goes to another cluster".to_owned(), Refusal::to_string);
             return vec![format!("it is host {host} by its MAC address, which {why}")];
         }
-        let free = if self.found == 1 {
-            "1 more is free".to_owned()
-        } else {
-            format!("{} more are free", self.found)
+        let free = match (self.found, self.may_lack_more) {
+            (1, false) => "1 more is free".to_owned(),
+            (found, false) => format!("{found} more are free"),
+            (found, true) => format!("at most {found} more are free for it"),
         };
         let mut lines = Vec::new();
         if !self.is_machine {

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::{harmful_others, loss_rows, shown_lacking, shown_losses, shown_rows, tables};
 use crate::ask::capacity::{Capacity, LackingNodeSet};
-use crate::base::text::counted;
+use crate::base::text::{counted, lower_bound};
 use crate::plan::purchase::Purchase;
 use crate::report::ReportText;
 use crate::report::markdown::{cell, code};
@@ -64,7 +64,8 @@ pub(in crate::report) fn write_lacking_as_markdown(
     let (shown, left_out) = shown_lacking(lacking, all);
     for lacks in shown {
         let (cluster, part) = (code(&lacks.cluster), code(&lacks.part));
-        let (hosts, why) = (counted(lacks.hosts, "host"), code(&lacks.why));
+        let (hosts, why) =
+            (lower_bound(counted(lacks.hosts, "host"), lacks.may_lack_more), code(&lacks.why));
         writeln!(out, "- {cluster} {part} lacks {hosts}: {why}")?;
     }
     write_left_out(out, left_out)

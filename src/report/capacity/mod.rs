@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::one_line;
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss, ScarceNodeSet};
 use crate::base::api::names::{ClusterKey, Part};
-use crate::base::text::counted;
+use crate::base::text::{counted, lower_bound};
 use crate::plan::purchase::{BoughtKind, Purchase};
 
 pub use markdown::capacity_as_markdown;
@@ -99,7 +99,7 @@ impl CapacityWords {
         });
         let (lacking, _) = shown_lacking(&capacity.lacking, false);
         let lacking = lacking.into_iter().map(|lacks| {
-            let hosts = counted(lacks.hosts, "host");
+            let hosts = lower_bound(counted(lacks.hosts, "host"), lacks.may_lack_more);
             let (cluster, part, why) = (&lacks.cluster, &lacks.part, &lacks.why);
             format!("{cluster} {part} lacks {hosts}: {why}")
         });
@@ -185,7 +185,7 @@ fn loss_rows(losses: &[Loss], all: bool) -> Vec<LossRow<'_>> {
         let lost = lost.map(|lost| lost.cluster.to_string()).collect();
         let lacking = loss.lacking.iter().map(|lacks| {
             let noun = if lacks.today > 0 { "more host" } else { "host" };
-            let hosts = counted(lacks.more(), noun);
+            let hosts = lower_bound(counted(lacks.more(), noun), lacks.may_lack_more);
             format!("{} {} lacks {hosts}", lacks.cluster, lacks.part)
         });
         (some(lost, all), some(lacking.collect(), all))

@@ -7,7 +7,7 @@ use super::{
     tables,
 };
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss};
-use crate::base::text::counted;
+use crate::base::text::{counted, lower_bound};
 use crate::plan::purchase::Purchase;
 use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
 
@@ -70,7 +70,7 @@ pub(in crate::report) fn write_lacking(
 ) -> fmt::Result {
     let (shown, left_out) = shown_lacking(lacking, all);
     for lacks in shown {
-        let hosts = counted(lacks.hosts, "host");
+        let hosts = lower_bound(counted(lacks.hosts, "host"), lacks.may_lack_more);
         let name = one_line(&format!("{} {}", lacks.cluster, lacks.part));
         let hosts = styled(WARNING, format_args!("lacks {hosts}"));
         writeln!(out, "  {name} {hosts}: {}", one_line(&lacks.why))?;

@@ -107,7 +107,8 @@ function together(sets) {
     ? { active: sum((set) => set.wanted?.active ?? 0), standby: sum((set) => set.wanted?.standby ?? 0) }
     : null;
   const [have, added, shortOf] = [sum((set) => set.have), sum((set) => set.added), sum((set) => set.shortOf)];
-  return { role: sets[0].role, wanted, have, added, shortOf, shortage: sets.flatMap((set) => set.shortage) };
+  const mayLackMore = sets.some((set) => set.mayLackMore);
+  return { role: sets[0].role, wanted, have, added, shortOf, mayLackMore, shortage: sets.flatMap((set) => set.shortage) };
 }
 
 /** How many hosts a node set has of those that it wants. @param {NodeSet} set */
@@ -123,7 +124,7 @@ function meter(set) {
   bar.append(full);
   const words = `${set.have} of ${wanted}${standby > 0 ? `, ${standby} standby` : ""}`;
   const parts = [bar, make("span", words)];
-  if (set.shortOf > 0) parts.push(make("span", `${set.shortOf} missing`, "badge bad"));
+  if (set.shortOf > 0) parts.push(make("span", `${set.mayLackMore ? "at least " : ""}${set.shortOf} missing`, "badge bad"));
   // Another node set of the cluster prevents the placement.
   else if (missing > 0) parts.push(make("span", `${missing} not placed`, "badge warn"));
   return parts;

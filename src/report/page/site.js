@@ -13,7 +13,7 @@
  *   index: number, data: HostData, key: string, cluster: string, kind: string, role: string, node: string, rack: string, state: string,
  *   hue: number, glyph: string, mark: string, label: string, searched: string,
  * }} Host
- * @typedef {{role: string, node?: string, wanted: {active: number, standby: number} | null, have: number, added: number, shortOf: number, shortage: string[]}} NodeSet
+ * @typedef {{role: string, node?: string, wanted: {active: number, standby: number} | null, have: number, added: number, shortOf: number, mayLackMore: boolean, shortage: string[]}} NodeSet
  * @typedef {{
  *   namespace: string, name: string, kind: string, provisioning?: string, gone: boolean, leftAsItIs: boolean, errors: string[], nodeSets: NodeSet[],
  *   endpoints: {service: string, address: string | null, ports: string[]}[], givesBack: Key[],

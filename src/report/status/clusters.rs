@@ -6,7 +6,7 @@ use super::rack_map::ClusterLetters;
 use super::write_heading;
 use crate::ask::overview::{ClusterOverview, NodeSetOverview, Overview, SpareHosts};
 use crate::base::api::names::{ClusterKey, Namespace, Role};
-use crate::base::text::{abbreviated, counted};
+use crate::base::text::{abbreviated, counted, lower_bound};
 use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled};
 
 /// Maximum numbers of clusters, selectors, and node sets of a selector without `--all`.
@@ -172,7 +172,10 @@ fn notes_of(set: &NodeSetOverview) -> Vec<String> {
     match (set.short_of, set.missing()) {
         (0, 0) => {}
         (0, waiting) => notes.push(styled(WARNING, format_args!("{waiting} not placed"))),
-        (short_of, _) => notes.push(styled(ERROR, format_args!("{short_of} missing"))),
+        (short_of, _) => {
+            let short_of = lower_bound(short_of, set.may_lack_more);
+            notes.push(styled(ERROR, format_args!("{short_of} missing")));
+        }
     }
     if set.added > 0 {
         notes.push(format!("{} added", set.added));
