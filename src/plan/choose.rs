@@ -149,10 +149,10 @@ fn reason(
             let node_sets = conflict.demands.iter();
             let node_sets = node_sets.map(|demand| &demands[open[*demand]]);
             let quotas = conflict.quotas.iter().map(|quota| &quotas[*quota]);
-            let skewed = conflict.skewed.iter().map(|demand| &demands[open[*demand]]);
-            ShortageReason::crossing(node_sets, &conflict, quotas, skewed)
+            let constrained = conflict.constrained.iter().map(|demand| &demands[open[*demand]]);
+            ShortageReason::crossing(node_sets, &conflict, quotas, constrained)
         }
-        ShortageProof::Skewed(proof) => ShortageReason::skewed(proof),
+        ShortageProof::Constrained(proof) => ShortageReason::constrained(proof),
         ShortageProof::Undecided => ShortageReason::Undecided,
     }
 }
@@ -200,10 +200,10 @@ fn crossing_clusters(instance: &Instance<'_>) -> Vec<bool> {
     let crossing: BTreeSet<usize> = problem
         .demands
         .iter()
-        .zip(&instance.skews)
-        .filter(|(demand, skews)| {
+        .zip(&instance.spreads)
+        .filter(|(demand, spreads)| {
             let is_crossing = !instance.crossing[demand.pool].is_empty();
-            !demand.quotas.is_empty() || is_crossing || !skews.is_empty()
+            !demand.quotas.is_empty() || is_crossing || !spreads.is_empty()
         })
         .map(|(demand, _)| demand.pool)
         .collect();

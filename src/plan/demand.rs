@@ -7,7 +7,7 @@ use kube::core::SelectorExt;
 
 use super::eligibility::{Availability, Needs, RequestingNodeSet};
 use super::placement::PlacedHost;
-use super::skew::{MatchingDomains, SkewLimit};
+use super::skew::{DomainLimit, DomainRule, MatchingDomains};
 use super::topology;
 use super::violations::in_use_as;
 use crate::base::api::names::{ClusterKey, Part};
@@ -35,8 +35,8 @@ pub(super) struct NodeSetDemand<'a> {
     pub(super) uneven: BTreeMap<usize, usize>,
     /// Topology domains in which the retained hosts leave no room for another.
     pub(super) domains: BTreeSet<(&'a str, &'a str)>,
-    /// Required topology spread constraints.
-    pub(super) skews: Vec<SkewLimit<'a>>,
+    /// Required constraints on topology domains.
+    pub(super) spreads: Vec<DomainLimit<'a>>,
 }
 
 impl<'a> NodeSetDemand<'a> {
@@ -71,7 +71,7 @@ impl<'a> NodeSetDemand<'a> {
             kept,
             replaceable,
             domains: counts.into_keys().collect(),
-            skews: Vec::new(),
+            spreads: Vec::new(),
             uneven: BTreeMap::new(),
         }
     }
@@ -107,15 +107,22 @@ impl<'a> NodeSetDemand<'a> {
         self
     }
 
-    /// Adds the required topology spread constraints, for the hosts that are not gone.
-    pub(super) fn with_skews<'h: 'a>(
+    /// Adds the required constraints on topology domains, for the hosts that are not gone.
+    pub(super) fn with_domain_limits<'h: 'a>(
         self,
         domains: &MatchingDomains<'h>,
         hosts: &'h [Host],
         gone: &BTreeSet<usize>,
     ) -> Self {
-        let skews = domains.skew_limits(hosts, gone, self.node_set, &self.kept);
-        Self { skews, ..self }
+        let spreads = domains.domain_limits(hosts, gone, self.node_set, &self.kept);
+        Self { spreads, ..self }
+    }
+
+    /// Returns the only domain in which it may have hosts, with its key, because it has some there.
+    pub(super) fn single_domain(&self) -> Option<(&'a str, &'a str)> {
+        let mut single = self.spreads.iter().filter(|limit| limit.rule == DomainRule::Same);
+        let limit = single.next().filter(|limit| limit.domains.len() == 1)?;
+        Some((limit.key, *limit.domains.keys().next()?))
     }
 
     /// Returns whether there is a host to choose.
@@ -136,6 +143,7 @@ impl<'a> NodeSetDemand<'a> {
             availability,
             assigned_to,
             domains: &self.domains,
+            spreads: &self.spreads,
         }
     }
 

@@ -11,6 +11,7 @@ use super::machine_users::MachineUsers;
 use super::machines::{self, HostFacts, MachineRequirements, in_order};
 use super::placement::{AssignmentMethod, PlacedHost};
 use super::shortage::Shortage;
+use super::skew::MatchingDomains;
 use super::{Plan, topology};
 use crate::base::api::assignment::Claim;
 use crate::base::api::names::{ClusterKey, HostKey, Part};
@@ -209,6 +210,7 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
     let owner = assigned.as_ref().map(|assignment| &assignment.cluster);
     let availability = Availability::for_host(site, host, owner, plan.released.get(key));
     let mut refused = Vec::new();
+    let (domains, none) = (MatchingDomains::default(), BTreeSet::new());
     let clusters = by_priority(site, &plan.frozen);
     for cluster in clusters {
         for part in in_order(cluster.node_sets.keys().collect()) {
@@ -229,7 +231,8 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
                 node_set,
                 kept.map_or(&[], Vec::as_slice),
                 |_| false,
-            );
+            )
+            .with_domain_limits(&domains, &site.inventory.hosts, &none);
             let refusal = eligibility::refusal(index, host, &demand.asker(&availability, None));
             refused.push(NodeSetRefusal {
                 cluster: cluster.key.clone(),

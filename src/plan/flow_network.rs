@@ -8,7 +8,7 @@ use super::eligibility::Needs;
 use super::host_classes::HostClasses;
 use super::matching::{self, MatchingProblem, VacatedPlace};
 use super::quotas::QuotaUse;
-use super::skew::SkewLimit;
+use super::skew::DomainLimit;
 use super::topology;
 use crate::input::settings::quotas::Quota;
 use crate::site::inventory::Host;
@@ -27,7 +27,7 @@ pub(super) struct Instance<'a> {
     /// For each pool, the indices of the keys by whose values hosts are counted.
     pub(super) counted: Vec<Vec<usize>>,
     /// For each demand, its required topology spread constraints.
-    pub(super) skews: Vec<Vec<SkewLimit<'a>>>,
+    pub(super) spreads: Vec<Vec<DomainLimit<'a>>>,
     /// The quotas of the problem.
     pub(super) quotas: Vec<&'a Quota>,
     /// The topology key of each pool's domains.
@@ -130,7 +130,7 @@ impl<'a> Instance<'a> {
             crossing: pools.iter().map(|pool| pool.crossing.clone()).collect(),
             limiting: pools.iter().map(|pool| pool.limiting.clone()).collect(),
             counted: pools.iter().map(|pool| pool.counted.clone()).collect(),
-            skews: demands.iter().map(|demand| demand.skews.clone()).collect(),
+            spreads: demands.iter().map(|demand| demand.spreads.clone()).collect(),
             keys: pools.iter().map(|pool| pool.key).collect(),
             domains: pools.iter().map(|pool| pool.domains.clone()).collect(),
             values: pools.iter().map(|pool| pool.values.as_slice()).collect(),

@@ -13,6 +13,7 @@ use super::preference::{HostTraits, Preference, SharedNamespaces};
 use super::quotas::QuotaUse;
 use super::supply::HostSupply;
 use crate::base::api::names::{ClusterKey, Namespace};
+use crate::base::api::topology_spread::evenness_key;
 use crate::site::inventory::Host;
 use crate::site::inventory::machine::{MachineProperties, RequiredMachine};
 
@@ -196,7 +197,7 @@ impl<'a> HostClasses<'a> {
         let pools = needs.iter().zip(&members).map(|((needs, home), members)| {
             let own = needs.topology_keys.iter();
             let own: Vec<usize> = own.filter_map(|key| place(key)).collect();
-            let spread = needs.spread_keys().next().or(rack_label);
+            let spread = evenness_key(needs.spread, rack_label);
             // A single key is a flow. If one key implies the others, it suffices.
             let binding = binding(&own, members, &classes);
             let at = binding.or(own.first().copied()).or(spread.and_then(place));

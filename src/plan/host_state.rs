@@ -179,7 +179,9 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         | Refusal::Insufficient(_)
         | Refusal::NotInstalled(_)
         | Refusal::Unaddressed(_)
-        | Refusal::DomainTaken { .. } => HostState::InUse,
+        | Refusal::DomainTaken { .. }
+        | Refusal::SkewExceeded { .. }
+        | Refusal::OtherDomain { .. } => HostState::InUse,
     };
     (state, Some(refusal.to_string()))
 }

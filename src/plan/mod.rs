@@ -363,6 +363,7 @@ fn demands<'a>(
                 | Violation::ReservedForOthers
                 | Violation::Insufficient
                 | Violation::SharesDomain
+                | Violation::OtherDomain
                 | Violation::NotInstalled
                 | Violation::Reserved(_)
                 | Violation::InMaintenance,
@@ -386,7 +387,7 @@ fn demands<'a>(
             kept.map_or(&[], Vec::as_slice),
             |host| gives_way(part, host),
         )
-        .with_skews(&domains, &site.inventory.hosts, &none);
+        .with_domain_limits(&domains, &site.inventory.hosts, &none);
         if rebalance {
             demand = demand.rebalanced(site);
         }

@@ -16,8 +16,10 @@ use serde::Serialize;
 use super::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, smallest};
 use super::demand::NodeSetDemand;
 use super::eligibility::Needs;
+use super::skew::DomainRule;
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, Part};
 use crate::base::api::reservation::Tenants;
+use crate::base::api::topology_spread::SpreadRule;
 use crate::site::Site;
 use crate::site::hypothesis::{available_host, usual_namespace};
 use crate::site::inventory::{Host, natural};
@@ -130,7 +132,8 @@ pub fn purchase(
     }
     let with_bought = planned.with_bought(&hosts, hypothesis.more);
     // A host in another domain may do with fewer.
-    let is_skewed = demands.iter().any(|demand| !demand.skews.is_empty());
+    let mut limits = demands.iter().flat_map(|demand| &demand.spreads);
+    let is_skewed = limits.any(|limit| limit.rule != DomainRule::Same);
     let search = PurchaseSearch {
         planned: &with_bought,
         hypothesis,
@@ -301,7 +304,7 @@ fn kinds(
         let mut choices = if demand.needs.machine.is_some() {
             Vec::new()
         } else {
-            label_choices(&demand.needs, hosts)
+            label_choices(&demand.needs, demand.single_domain(), hosts)
         };
         choices.retain(|labels| !unwanted(labels));
         if choices.is_empty() && is_lacking {
@@ -349,8 +352,13 @@ struct LabelRequirement<'s> {
 }
 
 /// Returns the labels of hosts that a selector matches: those that it requires. If it limits the
-/// values of a topology key, there is a choice for each of them.
-fn label_choices(needs: &Needs<'_>, hosts: &[Host]) -> Vec<BTreeMap<String, String>> {
+/// values of a topology key, there is a choice for each of them. So there is if all hosts must be in a
+/// single domain, unless it is known.
+fn label_choices(
+    needs: &Needs<'_>,
+    single_domain: Option<(&str, &str)>,
+    hosts: &[Host],
+) -> Vec<BTreeMap<String, String>> {
     let mut required: BTreeMap<&str, LabelRequirement<'_>> = BTreeMap::new();
     for (expression, _) in &needs.requirements {
         let (key, allowed, denied, exists) = match expression {
@@ -373,12 +381,25 @@ fn label_choices(needs: &Needs<'_>, hosts: &[Host]) -> Vec<BTreeMap<String, Stri
     let mut choices = vec![BTreeMap::new()];
     for (key, required) in required.iter().filter(|(_, required)| required.exists) {
         let is_topology = limiting_keys.contains(key);
-        if is_topology && required.allowed.is_none() {
+        let mut single = needs.spread.iter().filter(|spread| spread.rule == SpreadRule::Same);
+        let is_single = single.any(|spread| spread.key == **key);
+        if is_topology && required.allowed.is_none() && !is_single {
             // Each host gets a value in any case.
             continue;
         }
         let mut values = values(key, required, hosts);
+        if is_single {
+            let is_usable = |value: &String| match single_domain {
+                Some((_, domain)) => value == domain,
+                None => !value.is_empty(),
+            };
+            values.retain(is_usable);
+        }
         values.truncate(if is_topology { VALUES_TRIED } else { 1 });
+        if is_single {
+            // The last kind stays: the largest domain, which needs fewest further hosts.
+            values.reverse();
+        }
         choices = choices
             .iter()
             .flat_map(|labels| {

@@ -3,7 +3,7 @@
 //! Demands, classes and domains are indices of the [`MatchingProblem`](super::matching::MatchingProblem).
 
 use super::matching::{Cut, FlowUnit, MatchingProblem};
-use super::skew::SkewProof;
+use super::skew::DomainProof;
 
 /// Hosts found for each demand of a problem.
 pub(super) struct SearchResult {
@@ -43,7 +43,7 @@ impl HostBounds {
 pub(super) enum ShortageProof {
     Counted(CutCount),
     Crossing(DemandConflict),
-    Skewed(SkewProof),
+    Constrained(DomainProof),
     /// The search ended at its limit of steps.
     Undecided,
 }
@@ -69,7 +69,7 @@ pub(super) struct DemandConflict {
     /// Quotas that suffice for the conflict.
     pub(super) quotas: Vec<usize>,
     /// Demands whose topology spread constraints suffice for the conflict.
-    pub(super) skewed: Vec<usize>,
+    pub(super) constrained: Vec<usize>,
     /// Topology keys with values.
     pub(super) domains: Vec<(String, String)>,
     /// Number of hosts that the demands can use.
@@ -127,7 +127,7 @@ impl ShortDemand {
         let mut why = self.why.clone();
         match &mut why {
             ShortageProof::Crossing(conflict) => {
-                let demands = conflict.demands.iter_mut().chain(&mut conflict.skewed);
+                let demands = conflict.demands.iter_mut().chain(&mut conflict.constrained);
                 demands.for_each(|demand| *demand = translated(*demand));
             }
             ShortageProof::Counted(count) => {
@@ -135,7 +135,7 @@ impl ShortDemand {
                 // Demands are listed in the order in which they choose.
                 count.demands.sort_unstable();
             }
-            ShortageProof::Skewed(_) | ShortageProof::Undecided => {}
+            ShortageProof::Constrained(_) | ShortageProof::Undecided => {}
         }
         ShortDemand { index: translated(self.index), found: self.found, why }
     }

@@ -10,6 +10,7 @@ use super::eligibility::{self, Availability, Needs, Refusal, RefusalRemedy};
 use super::flow_network::Instance;
 use super::matching::FlowUnit;
 use super::search_result::ShortageProof;
+use super::skew::DomainRule;
 use crate::base::api::names::ClusterKey;
 use crate::input::settings::quotas::Quota;
 use crate::site::inventory::Host;
@@ -47,9 +48,9 @@ impl DemandLimits {
                 (count.is_limited, instance.domain_key(pool), values)
             }
             ShortageProof::Counted(count) => (count.is_limited, None, Vec::new()),
-            ShortageProof::Crossing(_) | ShortageProof::Skewed(_) | ShortageProof::Undecided => {
-                (false, None, Vec::new())
-            }
+            ShortageProof::Crossing(_)
+            | ShortageProof::Constrained(_)
+            | ShortageProof::Undecided => (false, None, Vec::new()),
         };
         let closed = ClosedDomains {
             key: key.map(str::to_owned),
@@ -122,11 +123,13 @@ impl ShortageCauses {
             let domains = matching.domains((at, key), hosts, gone);
             ((*key).to_owned(), domains)
         });
-        Self {
-            matching: matching.others(demand, gone),
-            refused: matching.refused(demand, hosts, gone, limits),
-            topology: topology.collect(),
-        }
+        // A further host helps in the right domain only.
+        let is_single = demand.spreads.iter().any(|limit| limit.rule == DomainRule::Same);
+        let refused = match is_single {
+            true => RefusedCounts::default(),
+            false => matching.refused(demand, hosts, gone, limits),
+        };
+        Self { matching: matching.others(demand, gone), refused, topology: topology.collect() }
     }
 }
 

@@ -1,8 +1,9 @@
-//! Required topology spread constraints: the largest difference between the hosts of domains.
+//! Required constraints on topology domains: the largest difference between the hosts of domains, and
+//! a single domain for all hosts.
 //!
 //! As in Kubernetes, every domain with a matching host counts, whoever has the host. A domain that
 //! gets a host must have at most `max_skew` hosts more than the emptiest domain. Hosts that are there
-//! already may exceed that.
+//! already may exceed that. Those of a node set in a single domain decide which one it is.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,20 +11,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kube::core::SelectorExt;
 
 use crate::base::api::names::Namespace;
-use crate::base::api::topology_spread::TopologySpread;
+use crate::base::api::topology_spread::{SpreadRule, TopologySpread};
 use crate::site::inventory::Host;
 use crate::site::request::NodeSet;
 
 /// Domains with the number of their matching hosts.
 type DomainHosts<'a> = BTreeMap<&'a str, usize>;
 
-/// A required topology spread constraint of a node set.
+/// A required constraint of a node set on topology domains.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SkewLimit<'a> {
+pub(crate) struct DomainLimit<'a> {
     pub(crate) key: &'a str,
-    pub(crate) rule: SkewRule,
+    pub(crate) rule: DomainRule,
     /// The domains that count, with the hosts that the node set retains there.
     pub(crate) domains: DomainHosts<'a>,
+}
+
+/// The kind of a constraint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DomainRule {
+    Skew(SkewRule),
+    /// All hosts in one of the domains.
+    Same,
 }
 
 /// The largest number of hosts in a domain, given the number in the emptiest domain.
@@ -44,13 +53,17 @@ impl SkewRule {
 
 /// A constraint that a node set cannot meet with any hosts that it may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SkewProof {
+pub(super) struct DomainProof {
     pub(super) key: String,
-    pub(super) max_skew: usize,
-    /// The domain with the fewest hosts, with the most hosts that the node set can have there; `None` if
-    /// the number counts as 0.
-    pub(super) emptiest: Option<(String, usize)>,
-    /// The largest number of hosts that the node set can have.
+    /// The largest skew; `None` if all hosts must be in one domain.
+    pub(super) max_skew: Option<usize>,
+    /// The domain that decides, with the most hosts that the node set can have there: that with the
+    /// fewest hosts, or the largest if all must be in one. `None` if there is none, or if fewer domains
+    /// than required count as one without hosts.
+    pub(super) decisive: Option<(String, usize)>,
+    /// The largest number of further hosts that the node set can have.
+    pub(super) found: usize,
+    /// The largest number of hosts that it can have in domains that count.
     pub(super) can_be_had: usize,
 }
 
@@ -61,18 +74,17 @@ pub(crate) struct MatchingDomains<'a>(Mutex<HashMap<DomainQuestion, Arc<DomainHo
 type DomainQuestion = (String, Option<Namespace>, String);
 
 impl<'a> MatchingDomains<'a> {
-    /// Returns the required constraints of a node set, for the hosts that are not gone.
-    pub(crate) fn skew_limits<'q>(
+    /// Returns the required constraints of a node set on domains, for the hosts that are not gone.
+    pub(crate) fn domain_limits<'q>(
         &self,
         hosts: &'a [Host],
         gone: &BTreeSet<usize>,
         node_set: &'q NodeSet,
         kept: &BTreeSet<usize>,
-    ) -> Vec<SkewLimit<'q>>
+    ) -> Vec<DomainLimit<'q>>
     where
         'a: 'q,
     {
-        let required = node_set.spread.iter().filter(|spread| spread.is_required);
         let limit = |spread: &'q TopologySpread| {
             let key = spread.key.as_str();
             let mut all: DomainHosts<'q> = (*self.domains(hosts, node_set, key)).clone();
@@ -89,16 +101,23 @@ impl<'a> MatchingDomains<'a> {
             for domain in kept.iter().filter_map(|host| hosts[*host].domain(key)) {
                 all.entry(domain).and_modify(|kept| *kept += 1);
             }
-            SkewLimit {
-                key,
-                rule: SkewRule {
-                    max_skew: spread.max_skew,
-                    counts_from_zero: all.len() < spread.min_domains,
-                },
-                domains: all,
-            }
+            let rule = match spread.rule {
+                SpreadRule::MaxSkew { max_skew, min_domains } => {
+                    let counts_from_zero = all.len() < min_domains;
+                    DomainRule::Skew(SkewRule { max_skew, counts_from_zero })
+                }
+                SpreadRule::Same => {
+                    let own = kept.iter().map(|host| hosts[*host].domain(key));
+                    if let Some(only) = fullest_domain(own) {
+                        all = [(only, all.get(only).copied().unwrap_or_default())].into();
+                    }
+                    DomainRule::Same
+                }
+                SpreadRule::Even => return None,
+            };
+            Some(DomainLimit { key, rule, domains: all })
         };
-        required.map(limit).collect()
+        node_set.spread.iter().filter_map(limit).collect()
     }
 
     fn domains(&self, hosts: &'a [Host], node_set: &NodeSet, key: &str) -> Arc<DomainHosts<'a>> {
@@ -121,27 +140,95 @@ fn is_match(host: &Host, node_set: &NodeSet) -> bool {
         && node_set.namespace.as_ref().is_none_or(|namespace| *namespace == host.key.namespace)
 }
 
-impl SkewLimit<'_> {
+/// Returns the domain with most hosts; of equal ones, the first.
+pub(super) fn fullest_domain<'a>(
+    domains: impl Iterator<Item = Option<&'a str>>,
+) -> Option<&'a str> {
+    let mut counts = DomainHosts::new();
+    for domain in domains.flatten() {
+        *counts.entry(domain).or_default() += 1;
+    }
+    counts.into_iter().rev().max_by_key(|(_, hosts)| *hosts).map(|(domain, _)| domain)
+}
+
+impl DomainLimit<'_> {
+    /// Returns whether a host in a domain may be added to the retained hosts.
+    pub(super) fn admits_one_more(&self, domain: Option<&str>) -> bool {
+        match self.rule {
+            DomainRule::Skew(_) => self.admits(domain, std::iter::empty()),
+            DomainRule::Same => domain.is_some_and(|domain| self.domains.contains_key(domain)),
+        }
+    }
+
+    /// Returns whether a host in a domain may be added to hosts in others.
+    pub(crate) fn admits<'d>(
+        &self,
+        domain: Option<&'d str>,
+        others: impl Iterator<Item = Option<&'d str>>,
+    ) -> bool {
+        match self.rule {
+            DomainRule::Skew(rule) => {
+                let mut domains = self.domains.clone();
+                for domain in others.chain([domain]).flatten() {
+                    domains.entry(domain).and_modify(|hosts| *hosts += 1);
+                }
+                let most = rule.most(domains.values().copied());
+                domain.and_then(|own| domains.get(own)).is_none_or(|hosts| *hosts <= most)
+            }
+            DomainRule::Same => {
+                let fullest = fullest_domain(others);
+                domain.is_some() && (fullest.is_none() || fullest == domain)
+            }
+        }
+    }
+
     /// Returns why a node set cannot have so many further hosts, judged by the number of hosts that
     /// it could get in each domain if no other node set wanted them. `None` if it can.
     pub(super) fn proof(
         &self,
         missing: usize,
         available: impl Fn(&str) -> usize,
-    ) -> Option<SkewProof> {
+    ) -> Option<DomainProof> {
+        match self.rule {
+            DomainRule::Skew(rule) => self.skew_proof(rule, missing, available),
+            DomainRule::Same => {
+                let most = self.domains.iter().map(|(domain, kept)| {
+                    let found = available(domain).min(missing);
+                    (found, *kept, *domain)
+                });
+                let largest = most.rev().max_by_key(|(found, ..)| *found);
+                let (found, kept, _) = largest.unwrap_or_default();
+                (found < missing).then(|| DomainProof {
+                    key: self.key.to_owned(),
+                    max_skew: None,
+                    decisive: largest.map(|(.., domain)| (domain.to_owned(), found + kept)),
+                    found,
+                    can_be_had: found + kept,
+                })
+            }
+        }
+    }
+
+    fn skew_proof(
+        &self,
+        rule: SkewRule,
+        missing: usize,
+        available: impl Fn(&str) -> usize,
+    ) -> Option<DomainProof> {
         let kept: usize = self.domains.values().sum();
         let most = |(domain, kept): (&&str, &usize)| (*kept, *kept + available(domain));
         let reach: Vec<(usize, usize)> = self.domains.iter().map(most).collect();
         let least_reach = self.domains.keys().zip(&reach).min_by_key(|(_, (_, most))| *most);
-        let emptiest = least_reach.filter(|_| !self.rule.counts_from_zero);
+        let emptiest = least_reach.filter(|_| !rule.counts_from_zero);
         // More hosts in the emptiest domain never lower the limit of another one.
-        let limit = self.rule.most(reach.iter().map(|(_, most)| *most));
+        let limit = rule.most(reach.iter().map(|(_, most)| *most));
         let can_be_had: usize =
             reach.iter().map(|(kept, most)| (*most).min(limit.max(*kept))).sum();
-        (can_be_had < kept + missing).then(|| SkewProof {
+        (can_be_had < kept + missing).then(|| DomainProof {
             key: self.key.to_owned(),
-            max_skew: self.rule.max_skew,
-            emptiest: emptiest.map(|(domain, (_, most))| ((*domain).to_owned(), *most)),
+            max_skew: Some(rule.max_skew),
+            decisive: emptiest.map(|(domain, (_, most))| ((*domain).to_owned(), *most)),
+            found: can_be_had - kept,
             can_be_had,
         })
     }

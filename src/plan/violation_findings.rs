@@ -21,7 +21,8 @@ impl Assignments<'_> {
                     | Violation::ReservedForOthers
                     | Violation::Insufficient
                     | Violation::Reserved(_)
-                    | Violation::SharesDomain,
+                    | Violation::SharesDomain
+                    | Violation::OtherDomain,
                     Some(why),
                 ) => {
                     format!("it stays: {why}")
@@ -39,7 +40,8 @@ impl Assignments<'_> {
                     Violation::NotSelected
                     | Violation::ReservedForOthers
                     | Violation::Insufficient
-                    | Violation::SharesDomain,
+                    | Violation::SharesDomain
+                    | Violation::OtherDomain,
                     None,
                 ) if !rebalance => {
                     "it stays; `--rebalance` replaces such hosts where possible".to_owned()
@@ -63,13 +65,15 @@ impl Assignments<'_> {
                     | Violation::NotSelected
                     | Violation::ReservedForOthers
                     | Violation::Insufficient
-                    | Violation::SharesDomain,
+                    | Violation::SharesDomain
+                    | Violation::OtherDomain,
                     None,
                 ) => "it stays: no other host can take its place".to_owned(),
             };
             let labels = host.origin.at(["metadata", "labels"]);
             let (code, place, asked_for) = match violation {
                 Violation::SharesDomain => (Code::Flawed, labels, Some("topologyKey")),
+                Violation::OtherDomain => (Code::Flawed, labels, Some("")),
                 Violation::NotSelected => (Code::Flawed, labels, Some("labelSelector")),
                 Violation::Insufficient | Violation::ReservedForOthers => {
                     (Code::Flawed, host.origin.name(), Some(""))

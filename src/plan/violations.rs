@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 
 use super::eligibility::{self, INSTALLED_STATES, Needs, Refusal, RequiredSystem};
 use super::placement::CurrentAssignment;
+use super::skew::fullest_domain;
 use crate::base::api::host::{PAUSED, UNHEALTHY};
 use crate::base::api::names::Part;
+use crate::base::api::topology_spread::SpreadRule;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::usage::HostUsage;
@@ -22,6 +24,8 @@ const INSTALLING: &str = "provisioning";
 pub(super) enum Violation {
     /// Another host of the node set is in its topology domain.
     SharesDomain,
+    /// Most hosts of the node set are in another topology domain, and all must be in one.
+    OtherDomain,
     /// The node set's labelSelector no longer matches it.
     NotSelected,
     /// It is reserved for other tenants.
@@ -50,6 +54,9 @@ impl Violation {
         match self {
             Violation::SharesDomain => {
                 "shares its topology domain with another host of the node set"
+            }
+            Violation::OtherDomain => {
+                "is in another topology domain than most hosts of the node set, which must all be in one"
             }
             Violation::NotSelected => "no longer matches the selector",
             Violation::ReservedForOthers => "is reserved for others",
@@ -123,7 +130,9 @@ pub(super) fn own_violation(
         | Refusal::InvalidBootMac
         | Refusal::NotInstalled(_)
         | Refusal::Reserved(_)
-        | Refusal::DomainTaken { .. } => None,
+        | Refusal::DomainTaken { .. }
+        | Refusal::SkewExceeded { .. }
+        | Refusal::OtherDomain { .. } => None,
     }
 }
 
@@ -171,6 +180,13 @@ pub(super) fn by_retention<'a>(
     });
     let mut violating: Vec<(Option<Violation>, CurrentAssignment<'_>)> = with_violation.collect();
     violating.sort_by_cached_key(order);
+    let single = node_set.iter().flat_map(|node_set| &node_set.spread);
+    let single = single.filter(|spread| spread.rule == SpreadRule::Same);
+    let single = single.map(|spread| {
+        let assigned = violating.iter().map(|(_, assignment)| assignment.host);
+        (&spread.key, fullest_domain(assigned.map(|host| hosts[host].domain(&spread.key))))
+    });
+    let single: Vec<(&String, Option<&str>)> = single.collect();
     let mut domains: BTreeMap<(&String, &str), usize> = BTreeMap::new();
     let most = node_set.map_or(1, |node_set| node_set.max_per_domain);
     for (violation, assignment) in &mut violating {
@@ -183,7 +199,10 @@ pub(super) fn by_retention<'a>(
             *hosts += 1;
             shares |= *hosts > most;
         }
-        *violation = violation.or(shares.then_some(Violation::SharesDomain));
+        let is_elsewhere = single.iter().any(|(key, domain)| host.domain(key) != *domain);
+        *violation = violation
+            .or(shares.then_some(Violation::SharesDomain))
+            .or(is_elsewhere.then_some(Violation::OtherDomain));
     }
     violating.sort_by_cached_key(order);
     let Some(key) = node_set.and_then(|node_set| site.spread_key(node_set)) else {

@@ -47,6 +47,7 @@ mod migrating;
 mod names;
 mod older_generations;
 mod options;
+mod packing;
 mod placement;
 
 mod preparing_repos;

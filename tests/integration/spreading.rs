@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::support::{Repo, assert_says};
+use crate::support::{Repo, assert_says, run};
 
 /// A repo with hosts in racks, by name, and the rack label in the settings.
-fn with_racks(racks: &[(&str, usize)]) -> Repo {
+pub fn with_racks(racks: &[(&str, usize)]) -> Repo {
     let repo = Repo::empty();
     let mut hosts = String::new();
     for (rack, count) in racks {
@@ -25,7 +25,7 @@ fn with_racks(racks: &[(&str, usize)]) -> Repo {
 }
 
 /// Writes a request for workers.
-fn request(repo: &Repo, cluster: &str, workers: usize, fields: &str) {
+pub fn request(repo: &Repo, cluster: &str, workers: usize, fields: &str) {
     repo.write(
         &format!("{cluster}.yaml"),
         &format!(
@@ -37,7 +37,7 @@ fn request(repo: &Repo, cluster: &str, workers: usize, fields: &str) {
 }
 
 /// The number of hosts of a cluster in each rack, the first letter of their names.
-fn by_rack(repo: &Repo, cluster: &str) -> Vec<usize> {
+pub fn by_rack(repo: &Repo, cluster: &str) -> Vec<usize> {
     let mut racks: BTreeMap<char, usize> = BTreeMap::new();
     for host in repo.hosts_of("tenants", cluster) {
         let name = host.rsplit('/').next().unwrap();
@@ -46,7 +46,7 @@ fn by_rack(repo: &Repo, cluster: &str) -> Vec<usize> {
     racks.into_values().collect()
 }
 
-fn scaled(repo: &Repo, cluster: &str, workers: usize, fields: &str) -> Vec<usize> {
+pub fn scaled(repo: &Repo, cluster: &str, workers: usize, fields: &str) -> Vec<usize> {
     request(repo, cluster, workers, fields);
     repo.generate(&[]).expect(0);
     by_rack(repo, cluster)
@@ -215,4 +215,17 @@ fn invalid_constraints_are_reported_at_their_field() {
         let column = repo.read("one.yaml").lines().nth(7).unwrap().rfind(field).unwrap() + 1;
         assert_says(&repo.refused(), &[message, &format!("one.yaml:8:{column}")]);
     }
+}
+
+#[test]
+fn a_host_that_would_exceed_the_skew_is_explained() {
+    let repo = with_racks(&[("a", 3), ("b", 1)]);
+    assert_eq!(scaled(&repo, "one", 3, REQUIRED), [2, 1]);
+
+    let explained = run(&mut repo.sipgen(&["explain", "metal/a3"]));
+
+    assert_says(
+        &explained.stdout,
+        &["is in example.com/rack=a, where one more host of its role exceeds the maxSkew"],
+    );
 }

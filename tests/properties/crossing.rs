@@ -318,7 +318,7 @@ fn clusters_that_are_alike_are_refused_alike_and_each_in_its_own_name() {
         let named = match &shortage.reason {
             ShortageReason::Crossing { node_sets, .. } => node_sets,
             ShortageReason::Counted { rivals, .. } => rivals,
-            ShortageReason::Skewed { .. } | ShortageReason::Undecided => {
+            ShortageReason::Constrained { .. } | ShortageReason::Undecided => {
                 panic!("{cluster}: {:?}", shortage.reason)
             }
         };

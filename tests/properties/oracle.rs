@@ -46,21 +46,27 @@ pub struct NodeSet {
     pub most: usize,
     /// The largest skew over racks; none if they need not be even.
     pub skew: Option<usize>,
+    /// All hosts in one rack.
+    pub in_one_rack: bool,
     pub wanted: usize,
 }
 
 impl NodeSet {
     fn matches(&self, host: &Host) -> bool {
         self.flavor.is_none_or(|flavor| flavor == host.flavor)
-            && (self.skew.is_none() || host.rack.is_some())
+            && (self.skew.is_none() && !self.in_one_rack || host.rack.is_some())
     }
 
-    /// Whether no rack has too many hosts more than the emptiest rack with a matching host.
+    /// Whether no rack has too many hosts more than the emptiest rack with a matching host, and one rack has
+    /// all if that is wanted.
     fn is_even(&self, all: &[Host], own: &[&Host]) -> bool {
         let racks: BTreeSet<Option<u8>> =
             all.iter().filter(|host| self.matches(host)).map(|host| host.rack).collect();
         let count = |rack| own.iter().filter(|host| host.rack == rack).count();
         let counts: Vec<usize> = racks.into_iter().map(count).collect();
+        if self.in_one_rack && counts.iter().filter(|count| **count > 0).count() > 1 {
+            return false;
+        }
         let (least, most) = (counts.iter().min(), counts.iter().max());
         self.skew.is_none_or(|skew| most.unwrap_or(&0) - least.unwrap_or(&0) <= skew)
     }
@@ -117,13 +123,15 @@ pub fn hosts() -> impl Strategy<Value = Vec<Host>> {
 pub fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
     let apart = (any::<bool>(), any::<bool>(), prop::sample::select(vec![1, 1, 2]));
     let skew = prop::option::weighted(0.3, 1..3_usize);
-    let node_set = (prop::option::of(0..2_u8), apart, skew, 0..4_usize).prop_map(
-        |(flavor, (by_rack, by_feed, most), skew, wanted)| NodeSet {
+    let spread = (skew, prop::bool::weighted(0.3));
+    let node_set = (prop::option::of(0..2_u8), apart, spread, 0..4_usize).prop_map(
+        |(flavor, (by_rack, by_feed, most), (skew, in_one_rack), wanted)| NodeSet {
             flavor,
-            by_rack,
+            by_rack: by_rack && !in_one_rack,
             by_feed,
             most,
-            skew,
+            skew: skew.filter(|_| !in_one_rack),
+            in_one_rack,
             wanted,
         },
     );
@@ -285,7 +293,9 @@ pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], qu
         );
         let mut nodes = String::new();
         for (role, node_set) in ROLES.iter().zip(node_sets) {
-            let Some(NodeSet { flavor, by_rack, by_feed, most, skew, wanted }) = node_set else {
+            let Some(NodeSet { flavor, by_rack, by_feed, most, skew, in_one_rack, wanted }) =
+                node_set
+            else {
                 continue;
             };
             let selector = flavor.map_or("{}".to_owned(), |flavor| {
@@ -306,9 +316,13 @@ pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], qu
             let skew = skew.map_or(String::new(), |skew| {
                 format!("topologySpreadConstraints: [{{topologyKey: {RACK}, maxSkew: {skew}}}], ")
             });
+            let same = match in_one_rack {
+                true => format!("sameDomain: {{topologyKey: {RACK}}}, "),
+                false => String::new(),
+            };
             let _ = writeln!(
                 nodes,
-                "    {role}: {{labelSelector: {selector}, {most}{skew}count: {{active: {wanted}, standby: 0}}}}",
+                "    {role}: {{labelSelector: {selector}, {most}{skew}{same}count: {{active: {wanted}, standby: 0}}}}",
             );
         }
         if !nodes.is_empty() {

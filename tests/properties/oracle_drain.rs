@@ -126,6 +126,7 @@ fn scarce() -> impl Strategy<Value = (Vec<Host>, Vec<Cluster>)> {
         by_feed: false,
         most: 1,
         skew: None,
+        in_one_rack: false,
         wanted,
     });
     let cluster = (

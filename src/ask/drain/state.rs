@@ -6,7 +6,7 @@ use crate::base::api::names::ClusterKey;
 use crate::plan::Plan;
 use crate::plan::ask::{OccupiedSet, PlannedSite};
 use crate::plan::quotas::{self, QuotaUse};
-use crate::plan::skew::{MatchingDomains, SkewLimit};
+use crate::plan::skew::{DomainLimit, MatchingDomains};
 use crate::site::Site;
 use crate::site::inventory::Host;
 
@@ -19,7 +19,7 @@ pub(super) struct OccupiedSite<'a> {
     pub(super) owners: BTreeMap<usize, &'a ClusterKey>,
     pub(super) limits: Vec<HostLimit>,
     /// Required topology spread constraints of each node set, without its hosts.
-    skews: Vec<Vec<SkewLimit<'a>>>,
+    domain_limits: Vec<Vec<DomainLimit<'a>>>,
 }
 
 /// A quota as numbers.
@@ -71,9 +71,10 @@ impl<'a> OccupiedSite<'a> {
         };
         let limits = quotas::all(site, plan).into_iter().map(limit).collect();
         let (domains, none) = (MatchingDomains::default(), BTreeSet::new());
-        let skews = node_sets.iter();
-        let skews = skews.map(|set| domains.skew_limits(hosts, &none, set.node_set, &none));
-        Self { hosts, limits, owners: planned.owners(), skews: skews.collect(), node_sets }
+        let domain_limits =
+            |set: &OccupiedSet<'a>| domains.domain_limits(hosts, &none, set.node_set, &none);
+        let domain_limits = node_sets.iter().map(domain_limits).collect();
+        Self { hosts, limits, owners: planned.owners(), domain_limits, node_sets }
     }
 
     /// Returns the topology domains of a host that matter for a node set.
@@ -144,17 +145,12 @@ impl<'r> MoveState<'r> {
         })
     }
 
-    /// Returns whether the topology spread constraints admit the new host.
+    /// Returns whether the constraints on topology domains admit the new host.
     fn is_even(&self, HostMove { set, from, to }: HostMove) -> bool {
-        self.site.skews[set].iter().all(|skew| {
-            let domain = |host: &usize| self.site.hosts[*host].domain(skew.key);
-            let mut domains = skew.domains.clone();
-            let stay = self.hosts[set].iter().filter(|host| **host != from).chain([&to]);
-            for domain in stay.filter_map(domain) {
-                domains.entry(domain).and_modify(|hosts| *hosts += 1);
-            }
-            let most = skew.rule.most(domains.values().copied());
-            domain(&to).and_then(|own| domains.get(own)).is_none_or(|hosts| *hosts <= most)
+        self.site.domain_limits[set].iter().all(|limit| {
+            let domain = |host: &usize| self.site.hosts[*host].domain(limit.key);
+            let stay = self.hosts[set].iter().filter(|host| **host != from);
+            limit.admits(domain(&to), stay.map(domain))
         })
     }
 

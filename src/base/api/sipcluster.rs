@@ -21,7 +21,7 @@ use super::names::{
 };
 use super::object_kind::ObjectKind;
 use super::service_fields::ServiceFields;
-use super::topology_spread::TopologySpreadConstraint;
+use super::topology_spread::{SameDomain, TopologySpreadConstraint};
 use super::unique;
 
 /// The API group of SIPCluster.
@@ -137,6 +137,9 @@ pub struct NodeSetFields {
     /// evenly as the available hosts allow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology_spread_constraints: Option<Vec<TopologySpreadConstraint>>,
+    /// Assigns hosts of a single domain, the smallest that has enough of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_domain: Option<SameDomain>,
     /// The number of hosts.
     #[schemars(extend("x-editor" = {"type": "object"}))]
     pub count: Option<HostCount>,

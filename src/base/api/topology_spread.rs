@@ -1,4 +1,5 @@
-//! Topology spread constraints, with the fields and the meaning that they have in a Pod.
+//! Topology spread constraints, with the fields and the meaning that they have in a Pod, and
+//! `sameDomain`, their opposite.
 
 use kube::core::Expression;
 use schemars::{JsonSchema, Schema};
@@ -34,22 +35,50 @@ pub struct TopologySpreadConstraint {
     pub when_unsatisfiable: Option<String>,
 }
 
+/// The single domain of all hosts of a node set.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = remove_additional_properties)]
+pub struct SameDomain {
+    /// The label whose value all hosts have, such as `topology.example.com/switch`.
+    #[schemars(regex(pattern = LABEL_KEY_PATTERN), length(max = 317))]
+    pub topology_key: String,
+}
+
 /// Removes what the schema of a CustomResourceDefinition must not have.
 fn remove_additional_properties(schema: &mut Schema) {
     schema.remove("additionalProperties");
 }
 
-/// A valid topology spread constraint.
+/// A valid constraint on the domains of the hosts of a node set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TopologySpread {
     /// The label whose value is a host's domain.
     pub key: String,
-    /// The largest difference between the numbers of hosts in a domain and in the emptiest domain.
-    pub max_skew: usize,
-    /// Number of domains below which the emptiest domain counts as empty.
-    pub min_domains: usize,
-    /// Set if no host may be assigned that exceeds the skew (`DoNotSchedule`).
-    pub is_required: bool,
+    pub rule: SpreadRule,
+}
+
+/// The kind of a constraint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SpreadRule {
+    /// No host is assigned that exceeds the skew (`DoNotSchedule`).
+    MaxSkew {
+        /// The largest difference between the numbers of hosts in a domain and in the emptiest domain.
+        max_skew: usize,
+        /// Number of domains below which the emptiest domain counts as empty.
+        min_domains: usize,
+    },
+    /// As even as the available hosts allow (`ScheduleAnyway`).
+    Even,
+    /// All hosts in one domain (`sameDomain`).
+    Same,
+}
+
+impl TopologySpread {
+    /// Returns whether no host may violate it.
+    pub(crate) fn is_required(&self) -> bool {
+        self.rule != SpreadRule::Even
+    }
 }
 
 /// An invalid field of a constraint.
@@ -106,20 +135,59 @@ pub(crate) fn validate(
             report("minDomains", message.to_owned(), help);
         }
         let is_same =
-            |other: &TopologySpread| other.key == *key && other.is_required == is_required;
+            |other: &TopologySpread| other.key == *key && other.is_required() == is_required;
         if spreads.iter().any(is_same) {
             let help = "write one constraint for each label and `whenUnsatisfiable`";
             report("topologyKey", format!("duplicate constraint for `{key}`"), help);
         }
-        spreads.push(TopologySpread { key: key.clone(), max_skew, min_domains, is_required });
+        let rule = if is_required {
+            SpreadRule::MaxSkew { max_skew, min_domains }
+        } else {
+            SpreadRule::Even
+        };
+        spreads.push(TopologySpread { key: key.clone(), rule });
     }
     if invalid.is_empty() { Ok(spreads) } else { Err(invalid) }
 }
 
+/// Returns the constraint that all hosts are in one domain.
+///
+/// # Errors
+///
+/// Returns a message if the label is invalid, or if other constraints name it.
+pub(crate) fn same_domain(
+    key: &str,
+    topology_keys: &[String],
+    spreads: &[TopologySpread],
+) -> Result<TopologySpread, (String, &'static str)> {
+    if !is_label_key(key) {
+        let help =
+            "name the label whose value all hosts share, such as `topology.example.com/switch`";
+        return Err((format!("`{key}` is not a valid label key"), help));
+    }
+    let is_limited = topology_keys.iter().any(|other| other == key);
+    if is_limited || spreads.iter().any(|other| other.key == key) {
+        let help = "remove one of them: hosts of one domain are neither apart nor spread";
+        return Err((format!("another constraint on topology names `{key}` as well"), help));
+    }
+    Ok(TopologySpread { key: key.to_owned(), rule: SpreadRule::Same })
+}
+
 /// Returns the labels that a host requires to be in a domain of every required constraint.
 pub(crate) fn spread_requirements(spreads: &[TopologySpread]) -> impl Iterator<Item = Expression> {
-    let required = spreads.iter().filter(|spread| spread.is_required);
+    let required = spreads.iter().filter(|spread| spread.is_required());
     required.map(|spread| Expression::Exists(spread.key.clone()))
+}
+
+/// Returns the label over whose values hosts are to be even: that of the first constraint, or else the
+/// rack label, unless all hosts are in one domain.
+pub(crate) fn evenness_key<'s>(
+    spreads: &'s [TopologySpread],
+    rack_label: Option<&'s str>,
+) -> Option<&'s str> {
+    let own = spreads.iter().find(|spread| spread.rule != SpreadRule::Same);
+    let own = own.map(|spread| spread.key.as_str());
+    own.or(rack_label.filter(|_| spreads.is_empty()))
 }
 
 /// Returns a number of hosts or domains if it is valid.

@@ -70,7 +70,7 @@ impl<'a> PlannedSite<'a> {
         let stays = stays.filter(|assigned| !may_move && !gone.contains(&assigned.host));
         let stays: Vec<PlacedHost> = stays.copied().collect();
         let demand = NodeSetDemand::new(self.site, cluster, part, node_set, &stays, |_| false)
-            .with_skews(&self.matching_domains, self.hosts, gone);
+            .with_domain_limits(&self.matching_domains, self.hosts, gone);
         if !hypothesis.keeps_numbers {
             return demand;
         }

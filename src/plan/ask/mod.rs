@@ -363,7 +363,7 @@ impl<'a> PlannedSite<'a> {
             _ => demand.domains.clone(),
         };
         // A host that only this cluster may take, and a shortage of its own, are no other's.
-        let is_spread = node_set.max_per_domain > 1 || !demand.skews.is_empty();
+        let is_spread = node_set.max_per_domain > 1 || !demand.spreads.is_empty();
         let is_special =
             is_spread || self.reserving.contains(&cluster.key) || self.is_short(&cluster.key);
         (

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::demand::NodeSetDemand;
 use super::super::flow_network::Instance;
-use super::super::skew::SkewRule;
+use super::super::skew::DomainRule;
 use crate::site::inventory::Host;
 
 /// A topology domain in which the hosts of a demand count; an index into [`Candidates::limits`].
@@ -35,18 +35,29 @@ pub(super) struct Candidates<'a> {
     most: Vec<usize>,
     /// The topology keys of each demand.
     topology: Vec<Vec<usize>>,
-    /// Required topology spread constraints of each demand.
-    pub(super) skews: Vec<Vec<CountedSkew>>,
+    /// Required constraints of each demand on domains.
+    pub(super) spreads: Vec<Vec<SpreadDomains>>,
     /// Indices of the keys of these constraints.
     spread_keys: HashSet<usize>,
 }
 
-/// A required topology spread constraint with its domains.
+/// A required constraint with its domains.
 #[derive(Debug, Clone)]
-pub(super) struct CountedSkew {
-    pub(super) rule: SkewRule,
+pub(super) struct SpreadDomains {
+    pub(super) rule: DomainRule,
     /// Ordered, for equal plans from equal sites.
     pub(super) domains: BTreeSet<Limit>,
+}
+
+impl SpreadDomains {
+    /// Returns the domain of a host with these limits.
+    pub(super) fn domain(&self, limits: &[Limit]) -> Option<Limit> {
+        limits.iter().copied().find(|limit| self.domains.contains(limit))
+    }
+
+    pub(super) fn is_single(&self) -> bool {
+        self.rule == DomainRule::Same
+    }
 }
 
 impl<'a> Candidates<'a> {
@@ -70,7 +81,7 @@ impl<'a> Candidates<'a> {
                 .iter()
                 .map(|demand| instance.limiting[demand.pool].clone())
                 .collect(),
-            skews: vec![Vec::new(); problem.demands.len()],
+            spreads: vec![Vec::new(); problem.demands.len()],
             spread_keys: HashSet::new(),
         };
         let mut seen = HashSet::new();
@@ -83,13 +94,13 @@ impl<'a> Candidates<'a> {
                 let taken = all.limits_of(instance, &hosts[*host], pool);
                 all.taken[index].extend(taken);
             }
-            for skew in &instance.skews[index] {
+            for skew in &instance.spreads[index] {
                 let Some(key) = instance.topology().iter().position(|key| *key == skew.key) else {
                     continue;
                 };
                 all.spread_keys.insert(key);
                 let domains = skew.domains.keys().map(|value| all.number(key, value)).collect();
-                all.skews[index].push(CountedSkew { rule: skew.rule, domains });
+                all.spreads[index].push(SpreadDomains { rule: skew.rule, domains });
             }
         }
         all

@@ -19,8 +19,8 @@ use microlp::{
 };
 
 use super::super::matching::MatchingProblem;
-use super::super::skew::SkewRule;
-use super::candidates::{Candidates, Limit};
+use super::super::skew::{DomainRule, SkewRule};
+use super::candidates::{Candidates, Limit, SpreadDomains};
 
 /// Maximum number of variables in a program.
 const MOST_VARIABLES: usize = 40_000;
@@ -53,8 +53,8 @@ pub(super) struct Question<'q> {
     pub(super) limits: &'q dyn Fn(Limit) -> bool,
     /// Number of hosts that a quota leaves to these demands; `None` if it does not count.
     pub(super) quotas: &'q dyn Fn(usize) -> Option<usize>,
-    /// Returns whether the topology spread constraints of a demand count.
-    pub(super) skews: &'q dyn Fn(usize) -> bool,
+    /// Returns whether the constraints of a demand on domains count.
+    pub(super) spreads: &'q dyn Fn(usize) -> bool,
 }
 
 /// The answer to a [`Question`].
@@ -83,7 +83,7 @@ impl Question<'_> {
         let (groups, sizes) = self.groups();
         let mut takes: Vec<TakeVariable> = Vec::new();
         let mut limited: BTreeMap<(usize, Limit), (Vec<usize>, usize)> = BTreeMap::new();
-        let mut skewed: Vec<SkewedTakes> = Vec::new();
+        let mut constrained: Vec<SpreadTakes> = Vec::new();
         let mut counted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &demand in self.demands {
             let of = &self.problem.demands[demand];
@@ -104,6 +104,12 @@ impl Question<'_> {
                     continue;
                 };
                 let is_reserved = reserved.is_some_and(|reserved| reserved != of.group);
+                let is_elsewhere =
+                    |spread: &SpreadDomains| spread.is_single() && spread.domain(limits).is_none();
+                let spreads = &self.candidates.spreads[demand];
+                if (self.spreads)(demand) && spreads.iter().any(is_elsewhere) {
+                    continue;
+                }
                 let most = sizes[group].min((self.missing)(demand));
                 let most = limits.iter().map(room).min().unwrap_or(most).min(most);
                 if most == 0 || is_reserved {
@@ -119,16 +125,16 @@ impl Question<'_> {
                 }
                 takes.push(TakeVariable { demand, group, most });
             }
-            if (self.skews)(demand) {
-                let skews = self.candidates.skews[demand].iter();
-                skewed.extend(skews.map(|skew| {
+            if (self.spreads)(demand) {
+                let spreads = self.candidates.spreads[demand].iter();
+                constrained.extend(spreads.map(|skew| {
                     let domains = skew.domains.iter().map(|domain| {
                         let takes_of = limited.get(&(demand, *domain)).map(|(takes, _)| takes);
                         let kept = taken.get(domain).copied().unwrap_or_default();
                         (takes_of.cloned().unwrap_or_default(), kept)
                     });
                     let domains = domains.collect();
-                    SkewedTakes { rule: skew.rule, missing: (self.missing)(demand), domains }
+                    SpreadTakes { rule: skew.rule, missing: (self.missing)(demand), domains }
                 }));
             }
         }
@@ -158,7 +164,7 @@ impl Question<'_> {
         for (of, bound) in most_rows.filter(|(of, bound)| most(of) > *bound) {
             program.add(of, ComparisonOp::Le, bound);
         }
-        skewed.iter().for_each(|skewed| skewed.add_to(&mut program));
+        constrained.iter().for_each(|constrained| constrained.add_to(&mut program));
 
         match program.solve(budget, share) {
             Solution::Values(values) => {
@@ -229,28 +235,50 @@ impl Question<'_> {
     }
 }
 
-/// The takes of a demand by the domains of a topology spread constraint.
-struct SkewedTakes {
-    rule: SkewRule,
+/// The takes of a demand by the domains of a constraint.
+struct SpreadTakes {
+    rule: DomainRule,
     /// Number of hosts that the demand lacks.
     missing: usize,
     /// For each domain, the variables of its hosts, and the number of retained hosts.
     domains: Vec<(Vec<usize>, usize)>,
 }
 
-impl SkewedTakes {
-    /// Adds the rows of the constraint. A variable has the number of hosts in the emptiest domain.
+impl SpreadTakes {
+    /// Adds the rows of the constraint.
     fn add_to(&self, program: &mut LinearRows) {
+        match self.rule {
+            DomainRule::Skew(rule) => self.add_skew_to(rule, program),
+            DomainRule::Same => self.add_choice_to(program),
+        }
+    }
+
+    /// Adds a variable for each domain with enough hosts: 1 if it is the only one with hosts.
+    fn add_choice_to(&self, program: &mut LinearRows) {
+        let missing = i64::try_from(self.missing).unwrap_or(i64::MAX / 4);
+        let mut choices = Vec::new();
+        for (takes, _) in &self.domains {
+            let most = takes.iter().map(|take| program.bounds[*take]).sum::<usize>();
+            let is_chosen = program.variable(usize::from(most >= self.missing));
+            let hosts = takes.iter().map(|take| (*take, 1));
+            program.add_row(hosts.chain([(is_chosen, -missing)]), ComparisonOp::Le, 0);
+            choices.push(is_chosen);
+        }
+        program.add(&choices, ComparisonOp::Le, 1);
+    }
+
+    /// Adds a variable for the number of hosts in the emptiest domain.
+    fn add_skew_to(&self, rule: SkewRule, program: &mut LinearRows) {
         let kept: usize = self.domains.iter().map(|(_, kept)| kept).sum();
         let even = (kept + self.missing).checked_div(self.domains.len()).unwrap_or_default();
-        let fewest = program.variable(if self.rule.counts_from_zero { 0 } else { even });
+        let fewest = program.variable(if rule.counts_from_zero { 0 } else { even });
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX / 4);
         let (skew, missing) =
-            (number(self.rule.max_skew.min(kept + self.missing)), number(self.missing));
+            (number(rule.max_skew.min(kept + self.missing)), number(self.missing));
         for (takes, kept) in &self.domains {
             let kept = number(*kept);
             let hosts = takes.iter().map(|take| (*take, 1));
-            if !self.rule.counts_from_zero {
+            if !rule.counts_from_zero {
                 program.add_row(hosts.clone().chain([(fewest, -1)]), ComparisonOp::Ge, -kept);
             }
             if kept <= skew {

@@ -3,11 +3,13 @@
 //! A chain moves other demands to other hosts, each by one, until one of them finds a free host.
 //! Chains find nearly all placements of real sites. They never prove that there is no placement.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use super::super::flow_network::Instance;
 use super::super::matching::{FlowUnit, Matching};
-use super::candidates::{Candidate, Candidates, Limit};
+use super::super::skew::DomainRule;
+use super::candidates::{Candidate, Candidates, Limit, SpreadDomains};
+use crate::site::inventory::natural;
 
 /// Maximum number of candidates that one search for a chain examines.
 const MOST_LOOKS: usize = 300_000;
@@ -27,6 +29,8 @@ pub(super) struct LocalSearch<'a, 'c> {
     pub(super) left: Vec<usize>,
     /// Positions in each pool whose classes may have a free host, in order.
     live: Vec<Vec<usize>>,
+    /// The single domain that is tried for a demand.
+    tried: Vec<Option<Limit>>,
 }
 
 /// A demand that must find another host.
@@ -54,6 +58,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
             used: used.collect(),
             left: instance.problem.quotas.clone(),
             live: live.collect(),
+            tried: vec![None; instance.problem.demands.len()],
         }
     }
 
@@ -63,12 +68,62 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
 
     /// Picks hosts until a demand is satisfied. Returns whether it succeeds.
     pub(super) fn fill(&mut self, demand: usize) -> bool {
+        let domains = self.single_domains(demand);
+        for (at, domain) in domains.iter().enumerate() {
+            self.tried[demand] = Some(*domain);
+            let is_filled = self.fill_by_chains(demand);
+            self.tried[demand] = None;
+            if is_filled || at + 1 == domains.len() {
+                return is_filled;
+            }
+            self.release(demand);
+        }
+        self.fill_by_chains(demand)
+    }
+
+    /// Returns the domains to try for a demand without hosts that wants a single one: those with the
+    /// fewest sufficient free hosts first, then those from which others must move, at last the largest.
+    fn single_domains(&self, demand: usize) -> Vec<Limit> {
+        let mut constraints = self.candidates.spreads[demand].iter();
+        let Some(spread) = constraints.find(|spread| spread.is_single()) else {
+            return Vec::new();
+        };
+        if !self.matching.picks[demand].is_empty() {
+            return Vec::new();
+        }
+        let pool = self.pool(demand);
+        let missing = self.instance.problem.demands[demand].missing;
+        let mut hosts: BTreeMap<Limit, (usize, usize)> = BTreeMap::new();
+        for candidate in self.candidates.all(pool) {
+            if let Some(domain) = spread.domain(candidate.limits)
+                && self.matching.may_have(demand, candidate.class)
+            {
+                let (free, all) = hosts.entry(domain).or_default();
+                *free += self.matching.free(candidate.class);
+                *all += self.instance.problem.capacities[candidate.class];
+            }
+        }
+        let largest = hosts.values().map(|(_, all)| *all).max().unwrap_or_default();
+        let enough = missing.min(largest);
+        let mut domains: Vec<(Limit, (usize, usize))> =
+            hosts.into_iter().filter(|(_, (_, all))| *all >= enough).collect();
+        domains.sort_by(|(a, (free_a, all_a)), (b, (free_b, all_b))| {
+            let is_free = |free: &usize| *free < missing;
+            let value = |domain: &Limit| self.candidates.limits[*domain].1;
+            let order = (is_free(free_a), *free_a, *all_a).cmp(&(is_free(free_b), *free_b, *all_b));
+            order.then_with(|| natural(value(a), value(b)))
+        });
+        domains.into_iter().map(|(domain, _)| domain).collect()
+    }
+
+    /// Picks free hosts, then moves others.
+    fn fill_by_chains(&mut self, demand: usize) -> bool {
         let pool = self.pool(demand);
         let has_quota = !self.instance.problem.demands[demand].quotas.is_empty();
-        let is_spread = !self.candidates.skews[demand].is_empty();
-        if is_spread {
+        let spreads = &self.candidates.spreads[demand];
+        if !spreads.is_empty() && !spreads.iter().any(SpreadDomains::is_single) {
             self.take_evenly(demand);
-        } else if self.instance.crossing[pool].is_empty() && !has_quota {
+        } else if self.instance.crossing[pool].is_empty() && !has_quota && spreads.is_empty() {
             let before = self.matching.picks[demand].len();
             self.matching.take_free(demand);
             let new: Vec<usize> =
@@ -110,20 +165,21 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     fn take_evenly(&mut self, demand: usize) {
         let pool = self.pool(demand);
         self.forget_exhausted(pool);
-        let skews = &self.candidates.skews[demand];
+        let spreads = &self.candidates.spreads[demand];
         while self.matching.is_short(demand) {
             let used = |domain: &Limit| self.used[demand].get(domain).copied().unwrap_or_default();
             // A host more in a domain never lowers the number of the emptiest one.
-            let most = skews.iter().map(|skew| skew.rule.most(skew.domains.iter().map(used)));
+            let most = spreads.iter().map(|skew| match skew.rule {
+                DomainRule::Skew(rule) => rule.most(skew.domains.iter().map(used)),
+                DomainRule::Same => usize::MAX,
+            });
             let most: Vec<usize> = most.collect();
             let hosts = |candidate: &Candidate<'_>| {
-                let domain = skews.first().and_then(|skew| {
-                    candidate.limits.iter().find(|limit| skew.domains.contains(*limit))
-                });
-                domain.map(used).unwrap_or_default()
+                let domain = spreads.first().and_then(|skew| skew.domain(candidate.limits));
+                domain.as_ref().map(used).unwrap_or_default()
             };
             let is_even = |candidate: &Candidate<'_>| {
-                skews.iter().zip(&most).all(|(skew, most)| {
+                spreads.iter().zip(&most).all(|(skew, most)| {
                     let mut own = candidate.limits.iter();
                     own.all(|limit| !skew.domains.contains(limit) || used(limit) < *most)
                 })
@@ -156,19 +212,29 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
             && self.is_even(demand, candidate, left)
     }
 
-    /// Returns whether the topology spread constraints of a demand admit a class once it has left `left`.
+    /// Returns whether the constraints of a demand on domains admit a class once it has left `left`.
     fn is_even(&self, demand: usize, candidate: &Candidate<'_>, left: Option<usize>) -> bool {
         let pool = self.pool(demand);
         let limits =
             |class| self.candidates.candidate(pool, class).map_or(&[][..], |class| class.limits);
         let left_limits = left.map_or(&[][..], limits);
-        self.candidates.skews[demand].iter().all(|skew| {
+        self.candidates.spreads[demand].iter().all(|skew| {
+            let DomainRule::Skew(rule) = skew.rule else {
+                let domain = skew.domain(candidate.limits);
+                let mut others = self.matching.picks[demand].iter().map(|pick| pick.class);
+                // One of several hosts of the class is left.
+                let leaving = left.and_then(|left| others.clone().position(|class| class == left));
+                let mut others = others.by_ref().enumerate().filter(|(at, _)| Some(*at) != leaving);
+                return domain.is_some()
+                    && self.tried[demand].is_none_or(|tried| Some(tried) == domain)
+                    && others.all(|(_, class)| skew.domain(limits(class)) == domain);
+            };
             let hosts = |domain: &Limit| {
                 let used = self.used[demand].get(domain).copied().unwrap_or_default();
                 let taken = usize::from(candidate.limits.contains(domain));
                 (used + taken).saturating_sub(usize::from(left_limits.contains(domain)))
             };
-            let most = skew.rule.most(skew.domains.iter().map(hosts));
+            let most = rule.most(skew.domains.iter().map(hosts));
             let picked = self.matching.picks[demand].iter().flat_map(|pick| limits(pick.class));
             let mut grown = picked.chain(candidate.limits);
             grown.all(|domain| !skew.domains.contains(domain) || hosts(domain) <= most)

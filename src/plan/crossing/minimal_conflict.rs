@@ -18,7 +18,7 @@ pub(super) struct ConflictCore {
     pub(super) limits: Vec<Limit>,
     pub(super) quotas: Vec<usize>,
     /// Demands whose topology spread constraints count.
-    pub(super) skewed: Vec<usize>,
+    pub(super) constrained: Vec<usize>,
     /// True if each demand, domain and quota is proven necessary.
     pub(super) is_minimal: bool,
 }
@@ -49,7 +49,7 @@ pub(super) fn core(
         .collect();
     let mut is_minimal = true;
     let mut is_impossible =
-        |demands: &[usize], limits: &[Limit], quotas: &[usize], skewed: &[usize]| {
+        |demands: &[usize], limits: &[Limit], quotas: &[usize], constrained: &[usize]| {
             let limits: BTreeSet<Limit> = limits.iter().copied().collect();
             let limits = |limit: Limit| limits.contains(&limit);
             let missing = |demand: usize| problem.demands[demand].missing;
@@ -61,7 +61,7 @@ pub(super) fn core(
                 hosts: &problem.capacities,
                 limits: &limits,
                 quotas: &|quota| quotas.contains(&quota).then(|| problem.quotas[quota]),
-                skews: &|demand| skewed.contains(&demand),
+                spreads: &|demand| constrained.contains(&demand),
             };
             let answer = question.answer(budget, SHARE);
             is_minimal &= answer != SolverAnswer::Undecided;
@@ -71,16 +71,16 @@ pub(super) fn core(
     let mut demands = demands.to_vec();
     let mut quotas: Vec<usize> = (0..problem.quotas.len()).collect();
     let is_skewed =
-        |demand: &usize| relaxed != Relaxed::Topology && !candidates.skews[*demand].is_empty();
-    let mut skewed: Vec<usize> = demands.iter().copied().filter(is_skewed).collect();
-    shrink(&mut demands, |demands| is_impossible(demands, &limits, &quotas, &skewed));
-    skewed.retain(|demand| demands.contains(demand));
-    shrink(&mut limits, |limits| is_impossible(&demands, limits, &quotas, &skewed));
-    shrink(&mut quotas, |quotas| is_impossible(&demands, &limits, quotas, &skewed));
-    shrink(&mut skewed, |skewed| is_impossible(&demands, &limits, &quotas, skewed));
+        |demand: &usize| relaxed != Relaxed::Topology && !candidates.spreads[*demand].is_empty();
+    let mut constrained: Vec<usize> = demands.iter().copied().filter(is_skewed).collect();
+    shrink(&mut demands, |demands| is_impossible(demands, &limits, &quotas, &constrained));
+    constrained.retain(|demand| demands.contains(demand));
+    shrink(&mut limits, |limits| is_impossible(&demands, limits, &quotas, &constrained));
+    shrink(&mut quotas, |quotas| is_impossible(&demands, &limits, quotas, &constrained));
+    shrink(&mut constrained, |constrained| is_impossible(&demands, &limits, &quotas, constrained));
     demands.sort_unstable();
-    skewed.sort_unstable();
-    ConflictCore { demands, limits, quotas, skewed, is_minimal }
+    constrained.sort_unstable();
+    ConflictCore { demands, limits, quotas, constrained, is_minimal }
 }
 
 /// Returns how many hosts each demand of a cluster can have, one after the other, in addition to
@@ -117,7 +117,7 @@ pub(super) fn most(
                 hosts: &problem.capacities,
                 limits: &limits,
                 quotas: &|quota| (relaxed != Relaxed::Quotas).then(|| problem.quotas[quota]),
-                skews: &|_| relaxed != Relaxed::Topology,
+                spreads: &|_| relaxed != Relaxed::Topology,
             };
             match question.answer(budget, SHARE) {
                 SolverAnswer::Placed(_) => least = middle,

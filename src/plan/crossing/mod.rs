@@ -1,5 +1,5 @@
 //! Serves demands whose topology keys cross each other, such as rack and power feed, and those that
-//! could exceed a quota or a required skew.
+//! could exceed a quota or a required skew, or must be in a single domain.
 //!
 //! A flow handles one domain per host, counts no hosts across demands, and compares no domains, so
 //! flows alone cannot serve them. In general, the problem is as hard as three-dimensional matching. A cluster is decided by
@@ -30,7 +30,7 @@ use super::search_result::{
     DemandConflict, HostBounds, SearchResult, ShortDemand, ShortageProof, replace_each,
 };
 use crate::site::inventory::Host;
-use candidates::{Candidates, Limit};
+use candidates::{Candidates, Limit, SpreadDomains};
 use integer_program::{Question, SolverAnswer, SolverBudget};
 use local_search::LocalSearch;
 use minimal_conflict::{ConflictCore, Relaxed};
@@ -152,10 +152,10 @@ impl CrossingSearch<'_, '_> {
 
     /// Searches for hosts if no equal cluster was refused.
     fn decide(&mut self, cluster: &[usize]) -> Result<(), Vec<ShortDemand>> {
-        let skewed: Vec<ShortDemand> =
-            cluster.iter().filter_map(|demand| self.skew_excess(*demand)).collect();
-        if !skewed.is_empty() {
-            return Err(skewed);
+        let constrained: Vec<ShortDemand> =
+            cluster.iter().filter_map(|demand| self.constraint_excess(*demand)).collect();
+        if !constrained.is_empty() {
+            return Err(constrained);
         }
         if let Some(excess) = self.quota_excess(cluster) {
             let by_count = self.bound(cluster).err().unwrap_or_default();
@@ -187,11 +187,11 @@ impl CrossingSearch<'_, '_> {
         Err(refused)
     }
 
-    /// Returns why a demand cannot meet a topology spread constraint with any hosts that it may use.
-    fn skew_excess(&self, demand: usize) -> Option<ShortDemand> {
+    /// Returns why a demand cannot meet a constraint on domains with any hosts that it may use.
+    fn constraint_excess(&self, demand: usize) -> Option<ShortDemand> {
         let problem = &self.instance.problem;
         let FlowDemand { pool, group, missing, .. } = problem.demands[demand];
-        self.instance.skews[demand].iter().find_map(|skew| {
+        self.instance.spreads[demand].iter().find_map(|skew| {
             let mut available: HashMap<&str, usize> = HashMap::new();
             let key = self.instance.topology().iter().position(|key| *key == skew.key)?;
             for class in self.placing.candidates.all(pool).map(|candidate| candidate.class) {
@@ -203,9 +203,8 @@ impl CrossingSearch<'_, '_> {
             }
             let proof =
                 skew.proof(missing, |domain| available.get(domain).copied().unwrap_or_default())?;
-            let kept: usize = skew.domains.values().sum();
-            let found = HostBounds::at_most(proof.can_be_had - kept);
-            Some(ShortDemand { index: demand, found, why: ShortageProof::Skewed(proof) })
+            let found = HostBounds::at_most(proof.found);
+            Some(ShortDemand { index: demand, found, why: ShortageProof::Constrained(proof) })
         })
     }
 
@@ -218,6 +217,14 @@ impl CrossingSearch<'_, '_> {
             let mut classes = classes.map(|candidate| candidate.class);
             classes.any(|class| problem.counted_by(**demand, class).next().is_some())
         };
+        let is_single =
+            |demand: &usize| candidates.spreads[*demand].iter().any(SpreadDomains::is_single);
+        if cluster.iter().any(is_single) {
+            let core = self.core(cluster, Relaxed::Nothing);
+            let is_by_hosts =
+                core.limits.is_empty() && core.quotas.is_empty() && core.constrained.is_empty();
+            return if is_by_hosts { by_count } else { self.refusal_by(core, cluster) };
+        }
         if cluster.iter().find(is_counted).is_none() {
             return by_count;
         }
@@ -243,12 +250,22 @@ impl CrossingSearch<'_, '_> {
 
     /// Proves that a cluster cannot be served. Returns the demands of the conflict that lack hosts.
     fn refusal(&mut self, cluster: &[usize], relaxed: Relaxed) -> Vec<ShortDemand> {
+        let core = self.core(cluster, relaxed);
+        self.refusal_by(core, cluster)
+    }
+
+    fn core(&mut self, cluster: &[usize], relaxed: Relaxed) -> ConflictCore {
         let Self { instance, placing, accepted, budget, .. } = self;
-        let (problem, candidates) = (&instance.problem, placing.candidates);
         // Demands that are served last are removed first.
         let last_first: Vec<usize> =
             cluster.iter().rev().chain(accepted.iter().rev()).copied().collect();
-        let core = minimal_conflict::core(problem, candidates, &last_first, relaxed, budget);
+        let (problem, candidates) = (&instance.problem, placing.candidates);
+        minimal_conflict::core(problem, candidates, &last_first, relaxed, budget)
+    }
+
+    fn refusal_by(&mut self, core: ConflictCore, cluster: &[usize]) -> Vec<ShortDemand> {
+        let Self { instance, placing, accepted, budget, .. } = self;
+        let (problem, candidates) = (&instance.problem, placing.candidates);
         let found = minimal_conflict::most(
             problem,
             candidates,
@@ -341,7 +358,7 @@ impl CrossingSearch<'_, '_> {
                 hosts: &hosts,
                 limits: &|_| true,
                 quotas: &|quota| Some(left[quota]),
-                skews: &|_| true,
+                spreads: &|_| true,
             };
             let steps = if is_all { STEPS_OF_ALL } else { STEPS_OF_SOME };
             let answer = question.answer(&mut self.budget, steps);
@@ -414,7 +431,7 @@ impl CrossingSearch<'_, '_> {
             outside: count(&mut usable.iter().filter(|(_, is_inside)| !**is_inside)),
             demands: core.demands,
             quotas: core.quotas,
-            skewed: core.skewed,
+            constrained: core.constrained,
             domains: domains.collect(),
             is_minimal: core.is_minimal,
             has_no_more_hosts: false,

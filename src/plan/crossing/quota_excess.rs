@@ -64,7 +64,7 @@ impl CrossingSearch<'_, '_> {
                 demands,
                 limits: Vec::new(),
                 quotas: vec![quota],
-                skewed: Vec::new(),
+                constrained: Vec::new(),
                 is_minimal: true,
             },
             counting,

@@ -13,8 +13,8 @@
 //!    opposite state, an installed operating system ([`RequiredSystem`]).
 //! 4. **Addresses** on the interfaces that services use. Only a host that is otherwise free is
 //!    worth the work of adding network data.
-//! 5. **Topology**: another host of the node set is in the same domain. It comes last because
-//!    nothing is wrong with the host.
+//! 5. **Topology**: another host of the node set is in the same domain, or all are in another one. It
+//!    comes last because nothing is wrong with the host.
 //!
 //! Every caller evaluates the part of that list that it has the facts for:
 //!

@@ -109,14 +109,14 @@ impl<'a> Needs<'a> {
         )
     }
 
-    /// Returns the labels over whose values the hosts are spread.
+    /// Returns the labels whose values constraints name.
     pub(crate) fn spread_keys(&self) -> impl Iterator<Item = &'a str> {
         self.spread.iter().map(|spread| spread.key.as_str())
     }
 
     /// Returns the labels by whose values hosts are limited or must be even, without duplicates.
     pub(crate) fn limiting_keys(&self) -> BTreeSet<&'a str> {
-        let required = self.spread.iter().filter(|spread| spread.is_required);
+        let required = self.spread.iter().filter(|spread| spread.is_required());
         let spread = required.map(|spread| spread.key.as_str());
         self.topology_keys.iter().copied().chain(spread).collect()
     }

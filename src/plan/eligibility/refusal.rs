@@ -54,6 +54,16 @@ pub(crate) enum Refusal {
         key: String,
         domain: String,
     },
+    /// The node set would have too many hosts there.
+    SkewExceeded {
+        key: String,
+        domain: String,
+    },
+    /// All hosts of the node set are in this domain.
+    OtherDomain {
+        key: String,
+        domain: String,
+    },
 }
 
 /// The change that would make a refused host available.
@@ -102,7 +112,9 @@ impl Refusal {
             | Refusal::Elsewhere(_)
             | Refusal::ReservedFor(_) => RefusalRemedy::Condition,
             Refusal::Unaddressed(_) => RefusalRemedy::NetworkData,
-            Refusal::DomainTaken { key, .. } => RefusalRemedy::Domain(key),
+            Refusal::DomainTaken { key, .. }
+            | Refusal::SkewExceeded { key, .. }
+            | Refusal::OtherDomain { key, .. } => RefusalRemedy::Domain(key),
         }
     }
 
@@ -234,6 +246,16 @@ impl Refusal {
                 format_args!(
                     "in a domain of {key} where the cluster has a host of this role already"
                 ),
+            ),
+            Refusal::SkewExceeded { key, domain } => say(
+                format_args!(
+                    "is in {key}={domain}, where one more host of its role exceeds the maxSkew"
+                ),
+                format_args!("in a domain of {key} where one more host exceeds the maxSkew"),
+            ),
+            Refusal::OtherDomain { key, domain } => say(
+                format_args!("is not in {key}={domain}, where the other hosts of its role are"),
+                format_args!("not in {key}={domain}, where the other hosts of the role are"),
             ),
         }
     }

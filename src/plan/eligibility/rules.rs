@@ -10,6 +10,7 @@ use super::needs::{Needs, RequiredSystem};
 use super::refusal::Refusal;
 use crate::base::api::names::ClusterKey;
 use crate::base::layout::VARIABLE;
+use crate::plan::skew::{DomainLimit, DomainRule};
 use crate::plan::topology;
 use crate::site::inventory::machine::{RequiredMachine, UnmetRequirement};
 use crate::site::inventory::usage::HostUsage;
@@ -31,6 +32,8 @@ pub(in crate::plan) struct RequestingNodeSet<'q> {
     pub(in crate::plan) assigned_to: Option<&'q ClusterKey>,
     /// Topology domains of the hosts that the node set retains.
     pub(in crate::plan) domains: &'q BTreeSet<(&'q str, &'q str)>,
+    /// Required constraints on its topology domains.
+    pub(in crate::plan) spreads: &'q [DomainLimit<'q>],
 }
 
 /// A rule, by its input. It returns the reason to refuse a host.
@@ -44,7 +47,7 @@ enum EligibilityRule {
 }
 
 /// All rules in order of evaluation. The module documentation gives the reasons.
-const RULES: [EligibilityRule; 21] = [
+const RULES: [EligibilityRule; 22] = [
     EligibilityRule::Requirement(named),
     EligibilityRule::Requirement(selected),
     EligibilityRule::Requirement(sufficient),
@@ -66,6 +69,7 @@ const RULES: [EligibilityRule; 21] = [
     EligibilityRule::Condition(unreserved),
     EligibilityRule::Requirement(addressed),
     EligibilityRule::Plan(in_other_domain),
+    EligibilityRule::Plan(in_admitted_domain),
 ];
 
 /// Returns the reason why a node set cannot have a host, which is given with its index.
@@ -296,6 +300,23 @@ fn addressed(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
     }
     let mut errors = needs.interfaces.iter().filter_map(|interface| host.address(interface).err());
     errors.next().map(Refusal::Unaddressed)
+}
+
+/// Requires a topology domain that the constraints admit beside the retained hosts.
+fn in_admitted_domain(host: &Host, asker: &RequestingNodeSet<'_>) -> Option<Refusal> {
+    let limit =
+        asker.spreads.iter().find(|limit| !limit.admits_one_more(host.domain(limit.key)))?;
+    let key = limit.key.to_owned();
+    Some(match limit.rule {
+        DomainRule::Same => {
+            let domains = limit.domains.keys().copied().collect::<Vec<_>>();
+            Refusal::OtherDomain { key, domain: domains.join(", ") }
+        }
+        DomainRule::Skew(_) => {
+            let domain = host.domain(limit.key).unwrap_or_default().to_owned();
+            Refusal::SkewExceeded { key, domain }
+        }
+    })
 }
 
 /// Requires a topology domain without another host of the node set.

@@ -15,7 +15,7 @@ use super::eligibility::Refusal;
 use super::quotas::QuotaUse;
 use super::search_result::{DemandConflict, HostBounds};
 use super::shortage_causes::ShortageCauses;
-use super::skew::SkewProof;
+use super::skew::{DomainProof, DomainRule};
 use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::site::Site;
 use crate::site::inventory::mismatch::Mismatch;
@@ -106,16 +106,18 @@ pub enum ShortageReason {
         /// True if there are too few hosts even without the quotas.
         has_no_more_hosts: bool,
     },
-    /// Its topology spread constraint admits fewer hosts, whoever else wants them.
+    /// Its constraint on topology domains admits fewer hosts, whoever else wants them.
     #[serde(rename_all = "camelCase")]
-    Skewed {
+    Constrained {
         /// The topology key.
         topology_key: String,
-        /// The largest difference between the hosts of a domain and of the emptiest domain.
-        max_skew: usize,
-        /// The domain in which the node set can have the fewest hosts, and their number. Null if the
-        /// number counts as 0, because there are fewer domains than `minDomains`.
-        emptiest: Option<(String, usize)>,
+        /// The largest difference between the hosts of a domain and of the emptiest domain. Null if all
+        /// hosts must be in one domain.
+        max_skew: Option<usize>,
+        /// The domain in which the node set can have the fewest hosts, and their number; with
+        /// `sameDomain`, the most hosts. Null if there is none, or if the number counts as 0, because
+        /// there are fewer domains than `minDomains`.
+        decisive: Option<(String, usize)>,
         /// The largest number of hosts that the node set can have in domains that count.
         can_be_had: usize,
     },
@@ -138,12 +140,13 @@ impl ShortageReason {
         skewed: impl Iterator<Item = &'a NodeSetDemand<'a>>,
     ) -> Self {
         let skews = skewed.flat_map(|demand| {
-            demand.skews.iter().map(move |skew| {
+            demand.spreads.iter().map(move |spread| {
                 let NodeSetDemand { cluster, part, .. } = demand;
-                format!(
-                    "{} {part}: `maxSkew: {}` over {}",
-                    cluster.key, skew.rule.max_skew, skew.key
-                )
+                let limit = match spread.rule {
+                    DomainRule::Skew(rule) => format!("maxSkew: {}", rule.max_skew),
+                    DomainRule::Same => "sameDomain".to_owned(),
+                };
+                format!("{} {part}: `{limit}` over {}", cluster.key, spread.key)
             })
         });
         let mut domains: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -162,16 +165,16 @@ impl ShortageReason {
         }
     }
 
-    pub(in crate::plan) fn skewed(proof: SkewProof) -> Self {
-        let SkewProof { key, max_skew, emptiest, can_be_had } = proof;
-        ShortageReason::Skewed { topology_key: key, max_skew, emptiest, can_be_had }
+    pub(in crate::plan) fn constrained(proof: DomainProof) -> Self {
+        let DomainProof { key, max_skew, decisive, can_be_had, .. } = proof;
+        ShortageReason::Constrained { topology_key: key, max_skew, decisive, can_be_had }
     }
 
     fn rivals(&self) -> &[CompetingNodeSet] {
         match self {
             ShortageReason::Counted { rivals, .. } => rivals,
             ShortageReason::Crossing { .. }
-            | ShortageReason::Skewed { .. }
+            | ShortageReason::Constrained { .. }
             | ShortageReason::Undecided => &[],
         }
     }

@@ -64,12 +64,28 @@ impl Shortage {
                 };
                 let what = match (domains.is_empty(), skews.is_empty()) {
                     (_, true) => "is apart by all topologyKeys at once",
-                    (true, false) => "meets the topologySpreadConstraints",
-                    (false, false) => "meets the topologyKeys and the topologySpreadConstraints",
+                    (true, false) => "meets the constraints on topology domains",
+                    (false, false) => "meets the topologyKeys and the constraints on topology domains",
                 };
                 format!("no choice of hosts {what}{others}{within}")
             }
-            ShortageReason::Skewed { topology_key, max_skew, emptiest, can_be_had } => {
+            ShortageReason::Constrained {
+                topology_key,
+                max_skew: None,
+                decisive,
+                can_be_had,
+            } => match decisive {
+                Some((domain, _)) => format!(
+                    "`sameDomain` wants all hosts in one domain of {topology_key}, and {domain} can have {can_be_had} at most"
+                ),
+                None => format!("no host that it may have is in a domain of {topology_key}"),
+            },
+            ShortageReason::Constrained {
+                topology_key,
+                max_skew: Some(max_skew),
+                decisive: emptiest,
+                can_be_had,
+            } => {
                 let emptiest = match emptiest {
                     Some((domain, hosts)) => {
                         format!("{domain} can have {}", counted(*hosts, "host"))

@@ -25,7 +25,7 @@ pub(crate) fn without_label(site: &Site) -> Vec<Finding> {
         clusters.flat_map(|cluster| cluster.node_sets.iter().map(move |set| (cluster, set)));
     for (cluster, (part, node_set)) in node_sets.filter(|(_, (_, set))| set.wanted() > 0) {
         // A required constraint selects hosts with its label.
-        let spread = node_set.spread.iter().filter(|spread| !spread.is_required);
+        let spread = node_set.spread.iter().filter(|spread| !spread.is_required());
         let spread = spread.map(|spread| (&spread.key, &node_set.at));
         for (key, at) in node_set.topology_keys.iter().zip(&node_set.topology_at).chain(spread) {
             let is_missing = *known

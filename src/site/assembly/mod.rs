@@ -54,6 +54,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::names::{ClusterKey, HostKey};
+use crate::base::api::topology_spread::evenness_key;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
 use crate::input::kustomize::{BuildRoot, Builds, OverlayBases};
@@ -270,8 +271,7 @@ impl Site {
 
     /// Returns the label over whose values the hosts of a node set are spread.
     pub(crate) fn spread_key<'s>(&'s self, node_set: &'s NodeSet) -> Option<&'s str> {
-        let own = node_set.spread.first().map(|spread| spread.key.as_str());
-        own.or(self.rack_label.as_deref())
+        evenness_key(&node_set.spread, self.rack_label.as_deref())
     }
 
     /// Returns the Clusters that become requests by opting in.

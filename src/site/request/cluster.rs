@@ -104,7 +104,7 @@ pub struct NodeSet {
     pub max_per_domain: usize,
     /// Place of each of those labels.
     pub topology_at: Vec<DocumentField>,
-    /// Its topology spread constraints, or else those of the site.
+    /// Its constraints on topology domains, or else those of the site.
     pub spread: Vec<TopologySpread>,
     /// Number of hosts to run on.
     pub active: usize,

@@ -7,7 +7,7 @@ use super::kind::ClusterKind;
 use super::{Cluster, Request};
 use crate::base::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::base::api::cluster_api::{
-    ASSIGN, MAX_PER_DOMAIN, SPARE, SPREAD_CONSTRAINTS, TOPOLOGY_KEY,
+    ASSIGN, MAX_PER_DOMAIN, SAME_DOMAIN, SPARE, SPREAD_CONSTRAINTS, TOPOLOGY_KEY,
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::names::{ClusterKey, ObjectName, is_label_value};
@@ -162,8 +162,16 @@ const PREFIX: &str = "sip.airshipit.org/";
 
 /// Returns sipgen's annotation that the key of an annotation of a request misspells.
 pub(super) fn annotation_meant(key: &str) -> Option<&'static str> {
-    const KNOWN: [&str; 7] =
-        [ASSIGN, FORMER_NAME, MAX_PER_DOMAIN, PRIORITY, SPARE, SPREAD_CONSTRAINTS, TOPOLOGY_KEY];
+    const KNOWN: [&str; 8] = [
+        ASSIGN,
+        FORMER_NAME,
+        MAX_PER_DOMAIN,
+        PRIORITY,
+        SAME_DOMAIN,
+        SPARE,
+        SPREAD_CONSTRAINTS,
+        TOPOLOGY_KEY,
+    ];
     let names = KNOWN.iter().filter_map(|known| known.strip_prefix(PREFIX));
     let meant = alike(key.strip_prefix(PREFIX)?, names)?;
     KNOWN.into_iter().find(|known| *known != key && known.ends_with(meant))

@@ -227,14 +227,15 @@ impl<'a> ClusterApiValidation<'a> {
             None => (settings_key, set.at.clone()),
         };
         let max_per_domain = self.max_per_domain(set, key.is_some());
-        let spread = self.spread(set);
+        let topology_keys: Vec<String> = key.map(str::to_owned).into_iter().collect();
+        let spread = self.spread(set, &topology_keys);
         selector.extend(spread_requirements(&spread));
         NodeSet {
             selector,
             namespace: Some(self.key.namespace.clone()),
             reservations: BTreeSet::new(),
-            topology_keys: key.map(str::to_owned).into_iter().collect(),
-            topology_at: key.map(|_| key_at).into_iter().collect(),
+            topology_at: topology_keys.iter().map(|_| key_at.clone()).collect(),
+            topology_keys,
             max_per_domain,
             spread,
             active,

@@ -2,7 +2,7 @@
 
 use super::scaled::ScaledMachines;
 use super::{ClusterApiValidation, annotation};
-use crate::base::api::cluster_api::{MAX_PER_DOMAIN, SPREAD_CONSTRAINTS};
+use crate::base::api::cluster_api::{MAX_PER_DOMAIN, SAME_DOMAIN, SPREAD_CONSTRAINTS};
 use crate::base::api::topology_spread::{
     self, InvalidConstraint, MOST_HOSTS, TopologySpread, TopologySpreadConstraint, valid_count,
 };
@@ -31,10 +31,28 @@ impl ClusterApiValidation<'_> {
         1
     }
 
-    /// Returns the topology spread constraints, or else those of the site.
-    pub(super) fn spread(&mut self, set: &ScaledMachines<'_>) -> Vec<TopologySpread> {
+    /// Returns the constraints on topology domains, or else those of the site.
+    pub(super) fn spread(
+        &mut self,
+        set: &ScaledMachines<'_>,
+        topology_keys: &[String],
+    ) -> Vec<TopologySpread> {
+        let same = annotation(set.metadata, SAME_DOMAIN);
+        let mut spread = self.constraints(set, same.is_none());
+        match same.map(|key| topology_spread::same_domain(key, topology_keys, &spread)) {
+            None => {}
+            Some(Ok(same)) => spread.push(same),
+            Some(Err((message, help))) => {
+                let field = set.annotation(SAME_DOMAIN);
+                self.report(Code::InvalidRequestAnnotation, field, message, help);
+            }
+        }
+        spread
+    }
+
+    fn constraints(&mut self, set: &ScaledMachines<'_>, or_default: bool) -> Vec<TopologySpread> {
         let Some(text) = annotation(set.metadata, SPREAD_CONSTRAINTS) else {
-            return self.default_spread.clone();
+            return if or_default { self.default_spread.clone() } else { Vec::new() };
         };
         let invalid = match serde_json::from_str::<Vec<TopologySpreadConstraint>>(text) {
             Ok(constraints) => match topology_spread::validate(&constraints) {

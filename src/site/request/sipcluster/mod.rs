@@ -209,13 +209,13 @@ impl SipclusterValidation<'_> {
             }),
         };
         let at = DocumentField::new(self.origin, route.clone());
-        let (topology_keys, topology_at) = self
+        let (topology_keys, topology_at): (Vec<String>, Vec<DocumentField>) = self
             .topology_keys(node_set, route)
             .into_iter()
             .map(|(key, route)| (key, at.below(route)))
             .unzip();
         let max_per_domain = self.max_per_domain(node_set, route);
-        let spread = self.spread(node_set, route);
+        let spread = self.spread(node_set, &topology_keys, route);
         selector.extend(spread_requirements(&spread));
         let count_route = below(route, ["count".into()]);
         let count = node_set.count.clone().unwrap_or_default();

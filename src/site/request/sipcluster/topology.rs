@@ -4,7 +4,7 @@ use super::{Route, SipclusterValidation, below};
 use crate::base::api::names::is_label_key;
 use crate::base::api::sipcluster;
 use crate::base::api::topology_spread::{
-    self, InvalidConstraint, MOST_HOSTS, TopologySpread, valid_count,
+    self, InvalidConstraint, MOST_HOSTS, SameDomain, TopologySpread, valid_count,
 };
 use crate::base::finding::{Code, RouteStep};
 
@@ -34,14 +34,34 @@ impl SipclusterValidation<'_> {
         })
     }
 
-    /// Returns the topology spread constraints, or else those of the site.
+    /// Returns the constraints on topology domains, or else those of the site.
     pub(super) fn spread(
+        &mut self,
+        node_set: &sipcluster::NodeSetFields,
+        topology_keys: &[String],
+        route: &Route,
+    ) -> Vec<TopologySpread> {
+        let mut spread = self.constraints(node_set, route);
+        if let Some(SameDomain { topology_key }) = &node_set.same_domain {
+            match topology_spread::same_domain(topology_key, topology_keys, &spread) {
+                Ok(same) => spread.push(same),
+                Err((message, help)) => {
+                    let route = below(route, ["sameDomain".into(), "topologyKey".into()]);
+                    self.report(Code::InvalidField, route, message, help);
+                }
+            }
+        }
+        spread
+    }
+
+    fn constraints(
         &mut self,
         node_set: &sipcluster::NodeSetFields,
         route: &Route,
     ) -> Vec<TopologySpread> {
         let Some(constraints) = &node_set.topology_spread_constraints else {
-            return self.default_spread.clone();
+            let is_default = node_set.same_domain.is_none();
+            return if is_default { self.default_spread.clone() } else { Vec::new() };
         };
         topology_spread::validate(constraints).unwrap_or_else(|invalid| {
             for InvalidConstraint { index, field, message, help } in invalid {

@@ -1,0 +1,109 @@
+//! Node sets whose hosts are all in one domain: the smallest that has enough.
+
+use crate::spreading::{by_rack, request, scaled, with_racks};
+use crate::support::{assert_says, run};
+
+const PACKED: &str = "      sameDomain: {topologyKey: example.com/rack}\n";
+
+#[test]
+fn the_smallest_sufficient_domain_is_chosen_and_large_ones_stay_whole() {
+    let repo = with_racks(&[("a", 6), ("b", 3), ("c", 4)]);
+
+    assert_eq!(scaled(&repo, "one", 3, PACKED), [3]);
+    assert!(repo.hosts_of("tenants", "one").contains(&"Worker metal/b1".to_owned()));
+    assert_eq!(scaled(&repo, "two", 3, PACKED), [3]);
+    assert!(repo.hosts_of("tenants", "two").contains(&"Worker metal/c1".to_owned()));
+    assert_eq!(scaled(&repo, "three", 6, PACKED), [6]);
+}
+
+#[test]
+fn assigned_hosts_decide_where_a_node_set_grows() {
+    let repo = with_racks(&[("a", 6), ("b", 3)]);
+    assert_eq!(scaled(&repo, "one", 2, PACKED), [2]);
+    assert_eq!(scaled(&repo, "one", 3, PACKED), [3]);
+    request(&repo, "one", 4, PACKED);
+
+    assert_says(
+        &repo.refused(),
+        &[
+            "1 of the 4 Worker hosts of tenants/one cannot be found",
+            "`sameDomain` wants all hosts in one domain of example.com/rack, and b can have 3 at most",
+        ],
+    );
+    let explained = run(&mut repo.sipgen(&["explain", "metal/a1"]));
+    assert_says(&explained.stdout, &["is not in example.com/rack=b, where the other hosts"]);
+}
+
+#[test]
+fn a_cluster_that_takes_any_hosts_gives_way_to_one_that_needs_a_whole_domain() {
+    // The first cluster in order would take hosts of the only rack that suffices for the second.
+    let repo = with_racks(&[("a", 4), ("b", 2)]);
+    let spread = "      topologySpreadConstraints: [{topologyKey: example.com/rack, maxSkew: 2}]\n";
+    request(&repo, "one", 2, spread);
+    request(&repo, "two", 4, PACKED);
+    repo.generate(&[]).expect(0);
+
+    assert_eq!(by_rack(&repo, "one"), [2]);
+    assert_eq!(by_rack(&repo, "two"), [4]);
+}
+
+#[test]
+fn a_domain_that_is_too_small_is_named_with_its_size() {
+    let repo = with_racks(&[("a", 2), ("b", 3)]);
+    request(&repo, "one", 5, PACKED);
+
+    assert_says(&repo.refused(), &["2 of the 5 Worker hosts", "and b can have 3 at most"]);
+    let capacity = run(&mut repo.sipgen(&["capacity"]));
+    assert_says(
+        &capacity.stdout,
+        &["2 hosts; one less does not suffice", "2 hosts in metal: example.com/rack=b"],
+    );
+}
+
+#[test]
+fn hosts_outside_of_the_domain_are_reported_and_rebalanced() {
+    let repo = with_racks(&[("a", 3), ("b", 3)]);
+    assert_eq!(scaled(&repo, "one", 3, ""), [2, 1]);
+    request(&repo, "one", 3, PACKED);
+
+    let check = repo.generate(&[]).expect(0);
+    assert_says(&check.stderr, &["is in another topology domain than most hosts of the node set"]);
+    assert_eq!(by_rack(&repo, "one"), [2, 1]);
+    repo.generate(&["--rebalance"]).expect(0);
+    assert_eq!(by_rack(&repo, "one"), [3]);
+
+    let repo = with_racks(&[("a", 3), ("b", 3)]);
+    assert_eq!(scaled(&repo, "one", 3, ""), [2, 1]);
+    assert_eq!(scaled(&repo, "one", 2, PACKED), [2]);
+}
+
+#[test]
+fn contradictory_and_invalid_domains_are_reported_at_their_field() {
+    let repo = with_racks(&[("a", 2)]);
+    for (fields, message) in [
+        ("      sameDomain: {topologyKey: 'a b'}\n", "`a b` is not a valid label key"),
+        (
+            "      topologyKey: example.com/rack\n      sameDomain: {topologyKey: example.com/rack}\n",
+            "another constraint on topology names `example.com/rack` as well",
+        ),
+        (
+            "      topologySpreadConstraints: [{topologyKey: example.com/rack}]\n      sameDomain: {topologyKey: example.com/rack}\n",
+            "another constraint on topology names `example.com/rack` as well",
+        ),
+    ] {
+        request(&repo, "one", 1, fields);
+        let line = repo.read("one.yaml").lines().position(|line| line.contains("sameDomain"));
+        assert_says(&repo.refused(), &[message, &format!("one.yaml:{}:", line.unwrap() + 1)]);
+    }
+}
+
+#[test]
+fn a_constraint_of_the_site_is_not_for_node_sets_in_one_domain() {
+    let repo = with_racks(&[("a", 3), ("b", 3)]);
+    repo.write(
+        "sipgen.yaml",
+        "topology: {defaultConstraints: [{topologyKey: example.com/rack}]}\n",
+    );
+
+    assert_eq!(scaled(&repo, "one", 3, PACKED), [3]);
+}
