@@ -26,6 +26,8 @@ pub(super) struct Instance<'a> {
     pub(super) limiting: Vec<Vec<usize>>,
     /// For each pool, the indices of the keys by whose values hosts are counted.
     pub(super) counted: Vec<Vec<usize>>,
+    /// For each pool, the index of the key over which its hosts are to be even.
+    pub(super) evenness: Vec<Option<usize>>,
     /// For each demand, its required topology spread constraints.
     pub(super) spreads: Vec<Vec<DomainLimit<'a>>>,
     /// The quotas of the problem.
@@ -130,6 +132,7 @@ impl<'a> Instance<'a> {
             crossing: pools.iter().map(|pool| pool.crossing.clone()).collect(),
             limiting: pools.iter().map(|pool| pool.limiting.clone()).collect(),
             counted: pools.iter().map(|pool| pool.counted.clone()).collect(),
+            evenness: pools.iter().map(|pool| pool.evenness).collect(),
             spreads: demands.iter().map(|demand| demand.spreads.clone()).collect(),
             keys: pools.iter().map(|pool| pool.key).collect(),
             domains: pools.iter().map(|pool| pool.domains.clone()).collect(),

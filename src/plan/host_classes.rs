@@ -74,6 +74,8 @@ pub(super) struct NodeSetPool<'a> {
     pub(super) limiting: Vec<usize>,
     /// Indices of these, and of the keys of required topology spread constraints.
     pub(super) counted: Vec<usize>,
+    /// Index of the key over which its hosts are to be even.
+    pub(super) evenness: Option<usize>,
     /// Number of hosts in all its classes.
     pub(super) capacity: usize,
     /// The largest number of hosts that its domains admit.
@@ -197,10 +199,10 @@ impl<'a> HostClasses<'a> {
         let pools = needs.iter().zip(&members).map(|((needs, home), members)| {
             let own = needs.topology_keys.iter();
             let own: Vec<usize> = own.filter_map(|key| place(key)).collect();
-            let spread = evenness_key(needs.spread, rack_label);
+            let evenness = evenness_key(needs.spread, rack_label).and_then(place);
             // A single key is a flow. If one key implies the others, it suffices.
             let binding = binding(&own, members, &classes);
-            let at = binding.or(own.first().copied()).or(spread.and_then(place));
+            let at = binding.or(own.first().copied()).or(evenness);
             let rank = |class: usize| rank(hosts, &classes[class], needs, *home);
             let (mut pool, domains) =
                 pool(members, &classes, at, !own.is_empty(), &contention, rank);
@@ -220,6 +222,7 @@ impl<'a> HostClasses<'a> {
                 crossing: if binding.is_none() { own.clone() } else { Vec::new() },
                 counted: needs.limiting_keys().into_iter().filter_map(place).collect(),
                 limiting: own,
+                evenness,
                 capacity: capacity.sum(),
                 places,
             }

@@ -229,3 +229,16 @@ fn a_host_that_would_exceed_the_skew_is_explained() {
         &["is in example.com/rack=a, where one more host of its role exceeds the maxSkew"],
     );
 }
+
+#[test]
+fn a_node_set_within_a_quota_or_apart_by_crossing_keys_is_even_as_well() {
+    let repo = with_racks(&[("a", 5), ("b", 5), ("c", 5)]);
+    let settings = repo.read("sipgen.yaml");
+    repo.write("sipgen.yaml", &format!("{settings}quotas: [{{namespace: tenants, hosts: 14}}]\n"));
+
+    assert_eq!(scaled(&repo, "one", 9, ""), [3, 3, 3]);
+    assert_eq!(scaled(&repo, "one", 4, ""), [2, 1, 1]);
+    assert_eq!(scaled(&repo, "one", 6, ""), [2, 2, 2]);
+    let status = run(&mut repo.sipgen(&["status", "--cluster", "tenants/one"]));
+    assert_says(&status.stdout, &["Worker over example.com/rack: a 2, b 2, c 2"]);
+}

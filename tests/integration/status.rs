@@ -135,6 +135,8 @@ fn a_cluster_is_shown_with_its_services_and_hosts() {
       role          active  standby  have
       ControlPlane       1        0     1
       Worker             2        0     2
+      ControlPlane over topology.example.com/rack: a11 1
+      Worker over topology.example.com/rack: a3 1, a4 1
 
     services
       loadbalancer-controlplane  192.0.2.21:30444

@@ -57,18 +57,19 @@ impl NodeSet {
             && (self.skew.is_none() && !self.in_one_rack || host.rack.is_some())
     }
 
-    /// Whether no rack has too many hosts more than the emptiest rack with a matching host, and one rack has
-    /// all if that is wanted.
-    fn is_even(&self, all: &[Host], own: &[&Host]) -> bool {
+    /// Whether no rack that gets a host has too many hosts more than the emptiest rack with a matching
+    /// host, and one rack has all if that is wanted. Hosts that stay may exceed the skew.
+    fn is_even(&self, all: &[&Host], kept: &[&Host], added: &[&Host]) -> bool {
         let racks: BTreeSet<Option<u8>> =
             all.iter().filter(|host| self.matches(host)).map(|host| host.rack).collect();
-        let count = |rack| own.iter().filter(|host| host.rack == rack).count();
-        let counts: Vec<usize> = racks.into_iter().map(count).collect();
-        if self.in_one_rack && counts.iter().filter(|count| **count > 0).count() > 1 {
+        let own = || kept.iter().chain(added);
+        let count = |rack| own().filter(|host| host.rack == rack).count();
+        if self.in_one_rack && racks.iter().filter(|rack| count(**rack) > 0).count() > 1 {
             return false;
         }
-        let (least, most) = (counts.iter().min(), counts.iter().max());
-        self.skew.is_none_or(|skew| most.unwrap_or(&0) - least.unwrap_or(&0) <= skew)
+        let least = racks.iter().map(|rack| count(*rack)).min().unwrap_or(0);
+        let mut grown = added.iter().map(|host| host.rack);
+        self.skew.is_none_or(|skew| grown.all(|rack| count(rack) <= least + skew))
     }
 }
 
@@ -154,13 +155,31 @@ pub fn place(
     units: &[(usize, usize)],
     taken: &mut BTreeMap<usize, (usize, usize)>,
 ) -> bool {
+    let kept = taken.keys().copied().collect();
+    place_beside(hosts, clusters, quotas, units, taken, &kept)
+}
+
+fn place_beside(
+    hosts: &[Host],
+    clusters: &[Cluster],
+    quotas: &[Quota],
+    units: &[(usize, usize)],
+    taken: &mut BTreeMap<usize, (usize, usize)>,
+    kept: &BTreeSet<usize>,
+) -> bool {
     let Some((unit, rest)) = units.split_first() else {
+        let is_lost = |host: &usize| {
+            taken.get(host).is_some_and(|(cluster, _)| clusters[*cluster].namespace == usize::MAX)
+        };
+        let left: Vec<&Host> =
+            (0..hosts.len()).filter(|host| !is_lost(host)).map(|host| &hosts[host]).collect();
         let parts: BTreeSet<(usize, usize)> = taken.values().copied().collect();
         return parts.iter().all(|part| {
-            let own = taken.iter().filter(|(_, by)| *by == part);
-            let own: Vec<&Host> = own.map(|(host, _)| &hosts[*host]).collect();
+            let own = taken.iter().filter(|(_, by)| *by == part).map(|(host, _)| *host);
+            let (kept, added): (Vec<usize>, Vec<usize>) = own.partition(|host| kept.contains(host));
+            let of = |own: &[usize]| own.iter().map(|host| &hosts[*host]).collect::<Vec<_>>();
             let node_set = clusters[part.0].node_sets[part.1].as_ref();
-            node_set.is_none_or(|node_set| node_set.is_even(hosts, &own))
+            node_set.is_none_or(|node_set| node_set.is_even(&left, &of(&kept), &of(&added)))
         });
     };
     let node_set = clusters[unit.0].node_sets[unit.1].as_ref().unwrap();
@@ -186,7 +205,7 @@ pub fn place(
             continue;
         }
         taken.insert(index, *unit);
-        if place(hosts, clusters, quotas, rest, taken) {
+        if place_beside(hosts, clusters, quotas, rest, taken, kept) {
             return true;
         }
         taken.remove(&index);
@@ -396,7 +415,7 @@ proptest! {
                     let name = generated.site.inventory.hosts[assigned.host].key.name.to_string();
                     &hosts[name[1..].parse::<usize>().unwrap()]
                 }).collect();
-                prop_assert!(node_set.is_even(&hosts, &mine));
+                prop_assert!(node_set.is_even(&hosts.iter().collect::<Vec<_>>(), &[], &mine));
                 for host in &mine {
                     prop_assert!(host.is_for(index));
                     prop_assert!(node_set.matches(host));

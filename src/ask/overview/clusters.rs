@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::HostOverview;
 use crate::base::api::names::{ClusterKey, HostKey, NodePort, Part};
+use crate::base::api::topology_spread::SpreadRule;
 use crate::base::finding::Finding;
 use crate::plan::machines::{MachineRequirements, in_order};
 use crate::plan::{Plan, Shortage};
@@ -62,6 +63,9 @@ pub struct NodeSetOverview {
     pub selector: Option<String>,
     /// Topology keys that keep its hosts apart.
     pub topology_keys: Vec<String>,
+    /// Its hosts by the topology domains over which they are spread, kept apart or kept together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domains: Option<HostsByDomain>,
     /// Number of hosts that cannot be found. It is 0 if another node set's shortage blocks the
     /// cluster, although hosts are missing.
     pub short_of: usize,
@@ -69,6 +73,16 @@ pub struct NodeSetOverview {
     pub may_lack_more: bool,
     /// Proof of the shortage: counts of hosts.
     pub shortage: Vec<String>,
+}
+
+/// Numbers of hosts by topology domain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostsByDomain {
+    /// The label whose values are the domains.
+    pub topology_key: String,
+    /// Number of hosts in each domain.
+    pub hosts: BTreeMap<String, usize>,
 }
 
 /// Requested numbers of hosts.
@@ -118,13 +132,11 @@ pub(super) fn overviews(
     hosts: &[HostOverview],
     findings: &[Finding],
 ) -> Vec<ClusterOverview> {
-    let mut have: BTreeMap<&ClusterKey, BTreeMap<&Part, (usize, usize)>> = BTreeMap::new();
+    let mut have: BTreeMap<&ClusterKey, BTreeMap<&Part, Vec<&HostOverview>>> = BTreeMap::new();
     for host in hosts {
         if let Some(assigned) = &host.assigned {
-            let (count, added) =
-                have.entry(&assigned.cluster).or_default().entry(&assigned.part).or_default();
-            *count += 1;
-            *added += usize::from(host.is_new());
+            let parts = have.entry(&assigned.cluster).or_default();
+            parts.entry(&assigned.part).or_default().push(host);
         }
     }
     let mut errors: BTreeMap<&ClusterKey, Vec<String>> = BTreeMap::new();
@@ -149,10 +161,11 @@ pub(super) fn overviews(
             asked.chain(have.into_iter().flat_map(|have| have.keys().copied())).collect();
         let node_set = |part: &Part| {
             let node_set = cluster.and_then(|cluster| cluster.node_set(part));
-            let (have, added) = have.and_then(|have| have.get(part)).copied().unwrap_or_default();
+            let have = have.and_then(|have| have.get(part)).map_or(&[][..], Vec::as_slice);
             let shortage = plan.shortages.get(&(key.clone(), part.clone()));
             let worker_too = cluster.is_some_and(|cluster| cluster.is_worker_too(part));
-            NodeSetOverview { worker_too, ..overview_of(part, node_set, have, added, shortage) }
+            let domains = node_set.and_then(|node_set| by_domain(site, node_set, have));
+            NodeSetOverview { worker_too, domains, ..overview_of(part, node_set, have, shortage) }
         };
         ClusterOverview {
             key: key.clone(),
@@ -176,16 +189,16 @@ pub(super) fn overviews(
 fn overview_of(
     part: &Part,
     node_set: Option<&NodeSet>,
-    have: usize,
-    added: usize,
+    have: &[&HostOverview],
     shortage: Option<&Shortage>,
 ) -> NodeSetOverview {
     NodeSetOverview {
         part: part.clone(),
         worker_too: false,
         wanted: node_set.map(|set| RequestedHosts { active: set.active, standby: set.standby }),
-        have,
-        added,
+        have: have.len(),
+        added: have.iter().filter(|host| host.is_new()).count(),
+        domains: None,
         asked: node_set.and_then(MachineRequirements::for_node_set),
         selector: node_set.map(|set| set.selector.to_string()),
         topology_keys: node_set.map(|set| set.topology_keys.clone()).unwrap_or_default(),
@@ -193,6 +206,22 @@ fn overview_of(
         may_lack_more: shortage.is_some_and(|shortage| shortage.may_lack_more),
         shortage: shortage.map(Shortage::proof).unwrap_or_default(),
     }
+}
+
+fn by_domain(site: &Site, node_set: &NodeSet, hosts: &[&HostOverview]) -> Option<HostsByDomain> {
+    if node_set.machine.is_some() {
+        return None;
+    }
+    let same = node_set.spread.iter().find(|spread| spread.rule == SpreadRule::Same);
+    let key = node_set.topology_keys.first().or(same.map(|spread| &spread.key));
+    let key = key.map(String::as_str).or_else(|| site.spread_key(node_set))?;
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for host in hosts.iter().filter_map(|host| site.inventory.host(&host.key)) {
+        if let Some(domain) = host.domain(key) {
+            *counts.entry(domain.to_owned()).or_default() += 1;
+        }
+    }
+    (!counts.is_empty()).then(|| HostsByDomain { topology_key: key.to_owned(), hosts: counts })
 }
 
 fn endpoint(service: &ClusterService) -> ServiceEndpoint {
@@ -225,7 +254,7 @@ mod tests {
         let set = |have| NodeSetOverview {
             wanted,
             have,
-            ..overview_of(&Role::Worker.into(), None, 0, 0, None)
+            ..overview_of(&Role::Worker.into(), None, &[], None)
         };
 
         assert_eq!([set(2).missing(), set(4).missing(), set(5).missing()], [2, 0, 0]);

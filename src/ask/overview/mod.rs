@@ -19,7 +19,9 @@ use crate::generate::GeneratedSite;
 use crate::plan::host_state;
 use crate::plan::quotas::{self, QuotaUse};
 
-pub use clusters::{ClusterOverview, NodeSetOverview, RequestedHosts, ServiceEndpoint};
+pub use clusters::{
+    ClusterOverview, HostsByDomain, NodeSetOverview, RequestedHosts, ServiceEndpoint,
+};
 pub use hosts::HostOverview;
 pub use racks::{NoSuchLabel, Rack};
 pub use spare::SpareHosts;

@@ -3,13 +3,12 @@
 //! A chain moves other demands to other hosts, each by one, until one of them finds a free host.
 //! Chains find nearly all placements of real sites. They never prove that there is no placement.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::super::flow_network::Instance;
 use super::super::matching::{FlowUnit, Matching};
 use super::super::skew::DomainRule;
 use super::candidates::{Candidate, Candidates, Limit, SpreadDomains};
-use crate::site::inventory::natural;
 
 /// Maximum number of candidates that one search for a chain examines.
 const MOST_LOOKS: usize = 300_000;
@@ -20,7 +19,7 @@ const MOST_EXHAUSTED: usize = 16;
 
 /// The placement so far.
 pub(super) struct LocalSearch<'a, 'c> {
-    instance: &'a Instance<'a>,
+    pub(super) instance: &'a Instance<'a>,
     pub(super) candidates: &'c Candidates<'a>,
     pub(super) matching: Matching<'a>,
     /// Number of hosts of each demand in each limited domain.
@@ -30,7 +29,7 @@ pub(super) struct LocalSearch<'a, 'c> {
     /// Positions in each pool whose classes may have a free host, in order.
     live: Vec<Vec<usize>>,
     /// The single domain that is tried for a demand.
-    tried: Vec<Option<Limit>>,
+    pub(super) tried: Vec<Option<Limit>>,
 }
 
 /// A demand that must find another host.
@@ -62,62 +61,12 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         }
     }
 
-    fn pool(&self, demand: usize) -> usize {
+    pub(super) fn pool(&self, demand: usize) -> usize {
         self.instance.problem.demands[demand].pool
     }
 
-    /// Picks hosts until a demand is satisfied. Returns whether it succeeds.
-    pub(super) fn fill(&mut self, demand: usize) -> bool {
-        let domains = self.single_domains(demand);
-        for (at, domain) in domains.iter().enumerate() {
-            self.tried[demand] = Some(*domain);
-            let is_filled = self.fill_by_chains(demand);
-            self.tried[demand] = None;
-            if is_filled || at + 1 == domains.len() {
-                return is_filled;
-            }
-            self.release(demand);
-        }
-        self.fill_by_chains(demand)
-    }
-
-    /// Returns the domains to try for a demand without hosts that wants a single one: those with the
-    /// fewest sufficient free hosts first, then those from which others must move, at last the largest.
-    fn single_domains(&self, demand: usize) -> Vec<Limit> {
-        let mut constraints = self.candidates.spreads[demand].iter();
-        let Some(spread) = constraints.find(|spread| spread.is_single()) else {
-            return Vec::new();
-        };
-        if !self.matching.picks[demand].is_empty() {
-            return Vec::new();
-        }
-        let pool = self.pool(demand);
-        let missing = self.instance.problem.demands[demand].missing;
-        let mut hosts: BTreeMap<Limit, (usize, usize)> = BTreeMap::new();
-        for candidate in self.candidates.all(pool) {
-            if let Some(domain) = spread.domain(candidate.limits)
-                && self.matching.may_have(demand, candidate.class)
-            {
-                let (free, all) = hosts.entry(domain).or_default();
-                *free += self.matching.free(candidate.class);
-                *all += self.instance.problem.capacities[candidate.class];
-            }
-        }
-        let largest = hosts.values().map(|(_, all)| *all).max().unwrap_or_default();
-        let enough = missing.min(largest);
-        let mut domains: Vec<(Limit, (usize, usize))> =
-            hosts.into_iter().filter(|(_, (_, all))| *all >= enough).collect();
-        domains.sort_by(|(a, (free_a, all_a)), (b, (free_b, all_b))| {
-            let is_free = |free: &usize| *free < missing;
-            let value = |domain: &Limit| self.candidates.limits[*domain].1;
-            let order = (is_free(free_a), *free_a, *all_a).cmp(&(is_free(free_b), *free_b, *all_b));
-            order.then_with(|| natural(value(a), value(b)))
-        });
-        domains.into_iter().map(|(domain, _)| domain).collect()
-    }
-
-    /// Picks free hosts, then moves others.
-    fn fill_by_chains(&mut self, demand: usize) -> bool {
+    /// Picks free hosts, then moves others. Returns whether a demand is satisfied.
+    pub(super) fn fill_by_chains(&mut self, demand: usize) -> bool {
         let pool = self.pool(demand);
         let has_quota = !self.instance.problem.demands[demand].quotas.is_empty();
         let spreads = &self.candidates.spreads[demand];
@@ -205,7 +154,12 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     }
 
     /// Returns whether a demand may have a class once it has left `left`.
-    fn fits(&self, demand: usize, candidate: &Candidate<'_>, left: Option<usize>) -> bool {
+    pub(super) fn fits(
+        &self,
+        demand: usize,
+        candidate: &Candidate<'_>,
+        left: Option<usize>,
+    ) -> bool {
         self.matching.may_have(demand, candidate.class)
             && !self.exceeds(demand, candidate.class, left)
             && self.clashes(demand, candidate, left).next().is_none()

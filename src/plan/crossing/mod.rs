@@ -14,6 +14,7 @@
 //! count steps instead of time, so that the result depends on the site alone.
 
 mod candidates;
+mod domain_choice;
 mod integer_program;
 mod local_search;
 mod minimal_conflict;
@@ -94,6 +95,13 @@ pub(super) fn serve<'a, 'i>(
             replace_each(hosts, |(limits, quotas)| placing.replace(index, limits, quotas));
     }
     accepted.iter().for_each(|demand| placing.settle(*demand));
+    for (index, demand) in demands.iter().filter(|(index, _)| accepted.contains(index)) {
+        if let Some(key) = instance.evenness[instance.problem.demands[*index].pool] {
+            let label = instance.topology()[key];
+            let retained = demand.kept.iter().filter(|host| !replaced[*index].contains(host));
+            placing.level(*index, key, retained.filter_map(|host| hosts[*host].domain(label)));
+        }
+    }
     placing.matching.settle();
     SearchResult { picks: placing.matching.picks, replaced, unserved }
 }

@@ -8,6 +8,7 @@ use crate::ask::overview::{ClusterOverview, NodeSetOverview, Overview, SpareHost
 use crate::base::api::names::{ClusterKey, Namespace, Role};
 use crate::base::text::{abbreviated, counted, lower_bound};
 use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled};
+use crate::site::inventory::natural;
 
 /// Maximum numbers of clusters, selectors, and node sets of a selector without `--all`.
 const CLUSTERS_SHOWN: usize = 10;
@@ -15,6 +16,8 @@ const SELECTORS_SHOWN: usize = 6;
 const NODE_SETS_SHOWN: usize = 3;
 /// Maximum number of machines without a host to name.
 const MACHINES_SHOWN: usize = 4;
+/// Maximum number of topology domains of a node set.
+const DOMAINS_SHOWN: usize = 12;
 
 /// Writes the table of clusters. If there are too many, clusters with changes or shortages have
 /// priority.
@@ -208,6 +211,7 @@ pub(super) fn write_one(
         writeln!(out, "{}", format!("  {counts}  {}", notes.join(", ")).trim_end())?;
         shortage.iter().try_for_each(|line| writeln!(out, "    {}", one_line(line)))?;
     }
+    write_domains(out, cluster)?;
     write_shortages(out, cluster)?;
     if !cluster.endpoints.is_empty() {
         write_heading(out, "services")?;
@@ -221,6 +225,20 @@ pub(super) fn write_one(
             None => format!("NodePort {ports}"),
         };
         writeln!(out, "  {:width$}  {reached}", endpoint.service)?;
+    }
+    Ok(())
+}
+
+/// Writes the numbers of hosts in the topology domains of each node set.
+fn write_domains(out: &mut ReportText, cluster: &ClusterOverview) -> fmt::Result {
+    let node_sets = cluster.node_sets.iter().filter(|set| set.part.node.is_none());
+    for (set, domains) in node_sets.filter_map(|set| Some((set, set.domains.as_ref()?))) {
+        let mut names: Vec<&String> = domains.hosts.keys().collect();
+        names.sort_by(|a, b| natural(a, b));
+        let counts = names.iter().map(|name| format!("{name} {}", domains.hosts[*name]));
+        let counts = abbreviated(&counts.collect::<Vec<_>>(), DOMAINS_SHOWN);
+        let line = format!("{} over {}: {counts}", set.part, domains.topology_key);
+        writeln!(out, "  {}", one_line(&line))?;
     }
     Ok(())
 }

@@ -1,0 +1,120 @@
+//! The choice of domains: the single one of a demand, or those over which its hosts are even.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use super::candidates::{Candidate, Limit};
+use super::local_search::LocalSearch;
+use crate::site::inventory::natural;
+
+impl<'a> LocalSearch<'a, '_> {
+    /// Picks hosts until a demand is satisfied. Returns whether it succeeds.
+    pub(super) fn fill(&mut self, demand: usize) -> bool {
+        let domains = self.single_domains(demand);
+        for (at, domain) in domains.iter().enumerate() {
+            self.tried[demand] = Some(*domain);
+            let is_filled = self.fill_by_chains(demand);
+            self.tried[demand] = None;
+            if is_filled || at + 1 == domains.len() {
+                return is_filled;
+            }
+            self.release(demand);
+        }
+        self.fill_by_chains(demand)
+    }
+
+    /// Returns the domains to try for a demand without hosts that wants a single one: those with the
+    /// fewest sufficient free hosts first, then those from which others must move, at last the largest.
+    fn single_domains(&self, demand: usize) -> Vec<Limit> {
+        let mut constraints = self.candidates.spreads[demand].iter();
+        let Some(spread) = constraints.find(|spread| spread.is_single()) else {
+            return Vec::new();
+        };
+        if !self.matching.picks[demand].is_empty() {
+            return Vec::new();
+        }
+        let pool = self.pool(demand);
+        let missing = self.instance.problem.demands[demand].missing;
+        let mut hosts: BTreeMap<Limit, (usize, usize)> = BTreeMap::new();
+        for candidate in self.candidates.all(pool) {
+            if let Some(domain) = spread.domain(candidate.limits)
+                && self.matching.may_have(demand, candidate.class)
+            {
+                let (free, all) = hosts.entry(domain).or_default();
+                *free += self.matching.free(candidate.class);
+                *all += self.instance.problem.capacities[candidate.class];
+            }
+        }
+        let largest = hosts.values().map(|(_, all)| *all).max().unwrap_or_default();
+        let enough = missing.min(largest);
+        let mut domains: Vec<(Limit, (usize, usize))> =
+            hosts.into_iter().filter(|(_, (_, all))| *all >= enough).collect();
+        domains.sort_by(|(a, (free_a, all_a)), (b, (free_b, all_b))| {
+            let is_free = |free: &usize| *free < missing;
+            let value = |domain: &Limit| self.candidates.limits[*domain].1;
+            let order = (is_free(free_a), *free_a, *all_a).cmp(&(is_free(free_b), *free_b, *all_b));
+            order.then_with(|| natural(value(a), value(b)))
+        });
+        domains.into_iter().map(|(domain, _)| domain).collect()
+    }
+
+    /// Moves hosts of a demand to equally preferred free ones in emptier domains of a topology key, given
+    /// by its index. `kept` has the domains of the retained hosts.
+    pub(super) fn level(&mut self, demand: usize, key: usize, kept: impl Iterator<Item = &'a str>) {
+        let (pool, instance) = (self.pool(demand), self.instance);
+        let tiers = instance.problem.pools[pool].tiers.iter().enumerate();
+        let tiers = tiers.flat_map(|(tier, choices)| {
+            let classes = choices.iter().flat_map(|choice| &choice.classes);
+            classes.map(move |class| (*class, tier))
+        });
+        let tiers: HashMap<usize, usize> = tiers.collect();
+        let mut hosts: HashMap<&str, usize> = HashMap::new();
+        let picks = self.matching.picks[demand].iter();
+        let picked = picks.filter_map(|pick| instance.value(pick.class, key));
+        for domain in picked.chain(kept) {
+            *hosts.entry(domain).or_default() += 1;
+        }
+        while let Some((from, to)) = self.leveling_exchange(demand, key, &hosts, &tiers) {
+            self.leave(demand, from);
+            self.put(demand, to);
+            if let Some(domain) = instance.value(from, key) {
+                hosts.entry(domain).and_modify(|hosts| *hosts -= 1);
+            }
+            if let Some(domain) = instance.value(to, key) {
+                *hosts.entry(domain).or_default() += 1;
+            }
+        }
+    }
+
+    /// Returns the class of a host in a crowded domain, and one in an emptier domain that can replace it.
+    fn leveling_exchange(
+        &self,
+        demand: usize,
+        key: usize,
+        hosts: &HashMap<&str, usize>,
+        tiers: &HashMap<usize, usize>,
+    ) -> Option<(usize, usize)> {
+        let count = |class: usize| {
+            let domain = self.instance.value(class, key)?;
+            Some(hosts.get(domain).copied().unwrap_or_default())
+        };
+        let picks = self.matching.picks[demand].iter();
+        let crowds = picks.filter_map(|pick| Some((count(pick.class)?, pick.class)));
+        let mut crowds: Vec<(usize, usize)> = crowds.collect();
+        crowds.sort_unstable_by_key(|crowd| Reverse(*crowd));
+        crowds.dedup();
+        let (largest, _) = *crowds.first()?;
+        let free = self.candidates.all(self.pool(demand)).filter_map(|candidate| {
+            let hosts = count(candidate.class).filter(|hosts| hosts + 1 < largest)?;
+            self.matching.is_free(candidate.class).then_some((hosts, candidate))
+        });
+        let mut free: Vec<(usize, Candidate<'_>)> = free.collect();
+        free.sort_by_key(|(hosts, _)| *hosts);
+        crowds.into_iter().find_map(|(crowd, from)| {
+            let emptier = free.iter().take_while(|(hosts, _)| hosts + 1 < crowd);
+            let mut emptier = emptier.filter(|(_, to)| tiers.get(&to.class) == tiers.get(&from));
+            let (_, to) = emptier.find(|(_, to)| self.fits(demand, to, Some(from)))?;
+            Some((from, to.class))
+        })
+    }
+}
