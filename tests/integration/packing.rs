@@ -107,3 +107,15 @@ fn a_constraint_of_the_site_is_not_for_node_sets_in_one_domain() {
 
     assert_eq!(scaled(&repo, "one", 3, PACKED), [3]);
 }
+
+#[test]
+fn a_drain_never_splits_a_node_set() {
+    let repo = with_racks(&[("a", 2), ("b", 3)]);
+    assert_eq!(scaled(&repo, "one", 2, PACKED), [2]);
+    assert!(repo.hosts_of("tenants", "one").contains(&"Worker metal/a1".to_owned()));
+
+    let drained = run(&mut repo.sipgen(&["drain", "example.com/rack=a"])).expect(1);
+
+    assert_says(&drained.stdout, &["no order of moves keeps every constraint"]);
+    assert!(!drained.stdout.contains("metal/b"), "{}", drained.stdout);
+}

@@ -231,10 +231,10 @@ fn a_host_that_would_exceed_the_skew_is_explained() {
 }
 
 #[test]
-fn a_node_set_within_a_quota_or_apart_by_crossing_keys_is_even_as_well() {
+fn a_node_set_within_a_quota_is_even_as_well() {
     let repo = with_racks(&[("a", 5), ("b", 5), ("c", 5)]);
     let settings = repo.read("sipgen.yaml");
-    repo.write("sipgen.yaml", &format!("{settings}quotas: [{{namespace: tenants, hosts: 14}}]\n"));
+    repo.write("sipgen.yaml", &format!("{settings}quotas: [{{namespace: tenants, labels: {{example.com/rack: a}}, hosts: 4}}]\n"));
 
     assert_eq!(scaled(&repo, "one", 9, ""), [3, 3, 3]);
     assert_eq!(scaled(&repo, "one", 4, ""), [2, 1, 1]);
