@@ -55,7 +55,7 @@ pub(super) fn choose(
     let Some(instance) = Instance::new(&classes, supply.gone, demands, &open, quotas) else {
         return results;
     };
-    let served = search(&instance, supply.hosts, demands, &open);
+    let served = search(&instance, supply.hosts, demands, &open, crossing::STEPS);
 
     // Hosts of a class are interchangeable, so picks take them in inventory order.
     let mut next: HashMap<usize, _> = HashMap::new();
@@ -122,7 +122,8 @@ pub(super) fn unserved<'a>(
 ) -> Option<Vec<UnservedDemand>> {
     let open = open(demands);
     let instance = Instance::new(classes, gone, demands, &open, quotas)?;
-    let served = search(&instance, classes.hosts, demands, &open);
+    let steps = crossing::STEPS_OF_QUESTION;
+    let served = search(&instance, classes.hosts, demands, &open, steps);
     let unserved = served.unserved.into_iter();
     let unserved = unserved.map(|ShortDemand { index, found, why }| UnservedDemand {
         index: open[index],
@@ -162,12 +163,13 @@ fn open(demands: &[NodeSetDemand<'_>]) -> Vec<usize> {
     all.filter(|demand| demands[*demand].is_open()).collect()
 }
 
-/// Serves the open demands.
+/// Serves the open demands, with a limit of steps for those whose keys cross each other.
 fn search(
     instance: &Instance<'_>,
     hosts: &[Host],
     demands: &[NodeSetDemand<'_>],
     open: &[usize],
+    steps: u64,
 ) -> SearchResult {
     let all: Vec<usize> = (0..open.len()).collect();
     let clusters =
@@ -188,7 +190,8 @@ fn search(
             .flatten()
             .map(|index| (*index, &demands[open[*index]]))
             .collect();
-        served.join(crossing::serve(instance, hosts, &crossing_demands, crossing.into_iter()));
+        let crossing = crossing.into_iter();
+        served.join(crossing::serve(instance, hosts, &crossing_demands, crossing, steps));
     }
     served
 }

@@ -119,3 +119,25 @@ fn a_drain_never_splits_a_node_set() {
     assert_says(&drained.stdout, &["no order of moves keeps every constraint"]);
     assert!(!drained.stdout.contains("metal/b"), "{}", drained.stdout);
 }
+
+#[test]
+fn copies_are_counted_by_the_domains_that_have_room_for_one() {
+    let racks: Vec<(String, usize)> = (0..40).map(|rack| (format!("r{rack:02}x"), 5)).collect();
+    let racks: Vec<(&str, usize)> =
+        racks.iter().map(|(name, hosts)| (name.as_str(), *hosts)).collect();
+    let repo = with_racks(&racks);
+    request(&repo, "one", 3, PACKED);
+    repo.generate(&[]).expect(0);
+
+    let capacity = run(&mut repo.sipgen(&["capacity"])).expect(0);
+
+    // Two hosts of each rack are left over: 39 racks have room for one more.
+    assert_says(
+        &capacity.stdout,
+        &[
+            "39  tenants/one",
+            "no choice of hosts meets the constraints on topology domains for 40 node sets together",
+        ],
+    );
+    assert!(!capacity.stdout.contains("not proven"), "{}", capacity.stdout);
+}

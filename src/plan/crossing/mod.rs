@@ -15,6 +15,7 @@
 
 mod candidates;
 mod domain_choice;
+mod domain_excess;
 mod integer_program;
 mod local_search;
 mod minimal_conflict;
@@ -26,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::demand::NodeSetDemand;
 use super::flow_network::Instance;
-use super::matching::{FlowDemand, MatchingProblem};
+use super::matching::MatchingProblem;
 use super::search_result::{
     DemandConflict, HostBounds, SearchResult, ShortDemand, ShortageProof, replace_each,
 };
@@ -37,8 +38,10 @@ use local_search::LocalSearch;
 use minimal_conflict::{ConflictCore, Relaxed};
 use relaxations::Relaxations;
 
-/// Maximum number of steps of `integer_program` for a site; about 5,000,000 take 1 s.
-const STEPS: u64 = 200_000_000;
+/// Maximum number of steps of `integer_program` for a plan; about 5,000,000 take 1 s.
+pub(super) const STEPS: u64 = 200_000_000;
+/// Maximum number of steps for a question about a plan, of which there may be many.
+pub(super) const STEPS_OF_QUESTION: u64 = 20_000_000;
 /// Maximum number of steps for one neighborhood.
 const STEPS_OF_SOME: u64 = 4_000_000;
 /// Maximum number of steps for all demands together.
@@ -54,6 +57,7 @@ pub(super) fn serve<'a, 'i>(
     hosts: &'a [Host],
     demands: &[(usize, &NodeSetDemand<'a>)],
     clusters: impl Iterator<Item = &'i [usize]>,
+    steps: u64,
 ) -> SearchResult {
     let mut candidates = Candidates::new(instance, hosts, demands);
     type RemainingLimits = (Vec<Limit>, Vec<usize>);
@@ -78,7 +82,7 @@ pub(super) fn serve<'a, 'i>(
         accepted: Vec::new(),
         reserved: instance.problem.reserved.iter().flatten().copied().collect(),
         refused: HashMap::new(),
-        budget: SolverBudget::new(STEPS),
+        budget: SolverBudget::new(steps),
     };
     let mut unserved = Vec::new();
     for cluster in clusters {
@@ -165,6 +169,9 @@ impl CrossingSearch<'_, '_> {
         if !constrained.is_empty() {
             return Err(constrained);
         }
+        if let Some(core) = cluster.iter().find_map(|demand| self.domain_shortage(*demand)) {
+            return Err(self.short_by(&core));
+        }
         if let Some(excess) = self.quota_excess(cluster) {
             let by_count = self.bound(cluster).err().unwrap_or_default();
             if by_count.is_empty() {
@@ -193,27 +200,6 @@ impl CrossingSearch<'_, '_> {
         // Refused demands must not restrict later clusters.
         self.bounds.iter_mut().for_each(|bounds| bounds.release(cluster));
         Err(refused)
-    }
-
-    /// Returns why a demand cannot meet a constraint on domains with any hosts that it may use.
-    fn constraint_excess(&self, demand: usize) -> Option<ShortDemand> {
-        let problem = &self.instance.problem;
-        let FlowDemand { pool, group, missing, .. } = problem.demands[demand];
-        self.instance.spreads[demand].iter().find_map(|skew| {
-            let mut available: HashMap<&str, usize> = HashMap::new();
-            let key = self.instance.topology().iter().position(|key| *key == skew.key)?;
-            for class in self.placing.candidates.all(pool).map(|candidate| candidate.class) {
-                if problem.reserved[class].is_none_or(|reserved| reserved == group)
-                    && let Some(domain) = self.instance.value(class, key)
-                {
-                    *available.entry(domain).or_default() += problem.capacities[class];
-                }
-            }
-            let proof =
-                skew.proof(missing, |domain| available.get(domain).copied().unwrap_or_default())?;
-            let found = HostBounds::at_most(proof.found);
-            Some(ShortDemand { index: demand, found, why: ShortageProof::Constrained(proof) })
-        })
     }
 
     /// Explains a cluster that cannot be served even without its quotas. If it lacks fewer hosts
