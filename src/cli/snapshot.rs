@@ -16,7 +16,7 @@ use sipgen::output::compare::OutputChanges;
 use sipgen::output::lock::Lock;
 use sipgen::report::{self, ReportDocument};
 use sipgen::setup::snapshot::client::{self, Connection, SnapshotScope};
-use sipgen::setup::snapshot::{self, Access, Event, Snapshot};
+use sipgen::setup::snapshot::{self, Access, Event, SecretAccess, Snapshot};
 use sipgen::site::sites::{Location, Sites};
 
 use super::progress::Progress;
@@ -35,9 +35,8 @@ Examples:
 /// Write a snapshot of a cluster's hosts into the repo
 ///
 /// Reads BareMetalHosts, their HardwareData and the network data that they name, and writes the
-/// fields that planning needs. No other Secret value is written: Secrets are never listed, and one
-/// with BMC credentials is only checked for existence. The cluster is only read; --rbac prints the
-/// required permissions. An interrupted run changes no file.
+/// fields that planning needs. No other Secret is read, and none is listed. The cluster is only
+/// read; --rbac prints the required permissions. An interrupted run changes no file.
 ///
 /// Exit codes: 0 success; 1 with --check: the snapshot is stale; 2 the cluster cannot be read, or
 /// the new snapshot is refused because it loses too many hosts.
@@ -105,7 +104,7 @@ pub(crate) struct Arguments {
 
     /// Print the RBAC objects that allow a ServiceAccount to take snapshots, and exit
     ///
-    /// If the repo has a snapshot, access is limited to the Secrets that its hosts name.
+    /// Secrets may be read only if hosts of the last snapshot name them for network data.
     #[arg(long, conflicts_with_all = ["check", "diff", "commit", "branch"])]
     rbac: bool,
 
@@ -146,12 +145,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     if let ([target], true) = (targets.as_slice(), arguments.rbac) {
         let known = snapshot::read_back(target.files, &target.directory)?;
         let account = &arguments.service_account;
-        let names = known.as_ref().filter(|_| !arguments.any_secret);
         let account = (&account.namespace, &account.name);
         print_document(&ReportDocument::rbac(&Access {
             account,
             namespaces: &target.scope.namespaces,
-            names,
+            secrets: if arguments.any_secret {
+                SecretAccess::Any
+            } else {
+                SecretAccess::Known(known.as_ref())
+            },
             addresses: target.scope.addresses,
         }));
         return Ok(CommandResult::Yes);

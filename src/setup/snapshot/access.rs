@@ -1,7 +1,7 @@
 //! RBAC objects with the permissions for taking a snapshot.
 //!
-//! Secrets are read by name and never listed. A rule without `resourceNames` allows `get` on every
-//! Secret whose name is known, so names are listed if a snapshot has them.
+//! Only Secrets with network data are read, by name. A rule without `resourceNames` allows `get` on
+//! every Secret, those with BMC credentials among them, so it is printed only on request.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,10 +25,19 @@ pub struct Access<'a> {
     pub account: (&'a Namespace, &'a ObjectName),
     /// Namespaces to read; empty for all.
     pub namespaces: &'a [Namespace],
-    /// Last snapshot, to allow only the Secrets that it names.
-    pub names: Option<&'a Snapshot>,
+    /// Secrets that may be read.
+    pub secrets: SecretAccess<'a>,
     /// Whether the addresses that Machines claimed are read.
     pub addresses: bool,
+}
+
+/// The Secrets that the account may read by name.
+#[derive(Debug, Clone)]
+pub enum SecretAccess<'a> {
+    /// Any Secret, for hosts that are not known yet.
+    Any,
+    /// Secrets with network data that hosts of the last snapshot name.
+    Known(Option<&'a Snapshot>),
 }
 
 /// Renders the RBAC objects that allow taking a snapshot and nothing else.
@@ -38,82 +47,65 @@ pub fn rbac(access: &Access<'_>) -> String {
         "apiVersion": "v1", "kind": "ServiceAccount",
         "metadata": {"name": name.to_string(), "namespace": namespace.to_string()}
     });
-    let mut text = comment(access) + &document_of(&account);
-    let mut lists = vec![rule(host::GROUP, &["baremetalhosts", "hardwaredata"], "list", &[])];
-    lists.extend(
-        machines::LIVE
-            .map(|(_, plural, versions)| rule(group(versions[0]), &[plural], "list", &[])),
-    );
+    let mut rules = vec![rule(host::GROUP, &["baremetalhosts", "hardwaredata"], "list", &[])];
+    let mut live = machines::LIVE.to_vec();
     if access.addresses {
-        lists.extend(
-            ipam::LIVE
-                .map(|(_, plural, versions)| rule(group(versions[0]), &[plural], "list", &[])),
-        );
+        live.extend(ipam::LIVE);
     }
-    let secrets = by_namespace(access);
-    if access.namespaces.is_empty() {
-        let mut rules = lists;
-        if secrets.is_none() {
-            rules.push(rule("", &["secrets"], "get", &[]));
+    rules.extend(
+        live.iter().map(|(_, plural, versions)| rule(group(versions[0]), &[plural], "list", &[])),
+    );
+    let secrets = named_secrets(access);
+    let comment = match access.secrets {
+        SecretAccess::Any => {
+            "\
+            # `get` is allowed on any Secret, but not `list`, because the Secrets of new hosts are not known.\n"
         }
-        text.push_str(&role(access, None, &rules));
-        for (namespace, names) in secrets.into_iter().flatten() {
-            text.push_str(&role(
-                access,
-                Some(&namespace),
-                &[rule("", &["secrets"], "get", &names)],
-            ));
+        SecretAccess::Known(_) if secrets.is_empty() => {
+            "\
+            # No Secret may be read. If hosts have network data, take a snapshot as a user who may read it, and print this\n\
+            # again, or use `sipgen snapshot --rbac --any-secret`.\n"
         }
-        return text;
-    }
-    let mut rules: BTreeMap<Namespace, Vec<Value>> =
-        access.namespaces.iter().map(|namespace| (namespace.clone(), lists.clone())).collect();
-    match secrets {
-        None => rules.values_mut().for_each(|rules| rules.push(rule("", &["secrets"], "get", &[]))),
-        // Named Secrets may be in namespaces other than those of the hosts.
-        Some(secrets) => {
-            for (namespace, names) in secrets {
-                rules.entry(namespace).or_default().push(rule("", &["secrets"], "get", &names));
-            }
-        }
-    }
-    text.extend(rules.iter().map(|(namespace, rules)| role(access, Some(namespace), rules)));
-    text
-}
-
-fn comment(access: &Access<'_>) -> String {
-    let what = match access.names {
-        Some(_) => {
-            "# `get` is limited to the Secrets that hosts of the last snapshot name. After adding hosts with other Secrets,\n\
-             # print and apply this again, or use `sipgen snapshot --rbac --any-secret`.\n"
-        }
-        None => {
-            "# The Secrets that hosts name are not known in advance, so `get` is allowed on any Secret, but not `list`.\n\
-             # `sipgen snapshot --rbac` in a repo with a snapshot limits `get` to the Secrets that hosts name.\n"
+        SecretAccess::Known(_) => {
+            "\
+            # `get` is limited to the Secrets with network data that hosts of the last snapshot name. After adding hosts with\n\
+            # other Secrets, print and apply this again, or use `sipgen snapshot --rbac --any-secret`.\n"
         }
     };
-    format!("# Permissions of `sipgen snapshot`, which is read-only.\n{what}")
+    if matches!(access.secrets, SecretAccess::Any) {
+        rules.push(rule("", &["secrets"], "get", &[]));
+    }
+    let places = match access.namespaces {
+        [] => vec![None],
+        namespaces => namespaces.iter().cloned().map(Some).collect(),
+    };
+    let mut roles: BTreeMap<Option<Namespace>, Vec<Value>> =
+        places.into_iter().map(|place| (place, rules.clone())).collect();
+    // Named Secrets may be in namespaces other than those of the hosts.
+    for (namespace, names) in secrets {
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        roles.entry(Some(namespace)).or_default().push(rule("", &["secrets"], "get", &names));
+    }
+    let roles = roles.iter().map(|(place, rules)| role(access, place.as_ref(), rules));
+    format!("# Permissions of `sipgen snapshot`, which is read-only.\n{comment}")
+        + &document_of(&account)
+        + &roles.collect::<String>()
 }
 
-/// Returns the names of the Secrets to read, by namespace; `None` if any Secret may be read.
-fn by_namespace(access: &Access<'_>) -> Option<BTreeMap<Namespace, Vec<String>>> {
-    let mut names: BTreeMap<Namespace, BTreeSet<String>> = BTreeMap::new();
-    let snapshot = access.names?;
+/// Returns the Secrets with network data that hosts of the last snapshot name, by namespace.
+fn named_secrets(access: &Access<'_>) -> BTreeMap<Namespace, BTreeSet<ObjectName>> {
+    let mut names: BTreeMap<Namespace, BTreeSet<ObjectName>> = BTreeMap::new();
+    let SecretAccess::Known(Some(snapshot)) = access.secrets else {
+        return names;
+    };
     let is_read =
         |key: &HostKey| access.namespaces.is_empty() || access.namespaces.contains(&key.namespace);
     for (key, host) in snapshot.hosts.iter().filter(|(key, _)| is_read(key)) {
-        let named = super::secrets_of(key, host);
-        for SecretKey { namespace, name } in named.network_data.into_iter().chain(named.credentials)
-        {
-            names.entry(namespace).or_default().insert(name.to_string());
+        for SecretKey { namespace, name } in super::network_data_secrets(key, host) {
+            names.entry(namespace).or_default().insert(name);
         }
     }
-    Some(
-        names
-            .into_iter()
-            .map(|(namespace, names)| (namespace, names.into_iter().collect()))
-            .collect(),
-    )
+    names
 }
 
 fn rule(group: &str, resources: &[&str], verb: &str, names: &[String]) -> Value {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{Snapshot, SnapshotSecret, secrets_of, text_at};
+use super::{Snapshot, SnapshotSecret, network_data_secrets, text_at};
 use crate::base::api::names::{HostKey, SecretKey};
 
 /// A change of a host between two snapshots. It is displayed on one line.
@@ -214,8 +214,7 @@ fn hardware_event(old: Option<&Value>, new: Option<&Value>) -> Option<String> {
 fn secret_events(key: &HostKey, old: (&Value, &Snapshot), new: (&Value, &Snapshot)) -> Vec<String> {
     let named =
         |(host, snapshot): (&Value, &Snapshot)| -> BTreeMap<SecretKey, Option<SnapshotSecret>> {
-            let named = secrets_of(key, host);
-            let all = named.network_data.into_iter().chain(named.credentials);
+            let all = network_data_secrets(key, host).into_iter();
             all.map(|secret| (secret.clone(), snapshot.secrets.get(&secret).cloned())).collect()
         };
     let (old, new) = (named(old), named(new));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use super::{Snapshot, SnapshotSecret, keep, key_of, machines, secrets_of, text_at};
+use super::{Snapshot, SnapshotSecret, keep, key_of, machines, network_data_secrets, text_at};
 use crate::base::api::hardware;
 use crate::base::api::host;
 use crate::base::api::names::{HostKey, SecretKey};
@@ -128,7 +128,7 @@ fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
                 .and_then(|text| serde_json::from_str(text).ok());
             snapshot.secrets.insert(
                 SecretKey { namespace, name },
-                data.map_or(SnapshotSecret::Exists, SnapshotSecret::NetworkData),
+                data.map_or(SnapshotSecret::Invalid, SnapshotSecret::NetworkData),
             );
         }
         _ => {
@@ -148,8 +148,7 @@ fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> Tree {
             .or_insert_with(|| layout::SNAPSHOT_MARK.to_owned() + "\n");
         text.push_str(&document_of(host));
         text.extend(snapshot.hardware.get(key).map(document_of));
-        let named = secrets_of(key, host);
-        for secret in named.credentials.into_iter().chain(named.network_data) {
+        for secret in network_data_secrets(key, host) {
             if let Some(found) =
                 snapshot.secrets.get(&secret).filter(|_| written.insert(secret.clone()))
             {

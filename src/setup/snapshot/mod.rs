@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use crate::base::api::names::{HostKey, Namespace, ObjectName, SecretKey};
 
-pub use access::{Access, rbac};
+pub use access::{Access, SecretAccess, rbac};
 pub use events::{Event, events};
 pub use files::{changes, read_back};
 pub use losses::lost;
@@ -39,7 +39,7 @@ pub struct Snapshot {
     pub hosts: BTreeMap<HostKey, Value>,
     /// HardwareData of these hosts, reduced.
     pub hardware: BTreeMap<HostKey, Value>,
-    /// Existing Secrets that these hosts name.
+    /// Secrets with network data that these hosts name.
     pub secrets: BTreeMap<SecretKey, SnapshotSecret>,
     /// IPAddresses, Metal3Data, Machines and Metal3Machines in the namespaces of these hosts, reduced.
     pub objects: BTreeMap<ObjectKey, Value>,
@@ -48,22 +48,13 @@ pub struct Snapshot {
 /// Namespace, group, kind and name of an object.
 pub type ObjectKey = (Namespace, String, String, ObjectName);
 
-/// A Secret that a host names.
+/// A Secret that a host names for network data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SnapshotSecret {
-    /// A Secret whose values were not read.
-    Exists,
+    /// A Secret without valid network data.
+    Invalid,
     /// A Secret with network data, reduced.
     NetworkData(Value),
-}
-
-/// The Secrets that a reduced host names.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NamedSecrets {
-    /// Secrets with network data, which are read.
-    pub network_data: BTreeSet<SecretKey>,
-    /// Secret with BMC credentials. Only its existence is checked.
-    pub credentials: Option<SecretKey>,
 }
 
 impl Snapshot {
@@ -72,15 +63,10 @@ impl Snapshot {
     pub fn add_network_data(&mut self, key: SecretKey, live: &Value) -> Option<String> {
         let (secret, problem) = match keep::network_data(live) {
             Ok(data) => (SnapshotSecret::NetworkData(data), None),
-            Err(problem) => (SnapshotSecret::Exists, Some(problem)),
+            Err(problem) => (SnapshotSecret::Invalid, Some(problem)),
         };
         self.secrets.insert(key, secret);
         problem
-    }
-
-    /// Records that a Secret exists, unless its network data is known.
-    pub fn add_credentials(&mut self, key: SecretKey) {
-        self.secrets.entry(key).or_insert(SnapshotSecret::Exists);
     }
 
     /// Drops hardware, addresses and Machines without a host, and the status hardware of hosts with HardwareData.
@@ -111,21 +97,20 @@ fn key_of(object: &Value) -> Option<(Namespace, ObjectName)> {
     Some((text("namespace")?.parse().ok()?, text("name")?.parse().ok()?))
 }
 
-/// Returns the Secrets that a reduced host names, in the namespaces where planning looks for them.
-pub fn secrets_of(key: &HostKey, host: &Value) -> NamedSecrets {
+/// Returns the Secrets that a reduced host names for network data, in the namespaces where planning
+/// looks for them.
+pub fn network_data_secrets(key: &HostKey, host: &Value) -> BTreeSet<SecretKey> {
     let text = |pointer: &str| text_at(host, pointer);
-    let own =
-        |name: &str| Some(SecretKey { namespace: key.namespace.clone(), name: name.parse().ok()? });
-    let mut named = NamedSecrets::default();
+    let secret =
+        |namespace: Namespace, name: &str| Some(SecretKey { namespace, name: name.parse().ok()? });
+    let own = |name: &str| secret(key.namespace.clone(), name);
+    let mut named = BTreeSet::new();
     if let Some(name) = text("/spec/networkData/name") {
-        named.network_data.extend(own(name));
+        named.extend(own(name));
         let other =
             text("/spec/networkData/namespace").and_then(|namespace| namespace.parse().ok());
-        named.network_data.extend(
-            other.and_then(|namespace| Some(SecretKey { namespace, name: name.parse().ok()? })),
-        );
+        named.extend(other.and_then(|namespace| secret(namespace, name)));
     }
-    named.network_data.extend(text("/spec/preprovisioningNetworkDataName").and_then(own));
-    named.credentials = text("/spec/bmc/credentialsName").and_then(own);
+    named.extend(text("/spec/preprovisioningNetworkDataName").and_then(own));
     named
 }

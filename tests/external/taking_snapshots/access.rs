@@ -166,15 +166,22 @@ impl Stage {
 #[test]
 fn the_rights_suffice_and_all_are_needed() {
     let stage = Stage::new();
-    let any = stage.rbac(&[]);
+    // No Secret is named before the first snapshot.
+    let without_secrets = stage.rbac(&[]);
+    stage.apply(&without_secrets);
+    let refused = stage.snapshot_ends(&[], 2, "without Secrets");
+    assert!(refused.stderr.contains("cannot get the Secret `one/h-net`"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--any-secret"), "{}", refused.stderr);
+    stage.delete(&without_secrets);
+
+    let any = stage.rbac(&["--any-secret"]);
     assert!(any.iter().any(|object| object["kind"] == "ClusterRole"));
     stage.are_needed(&any, &[]);
 
     stage.repo.remove_all("snapshot");
-    let of_one = stage.rbac(&["--namespace=one"]);
+    let of_one = stage.rbac(&["--namespace=one", "--any-secret"]);
     assert!(of_one.iter().all(|object| object["kind"] != "ClusterRole"));
     stage.are_needed(&of_one, &["--namespace=one"]);
-    assert_eq!(stage.rbac(&["--namespace=one", "--any-secret"]), of_one);
 
     // A snapshot names the Secrets.
     stage.apply(&any);
@@ -187,6 +194,7 @@ fn the_rights_suffice_and_all_are_needed() {
     stage.snapshot_ends(&[], 0, "with named Secrets");
     assert!(
         stage.may("get", "secret/h-net")
+            && !stage.may("get", "secret/h-bmc")
             && !stage.may("get", "secret/other")
             && !stage.may("list", "secrets")
     );

@@ -11,12 +11,12 @@ use kube::api::{GetParams, ListParams, Request};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::super::{NamedSecrets, ObjectKey, Snapshot, keep, machines, secrets_of};
+use super::super::{ObjectKey, Snapshot, keep, machines, network_data_secrets};
 use super::{ClientError, Connection, SnapshotProgress, SnapshotRead, SnapshotScope};
 use crate::base::api::host;
 use crate::base::api::ipam;
@@ -135,7 +135,7 @@ impl ApiServer {
         progress: &dyn Fn(SnapshotProgress),
     ) -> Result<SnapshotRead, ClientError> {
         let (mut snapshot, mut notes) = (Snapshot::default(), Vec::new());
-        let mut named: Vec<NamedSecrets> = Vec::new();
+        let mut secrets: BTreeSet<SecretKey> = BTreeSet::new();
         let places: Vec<Option<&Namespace>> = match scope.namespaces.as_slice() {
             [] => vec![None],
             namespaces => namespaces.iter().map(Some).collect(),
@@ -156,7 +156,7 @@ impl ApiServer {
                 .await?
                 .ok_or_else(|| ClientError::Unknown { what: list_of(kind.2, *place) })?;
             read += hosts.len() as u64;
-            named.extend(hosts.iter().map(|(key, host)| secrets_of(key, host)));
+            secrets.extend(hosts.iter().flat_map(|(key, host)| network_data_secrets(key, host)));
             if let (Some(namespace), true) = (place, hosts.is_empty()) {
                 notes.push(format!("no BareMetalHost found in namespace `{namespace}`"));
             }
@@ -200,7 +200,7 @@ impl ApiServer {
                 Err(error) => return Err(error),
             }
         }
-        notes.extend(self.secrets(&mut snapshot, named, progress).await?);
+        notes.extend(self.network_data(&mut snapshot, secrets, progress).await?);
         snapshot.finish();
         Ok(SnapshotRead { snapshot, notes })
     }
@@ -226,28 +226,23 @@ impl ApiServer {
         Ok(found)
     }
 
-    /// Reads the Secrets that hosts name. Returns the problems with network data.
-    async fn secrets(
+    /// Reads Secrets with network data. Returns the problems with them.
+    async fn network_data(
         &self,
         snapshot: &mut Snapshot,
-        named: Vec<NamedSecrets>,
+        secrets: BTreeSet<SecretKey>,
         progress: &dyn Fn(SnapshotProgress),
     ) -> Result<Vec<String>, ClientError> {
-        let mut wanted: BTreeSet<(SecretKey, bool)> = BTreeSet::new();
-        for NamedSecrets { network_data, credentials } in named {
-            wanted.extend(network_data.into_iter().map(|key| (key, true)));
-            wanted.extend(credentials.map(|key| (key, false)));
-        }
-        let all = wanted.len() as u64;
-        let (mut wanted, mut running, mut done) = (wanted.into_iter(), JoinSet::new(), 0);
+        let all = secrets.len() as u64;
+        let (mut secrets, mut running, mut done) = (secrets.into_iter(), JoinSet::new(), 0);
         let mut notes = BTreeSet::new();
         loop {
             while running.len() < AT_ONCE
-                && let Some((key, with_value)) = wanted.next()
+                && let Some(key) = secrets.next()
             {
                 let server = self.clone();
                 running.spawn(async move {
-                    let found = server.secret(&key, with_value).await;
+                    let found = server.secret(&key).await;
                     (key, found)
                 });
             }
@@ -260,37 +255,25 @@ impl ApiServer {
             })?;
             done += 1;
             progress(SnapshotProgress::Secrets(done, all));
-            match found? {
-                None => {}
-                Some(None) => snapshot.add_credentials(key),
-                Some(Some(secret)) => {
-                    if let Some(problem) = snapshot.add_network_data(key.clone(), &secret) {
-                        notes.insert(format!(
-                            "the Secret `{key}` {problem}, so the snapshot lacks its network data"
-                        ));
-                    }
-                }
+            if let Some(secret) = found?
+                && let Some(problem) = snapshot.add_network_data(key.clone(), &secret)
+            {
+                notes.insert(format!(
+                    "the Secret `{key}` {problem}, so the snapshot lacks its network data"
+                ));
             }
         }
         Ok(notes.into_iter().collect())
     }
 
-    /// Reads a Secret, with or without its values. Returns `None` if it does not exist.
-    async fn secret(
-        &self,
-        key: &SecretKey,
-        with_value: bool,
-    ) -> Result<Option<Option<Value>>, ClientError> {
-        let what = format!("get the Secret `{key}`");
+    /// Reads a Secret. Returns `None` if it does not exist.
+    async fn secret(&self, key: &SecretKey) -> Result<Option<Value>, ClientError> {
         let request = Request::new(format!("/api/v1/namespaces/{}/secrets", key.namespace));
-        let (name, options) = (key.name.as_str(), GetParams::default());
-        if with_value {
-            let found = self.ask(&what, || request.get(name, &options)).await?;
-            return Ok(found.map(Some));
+        match self.answer(|| request.get(key.name.as_str(), &GetParams::default())).await {
+            Ok(found) => Ok(Some(found)),
+            Err(RequestFailure::NotFound) => Ok(None),
+            Err(failure) => Err(failure.into_error(format!("get the Secret `{key}`"))),
         }
-        let found: Option<IgnoredAny> =
-            self.ask(&what, || request.get_metadata(name, &options)).await?;
-        Ok(found.map(|_| None))
     }
 
     /// Lists all objects of a kind, each reduced as soon as it is read: thousands of whole objects
@@ -343,19 +326,7 @@ impl ApiServer {
         Err(ClientError::Failed { what, reason })
     }
 
-    /// Sends a request until it is answered. Returns `None` if the object does not exist.
-    async fn ask<T: DeserializeOwned>(
-        &self,
-        what: &str,
-        request: impl Fn() -> Result<http::Request<Vec<u8>>, kube::core::request::Error>,
-    ) -> Result<Option<T>, ClientError> {
-        match self.answer(request).await {
-            Ok(found) => Ok(Some(found)),
-            Err(RequestFailure::NotFound) => Ok(None),
-            Err(failure) => Err(failure.into_error(what.to_owned())),
-        }
-    }
-
+    /// Sends a request until it is answered.
     async fn answer<T: DeserializeOwned>(
         &self,
         request: impl Fn() -> Result<http::Request<Vec<u8>>, kube::core::request::Error>,

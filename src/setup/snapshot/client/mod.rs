@@ -44,7 +44,7 @@ pub enum SnapshotProgress {
     Hosts(u64, Option<u64>),
     /// Number of HardwareData read, and the total if the server reports it.
     Hardware(u64, Option<u64>),
-    /// Number of Secrets read, and the total.
+    /// Number of Secrets with network data read, and the total.
     Secrets(u64, u64),
 }
 
@@ -69,7 +69,10 @@ pub enum ClientError {
     #[error("cannot connect to a cluster: {0}")]
     NoConnection(String),
     /// The API server denied access.
-    #[error("cannot {what}: {reason}; `sipgen snapshot --rbac` prints the required permissions")]
+    #[error(
+        "cannot {what}: {reason}; `sipgen snapshot --rbac` prints the required permissions, and those for Secrets of \
+         new hosts with --any-secret"
+    )]
     Refused {
         /// The failed action, as in `list the BareMetalHosts`.
         what: String,
@@ -94,7 +97,7 @@ pub enum ClientError {
     },
 }
 
-/// Reads the hosts of a cluster with their HardwareData, and the Secrets that they name.
+/// Reads the hosts of a cluster with their HardwareData and network data.
 ///
 /// # Errors
 ///
