@@ -1,33 +1,50 @@
 //! The gate: what is stale does not pass.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use crate::ci_examples::action::{path_with_pip, wheel};
+use crate::ci_examples::forge::Forge;
 use crate::ci_examples::{bash, job, parsed, sh, step};
-use crate::support::{Repo, assert_says, run};
+use crate::support::programs::succeed;
+use crate::support::{Repo, assert_says, run, tool};
+
+type Shell = fn(&str, &Path) -> Command;
 
 #[test]
-fn jobs_install_the_wheel_that_is_set_and_refuse_an_empty_one() {
+fn jobs_install_the_wheel_that_is_set_and_refuse_one_that_is_not_pinned() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("path");
     let wheel = wheel(directory.path());
     let gitlab = parsed("gitlab/sipgen.yml")[".sipgen"]["before_script"][0].clone();
     let gitlab = format!("{}\nsipgen check", gitlab.as_str().unwrap());
     let github = step("check", "Install sipgen");
-    let github_commands = [bash(&github, directory.path()), bash(&github, directory.path())];
-    let gitlab_commands = [sh(&gitlab, directory.path()), sh(&gitlab, directory.path())];
+    let forge = Forge::with(&[]);
+    fs::copy(&wheel, forge.repo().with_file_name("sipgen-0.1.0-py3-none-any.whl")).unwrap();
+    let url = format!("http://127.0.0.1:{}/sipgen-0.1.0-py3-none-any.whl", forge.port);
+    let sum = succeed(tool("sha256sum").arg(&wheel));
 
-    for [mut refused, mut installed] in [github_commands, gitlab_commands] {
-        let says = run(refused.env("SIPGEN_WHEEL", "")).expect(1).stdout;
-        assert_says(&says, &["SIPGEN_WHEEL is empty: set it in .git"]);
-        let environment = [("RUNNER_TEMP", directory.path()), ("GITHUB_PATH", &path)];
-        installed.envs(environment).env("PATH", path_with_pip());
-        run(installed.env("SIPGEN_WHEEL", &wheel).env("TMPDIR", directory.path())).expect(0);
+    for (shell, script) in [(bash as Shell, &github), (sh, &gitlab)] {
+        let install = |wheel: &str| {
+            let mut command = shell(script, directory.path());
+            command.envs([("RUNNER_TEMP", directory.path()), ("GITHUB_PATH", &path)]);
+            command.envs([("SIPGEN_WHEEL", wheel), ("PATH", &path_with_pip()), ("NO_PROXY", "*")]);
+            run(command.env("TMPDIR", directory.path()))
+        };
+        for not_pinned in ["", &url] {
+            let says = install(not_pinned).expect(1).stdout;
+            assert_says(&says, &["SIPGEN_WHEEL is `", "set it in .git", "#sha256="]);
+        }
+        let another = install(&format!("{url}#sha256={:0<64}", "")).expect(1);
+        assert_says(&another.stderr, &["DO NOT MATCH THE HASHES"]);
+        install(&format!("{url}#sha256={}", &sum[..64])).expect(0);
+        install(wheel.to_str().unwrap()).expect(0);
     }
 
     let added = fs::read_to_string(path).unwrap();
-    let sipgen = std::path::Path::new(added.trim()).join("sipgen");
-    let says = run(&mut std::process::Command::new(sipgen)).expect(0).stdout;
+    let sipgen = Path::new(added.lines().next().unwrap()).join("sipgen");
+    let says = run(&mut Command::new(sipgen)).expect(0).stdout;
     assert_says(&says, &["from the wheel"]);
 }
 

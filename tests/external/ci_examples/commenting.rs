@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::ci_examples::forge::{Author, Forge};
 use crate::ci_examples::runner::Job;
-use crate::ci_examples::{bash, job, sh, step};
+use crate::ci_examples::{bash, job, sh, step, traced};
 use crate::support::{Run, run};
 
 const MARKER: &str = "<!-- sipgen -->";
@@ -164,6 +164,26 @@ fn a_forge_that_refuses_fails_the_job() {
             assert_ne!(run.code, 0, "{kind:?} with {token}");
             assert_eq!(forge.bodies().len(), 0, "{kind:?} with {token}");
         }
+    }
+}
+
+#[test]
+fn the_token_is_in_no_argument() {
+    for github_job in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let forge = Forge::with(&[(Author::Job, "<!-- sipgen -->\nold")]);
+        let mut script = if github_job {
+            github(directory.path(), &forge, "token-of-the-bot")
+        } else {
+            gitlab(directory.path(), &forge, "token-of-the-bot")
+        };
+        script.env("PLAN", "changes").env("SIPGEN_PLAN", "changes");
+
+        let (run, arguments) = traced(&script);
+
+        run.expect(0);
+        assert_eq!(forge.bodies(), [PLAN]);
+        assert!(arguments.contains("execve(") && !arguments.contains("token-of-"), "{arguments}");
     }
 }
 

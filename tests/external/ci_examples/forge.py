@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 FILE = sys.argv[1]
 COMMENTS = re.compile(r"/(issues/5/comments|merge_requests/5/notes)$")
 COMMENT = re.compile(r"/(?:issues/comments|merge_requests/5/notes)/(\d+)$")
-GIT = re.compile(r"/platform/fleet(?:\.git)?(/(?:info/refs|git-receive-pack))$")
+GIT = re.compile(r"/platform/fleet(?:\.git)?(/(?:info/refs|git-(?:receive|upload)-pack))$")
 PULLS = re.compile(r"/repos/platform/fleet/pulls$")
 DIRECTORY = os.path.dirname(FILE)
 PAGE = 100
@@ -94,6 +94,12 @@ class Api(BaseHTTPRequestHandler):
         of_git = GIT.search(url.path)
         if of_git:
             return self.git(of_git[1], url.query)
+        if url.path.endswith(".whl"):
+            with open(os.path.join(DIRECTORY, os.path.basename(url.path)), "rb") as wheel:
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(wheel.read())
+            return None
         token = str(self.headers.get("Authorization")) + str(self.headers.get("PRIVATE-TOKEN"))
         if "token-of-the-bot" not in token and ("token-to-read" not in token or self.command != "GET"):
             return self.answer(403, {"message": "403 Forbidden"})

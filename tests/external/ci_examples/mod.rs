@@ -4,7 +4,7 @@ mod action;
 mod checking;
 mod commenting;
 mod component;
-mod forge;
+pub(crate) mod forge;
 mod linting;
 mod planning;
 mod regenerating;
@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use yaml_serde::Value;
+
+use crate::support::{Run, run};
 
 /// A file below `examples/`.
 fn example(file: &str) -> PathBuf {
@@ -55,6 +57,23 @@ fn bash(script: &str, directory: &Path) -> Command {
 /// A shell as GitLab's runner starts it in an image that has no bash.
 fn sh(script: &str, directory: &Path) -> Command {
     shell(&["sh", "-ec", script], directory)
+}
+
+/// Runs a script, and returns what it ran and the arguments of every program that it started.
+pub(crate) fn traced(script: &Command) -> (Run, String) {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-e", "trace=execve", "-s", "100000", "-o"]).arg(log.path());
+    command.arg(script.get_program()).args(script.get_args());
+    command.current_dir(script.get_current_dir().unwrap());
+    for (name, value) in script.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let run = run(&mut command);
+    (run, fs::read_to_string(log.path()).unwrap())
 }
 
 fn shell(words: &[&str], directory: &Path) -> Command {

@@ -1,13 +1,15 @@
 //! A forge with a stale branch, and the jobs that generate for it.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use crate::ci_examples::component::{jobs, script};
 use crate::ci_examples::forge::Forge;
 use crate::ci_examples::runner::Job;
-use crate::ci_examples::sh;
+use crate::ci_examples::{sh, traced};
 use crate::support::scenes::git::want_more;
-use crate::support::{Repo, Run, run};
+use crate::support::{Repo, Run};
 
 pub(crate) const FORGES: [Kind; 2] = [Kind::Github, Kind::Gitlab];
 
@@ -149,6 +151,12 @@ impl Stage {
     }
 
     pub(crate) fn gitlab(&self, variables: &[(&str, &str)]) -> Run {
+        let (run, arguments) = traced(&self.gitlab_job(variables));
+        assert!(!arguments.contains("token-of-the-bot"), "{arguments}");
+        run
+    }
+
+    fn gitlab_job(&self, variables: &[(&str, &str)]) -> Command {
         let script = script(&jobs(), "sipgen-regenerate");
         let mut command = sh(&script, self.checkout.path());
         for (name, value) in [
@@ -164,7 +172,8 @@ impl Stage {
         ] {
             command.env(name, value);
         }
-        run(command.envs(variables.iter().copied()))
+        command.envs(variables.iter().copied());
+        command
     }
 }
 

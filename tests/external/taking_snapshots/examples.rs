@@ -7,8 +7,13 @@ use std::process::Command;
 use serde_json::json;
 use yaml_serde::Value;
 
+use crate::ci_examples::forge::Forge;
+use crate::ci_examples::traced;
 use crate::support::{Repo, Run, run};
 use crate::taking_snapshots::stub::{Stub, host, page};
+
+/// The token that the forge accepts.
+const TOKEN: &str = "token-of-the-bot";
 
 fn parsed(file: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(file);
@@ -63,13 +68,31 @@ impl Stage {
         let mut command = Command::new(shell[0]);
         command.args(&shell[1..]).arg(text).current_dir(self.clone.path()).env("PATH", path);
         command.env("CI_COMMIT_SHA", head.trim()).env("GITHUB_SHA", head.trim());
-        command.env("RUNNER_TEMP", &tools).envs(variables.iter().copied());
-        run(&mut command)
+        command.env("RUNNER_TEMP", &tools).env("GIT_TERMINAL_PROMPT", "0").env("NO_PROXY", "*");
+        let (run, arguments) = traced(command.envs(variables.iter().copied()));
+        assert!(!arguments.contains(TOKEN), "{arguments}");
+        run
+    }
+
+    /// Serves the repo by HTTP, for whom has the token.
+    fn serve(&self) -> Forge {
+        let served = Forge::with(&[]);
+        let bare = served.repo();
+        self.forge.git(&["clone", "--quiet", "--bare", ".", bare.to_str().unwrap()]);
+        let bare = format!("--git-dir={}", bare.display());
+        self.forge.git(&[&bare, "config", "receive.advertisePushOptions", "true"]);
+        self.forge.git(&[&bare, "config", "http.receivepack", "true"]);
+        served
     }
 
     /// Returns the changes of the pushed branch against the base.
     fn pushed(&self) -> Vec<String> {
-        let files = self.forge.git(&["diff", "--name-only", "main", "sipgen-snapshot"]);
+        self.pushed_to(&self.forge.path().join(".git"))
+    }
+
+    fn pushed_to(&self, repo: &Path) -> Vec<String> {
+        let repo = format!("--git-dir={}", repo.display());
+        let files = self.forge.git(&[&repo, "diff", "--name-only", "main", "sipgen-snapshot"]);
         files.lines().map(str::to_owned).collect()
     }
 }
@@ -117,21 +140,21 @@ fn the_job_of_gitlab_pushes_both() {
     let script =
         parsed("gitlab/snapshot.yml")["sipgen-snapshot"]["script"][0].as_str().unwrap().to_owned();
     let stage = Stage::new();
-    // A forge on this disk in the place of one on the network.
-    let script = script.replace(
-        "\"$CI_SERVER_PROTOCOL://sipgen:$SIPGEN_PUSH_TOKEN@$CI_SERVER_HOST:$CI_SERVER_PORT/$CI_PROJECT_PATH.git\"",
-        "origin",
-    );
-    let kubeconfig = stage.cluster.kubeconfig();
+    let (forge, kubeconfig) = (stage.serve(), stage.cluster.kubeconfig());
+    let port = forge.port.to_string();
     let variables = [
         ("SIPGEN_KUBECONFIG", kubeconfig.to_str().unwrap()),
-        ("CI_SERVER_HOST", "git.example.com"),
+        ("CI_SERVER_PROTOCOL", "http"),
+        ("CI_SERVER_HOST", "127.0.0.1"),
+        ("CI_SERVER_PORT", &port),
+        ("CI_PROJECT_PATH", "platform/fleet"),
         ("CI_DEFAULT_BRANCH", "main"),
+        ("SIPGEN_PUSH_TOKEN", TOKEN),
     ];
 
     stage.script(&["sh", "-ec"], &script, &variables).expect(0);
 
-    assert!(stage.pushed().contains(&"snapshot/metal.yaml".to_owned()));
+    assert!(stage.pushed_to(&forge.repo()).contains(&"snapshot/metal.yaml".to_owned()));
 }
 
 #[test]
@@ -147,7 +170,11 @@ fn the_cron_job_clones_and_pushes_both() {
         .collect();
     let stage = Stage::new();
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("url"), stage.forge.path().to_str().unwrap()).unwrap();
+    let forge = stage.serve();
+    let url = format!("http://127.0.0.1:{}/platform/fleet.git", forge.port);
+    for (key, value) in [("url", url.as_str()), ("username", "sipgen"), ("password", TOKEN)] {
+        fs::write(directory.path().join(key), value).unwrap();
+    }
     let (place, kubeconfig) = (directory.path().to_str().unwrap(), stage.cluster.kubeconfig());
     let variables = [
         ("BASE", "main"),
@@ -158,5 +185,7 @@ fn the_cron_job_clones_and_pushes_both() {
 
     stage.script(&shell, container["args"][0].as_str().unwrap(), &variables).expect(0);
 
-    assert!(stage.pushed().contains(&"snapshot/metal.yaml".to_owned()));
+    assert!(stage.pushed_to(&forge.repo()).contains(&"snapshot/metal.yaml".to_owned()));
+    let config = fs::read_to_string(directory.path().join("repo/.git/config")).unwrap();
+    assert!(!config.contains(TOKEN), "{config}");
 }
