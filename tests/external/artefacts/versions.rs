@@ -22,6 +22,7 @@ fn maturin_has_one_version() {
         .lines()
         .find(|line| line.starts_with("maturin=="))
         .unwrap()
+        .trim_end_matches(" \\")
         .to_owned();
 
     for file in ["release/wheel/pyproject.toml", "tests/tools/requirements.txt"] {
