@@ -66,7 +66,7 @@ cases! {
     ]
     Some("rack-file") => [
         SIP0301 SIP0302 SIP0305 SIP0308 SIP0331_duplicate_network_data SIP0334_invalid_address SIP0312 SIP0313 SIP0314 SIP0315 SIP0317
-        SIP0318 SIP0334 SIP0353
+        SIP0318 SIP0319 SIP0334 SIP0353
     ]
     Some("observed-hosts") => [
         SIP0003 SIP0006 SIP0007 SIP0008 SIP0009 SIP0017 SIP0019 SIP0112

@@ -104,7 +104,7 @@ fn passwords_in_a_host_of_the_wrong_shape() {
         let repo = with_password();
         let text = repo.read(RACK_A);
         let (before, after) = text.split_once("  bmc:\n").unwrap();
-        let after = after.split_once("    disableCertificateVerification: true\n").unwrap().1;
+        let after = after.split_once("    disableCertificateVerification: false\n").unwrap().1;
         repo.write(RACK_A, &format!("{before}{broken}{after}"));
 
         keeps_the_secret(&repo);

@@ -170,6 +170,7 @@ codes! {
     "0316" AmbiguousHostName Error Cluster Shown "hosts of a jump host share a name"
     "0317" AmbiguousNetwork Warning Run Shown "a host has two networks with the same id and different addresses"
     "0318" UserInBmcAddress Warning Run Shown "a BMC address contains a credential"
+    "0319" UnverifiedBmc Warning Run Shown "a jump host logs in to BMCs that no certificate identifies"
 
     "0320" UnquotedText Warning Run Shown "other programs read a label or MAC address of a host as another type than text"
     "0322" DuplicateHardware Error Run Shown "a host has two different hardware details"

@@ -14,6 +14,7 @@
 //! * `installers`: an installer cannot do as requested.
 //! * `load_balancers`: a load balancer has no node set.
 //! * `addresses`: a clusterIP is the address of a host.
+//! * `bmc_transport`: a jump host logs in to BMCs that no certificate identifies.
 //! * `network_data`: unused network data, and hosts whose network data is missing.
 //! * `node_ports`: a Service of the repo conflicts with a NodePort of a cluster.
 //! * `definitions`: an agent applies requests together with hosts, but nothing defines their kind.
@@ -24,6 +25,7 @@
 //! per cluster. Problems that errors already report are skipped.
 
 mod addresses;
+mod bmc_transport;
 mod claimants;
 mod definitions;
 mod former_labels;
@@ -68,7 +70,7 @@ pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
     let node_sets = NodeSets::new(site, except);
     let clusters = node_sets.clusters.as_slice();
     type Rule<'a> = &'a (dyn Fn() -> Vec<Finding> + Sync);
-    let rules: [Rule<'_>; 14] = [
+    let rules: [Rule<'_>; 15] = [
         &|| selectors::unmatched(&node_sets),
         &|| interfaces::unknown(&node_sets),
         &|| load_balancers::without_node_set(clusters),
@@ -78,6 +80,7 @@ pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
         &|| former_labels::kept(site).into_iter().collect(),
         &|| installers::failing(site, clusters),
         &|| addresses::host_addresses(site, clusters),
+        &|| bmc_transport::unverified(site, plan, clusters).into_iter().collect(),
         &|| network_data::unnamed(site),
         &|| network_data::missing(&node_sets),
         &|| node_ports::repo_node_ports(site, clusters),

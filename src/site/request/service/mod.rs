@@ -165,6 +165,11 @@ impl ClusterService {
         matches!(&self.detail, Detail::Auth(auth) if auth.connectors.is_empty())
     }
 
+    /// Returns whether it logs in to BMCs, unless the settings keep their credentials from it.
+    pub fn logs_in_to_bmcs(&self) -> bool {
+        matches!(self.detail, Detail::JumpHost(_))
+    }
+
     /// Returns its NodePorts.
     pub fn node_ports(&self) -> &[NodePort] {
         match &self.detail {

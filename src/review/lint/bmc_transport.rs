@@ -1,0 +1,67 @@
+//! Rule: a jump host logs in to BMCs that no certificate identifies. Whoever answers at their address
+//! gets the password.
+
+use crate::base::api::bmc::BmcAddress;
+use crate::base::finding::{Code, Finding};
+use crate::base::text::counted;
+use crate::input::settings::Credentials;
+use crate::plan::Plan;
+use crate::site::Site;
+use crate::site::inventory::Host;
+use crate::site::request::{Cluster, ClusterService};
+
+/// Finds BMCs behind jump hosts that have no TLS, or whose certificate is not verified.
+pub(super) fn unverified(site: &Site, plan: &Plan, clusters: &[&Cluster]) -> Option<Finding> {
+    if site.settings.credentials == Credentials::None {
+        return None;
+    }
+    let (mut plain, mut unverified): (Vec<&Host>, Vec<&Host>) = (Vec::new(), Vec::new());
+    let has_jump_host =
+        |cluster: &&&Cluster| cluster.services.iter().any(ClusterService::logs_in_to_bmcs);
+    for cluster in clusters.iter().filter(has_jump_host) {
+        let placement = plan.clusters.get(&cluster.key);
+        for assigned in placement.into_iter().flat_map(|placement| placement.values().flatten()) {
+            let host = &site.inventory.hosts[assigned.host];
+            let Some(bmc) = &host.bmc else {
+                continue;
+            };
+            // Jump hosts use only Redfish.
+            match BmcAddress::parse(&bmc.address).ok().filter(BmcAddress::is_redfish) {
+                Some(address) if address.transport() == "http" => plain.push(host),
+                Some(_) if bmc.disable_certificate_verification => unverified.push(host),
+                _ => {}
+            }
+        }
+    }
+    let parts = [
+        (&plain, "without TLS", ["spec", "bmc", "address"]),
+        (
+            &unverified,
+            "with `disableCertificateVerification`",
+            ["spec", "bmc", "disableCertificateVerification"],
+        ),
+    ];
+    let parts = parts.map(|(hosts, what, route)| {
+        let first = hosts.first()?;
+        let words = format!("{} {what}, such as that of host `{}`", hosts.len(), first.key);
+        Some((words, first.origin.at(route)))
+    });
+    let mut parts = parts.into_iter().flatten();
+    let (first, place) = parts.next()?;
+    let second = parts.next();
+    let all = counted(plain.len() + unverified.len(), "BMC");
+    let and = second.as_ref().map(|(words, _)| format!(", and {words}")).unwrap_or_default();
+    let finding = Finding::new(
+        Code::UnverifiedBmc,
+        format!("jump hosts log in to {all} that no certificate identifies: {first}{and}"),
+    )
+    .at(place)
+    .help(
+        "use `https` and certificates of an authority that the jump host's image trusts; if only trusted machines reach \
+         these BMCs, list SIP0319 in `findings.ignore` of sipgen.yaml, with that reason",
+    );
+    Some(match second {
+        Some((_, place)) => finding.see(place, "not verified"),
+        None => finding,
+    })
+}
