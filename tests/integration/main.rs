@@ -38,6 +38,7 @@ mod hostile_sizes;
 mod in_use;
 mod inputs;
 mod interruption;
+mod jump_host_egress;
 mod keeping_secrets;
 mod linting;
 mod losses;

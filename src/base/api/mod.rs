@@ -12,6 +12,7 @@
 //! * [`installed`]: the record of what an installer Job installs.
 //! * [`mac`]: MAC addresses.
 //! * [`machine_names`]: names that Cluster API gives to Machines.
+//! * [`network`]: IP networks.
 //! * [`network_data`]: a host's addresses, in OpenStack's format.
 //! * [`kustomization`]: the fields that decide which files a build reaches, and in which namespace.
 //! * [`last_wins`]: kustomizations as kustomize decodes them, duplicate keys included;
@@ -46,6 +47,7 @@ pub mod last_wins;
 pub mod mac;
 pub mod machine_names;
 pub mod names;
+pub mod network;
 pub mod network_data;
 pub mod network_format;
 pub mod object_kind;

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::api::names::{NodePortRange, ObjectName};
+use crate::base::api::network::IpNetwork;
 
 /// Settings for services.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -14,6 +15,9 @@ use crate::base::api::names::{NodePortRange, ObjectName};
 pub struct ServiceSettings {
     /// Whether services have NetworkPolicies, which admit traffic to their ports only.
     pub network_policies: bool,
+    /// Networks that jump hosts may connect to, besides DNS and the addresses of their hosts, of
+    /// their hosts' BMCs and of their cluster's services. By default, they may connect to anything.
+    pub jump_host_egress: Option<Vec<IpNetwork>>,
     /// Whether the base cluster's nodes have IPv6. If their kernel has it disabled, HAProxy cannot
     /// listen on IPv6 addresses.
     pub ipv6: bool,
@@ -33,6 +37,7 @@ impl Default for ServiceSettings {
     fn default() -> Self {
         Self {
             network_policies: true,
+            jump_host_egress: None,
             ipv6: true,
             priority_class_name: None,
             node_port_range: NodePortRange::default(),

@@ -48,6 +48,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "installer/job.yaml",
     "installer/kustomization.yaml",
     "jumphost/authorized_keys",
+    "jumphost/egress.yaml",
     "jumphost/externalsecrets.yaml",
     "jumphost/hosts",
     "jumphost/kustomization.yaml",

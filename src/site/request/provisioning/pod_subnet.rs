@@ -1,8 +1,7 @@
 //! The pod network of a Provisioning's cluster.
 
-use std::net::IpAddr;
-
 use super::{Machines, ProvisioningValidation};
+use crate::base::api::network::IpNetwork;
 use crate::base::api::provisioning::ProvisioningSpec;
 use crate::base::finding::{Code, Finding};
 use crate::site::inventory::hosts_by_mac::HostsByMac;
@@ -20,33 +19,24 @@ impl ProvisioningValidation<'_> {
     ) -> Option<String> {
         let text = spec.pod_subnet.as_deref().filter(|text| !text.is_empty())?;
         let place = self.origin.at(["spec", "PodSubnet"]);
-        let network = text.split_once('/').and_then(|(address, prefix)| {
-            let address: IpAddr = address.parse().ok()?;
-            let longest = if address.is_ipv4() { 32 } else { 128 };
-            let digits = prefix.bytes().all(|byte| byte.is_ascii_digit());
-            Some((
-                address,
-                prefix.parse::<u32>().ok().filter(|prefix| digits && *prefix <= longest)?,
-            ))
-        });
-        let Some((address, prefix)) = network else {
+        let Some(network) = IpNetwork::parse(text) else {
             let message = format!("`PodSubnet: {text}` is not a network");
             let help = "write an address and a prefix length, such as `10.244.64.0/18`";
             self.report(Code::InvalidInstallerField, place, message, help);
             return None;
         };
-        let first = first_address(address, prefix);
-        if first != address {
+        let first = network.canonical();
+        if first != network {
             self.report(
                 Code::DoubtfulPodSubnet,
                 place,
-                format!("`PodSubnet: {text}` is an address in the network `{first}/{prefix}`, not the network"),
                 format!(
-                    "write `PodSubnet: {first}/{prefix}`: programs differ in how they read an address"
+                    "`PodSubnet: {text}` is an address in the network `{first}`, not the network"
                 ),
+                format!("write `PodSubnet: {first}`: programs differ in how they read an address"),
             );
         }
-        self.hold_against_machines(text, first, prefix, machines, macs);
+        self.hold_against_machines(text, network, machines, macs);
         Some(text.to_owned())
     }
 
@@ -54,8 +44,7 @@ impl ProvisioningValidation<'_> {
     fn hold_against_machines(
         &mut self,
         text: &str,
-        first: IpAddr,
-        prefix: u32,
+        network: IpNetwork,
         machines: &Machines,
         macs: &HostsByMac<'_>,
     ) {
@@ -66,11 +55,8 @@ impl ProvisioningValidation<'_> {
             Some((part.node.as_ref()?, host, host.machine.address(Some(mac))?, &node_set.at.route))
         });
         let named: Vec<_> = named.collect();
-        let inside = |address: IpAddr| {
-            address.is_ipv4() == first.is_ipv4() && first_address(address, prefix) == first
-        };
         if let Some((name, host, address, route)) =
-            named.iter().find(|(_, _, address, _)| inside(*address))
+            named.iter().find(|(_, _, address, _)| network.contains(*address))
         {
             let message = format!(
                 "`PodSubnet: {text}` contains the address {address} of `{name}`, which is host {}",
@@ -87,28 +73,14 @@ impl ProvisioningValidation<'_> {
             );
         } else if named.len() == machines.node_sets.len()
             && !named.is_empty()
-            && named.iter().all(|(_, _, address, _)| address.is_ipv4() != first.is_ipv4())
+            && named.iter().all(|(_, _, address, _)| address.is_ipv4() != network.is_ipv4())
         {
-            let (own, other) = if first.is_ipv4() { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
+            let (own, other) = if network.is_ipv4() { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
             let message =
                 format!("`PodSubnet: {text}` is {own}, but all machines have {other} addresses");
             let help =
                 format!("write an {other} network: the nodes could not reach each other's pods");
             self.report(Code::DoubtfulPodSubnet, place, message, help);
-        }
-    }
-}
-
-/// Returns the first address of the network that contains an address.
-fn first_address(address: IpAddr, prefix: u32) -> IpAddr {
-    match address {
-        IpAddr::V4(v4) => {
-            let mask = u32::MAX.checked_shl(32 - prefix).unwrap_or(0);
-            IpAddr::V4((u32::from(v4) & mask).into())
-        }
-        IpAddr::V6(v6) => {
-            let mask = u128::MAX.checked_shl(128 - prefix).unwrap_or(0);
-            IpAddr::V6((u128::from(v6) & mask).into())
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Values of the templates of jump hosts.
 
 mod bmc;
+mod egress;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use bmc::BmcValues;
+use egress::EgressValues;
 
 use super::service_templates::{ServiceContext, ServiceTemplates};
 use crate::base::api::names::{NodePort, ObjectName, SecretKey, StorageSize};
@@ -49,6 +51,8 @@ pub(super) struct JumpHostValues<'a> {
     hosts: Vec<ReachableHost<'a>>,
     /// BMC Secrets of other namespaces to copy.
     secret_copies: Vec<SecretCopy<'a>>,
+    /// What the jump host may connect to; absent if that is anything.
+    egress: Option<EgressValues>,
 }
 
 #[derive(Default, Serialize, JsonSchema)]
@@ -113,6 +117,8 @@ pub(super) fn values<'a>(
     service: &'a ClusterService,
     jump_host: &'a JumpHostSettings,
 ) -> Option<JumpHostValues<'a>> {
+    let secret_copies = copies(renderer, service);
+    let hosts = reachable_hosts(renderer, service)?;
     Some(JumpHostValues {
         node_port: jump_host.node_port,
         bmc_proxy: jump_host.bmc_proxy,
@@ -124,8 +130,9 @@ pub(super) fn values<'a>(
             guards: planned_hosts::guards(renderer.site, None),
         }),
         power_control: renderer.site.settings.credentials != Credentials::None,
-        secret_copies: copies(renderer, service),
-        hosts: reachable_hosts(renderer, service)?,
+        secret_copies,
+        egress: egress::egress(renderer, &hosts),
+        hosts,
     })
 }
 
