@@ -43,11 +43,13 @@ mod losses;
 mod objects;
 mod older_generations;
 mod options;
+mod pod_limits;
 mod preparing_repos;
 mod provisionings;
 mod refusing_services;
 mod refusing_settings;
 mod report_page;
+mod scanners;
 mod schemas;
 mod sites;
 #[path = "../support/mod.rs"]

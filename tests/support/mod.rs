@@ -488,6 +488,12 @@ pub fn python_tool(name: &str) -> Command {
     Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/venv/bin").join(name))
 }
 
+/// A scanner of `tests/tools/scanners.txt` or `tests/tools/checkov.txt`.
+pub fn scanner(name: &str) -> Command {
+    let venv = if name == "checkov" { name } else { "scanners" };
+    Command::new(repo_path("target/tools").join(venv).join("bin").join(name))
+}
+
 /// Runs a real program; one that is missing is a failure that says what to do.
 #[track_caller]
 pub fn run_tool(command: &mut Command) -> Output {

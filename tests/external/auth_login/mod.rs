@@ -174,6 +174,21 @@ fn a_client_without_its_secret_gets_no_token() {
     assert_says(&text(&output.stderr), &["401", "invalid_client"]);
 }
 
+/// Whoever has stolen the code of a client without a secret has no token yet. The Dex of the tests is older than
+/// `pkce.enforce`, which the configuration sets.
+#[test]
+fn a_code_without_its_verifier_gives_no_token() {
+    let core = Dex::start(&GENERATED["auth"], "tenant-b/core", &[]);
+    let verifier = "0123456789012345678901234567890123456789012345678901234567890123";
+
+    for verifier in ["", verifier] {
+        let output = core.try_login(&["kubernetes", "mock"], &[("CODE_VERIFIER", verifier)]);
+
+        assert!(!output.status.success(), "{verifier:?}");
+        assert_says(&text(&output.stderr), &["invalid_"]);
+    }
+}
+
 #[test]
 fn a_token_of_another_dex_is_refused() {
     let edge = edge();

@@ -1,25 +1,17 @@
 //! Workflows and examples pass their linters.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use yaml_serde::Value;
 
-use crate::ci_examples::{example, parsed};
+use crate::ci_examples::parsed;
+use crate::scanners::files;
 use crate::support::{python_tool, repo_path, run_tool, text, tool};
 
 /// The workflows of this repo and of the examples.
 fn workflows() -> Vec<PathBuf> {
-    let own = ["checks.yaml", "release.yaml"]
-        .map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/workflows").join(name));
-    [files("github"), own.to_vec()].concat()
-}
-
-fn files(directory: &str) -> Vec<PathBuf> {
-    let files: Vec<PathBuf> =
-        fs::read_dir(example(directory)).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert!(!files.is_empty());
-    files
+    [files("examples/github"), files(".github/workflows")].concat()
 }
 
 #[test]
@@ -36,7 +28,7 @@ fn workflows_of_github_are_valid_with_their_scripts() {
 fn jobs_of_gitlab_are_valid() {
     let directory = tempfile::tempdir().unwrap();
     let mut documents = Vec::new();
-    for file in files("gitlab") {
+    for file in files("examples/gitlab") {
         let name = file.file_name().unwrap().to_str().unwrap().to_owned();
         // The inputs of a component are a document of their own.
         for (number, document) in fs::read_to_string(&file).unwrap().split("\n---\n").enumerate() {
@@ -127,7 +119,9 @@ fn examples_install_the_version_that_they_belong_to() {
         format!("default: sipgen=={version}\n"),
         format!("uses: OWNER/sipgen@{:0<40} # v{version}\n", ""),
     ];
-    for file in [files("github"), files("gitlab"), vec![repo_path("action.yml")]].concat() {
+    for file in
+        [files("examples/github"), files("examples/gitlab"), vec![repo_path("action.yml")]].concat()
+    {
         let text = fs::read_to_string(&file).unwrap();
         assert!(
             forms.iter().any(|form| text.contains(form)),

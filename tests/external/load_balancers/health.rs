@@ -99,3 +99,39 @@ fn a_host_that_recovers_gets_connections_again() {
         assert!(wait_until(SOON, || site.pod.host().is_some_and(|host| host == name)));
     });
 }
+
+/// The options of the kernel, because 90 s are too long to wait for. Its defaults would take 735 s.
+#[test]
+fn a_peer_that_vanishes_is_found_out_after_90_seconds() {
+    everywhere(&[CONTROL_PLANE, WORKER], |haproxy, balancer| {
+        let site = Site::start(haproxy, balancer);
+
+        let calls = site.pod.traced(|| {
+            site.pod.host().unwrap();
+        });
+
+        let taken: Vec<&str> = calls
+            .lines()
+            .filter(|call| call.contains("accept4"))
+            .filter_map(|call| call.rsplit_once(" = "))
+            .map(|(_, socket)| socket.trim())
+            .collect();
+        let made: Vec<&str> = calls
+            .lines()
+            .filter_map(|call| call.split_once(" connect(")?.1.split(',').next())
+            .collect();
+        let has_options = |socket: &&str| {
+            let options = [
+                ("SOL_SOCKET, SO_KEEPALIVE", 1),
+                ("SOL_TCP, TCP_KEEPIDLE", 60),
+                ("SOL_TCP, TCP_KEEPINTVL", 10),
+                ("SOL_TCP, TCP_KEEPCNT", 3),
+            ];
+            options.iter().all(|(option, value)| {
+                calls.contains(&format!(" setsockopt({socket}, {option}, [{value}], 4"))
+            })
+        };
+        assert!(taken.iter().any(has_options), "client: {calls}");
+        assert!(made.iter().any(has_options), "server: {calls}");
+    });
+}

@@ -128,6 +128,29 @@ impl Pod {
         thread::spawn(move || hook.wait());
     }
 
+    /// Returns the calls by which HAProxy takes and makes connections and sets their options during an action.
+    pub fn traced(&self, action: impl FnOnce()) -> String {
+        let log = self.directory.path().join("calls");
+        let mut strace = tool("strace");
+        strace.args(["-f", "-qq", "-e", "trace=accept4,connect,setsockopt", "-o"]).arg(&log);
+        let processes = descendants(self.process.id());
+        for process in &processes {
+            strace.args(["-p", &process.to_string()]);
+        }
+        let mut strace = strace.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let is_traced = || {
+            processes.iter().all(|process| {
+                let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+                !status.contains("TracerPid:\t0\n")
+            })
+        };
+        assert!(wait_until(Duration::from_secs(20), is_traced), "strace does not trace HAProxy");
+        action();
+        succeed(tool("kill").arg(strace.id().to_string()));
+        strace.wait().unwrap();
+        fs::read_to_string(log).unwrap()
+    }
+
     /// How HAProxy has ended.
     pub fn exit(&mut self) -> Option<ExitStatus> {
         self.process.try_wait().unwrap()
@@ -150,6 +173,14 @@ impl Drop for Pod {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Returns the processes below a process.
+fn descendants(process: u32) -> Vec<u32> {
+    let file = format!("/proc/{process}/task/{process}/children");
+    let children = fs::read_to_string(file).unwrap();
+    let children = children.split_whitespace().map(|child| child.parse().unwrap());
+    children.flat_map(|child: u32| [vec![child], descendants(child)].concat()).collect()
 }
 
 /// As the container's security context has it.
