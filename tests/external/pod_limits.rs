@@ -15,7 +15,7 @@ fn pods() -> Vec<(String, Value)> {
         ("provisioning", "lab/depot"),
     ] {
         let repo = generated(fixture);
-        let built = kustomize_build(&repo.path().join("overlays/clusters").join(cluster));
+        let built = kustomize_build(repo.path().join("overlays/clusters").join(cluster));
         let owners =
             documents(&built).into_iter().filter(|object| object["spec"].get("template").is_some());
         pods.extend(owners.map(|owner| {
@@ -72,7 +72,7 @@ fn containers_of_jump_hosts_have_a_limit_of_disk() {
 #[test]
 fn an_installer_that_hangs_ends() {
     let repo = generated("provisioning");
-    let built = kustomize_build(&repo.path().join("overlays/clusters/lab/depot"));
+    let built = kustomize_build(repo.path().join("overlays/clusters/lab/depot"));
     let job = documents(&built).into_iter().find(|object| object["kind"] == "Job").unwrap();
 
     let seconds = job["spec"]["activeDeadlineSeconds"].as_u64().unwrap();

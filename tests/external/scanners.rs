@@ -125,7 +125,7 @@ fn checkov_accepts_the_rendered_services() {
     let directory = tempfile::tempdir().unwrap();
     for (fixture, cluster) in [("quickstart", "tenant-a/edge"), ("provisioning", "lab/depot")] {
         let repo = generated(fixture);
-        let built = kustomize_build(&repo.path().join("overlays/clusters").join(cluster));
+        let built = kustomize_build(repo.path().join("overlays/clusters").join(cluster));
         fs::write(directory.path().join(format!("{fixture}.yaml")), built).unwrap();
     }
     let mut checkov = scanner("checkov");
