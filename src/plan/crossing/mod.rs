@@ -42,6 +42,8 @@ use relaxations::Relaxations;
 pub(super) const STEPS: u64 = 200_000_000;
 /// Maximum number of steps for a question about a plan, of which there may be many.
 pub(super) const STEPS_OF_QUESTION: u64 = 20_000_000;
+/// Maximum number of steps for the reasons of a refusal that is proven already.
+const STEPS_OF_EXPLANATION: u64 = 1_000_000;
 /// Maximum number of steps for one neighborhood.
 const STEPS_OF_SOME: u64 = 4_000_000;
 /// Maximum number of steps for all demands together.
@@ -214,10 +216,7 @@ impl CrossingSearch<'_, '_> {
         let is_single =
             |demand: &usize| candidates.spreads[*demand].iter().any(SpreadDomains::is_single);
         if cluster.iter().any(is_single) {
-            let core = self.core(cluster, Relaxed::Nothing);
-            let is_by_hosts =
-                core.limits.is_empty() && core.quotas.is_empty() && core.constrained.is_empty();
-            return if is_by_hosts { by_count } else { self.refusal_by(core, cluster) };
+            return self.explained_or(cluster, by_count);
         }
         if cluster.iter().find(is_counted).is_none() {
             return by_count;
@@ -246,6 +245,35 @@ impl CrossingSearch<'_, '_> {
     fn refusal(&mut self, cluster: &[usize], relaxed: Relaxed) -> Vec<ShortDemand> {
         let core = self.core(cluster, relaxed);
         self.refusal_by(core, cluster)
+    }
+
+    /// Explains a cluster with a demand for a single domain by a minimal conflict, or else by the count
+    /// that refuses it, without causes: a further host helps in the right domain only.
+    fn explained_or(
+        &mut self,
+        cluster: &[usize],
+        mut by_count: Vec<ShortDemand>,
+    ) -> Vec<ShortDemand> {
+        let short_budget = SolverBudget::new(STEPS_OF_EXPLANATION);
+        let budget = std::mem::replace(&mut self.budget, short_budget);
+        let core = self.core(cluster, Relaxed::Nothing);
+        let is_by_hosts =
+            core.limits.is_empty() && core.quotas.is_empty() && core.constrained.is_empty();
+        let explained = match core.is_minimal && !is_by_hosts {
+            true => self.refusal_by(core, cluster),
+            false => Vec::new(),
+        };
+        self.budget = budget;
+        let is_decided = |short: &ShortDemand| matches!(short.why, ShortageProof::Crossing(_));
+        if !explained.is_empty() && explained.iter().all(is_decided) {
+            return explained;
+        }
+        for short in &mut by_count {
+            if let ShortageProof::Counted(count) = &mut short.why {
+                count.is_limited = false;
+            }
+        }
+        by_count
     }
 
     fn core(&mut self, cluster: &[usize], relaxed: Relaxed) -> ConflictCore {
