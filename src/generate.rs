@@ -1,5 +1,6 @@
 //! One run: from the files of a repo to the changes to its output directory. Writes nothing.
 
+mod own_templates;
 mod real_builds;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +18,7 @@ use crate::input::load::{Files, ReadError};
 use crate::input::settings::Settings;
 use crate::output::compare::listed_deletions::listed_deletions;
 use crate::output::compare::{Change, OutputChanges, compare};
-use crate::output::render::{RenderedPlan, Templates, render};
+use crate::output::render::{RenderedPlan, render};
 use crate::plan::{self, HostReplacement, Plan, plan};
 use crate::review::lint::{self, LintExceptions, lint};
 use crate::review::uncommitted;
@@ -297,7 +298,7 @@ pub(crate) fn generate_by(
 ) -> Result<GeneratedSite, Error> {
     progress(Stage::Reading);
     let (settings, mut findings) = settings.map_or_else(|invalid| invalid, |s| (s, Vec::new()));
-    let (templates, found) = load_templates(repo, &settings)?;
+    let (templates, found) = own_templates::load(repo, &settings)?;
     let (mut site, read) = Site::read(repo, settings)?;
     findings.extend(found.into_iter().chain(read));
     if let Some(today) = options.today {
@@ -431,27 +432,6 @@ fn may_write(findings: &[Finding], options: &Options) -> bool {
         .iter()
         .filter(|finding| finding.is_error())
         .all(|error| options.keep_going && !error.clusters.is_empty())
-}
-
-fn load_templates(
-    repo: &Files,
-    settings: &Settings,
-) -> Result<(Templates, Vec<Finding>), ReadError> {
-    let Some(directory) = &settings.templates else {
-        return Ok(Templates::new("".into(), Vec::new()));
-    };
-    repo.stay_inside(directory)?;
-    let mut own = Vec::new();
-    for file in repo.files_below(directory)? {
-        // Line ends as in git; otherwise the output would differ between checkouts.
-        let text = layout::text_of(&repo.read(&file)?);
-        own.push((file, text));
-    }
-    let none = own
-        .is_empty()
-        .then(|| lint::no_templates(settings, directory, repo.kind(directory).is_some()));
-    let (templates, found) = Templates::new(directory, own);
-    Ok((templates, none.into_iter().chain(found).collect()))
 }
 
 /// How Clusters of Cluster API become requests.

@@ -2,6 +2,8 @@
 //!
 //! Rendering uses these paths to write, and the next run uses them to read.
 
+pub mod outputs;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 

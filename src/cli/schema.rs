@@ -2,6 +2,7 @@
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::Value;
+use sipgen::output::render::values;
 use sipgen::report::ReportDocument;
 use sipgen::setup::schema;
 
@@ -43,6 +44,11 @@ enum SchemaCommand {
     /// Print the JSON Schema of sipgen.yaml
     #[command(after_long_help = "Example:\n  sipgen schema settings > .schemas/sipgen.json")]
     Settings,
+    /// Print the JSON Schema of the values of outputs' templates
+    #[command(
+        after_long_help = "Example:\n  sipgen schema output-values > .schemas/output-values.json"
+    )]
+    OutputValues,
     /// Print a CustomResourceDefinition as YAML
     ///
     /// The SIPCluster definition accepts every object that the SIP operator's own definition
@@ -71,6 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         SchemaCommand::Provisioning => print_schema(&schema::provisioning())?,
         SchemaCommand::Software => print_schema(&schema::software())?,
         SchemaCommand::Settings => print_schema(&schema::settings())?,
+        SchemaCommand::OutputValues => print_schema(&values::output_schema())?,
         SchemaCommand::Crd { kind } => {
             let definition = match kind {
                 SchemaKind::Sipcluster => schema::sipcluster_crd(),

@@ -36,9 +36,11 @@ enum TemplateCommand {
         name: String,
     },
     /// Explain the values that a template receives
-    #[command(after_long_help = "Example:\n  sipgen template values loadbalancer/haproxy.cfg")]
+    #[command(
+        after_long_help = "Examples:\n  sipgen template values loadbalancer/haproxy.cfg\n  sipgen template values outputs"
+    )]
     Values {
-        /// A template, such as loadbalancer/haproxy.cfg
+        /// A template, such as loadbalancer/haproxy.cfg, or `outputs` for those of all outputs
         name: String,
     },
 }

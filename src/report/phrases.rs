@@ -8,11 +8,13 @@ use crate::base::text::counted;
 use crate::input::settings::gitops::HostsForm;
 use crate::review::effects::hosts::{ReleaseReason, ReleasedHost, ReplacedHost};
 use crate::review::effects::{
-    Aspect, ClusterReview, EndpointChange, EndpointKind, FileState, InstallerChange, ServiceChange,
-    SharedChanges,
+    Aspect, ClusterReview, EndpointChange, EndpointKind, FileState, InstallerChange, OutputChange,
+    ServiceChange, SharedChanges,
 };
 use crate::site::inventory::natural;
 use crate::site::request::ClusterKind;
+
+use super::totals::counts;
 
 /// Heading of the changes that the base had not generated.
 pub(super) const BROUGHT: &str =
@@ -68,6 +70,7 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
             format!("service {}{effect}", name(&service.service)),
         ));
     }
+    lines.extend(cluster.outputs.iter().map(|change| output(change, name)));
     lines.extend(cluster.installer.iter().map(|change| installer(change, name)));
     let endpoints =
         cluster.endpoints.iter().filter(|change| !is_redundant(change, &cluster.endpoints));
@@ -82,6 +85,13 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
     lines
 }
 
+/// Describes the change of an output, with the objects that an agent creates, changes and deletes.
+pub(super) fn output(change: &OutputChange, name: Name<'_>) -> DiffLine {
+    let effect = counts("object", &change.objects);
+    let effect = effect.unwrap_or_else(|| "no object changes".to_owned());
+    DiffLine::new(change.state, format!("output {}: {effect}", name(&change.output)))
+}
+
 /// Describes a cluster of which only services change, and these only in what templates or settings
 /// give to every cluster, as an upgrade of sipgen does; `None` for any other change.
 pub(super) fn upgrade(cluster: &ClusterReview, name: Name<'_>) -> Option<String> {
@@ -90,7 +100,8 @@ pub(super) fn upgrade(cluster: &ClusterReview, name: Name<'_>) -> Option<String>
         service.state == FileState::Changed && service.aspects.iter().all(is_configuration)
     };
     let services = &cluster.services;
-    let others = cluster.installer.is_some() || !cluster.endpoints.is_empty();
+    let others =
+        cluster.installer.is_some() || !cluster.endpoints.is_empty() || !cluster.outputs.is_empty();
     if services.is_empty() || others || !services.iter().all(is_common) {
         return None;
     }
@@ -371,6 +382,7 @@ pub(super) fn shared(shared: &SharedChanges, name: Name<'_>) -> Vec<DiffLine> {
             format!("declared hosts through {}{becomes}", name(&root.directory)),
         ));
     }
+    lines.extend(shared.outputs.iter().map(|change| output(change, name)));
     for definitions in &shared.definitions {
         lines.push(DiffLine::new(
             definitions.state,

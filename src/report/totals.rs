@@ -30,6 +30,9 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<ReportedAction> {
     let services = |state: FileState| {
         sum(&|cluster| cluster.services.iter().filter(|of| of.state == state).count())
     };
+    let outputs = |state: FileState| {
+        sum(&|cluster| cluster.outputs.iter().filter(|of| of.state == state).count())
+    };
     let endpoints = |cluster: &ClusterReview| match cluster.state {
         // A cluster's endpoints are created and deleted with it.
         FileState::Created | FileState::Deleted => 0,
@@ -58,6 +61,9 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<ReportedAction> {
         deed("creates", "create", services(FileState::Created), "service"),
         deed("changes", "change", services(FileState::Changed), "service"),
         deed("deletes", "delete", services(FileState::Deleted), "service"),
+        deed("creates", "create", outputs(FileState::Created), "output"),
+        deed("changes", "change", outputs(FileState::Changed), "output"),
+        deed("deletes", "delete", outputs(FileState::Deleted), "output"),
         deed("changes", "change", sum(&endpoints), "endpoint"),
     ];
     deeds.into_iter().flatten().collect()
@@ -81,6 +87,7 @@ pub(super) fn totals(totals: &Totals) -> [String; 5] {
         with_counts("host", &hosts),
         with_counts("machine", &[(totals.machines_with_another_name, "renamed")]),
         counts("service", &totals.services),
+        counts("output", &totals.outputs),
         with_counts(
             "installer",
             &[(totals.installers_run, if totals.installers_run == 1 { "runs" } else { "run" })],
@@ -123,7 +130,7 @@ pub(super) fn added_of_unknown_use(totals: &Totals) -> Option<String> {
     })
 }
 
-fn counts(noun: &str, counts: &ChangeCounts) -> Option<String> {
+pub(super) fn counts(noun: &str, counts: &ChangeCounts) -> Option<String> {
     with_counts(
         noun,
         &[(counts.created, "created"), (counts.changed, "changed"), (counts.deleted, "deleted")],

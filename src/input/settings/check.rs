@@ -23,6 +23,7 @@ impl Settings {
         }
         findings.extend(self.check_labels(files));
         findings.extend(self.check_spread(files));
+        findings.extend(self.check_outputs(files));
         findings.extend(self.check_reservations(files));
         findings.extend(self.check_maintenance(files));
         findings.extend(self.check_quotas(files));
@@ -128,6 +129,25 @@ impl Settings {
             ));
         }
         findings
+    }
+
+    fn check_outputs(&self, files: &SettingsFiles) -> Vec<Finding> {
+        if !self.outputs.is_empty() && self.templates.is_none() {
+            let help = "write `templates: my-templates`; the templates of output `x` are in my-templates/outputs/x/";
+            let message = "`outputs` requires `templates`, the directory with their templates";
+            return vec![invalid(message, files.setting("outputs"), help)];
+        }
+        let mistakes = self.outputs.iter().enumerate().filter_map(|(index, output)| {
+            let (field, problem) = output.mistake(&self.outputs[..index])?;
+            let place = files.place(vec!["outputs".into(), index.into(), field.into()]);
+            let message = format!("`{field}` of output {} {problem}", index + 1);
+            Some(invalid(
+                message,
+                place,
+                "write `{name: dns, scope: cluster, clusterLabels: {tier: edge}}`",
+            ))
+        });
+        mistakes.collect()
     }
 
     fn check_reservations(&self, files: &SettingsFiles) -> Vec<Finding> {

@@ -5,14 +5,15 @@
 //! - `sources`: the files that are inputs
 //! - `release`: the versions of sipgen that may read them
 //! - `gitops`: the agent that applies the output
-//! - `assignment`, `maintenance`, `provisioning`, `quotas`, `requests`, `reservations`, `services`, `snapshot`:
-//!   further groups of settings
+//! - `assignment`, `maintenance`, `outputs`, `provisioning`, `quotas`, `requests`, `reservations`, `services`,
+//!   `snapshot`: further groups of settings
 
 pub mod assignment;
 mod check;
 mod files;
 pub mod gitops;
 pub mod maintenance;
+pub mod outputs;
 pub mod provisioning;
 pub mod quotas;
 pub mod release;
@@ -40,6 +41,7 @@ use check::invalid;
 use files::SettingsFiles;
 use gitops::{ArgocdSettings, FluxSettings, HostsSettings};
 use maintenance::Maintenance;
+use outputs::OutputSettings;
 use provisioning::ProvisioningSettings;
 use quotas::Quota;
 use release::ReleasedVersion;
@@ -85,6 +87,8 @@ pub struct Settings {
     /// A directory with templates that replace sipgen's templates of the same name.
     #[schemars(with = "Option<String>", extend("x-editor" = directory()))]
     pub templates: Option<Utf8PathBuf>,
+    /// Directories of manifests that templates in `outputs/` of that directory render from the plan.
+    pub outputs: Vec<OutputSettings>,
     /// Directories and files where SIPClusters, hosts and Secrets are read; by default the whole
     /// repo.
     pub sources: Vec<InputSource>,
@@ -256,6 +260,7 @@ impl Default for Settings {
             files: SettingsFiles::default(),
             output: "overlays".into(),
             templates: None,
+            outputs: Vec::new(),
             sources: Vec::new(),
             sops: Sops::default(),
             secrets: Secrets::default(),

@@ -1,10 +1,11 @@
-//! Files of one cluster: the labels of its hosts, its services, its installer, and the tenant's
-//! component.
+//! Files of one cluster: the labels of its hosts, its services, its installer, its outputs, and the
+//! tenant's component.
 
 use std::collections::BTreeSet;
 
 use camino::Utf8PathBuf;
 
+use super::outputs::{self, OutputObjects};
 use super::renderer::Renderer;
 use super::shared_files::SharedFiles;
 use super::{Templates, Tree, cluster_kustomization, hosts, installation, services, tenant};
@@ -22,6 +23,8 @@ pub(super) struct RenderedCluster {
     pub(super) tree: Option<Tree>,
     /// Shared directories that they refer to.
     pub(super) used_shared: BTreeSet<Utf8PathBuf>,
+    /// Objects of its outputs.
+    pub(super) objects: OutputObjects,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -46,6 +49,8 @@ pub(super) fn render(
             renderer.tree.contains_key(rendered.as_str()).then(|| layout::INSTALLER.to_owned()),
         );
     }
+    let (rendered_outputs, objects) = outputs::render_cluster(&mut renderer);
+    listed.extend(rendered_outputs);
     if !listed.is_empty() {
         let context = cluster_kustomization::context(cluster, listed);
         let file = layout::cluster_directory(&cluster.key).join(layout::KUSTOMIZATION);
@@ -64,6 +69,7 @@ pub(super) fn render(
     RenderedCluster {
         tree: (!is_up_to_date).then_some(tree),
         used_shared: renderer.used_shared,
+        objects,
         findings,
     }
 }

@@ -16,7 +16,7 @@ pub(super) const TEMPLATE: &str = "cluster/kustomization.yaml";
 pub(super) struct ClusterKustomizationValues<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
-    /// Directories of its services, and that of its installer.
+    /// Directories of its services, of its installer, and of its outputs.
     services: Vec<String>,
 }
 

@@ -5,13 +5,13 @@
 
 use std::collections::HashSet;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 use serde::Deserialize;
 
 use super::{Templates, Tree, services};
 use crate::base::finding::{Code, Finding, Place, RouteStep};
-use crate::base::layout;
+use crate::base::layout::{self, outputs};
 use crate::base::text::yaml;
 use crate::base::tree::files_below;
 use crate::site::Site;
@@ -99,6 +99,7 @@ fn misfits(
 ) -> Vec<Finding> {
     let directory = path.parent().unwrap_or(path);
     let service = service_of(site, path);
+    let is_output = output_of(site, path);
     let files = kustomization
         .config_map_generator
         .iter()
@@ -112,6 +113,10 @@ fn misfits(
         .map(String::as_str)
         .chain(files);
     let missing = listed.filter(|entry| {
+        // What an output lists elsewhere would have two owners, of which each deletes it.
+        if is_output && is_elsewhere(entry) {
+            return true;
+        }
         let target = match layout::shared_directory_of(path, entry) {
             Some(shared) => shared,
             // Other entries outside are the repo's own.
@@ -145,7 +150,8 @@ fn misfits(
             bytes += shared_bytes(tree, path, kustomization, &generator.name);
         }
         if bytes > MOST_BYTES {
-            found.push(too_large(&generator.name, bytes, service));
+            let finding = too_large(&generator.name, bytes, service);
+            found.push(if is_output { templates.at_own(finding, path) } else { finding });
         }
     }
     match layout::cluster_of(path) {
@@ -199,6 +205,18 @@ fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &ClusterServic
     let (help, field) = services::too_large(service.kind());
     place.extend(field.map(RouteStep::from));
     finding.at(cluster.origin.at(place)).help(help)
+}
+
+/// Returns whether an output renders a file.
+fn output_of(site: &Site, path: &Utf8Path) -> bool {
+    let part = outputs::part_of(path).map(|(part, _)| part);
+    part.is_some_and(|part| site.settings.outputs.iter().any(|output| output.name == part))
+}
+
+/// Returns whether an entry of a kustomization leaves its directory.
+fn is_elsewhere(entry: &str) -> bool {
+    let mut parts = Utf8Path::new(entry).components();
+    parts.any(|part| !matches!(part, Utf8Component::Normal(_) | Utf8Component::CurDir))
 }
 
 /// Returns the service of an output file.

@@ -10,6 +10,7 @@
 //! * `services`: load balancers, jump hosts and Dex, one module per kind.
 //! * `installation`: the installer of a Provisioning, from templates, with the inventory for
 //!   ansible.
+//! * `outputs`: manifests from templates of the repo's own, per cluster, host or site.
 //! * `tenant`: manifests for the tenant to include.
 //! * `agents`: objects by which Flux or Argo CD applies the output.
 //! * `apply_options`: reports assigned hosts that an agent does not label.
@@ -34,6 +35,7 @@ pub mod installation;
 mod json;
 mod kustomization_check;
 mod object_difference;
+mod outputs;
 mod patched_names;
 mod planned_hosts;
 mod pools;
@@ -68,6 +70,7 @@ use crate::site::request::Cluster;
 use shared_files::SharedFiles;
 
 pub(crate) use object_difference::{AllowedChanges, changed_field};
+pub(crate) use outputs::template_findings;
 pub(crate) use planned_hosts::{PlannedHost, planned_hosts};
 pub use templates::Templates;
 pub(crate) use yaml_block::document_of;
@@ -101,6 +104,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     let mut used_shared = BTreeSet::new();
     let mut files: Vec<(TreePath, String)> = Vec::new();
     let mut unchanged: Vec<&ClusterKey> = plan.frozen.iter().collect();
+    let mut objects = Vec::new();
     for (cluster, rendered_cluster) in clusters.iter().zip(rendered) {
         match rendered_cluster.tree {
             Some(tree) => files.extend(tree),
@@ -108,9 +112,19 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
         }
         used_shared.extend(rendered_cluster.used_shared);
         findings.extend(rendered_cluster.findings);
+        objects.extend(rendered_cluster.objects);
     }
     let kept = site.state.files_of(unchanged);
-    let kept = kept.chain(site.state.shared_files_of(&plan.frozen)).collect();
+    let mut kept: BTreeSet<&str> = kept.chain(site.state.shared_files_of(&plan.frozen)).collect();
+    if plan.frozen.is_empty() {
+        let (files_of_site, site_objects, found) = outputs::render_site(site, plan, templates);
+        files.extend(files_of_site);
+        objects.extend(site_objects);
+        findings.extend(found);
+    } else {
+        kept.extend(site.state.site_files());
+    }
+    findings.extend(outputs::duplicates(site, templates, &objects));
     // To sort all is faster than to insert one by one.
     let mut tree: Tree = files.into_iter().collect();
     hosts::render_common(site, plan, &mut tree, &kept);

@@ -311,22 +311,26 @@ fn text_of(
     made_from: &str,
     context: Value,
 ) -> Result<Option<String>, Box<Finding>> {
-    let text = templates.render(template, context)?;
+    Ok(with_ownership(&templates.render(template, context)?, made_from))
+}
+
+/// Adds the ownership header and a final line break; `None` for a text of white space.
+pub(super) fn with_ownership(text: &str, made_from: &str) -> Option<String> {
     if text.trim().is_empty() {
-        return Ok(None);
+        return None;
     }
-    let mut text = with_header(&text, made_from);
+    let mut text = with_header(text, made_from);
     // HAProxy rejects a file without a final line break.
     if !text.ends_with('\n') {
         // `push` alone doubles the capacity, and all files stay in memory.
         text.reserve_exact(1);
         text.push('\n');
     }
-    Ok(Some(text))
+    Some(text)
 }
 
 /// Parses a rendered YAML file to prove that it is valid, unless the disk already has the same text.
-fn verified(
+pub(super) fn verified(
     site: &Site,
     templates: &Templates,
     template: &str,
@@ -334,7 +338,7 @@ fn verified(
     file: &Utf8Path,
     text: &str,
 ) -> Result<(), Box<Finding>> {
-    if file.extension() != Some("yaml") || site.state.has(file, text) {
+    if !matches!(file.extension(), Some("yaml" | "yml")) || site.state.has(file, text) {
         return Ok(());
     }
     let read = match content {

@@ -1,5 +1,7 @@
 //! Built-in templates, and a repo's own templates that replace them.
 
+mod own;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -13,8 +15,10 @@ use super::bounds::{self, BoundedSource, TemplateRejection};
 use super::json::tojson;
 use super::yaml_block::block;
 use crate::base::finding::{Code, Finding, Place};
-use crate::base::layout;
-use crate::base::text::{abbreviated, suggest};
+use crate::base::layout::outputs::OUTPUTS;
+use crate::input::settings::outputs::OutputSettings;
+
+pub use own::alike;
 
 /// Embeds templates by their paths below `templates/`.
 macro_rules! embedded {
@@ -124,11 +128,15 @@ pub struct Templates {
 }
 
 impl Templates {
-    /// Returns the built-in templates, with some replaced by `own`: text by file, all below
-    /// `directory`.
+    /// Returns the built-in templates, with some replaced by `own`, and those of `outputs`: text by
+    /// file, all below `directory`.
     ///
     /// Reports files that are invalid or that replace no template.
-    pub fn new(directory: &Utf8Path, own: Vec<(Utf8PathBuf, String)>) -> (Self, Vec<Finding>) {
+    pub fn new(
+        directory: &Utf8Path,
+        own: Vec<(Utf8PathBuf, String)>,
+        outputs: &[OutputSettings],
+    ) -> (Self, Vec<Finding>) {
         let mut environment = Environment::new();
         // A misspelled value must be an error, not an empty text.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -141,6 +149,8 @@ impl Templates {
         // JSON is valid YAML, and quoted, so every value is read as its own type.
         environment.set_auto_escape_callback(|name| match Utf8Path::new(name).extension() {
             Some("yaml") => AutoEscape::Json,
+            // In an output, YAML for other programs than Kubernetes.
+            Some("yml") if name.starts_with(OUTPUTS) => AutoEscape::Json,
             _ => AutoEscape::None,
         });
         environment.add_filter("block", block);
@@ -172,35 +182,8 @@ impl Templates {
                 continue;
             };
             let name = name.as_str().to_owned();
-            let place = Place::File(Arc::from(file.as_path()));
-            if let Some(moved) = moved(&name) {
-                findings.push(
-                    Finding::new(
-                        Code::TemplateMoved,
-                        format!("{file} replaces no built-in template any more: it is now {moved}"),
-                    )
-                    .at(place)
-                    .help(format!(
-                        "move it to {directory}/{moved}, and compare it with `sipgen template show {moved}`"
-                    )),
-                );
-                continue;
-            }
-            if embedded(&name).is_none() && !name.starts_with(PARTIALS) {
-                let meant = match alike(&name) {
-                    Some(alike) => format!("did you mean {directory}/{alike}?"),
-                    None => format!(
-                        "built-in templates are {} (`sipgen template list`).",
-                        abbreviated(&namesakes(&name), 4)
-                    ),
-                };
-                findings.push(
-                    Finding::new(Code::TemplateUnused, format!("{file} replaces no built-in template"))
-                        .at(place)
-                        .help(format!(
-                            "{meant} Put a template that only others include below {directory}/{PARTIALS}"
-                        )),
-                );
+            if let Some(finding) = own::misplaced(directory, &file, &name, outputs) {
+                findings.push(finding);
                 continue;
             }
             templates.replaced.insert(name.clone(), Arc::from(file.as_path()));
@@ -273,54 +256,36 @@ impl Templates {
         }
     }
 
-    /// Returns the file of the repo's own template, if any.
-    pub(crate) fn own_file(&self, name: &str) -> Option<&Arc<Utf8Path>> {
-        self.replaced.get(name)
-    }
-
-    /// Returns the repo's own template for a file. The path is relative to the output directory.
-    pub(super) fn own_of(&self, path: &Utf8Path) -> Option<&Arc<Utf8Path>> {
-        let makes = |name: &str| {
-            if path.starts_with(layout::SHARED) {
-                let made_in = Utf8Path::new(name).parent()?;
-                let directory = made_in.parent().filter(|_| made_in.ends_with(layout::SHARED))?;
-                let hash = path.parent()?.file_name()?;
-                let made = layout::shared_directory(directory, hash).join(path.file_name()?);
-                return Some(path == made && path.file_name() == Utf8Path::new(name).file_name());
+    /// Renders a template of an output once for each context. The error is that of the first one that
+    /// fails, with its index.
+    pub(super) fn render_each(
+        &self,
+        name: &str,
+        contexts: impl Iterator<Item = Value> + Send,
+    ) -> Result<Vec<String>, (usize, Box<Finding>)> {
+        let render_all = || {
+            let failed = |error: minijinja::Error, context: Option<&Value>| {
+                Box::new(self.finding(name, &error, context))
+            };
+            let template = self.environment.get_template(name);
+            let template = template.map_err(|error| (0, failed(error, None)))?;
+            let (mut texts, mut steps, mut bytes) = (Vec::new(), 0, 0);
+            for (index, context) in contexts.enumerate() {
+                let rendered = template.render_captured(context.clone());
+                let rendered = rendered.map_err(|error| (index, failed(error, Some(&context))))?;
+                steps += rendered.state().fuel_levels().map_or(0, |(consumed, _)| consumed);
+                let text = rendered.into_output();
+                bytes += text.len();
+                if let Some(message) = bounds::excess(steps, bytes) {
+                    return Err((index, Box::new(self.unfit(name, &message, None))));
+                }
+                texts.push(text);
             }
-            let (directory, below) = name.split_once('/')?;
-            let made_in = Utf8Path::new(path.as_str().strip_suffix(below)?.strip_suffix('/')?);
-            // Files of a cluster are in a directory such as `clusters/NAMESPACE/NAME`. Those of a
-            // service are in a directory below it, which has the name of its kind.
-            Some(match made_in.iter().count() {
-                3 => made_in.iter().next()?.strip_suffix('s')? == directory,
-                _ => made_in.file_name()?.starts_with(directory),
-            })
+            Ok(texts)
         };
-        self.replaced.iter().find(|(name, _)| makes(name) == Some(true)).map(|(_, file)| file)
-    }
-
-    /// Returns the places of a text in the repo's own template for a file, or else in included
-    /// templates.
-    pub(super) fn own_with(&self, text: &str, path: &Utf8Path) -> Vec<Place> {
-        let maker = self.own_of(path);
-        let spot = |name: &str, file: &Arc<Utf8Path>| {
-            let (source, _) = self.sources.get(name)?;
-            let (line, column) = source.lines().enumerate().find_map(|(line, content)| {
-                let before = content.get(..content.find(text)?)?;
-                Some((line + 1, before.chars().count() + 1))
-            })?;
-            Some(Place::Spot(file.clone(), line, Some(column)))
-        };
-        let (makers, partials): (Vec<_>, Vec<_>) =
-            self.replaced.iter().partition(|(_, file)| maker.is_some_and(|maker| maker == *file));
-        let by_maker: Vec<Place> =
-            makers.into_iter().filter_map(|(name, file)| spot(name, file)).collect();
-        if !by_maker.is_empty() {
-            return by_maker;
-        }
-        let included = partials.into_iter().filter(|(name, _)| name.starts_with(PARTIALS));
-        included.filter_map(|(name, file)| spot(name, file)).collect()
+        let failed =
+            |error: std::io::Error| (0, Box::new(self.unfit(name, &error.to_string(), None)));
+        bounds::on_large_stack(render_all).map_err(failed)?
     }
 
     /// Returns the column of an error, from 1, in characters.
@@ -353,9 +318,10 @@ impl Templates {
         };
         let values =
             context.map_or(String::new(), |context| format!(", here:\n{}", at_hand(context)));
+        let documented = if name.starts_with(OUTPUTS) { OUTPUTS } else { name };
         finding
             .at(place)
-            .help(format!("run `sipgen template values {name}` for its values{values}"))
+            .help(format!("run `sipgen template values {documented}` for its values{values}"))
     }
 }
 
@@ -382,102 +348,4 @@ fn at_hand(context: &Value) -> String {
     };
     let lines: Vec<String> = context.try_iter().into_iter().flatten().filter_map(line).collect();
     lines.join("\n")
-}
-
-/// Returns the path of a template that is now in the directory for shared files.
-fn moved(name: &str) -> Option<Utf8PathBuf> {
-    let path = Utf8Path::new(name);
-    let moved = path.parent()?.join(layout::SHARED).join(path.file_name()?);
-    (embedded(name).is_none() && embedded(moved.as_str()).is_some()).then_some(moved)
-}
-
-/// Returns the built-in templates with the file name of a path; all if there are none.
-fn namesakes(name: &str) -> Vec<&'static str> {
-    let (_, file) = directory_and_file(name);
-    let same: Vec<&str> = names().filter(|known| directory_and_file(known).1 == file).collect();
-    if same.is_empty() { names().collect() } else { same }
-}
-
-/// Returns the built-in template that was probably meant: one whose directory and file name are
-/// both near, or the only one with this file name.
-pub fn alike(name: &str) -> Option<&'static str> {
-    let (directory, file) = directory_and_file(name);
-    let distance = |known: &str| {
-        let (known_directory, known_file) = directory_and_file(known);
-        let directories = suggest::slips(directory, known_directory)?;
-        Some(directories + suggest::slips(file, known_file)?)
-    };
-    let near = names().filter_map(|known| Some((distance(known)?, known)));
-    near.min().map(|(_, known)| known).or_else(|| match namesakes(name).as_slice() {
-        [only] => Some(*only),
-        _ => None,
-    })
-}
-
-fn directory_and_file(name: &str) -> (&str, &str) {
-    name.rsplit_once('/').unwrap_or(("", name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_near_template_is_suggested() {
-        assert_eq!(alike("loadbalancers/haproxy.cfg"), Some("loadbalancer/haproxy.cfg"));
-        assert_eq!(alike("haproxy.cfg"), Some("loadbalancer/haproxy.cfg"));
-        assert_eq!(alike("loadbalancr/haproxy.cgf"), Some("loadbalancer/haproxy.cfg"));
-        assert_eq!(alike("jumphosts/kustomization.yaml"), Some("jumphost/kustomization.yaml"));
-        for far in ["notes/readme.txt", "x/kustomization.yaml", "crds/kustomization.yaml", "x/y"] {
-            assert_eq!(alike(far), None, "{far}");
-        }
-    }
-
-    /// Returns the templates of a repo that replaces all of them.
-    fn all_replaced() -> Templates {
-        let own =
-            names().map(|name| (Utf8PathBuf::from(format!("own/{name}")), String::new())).collect();
-        Templates::new("own".into(), own).0
-    }
-
-    #[test]
-    fn a_file_is_made_by_the_template_of_its_kind_of_service() {
-        let templates = all_replaced();
-        for (file, template) in [
-            (
-                "clusters/tenant-a/edge/loadbalancer-worker2/haproxy.cfg",
-                "own/loadbalancer/haproxy.cfg",
-            ),
-            (
-                "clusters/tenant-a/edge/jumphost/kustomization.yaml",
-                "own/jumphost/kustomization.yaml",
-            ),
-            ("clusters/tenant-a/auth/kustomization.yaml", "own/cluster/kustomization.yaml"),
-            ("clusters/tenant-a/edge/installer/job.yaml", "own/installer/job.yaml"),
-            (
-                "clusters/tenant-a/edge/auth/kubeadm/kustomization.yaml",
-                "own/auth/kubeadm/kustomization.yaml",
-            ),
-            (
-                "tenants/tenant-a/edge/endpoints/endpoints.yaml",
-                "own/tenant/endpoints/endpoints.yaml",
-            ),
-            ("crds/dex/crds.yaml", "own/crds/dex/crds.yaml"),
-            (
-                "shared/auth-kubeadm/0a1b/kustomization.yaml",
-                "own/auth/kubeadm/shared/kustomization.yaml",
-            ),
-            (
-                "shared/loadbalancer/0a1b/kustomization.yaml",
-                "own/loadbalancer/shared/kustomization.yaml",
-            ),
-        ] {
-            let made_by = templates.own_of(Utf8Path::new(file)).map(|file| file.as_str());
-            assert_eq!(made_by, Some(template), "{file}");
-        }
-        assert_eq!(
-            templates.own_of(Utf8Path::new("hosts/declared/racks/kustomization.yaml")),
-            None
-        );
-    }
 }

@@ -60,8 +60,9 @@ struct RoleLabels {
     labels: BTreeMap<String, String>,
 }
 
+/// Address of a tenant's API.
 #[derive(Serialize, JsonSchema)]
-struct EndpointAddress {
+pub(super) struct EndpointAddress {
     /// IPv6 without brackets.
     host: IpAddr,
     /// NodePort.
@@ -171,7 +172,7 @@ fn failure_domains<'a>(
 const MOST_DOMAINS: usize = 100;
 
 /// Returns the address of the tenant's API, if the SIPCluster has it.
-fn control_plane_endpoint(service: &ClusterService) -> Option<EndpointAddress> {
+pub(super) fn control_plane_endpoint(service: &ClusterService) -> Option<EndpointAddress> {
     let endpoint = service.descriptor().endpoint.as_ref()?;
     if endpoint.kind != EndpointKind::ControlPlane {
         return None;

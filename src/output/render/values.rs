@@ -7,9 +7,11 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::outputs::OutputValues;
 use super::value_schema::schema_of;
 use super::{cluster_kustomization, installation, services, templates, tenant};
 use crate::base::layout;
+use crate::base::layout::outputs::OUTPUTS;
 
 /// A value of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,11 +26,14 @@ pub struct TemplateValue {
 
 /// Returns the values of a template in alphabetical order; `None` for an unknown template.
 ///
-/// Templates of one directory have the same values. A file below `partials/` has those of the
-/// template that includes it; the list has those common to all services.
+/// Templates of one directory have the same values, and so have those of all outputs. A file below
+/// `partials/` has those of the template that includes it; the list has those common to all services.
 pub fn given(template: &str) -> Option<Vec<TemplateValue>> {
-    let (directory, _) = template.split_once('/')?;
-    if templates::embedded(template).is_none() && !template.starts_with(templates::PARTIALS) {
+    let (directory, _) = template.split_once('/').unwrap_or((template, ""));
+    let is_known = directory == OUTPUTS
+        || templates::embedded(template).is_some()
+        || template.starts_with(templates::PARTIALS);
+    if !is_known {
         return None;
     }
     let mut given = Vec::new();
@@ -42,10 +47,18 @@ fn schema(directory: &str) -> Option<Schema> {
         "cluster" => schema_of::<cluster_kustomization::ClusterKustomizationValues<'_>>(),
         layout::CRDS => schema_of::<NoValues>(),
         layout::INSTALLER => schema_of::<installation::InstallerValues<'_>>(),
+        OUTPUTS => schema_of::<OutputValues<'_>>(),
         "partials" => schema_of::<services::ServiceContext<'_, NoValues>>(),
         "tenant" => schema_of::<tenant::TenantValues<'_>>(),
         service => return services::schema(service),
     })
+}
+
+/// Returns the schema of the values of outputs' templates.
+pub fn output_schema() -> Value {
+    let mut schema = schema_of::<OutputValues<'_>>();
+    schema.insert("$id".to_owned(), "urn:sipgen:schema:output-values".into());
+    schema.to_value()
 }
 
 /// No values.

@@ -300,7 +300,8 @@ fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
         harms.push(Harm::ConsumedHostChangesRole { cluster: cluster.clone(), hosts: other_role });
     }
     harms.extend(move_harms(cluster, &hosts.to_others));
-    let immutable = review.services.iter().flat_map(|service| &service.immutable);
+    let services = review.services.iter().flat_map(|service| &service.immutable);
+    let immutable = services.chain(review.outputs.iter().flat_map(|output| &output.immutable));
     harms.extend(immutable.map(|change| Harm::ImmutableFieldChanges {
         cluster: cluster.clone(),
         change: change.clone(),

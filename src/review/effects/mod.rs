@@ -2,6 +2,7 @@
 //!
 //! * `hosts`: hosts that clusters gain, release, replace and hand over.
 //! * `services`: services that are created, changed and deleted; `service_files`: their files.
+//! * `outputs`: outputs that are created, changed and deleted.
 //! * `built`: what kustomize builds of a service's files.
 //! * `immutable`: changes of services that the API server rejects.
 //! * `endpoints`: addresses of clusters.
@@ -20,6 +21,7 @@ mod harm_message;
 pub mod hosts;
 mod immutable;
 pub mod installer;
+pub mod outputs;
 mod service_files;
 pub mod services;
 pub mod shared;
@@ -47,6 +49,7 @@ pub use hosts::HostChanges;
 use hosts::ReviewFacts;
 pub use immutable::ImmutableField;
 pub use installer::{InstallerAspect, InstallerChange, ReaddressedMachine};
+pub use outputs::OutputChange;
 pub use services::{Aspect, ServiceChange};
 pub use shared::{ChangedRoot, ReleasedObservedHost, SharedChanges};
 
@@ -78,6 +81,8 @@ pub struct ClusterReview {
     pub hosts: HostChanges,
     /// Services with changes, by directory.
     pub services: Vec<ServiceChange>,
+    /// Outputs with changes, by name.
+    pub outputs: Vec<OutputChange>,
     /// Changes of the installer of Kubernetes on the machines of a Provisioning, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installer: Option<InstallerChange>,
@@ -144,6 +149,8 @@ pub struct Totals {
     pub installers_run: usize,
     /// Services.
     pub services: ChangeCounts,
+    /// Outputs, of clusters and of the site.
+    pub outputs: ChangeCounts,
     /// Files.
     pub files: ChangeCounts,
 }
@@ -219,6 +226,7 @@ impl Review {
             },
             hosts: HostChanges::default(),
             services: services::changes(cluster, files, &shared_files, &edited, later),
+            outputs: cluster_outputs(cluster, files, later),
             installer: installer::change(cluster, files),
             endpoints: endpoints::changes(cluster, files),
             files: files.values().map(|texts| FileState::from_texts(*texts)).collect(),
@@ -234,7 +242,8 @@ impl Review {
         let is_gone = |file: &Utf8Path| {
             matches!(changes.files.get(&output.join(file)), Some(Change::Delete { .. }))
         };
-        let shared = shared::changes(&outside_clusters, &facts, &is_gone);
+        let mut shared = shared::changes(&outside_clusters, &facts, &is_gone);
+        shared.outputs = outputs::site_changes(&outside_clusters, later);
         Self {
             dangers: dangers::dangers(
                 &clusters,
@@ -243,7 +252,7 @@ impl Review {
                 site,
                 before.output,
             ),
-            totals: Totals::new(&clusters, changes),
+            totals: Totals::new(&clusters, &shared, changes),
             clusters,
             shared,
         }
@@ -330,7 +339,7 @@ impl FromIterator<FileState> for ChangeCounts {
 }
 
 impl Totals {
-    fn new(clusters: &[ClusterReview], changes: &OutputChanges) -> Self {
+    fn new(clusters: &[ClusterReview], shared: &SharedChanges, changes: &OutputChanges) -> Self {
         let sum =
             |of: fn(&HostChanges) -> usize| clusters.iter().map(|cluster| of(&cluster.hosts)).sum();
         Totals {
@@ -359,6 +368,12 @@ impl Totals {
                 .flat_map(|cluster| &cluster.services)
                 .map(|service| service.state)
                 .collect(),
+            outputs: clusters
+                .iter()
+                .flat_map(|cluster| &cluster.outputs)
+                .chain(&shared.outputs)
+                .map(|output| output.state)
+                .collect(),
             files: ChangeCounts::from_changes(changes),
         }
     }
@@ -367,6 +382,15 @@ impl Totals {
     pub(crate) fn count_files(&mut self, changes: &OutputChanges) {
         self.files = ChangeCounts::from_changes(changes);
     }
+}
+
+fn cluster_outputs<'a>(
+    cluster: &ClusterKey,
+    files: &ChangedFiles<'a>,
+    later: &'a Tree,
+) -> Vec<OutputChange> {
+    let directory = layout::cluster_directory(cluster);
+    outputs::changes(&directory, &below(files, &directory), later)
 }
 
 /// Selects the files below a directory, by paths relative to it.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use yaml_serde::Value;
 
 use super::built::ServiceBuild;
+use super::outputs::is_output;
 use super::service_files::ServiceFiles;
 use super::{ChangedFiles, FileState, ImmutableField, Texts, below, immutable};
 use crate::base::api::names::ClusterKey;
@@ -69,10 +70,11 @@ pub(super) fn changes<'a>(
     }
     for (path, texts) in below(files, &directory) {
         let mut parts = path.iter();
-        // Other files are the cluster's own kustomization, and its installer, which is no service.
+        // Other files are the cluster's own kustomization, its installer and its outputs.
         if let (Some(service), file) = (parts.next(), parts.as_path())
             && !file.as_str().is_empty()
             && service != layout::INSTALLER
+            && !is_output(service)
         {
             by_service.entry(service).or_default().insert(file, texts);
         }

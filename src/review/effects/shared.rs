@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::agents::{self, AgentObjects};
 use super::hosts::{ReviewFacts, entries};
-use super::{ChangedFiles, FileState};
+use super::{ChangedFiles, FileState, OutputChange};
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::layout;
 use crate::input::settings::gitops::HostsForm;
@@ -21,6 +21,8 @@ use crate::site::previous::generated_host::{GeneratedHost, GeneratedHostState};
 pub struct SharedChanges {
     /// Kustomizations that apply declared hosts.
     pub roots: Vec<ChangedRoot>,
+    /// Outputs for the whole site, by name.
+    pub outputs: Vec<OutputChange>,
     /// Definitions that services require.
     pub definitions: Vec<ChangedDirectory>,
     /// Objects that make an agent apply the output.

@@ -60,7 +60,8 @@ pub(super) fn if_it_decides(
     };
     let uses_addresses = || {
         let mut specs = objects.clusters.iter().filter_map(|(_, spec)| spec.as_ref());
-        settings.inventory.inspected_addresses && specs.any(|spec| spec.uses_addresses())
+        settings.inventory.inspected_addresses
+            && (!settings.outputs.is_empty() || specs.any(|spec| spec.uses_addresses()))
     };
     if !objects.clusters.iter().any(uses_hardware) && !uses_addresses() {
         return Ok((None, Vec::new()));

@@ -194,6 +194,18 @@ impl Host {
             .or_else(|reason| other.map(|known| known.address).ok_or(reason))
     }
 
+    /// Returns the addresses by interface that generated files may show: those of
+    /// [`address`](Self::address), without encrypted network data.
+    pub fn shown_addresses(&self) -> BTreeMap<&str, IpAddr> {
+        let known = self.network.addresses.iter();
+        let mut shown: BTreeMap<&str, IpAddr> =
+            known.map(|(interface, known)| (interface.as_str(), known.address)).collect();
+        if let ReadNetworkData::Known(data) = &self.network.data {
+            shown.extend(data.shown_ids().filter_map(|id| Some((id, data.address(id).ok()?))));
+        }
+        shown
+    }
+
     /// Returns the address on an interface that users fixed: in network data, unless it was encrypted,
     /// or in an annotation.
     pub(crate) fn fixed_address(&self, interface: &str) -> Option<IpAddr> {

@@ -226,6 +226,14 @@ impl PreviousOutput {
         files.flatten().map(|file| file.as_str())
     }
 
+    /// Returns the files of outputs of the site.
+    pub fn site_files(&self) -> impl Iterator<Item = &str> {
+        let files = self.entries.iter().filter(|(_, kind)| *kind == EntryKind::File);
+        files
+            .filter(|(path, _)| path.starts_with(layout::outputs::SITE))
+            .map(|(path, _)| path.as_str())
+    }
+
     /// Returns the shared files that the files of clusters refer to.
     pub fn shared_files_of<'s, 'k>(
         &'s self,

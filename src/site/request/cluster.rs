@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::kind::ClusterKind;
 use super::object_name::object_name;
 use super::service::ClusterService;
+use crate::base::api::host::{LAST_APPLIED, Metadata};
 use crate::base::api::machine_names::MachineNames;
 use crate::base::api::names::{ClusterKey, Namespace, NodeName, Part, Role};
 use crate::base::api::reservation::Tenants;
@@ -27,6 +28,8 @@ pub struct Cluster {
     pub key: ClusterKey,
     /// Position of the request.
     pub origin: Origin,
+    /// Labels and annotations of the request.
+    pub metadata: RequestMetadata,
     /// Clusters with a higher priority are served first.
     pub priority: i64,
     /// Requested hosts for each role or machine. A missing part gets no hosts. Each is boxed, because
@@ -42,6 +45,23 @@ pub struct Cluster {
     pub lacks_failure_domains: bool,
     /// Version of Kubernetes of its control plane, if Cluster API's objects have it.
     pub kubernetes_version: Option<KubernetesVersion>,
+}
+
+/// Labels and annotations of a request.
+#[derive(Debug, Clone, Default)]
+pub struct RequestMetadata {
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations, without kubectl's copy of the object.
+    pub annotations: BTreeMap<String, String>,
+}
+
+impl From<&Metadata> for RequestMetadata {
+    fn from(metadata: &Metadata) -> Self {
+        let mut annotations = metadata.annotations.clone().unwrap_or_default();
+        annotations.remove(LAST_APPLIED);
+        Self { labels: metadata.labels.clone().unwrap_or_default(), annotations }
+    }
 }
 
 /// A Metal3MachineTemplate that must select the hosts of a node set.

@@ -25,12 +25,13 @@ pub(crate) mod selector;
 pub mod service;
 pub mod sipcluster;
 
-pub use cluster::{Cluster, HostTemplate, Installation, NodeSet};
+pub use cluster::{Cluster, HostTemplate, Installation, NodeSet, RequestMetadata};
 pub use descriptor::RequestDescriptor;
 pub(crate) use documents::{
     ClusterDocument, RequestContext, SoftwareDocument, Spec, ValidatedDocument,
 };
 pub use kind::ClusterKind;
+pub(crate) use object_name::shortened;
 pub use service::{ClusterService, Detail, DexSettings, ServiceKind};
 pub use sipcluster::legacy::Conversion;
 

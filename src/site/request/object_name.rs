@@ -18,7 +18,7 @@ pub(super) fn object_name(prefix: &str, cluster: &ClusterKey, longest: usize) ->
 }
 
 /// Shortens a text and appends a hash of `whole`, which keeps it unique.
-pub(super) fn shortened(text: &str, whole: &str, longest: usize) -> String {
+pub(crate) fn shortened(text: &str, whole: &str, longest: usize) -> String {
     let digest = Sha256::digest(whole.as_bytes());
     let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     let short: String = text.chars().take(longest - hash.len() - 1).collect();

@@ -27,8 +27,10 @@ pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
         "annotations": { "argocd.argoproj.io/sync-wave": wave(delivery.holds).to_string() },
     });
     // Deleting hosts powers machines off, and deleting definitions deletes their objects.
-    let is_deletable =
-        matches!(delivery.holds, DirectoryContent::Services | DirectoryContent::Installer);
+    let is_deletable = matches!(
+        delivery.holds,
+        DirectoryContent::Services | DirectoryContent::SiteOutput | DirectoryContent::Installer
+    );
     if is_deletable {
         metadata["finalizers"] = json!([CASCADE]);
     }
@@ -56,7 +58,9 @@ pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
 fn wave(holds: DirectoryContent) -> i32 {
     match holds {
         DirectoryContent::Definitions => 0,
-        DirectoryContent::Services | DirectoryContent::AfterServices => 1,
+        DirectoryContent::Services
+        | DirectoryContent::SiteOutput
+        | DirectoryContent::AfterServices => 1,
         DirectoryContent::Declared | DirectoryContent::Observed => 2,
         DirectoryContent::Released | DirectoryContent::Installer => 3,
     }
@@ -66,7 +70,9 @@ fn sync_options(holds: DirectoryContent) -> Vec<&'static str> {
     match holds {
         DirectoryContent::Definitions => KEEP.to_vec(),
         // A pod of the old ReplicaSet may start once more and requires the old ConfigMap.
-        DirectoryContent::Services | DirectoryContent::AfterServices => vec!["PruneLast=true"],
+        DirectoryContent::Services
+        | DirectoryContent::SiteOutput
+        | DirectoryContent::AfterServices => vec!["PruneLast=true"],
         // The old Job must be gone before the new one starts: two installers must not work on the
         // same hosts.
         DirectoryContent::Installer => Vec::new(),

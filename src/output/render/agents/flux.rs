@@ -53,12 +53,15 @@ pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String 
         prune: matches!(
             delivery.holds,
             DirectoryContent::Services
+                | DirectoryContent::SiteOutput
                 | DirectoryContent::AfterServices
                 | DirectoryContent::Installer
         ),
         wait: match delivery.holds {
             DirectoryContent::Definitions => true,
-            DirectoryContent::Services | DirectoryContent::Installer => flux.wait,
+            DirectoryContent::Services
+            | DirectoryContent::SiteOutput
+            | DirectoryContent::Installer => flux.wait,
             DirectoryContent::AfterServices
             | DirectoryContent::Declared
             | DirectoryContent::Observed

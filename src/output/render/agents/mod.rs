@@ -5,8 +5,8 @@
 //!
 //! A wrong object can power machines off, hence these rules for both agents:
 //!
-//! * Only services and installers are ever deleted with the object that applied them; hosts and
-//!   definitions never.
+//! * Only services, outputs and installers are ever deleted with the object that applied them; hosts
+//!   and definitions never.
 //! * A directory that one of the repo's own objects applies gets no generated object: two would
 //!   revert each other.
 
@@ -24,6 +24,7 @@ use super::services::kinds_with_definitions;
 use super::yaml_block::block_of;
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::names::{ClusterKey, Namespace};
+use crate::base::layout::outputs::SITE;
 use crate::base::layout::{self, header};
 use crate::input::settings::gitops::HostsForm;
 use crate::plan::Plan;
@@ -49,8 +50,10 @@ struct Delivery {
 enum DirectoryContent {
     /// CustomResourceDefinitions. Deleting one deletes every object of its kind.
     Definitions,
-    /// A cluster's services.
+    /// A cluster's services and outputs.
     Services,
+    /// An output for the whole site.
+    SiteOutput,
     /// Only a marker object. Objects that depend on it follow all services.
     AfterServices,
     /// Hosts that the repo declares, with their labels.
@@ -171,6 +174,7 @@ fn deliveries(output: &Output<'_>, agent: GitopsAgent) -> Vec<Delivery> {
         all.extend(output.observed(cluster, services.as_ref()));
         all.extend(services);
     }
+    all.extend(output.site_outputs());
     all.extend(output.declared());
     let installers = output.clusters.iter();
     all.extend(installers.filter_map(|cluster| output.installer(cluster)));
@@ -252,6 +256,21 @@ impl<'a> Output<'a> {
             holds: DirectoryContent::Services,
             after: after.iter().map(|delivery| delivery.name.clone()).collect(),
             file: layout::patch_file(cluster),
+        })
+    }
+
+    fn site_outputs(&self) -> impl Iterator<Item = Delivery> {
+        let from = self.present.range(SITE..).map(|file| Utf8Path::new(*file));
+        let directories = from.take_while(|file| file.as_str().starts_with(SITE)).filter(|file| {
+            file.iter().count() == 3 && file.file_name() == Some(layout::KUSTOMIZATION)
+        });
+        let directories = directories.filter_map(Utf8Path::parent);
+        directories.filter(|directory| self.is_ours(directory)).map(|directory| Delivery {
+            name: self.names.site_output(directory.file_name().unwrap_or_default()),
+            directory: directory.to_owned(),
+            holds: DirectoryContent::SiteOutput,
+            after: Vec::new(),
+            file: "site.yaml".to_owned(),
         })
     }
 

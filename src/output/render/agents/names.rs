@@ -6,6 +6,7 @@ use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 
 use crate::base::api::names::ClusterKey;
+use crate::base::layout::outputs::SITE;
 
 /// Maximum length of a label value.
 const LONGEST: usize = 63;
@@ -24,6 +25,11 @@ impl AgentObjectNames<'_> {
     /// namespaces contain no dots.
     pub(super) fn services(self, cluster: &ClusterKey) -> String {
         self.cluster_object("services", cluster)
+    }
+
+    /// Returns the name of the object that applies an output for the whole site.
+    pub(super) fn site_output(self, output: &str) -> String {
+        self.name(SITE, output, true)
     }
 
     /// Returns the name of the object that applies a cluster's observed hosts.

@@ -35,6 +35,23 @@ const RECURSION: usize = 200;
 /// limits require.
 pub(super) const STACK: usize = 32 << 20;
 
+/// Maximum number of steps of all renderings of a template for the hosts of a cluster.
+const STEPS_FOR_HOSTS: u64 = 10 * STEPS;
+/// Maximum number of bytes that a template makes for the hosts of a cluster.
+const BYTES_FOR_HOSTS: usize = 4 * BYTES;
+
+/// Returns which limit of the renderings for hosts is exceeded.
+pub(super) fn excess(steps: u64, bytes: usize) -> Option<String> {
+    if steps > STEPS_FOR_HOSTS {
+        return Some(format!(
+            "it takes more than {STEPS_FOR_HOSTS} steps for the hosts of a cluster"
+        ));
+    }
+    (bytes > BYTES_FOR_HOSTS).then(|| {
+        format!("it makes more than {} MiB for the hosts of a cluster", BYTES_FOR_HOSTS >> 20)
+    })
+}
+
 /// Limits the templates of an environment.
 pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.set_fuel(Some(STEPS));

@@ -32,6 +32,11 @@ fn templates_of(kind: ServiceKind) -> &'static ServiceTemplates {
     }
 }
 
+/// Returns the directories of the templates of services.
+pub(super) fn directories() -> impl Iterator<Item = &'static str> {
+    ServiceKind::ALL.into_iter().map(|kind| templates_of(kind).set.directory)
+}
+
 /// Returns the schema of the values for a directory of templates; `None` if no service has it.
 pub(super) fn schema(directory: &str) -> Option<Schema> {
     let mut kinds = ServiceKind::ALL.into_iter().map(templates_of);

@@ -108,6 +108,7 @@ fn check(
         kind: document.kind,
         key: key.clone(),
         origin: origin.clone(),
+        metadata: (&document.metadata).into(),
         priority,
         node_sets,
         services: Vec::new(),

@@ -84,6 +84,7 @@ fn check(
         kind: document.kind,
         key: key.clone(),
         origin: origin.clone(),
+        metadata: (&document.metadata).into(),
         priority,
         node_sets,
         services,

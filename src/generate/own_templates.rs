@@ -1,0 +1,74 @@
+//! Reads the repo's own templates.
+
+use std::sync::Arc;
+
+use camino::Utf8Path;
+
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::layout;
+use crate::base::layout::outputs::OUTPUTS;
+use crate::input::load::{EntryKind, Files, ReadError};
+use crate::input::settings::Settings;
+use crate::output::render::{Templates, template_findings};
+use crate::review::lint;
+
+/// Reads the repo's own templates.
+///
+/// # Errors
+///
+/// Fails if a file or directory cannot be read.
+pub(super) fn load(
+    repo: &Files,
+    settings: &Settings,
+) -> Result<(Templates, Vec<Finding>), ReadError> {
+    let Some(directory) = &settings.templates else {
+        return Ok(Templates::new("".into(), Vec::new(), &[]));
+    };
+    repo.stay_inside(directory)?;
+    let (mut own, mut findings) = (Vec::new(), Vec::new());
+    for (file, kind) in repo.entries_below(directory)? {
+        match kind {
+            EntryKind::File => {}
+            EntryKind::Directory => continue,
+            EntryKind::Link | EntryKind::Other => {
+                findings.push(no_file(directory, &file));
+                continue;
+            }
+        }
+        let content = repo.read(&file)?;
+        if let Err(error) = std::str::from_utf8(&content) {
+            findings.push(no_text(&file, &content[..error.valid_up_to()]));
+            continue;
+        }
+        // Line ends as in git; otherwise the output would differ between checkouts.
+        own.push((file, layout::text_of(&content)));
+    }
+    let none = own
+        .is_empty()
+        .then(|| lint::no_templates(settings, directory, repo.kind(directory).is_some()));
+    let (templates, found) = Templates::new(directory, own, &settings.outputs);
+    findings.extend(none.into_iter().chain(found));
+    findings.extend(template_findings(settings, &templates));
+    Ok((templates, findings))
+}
+
+/// Reports a link among the templates. It is not read; an output without it would lose files, which
+/// an agent deletes.
+fn no_file(directory: &Utf8Path, file: &Utf8Path) -> Finding {
+    let is_of_output = file.starts_with(directory.join(OUTPUTS));
+    let code = if is_of_output { Code::TemplateFails } else { Code::TemplateUnused };
+    let message =
+        format!("the template {file} is a symbolic link or no regular file, and not read");
+    Finding::new(code, message)
+        .at(Place::File(Arc::from(file)))
+        .help("replace it by a copy, or include one template below `partials/` twice")
+}
+
+/// Reports a template that is not UTF-8 after the bytes in `valid`.
+fn no_text(file: &Utf8Path, valid: &[u8]) -> Finding {
+    let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let message = format!("the template {file} cannot be rendered: it is not UTF-8");
+    Finding::new(Code::TemplateFails, message)
+        .at(Place::Spot(Arc::from(file), line, None))
+        .help("convert it to UTF-8")
+}

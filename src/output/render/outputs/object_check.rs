@@ -1,0 +1,209 @@
+//! Checks of the objects that outputs render.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Deserialize;
+
+use super::OutputObjects;
+use crate::base::api::host;
+use crate::base::api::names::{Namespace, ObjectName};
+use crate::base::finding::{Code, Finding};
+use crate::base::layout;
+use crate::base::text::yaml;
+use crate::input::load;
+use crate::output::render::Templates;
+use crate::site::Site;
+
+/// An object that an output renders.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::output::render) struct RenderedObject {
+    identity: ObjectIdentity,
+    /// Its file, relative to the output directory.
+    file: Utf8PathBuf,
+    bytes: usize,
+}
+
+/// Maximum size of an object: that of a request to etcd is 1.5 MiB, and managed fields need room.
+const MOST_BYTES: usize = 1 << 20;
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct ObjectIdentity {
+    group: String,
+    kind: String,
+    namespace: Option<String>,
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct ObjectFields {
+    api_version: String,
+    kind: String,
+    metadata: ObjectMetadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ObjectMetadata {
+    name: String,
+    namespace: Option<String>,
+}
+
+/// Kinds whose deletion deletes more than the object, by group.
+const TOO_LARGE: [(&str, &str, &str); 3] = [
+    (host::GROUP, host::KIND, "deleting a host powers its machine off"),
+    (
+        "apiextensions.k8s.io",
+        "CustomResourceDefinition",
+        "deleting it deletes all objects of its kind",
+    ),
+    ("", "Namespace", "deleting it deletes all objects in it"),
+];
+
+/// Groups whose objects may have names that are no DNS names.
+const WITH_FREE_NAMES: [&str; 1] = ["rbac.authorization.k8s.io"];
+
+/// Kinds without a namespace.
+const CLUSTER_WIDE: [&str; 14] = [
+    "APIService",
+    "ClusterIssuer",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "ClusterSecretStore",
+    "IngressClass",
+    "MutatingWebhookConfiguration",
+    "Node",
+    "PersistentVolume",
+    "PriorityClass",
+    "RuntimeClass",
+    "StorageClass",
+    "ValidatingAdmissionPolicy",
+    "ValidatingWebhookConfiguration",
+];
+
+impl fmt::Display for ObjectIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, namespace, name, .. } = self;
+        match namespace {
+            Some(namespace) => write!(f, "{kind} `{namespace}/{name}`"),
+            None => write!(f, "{kind} `{name}`"),
+        }
+    }
+}
+
+/// Returns the objects in a rendered file.
+pub(super) fn objects(file: &Utf8Path, text: &str) -> Vec<RenderedObject> {
+    let documents = load::texts_of_documents(text);
+    let read = documents.filter_map(|document| {
+        Some((document.len(), yaml::from_str::<Option<ObjectFields>>(document).ok()??))
+    });
+    let object = |(bytes, fields): (usize, ObjectFields)| {
+        let ObjectFields { api_version, kind, metadata } = fields;
+        RenderedObject {
+            bytes,
+            identity: ObjectIdentity {
+                group: api_version.split_once('/').map_or("", |(group, _)| group).to_owned(),
+                kind,
+                namespace: metadata.namespace,
+                name: metadata.name,
+            },
+            file: file.to_owned(),
+        }
+    };
+    read.map(object).collect()
+}
+
+impl RenderedObject {
+    /// Returns why an output must not render the object, with help.
+    pub(super) fn mistake(&self, must_name_namespace: bool) -> Option<(String, String)> {
+        let ObjectIdentity { group, kind, namespace, name } = &self.identity;
+        let is_same = |(other, large, _): &&(&str, &str, &str)| group == other && kind == large;
+        if let Some((.., reason)) = TOO_LARGE.iter().find(is_same) {
+            let help =
+                format!("create it elsewhere: agents delete what leaves an output, and {reason}");
+            return Some((format!("an object of kind {kind}"), help));
+        }
+        if kind.ends_with("List") && name.is_empty() {
+            let help = "render one document per object".to_owned();
+            return Some((format!("a list of kind {kind}"), help));
+        }
+        if !WITH_FREE_NAMES.contains(&group.as_str())
+            && let Err(reason) = name.parse::<ObjectName>()
+        {
+            let help =
+                "use at most 253 of `a-z`, `0-9`, `-` and `.`, a letter or digit at both ends";
+            return Some((format!("the {kind} `{name}`, whose name {reason}"), help.to_owned()));
+        }
+        if self.bytes > MOST_BYTES {
+            let problem =
+                format!("the {kind} `{name}` with {} bytes; the limit is {MOST_BYTES}", self.bytes);
+            return Some((problem, "split it into several objects".to_owned()));
+        }
+        match namespace {
+            Some(namespace) => {
+                let reason = namespace.parse::<Namespace>().err()?;
+                let problem =
+                    format!("the {kind} `{name}`, whose namespace `{namespace}` {reason}");
+                Some((problem, "use at most 63 of `a-z`, `0-9` and `-`".to_owned()))
+            }
+            None if must_name_namespace && !CLUSTER_WIDE.contains(&kind.as_str()) => {
+                let help = "write `namespace: {{ cluster.namespace }}` below `metadata`; if the kind has no \
+                            namespace, add a template `kustomization.yaml` with `resources: {{ files }}`";
+                Some((format!("the {kind} `{name}` without a namespace"), help.to_owned()))
+            }
+            None => None,
+        }
+    }
+}
+
+/// The namespace in a kustomization.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NamespaceField {
+    namespace: Option<String>,
+}
+
+/// Returns objects with the namespaces that the kustomization of an output gives them. Those that only
+/// further kustomizations of its own may give are unknown, and their objects are left out.
+pub(super) fn built(
+    mut objects: OutputObjects,
+    kustomization: Option<&String>,
+    has_own: bool,
+) -> OutputObjects {
+    if !has_own {
+        return objects;
+    }
+    let read = kustomization.and_then(|text| yaml::from_str::<NamespaceField>(text).ok());
+    if let Some(namespace) = read.and_then(|read| read.namespace) {
+        for object in &mut objects {
+            object.identity.namespace = Some(namespace.clone());
+        }
+    }
+    objects.retain(|object| object.identity.namespace.is_some());
+    objects
+}
+
+/// Reports objects that two files render: their agents would overwrite and delete each other's.
+pub(in crate::output::render) fn duplicates(
+    site: &Site,
+    templates: &Templates,
+    objects: &OutputObjects,
+) -> Vec<Finding> {
+    let mut first: HashMap<&ObjectIdentity, &Utf8Path> = HashMap::with_capacity(objects.len());
+    let mut findings = Vec::new();
+    for RenderedObject { identity, file, .. } in objects {
+        let Some(other) = first.insert(identity, file) else { continue };
+        let [one, two] = [other, file].map(|file| site.settings.output.join(file));
+        let message = format!("{one} and {two} would both have {identity}");
+        let finding = Finding::new(Code::InvalidManifest, message).help(
+            "give each object the name of its cluster or host: `{{ cluster.name ~ \"-dns\" }}`",
+        );
+        let finding = templates.at_own(finding, file);
+        let clusters = [other, file.as_path()].into_iter().filter_map(layout::cluster_of);
+        findings.push(clusters.fold(finding, |finding, cluster| finding.for_cluster(&cluster)));
+    }
+    findings
+}

@@ -1,0 +1,86 @@
+//! Checks of the directories of templates of outputs.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::layout;
+use crate::base::layout::outputs::{directory_of_hosts, template_directory};
+use crate::input::settings::Settings;
+use crate::input::settings::outputs::{OutputScope, OutputSettings};
+use crate::output::render::{Templates, services};
+
+/// Names by which kustomize reads a file beside [`layout::KUSTOMIZATION`].
+const OTHER_KUSTOMIZATIONS: [&str; 2] = ["kustomization.yml", "Kustomization"];
+
+/// Reports outputs whose name or templates are invalid.
+pub(crate) fn template_findings(settings: &Settings, templates: &Templates) -> Vec<Finding> {
+    let outputs = settings.outputs.iter().enumerate();
+    outputs.flat_map(|(index, output)| mistakes(settings, templates, index, output)).collect()
+}
+
+fn mistakes(
+    settings: &Settings,
+    templates: &Templates,
+    index: usize,
+    output: &OutputSettings,
+) -> Vec<Finding> {
+    let name = &output.name;
+    let place = settings.place(["outputs".into(), index.into(), "name".into()]);
+    let mut reserved = services::directories().chain([layout::INSTALLER]);
+    if let Some(reserved) = reserved.find(|reserved| name.starts_with(reserved)) {
+        let message = format!(
+            "`name` of output {} starts with `{reserved}`, the directory of built-in templates",
+            index + 1
+        );
+        let finding = Finding::new(Code::InvalidSetting, message).at(place);
+        return vec![finding.help(format!("choose another name, such as `own-{name}`"))];
+    }
+    let files: Vec<&Utf8Path> =
+        templates.own_below(&template_directory(name)).map(|(_, file)| file).collect();
+    if files.is_empty() {
+        let directory = settings.templates.clone().unwrap_or_default();
+        let directory = directory.join(template_directory(name));
+        let message = format!("output `{name}` has no templates: `{directory}` has no files");
+        let help = "add a template; for its values run `sipgen template values outputs`";
+        return vec![Finding::new(Code::InvalidSetting, message).at(place).help(help)];
+    }
+    let mut findings = Vec::new();
+    let mut stems: BTreeMap<Utf8PathBuf, &Utf8Path> = BTreeMap::new();
+    for file in files {
+        let at = |message: String, help: &str| {
+            let own = templates.own_file(template_directory(name).join(file).as_str());
+            let places = own.map(|own| Place::File(own.clone()));
+            let finding = Finding::new(Code::TemplateFails, message).help(help);
+            places.into_iter().fold(finding, Finding::at)
+        };
+        if file.file_name().is_some_and(|name| OTHER_KUSTOMIZATIONS.contains(&name)) {
+            let message = format!(
+                "the template {file} of output `{name}` has another name than {}",
+                layout::KUSTOMIZATION
+            );
+            findings.push(at(
+                message,
+                "rename it: kustomize refuses a directory with two of these names",
+            ));
+        }
+        if file.extension() == Some("json") {
+            let message = format!(
+                "the template {file} of output `{name}` cannot be JSON, which has no comments"
+            );
+            findings.push(at(
+                message,
+                "write YAML, into a `.yml` file for another program than Kubernetes",
+            ));
+        }
+        let other = stems.insert(directory_of_hosts(file), file);
+        if let Some(other) = other.filter(|_| output.scope == OutputScope::Host) {
+            let message = format!(
+                "the templates {other} and {file} of output `{name}` would render into one directory"
+            );
+            findings.push(at(message, "give them different names"));
+        }
+    }
+    findings
+}

@@ -1,0 +1,90 @@
+//! Outputs that are created, changed and deleted, with the objects that an agent creates and deletes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::built::ServiceBuild;
+use super::service_files::ServiceFiles;
+use super::{ChangeCounts, ChangedFiles, FileState, ImmutableField, immutable};
+use crate::base::layout;
+use crate::base::layout::outputs::SITE;
+use crate::base::tree::Tree;
+use crate::site::request::ServiceKind;
+
+/// Change of an output of a cluster or of the site.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OutputChange {
+    /// Its name.
+    pub output: String,
+    /// Created, changed or deleted.
+    pub state: FileState,
+    /// Numbers of its objects that an agent creates, changes and deletes.
+    pub objects: ChangeCounts,
+    /// Changes that the API server rejects, because the object exists.
+    pub immutable: Vec<ImmutableField>,
+}
+
+/// Returns whether a directory of a cluster, by its name, is that of an output.
+pub(super) fn is_output(directory: &str) -> bool {
+    let mut services = ServiceKind::ALL.into_iter().map(|kind| kind.descriptor().component);
+    directory != layout::INSTALLER && !services.any(|service| directory.starts_with(service))
+}
+
+/// Computes the changes of outputs. `above` is the directory of a cluster, or of all outputs for the
+/// site, and `files` are the changed files by path relative to it. `later` is the later output.
+pub(super) fn changes<'a>(
+    above: &Utf8Path,
+    files: &ChangedFiles<'a>,
+    later: &'a Tree,
+) -> Vec<OutputChange> {
+    let mut by_output: BTreeMap<&str, ChangedFiles<'_>> = BTreeMap::new();
+    for (path, texts) in files {
+        let mut parts = path.iter();
+        if let (Some(output), file) = (parts.next(), parts.as_path())
+            && !file.as_str().is_empty()
+            && is_output(output)
+        {
+            by_output.entry(output).or_default().insert(file, *texts);
+        }
+    }
+    let change = |(output, changed): (&str, ChangedFiles<'a>)| {
+        let none = ChangedFiles::new();
+        let files = ServiceFiles::new(&above.join(output), changed, &none, later);
+        let state = match (files.before.own.is_empty(), files.after.own.is_empty()) {
+            (true, _) => FileState::Created,
+            (_, true) => FileState::Deleted,
+            _ => FileState::Changed,
+        };
+        let [before, after] = [&files.before, &files.after].map(ServiceBuild::new);
+        OutputChange {
+            output: output.to_owned(),
+            state,
+            objects: objects(&before, &after),
+            immutable: immutable::changes(&before, &after),
+        }
+    };
+    by_output.into_iter().map(change).collect()
+}
+
+/// Counts the objects and generated ConfigMaps that differ between two builds.
+fn objects(before: &ServiceBuild<'_>, after: &ServiceBuild<'_>) -> ChangeCounts {
+    let keys: BTreeSet<_> = before.objects.keys().chain(after.objects.keys()).collect();
+    let states = keys.into_iter().filter_map(|key| {
+        match (before.objects.get(key), after.objects.get(key)) {
+            (None, _) => Some(FileState::Created),
+            (_, None) => Some(FileState::Deleted),
+            (before, after) => (before != after).then_some(FileState::Changed),
+        }
+    });
+    states.collect()
+}
+
+/// Computes the changes of outputs for the whole site.
+pub(super) fn site_changes<'a>(files: &ChangedFiles<'a>, later: &'a Tree) -> Vec<OutputChange> {
+    let directory = Utf8PathBuf::from(SITE);
+    changes(&directory, &super::below(files, &directory), later)
+}
