@@ -36,9 +36,9 @@ const MILLION: (Scale, usize) = (Scale { hosts: 1_000_000, clusters: 50_000 }, 1
 const LARGE_VARIABLE: &str = "SIPGEN_BENCH_LARGE";
 
 const USAGE: &str = "\
-usage: cargo bench --bench site -- [--quick | --large | --million] [--single-file]
-       cargo bench --bench site -- --instructions [--quick | --large] [--single-file] [--against PROGRAM]
-       cargo bench --bench site -- --write DIR HOSTS CLUSTERS [--single-file]";
+usage: cargo bench --bench site -- [--quick | --large | --million] [--single-file | --output]
+       cargo bench --bench site -- --instructions [--quick | --large] [--single-file | --output] [--against PROGRAM]
+       cargo bench --bench site -- --write DIR HOSTS CLUSTERS [--single-file | --output]";
 
 /// What the arguments ask for.
 enum Request {
@@ -81,7 +81,7 @@ fn request(arguments: &[OsString]) -> Result<Request, String> {
     if !arguments.iter().any(|argument| argument == "--bench") {
         return Ok(Request::Nothing);
     }
-    let (mut quick, mut single_file, mut instructions) = (false, false, false);
+    let (mut quick, mut instructions, mut layout) = (false, false, Layout::FilePerRack);
     let mut against = None;
     let mut million = false;
     let mut large = std::env::var_os(LARGE_VARIABLE).is_some_and(|value| value == "1");
@@ -93,7 +93,8 @@ fn request(arguments: &[OsString]) -> Result<Request, String> {
             Some("--quick") => quick = true,
             Some("--large") => large = true,
             Some("--million") => million = true,
-            Some("--single-file") => single_file = true,
+            Some("--single-file") => layout = Layout::SingleFile,
+            Some("--output") => layout = Layout::WithOutput,
             Some("--instructions") => instructions = true,
             Some("--against") => {
                 against = Some(PathBuf::from(arguments.next().ok_or("--against needs a program")?));
@@ -106,7 +107,6 @@ fn request(arguments: &[OsString]) -> Result<Request, String> {
             _ => return Err(format!("unknown argument {}", argument.display())),
         }
     }
-    let layout = if single_file { Layout::SingleFile } else { Layout::FilePerRack };
     let scales = if quick {
         SCALES.into_iter().take(1).map(|(scale, _)| (scale, 1)).collect()
     } else {

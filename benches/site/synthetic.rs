@@ -19,14 +19,27 @@ pub(crate) struct Scale {
     pub(crate) clusters: usize,
 }
 
-/// How the inventory is cut into files.
+/// How the inventory is cut into files, and what else is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// `inventory/rack-NNNN.yaml`, one list a rack.
     FilePerRack,
     /// `inventory/dump.yaml`, one list of everything.
     SingleFile,
+    /// [`Layout::FilePerRack`], and an output with a manifest of every assigned host.
+    WithOutput,
 }
+
+const SETTINGS: &str = "templates: templates\noutputs: [{name: cards, scope: host}]\n";
+const TEMPLATE: &str = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: {{ host.name }}, namespace: {{ host.namespace }}}
+data:
+  cluster: {{ cluster.name }}
+  role: {{ host.role }}
+  bmc: {{ host.bmc.host }}
+";
 
 /// What was written.
 #[derive(Debug, Clone, Copy)]
@@ -50,12 +63,18 @@ pub(crate) fn write_site(dir: &Path, scale: Scale, layout: Layout) -> io::Result
     // Not `create_dir_all`: what an earlier, larger site left would be part of this one.
     fs::create_dir(&inventory)?;
     fs::create_dir(&clusters)?;
+    if layout == Layout::WithOutput {
+        let templates = dir.join("templates/outputs/cards");
+        fs::create_dir_all(&templates)?;
+        fs::write(templates.join("card.yaml"), TEMPLATE)?;
+        fs::write(dir.join("sipgen.yaml"), SETTINGS)?;
+    }
     let mut size = SiteSize { inventory_bytes: 0, files: 0 };
     match layout {
         Layout::SingleFile => {
             size.add_inventory_file(&inventory.join("dump.yaml"), 0..scale.hosts)?
         }
-        Layout::FilePerRack => {
+        Layout::FilePerRack | Layout::WithOutput => {
             for rack in 0..scale.hosts.div_ceil(HOSTS_PER_RACK) {
                 let first = rack * HOSTS_PER_RACK;
                 let hosts = first..scale.hosts.min(first + HOSTS_PER_RACK);

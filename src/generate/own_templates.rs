@@ -9,6 +9,7 @@ use crate::base::layout;
 use crate::base::layout::outputs::OUTPUTS;
 use crate::input::load::{EntryKind, Files, ReadError};
 use crate::input::settings::Settings;
+use crate::input::settings::outputs::OutputSettings;
 use crate::output::render::{Templates, template_findings};
 use crate::review::lint;
 
@@ -25,8 +26,12 @@ pub(super) fn load(
         return Ok(Templates::new("".into(), Vec::new(), &[]));
     };
     repo.stay_inside(directory)?;
-    let (mut own, mut findings) = (Vec::new(), Vec::new());
+    let (mut own, mut findings, mut has_others) = (Vec::new(), Vec::new(), false);
     for (file, kind) in repo.entries_below(directory)? {
+        if settings.shares_templates() && is_of_another_site(settings, directory, &file) {
+            has_others = true;
+            continue;
+        }
         match kind {
             EntryKind::File => {}
             EntryKind::Directory => continue,
@@ -43,13 +48,19 @@ pub(super) fn load(
         // Line ends as in git; otherwise the output would differ between checkouts.
         own.push((file, layout::text_of(&content)));
     }
-    let none = own
-        .is_empty()
+    let none = (own.is_empty() && !has_others)
         .then(|| lint::no_templates(settings, directory, repo.kind(directory).is_some()));
     let (templates, found) = Templates::new(directory, own, &settings.outputs);
     findings.extend(none.into_iter().chain(found));
     findings.extend(template_findings(settings, &templates));
     Ok((templates, findings))
+}
+
+/// Returns whether a file is a template of an output that this site does not have.
+fn is_of_another_site(settings: &Settings, directory: &Utf8Path, file: &Utf8Path) -> bool {
+    let outputs = directory.join(OUTPUTS);
+    let is_own = |output: &OutputSettings| file.starts_with(outputs.join(&output.name));
+    file.starts_with(&outputs) && !settings.outputs.iter().any(is_own)
 }
 
 /// Reports a link among the templates. It is not read; an output without it would lose files, which

@@ -43,6 +43,7 @@ mod losses;
 mod objects;
 mod older_generations;
 mod options;
+mod outputs;
 mod pod_limits;
 mod preparing_repos;
 mod provisionings;

@@ -82,6 +82,16 @@ fn an_interrupted_end_of_all_clusters_is_healed_by_the_next_run() {
 }
 
 #[test]
+fn interrupted_changes_of_outputs_are_healed_by_the_next_run() {
+    heals_from_everywhere(&Repo::of_fixture("outputs"), &[]);
+    let repo = Repo::generated("outputs");
+    repo.replace("clusters/edge.yaml", "active: 1", "active: 2");
+    repo.replace("sipgen.yaml", "tier: prod", "tier: test");
+
+    heals_from_everywhere(&repo, &[]);
+}
+
+#[test]
 fn an_interrupted_move_of_hosts_between_clusters_is_healed_by_the_next_run() {
     // One way or the other, one of the two files is written before its fellow.
     for (giving, taking) in [("tenant/one", "tenant/two"), ("tenant/two", "tenant/one")] {

@@ -48,6 +48,7 @@ mod migrating;
 mod names;
 mod older_generations;
 mod options;
+mod outputs;
 mod packing;
 mod placement;
 

@@ -213,6 +213,11 @@ fn auth_is_rendered_as_recorded() {
 }
 
 #[test]
+fn outputs_are_rendered_as_recorded() {
+    assert_as_recorded("outputs");
+}
+
+#[test]
 fn quickstart_is_rendered_as_recorded() {
     assert_as_recorded("quickstart");
 }

@@ -19,9 +19,10 @@ pub fn template_directory(output: &str) -> Utf8PathBuf {
     Utf8Path::new(OUTPUTS).join(output)
 }
 
-/// Returns the directory of the files that a template renders per host, relative to that of the output.
-pub fn directory_of_hosts(template: &Utf8Path) -> Utf8PathBuf {
-    template.with_extension("")
+/// Returns the start of the name of each file that a template renders per host; the host follows, and
+/// the extension. No name of a host has `_`, so no two names are equal.
+pub fn host_file_prefix(template: &Utf8Path) -> String {
+    format!("{}_", template.file_stem().unwrap_or_default())
 }
 
 /// Returns the directory below that of a cluster or of the site that a file is in, such as that of a
@@ -46,8 +47,10 @@ pub fn renders(template: &str, file: &Utf8Path) -> bool {
     };
     let template = Utf8Path::new(template).strip_prefix(template_directory(output));
     template.is_ok_and(|template| {
-        let is_of_host = file.parent() == Some(&directory_of_hosts(template))
-            && file.extension() == template.extension();
+        let name = file.file_name().unwrap_or_default();
+        let is_of_host = file.parent() == template.parent()
+            && file.extension() == template.extension()
+            && name.starts_with(&host_file_prefix(template));
         template == file || is_of_host
     })
 }
@@ -61,8 +64,8 @@ mod tests {
         for (template, file, is_rendered) in [
             ("outputs/dns/a.yaml", "clusters/t/edge/dns/a.yaml", true),
             ("outputs/dns/a.yaml", "site/dns/a.yaml", true),
-            ("outputs/dns/x/a.yaml", "clusters/t/edge/dns/x/a/metal.h1.yaml", true),
-            ("outputs/dns/a.yaml", "clusters/t/edge/dns/a/metal.h1.ini", false),
+            ("outputs/dns/x/a.yaml", "clusters/t/edge/dns/x/a_metal.h1.yaml", true),
+            ("outputs/dns/a.yaml", "clusters/t/edge/dns/a_metal.h1.ini", false),
             ("outputs/dns/a.yaml", "clusters/t/edge/other/a.yaml", false),
             ("outputs/dns/a.yaml", "hosts/observed/t.edge/a.yaml", false),
             ("outputs/dns/a.yaml", "clusters/t/edge/a.yaml", false),

@@ -355,6 +355,12 @@ impl Settings {
         read.map_or_else(Self::default, |(settings, files)| Self { files, ..settings })
     }
 
+    /// Returns whether all sites share the directory of templates, so that it has templates for outputs
+    /// of other sites.
+    pub(crate) fn shares_templates(&self) -> bool {
+        !self.directory.as_str().is_empty() && self.files.is_shared("templates")
+    }
+
     /// Returns the place of a setting.
     pub(crate) fn place(&self, route: impl IntoIterator<Item = RouteStep>) -> Place {
         self.files.place(route.into_iter().collect())

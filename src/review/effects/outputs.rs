@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::built::ServiceBuild;
+use super::built::{ConfigMapEntry, ServiceBuild};
 use super::service_files::ServiceFiles;
 use super::{ChangeCounts, ChangedFiles, FileState, ImmutableField, immutable};
 use crate::base::layout;
@@ -72,15 +72,34 @@ pub(super) fn changes<'a>(
 
 /// Counts the objects and generated ConfigMaps that differ between two builds.
 fn objects(before: &ServiceBuild<'_>, after: &ServiceBuild<'_>) -> ChangeCounts {
-    let keys: BTreeSet<_> = before.objects.keys().chain(after.objects.keys()).collect();
-    let states = keys.into_iter().filter_map(|key| {
-        match (before.objects.get(key), after.objects.get(key)) {
-            (None, _) => Some(FileState::Created),
-            (_, None) => Some(FileState::Deleted),
-            (before, after) => (before != after).then_some(FileState::Changed),
-        }
-    });
-    states.collect()
+    let keys = before.objects.keys().chain(after.objects.keys()).collect::<BTreeSet<_>>();
+    let objects = keys.into_iter().map(|key| (before.objects.get(key), after.objects.get(key)));
+    let states = objects.filter_map(|(before, after)| state(before, after));
+    let [before_generated, after_generated] = [before, after].map(generated);
+    let names = before_generated.keys().chain(after_generated.keys()).collect::<BTreeSet<_>>();
+    let generated = names
+        .into_iter()
+        .filter_map(|name| state(before_generated.get(name), after_generated.get(name)));
+    states.chain(generated).collect()
+}
+
+/// Returns the generated ConfigMaps by name, with their entries.
+fn generated<'b, 'a>(
+    build: &'b ServiceBuild<'a>,
+) -> BTreeMap<&'b str, Vec<(&'b str, ConfigMapEntry<'a>)>> {
+    let mut generated: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+    for ((name, key), entry) in &build.generated {
+        generated.entry(name).or_default().push((key.as_str(), *entry));
+    }
+    generated
+}
+
+fn state<T: PartialEq>(before: Option<T>, after: Option<T>) -> Option<FileState> {
+    match (before, after) {
+        (None, _) => Some(FileState::Created),
+        (_, None) => Some(FileState::Deleted),
+        (before, after) => (before != after).then_some(FileState::Changed),
+    }
 }
 
 /// Computes the changes of outputs for the whole site.

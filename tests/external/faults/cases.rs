@@ -133,6 +133,15 @@ pub(crate) fn generating() -> Vec<Case> {
             changed(site(), |repo| repo.remove_all("clusters")),
         ),
         Case::new("exchange", &["--rebalance"], exchange()),
+        Case::new("create outputs", &[], Repo::of_fixture("outputs")),
+        Case::new(
+            "hosts and outputs change",
+            &[],
+            changed(Repo::generated("outputs"), |repo| {
+                repo.replace("clusters/edge.yaml", "active: 1", "active: 2");
+                repo.replace("sipgen.yaml", "  - {name: facts", "  # - {name: facts");
+            }),
+        ),
         Case::new(
             "services go",
             &[],

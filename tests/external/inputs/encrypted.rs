@@ -81,6 +81,26 @@ fn sops_decrypts_where_the_settings_allow_it_and_nothing_but_the_address_is_writ
 }
 
 #[test]
+fn an_output_gets_no_address_of_encrypted_network_data() {
+    let repo = with_secret();
+    let (key, recipient) = age_key(&repo);
+    encrypt(&repo, SECRET, &recipient, &DATA_ONLY);
+    let outputs = "outputs: [{name: hosts, scope: host}, {name: all, scope: site}]\n";
+    repo.write("sipgen.yaml", &format!("sops: {{decrypt: true}}\ntemplates: own\n{outputs}"));
+    repo.write("own/outputs/hosts/a.yml", "{{ host|tojson }}\n");
+    repo.write("own/outputs/all/a.yml", "{{ [clusters, unassigned]|tojson }}\n");
+
+    generate(&repo, Some(&key)).expect(0);
+
+    // The load balancer has it.
+    assert_says(&balanced(&repo), &["192.0.2.41"]);
+    let cluster = repo.files("overlays/clusters/tenant-a/edge/hosts").into_values();
+    let rendered = cluster.chain(repo.files("overlays/site").into_values()).collect::<String>();
+    assert_says(&rendered, &["host-1", "\"addresses\":{}"]);
+    assert!(!rendered.contains("192.0.2.41"), "{rendered}");
+}
+
+#[test]
 fn a_revision_is_decrypted_without_its_files_on_the_disk() {
     let repo = with_secret();
     let (key, recipient) = age_key(&repo);

@@ -98,6 +98,9 @@ fn a_site_with_every_setting_is_generated() {
     let repo = Repo::of_fixture("quickstart");
     repo.write("sipgen.yaml", &repo_file("docs/examples/sipgen.yaml"));
     repo.write("my-templates/partials/own.txt", "");
+    for output in ["dns", "firmware"] {
+        repo.write(&format!("my-templates/outputs/{output}/notes.txt"), "{{ cluster.name }}\n");
+    }
     repo.write("sites/old/.keep", "");
 
     let run = repo.generate(&[]).expect(0);

@@ -14,7 +14,8 @@ mod object_check;
 mod template_check;
 mod values;
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use minijinja::Value;
@@ -40,8 +41,8 @@ pub(super) use values::OutputValues;
 /// The objects that outputs of a cluster or of the site render.
 pub(super) type OutputObjects = Vec<RenderedObject>;
 
-/// Maximum length of the part of a file name that names a host. File systems allow 255 bytes.
-const LONGEST: usize = 200;
+/// Maximum length of the name of a file of a host. File systems allow 255 bytes.
+const LONGEST: usize = 240;
 
 /// The result of rendering an output.
 struct RenderedOutput {
@@ -128,8 +129,7 @@ impl<'a> OutputRenderer<'a> {
 
     /// Renders all templates, kustomizations last.
     fn render(mut self, values: &Value, hosts: &[&Host]) -> RenderedOutput {
-        let templates = self.templates;
-        let all = templates.own_below(&outputs::template_directory(&self.output.name));
+        let all = self.templates.own_below(&outputs::template_directory(&self.output.name));
         let (kustomizations, others): (Vec<_>, Vec<_>) =
             all.partition(|(_, file)| file.file_name() == Some(layout::KUSTOMIZATION));
         for (template, file) in others {
@@ -139,24 +139,53 @@ impl<'a> OutputRenderer<'a> {
                 self.add(template, file, values);
             }
         }
-        let has_kustomizations = !kustomizations.is_empty();
-        let objects = self.objects(!has_kustomizations);
-        for (template, file) in &kustomizations {
-            let directory = self.directory.join(file.parent().unwrap_or(file));
-            let values = with_value(values, "files", Value::from(self.manifests(&directory)));
-            self.add(template, file, &values);
-        }
-        let kustomization = self.directory.join(layout::KUSTOMIZATION);
-        let has_own = kustomizations.iter().any(|(_, file)| *file == layout::KUSTOMIZATION);
-        let listed = if has_own { Vec::new() } else { self.manifests(&self.directory) };
-        if !listed.is_empty() {
-            let mut text = header(&self.made_from) + KUSTOMIZATION_HEAD + "resources:\n";
-            listed.iter().for_each(|file| write_item(&mut text, "", file));
-            self.tree.insert(kustomization.clone().into(), text);
-        }
-        let objects =
-            object_check::built(objects, self.tree.get(kustomization.as_str()), has_kustomizations);
+        let objects = self.objects(kustomizations.is_empty());
+        self.add_kustomizations(&kustomizations, values);
+        let kustomization = self.tree.get(self.directory.join(layout::KUSTOMIZATION).as_str());
+        let objects = object_check::built(objects, kustomization, !kustomizations.is_empty());
         RenderedOutput { tree: self.tree, objects, findings: self.findings }
+    }
+
+    /// Adds a kustomization to each directory, innermost first: that of a template, or else a list of
+    /// its manifests.
+    fn add_kustomizations(&mut self, templates: &[(&str, &Utf8Path)], values: &Value) {
+        let is_manifest = |path: &&Utf8Path| path.extension() == Some("yaml");
+        let manifests = self.tree.keys().map(|path| &**path).filter(is_manifest);
+        let relative = manifests.filter_map(|path| path.strip_prefix(&self.directory).ok());
+        let files = relative.chain(templates.iter().map(|(_, file)| *file));
+        let directories = files.flat_map(|file| file.ancestors().skip(1));
+        let mut directories: Vec<Utf8PathBuf> =
+            directories.map(Utf8Path::to_owned).collect::<BTreeSet<_>>().into_iter().collect();
+        directories.sort_by_key(|directory| Reverse(directory.iter().count()));
+        for below in directories {
+            let file = below.join(layout::KUSTOMIZATION);
+            let listed = self.entries(&below);
+            if let Some((template, _)) = templates.iter().find(|(_, own)| *own == file) {
+                let values = with_value(values, "files", Value::from(listed));
+                self.add(template, &file, &values);
+            } else if !listed.is_empty() {
+                let mut text = header(&self.made_from) + KUSTOMIZATION_HEAD + "resources:\n";
+                listed.iter().for_each(|entry| write_item(&mut text, "", entry));
+                self.tree.insert(self.directory.join(file).into(), text);
+            }
+        }
+    }
+
+    /// Returns what the kustomization of a directory lists: its manifests, and the directories in it
+    /// that have a kustomization.
+    fn entries(&self, below: &Utf8Path) -> Vec<String> {
+        let start = self.directory.join(below).join("x");
+        let directory = start.parent().unwrap_or(&start);
+        let entries = files_below(&self.tree, directory).filter_map(|(path, _)| {
+            let path = path.strip_prefix(directory).ok()?;
+            let is_kustomization = path.file_name() == Some(layout::KUSTOMIZATION);
+            match path.iter().count() {
+                1 => (path.extension() == Some("yaml") && !is_kustomization).then_some(path),
+                2 => path.parent().filter(|_| is_kustomization),
+                _ => None,
+            }
+        });
+        entries.map(Utf8Path::to_string).collect()
     }
 
     /// Renders a template into the file of the same path.
@@ -171,7 +200,7 @@ impl<'a> OutputRenderer<'a> {
         }
     }
 
-    /// Renders a template into a file per host, in a directory with the template's name.
+    /// Renders a template into a file per host.
     fn add_per_host(&mut self, template: &str, file: &Utf8Path, values: &Value, hosts: &[&Host]) {
         let listed = values.get_attr("cluster").and_then(|cluster| cluster.get_attr("hosts"));
         let host_values = listed.and_then(|hosts| Ok(hosts.try_iter()?.collect::<Vec<_>>()));
@@ -188,15 +217,15 @@ impl<'a> OutputRenderer<'a> {
                 return;
             }
         };
-        let directory = self.directory.join(outputs::directory_of_hosts(file));
         let end = file.extension().map(|extension| format!(".{extension}")).unwrap_or_default();
         for (host, text) in hosts.iter().zip(texts) {
             let Some(text) = with_ownership(&text, &self.made_from) else { continue };
-            let mut name = format!("{}.{}", host.key.namespace, host.key.name);
-            if name.len() > LONGEST {
-                name = shortened(&name, &name, LONGEST);
+            let prefix = outputs::host_file_prefix(file);
+            let mut name = format!("{prefix}{}.{}", host.key.namespace, host.key.name);
+            if name.len() + end.len() > LONGEST {
+                name = shortened(&name, &name, LONGEST.saturating_sub(end.len()));
             }
-            let path = directory.join(name + &end);
+            let path = self.directory.join(file.with_file_name(name + &end));
             match verified(self.site, self.templates, template, consumer(file), &path, &text) {
                 Ok(()) => drop(self.tree.insert(path.into(), text)),
                 Err(finding) => {
@@ -206,28 +235,6 @@ impl<'a> OutputRenderer<'a> {
                 }
             }
         }
-    }
-
-    /// Returns what a kustomization in a directory lists: manifests, and directories with a
-    /// kustomization of their own.
-    fn manifests(&self, directory: &Utf8Path) -> Vec<String> {
-        let own = directory.join(layout::KUSTOMIZATION);
-        let mut listed: Vec<String> = Vec::new();
-        for (path, _) in files_below(&self.tree, directory) {
-            let above = path.ancestors().skip(1).take_while(|above| *above != directory);
-            let built = above
-                .filter(|above| self.tree.contains_key(above.join(layout::KUSTOMIZATION).as_str()))
-                .last();
-            let is_manifest = path.extension() == Some("yaml") && **path != *own;
-            let entry = built.or(is_manifest.then_some(path));
-            let entry = entry.and_then(|entry| entry.strip_prefix(directory).ok());
-            if let Some(entry) = entry
-                && listed.last().is_none_or(|last| last != entry)
-            {
-                listed.push(entry.to_string());
-            }
-        }
-        listed
     }
 
     /// Reads the objects of the output, and reports those that it must not render. `must_name_namespace`

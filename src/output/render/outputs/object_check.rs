@@ -39,15 +39,15 @@ struct ObjectIdentity {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
-struct ObjectFields {
+struct OutputObjectFields {
     api_version: String,
     kind: String,
-    metadata: ObjectMetadata,
+    metadata: OutputObjectMetadata,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ObjectMetadata {
+struct OutputObjectMetadata {
     name: String,
     namespace: Option<String>,
 }
@@ -98,10 +98,10 @@ impl fmt::Display for ObjectIdentity {
 pub(super) fn objects(file: &Utf8Path, text: &str) -> Vec<RenderedObject> {
     let documents = load::texts_of_documents(text);
     let read = documents.filter_map(|document| {
-        Some((document.len(), yaml::from_str::<Option<ObjectFields>>(document).ok()??))
+        Some((document.len(), yaml::from_str::<Option<OutputObjectFields>>(document).ok()??))
     });
-    let object = |(bytes, fields): (usize, ObjectFields)| {
-        let ObjectFields { api_version, kind, metadata } = fields;
+    let object = |(bytes, fields): (usize, OutputObjectFields)| {
+        let OutputObjectFields { api_version, kind, metadata } = fields;
         RenderedObject {
             bytes,
             identity: ObjectIdentity {
@@ -162,7 +162,7 @@ impl RenderedObject {
 /// The namespace in a kustomization.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct NamespaceField {
+struct KustomizationNamespace {
     namespace: Option<String>,
 }
 
@@ -176,7 +176,7 @@ pub(super) fn built(
     if !has_own {
         return objects;
     }
-    let read = kustomization.and_then(|text| yaml::from_str::<NamespaceField>(text).ok());
+    let read = kustomization.and_then(|text| yaml::from_str::<KustomizationNamespace>(text).ok());
     if let Some(namespace) = read.and_then(|read| read.namespace) {
         for object in &mut objects {
             object.identity.namespace = Some(namespace.clone());

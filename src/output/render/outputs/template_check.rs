@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
-use crate::base::layout::outputs::{directory_of_hosts, template_directory};
+use crate::base::layout::outputs::template_directory;
 use crate::input::settings::Settings;
 use crate::input::settings::outputs::{OutputScope, OutputSettings};
 use crate::output::render::{Templates, services};
@@ -74,11 +74,10 @@ fn mistakes(
                 "write YAML, into a `.yml` file for another program than Kubernetes",
             ));
         }
-        let other = stems.insert(directory_of_hosts(file), file);
+        let other = stems.insert(file.with_extension(""), file);
         if let Some(other) = other.filter(|_| output.scope == OutputScope::Host) {
-            let message = format!(
-                "the templates {other} and {file} of output `{name}` would render into one directory"
-            );
+            let message =
+                format!("the templates {other} and {file} of output `{name}` may render one file");
             findings.push(at(message, "give them different names"));
         }
     }

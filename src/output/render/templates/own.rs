@@ -100,7 +100,7 @@ pub(super) fn misplaced(
     if embedded(name).is_some() || name.starts_with(PARTIALS) {
         return None;
     }
-    if let Some(below) = Utf8Path::new(name).strip_prefix(OUTPUTS).ok() {
+    if let Ok(below) = Utf8Path::new(name).strip_prefix(OUTPUTS) {
         return no_output(directory, file, below, outputs);
     }
     let meant = match alike(name) {
@@ -112,8 +112,7 @@ pub(super) fn misplaced(
     };
     let message = format!("{file} replaces no built-in template");
     Some(Finding::new(Code::TemplateUnused, message).at(place).help(format!(
-        "{meant} Put a template that only others include below {directory}/{PARTIALS}, and those of outputs below {directory}/{}/",
-        OUTPUTS
+        "{meant} Put a template that only others include below {directory}/{PARTIALS}"
     )))
 }
 
