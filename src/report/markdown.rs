@@ -157,6 +157,7 @@ fn endangered(harm: &Harm) -> Option<&ClusterKey> {
         | Harm::ImmutableFieldChanges { cluster, .. }
         | Harm::NodePortChanges { cluster, .. } => Some(cluster),
         Harm::AgentObjectsDeleted { .. }
+        | Harm::FirmwareChanges { .. }
         | Harm::RootDeleted { .. }
         | Harm::RootChangesForm { .. }
         | Harm::OutputMoves { .. } => None,

@@ -65,6 +65,10 @@ fn every_kustomization_yaml_builds_alone() {
             let Some(directory) = file.strip_suffix("kustomization.yaml") else {
                 continue;
             };
+            // A template is none before it is rendered.
+            if file.starts_with("my-templates/") {
+                continue;
+            }
             let is_component = || documents(&text)[0]["kind"].as_str() == Some("Component");
             let is_build = file.starts_with("overlays/")
                 && !file.starts_with("overlays/tenants/")

@@ -142,6 +142,26 @@ fn an_output_that_leaves_the_settings_is_deleted_and_the_diff_counts_its_objects
 }
 
 #[test]
+fn a_change_of_the_firmware_of_a_host_in_use_is_a_danger() {
+    let firmware = "apiVersion: metal3.io/v1alpha1\nkind: HostFirmwareSettings\n\
+                    metadata: {name: {{ host.name }}, namespace: {{ host.namespace }}}\nspec: {settings: {Turbo: \"on\"}}\n";
+    let repo = repo_of("host", "a.yaml", firmware);
+    let claimed = "spec:\n  consumerRef: {kind: Metal3Machine, namespace: tenant, name: m1}";
+    let host = live_host("host-1", &labels_of("tenant/edge")).replace("spec:", claimed);
+    repo.write("snapshot/hosts.yaml", &host);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    repo.write("own/outputs/x/a.yaml", &firmware.replace("\"on\"", "\"off\""));
+
+    let diff = String::from_utf8(repo.sipgen(&["diff"]).output().unwrap().stdout).unwrap();
+
+    let said = "the output x changes the firmware of 1 host in use, at their next preparation or reboot: metal/host-1";
+    assert_says(&diff, &[said, "Metal3Machine tenant/m1"]);
+    // The second cluster's host is free.
+    assert!(!diff.contains("host-2 "), "{diff}");
+}
+
+#[test]
 fn a_changed_template_is_a_change_of_the_output() {
     let repo = Repo::generated("outputs");
     repo.replace("my-templates/outputs/cards/card.yaml", "  rack: {{ host.rack }}\n", "");

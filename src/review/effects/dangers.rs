@@ -103,6 +103,13 @@ pub enum Harm {
         /// The hosts.
         hosts: Vec<HostKey>,
     },
+    /// The firmware settings of hosts in use change.
+    FirmwareChanges {
+        /// Name of the output.
+        output: String,
+        /// Hosts with their consumers.
+        hosts: Vec<ConsumedHost>,
+    },
     /// The address of a cluster's API changes.
     ControlPlaneEndpointChanges {
         /// The cluster.
@@ -200,6 +207,12 @@ pub(super) fn dangers<'a>(
     let output = &site.settings.output;
     let mut harms: Vec<Harm> = clusters.iter().flat_map(cluster_harms).collect();
     harms.extend(clusters.iter().filter_map(|cluster| installer_harm(cluster, site)));
+    let outputs = clusters.iter().flat_map(|cluster| &cluster.outputs).chain(&shared.outputs);
+    let firmware = outputs.filter(|output| !output.firmware.is_empty());
+    harms.extend(firmware.map(|output| Harm::FirmwareChanges {
+        output: output.output.clone(),
+        hosts: output.firmware.clone(),
+    }));
     harms.extend(outlived_harms(outlived));
     let gone = shared.roots.iter().filter(|root| root.state == FileState::Deleted);
     harms.extend(gone.map(|root| Harm::RootDeleted { directory: output.join(&root.directory) }));

@@ -61,6 +61,12 @@ impl Harm {
                     consumers(hosts, &name)
                 )
             }
+            Harm::FirmwareChanges { output, hosts } => format!(
+                "the output {} changes the firmware of {}, at their next preparation or reboot: {}",
+                name(output),
+                in_use(hosts),
+                consumers(hosts, &name)
+            ),
             Harm::InstallerRuns { scales: true, cluster, before, after, .. } => {
                 let goes = before
                     .as_ref()

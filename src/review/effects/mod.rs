@@ -226,7 +226,7 @@ impl Review {
             },
             hosts: HostChanges::default(),
             services: services::changes(cluster, files, &shared_files, &edited, later),
-            outputs: cluster_outputs(cluster, files, later),
+            outputs: cluster_outputs(cluster, files, later, &facts),
             installer: installer::change(cluster, files),
             endpoints: endpoints::changes(cluster, files),
             files: files.values().map(|texts| FileState::from_texts(*texts)).collect(),
@@ -243,7 +243,7 @@ impl Review {
             matches!(changes.files.get(&output.join(file)), Some(Change::Delete { .. }))
         };
         let mut shared = shared::changes(&outside_clusters, &facts, &is_gone);
-        shared.outputs = outputs::site_changes(&outside_clusters, later);
+        shared.outputs = outputs::site_changes(&outside_clusters, later, &facts);
         Self {
             dangers: dangers::dangers(
                 &clusters,
@@ -388,9 +388,10 @@ fn cluster_outputs<'a>(
     cluster: &ClusterKey,
     files: &ChangedFiles<'a>,
     later: &'a Tree,
+    facts: &ReviewFacts<'_>,
 ) -> Vec<OutputChange> {
     let directory = layout::cluster_directory(cluster);
-    outputs::changes(&directory, &below(files, &directory), later)
+    outputs::changes(&directory, &below(files, &directory), later, facts)
 }
 
 /// Selects the files below a directory, by paths relative to it.

@@ -5,13 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
+use yaml_serde::Value;
 
 use super::built::{ConfigMapEntry, ServiceBuild};
+use super::dangers::ConsumedHost;
+use super::hosts::ReviewFacts;
 use super::service_files::ServiceFiles;
 use super::{ChangeCounts, ChangedFiles, FileState, ImmutableField, immutable};
+use crate::base::api::names::HostKey;
 use crate::base::layout;
 use crate::base::layout::outputs::SITE;
+use crate::base::text::yaml;
 use crate::base::tree::Tree;
+use crate::input::load::texts_of_documents;
 use crate::site::request::ServiceKind;
 
 /// Change of an output of a cluster or of the site.
@@ -26,7 +32,12 @@ pub struct OutputChange {
     pub objects: ChangeCounts,
     /// Changes that the API server rejects, because the object exists.
     pub immutable: Vec<ImmutableField>,
+    /// Hosts in use whose firmware settings change.
+    pub firmware: Vec<ConsumedHost>,
 }
+
+/// Kinds of objects by which Metal3 changes the firmware of the host of their name.
+const FIRMWARE: [&str; 3] = ["HostFirmwareComponents", "HostFirmwareSettings", "HostUpdatePolicy"];
 
 /// Returns whether a directory of a cluster, by its name, is that of an output.
 pub(super) fn is_output(directory: &str) -> bool {
@@ -40,6 +51,7 @@ pub(super) fn changes<'a>(
     above: &Utf8Path,
     files: &ChangedFiles<'a>,
     later: &'a Tree,
+    facts: &ReviewFacts<'_>,
 ) -> Vec<OutputChange> {
     let mut by_output: BTreeMap<&str, ChangedFiles<'_>> = BTreeMap::new();
     for (path, texts) in files {
@@ -65,9 +77,45 @@ pub(super) fn changes<'a>(
             state,
             objects: objects(&before, &after),
             immutable: immutable::changes(&before, &after),
+            firmware: firmware(&files.changed, facts),
         }
     };
     by_output.into_iter().map(change).collect()
+}
+
+/// Returns the hosts in use whose firmware settings differ in changed files.
+fn firmware(changed: &ChangedFiles<'_>, facts: &ReviewFacts<'_>) -> Vec<ConsumedHost> {
+    let mut hosts = BTreeSet::new();
+    for (before, after) in changed.values() {
+        let [before, after] =
+            [before, after].map(|text| firmware_objects(text.unwrap_or_default()));
+        let names = before.keys().chain(after.keys());
+        hosts.extend(
+            names.filter(|name| before.get(name) != after.get(name)).map(|(_, host)| host.clone()),
+        );
+    }
+    let consumed = |host: HostKey| {
+        let consumer = facts.user(&host)?;
+        Some(ConsumedHost { host, consumer, node: None })
+    };
+    hosts.into_iter().filter_map(consumed).collect()
+}
+
+/// Returns the firmware settings in a text, by kind and host.
+fn firmware_objects(text: &str) -> BTreeMap<(String, HostKey), Value> {
+    // Most texts have none.
+    if !FIRMWARE.iter().any(|kind| text.contains(kind)) {
+        return BTreeMap::new();
+    }
+    let documents = texts_of_documents(text).filter_map(|text| yaml::from_str::<Value>(text).ok());
+    let firmware = documents.filter_map(|object| {
+        let kind = object.get("kind")?.as_str().filter(|kind| FIRMWARE.contains(kind))?.to_owned();
+        let metadata = object.get("metadata")?;
+        let [namespace, name] = ["namespace", "name"].map(|field| metadata.get(field)?.as_str());
+        let (namespace, name) = (namespace?.parse().ok()?, name?.parse().ok()?);
+        Some(((kind, HostKey { namespace, name }), object))
+    });
+    firmware.collect()
 }
 
 /// Counts the objects and generated ConfigMaps that differ between two builds.
@@ -103,7 +151,11 @@ fn state<T: PartialEq>(before: Option<T>, after: Option<T>) -> Option<FileState>
 }
 
 /// Computes the changes of outputs for the whole site.
-pub(super) fn site_changes<'a>(files: &ChangedFiles<'a>, later: &'a Tree) -> Vec<OutputChange> {
+pub(super) fn site_changes<'a>(
+    files: &ChangedFiles<'a>,
+    later: &'a Tree,
+    facts: &ReviewFacts<'_>,
+) -> Vec<OutputChange> {
     let directory = Utf8PathBuf::from(SITE);
-    changes(&directory, &super::below(files, &directory), later)
+    changes(&directory, &super::below(files, &directory), later, facts)
 }

@@ -96,7 +96,7 @@ fn an_output_gets_no_address_of_encrypted_network_data() {
     assert_says(&balanced(&repo), &["192.0.2.41"]);
     let cluster = repo.files("overlays/clusters/tenant-a/edge/hosts").into_values();
     let rendered = cluster.chain(repo.files("overlays/site").into_values()).collect::<String>();
-    assert_says(&rendered, &["host-1", "\"addresses\":{}"]);
+    assert_says(&rendered, &["host-1", "\"addresses\": {}"]);
     assert!(!rendered.contains("192.0.2.41"), "{rendered}");
 }
 

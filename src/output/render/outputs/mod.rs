@@ -174,8 +174,9 @@ impl<'a> OutputRenderer<'a> {
     /// Returns what the kustomization of a directory lists: its manifests, and the directories in it
     /// that have a kustomization.
     fn entries(&self, below: &Utf8Path) -> Vec<String> {
-        let start = self.directory.join(below).join("x");
-        let directory = start.parent().unwrap_or(&start);
+        // An empty path would append a slash.
+        let inside = self.directory.join(below.join(layout::KUSTOMIZATION));
+        let directory = inside.parent().unwrap_or(&self.directory);
         let entries = files_below(&self.tree, directory).filter_map(|(path, _)| {
             let path = path.strip_prefix(directory).ok()?;
             let is_kustomization = path.file_name() == Some(layout::KUSTOMIZATION);
@@ -240,13 +241,17 @@ impl<'a> OutputRenderer<'a> {
     /// Reads the objects of the output, and reports those that it must not render. `must_name_namespace`
     /// is set if no kustomization of its own may set namespaces.
     fn objects(&mut self, must_name_namespace: bool) -> OutputObjects {
-        let mut objects = Vec::new();
+        let (mut objects, mut reported) = (Vec::new(), BTreeSet::new());
         for (path, text) in self.tree.iter().filter(|(path, _)| path.extension() == Some("yaml")) {
             for object in object_check::objects(path, text) {
                 let mistake = object.mistake(must_name_namespace);
                 if let Some((problem, help)) = mistake {
                     let source = self.templates.own_of(path);
                     let template = source.map_or_else(|| path.as_str(), |file| file.as_str());
+                    // A template for hosts may have the same mistake for each.
+                    if !reported.insert(template.to_owned()) {
+                        continue;
+                    }
                     let message = format!("the template {template} renders {problem}");
                     let finding = Finding::new(Code::InvalidManifest, message).help(help);
                     self.findings.push(self.templates.at_own(finding, path));
