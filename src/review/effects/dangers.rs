@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::hosts::{MovedHost, ReleaseReason, in_order};
+use super::hosts::{ConsumedHost, MovedHost, ReleaseReason, in_order};
 use super::{
     ClusterReview, EndpointChange, EndpointKind, FileState, ImmutableField, InstallerAspect,
     ReaddressedMachine, ReleasedObservedHost, SharedChanges,
@@ -177,20 +177,6 @@ pub enum Harm {
         #[schemars(with = "String")]
         after: Utf8PathBuf,
     },
-}
-
-/// A host in use.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "Consumed")]
-pub struct ConsumedHost {
-    /// The host.
-    pub host: HostKey,
-    /// Consumer, as `Kind namespace/name`.
-    pub consumer: String,
-    /// Its machine in the Provisioning, before or after.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub node: Option<NodeName>,
 }
 
 /// Lists the dangers of a review, worst first.

@@ -3,7 +3,8 @@
 use std::fmt::Display;
 
 use super::ReaddressedMachine;
-use super::dangers::{ConsumedHost, Harm};
+use super::dangers::Harm;
+use super::hosts::ConsumedHost;
 use crate::base::text::counted;
 use crate::input::settings::gitops::HostsForm;
 

@@ -39,6 +39,20 @@ pub struct HostChanges {
     pub to_others: Vec<MovedHost>,
 }
 
+/// A host in use.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Consumed")]
+pub struct ConsumedHost {
+    /// The host.
+    pub host: HostKey,
+    /// Consumer, as `Kind namespace/name`.
+    pub consumer: String,
+    /// Its machine in the Provisioning, before or after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeName>,
+}
+
 /// A host that a cluster gains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

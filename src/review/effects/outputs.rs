@@ -8,8 +8,7 @@ use serde::Serialize;
 use yaml_serde::Value;
 
 use super::built::{ConfigMapEntry, ServiceBuild};
-use super::dangers::ConsumedHost;
-use super::hosts::ReviewFacts;
+use super::hosts::{ConsumedHost, ReviewFacts};
 use super::service_files::ServiceFiles;
 use super::{ChangeCounts, ChangedFiles, FileState, ImmutableField, immutable};
 use crate::base::api::names::HostKey;
