@@ -13,58 +13,59 @@ use crate::support::{kustomize_build, repo_path, run_tool, scanner, text};
 /// A check, where it fails, and why that stays.
 type Rejected = (&'static str, &'static str, &'static str);
 
-const OF_ZIZMOR: [Rejected; 1] = [(
+const ZIZMOR_REJECTED: [Rejected; 1] = [(
     "github-env",
     "action.yml",
     "it adds the directory that it has installed sipgen into to the PATH of later steps",
 )];
 
-const OF_HADOLINT: [Rejected; 2] = [
-    ("DL3008", "images/jump-host/Containerfile", OF_PACKAGES),
-    ("DL3008", "images/sipgen/Containerfile", OF_PACKAGES),
+const HADOLINT_REJECTED: [Rejected; 2] = [
+    ("DL3008", "images/jump-host/Containerfile", DEBIAN_PACKAGES),
+    ("DL3008", "images/sipgen/Containerfile", DEBIAN_PACKAGES),
 ];
-const OF_PACKAGES: &str = "Debian deletes a version from its mirrors with the next one";
+const DEBIAN_PACKAGES: &str = "Debian deletes a version from its mirrors with the next one";
 
-const OF_CHECKOV: [Rejected; 27] = [
-    ("CKV2_K8S_2", "RoleBinding", OF_DEX),
-    ("CKV2_K8S_4", "RoleBinding", OF_DEX),
-    ("CKV2_K8S_5", "RoleBinding", OF_DEX),
+const CHECKOV_REJECTED: [Rejected; 27] = [
+    ("CKV2_K8S_2", "RoleBinding", DEX_RIGHTS),
+    ("CKV2_K8S_4", "RoleBinding", DEX_RIGHTS),
+    ("CKV2_K8S_5", "RoleBinding", DEX_RIGHTS),
     (
         "CKV2_K8S_6",
         "Pod",
         "the installer has the network of its host, which no NetworkPolicy covers",
     ),
     ("CKV_K8S_11", "Deployment", "throttling delays all connections"),
-    ("CKV_K8S_11", "Job", OF_LIMITS),
+    ("CKV_K8S_11", "Job", NO_LIMITS),
     ("CKV_K8S_13", "Deployment", "a pod that is killed for its memory drops all connections"),
-    ("CKV_K8S_13", "Job", OF_LIMITS),
-    ("CKV_K8S_14", "Job", OF_IMAGE),
-    ("CKV_K8S_15", "Deployment", OF_PULL),
-    ("CKV_K8S_15", "Job", OF_PULL),
-    ("CKV_K8S_16", "Job", OF_INSTALLER),
-    ("CKV_K8S_19", "Job", OF_INSTALLER),
-    ("CKV_K8S_20", "Job", OF_INSTALLER),
-    ("CKV_K8S_22", "Job", OF_INSTALLER),
-    ("CKV_K8S_23", "Job", OF_INSTALLER),
-    ("CKV_K8S_28", "Job", OF_INSTALLER),
-    ("CKV_K8S_29", "Job", OF_INSTALLER),
-    ("CKV_K8S_37", "Job", OF_INSTALLER),
+    ("CKV_K8S_13", "Job", NO_LIMITS),
+    ("CKV_K8S_14", "Job", USERS_IMAGE),
+    ("CKV_K8S_15", "Deployment", NO_PULL),
+    ("CKV_K8S_15", "Job", NO_PULL),
+    ("CKV_K8S_16", "Job", PUBLIC_INSTALLER),
+    ("CKV_K8S_19", "Job", PUBLIC_INSTALLER),
+    ("CKV_K8S_20", "Job", PUBLIC_INSTALLER),
+    ("CKV_K8S_22", "Job", PUBLIC_INSTALLER),
+    ("CKV_K8S_23", "Job", PUBLIC_INSTALLER),
+    ("CKV_K8S_28", "Job", PUBLIC_INSTALLER),
+    ("CKV_K8S_29", "Job", PUBLIC_INSTALLER),
+    ("CKV_K8S_37", "Job", PUBLIC_INSTALLER),
     ("CKV_K8S_38", "Deployment", "Dex keeps its state in the API server"),
     ("CKV_K8S_40", "Deployment", "the images have these users"),
-    ("CKV_K8S_40", "Job", OF_INSTALLER),
-    ("CKV_K8S_43", "Deployment", OF_IMAGE),
-    ("CKV_K8S_43", "Job", OF_IMAGE),
-    ("CKV_K8S_49", "Role", OF_DEX),
-    ("CKV_K8S_8", "Deployment", OF_SIDECARS),
-    ("CKV_K8S_9", "Deployment", OF_SIDECARS),
+    ("CKV_K8S_40", "Job", PUBLIC_INSTALLER),
+    ("CKV_K8S_43", "Deployment", USERS_IMAGE),
+    ("CKV_K8S_43", "Job", USERS_IMAGE),
+    ("CKV_K8S_49", "Role", DEX_RIGHTS),
+    ("CKV_K8S_8", "Deployment", SIDECARS),
+    ("CKV_K8S_9", "Deployment", SIDECARS),
 ];
-const OF_DEX: &str = "Dex may do anything with its own group of custom resources, and nothing else";
-const OF_IMAGE: &str = "requests and settings name images, with a digest if they like";
-const OF_INSTALLER: &str =
+const DEX_RIGHTS: &str =
+    "Dex may do anything with its own group of custom resources, and nothing else";
+const USERS_IMAGE: &str = "requests and settings name images, with a digest if they like";
+const PUBLIC_INSTALLER: &str =
     "the public installer expects root, and configures the network of its host";
-const OF_LIMITS: &str = "an installation that is killed leaves half a cluster";
-const OF_PULL: &str = "a registry that is down stops no restart";
-const OF_SIDECARS: &str = "containers beside sshd serve nobody";
+const NO_LIMITS: &str = "an installation that is killed leaves half a cluster";
+const NO_PULL: &str = "a registry that is down stops no restart";
+const SIDECARS: &str = "containers beside sshd serve nobody";
 
 /// Compares what a scanner has found with what is rejected.
 #[track_caller]
@@ -104,7 +105,7 @@ fn zizmor_accepts_the_workflows_and_the_action() {
         let file = &finding["locations"][0]["symbolic"]["key"]["Local"]["verbatim_path"];
         (finding["ident"].as_str().unwrap().to_owned(), file.as_str().unwrap().to_owned())
     };
-    assert_rejected(&findings.as_array().unwrap().iter().map(place).collect(), &OF_ZIZMOR);
+    assert_rejected(&findings.as_array().unwrap().iter().map(place).collect(), &ZIZMOR_REJECTED);
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn hadolint_accepts_the_images() {
 
     let text_at = |finding: &Value, field: &str| finding[field].as_str().unwrap().to_owned();
     let place = |finding: &Value| (text_at(finding, "code"), text_at(finding, "file"));
-    assert_rejected(&findings.as_array().unwrap().iter().map(place).collect(), &OF_HADOLINT);
+    assert_rejected(&findings.as_array().unwrap().iter().map(place).collect(), &HADOLINT_REJECTED);
 }
 
 #[test]
@@ -140,7 +141,7 @@ fn checkov_accepts_the_rendered_services() {
         let kind = check["resource"].as_str().unwrap().split('.').next().unwrap();
         (check["check_id"].as_str().unwrap().to_owned(), kind.to_owned())
     };
-    assert_rejected(&failed.iter().map(place).collect(), &OF_CHECKOV);
+    assert_rejected(&failed.iter().map(place).collect(), &CHECKOV_REJECTED);
 }
 
 /// Every image and action that runs somewhere is named by what it is, not by a tag that moves.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::support::{Repo, assert_says, run};
 
 /// A repo with hosts in racks, by name, and the rack label in the settings.
-pub fn with_racks(racks: &[(&str, usize)]) -> Repo {
+pub(crate) fn with_racks(racks: &[(&str, usize)]) -> Repo {
     let repo = Repo::empty();
     let mut hosts = String::new();
     for (rack, count) in racks {
@@ -25,7 +25,7 @@ pub fn with_racks(racks: &[(&str, usize)]) -> Repo {
 }
 
 /// Writes a request for workers.
-pub fn request(repo: &Repo, cluster: &str, workers: usize, fields: &str) {
+pub(crate) fn request(repo: &Repo, cluster: &str, workers: usize, fields: &str) {
     repo.write(
         &format!("{cluster}.yaml"),
         &format!(
@@ -37,7 +37,7 @@ pub fn request(repo: &Repo, cluster: &str, workers: usize, fields: &str) {
 }
 
 /// The number of hosts of a cluster in each rack, the first letter of their names.
-pub fn by_rack(repo: &Repo, cluster: &str) -> Vec<usize> {
+pub(crate) fn by_rack(repo: &Repo, cluster: &str) -> Vec<usize> {
     let mut racks: BTreeMap<char, usize> = BTreeMap::new();
     for host in repo.hosts_of("tenants", cluster) {
         let name = host.rsplit('/').next().unwrap();
@@ -46,7 +46,7 @@ pub fn by_rack(repo: &Repo, cluster: &str) -> Vec<usize> {
     racks.into_values().collect()
 }
 
-pub fn scaled(repo: &Repo, cluster: &str, workers: usize, fields: &str) -> Vec<usize> {
+pub(crate) fn scaled(repo: &Repo, cluster: &str, workers: usize, fields: &str) -> Vec<usize> {
     request(repo, cluster, workers, fields);
     repo.generate(&[]).expect(0);
     by_rack(repo, cluster)
