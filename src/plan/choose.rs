@@ -289,8 +289,8 @@ fn serve<'i>(
         replaced[index] =
             replace_each(replaceable(index), |left| matching.accept_one_more(index, left));
     }
-    matching.settle();
     matching.balance();
+    matching.settle();
     SearchResult { picks: matching.picks, replaced, unserved }
 }
 

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use kube::core::Expression;
 
 use super::eligibility::{self, Needs, RequiredSystem};
+use super::preference::HostSize;
 use crate::base::api::names::Namespace;
 use crate::base::api::reservation::Tenants;
 use crate::site::inventory::Host;
-use crate::site::inventory::machine::{MachineProperties, RequiredCpus};
+use crate::site::inventory::requirements::HardwareRequirements;
 
 /// The hosts by kind.
 pub(crate) struct HostKinds<'h> {
@@ -68,23 +69,21 @@ struct HostClassKey<'a> {
     reservations: &'a [Arc<Tenants>],
     /// For each interface that services use: set if the host has an address on it.
     addressed: Vec<bool>,
-    /// The capacity, if a machine has requirements.
-    machine: Option<MachineCapacity>,
+    /// The hardware, if a node set depends on it.
+    hardware: Option<ComparedHardware>,
     /// The host itself if a machine names it, so that it is a kind of its own.
     named: Option<usize>,
     /// Set if its operating system is one for machines to run on.
     installed: bool,
 }
 
-/// The properties for which machines have requirements.
+/// The properties of hardware that matter to node sets.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct MachineCapacity {
-    cpu: Option<u64>,
-    memory_mib: Option<u64>,
-    sriov: bool,
-    qat: bool,
-    /// For each different requirement on the kind of CPUs: set if the host meets it.
-    cpus: Vec<bool>,
+struct ComparedHardware {
+    /// Decides about the order of hosts.
+    size: HostSize,
+    /// For each different requirement: set if the host meets it.
+    meets: Vec<bool>,
     is_addressed: bool,
 }
 
@@ -136,13 +135,10 @@ impl<'h> HostKinds<'h> {
         let requires = |system| needs.iter().any(|needs| needs.system() == system);
         let (requires_none, requires_installed) =
             (requires(RequiredSystem::NoSystem), requires(RequiredSystem::Installed));
-        let asks_for_machines =
-            needs.iter().any(|needs| needs.machine.is_some() && needs.named().is_none());
-        let cpus: BTreeSet<&RequiredCpus> = needs
-            .iter()
-            .filter_map(|needs| Some(&needs.machine?.cpus))
-            .filter(|cpus| !cpus.is_empty())
-            .collect();
+        let by_hardware = needs.iter().filter(|needs| needs.is_by_hardware());
+        let asks_for_machines = by_hardware.clone().any(|needs| needs.machine.is_some());
+        let hardware: BTreeSet<&HardwareRequirements> =
+            by_hardware.map(|needs| needs.hardware).collect();
         let candidates: Cow<'_, [usize]> = match counted {
             CountedHosts::All => (0..hosts.len()).collect(),
             CountedHosts::Usable(candidates) => candidates.into(),
@@ -154,7 +150,7 @@ impl<'h> HostKinds<'h> {
             namespace: None,
             reservations: &[],
             addressed: Vec::new(),
-            machine: None,
+            hardware: None,
             named: None,
             installed: false,
         };
@@ -187,18 +183,12 @@ impl<'h> HostKinds<'h> {
             alike.addressed.clear();
             let addressed = interfaces.iter().map(|interface| host.address(interface).is_ok());
             alike.addressed.extend(addressed);
-            alike.machine = asks_for_machines.then(|| {
-                let MachineProperties { cpu, memory_mib, sriov, qat, .. } = *host.machine;
-                MachineCapacity {
-                    cpu,
-                    memory_mib,
-                    sriov,
-                    qat,
-                    cpus: cpus
-                        .iter()
-                        .map(|asked| host.machine.cpus.lack(asked).next().is_none())
-                        .collect(),
-                    is_addressed: host.machine.address(None).is_some(),
+            alike.hardware = (!hardware.is_empty()).then(|| {
+                let meets = hardware.iter().map(|asked| host.machine.lacks(asked).next().is_none());
+                ComparedHardware {
+                    size: HostSize::new(host),
+                    meets: meets.collect(),
+                    is_addressed: asks_for_machines && host.machine.address(None).is_some(),
                 }
             });
             let namespace = Some(&host.key.namespace).filter(|own| namespaces.contains(*own));

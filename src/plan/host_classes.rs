@@ -9,13 +9,12 @@ use super::demand::NodeSetDemand;
 use super::eligibility::{Availability, Needs, NeedsKey};
 use super::equivalence::{CountedHosts, HostKinds};
 use super::matching::{EqualClasses, FlowDomain, HostPool};
-use super::preference::{HostTraits, Preference, SharedNamespaces};
+use super::preference::{HostSize, HostTraits, Preference, SharedNamespaces, SizeRank};
 use super::quotas::QuotaUse;
 use super::supply::HostSupply;
 use crate::base::api::names::{ClusterKey, Namespace};
 use crate::base::api::topology_spread::evenness_key;
 use crate::site::inventory::Host;
-use crate::site::inventory::machine::{MachineProperties, RequiredMachine};
 
 /// Labels of which a quota counts the hosts.
 type QuotaLabels = BTreeMap<String, String>;
@@ -204,9 +203,9 @@ impl<'a> HostClasses<'a> {
             let binding = binding(&own, members, &classes);
             let at = binding.or(own.first().copied()).or(evenness);
             let rank = |class: usize| rank(hosts, &classes[class], needs, *home);
-            let (mut pool, domains) =
-                pool(members, &classes, at, !own.is_empty(), &contention, rank);
-            pool.by_size = needs.machine.is_some();
+            let domains = (at, !own.is_empty());
+            let (mut pool, domains) = pool(members, &classes, domains, &contention, rank);
+            pool.by_size = needs.is_by_hardware();
             let capacity = members.iter().map(|class| classes[*class].hosts.len());
             let places = pool.domains.iter().map(|domain| {
                 let hosts = domain.classes.iter().map(|class| classes[*class].hosts.len());
@@ -298,9 +297,8 @@ fn binding(keys: &[usize], members: &[usize], classes: &[Class<'_>]) -> Option<u
     keys.iter().copied().find(binds)
 }
 
-/// The order in which a pool takes classes. The size is equal for hosts of node sets other than
-/// machines.
-type ClassRank = (Preference, (usize, u64, u64));
+/// The order in which a pool takes classes. The size is equal unless a node set depends on hardware.
+type ClassRank = (Preference, SizeRank);
 
 fn rank(
     hosts: &[Host],
@@ -308,12 +306,13 @@ fn rank(
     needs: &Needs<'_>,
     home: Option<&Namespace>,
 ) -> ClassRank {
-    let sample = class.hosts.first().map(|host| &hosts[*host]);
-    let machine = needs.machine.zip(sample);
-    match machine {
-        Some((asked, host)) => (Preference::default(), machine_size(host, asked)),
-        None => (class.traits.preference(home), Default::default()),
-    }
+    let sample = class.hosts.first().filter(|_| needs.is_by_hardware());
+    let size = sample.map(|host| HostSize::new(&hosts[*host]).rank(needs.hardware));
+    let preference = match needs.machine {
+        Some(_) => Preference::default(),
+        None => class.traits.preference(home),
+    };
+    (preference, size.unwrap_or_default())
 }
 
 /// Returns the classes of available hosts, and the classes of each kind.
@@ -386,23 +385,22 @@ fn contention(
     contention
 }
 
-/// A tier of a pool: true if the class lacks the label of limited domains, and its rank.
-type Tier = (bool, ClassRank);
+/// A tier of a pool: true if the class lacks the label of limited domains, and its preference.
+type Tier = (bool, Preference);
 
-/// The order of equally good classes: the number of demands that could use them, and whether they lack
-/// the label.
-type TieBreak = (usize, bool);
+/// The order of equally good classes: the number of demands that could use them, their size, and whether
+/// they lack the label.
+type TieBreak = (usize, SizeRank, bool);
 
 /// Builds a pool: classes by topology domain and by preference.
 ///
-/// `key` is the index of the topology key in the classes' values. Preferred hosts and the smallest
-/// sufficient ones come first. Of equally good hosts, those that fewest demands can use come first, and
-/// then those with the label. Hosts without the label of a limited domain come last.
+/// `key` is the index of the topology key in the classes' values. Preferred hosts come first. Of equally
+/// good hosts, those that fewest demands can use come first, then the smallest sufficient ones, then
+/// those with the label. Hosts without the label of a limited domain come last.
 fn pool<'a>(
     members: &[usize],
     classes: &[Class<'a>],
-    key: Option<usize>,
-    limited: bool,
+    (key, limited): (Option<usize>, bool),
     contention: &[usize],
     rank: impl Fn(usize) -> ClassRank,
 ) -> (HostPool, HashMap<Option<&'a str>, usize>) {
@@ -424,23 +422,16 @@ fn pool<'a>(
             domains.len() - 1
         });
         domains[domain].classes.push(class);
-        let tier = (limited && name.is_none(), rank(class));
-        let tie_break = (contention[class], name.is_none());
+        let (preference, size) = rank(class);
+        let tier = (limited && name.is_none(), preference);
+        let tie_break = (contention[class], size, name.is_none());
         let choices = tiers.entry(tier).or_default().entry(tie_break).or_default();
         let choice = *choice_of.entry((tier, tie_break, domain)).or_insert_with(|| {
-            choices.push(EqualClasses { domain, classes: Vec::new() });
+            choices.push(EqualClasses { domain, size, classes: Vec::new() });
             choices.len() - 1
         });
         choices[choice].classes.push(class);
     }
     let tiers = tiers.into_values().map(|tier| tier.into_values().flatten().collect());
     (HostPool { by_size: false, domains, tiers: tiers.collect() }, names)
-}
-
-/// Sort key: smallest sufficient host first. Devices that the machine did not ask for count most,
-/// then CPUs, then memory.
-fn machine_size(host: &Host, asked: &RequiredMachine) -> (usize, u64, u64) {
-    let MachineProperties { cpu, memory_mib, sriov, qat, .. } = &*host.machine;
-    let unasked = usize::from(*sriov && !asked.sriov) + usize::from(*qat && !asked.qat);
-    (unasked, cpu.unwrap_or_default(), memory_mib.unwrap_or_default())
 }

@@ -48,15 +48,16 @@ impl MachineRequirements {
     /// Returns the requirements of a node set if it is for a machine.
     pub fn for_node_set(node_set: &NodeSet) -> Option<Self> {
         let machine = node_set.machine.as_ref()?;
+        let hardware = &node_set.hardware;
         Some(Self {
             mac_address: machine.named.map(|(mac, _)| mac.to_string()),
-            cpu: machine.cpu,
-            memory_mib: machine.memory_mib,
-            sriov: machine.sriov,
-            qat: machine.qat,
-            cpu_model: machine.cpus.models.iter().cloned().collect(),
-            cpu_flags: machine.cpus.flags.iter().cloned().collect(),
-            cpu_arch: machine.cpus.architectures.iter().cloned().collect(),
+            cpu: hardware.cpu,
+            memory_mib: hardware.memory_mib,
+            sriov: hardware.sriov,
+            qat: hardware.qat,
+            cpu_model: hardware.models.iter().map(|model| model.text.clone()).collect(),
+            cpu_flags: hardware.flags.iter().cloned().collect(),
+            cpu_arch: hardware.architectures.iter().cloned().collect(),
             selector: node_set.selector.to_string(),
         })
     }
@@ -127,19 +128,19 @@ fn devices(sriov: bool, qat: bool) -> impl Iterator<Item = &'static str> {
 
 /// Returns the reason why a machine has this host.
 pub(super) fn why(host: &Host, how: AssignmentMethod, node_set: Option<&NodeSet>) -> String {
-    let asked = node_set.and_then(|set| set.machine.as_ref());
+    let asked = node_set.and_then(|set| Some((set, set.machine.as_ref()?)));
     let came = match how {
         AssignmentMethod::Stays => "stays",
         AssignmentMethod::Adopted => "adopted by its labels",
         AssignmentMethod::Added => "picked",
     };
-    let Some(asked) = asked else {
+    let Some((node_set, machine)) = asked else {
         return came.to_owned();
     };
-    if asked.named.is_some() {
+    if machine.named.is_some() {
         return format!("{came}, by its MAC address");
     }
-    match (how, eligibility::insufficient(host, asked)) {
+    match (how, eligibility::insufficient(host, &node_set.hardware, Some(machine))) {
         (_, Some(lacks)) => format!("{came}, although it {lacks}"),
         (AssignmentMethod::Added, None) => "picked, fits best".to_owned(),
         (AssignmentMethod::Stays | AssignmentMethod::Adopted, None) => came.to_owned(),

@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 use path_search::PathSearch;
 
+use super::preference::SizeRank;
+
 /// A matching problem. Classes, domains and demands are indices.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MatchingProblem {
@@ -41,7 +43,7 @@ pub(super) struct MatchingProblem {
 /// The hosts that meet certain requirements.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HostPool {
-    /// True if smaller hosts are preferred. Then every demand wants one host.
+    /// True if smaller hosts are preferred.
     pub(super) by_size: bool,
     pub(super) domains: Vec<FlowDomain>,
     /// Domains with their classes in order of preference: each tier is used up before the next.
@@ -63,6 +65,8 @@ pub(super) struct FlowDomain {
 #[derive(Debug, Clone, Default)]
 pub(super) struct EqualClasses {
     pub(super) domain: usize,
+    /// Size of the hosts.
+    pub(super) size: SizeRank,
     pub(super) classes: Vec<usize>,
 }
 
@@ -258,51 +262,56 @@ impl<'a> Matching<'a> {
         Ok(())
     }
 
-    /// Moves demands of one host to better hosts that have become free, until none is left. Making
-    /// room for another may have left a demand with a worse host than necessary.
+    /// Moves picks to better hosts that have become free, until none is left: of an earlier tier, or
+    /// smaller ones. Making room for another may have left a demand with a worse host than necessary.
+    /// No domain becomes fuller than the one that the pick leaves.
     pub(super) fn settle(&mut self) {
         let is_by_size = |demand: &usize| {
             let demand = &self.problem.demands[*demand];
             self.problem.pools[demand.pool].by_size && demand.quotas.is_empty()
         };
-        let single: Vec<usize> = (0..self.problem.demands.len()).filter(is_by_size).collect();
+        let demands: Vec<usize> = (0..self.problem.demands.len()).filter(is_by_size).collect();
         let mut moved = true;
         while moved {
             moved = false;
-            for &demand in &single {
+            for &demand in &demands {
                 moved |= self.improve(demand);
             }
         }
     }
 
-    /// Moves the only pick of a demand to a free host of an earlier tier. Returns whether there is
-    /// one.
+    /// Moves a pick of a demand to the best free host. Returns whether one is better.
     fn improve(&mut self, demand: usize) -> bool {
-        let [pick] = self.picks[demand][..] else {
+        let pool = &self.problem.pools[self.problem.demands[demand].pool];
+        let ranked = || {
+            let tiers = pool.tiers.iter().enumerate();
+            tiers.flat_map(|(tier, choices)| {
+                choices.iter().map(move |choice| ((tier, choice.size), choice))
+            })
+        };
+        let hosts = |domain| self.load[demand].get(&domain).copied().unwrap_or_default();
+        let mut picks = self.picks[demand].iter();
+        let better = picks.find_map(|pick| {
+            let has = |choice: &EqualClasses| choice.classes.contains(&pick.class);
+            let (rank, _) = ranked().find(|(_, choice)| has(choice))?;
+            let free = |class: &&usize| self.free[**class] > 0 && self.may_use(demand, **class);
+            let is_even = |domain| {
+                domain == pick.domain
+                    || self.is_open(demand, domain) && hosts(domain) < hosts(pick.domain)
+            };
+            let better = ranked().filter(|(other, choice)| *other < rank && is_even(choice.domain));
+            let better = better.filter_map(|(other, choice)| {
+                let class = *choice.classes.iter().find(free)?;
+                Some((other, FlowUnit { domain: choice.domain, class }))
+            });
+            Some((*pick, better.min_by_key(|(rank, _)| *rank)?.1))
+        });
+        let Some((pick, better)) = better else {
             return false;
         };
-        let pool = &self.problem.pools[self.problem.demands[demand].pool];
-        for choices in &pool.tiers {
-            for choice in choices {
-                // No earlier tier had a free host.
-                if choice.classes.contains(&pick.class) {
-                    return false;
-                }
-                let free = |class: &&usize| self.free[**class] > 0 && self.may_use(demand, **class);
-                let Some(&class) = choice.classes.iter().find(free) else {
-                    continue;
-                };
-                if choice.domain == pick.domain || self.is_open(demand, choice.domain) {
-                    self.lift(demand, pick);
-                    self.free[pick.class] += 1;
-                    self.freed += 1;
-                    self.free[class] -= 1;
-                    self.put(demand, FlowUnit { domain: choice.domain, class });
-                    return true;
-                }
-            }
-        }
-        false
+        self.unpick(demand, pick);
+        self.pick(demand, better);
+        true
     }
 
     /// Returns whether a demand has fewer picks than it wants.

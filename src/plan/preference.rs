@@ -8,6 +8,8 @@ use super::demand::NodeSetDemand;
 use super::eligibility;
 use crate::base::api::names::Namespace;
 use crate::site::inventory::Host;
+use crate::site::inventory::machine::MachineProperties;
+use crate::site::inventory::requirements::HardwareRequirements;
 
 /// The rank of a host for a node set; the lowest is taken first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,6 +23,42 @@ pub(super) struct Preference {
     /// Set if the host is not in the cluster's namespace, where Cluster API looks for it.
     is_elsewhere: bool,
 }
+
+/// The size of a host, as far as it decides about the order of hosts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct HostSize {
+    sriov: bool,
+    qat: bool,
+    cpu: u64,
+    /// Equal machines differ by less than 1 GiB.
+    memory_gib: u64,
+    disk_gigabytes: u64,
+}
+
+impl HostSize {
+    pub(super) fn new(host: &Host) -> Self {
+        let MachineProperties { cpu, memory_mib, sriov, qat, disks, .. } = &*host.machine;
+        let disk_bytes = disks.iter().map(|disk| disk.bytes).fold(0, u64::saturating_add);
+        Self {
+            sriov: *sriov,
+            qat: *qat,
+            cpu: cpu.unwrap_or_default(),
+            memory_gib: memory_mib.unwrap_or_default().div_ceil(1024),
+            disk_gigabytes: disk_bytes / 1_000_000_000,
+        }
+    }
+
+    /// Ranks hosts of this size for a node set: the smallest first. Devices that it does not require
+    /// count most, then CPUs, memory and disks.
+    pub(super) fn rank(self, asked: &HardwareRequirements) -> SizeRank {
+        let unasked = usize::from(self.sriov && !asked.asks_for_sriov())
+            + usize::from(self.qat && !asked.qat);
+        (unasked, self.cpu, self.memory_gib, self.disk_gigabytes)
+    }
+}
+
+/// The rank of a host by its size; the lowest is taken first.
+pub(super) type SizeRank = (usize, u64, u64, u64);
 
 /// The properties of a host on which its preference depends. All hosts of a class have the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

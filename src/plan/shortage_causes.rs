@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::demand::NodeSetDemand;
-use super::eligibility::{self, Availability, Needs, Refusal, RefusalRemedy};
+use super::eligibility::{self, Availability, Needs};
 use super::flow_network::Instance;
 use super::matching::FlowUnit;
 use super::search_result::ShortageProof;
@@ -192,13 +192,7 @@ impl<'h> MatchingHosts<'h> {
         let mut known: HashMap<(Option<ClusterKey>, Vec<String>), usize> = HashMap::new();
         for (index, host) in hosts.iter().enumerate() {
             let mut objections = eligibility::objections(index, host, needs).peekable();
-            let is_other = |refusal: &Refusal| {
-                matches!(
-                    refusal.obstacle(),
-                    RefusalRemedy::AnotherHost | RefusalRemedy::Requirement
-                )
-            };
-            if objections.peek().is_some_and(is_other) {
+            if objections.peek().is_some_and(|refusal| refusal.is_unasked(needs)) {
                 continue;
             }
             all.hosts.push(index);

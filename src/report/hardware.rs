@@ -35,7 +35,8 @@ fn write_hardware(
 }
 
 fn hardware_rows(hardware: &Hardware) -> Vec<(&'static str, String)> {
-    let Hardware { cpu, ram_mebibytes, hostname, nics, storage, system_vendor } = hardware;
+    let Hardware { cpu, ram_mebibytes, hostname, nics, storage, system_vendor, firmware } =
+        hardware;
     let mut rows = Vec::new();
     let mut add = |what, parts: Vec<Option<String>>| {
         let parts: Vec<String> =
@@ -62,7 +63,7 @@ fn hardware_rows(hardware: &Hardware) -> Vec<(&'static str, String)> {
             ],
         );
     }
-    for Storage { name, kind, size_bytes, model, vendor } in storage {
+    for Storage { name, kind, rotational: _, size_bytes, model, vendor } in storage {
         add(
             "disk",
             vec![name.clone(), size_bytes.map(size), kind.clone(), vendor.clone(), model.clone()],
@@ -71,6 +72,7 @@ fn hardware_rows(hardware: &Hardware) -> Vec<(&'static str, String)> {
     let made =
         [&system_vendor.manufacturer, &system_vendor.product_name, &system_vendor.serial_number];
     add("system", made.into_iter().cloned().collect());
+    add("BIOS", vec![firmware.bios.vendor.clone(), firmware.bios.version.clone()]);
     add("hostname", vec![hostname.clone()]);
     rows
 }

@@ -70,6 +70,7 @@ fn a_host_is_told_whose_it_is_and_why_not_the_others() {
         NIC         eno1  00:00:5e:00:53:0b  198.51.100.11  0x8086 0x158b  25 Gbit/s  PXE
         disk        /dev/sda  960 GB  SSD  EXAMPLE  EXAMPLE DISK
         system      Example  ES-2000  ES2K00011
+        BIOS        Example  2.4.1
         hostname    a3u6
     ");
 }
@@ -97,6 +98,7 @@ fn a_host_that_nobody_has_is_told_why() {
         NIC         eno1  00:00:5e:00:53:0c  198.51.100.12  0x8086 0x158b  25 Gbit/s  PXE
         disk        /dev/sda  960 GB  SSD  EXAMPLE  EXAMPLE DISK
         system      Example  ES-2000  ES2K00012
+        BIOS        Example  2.4.1
         hostname    a3u8
     ");
 }

@@ -63,6 +63,7 @@ mod refusing_services;
 mod refusing_settings;
 mod rendering;
 mod report_page;
+mod required_hardware;
 mod reservations;
 mod rooms;
 mod same_machines;

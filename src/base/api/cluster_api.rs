@@ -69,6 +69,9 @@ pub const MAX_PER_DOMAIN: &str = "sip.airshipit.org/max-per-domain";
 pub const SPREAD_CONSTRAINTS: &str = "sip.airshipit.org/topology-spread-constraints";
 /// Annotation of a control plane or MachineDeployment: the label whose value all its hosts share.
 pub const SAME_DOMAIN: &str = "sip.airshipit.org/same-domain";
+/// Annotation on a control plane or MachineDeployment: requirements on the hardware of its hosts, as
+/// JSON.
+pub const HARDWARE: &str = "sip.airshipit.org/hardware";
 /// Annotation on a MachineDeployment: the most replicas that the cluster autoscaler asks for.
 pub const AUTOSCALER_MAXIMUM: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
 /// Annotation on a Machine: Cluster API deletes it first.

@@ -3,6 +3,8 @@
 //! It is `spec.hardware` of the HardwareData (`metal3.io/v1alpha1`) with the host's name. Older
 //! releases of Metal3 keep it in `status.hardware` of the host.
 
+use std::fmt;
+
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The kind that holds a host's hardware. It has the group and version of BareMetalHost.
@@ -34,6 +36,77 @@ pub struct Hardware {
     /// Manufacturer and model.
     #[serde(deserialize_with = "or_default")]
     pub system_vendor: SystemVendor,
+    /// Firmware.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Firmware::is_unknown")]
+    pub firmware: Firmware,
+}
+
+/// The firmware of a host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Firmware {
+    /// The BIOS or UEFI firmware.
+    #[serde(default, deserialize_with = "or_default")]
+    pub bios: Bios,
+}
+
+impl Firmware {
+    fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The BIOS or UEFI firmware of a host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bios {
+    /// The vendor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<String>,
+    /// The version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// A text of a host's hardware that requests may require.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HardwareText {
+    /// `systemVendor.manufacturer`
+    Manufacturer,
+    /// `systemVendor.productName`
+    ProductName,
+    /// `firmware.bios.vendor`
+    BiosVendor,
+    /// `firmware.bios.version`
+    BiosVersion,
+}
+
+impl HardwareText {
+    /// All texts.
+    pub const ALL: [Self; 4] =
+        [Self::Manufacturer, Self::ProductName, Self::BiosVendor, Self::BiosVersion];
+}
+
+impl fmt::Display for HardwareText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            HardwareText::Manufacturer => "manufacturer",
+            HardwareText::ProductName => "product name",
+            HardwareText::BiosVendor => "BIOS vendor",
+            HardwareText::BiosVersion => "BIOS version",
+        })
+    }
+}
+
+impl Hardware {
+    /// Returns a text, unless it is blank.
+    pub fn text(&self, what: HardwareText) -> Option<&str> {
+        let text = match what {
+            HardwareText::Manufacturer => &self.system_vendor.manufacturer,
+            HardwareText::ProductName => &self.system_vendor.product_name,
+            HardwareText::BiosVendor => &self.firmware.bios.vendor,
+            HardwareText::BiosVersion => &self.firmware.bios.version,
+        };
+        text.as_deref().map(str::trim).filter(|text| !text.is_empty())
+    }
 }
 
 /// The processors of a host.
@@ -88,9 +161,12 @@ pub struct Storage {
     /// The device name: `/dev/sda`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// `HDD`, `SSD` or `NVME`.
+    /// `HDD`, `SSD` or `NVME`. Older releases of Metal3 have only `rotational`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// Set if it has rotating disks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rotational: Option<bool>,
     /// The size in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
@@ -100,6 +176,50 @@ pub struct Storage {
     /// The vendor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
+}
+
+impl Storage {
+    /// Returns the type, if it is known.
+    pub fn disk_kind(&self) -> Option<DiskKind> {
+        let is_nvme = || self.name.as_ref().is_some_and(|name| name.starts_with("/dev/nvme"));
+        let name = self.kind.as_deref().unwrap_or_default().trim();
+        let named = DiskKind::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name));
+        named.or_else(|| match self.rotational? {
+            true => Some(DiskKind::Hdd),
+            false if is_nvme() => Some(DiskKind::Nvme),
+            false => Some(DiskKind::Ssd),
+        })
+    }
+}
+
+/// The type of a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DiskKind {
+    /// Rotating disks.
+    Hdd,
+    /// Flash memory behind SATA or SAS.
+    Ssd,
+    /// Flash memory behind PCI Express.
+    Nvme,
+}
+
+impl DiskKind {
+    /// All types.
+    pub const ALL: [Self; 3] = [Self::Hdd, Self::Ssd, Self::Nvme];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Hdd => "HDD",
+            Self::Ssd => "SSD",
+            Self::Nvme => "NVME",
+        }
+    }
+}
+
+impl fmt::Display for DiskKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// The manufacturer and model of a host.

@@ -7,8 +7,10 @@
 //! * [`auth`]: auth services of a SIPCluster.
 //! * [`issuer`]: the URL of an OpenID Connect issuer.
 //! * [`provisioning`]: Provisioning and Software, requests of Akraino's Binary Provisioning Agent.
+//! * [`quantity`]: Kubernetes quantities of bytes.
 //! * [`host`]: the fields of BareMetalHost that placement and services need.
-//! * [`hardware`]: the result of Metal3's inspection.
+//! * [`hardware`]: the result of Metal3's inspection; [`hardware_requirements`]: what node sets
+//!   require of it.
 //! * [`installed`]: the record of what an installer Job installs.
 //! * [`mac`]: MAC addresses.
 //! * [`machine_names`]: names that Cluster API gives to Machines.
@@ -36,6 +38,7 @@ pub mod flux;
 pub mod gitops;
 pub mod hardware;
 pub mod hardware_identity;
+pub mod hardware_requirements;
 pub mod host;
 pub mod installed;
 pub mod ipam;
@@ -52,6 +55,7 @@ pub mod network_data;
 pub mod network_format;
 pub mod object_kind;
 pub mod provisioning;
+pub mod quantity;
 pub mod reservation;
 pub mod service;
 pub mod service_fields;

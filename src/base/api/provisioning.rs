@@ -16,8 +16,10 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
+use super::hardware_requirements::FLAG_PATTERN;
 use super::names::LABEL_VALUE_PATTERN;
 use super::object_kind::ObjectKind;
+use super::quantity::{QUANTITY_PATTERN, WrittenText};
 use super::sipcluster::LabelSelector;
 use super::unique;
 
@@ -168,19 +170,6 @@ fn named_machine() -> serde_json::Value {
 const MAC_PATTERN: &str = "^([0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{2}(-[0-9A-Fa-f]{2}){5}\
                            |[0-9A-Fa-f]{4}(\\.[0-9A-Fa-f]{4}){2}|[0-9A-Fa-f]{12})?$";
 
-/// A CPU feature: a single word.
-const FLAG_PATTERN: &str = "^[A-Za-z0-9_.-]+$";
-
-/// Returns whether a text is a CPU feature: a single word.
-pub fn is_cpu_flag(text: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-    !text.is_empty() && text.chars().all(is_part)
-}
-
-/// A Kubernetes quantity that is not negative, or an empty text.
-const QUANTITY_PATTERN: &str =
-    "^([+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?)?$";
-
 /// A Debian package name. A trailing dash is invalid, because apt would remove the package.
 const PACKAGE_PATTERN: &str = "^[A-Za-z0-9]([-+.:_A-Za-z0-9]*[+.:_A-Za-z0-9])?$";
 
@@ -327,26 +316,6 @@ impl JsonSchema for Package {
                 ]
             }
         })
-    }
-}
-
-/// A quantity or version as written, even if it looks like a number. The YAML parser returns the
-/// source text of a scalar where a text is expected.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct WrittenText(pub String);
-
-impl JsonSchema for WrittenText {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Text".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"x-kubernetes-int-or-string": true, "x-editor": {"type": ["string", "number", "null"]}})
     }
 }
 

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::auth::Auth;
+use super::hardware_requirements::HardwareRequest;
 use super::names::{
     LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NodePort, OBJECT_NAME_PATTERN, StorageSize,
 };
@@ -140,6 +141,10 @@ pub struct NodeSetFields {
     /// Assigns hosts of a single domain, the smallest that has enough of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_domain: Option<SameDomain>,
+    /// Requirements on the inspected hardware of each host. Texts are compared as a whole, in any
+    /// case; `*` stands for any text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<HardwareRequest>,
     /// The number of hosts.
     #[schemars(extend("x-editor" = {"type": "object"}))]
     pub count: Option<HostCount>,

@@ -2,9 +2,10 @@
 //! `sameDomain`, their opposite.
 
 use kube::core::Expression;
-use schemars::{JsonSchema, Schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::hardware_requirements::known_fields;
 use super::names::{LABEL_KEY_PATTERN, is_label_key};
 
 /// The largest number of hosts in a request. No site has as many.
@@ -13,7 +14,7 @@ pub(crate) const MOST_HOSTS: usize = 1_000_000;
 /// Evenness of the hosts of a node set over the domains of a label.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(transform = remove_additional_properties)]
+#[schemars(transform = known_fields)]
 pub struct TopologySpreadConstraint {
     /// The label whose value is a host's domain, such as `topology.example.com/rack`.
     #[schemars(regex(pattern = LABEL_KEY_PATTERN), length(max = 317))]
@@ -38,16 +39,11 @@ pub struct TopologySpreadConstraint {
 /// The single domain of all hosts of a node set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(transform = remove_additional_properties)]
+#[schemars(transform = known_fields)]
 pub struct SameDomain {
     /// The label whose value all hosts have, such as `topology.example.com/switch`.
     #[schemars(regex(pattern = LABEL_KEY_PATTERN), length(max = 317))]
     pub topology_key: String,
-}
-
-/// Removes what the schema of a CustomResourceDefinition must not have.
-fn remove_additional_properties(schema: &mut Schema) {
-    schema.remove("additionalProperties");
 }
 
 /// A valid constraint on the domains of the hosts of a node set.

@@ -109,6 +109,16 @@ fn misspelled(kind: &str, name: &str, meant: &str) -> Finding {
     )
 }
 
+/// Returns the finding for an unknown field where each field is a requirement.
+fn refused_field(kind: &str, name: &str, known: Vec<&str>) -> Finding {
+    if let Some(meant) = alike(name, known.iter().copied()) {
+        return misspelled(kind, name, meant);
+    }
+    let message = format!("a {kind} has the unknown field `{name}`");
+    let help = format!("remove it, or write one of `{}`", known.join("`, `"));
+    Finding::new(Code::MisspelledField, message).help(help)
+}
+
 /// Returns the field that a key equals except for case.
 fn in_another_case<'a>(key: &str, mut fields: impl Iterator<Item = &'a String>) -> Option<&'a str> {
     fields.find(|field| *field != key && field.eq_ignore_ascii_case(key)).map(String::as_str)
@@ -255,8 +265,11 @@ impl SchemaWalk<'_> {
                                 .keys()
                                 .map(String::as_str)
                                 .filter(|known| !is_selector && !map.contains_key(*known));
+                            let is_closed = schema.pointer("/x-editor/additionalProperties")
+                                == Some(&Schema::Bool(false));
                             let finding = match in_another_case(key, properties.keys()) {
                                 Some(right) => misspelled(kind, key, right),
+                                None if is_closed => refused_field(kind, key, unused.collect()),
                                 None => unknown_field(kind, key, unused),
                             };
                             // `standby` alone is a valid count, so a typo in `active` would release

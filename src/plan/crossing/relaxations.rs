@@ -55,8 +55,11 @@ fn by_key(instance: &Instance<'_>, pool: &HostPool, key: usize) -> HostPool {
             *numbers.entry(value).or_insert_with(|| new_domain(&mut domains, value.is_some()));
         domains[domain].classes.push(*class);
     }
-    let choice =
-        |(domain, of): (usize, &FlowDomain)| EqualClasses { domain, classes: of.classes.clone() };
+    let choice = |(domain, of): (usize, &FlowDomain)| EqualClasses {
+        domain,
+        classes: of.classes.clone(),
+        ..EqualClasses::default()
+    };
     let tier = domains.iter().enumerate().map(choice).collect();
     HostPool { by_size: pool.by_size, domains, tiers: vec![tier] }
 }

@@ -3,8 +3,7 @@
 //! [`rules`] is the only list. The first rule that objects gives the reason, a [`Refusal`], so the
 //! order decides which reason is reported:
 //!
-//! 1. **Requirements** of the node set: the named host, the labelSelector, the capacity of a
-//!    machine. They come first because a host that was not requested needs no other explanation.
+//! 1. **Requirements** of the node set: the named host, the labelSelector, the hardware. They come first because a host that was not requested needs no other explanation.
 //! 2. **Ownership**: another cluster has, claims or releases the host, or this plan assigns it. It
 //!    comes before the host's condition, because the owner is usually why the host is in use.
 //! 3. **Condition** of the host: who applies it, usage, deletion, maintenance, variables, errors,
@@ -29,7 +28,7 @@
 //! The choice itself enforces ownership by [`Availability`], and topology by its flow.
 //!
 //! A machine of a Provisioning may name its host by MAC address. Then the MAC address alone counts:
-//! the labelSelector, the capacity, addresses and annotations do not matter. A host of unknown state
+//! the labelSelector, the hardware, addresses and annotations do not matter. A host of unknown state
 //! is accepted, but one that is known to have no operating system is refused. The request reader warns about unmet requirements of a named host.
 
 mod availability;

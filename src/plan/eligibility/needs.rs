@@ -10,6 +10,7 @@ use crate::base::api::names::{Namespace, Part};
 use crate::base::api::reservation::Tenants;
 use crate::base::api::topology_spread::TopologySpread;
 use crate::site::inventory::machine::RequiredMachine;
+use crate::site::inventory::requirements::HardwareRequirements;
 use crate::site::request::{Cluster, NodeSet};
 
 /// Requirements of a node set on each of its hosts, whoever owns the host.
@@ -30,7 +31,9 @@ pub(crate) struct Needs<'a> {
     pub(crate) max_per_domain: usize,
     /// Topology spread constraints.
     pub(crate) spread: &'a [TopologySpread],
-    /// Requirements of a Provisioning on its machine.
+    /// Requirements on the hardware.
+    pub(crate) hardware: &'a HardwareRequirements,
+    /// The required host of a machine of a Provisioning.
     pub(crate) machine: Option<&'a RequiredMachine>,
 }
 
@@ -63,7 +66,7 @@ pub(crate) type NeedsKey<'a> = (
     BTreeSet<&'a str>,
     (Vec<&'a str>, usize),
     &'a [TopologySpread],
-    Option<&'a RequiredMachine>,
+    (&'a HardwareRequirements, Option<&'a RequiredMachine>),
 );
 
 impl<'a> Needs<'a> {
@@ -93,6 +96,7 @@ impl<'a> Needs<'a> {
             topology_keys: Vec::new(),
             max_per_domain: 1,
             spread: &[],
+            hardware: &node_set.hardware,
             machine: node_set.machine.as_ref(),
         }
     }
@@ -105,7 +109,7 @@ impl<'a> Needs<'a> {
             self.interfaces.clone(),
             (self.topology_keys.clone(), self.max_per_domain),
             self.spread,
-            self.machine,
+            (self.hardware, self.machine),
         )
     }
 
@@ -128,6 +132,11 @@ impl<'a> Needs<'a> {
             Some(machine) if machine.named.is_none() => RequiredSystem::Installed,
             Some(_) => RequiredSystem::OfNamed,
         }
+    }
+
+    /// Returns whether it depends on the hardware of hosts. That of a named host does not matter.
+    pub(crate) fn is_by_hardware(&self) -> bool {
+        self.named().is_none() && (self.machine.is_some() || !self.hardware.is_empty())
     }
 
     /// Returns the index of the host that is requested by its MAC address.

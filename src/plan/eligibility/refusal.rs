@@ -3,11 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::needs::Needs;
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{ClusterKey, Namespace};
 use crate::site::inventory::host::SameMachine;
-use crate::site::inventory::machine::UnmetRequirement;
 use crate::site::inventory::networks::NoAddressReason;
+use crate::site::inventory::requirements::UnmetRequirement;
 use crate::site::inventory::undecided::VariableValue;
 use crate::site::inventory::usage::HostUsage;
 
@@ -71,8 +72,10 @@ pub(crate) enum Refusal {
 pub(in crate::plan) enum RefusalRemedy<'r> {
     /// The request: it names another host.
     AnotherHost,
-    /// The request: it requires what the host does not have.
+    /// The request: it requires labels that the host does not have.
     Requirement,
+    /// The request, or the hardware of the host.
+    Hardware,
     /// The owner, a cluster of this repo.
     Owner(&'r ClusterKey),
     /// The release by its former owner must be seen in a snapshot.
@@ -88,10 +91,26 @@ pub(in crate::plan) enum RefusalRemedy<'r> {
 }
 
 impl Refusal {
+    /// Returns whether the node set does not ask for such a host. A host that lacks hardware matches,
+    /// except for a machine of a Provisioning.
+    pub(in crate::plan) fn is_unasked(&self, needs: &Needs<'_>) -> bool {
+        match self.obstacle() {
+            RefusalRemedy::AnotherHost | RefusalRemedy::Requirement => true,
+            RefusalRemedy::Hardware => needs.machine.is_some(),
+            RefusalRemedy::Owner(_)
+            | RefusalRemedy::Release(_)
+            | RefusalRemedy::Claim
+            | RefusalRemedy::Condition
+            | RefusalRemedy::NetworkData
+            | RefusalRemedy::Domain(_) => false,
+        }
+    }
+
     pub(in crate::plan) fn obstacle(&self) -> RefusalRemedy<'_> {
         match self {
             Refusal::NotNamed(_) => RefusalRemedy::AnotherHost,
-            Refusal::NotSelected(_) | Refusal::Insufficient(_) => RefusalRemedy::Requirement,
+            Refusal::NotSelected(_) => RefusalRemedy::Requirement,
+            Refusal::Insufficient(_) => RefusalRemedy::Hardware,
             Refusal::Assigned(cluster) => RefusalRemedy::Owner(cluster),
             Refusal::GivenBack(by) => RefusalRemedy::Release(by),
             Refusal::NamedBy(_) | Refusal::Claimed(_) => RefusalRemedy::Claim,
@@ -279,8 +298,10 @@ fn lacking(lack: &UnmetRequirement) -> String {
             format!("without CPUs of the architecture `{asked}`")
         }
         UnmetRequirement::CpuModel(_, asked) => format!("without a CPU model `{asked}`"),
-        UnmetRequirement::CpuFlagsUnknown => "without known CPU features".to_owned(),
+        UnmetRequirement::UnknownPart(part) => format!("without known {part}"),
         UnmetRequirement::CpuFlag(flag) => format!("without {flag}"),
+        UnmetRequirement::Devices { rule, .. } => format!("with {rule}"),
+        UnmetRequirement::Text(what, _, asked) => format!("without the {what} `{asked}`"),
         UnmetRequirement::Address => "without an address".to_owned(),
     }
 }

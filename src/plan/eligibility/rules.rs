@@ -12,7 +12,8 @@ use crate::base::api::names::ClusterKey;
 use crate::base::layout::VARIABLE;
 use crate::plan::skew::{DomainLimit, DomainRule};
 use crate::plan::topology;
-use crate::site::inventory::machine::{RequiredMachine, UnmetRequirement};
+use crate::site::inventory::machine::RequiredMachine;
+use crate::site::inventory::requirements::{HardwareRequirements, UnmetRequirement};
 use crate::site::inventory::usage::HostUsage;
 use crate::site::inventory::{Evidence, Host};
 
@@ -171,21 +172,23 @@ fn is_variable(host: &Host, requirement: &Expression) -> bool {
         .any(|(label, value)| label.contains(VARIABLE) || label == key && value.contains(VARIABLE))
 }
 
-/// Requires the capacity of a machine.
+/// Requires the hardware of the node set.
 fn sufficient(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
-    insufficient(host, needs.machine?).map(Refusal::Insufficient)
+    insufficient(host, needs.hardware, needs.machine).map(Refusal::Insufficient)
 }
 
-/// Returns what a host lacks for a machine. A host that is named by its MAC address lacks nothing.
+/// Returns what a host lacks. A host that is named by its MAC address lacks nothing, and the machine of
+/// a Provisioning must have an address.
 pub(in crate::plan) fn insufficient(
     host: &Host,
-    asked: &RequiredMachine,
+    asked: &HardwareRequirements,
+    machine: Option<&RequiredMachine>,
 ) -> Option<UnmetRequirement> {
-    if asked.named.is_some() {
+    if machine.is_some_and(|machine| machine.named.is_some()) {
         return None;
     }
     let without_address = || {
-        let is_missing = host.machine.address(None).is_none();
+        let is_missing = machine.is_some() && host.machine.address(None).is_none();
         is_missing.then_some(UnmetRequirement::Address)
     };
     host.machine.lacks(asked).next().or_else(without_address)

@@ -120,7 +120,11 @@ fn problems() -> impl Strategy<Value = MatchingProblem> {
                 classes.iter().enumerate().filter(|(class, _)| members[*class])
             {
                 domains[*domain].classes.push(class);
-                by_tier[tiers[class]].push(EqualClasses { domain: *domain, classes: vec![class] });
+                by_tier[tiers[class]].push(EqualClasses {
+                    domain: *domain,
+                    classes: vec![class],
+                    ..EqualClasses::default()
+                });
             }
             Arc::new(HostPool { by_size: false, domains, tiers: by_tier })
         });

@@ -62,13 +62,7 @@ impl ShortageExplanation {
         let matching: Vec<&Host> = refusals
             .iter()
             .filter(|(_, refusal)| {
-                let is_other = |refusal: &Refusal| {
-                    matches!(
-                        refusal.obstacle(),
-                        RefusalRemedy::AnotherHost | RefusalRemedy::Requirement
-                    )
-                };
-                !refusal.as_ref().is_some_and(is_other)
+                !refusal.as_ref().is_some_and(|refusal| refusal.is_unasked(&demand.needs))
             })
             .map(|(host, _)| &hosts[*host])
             .collect();

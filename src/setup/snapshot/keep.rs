@@ -4,6 +4,8 @@
 //! such as error messages are left out: they change between snapshots of the same state, and may
 //! contain credentials.
 
+mod inspection;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine;
@@ -14,7 +16,7 @@ use super::{ObjectKey, key_of, text_at};
 use crate::base::api::assignment::{GIVEN_BACK, GIVEN_BACK_BY};
 use crate::base::api::gitops::{GitopsAgent, TRACKING_ID};
 use crate::base::api::group;
-use crate::base::api::hardware::{self, DETAILS, Hardware};
+use crate::base::api::hardware::{self, DETAILS};
 use crate::base::api::host::{
     self, DETACHED, FORCE, LAST_APPLIED, MAINTENANCE, PAUSED, PRUNE, RECONCILE, SSA, STATUS,
     SYNC_OPTIONS, UNHEALTHY, without_user,
@@ -83,7 +85,10 @@ pub(super) fn host(live: &Value, assignment: &AssignmentSettings) -> Option<(Hos
         .into_iter()
         .flatten()
         .find_map(|status| status.get("hardware"));
-    let found = found.cloned().or_else(|| annotated(DETAILS)).and_then(|found| hardware(&found));
+    let found = found
+        .cloned()
+        .or_else(|| annotated(DETAILS))
+        .and_then(|found| inspection::hardware(&found));
     let mut status = status.unwrap_or_default();
     put(&mut status, "hardware", found.unwrap_or_default());
     if live_status.is_some() || !status.is_empty() {
@@ -95,7 +100,7 @@ pub(super) fn host(live: &Value, assignment: &AssignmentSettings) -> Option<(Hos
 /// Reduces a live HardwareData. Returns `None` if its hardware cannot be read.
 pub(super) fn hardware_data(live: &Value) -> Option<(HostKey, Value)> {
     let (key, metadata) = metadata(live)?;
-    let hardware = hardware(live.pointer("/spec/hardware")?)?;
+    let hardware = inspection::hardware(live.pointer("/spec/hardware")?)?;
     let kept = json!({
         "apiVersion": host::API_VERSION, "kind": hardware::KIND, "metadata": metadata, "spec": {"hardware": hardware}
     });
@@ -315,45 +320,6 @@ fn status(live: &ObjectFields<'_>) -> Map<String, Value> {
     status
 }
 
-/// Keeps the hardware facts that Provisionings select by, and those that identify the machine.
-fn hardware(live: &Value) -> Option<Map<String, Value>> {
-    let Hardware { cpu, ram_mebibytes, nics, system_vendor, .. } =
-        serde_json::from_value(live.clone()).ok()?;
-    let some = |fields: Vec<(&str, Option<Value>)>| -> Map<String, Value> {
-        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-    };
-    // Sorted, so that the same processors always give the same bytes.
-    let mut flags = cpu.flags;
-    flags.sort_unstable();
-    flags.dedup();
-    let mut kept = some(vec![("ramMebibytes", ram_mebibytes.map(Value::from))]);
-    put(
-        &mut kept,
-        "cpu",
-        some(vec![
-            ("arch", cpu.arch.map(Value::from)),
-            ("count", cpu.count.map(Value::from)),
-            ("flags", (!flags.is_empty()).then(|| Value::from(flags))),
-            ("model", cpu.model.map(Value::from)),
-        ]),
-    );
-    let nics: Vec<Value> = nics
-        .into_iter()
-        .map(|nic| {
-            let texts =
-                [("ip", nic.ip), ("mac", nic.mac), ("model", nic.model), ("name", nic.name)];
-            some(texts.into_iter().map(|(name, text)| (name, text.map(Value::from))).collect())
-                .into()
-        })
-        .collect();
-    if !nics.is_empty() {
-        kept.insert("nics".to_owned(), nics.into());
-    }
-    let serial = system_vendor.serial_number.map(Value::from);
-    put(&mut kept, "systemVendor", some(vec![("serialNumber", serial)]));
-    Some(kept)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -400,9 +366,13 @@ mod tests {
                 "lastUpdated": "2026-01-01T00:00:00Z", "provisioning": {"state": "provisioned", "ID": CANARY},
                 "hardware": {"cpu": {"arch": "x86_64", "count": 8, "model": "Xeon", "flags": ["vmx", "avx512f", "vmx"],
                         "clockMegahertz": CANARY}, "hostname": CANARY,
-                    "ramMebibytes": 1024, "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1", "vlans": [CANARY]}],
-                    "storage": [{"serialNumber": CANARY}],
-                    "systemVendor": {"manufacturer": CANARY, "serialNumber": "S1"}}
+                    "ramMebibytes": 1024, "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1", "speedGbps": 25, "vlans": [CANARY]}],
+                    "storage": [
+                        {"name": "/dev/sda", "rotational": true, "sizeBytes": 2, "serialNumber": CANARY, "wwn": CANARY, "model": CANARY},
+                        {"name": "/dev/nvme0n1", "type": "NVME", "sizeBytes": 9, "alternateNames": [CANARY]},
+                        {"name": "/dev/nvme1n1", "rotational": false, "sizeBytes": 8}],
+                    "firmware": {"bios": {"date": CANARY, "vendor": "Dell Inc.", "version": "2.19.1"}},
+                    "systemVendor": {"manufacturer": "Dell Inc.", "productName": "PowerEdge R640", "serialNumber": "S1"}}
             }
         })
     }
@@ -436,8 +406,10 @@ mod tests {
                 "provisioning": {"state": "provisioned"},
                 "hardware": {"cpu": {"arch": "x86_64", "count": 8, "flags": ["avx512f", "vmx"], "model": "Xeon"},
                     "ramMebibytes": 1024,
-                    "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1"}],
-                    "systemVendor": {"serialNumber": "S1"}}
+                    "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1", "speedGbps": 25}],
+                    "storage": [{"type": "HDD", "sizeBytes": 2}, {"type": "NVME", "sizeBytes": 8}, {"type": "NVME", "sizeBytes": 9}],
+                    "firmware": {"bios": {"vendor": "Dell Inc.", "version": "2.19.1"}},
+                    "systemVendor": {"manufacturer": "Dell Inc.", "productName": "PowerEdge R640", "serialNumber": "S1"}}
             }
         });
         assert_eq!(kept, expected);

@@ -1,8 +1,8 @@
 //! The hardware of hosts, read on demand.
 //!
-//! Inspected hardware is most of a snapshot's bytes and is irrelevant for SIPClusters, so reading a
-//! site skips it. The relevant files are read again for sites with Provisionings and for commands
-//! that show hardware.
+//! Inspected hardware is most of a snapshot's bytes and irrelevant for most requests, so reading a
+//! site skips it. The relevant files are read again for requests that require hardware, and for
+//! commands that show it.
 //!
 //! The first of these sources counts: the HardwareData of the host's name, where Metal3 keeps it
 //! today; `status.hardware`; the annotation with a copy of the status, for hosts in git; the
@@ -30,7 +30,6 @@ use crate::input::settings::Settings;
 use crate::site::inventory::hardware::{
     HardwareByHost, HardwareSource, HostHardware, InspectedHardware,
 };
-use crate::site::request::{self, ClusterDocument};
 
 /// Returns the hardware of all hosts of a site that was read from `repo`, with findings.
 ///
@@ -46,8 +45,8 @@ pub fn all_hardware(
     read(repo, &site.settings, built, &is_host, None)
 }
 
-/// Returns the hardware of hosts while their site is being read, if it has Provisionings or uses the
-/// addresses of inspection.
+/// Returns the hardware of hosts while their site is being read, if requests require some, or the
+/// addresses of inspection count.
 ///
 /// Otherwise hardware is not read, because that takes as long as reading everything else.
 pub(super) fn if_it_decides(
@@ -55,15 +54,13 @@ pub(super) fn if_it_decides(
     settings: &Settings,
     objects: &SiteObjects,
 ) -> Result<(Option<HardwareByHost>, Vec<Finding>), ReadError> {
-    let uses_hardware = |(document, spec): &(ClusterDocument, request::Spec)| {
-        spec.is_some() && document.kind.descriptor().uses_hardware
-    };
-    let uses_addresses = || {
-        let mut specs = objects.clusters.iter().filter_map(|(_, spec)| spec.as_ref());
-        settings.inventory.inspected_addresses
-            && (!settings.outputs.is_empty() || specs.any(|spec| spec.uses_addresses()))
-    };
-    if !objects.clusters.iter().any(uses_hardware) && !uses_addresses() {
+    let requests = objects.clusters.iter().chain(&objects.cluster_api_clusters);
+    let mut specs = requests.filter_map(|(_, spec)| spec.as_ref());
+    let inspected_addresses = settings.inventory.inspected_addresses;
+    let is_needed = specs.any(|spec| {
+        spec.uses_hardware(&objects.cluster_parts) || inspected_addresses && spec.uses_addresses()
+    });
+    if !is_needed && (!inspected_addresses || settings.outputs.is_empty()) {
         return Ok((None, Vec::new()));
     }
     let hosts: HashSet<&HostKey> = objects.hosts.iter().map(|host| &host.key).collect();

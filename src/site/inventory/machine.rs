@@ -1,18 +1,17 @@
-//! Hardware properties that decide whether a host can be a node of a Provisioning.
+//! Hardware properties that decide whether a host can be a node.
 //!
 //! They come from inspection. A network card without an inspected address has the static addresses
 //! of the host's network data: a host that is declared in git may have no status. Inspected
 //! addresses win, because the machine was reached under them.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
 use super::hardware::HostHardware;
 use super::networks::ReadNetworkData;
 use crate::base::api::address::is_reachable;
-use crate::base::api::hardware;
+use crate::base::api::hardware::{self, DiskKind, HardwareText, Nic};
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::HostKey;
 use crate::base::api::provisioning::{QAT, SRIOV, probable_value};
@@ -50,42 +49,15 @@ fn truth(value: &str) -> Option<bool> {
     }
 }
 
-/// Requirements of a Provisioning on one machine, except labels.
+/// The host that a machine of a Provisioning requires.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequiredMachine {
     /// MAC address of the machine, and the index of the host that has it in the inventory.
     pub named: Option<(MacAddress, usize)>,
-    /// Minimum number of CPUs.
-    pub cpu: u64,
-    /// Minimum memory in MiB.
-    pub memory_mib: u64,
-    /// Set if its network cards must support SR-IOV.
-    pub sriov: bool,
-    /// Set if it must have QuickAssist.
-    pub qat: bool,
-    /// Properties that its CPUs must have.
-    pub cpus: RequiredCpus,
 }
 
-/// Requirements on the kind of CPUs. A machine in both lists must meet those of both.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequiredCpus {
-    /// Texts that the model name contains, where `*` stands for any text.
-    pub models: BTreeSet<String>,
-    /// Features, in lower case.
-    pub flags: BTreeSet<String>,
-    /// Architectures.
-    pub architectures: BTreeSet<String>,
-}
-
-impl RequiredCpus {
-    /// Returns whether any CPUs meet the requirements.
-    pub fn is_empty(&self) -> bool {
-        self.models.is_empty() && self.flags.is_empty() && self.architectures.is_empty()
-    }
-}
-
-/// Properties of a host for Provisionings. Nothing is known if the repo has no Provisioning.
+/// The inspected properties of a host by which requests select it. Nothing is known if no request
+/// does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MachineProperties {
     /// MAC address that it boots from (`spec.bootMACAddress`).
@@ -102,6 +74,32 @@ pub struct MachineProperties {
     pub qat: bool,
     /// Kind of its CPUs.
     pub cpus: Cpus,
+    /// Set if inspection results are known.
+    pub is_inspected: bool,
+    /// Inspected disks.
+    pub disks: Box<[InspectedDisk]>,
+    /// Inspected network cards, each once.
+    pub cards: Box<[InspectedCard]>,
+    /// Other texts.
+    pub texts: BTreeMap<HardwareText, String>,
+}
+
+/// A disk of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InspectedDisk {
+    /// Its type.
+    pub kind: Option<DiskKind>,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+/// A network card of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InspectedCard {
+    /// Its speed in Gbit/s.
+    pub speed_gbps: Option<u64>,
+    /// Set if it supports SR-IOV.
+    pub sriov: bool,
 }
 
 /// The kind of a host's CPUs, as far as inspection found it.
@@ -134,45 +132,15 @@ impl Cpus {
         }
     }
 
-    /// Returns the unmet requirements on the kind of CPUs.
-    pub fn lack<'a>(
-        &'a self,
-        asked: &'a RequiredCpus,
-    ) -> impl Iterator<Item = UnmetRequirement> + 'a {
-        let architectures = asked.architectures.iter().filter(|asked| {
-            !self.architecture.as_ref().is_some_and(|has| has.eq_ignore_ascii_case(asked))
-        });
-        let architectures = architectures
-            .map(|asked| UnmetRequirement::CpuArch(self.architecture.clone(), asked.clone()));
-        let models = asked
-            .models
-            .iter()
-            .filter(|asked| !self.model.as_ref().is_some_and(|has| contains(has, asked)))
-            .map(|asked| UnmetRequirement::CpuModel(self.model.clone(), asked.clone()));
-        let is_unknown = self.flags.is_empty() && !asked.flags.is_empty();
-        let flags = asked
-            .flags
-            .iter()
-            .filter(move |asked| !is_unknown && !self.flags.contains(&format!(" {asked} ")))
-            .map(|asked| UnmetRequirement::CpuFlag(asked.clone()));
-        architectures
-            .chain(models)
-            .chain(is_unknown.then_some(UnmetRequirement::CpuFlagsUnknown))
-            .chain(flags)
+    /// Returns whether no features are known.
+    pub(super) fn lacks_flags(&self) -> bool {
+        self.flags.is_empty()
     }
-}
 
-/// Returns whether a text contains a pattern in any case; `*` stands for any text.
-fn contains(text: &str, pattern: &str) -> bool {
-    let (text, pattern) = (text.to_lowercase(), pattern.to_lowercase());
-    let mut rest = text.as_str();
-    pattern.split('*').all(|part| match rest.split_once(part) {
-        Some((_, after)) => {
-            rest = after;
-            true
-        }
-        None => false,
-    })
+    /// Returns whether the CPUs have a feature, given in lower case.
+    pub(super) fn has_flag(&self, flag: &str) -> bool {
+        self.flags.contains(&format!(" {flag} "))
+    }
 }
 
 /// A network card, listed once even if it has several addresses.
@@ -182,62 +150,6 @@ pub struct NetworkCard {
     pub mac: MacAddress,
     /// Its routable addresses, IPv4 before IPv6.
     pub addresses: Vec<IpAddr>,
-}
-
-/// A requirement of a Provisioning that a host does not meet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UnmetRequirement {
-    /// No inspection results, or the snapshot lacks them.
-    Unknown,
-    /// Too few CPUs: available, required.
-    Cpu(u64, u64),
-    /// Too little memory, in MiB: available, required.
-    Memory(u64, u64),
-    /// No SR-IOV.
-    Sriov,
-    /// No QuickAssist.
-    Qat,
-    /// Another architecture: found, required.
-    CpuArch(Option<String>, String),
-    /// Another CPU model: found, required.
-    CpuModel(Option<String>, String),
-    /// No CPU features are known.
-    CpuFlagsUnknown,
-    /// A missing CPU feature.
-    CpuFlag(String),
-    /// No address.
-    Address,
-}
-
-impl fmt::Display for UnmetRequirement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            UnmetRequirement::Unknown => {
-                f.write_str("has no hardware details that say what it has")
-            }
-            UnmetRequirement::Cpu(has, asked) => {
-                write!(f, "has {has} CPUs, and {asked} are asked for")
-            }
-            UnmetRequirement::Memory(has, asked) => {
-                write!(f, "has {has} MiB of memory, and {asked} MiB are asked for")
-            }
-            UnmetRequirement::Sriov => f.write_str("has no network card with SR-IOV"),
-            UnmetRequirement::Qat => f.write_str("has no QuickAssist"),
-            UnmetRequirement::CpuArch(Some(has), asked) => {
-                write!(f, "has the CPU architecture `{has}`, and `{asked}` is asked for")
-            }
-            UnmetRequirement::CpuArch(None, _) => f.write_str("has no known CPU architecture"),
-            UnmetRequirement::CpuModel(Some(has), asked) => {
-                write!(f, "has the CPU model `{has}`, and `{asked}` is asked for")
-            }
-            UnmetRequirement::CpuModel(None, _) => f.write_str("has no known CPU model"),
-            UnmetRequirement::CpuFlagsUnknown => f.write_str("has no known CPU features"),
-            UnmetRequirement::CpuFlag(flag) => write!(f, "has no {flag}"),
-            UnmetRequirement::Address => {
-                f.write_str("has no address by which the installer could reach it")
-            }
-        }
-    }
 }
 
 impl MachineProperties {
@@ -275,6 +187,23 @@ impl MachineProperties {
         let models: Vec<Model> =
             cards().filter_map(|card| card.model.as_deref()?.parse().ok()).collect();
         let said = |label: &str| labels.get(label).and_then(|value| truth(value));
+        let has_sriov = |card: &Nic| {
+            let model = card.model.as_deref().and_then(|model| model.parse().ok());
+            said(SRIOV).unwrap_or(model.is_some_and(|model| devices.have_sriov(model)))
+        };
+        // One with an IPv4 and an IPv6 address is listed twice.
+        let mut inspected: BTreeMap<&str, InspectedCard> = BTreeMap::new();
+        for card in cards() {
+            let identity = card.mac.as_deref().or(card.name.as_deref()).unwrap_or_default();
+            let speed_gbps = card.speed_gbps.filter(|speed| *speed > 0);
+            inspected.insert(identity, InspectedCard { speed_gbps, sriov: has_sriov(card) });
+        }
+        let disks = found.into_iter().flat_map(|found| &found.storage);
+        let disks = disks.map(|disk| InspectedDisk {
+            kind: disk.disk_kind(),
+            bytes: disk.size_bytes.unwrap_or_default(),
+        });
+        let text = |what: HardwareText| Some((what, found?.text(what)?.to_owned()));
         Self {
             boot_mac: hardware.boot_mac_address.as_deref().and_then(|text| text.parse().ok()),
             nics,
@@ -284,32 +213,11 @@ impl MachineProperties {
                 .unwrap_or_else(|| models.iter().any(|model| devices.have_sriov(*model))),
             cpus: found.map(|found| Cpus::new(&found.cpu)).unwrap_or_default(),
             qat: said(QAT).unwrap_or_else(|| models.iter().any(|model| devices.have_qat(*model))),
+            is_inspected: found.is_some(),
+            disks: disks.collect(),
+            cards: inspected.into_values().collect(),
+            texts: HardwareText::ALL.into_iter().filter_map(text).collect(),
         }
-    }
-
-    /// Returns the unmet requirements, except MAC address and address.
-    pub fn lacks<'a>(
-        &'a self,
-        asked: &'a RequiredMachine,
-    ) -> impl Iterator<Item = UnmetRequirement> + 'a {
-        let less = |has: Option<u64>,
-                    asked: u64,
-                    insufficient: fn(u64, u64) -> UnmetRequirement| match has {
-            // Without a requirement, unknown hardware does not matter.
-            _ if asked == 0 => None,
-            Some(has) => (has < asked).then(|| insufficient(has, asked)),
-            None => Some(UnmetRequirement::Unknown),
-        };
-        let cpu = less(self.cpu, asked.cpu, UnmetRequirement::Cpu);
-        let memory = less(self.memory_mib, asked.memory_mib, UnmetRequirement::Memory);
-        // Report `Unknown` only once.
-        let memory = memory.filter(|_| cpu != Some(UnmetRequirement::Unknown));
-        let sriov = (asked.sriov && !self.sriov).then_some(UnmetRequirement::Sriov);
-        let qat = (asked.qat && !self.qat).then_some(UnmetRequirement::Qat);
-        let is_unknown =
-            cpu == Some(UnmetRequirement::Unknown) || memory == Some(UnmetRequirement::Unknown);
-        let kind = (!is_unknown).then(|| self.cpus.lack(&asked.cpus));
-        [cpu, memory, sriov, qat].into_iter().flatten().chain(kind.into_iter().flatten())
     }
 
     /// Returns each of its MAC addresses once.
@@ -356,37 +264,6 @@ mod tests {
     use crate::base::api::network_data::NetworkData;
     use crate::base::finding::Origin;
     use crate::site::inventory::hardware::{HardwareSource, InspectedHardware};
-
-    #[test]
-    fn cpus_are_compared_by_model_features_and_architecture() {
-        let cpus = Cpus::new(&hardware::Cpu {
-            model: Some("Intel(R) Xeon(R) Gold 6252N CPU @ 2.30GHz".to_owned()),
-            arch: Some("x86_64".to_owned()),
-            flags: vec!["fpu".to_owned(), "AVX512F".to_owned(), "avx512cd".to_owned()],
-            ..hardware::Cpu::default()
-        });
-        let lack = |model: &str, flag: &str, arch: &str| -> Vec<String> {
-            let one = |text: &str| {
-                Some(text.to_owned()).filter(|text| !text.is_empty()).into_iter().collect()
-            };
-            let asked =
-                RequiredCpus { models: one(model), flags: one(flag), architectures: one(arch) };
-            cpus.lack(&asked).map(|lack| lack.to_string()).collect()
-        };
-
-        assert!(lack("xeon*gold 62", "avx512f", "X86_64").is_empty());
-        assert!(lack("", "", "").is_empty());
-        assert_eq!(lack("", "avx512", ""), ["has no avx512"]);
-        assert_eq!(lack("gold*xeon", "", "").len(), 1, "parts have an order");
-        assert_eq!(
-            lack("", "", "aarch64"),
-            ["has the CPU architecture `x86_64`, and `aarch64` is asked for"]
-        );
-        let asked = RequiredCpus { flags: ["vmx".to_owned()].into(), ..RequiredCpus::default() };
-        let unknown = Cpus::default();
-        let lack: Vec<String> = unknown.lack(&asked).map(|lack| lack.to_string()).collect();
-        assert_eq!(lack, ["has no known CPU features"]);
-    }
 
     /// Returns a machine with inspected hardware, network data and labels.
     fn machine(hardware: &str, network_data: &str, labels: &[(&str, &str)]) -> MachineProperties {
@@ -454,25 +331,6 @@ mod tests {
         assert_eq!(has(quick, &[]), (false, true));
         assert_eq!(has(x710, &[(SRIOV, "false"), (QAT, "true")]), (false, true));
         assert_eq!(has(x710, &[(SRIOV, "maybe")]), (true, false));
-    }
-
-    #[test]
-    fn what_is_not_known_of_a_machine_it_lacks() {
-        let asked =
-            RequiredMachine { cpu: 8, memory_mib: 1024, sriov: true, ..RequiredMachine::default() };
-        let known = MachineProperties {
-            cpu: Some(8),
-            memory_mib: Some(512),
-            sriov: true,
-            ..MachineProperties::default()
-        };
-        let lacks = |machine: &MachineProperties, asked| machine.lacks(asked).collect::<Vec<_>>();
-        assert_eq!(lacks(&known, &asked), [UnmetRequirement::Memory(512, 1024)]);
-        assert_eq!(
-            lacks(&MachineProperties::default(), &asked),
-            [UnmetRequirement::Unknown, UnmetRequirement::Sriov]
-        );
-        assert_eq!(lacks(&MachineProperties::default(), &RequiredMachine::default()), []);
     }
 
     #[test]

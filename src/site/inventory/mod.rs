@@ -7,7 +7,8 @@
 //!   `decryption` decrypts, `keyless` finds Secrets without network data, and `network_remedy`
 //!   explains how to add some. `addresses`: addresses from other sources.
 //! * `usage`: evidence that a host is in use; `undecided`: values that only Flux knows.
-//! * `hardware`: results of inspection; `machine`: their part that decides about nodes.
+//! * `hardware`: results of inspection; `machine`: their part that decides about nodes;
+//!   `requirements`: what node sets require of it.
 //! * `identity`: hosts of one machine; `registration`: mistakes in BMC and boot MAC addresses.
 //! * `hosts_by_mac`: index of hosts by MAC address; `topology_labels`: labels of racks and servers.
 //! * `maintenance`: marks of hosts that get no new assignment.
@@ -34,6 +35,7 @@ pub(crate) mod network_index;
 pub(crate) mod network_remedy;
 pub mod networks;
 mod registration;
+pub mod requirements;
 pub(crate) mod topology_labels;
 pub mod undecided;
 pub mod usage;

@@ -18,6 +18,7 @@ use crate::base::api::topology_spread::TopologySpread;
 use crate::base::finding::{DocumentField, Origin};
 use crate::input::settings::services::KubernetesVersion;
 use crate::site::inventory::machine::RequiredMachine;
+use crate::site::inventory::requirements::HardwareRequirements;
 
 /// A valid request.
 #[derive(Debug, Clone)]
@@ -130,7 +131,9 @@ pub struct NodeSet {
     pub active: usize,
     /// Number of additional hosts for upgrades.
     pub standby: usize,
-    /// Requirements of the machine, if a Provisioning requests it.
+    /// Requirements on the hardware of each host.
+    pub hardware: HardwareRequirements,
+    /// The required host of the machine, if a Provisioning requests it.
     pub machine: Option<RequiredMachine>,
     /// Names of the Machines that Cluster API makes for it.
     pub machine_names: MachineNames,

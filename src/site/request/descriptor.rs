@@ -33,8 +33,6 @@ pub struct RequestDescriptor {
     pub(crate) route_of_role: fn(Role) -> &'static [&'static str],
     /// Source of the cluster's name, for messages.
     pub name_source: &'static str,
-    /// Set if validation compares the hardware of hosts with requirements.
-    pub(crate) uses_hardware: bool,
     /// Set if lists show the kind of the cluster's request. They omit the most common kind.
     pub is_named_in_lists: bool,
     /// Decodes the spec of a document.

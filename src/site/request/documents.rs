@@ -7,7 +7,7 @@ use super::kind::ClusterKind;
 use super::{Cluster, Request};
 use crate::base::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::base::api::cluster_api::{
-    ASSIGN, MAX_PER_DOMAIN, SAME_DOMAIN, SPARE, SPREAD_CONSTRAINTS, TOPOLOGY_KEY,
+    ASSIGN, HARDWARE, MAX_PER_DOMAIN, SAME_DOMAIN, SPARE, SPREAD_CONSTRAINTS, TOPOLOGY_KEY,
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::names::{ClusterKey, ObjectName, is_label_value};
@@ -26,6 +26,11 @@ pub(crate) trait RequestSpec: Send {
 
     /// Returns whether the cluster depends on addresses of hosts.
     fn uses_addresses(&self) -> bool;
+
+    /// Returns whether the request may have requirements on the hardware of hosts.
+    fn uses_hardware(&self, _: &ClusterParts) -> bool {
+        false
+    }
 }
 
 /// A decoded spec; `None`, with findings, if it is invalid.
@@ -162,9 +167,10 @@ const PREFIX: &str = "sip.airshipit.org/";
 
 /// Returns sipgen's annotation that the key of an annotation of a request misspells.
 pub(super) fn annotation_meant(key: &str) -> Option<&'static str> {
-    const KNOWN: [&str; 8] = [
+    const KNOWN: [&str; 9] = [
         ASSIGN,
         FORMER_NAME,
+        HARDWARE,
         MAX_PER_DOMAIN,
         PRIORITY,
         SAME_DOMAIN,

@@ -9,7 +9,7 @@
 //! * `sipcluster`, `provisioning` and `cluster_api`: the kinds of requests, each with its descriptor.
 //! * `documents`: decoded requests, before validation.
 //! * `decode_spec`: decodes specs completely or not at all.
-//! * `selector`: label selectors of hosts.
+//! * `selector`: label selectors of hosts; `hardware`: requirements on their hardware.
 
 pub mod cluster;
 pub(crate) mod cluster_api;
@@ -17,6 +17,7 @@ pub(crate) mod cluster_parts;
 mod decode_spec;
 mod descriptor;
 pub(crate) mod documents;
+mod hardware;
 mod kind;
 mod object_name;
 pub(crate) mod provisioning;

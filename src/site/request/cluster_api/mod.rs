@@ -4,12 +4,14 @@
 //! * `scaled`: its control plane and MachineDeployments, written out or made of a ClusterClass.
 //! * `host_selector`: the hosts that a machine template selects.
 //! * `claimants`: objects that claim hosts and are no requests.
+//! * `spread` and `hardware`: annotations of node sets.
 //! * `health_checks`: MachineHealthChecks whose Machines find no host.
 //! * `machine_objects`: Machines of the inputs, and the objects that make them.
 //! * `agreement`: a SIPCluster beside the objects of Cluster API.
 
 mod agreement;
 mod claimants;
+mod hardware;
 mod health_checks;
 mod host_selector;
 mod machine_objects;
@@ -30,7 +32,7 @@ use super::documents::{
 };
 use super::object_name;
 use crate::base::api::cluster_api::{
-    self, ASSIGN, ClusterSpec, FAILURE_DOMAIN, SPARE, TOPOLOGY_KEY,
+    self, ASSIGN, ClusterSpec, FAILURE_DOMAIN, HARDWARE, SPARE, TOPOLOGY_KEY,
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::names::{ClusterKey, NodeName, Part, is_label_key};
@@ -58,7 +60,6 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     is_request: is_asked,
     route_of_role: |_| &["spec"],
     name_source: "name",
-    uses_hardware: false,
     is_named_in_lists: true,
     decode,
 };
@@ -104,6 +105,10 @@ impl RequestSpec for ClusterSpec {
 
     fn uses_addresses(&self) -> bool {
         false
+    }
+
+    fn uses_hardware(&self, parts: &ClusterParts) -> bool {
+        hardware::may_be_annotated(self, parts)
     }
 }
 
@@ -230,6 +235,7 @@ impl<'a> ClusterApiValidation<'a> {
         let max_per_domain = self.max_per_domain(set, key.is_some());
         let topology_keys: Vec<String> = key.map(str::to_owned).into_iter().collect();
         let spread = self.spread(set, &topology_keys);
+        let hardware = self.hardware(set);
         selector.extend(spread_requirements(&spread));
         NodeSet {
             selector,
@@ -241,6 +247,7 @@ impl<'a> ClusterApiValidation<'a> {
             spread,
             active,
             standby,
+            hardware,
             machine: None,
             machine_names: set.machine_names.clone(),
             at: set.at.clone(),
@@ -339,7 +346,8 @@ impl<'a> ClusterApiValidation<'a> {
                 continue;
             };
             let is_special = |set: &ScaledMachines<'_>| {
-                set.failure_domain.is_some() || annotation(set.metadata, TOPOLOGY_KEY).is_some()
+                let is_annotated = |key| annotation(set.metadata, key).is_some();
+                set.failure_domain.is_some() || is_annotated(TOPOLOGY_KEY) || is_annotated(HARDWARE)
             };
             let conflict = others.iter().find(|other| {
                 other.role() != first.role() || is_special(first) || is_special(other)

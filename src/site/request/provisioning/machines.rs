@@ -4,17 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::{Selector, SelectorExt};
 
-use super::{Machines, ProvisioningValidation, Route, part, quantity};
+use super::{Machines, ProvisioningValidation, Route, part};
+use crate::base::api::hardware_requirements::is_cpu_flag;
 use crate::base::api::mac::MacAddress;
 use crate::base::api::machine_names::MachineNames;
 use crate::base::api::names::{NodeName, Role};
 use crate::base::api::provisioning::{self, ProvisioningSpec};
+use crate::base::api::quantity;
 use crate::base::finding::{Code, DocumentField, Finding, Place, RouteStep};
 use crate::base::text::counted;
 use crate::site::inventory::host::Host;
 use crate::site::inventory::hosts_by_mac::HostsByMac;
-use crate::site::inventory::machine::{RequiredCpus, RequiredMachine};
+use crate::site::inventory::machine::RequiredMachine;
 use crate::site::inventory::networks::ReadNetworkData;
+use crate::site::inventory::requirements::{HardwareRequirements, TextPattern};
 use crate::site::request::cluster::NodeSet;
 use crate::site::request::selector;
 
@@ -64,7 +67,7 @@ struct RequestedMachine {
     route: Route,
     /// MAC address with its route.
     mac: Option<(MacAddress, Route)>,
-    machine: RequiredMachine,
+    hardware: HardwareRequirements,
     selector: Selector,
     /// Set if it has any requirement.
     is_asked: bool,
@@ -110,7 +113,7 @@ impl ProvisioningValidation<'_> {
         }
         self.refuse_shared_macs(&names, &wanted, macs);
         for name in names {
-            let Some(RequestedMachine { role, route, mac, mut machine, selector, is_asked }) =
+            let Some(RequestedMachine { role, route, mac, hardware, selector, is_asked }) =
                 wanted.remove(&name)
             else {
                 continue;
@@ -123,13 +126,12 @@ impl ProvisioningValidation<'_> {
                     "write its `mac-address`, or its requirements: `cpu`, `memory`, `sriov`, `qat`, `cpuModel`, `cpuFlags`, `cpuArch`, `labelSelector`",
                 );
             }
-            if let Some((mac, mac_route)) = mac {
-                machine.named = self
-                    .host_with(&name, mac, &mac_route, macs, is_virtlet_vm)
-                    .map(|host| (mac, host));
-            }
-            if let Some((mac, host)) = machine.named {
-                self.judge(&name, &route, mac, &machine, &selector, macs.host(host));
+            let named = mac.and_then(|(mac, mac_route)| {
+                let host = self.host_with(&name, mac, &mac_route, macs, is_virtlet_vm)?;
+                Some((mac, host))
+            });
+            if let Some((mac, host)) = named {
+                self.judge(&name, &route, mac, &hardware, &selector, macs.host(host));
             }
             let at = DocumentField::new(self.origin, route);
             let node_set = NodeSet {
@@ -142,7 +144,8 @@ impl ProvisioningValidation<'_> {
                 spread: Vec::new(),
                 active: 1,
                 standby: 0,
-                machine: Some(machine),
+                hardware,
+                machine: Some(RequiredMachine { named }),
                 machine_names: MachineNames::default(),
                 selector_at: at.below(["labelSelector".into()]),
                 count_at: at.clone(),
@@ -252,8 +255,14 @@ impl ProvisioningValidation<'_> {
             0
         });
         let (sriov, qat) = (asked.sriov.unwrap_or_default(), asked.qat.unwrap_or_default());
-        let cpus = self.asked_cpus(&name, asked, &below);
-        is_asked |= cpu > 0 || memory_mib > 0 || sriov || qat || !cpus.is_empty();
+        let hardware = HardwareRequirements {
+            cpu,
+            memory_mib,
+            sriov,
+            qat,
+            ..self.asked_cpus(&name, asked, &below)
+        };
+        is_asked |= !hardware.is_empty();
         is_asked |= asked.cpu_flags.as_ref().is_some_and(|flags| !flags.is_empty());
         let selector = match asked.label_selector.as_ref().map(selector::check) {
             None => Selector::default(),
@@ -269,8 +278,7 @@ impl ProvisioningValidation<'_> {
                 Selector::default()
             }
         };
-        let machine = RequiredMachine { named: None, cpu, memory_mib, sriov, qat, cpus };
-        RequestedMachine { role, route, mac, machine, selector, is_asked }
+        RequestedMachine { role, route, mac, hardware, selector, is_asked }
     }
 
     /// Parses the requirements on the kind of CPUs.
@@ -279,18 +287,18 @@ impl ProvisioningValidation<'_> {
         name: &NodeName,
         asked: &provisioning::MachineRequest,
         below: &dyn Fn(&str) -> Route,
-    ) -> RequiredCpus {
+    ) -> HardwareRequirements {
         let text = |text: &Option<String>| {
             let text = text.as_deref().map(str::trim).unwrap_or_default();
             (!text.trim_matches('*').is_empty()).then(|| text.to_owned())
         };
-        let mut cpus = RequiredCpus {
-            models: text(&asked.cpu_model).into_iter().collect(),
-            flags: BTreeSet::new(),
+        let mut cpus = HardwareRequirements {
+            models: text(&asked.cpu_model).iter().map(|model| TextPattern::part(model)).collect(),
             architectures: text(&asked.cpu_arch).into_iter().collect(),
+            ..HardwareRequirements::default()
         };
         for (index, flag) in asked.cpu_flags.iter().flatten().enumerate() {
-            if provisioning::is_cpu_flag(flag) {
+            if is_cpu_flag(flag) {
                 cpus.flags.insert(flag.to_ascii_lowercase());
                 continue;
             }
@@ -320,14 +328,14 @@ impl ProvisioningValidation<'_> {
             (Some(_), _) => {}
             (None, mac) => known.mac = mac,
         }
-        let (machine, more) = (&mut known.machine, also.machine);
-        machine.cpu = machine.cpu.max(more.cpu);
-        machine.memory_mib = machine.memory_mib.max(more.memory_mib);
-        machine.sriov |= more.sriov;
-        machine.qat |= more.qat;
-        machine.cpus.models.extend(more.cpus.models);
-        machine.cpus.flags.extend(more.cpus.flags);
-        machine.cpus.architectures.extend(more.cpus.architectures);
+        let (hardware, more) = (&mut known.hardware, also.hardware);
+        hardware.cpu = hardware.cpu.max(more.cpu);
+        hardware.memory_mib = hardware.memory_mib.max(more.memory_mib);
+        hardware.sriov |= more.sriov;
+        hardware.qat |= more.qat;
+        hardware.models.extend(more.models);
+        hardware.flags.extend(more.flags);
+        hardware.architectures.extend(more.architectures);
         known.selector.extend(also.selector);
         known.is_asked |= also.is_asked;
     }
@@ -413,7 +421,7 @@ impl ProvisioningValidation<'_> {
         name: &NodeName,
         route: &Route,
         mac: MacAddress,
-        asked: &RequiredMachine,
+        asked: &HardwareRequirements,
         selector: &Selector,
         host: &Host,
     ) {

@@ -4,7 +4,6 @@
 //! * `documents`: their cluster, and the form of the lists of machines.
 //! * `machines`: the requested machines and the hosts that their MAC addresses name.
 //! * `pod_subnet`: the pods' network.
-//! * `quantity`: amounts of memory.
 //! * `software`: packages.
 //! * `unquoted_names`: names that other programs read as another value.
 
@@ -12,13 +11,13 @@ mod decode;
 mod documents;
 mod machines;
 mod pod_subnet;
-mod quantity;
 mod software;
 mod unquoted_names;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::{Cluster, Installation, NodeSet};
+use super::cluster_parts::ClusterParts;
 use super::descriptor::RequestDescriptor;
 use super::documents::{ClusterDocument, RequestContext, RequestSpec, ValidatedDocument};
 use crate::base::api::names::{ClusterKey, NodeName, Part, Role};
@@ -47,7 +46,6 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
         Role::Worker => &["spec", "workers"],
     },
     name_source: "label `cluster`",
-    uses_hardware: true,
     is_named_in_lists: true,
     decode: decode::decode,
 };
@@ -61,6 +59,10 @@ impl RequestSpec for ProvisioningSpec {
     }
 
     fn uses_addresses(&self) -> bool {
+        true
+    }
+
+    fn uses_hardware(&self, _: &ClusterParts) -> bool {
         true
     }
 }

@@ -15,9 +15,11 @@ use std::net::IpAddr;
 use kube::core::Selector;
 
 use super::cluster::{Cluster, NodeSet};
+use super::cluster_parts::ClusterParts;
 use super::descriptor::RequestDescriptor;
 use super::documents::{ClusterDocument, RequestContext, RequestSpec, ValidatedDocument};
-use super::selector;
+use super::hardware;
+use super::selector::{self, Mistake};
 use super::service::{ClusterService, Detail, ServiceKind};
 use crate::base::api::address::is_reachable;
 use crate::base::api::machine_names::MachineNames;
@@ -29,6 +31,7 @@ use crate::base::api::service_fields;
 use crate::base::api::sipcluster::{self, SIPClusterSpec};
 use crate::base::api::topology_spread::{MOST_HOSTS, TopologySpread, spread_requirements};
 use crate::base::finding::{Code, DocumentField, Finding, Origin, RouteStep};
+use crate::site::inventory::requirements::HardwareRequirements;
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     object: &sipcluster::OBJECT,
@@ -42,7 +45,6 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     is_request: |_, _| true,
     route_of_role: |_| &["spec", "nodes"],
     name_source: "name",
-    uses_hardware: false,
     is_named_in_lists: false,
     decode: decode::decode,
 };
@@ -55,6 +57,10 @@ impl RequestSpec for SIPClusterSpec {
 
     fn uses_addresses(&self) -> bool {
         self.services.reach_hosts()
+    }
+
+    fn uses_hardware(&self, _: &ClusterParts) -> bool {
+        self.nodes.iter().flatten().any(|(_, node_set)| node_set.hardware.is_some())
     }
 }
 
@@ -136,6 +142,17 @@ impl SipclusterValidation<'_> {
         );
     }
 
+    /// Reports mistakes below a route.
+    fn report_mistakes(&mut self, route: &Route, mistakes: Vec<Mistake>) {
+        for mistake in mistakes {
+            let route = below(route, mistake.route);
+            let place = if mistake.by_key { self.origin.key(route) } else { self.origin.at(route) };
+            let finding =
+                Finding::new(Code::InvalidField, mistake.message).at(place).help(mistake.help);
+            self.findings.push(finding.for_cluster(self.key));
+        }
+    }
+
     /// Reports a mistake in a key without quoting the value.
     fn report_key(
         &mut self,
@@ -197,15 +214,7 @@ impl SipclusterValidation<'_> {
                 Selector::default()
             }
             Some(selector) => selector::check(selector).unwrap_or_else(|mistakes| {
-                for mistake in mistakes {
-                    let route = below(&selector_route, mistake.route);
-                    let place =
-                        if mistake.by_key { self.origin.key(route) } else { self.origin.at(route) };
-                    let finding = Finding::new(Code::InvalidField, mistake.message)
-                        .at(place)
-                        .help(mistake.help);
-                    self.findings.push(finding.for_cluster(self.key));
-                }
+                self.report_mistakes(&selector_route, mistakes);
                 Selector::default()
             }),
         };
@@ -215,6 +224,15 @@ impl SipclusterValidation<'_> {
             .into_iter()
             .map(|(key, route)| (key, at.below(route)))
             .unzip();
+        let hardware = node_set
+            .hardware
+            .as_ref()
+            .map(hardware::check)
+            .unwrap_or_else(|| Ok(HardwareRequirements::default()));
+        let hardware = hardware.unwrap_or_else(|mistakes| {
+            self.report_mistakes(&below(route, ["hardware".into()]), mistakes);
+            HardwareRequirements::default()
+        });
         let max_per_domain = self.max_per_domain(node_set, route);
         let spread = self.spread(node_set, &topology_keys, route);
         selector.extend(spread_requirements(&spread));
@@ -256,6 +274,7 @@ impl SipclusterValidation<'_> {
             spread,
             active,
             standby,
+            hardware,
             machine: None,
             machine_names: MachineNames::default(),
             selector_at: at.below(["labelSelector".into()]),

@@ -1,7 +1,30 @@
-//! Parses Kubernetes quantities of memory.
+//! Parses Kubernetes quantities of bytes.
 //!
 //! `kube_quantity` computes with 28 decimal digits. A quantity may have more, and larger ones than
 //! fit are valid for the API server, which caps them.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// A quantity or version as written, even if it looks like a number. The YAML parser returns the
+/// source text of a scalar where a text is expected.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WrittenText(pub String);
+
+impl JsonSchema for WrittenText {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Text".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"x-kubernetes-int-or-string": true, "x-editor": {"type": ["string", "number", "null"]}})
+    }
+}
 
 /// Suffixes of quantities with their factors, as base and exponent.
 const SUFFIXES: [(&str, u32, i32); 15] = [
@@ -22,13 +45,26 @@ const SUFFIXES: [(&str, u32, i32); 15] = [
     ("E", 10, 18),
 ];
 
+/// A Kubernetes quantity that is not negative, or an empty text.
+pub(super) const QUANTITY_PATTERN: &str =
+    "^([+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?)?$";
+
 /// Maximum number of digits in a number. More would overflow.
 const MOST_DIGITS: usize = 18;
 
 /// Parses a quantity of bytes (`16Gi`, `17179869184`, `1e3`, `1.5G`, `128974848000m`) to mebibytes,
 /// rounded up. `None` for an invalid or negative quantity. The grammar is that of
 /// `resource.Quantity`.
-pub(super) fn mebibytes(text: &str) -> Option<u64> {
+pub(crate) fn mebibytes(text: &str) -> Option<u64> {
+    in_units(text, 1 << 20)
+}
+
+/// Parses a quantity of bytes, rounded up; see [`mebibytes`].
+pub(crate) fn bytes(text: &str) -> Option<u64> {
+    in_units(text, 1)
+}
+
+fn in_units(text: &str, unit: u128) -> Option<u64> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-'))
         .unwrap_or(text.len());
@@ -52,7 +88,7 @@ pub(super) fn mebibytes(text: &str) -> Option<u64> {
     }
     let mut numerator: u128 = digits.parse().ok()?;
     let mut denominator =
-        10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?.checked_mul(1 << 20)?;
+        10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?.checked_mul(unit)?;
     let factor = u128::from(base).checked_pow(power.unsigned_abs());
     if power >= 0 {
         numerator = if numerator == 0 { 0 } else { numerator.checked_mul(factor?)? };

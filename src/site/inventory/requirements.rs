@@ -1,0 +1,542 @@
+//! Requirements of node sets on the hardware of hosts, and what a host lacks.
+//!
+//! All kinds of requests have the same requirements and the same comparison.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::machine::{Cpus, InspectedCard, InspectedDisk, MachineProperties};
+use crate::base::api::hardware::{DiskKind, HardwareText};
+
+/// Requirements on the hardware of a host. A machine in both lists of a Provisioning must meet those
+/// of both.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HardwareRequirements {
+    /// Minimum number of CPUs.
+    pub cpu: u64,
+    /// Minimum memory in MiB.
+    pub memory_mib: u64,
+    /// Set if its network cards must support SR-IOV.
+    pub sriov: bool,
+    /// Set if it must have QuickAssist.
+    pub qat: bool,
+    /// Architectures of the CPUs.
+    pub architectures: BTreeSet<String>,
+    /// Model names of the CPUs.
+    pub models: BTreeSet<TextPattern>,
+    /// Features of the CPUs, in lower case.
+    pub flags: BTreeSet<String>,
+    /// Disks; each counts for one entry.
+    pub disks: Vec<RequiredDisks>,
+    /// Network cards; each counts for one entry.
+    pub nics: Vec<RequiredNics>,
+    /// Other texts.
+    pub texts: BTreeMap<HardwareText, TextPattern>,
+}
+
+/// A text that is compared in any case; `*` stands for any text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TextPattern {
+    /// The pattern as written.
+    pub text: String,
+    /// Set if a part of the compared text suffices.
+    pub is_part: bool,
+}
+
+/// A number of disks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequiredDisks {
+    /// Minimum number.
+    pub count: u64,
+    /// Minimum size of each in bytes.
+    pub bytes: u64,
+    /// The size as written.
+    pub size: Option<String>,
+    /// Type of each.
+    pub kind: Option<DiskKind>,
+}
+
+/// A number of network cards.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequiredNics {
+    /// Minimum number.
+    pub count: u64,
+    /// Minimum speed of each in Gbit/s.
+    pub speed_gbps: u64,
+    /// Set if each must support SR-IOV.
+    pub sriov: bool,
+}
+
+/// A requirement that a host does not meet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnmetRequirement {
+    /// No inspection results, or the snapshot lacks them.
+    Unknown,
+    /// Too few CPUs: available, required.
+    Cpu(u64, u64),
+    /// Too little memory, in MiB: available, required.
+    Memory(u64, u64),
+    /// No SR-IOV.
+    Sriov,
+    /// No QuickAssist.
+    Qat,
+    /// Another architecture: found, required.
+    CpuArch(Option<String>, String),
+    /// Another CPU model: found, required.
+    CpuModel(Option<String>, String),
+    /// Inspection results without this part.
+    UnknownPart(&'static str),
+    /// A missing CPU feature.
+    CpuFlag(String),
+    /// Too few disks or network cards: available and required ones, and the rule for several hosts.
+    Devices {
+        /// The available and the required ones.
+        has: String,
+        /// The rule, as in "fewer than 2 disks".
+        rule: String,
+    },
+    /// Another text: found, required.
+    Text(HardwareText, Option<String>, String),
+    /// No address.
+    Address,
+}
+
+impl fmt::Display for UnmetRequirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UnmetRequirement::Unknown => {
+                f.write_str("has no hardware details that say what it has")
+            }
+            UnmetRequirement::Cpu(has, asked) => {
+                write!(f, "has {has} CPUs, and {asked} are asked for")
+            }
+            UnmetRequirement::Memory(has, asked) => {
+                write!(f, "has {has} MiB of memory, and {asked} MiB are asked for")
+            }
+            UnmetRequirement::Sriov => f.write_str("has no network card with SR-IOV"),
+            UnmetRequirement::Qat => f.write_str("has no QuickAssist"),
+            UnmetRequirement::CpuArch(Some(has), asked) => {
+                write!(f, "has the CPU architecture `{has}`, and `{asked}` is asked for")
+            }
+            UnmetRequirement::CpuArch(None, _) => f.write_str("has no known CPU architecture"),
+            UnmetRequirement::CpuModel(Some(has), asked) => {
+                write!(f, "has the CPU model `{has}`, and `{asked}` is asked for")
+            }
+            UnmetRequirement::CpuModel(None, _) => f.write_str("has no known CPU model"),
+            UnmetRequirement::UnknownPart(part) => write!(f, "has no known {part}"),
+            UnmetRequirement::CpuFlag(flag) => write!(f, "has no {flag}"),
+            UnmetRequirement::Devices { has, .. } => write!(f, "has {has}"),
+            UnmetRequirement::Text(what, Some(has), asked) => {
+                write!(f, "has the {what} `{has}`, and `{asked}` is asked for")
+            }
+            UnmetRequirement::Text(what, None, _) => write!(f, "has no known {what}"),
+            UnmetRequirement::Address => {
+                f.write_str("has no address by which the installer could reach it")
+            }
+        }
+    }
+}
+
+impl TextPattern {
+    /// Returns a pattern that a whole text must match.
+    pub fn whole(text: &str) -> Self {
+        Self { text: text.to_owned(), is_part: false }
+    }
+
+    /// Returns a pattern that a part of a text must match.
+    pub fn part(text: &str) -> Self {
+        Self { text: text.to_owned(), is_part: true }
+    }
+
+    /// Returns whether a text matches. The time is linear in its length.
+    pub fn matches(&self, text: &str) -> bool {
+        let text = text.trim().to_lowercase();
+        let pattern = self.text.to_lowercase();
+        let pattern = if self.is_part { format!("*{pattern}*") } else { pattern };
+        let Some((start, more)) = pattern.split_once('*') else {
+            return text == pattern;
+        };
+        let (middle, end) = more.rsplit_once('*').unwrap_or(("", more));
+        let rest = text.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
+        let Some(mut rest) = rest else {
+            return false;
+        };
+        middle.split('*').all(|part| match rest.split_once(part) {
+            Some((_, after)) => {
+                rest = after;
+                true
+            }
+            None => false,
+        })
+    }
+}
+
+/// Devices of one kind that a host must have in a number.
+trait RequiredDevices {
+    type Device;
+    const NOUN: &'static str;
+
+    fn count(&self) -> u64;
+
+    fn fits(&self, device: &Self::Device) -> bool;
+
+    /// Describes a number of such devices.
+    fn words(&self, count: u64) -> String;
+}
+
+impl RequiredDevices for RequiredDisks {
+    type Device = InspectedDisk;
+    const NOUN: &'static str = "disks";
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn fits(&self, disk: &InspectedDisk) -> bool {
+        disk.bytes >= self.bytes && self.kind.is_none_or(|kind| disk.kind == Some(kind))
+    }
+
+    fn words(&self, count: u64) -> String {
+        let kind = self.kind.map_or_else(String::new, |kind| format!("{kind} "));
+        let size =
+            self.size.as_ref().map_or_else(String::new, |size| format!(" of {size} or more"));
+        let (count, plural) = in_words(count);
+        format!("{count} {kind}disk{plural}{size}")
+    }
+}
+
+impl RequiredDevices for RequiredNics {
+    type Device = InspectedCard;
+    const NOUN: &'static str = "network cards";
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn fits(&self, card: &InspectedCard) -> bool {
+        card.speed_gbps.unwrap_or_default() >= self.speed_gbps && (card.sriov || !self.sriov)
+    }
+
+    fn words(&self, count: u64) -> String {
+        let (count, plural) = in_words(count);
+        let mut words = format!("{count} network card{plural}");
+        if self.speed_gbps > 0 {
+            words += &format!(" of {} Gbit/s or more", self.speed_gbps);
+        }
+        if self.sriov {
+            words += " with SR-IOV";
+        }
+        words
+    }
+}
+
+/// Returns a number in words, and the end of a noun behind it.
+fn in_words(count: u64) -> (String, &'static str) {
+    match count {
+        0 => ("no".to_owned(), ""),
+        1 => ("1".to_owned(), ""),
+        _ => (count.to_string(), "s"),
+    }
+}
+
+/// Returns the first entries that devices cannot meet together, each device for one of them. By Hall's
+/// theorem (1935), they meet all entries if they suffice for each subset.
+fn too_few<R: RequiredDevices>(required: &[R], devices: &[R::Device]) -> Option<UnmetRequirement> {
+    let masks = devices.iter().map(|device| {
+        let fits = required.iter().enumerate().filter(|(_, entry)| entry.fits(device));
+        fits.fold(0_u32, |mask, (at, _)| mask | 1 << at)
+    });
+    let mut by_mask: BTreeMap<u32, u64> = BTreeMap::new();
+    for mask in masks.filter(|mask| *mask > 0) {
+        *by_mask.entry(mask).or_default() += 1;
+    }
+    // The entries are few: validation limits them.
+    let mut subsets: Vec<u32> = (1..1 << required.len()).collect();
+    subsets.sort_by_key(|subset| subset.count_ones());
+    subsets.into_iter().find_map(|subset| {
+        let entries = required.iter().enumerate().filter(|(at, _)| subset & 1 << at > 0);
+        let entries: Vec<&R> = entries.map(|(_, entry)| entry).collect();
+        let asked: u64 = entries.iter().map(|entry| entry.count()).sum();
+        let has = by_mask.iter().filter(|(mask, _)| *mask & subset > 0);
+        let has: u64 = has.map(|(_, devices)| devices).sum();
+        (has < asked).then(|| match entries.as_slice() {
+            [entry] if asked == 1 => {
+                UnmetRequirement::Devices { has: entry.words(0), rule: entry.words(0) }
+            }
+            [entry] => UnmetRequirement::Devices {
+                has: format!("{}, and {asked} are asked for", entry.words(has)),
+                rule: format!("fewer than {}", entry.words(asked)),
+            },
+            _ => {
+                let words = entries.iter().map(|entry| entry.words(entry.count()));
+                let words = words.collect::<Vec<_>>().join(" and ");
+                UnmetRequirement::Devices {
+                    has: format!("only {has} {} for {words}", R::NOUN),
+                    rule: format!("too few {} for {words}", R::NOUN),
+                }
+            }
+        })
+    })
+}
+
+impl MachineProperties {
+    /// Returns the unmet requirements.
+    pub fn lacks<'a>(
+        &'a self,
+        asked: &'a HardwareRequirements,
+    ) -> impl Iterator<Item = UnmetRequirement> + 'a {
+        let less = |has: Option<u64>,
+                    asked: u64,
+                    insufficient: fn(u64, u64) -> UnmetRequirement| match has {
+            // Without a requirement, unknown hardware does not matter.
+            _ if asked == 0 => None,
+            Some(has) => (has < asked).then(|| insufficient(has, asked)),
+            None => Some(UnmetRequirement::Unknown),
+        };
+        let cpu = less(self.cpu, asked.cpu, UnmetRequirement::Cpu);
+        let memory = less(self.memory_mib, asked.memory_mib, UnmetRequirement::Memory);
+        let is_unknown = [&cpu, &memory].contains(&&Some(UnmetRequirement::Unknown))
+            || !self.is_inspected && asked.needs_inspection();
+        // Report `Unknown` only once.
+        let sizes = [cpu, memory].into_iter().flatten();
+        let sizes = sizes.filter(|unmet| *unmet != UnmetRequirement::Unknown);
+        let unknown = is_unknown.then_some(UnmetRequirement::Unknown);
+        let sriov = (asked.sriov && !self.sriov).then_some(UnmetRequirement::Sriov);
+        let qat = (asked.qat && !self.qat).then_some(UnmetRequirement::Qat);
+        let details = (!is_unknown).then(|| self.lacks_details(asked));
+        let devices = [sriov, qat].into_iter().flatten();
+        unknown.into_iter().chain(sizes).chain(devices).chain(details.into_iter().flatten())
+    }
+
+    /// Returns the unmet requirements on the kinds of CPUs, disks and network cards, and on texts.
+    fn lacks_details<'a>(
+        &'a self,
+        asked: &'a HardwareRequirements,
+    ) -> impl Iterator<Item = UnmetRequirement> + 'a {
+        let texts = asked.texts.iter().filter_map(|(what, pattern)| {
+            let has = self.texts.get(what);
+            let is_met = has.is_some_and(|has| pattern.matches(has));
+            let unmet = || UnmetRequirement::Text(*what, has.cloned(), pattern.text.clone());
+            (!is_met).then(unmet)
+        });
+        let has_speed = |nic: &RequiredNics| nic.speed_gbps > 0;
+        let lacks_speeds = self.cards.iter().all(|card| card.speed_gbps.is_none())
+            && asked.nics.iter().any(has_speed);
+        let part =
+            |is_unknown: bool, part| is_unknown.then_some(UnmetRequirement::UnknownPart(part));
+        let disks = part(self.disks.is_empty() && !asked.disks.is_empty(), "disks");
+        let nics = part(lacks_speeds, "speed of a network card");
+        self.cpus
+            .lack(asked)
+            .chain(disks.or_else(|| too_few(&asked.disks, &self.disks)))
+            .chain(nics.or_else(|| too_few(&asked.nics, &self.cards)))
+            .chain(texts)
+    }
+}
+
+impl Cpus {
+    /// Returns the unmet requirements on the kind of CPUs.
+    fn lack<'a>(
+        &'a self,
+        asked: &'a HardwareRequirements,
+    ) -> impl Iterator<Item = UnmetRequirement> + 'a {
+        let is_same = |has: &String, asked: &str| architecture(has) == architecture(asked);
+        let architectures = asked.architectures.iter().filter(move |asked| {
+            !self.architecture.as_ref().is_some_and(|has| is_same(has, asked))
+        });
+        let architectures = architectures
+            .map(|asked| UnmetRequirement::CpuArch(self.architecture.clone(), asked.clone()));
+        let models = asked
+            .models
+            .iter()
+            .filter(|asked| !self.model.as_ref().is_some_and(|has| asked.matches(has)))
+            .map(|asked| UnmetRequirement::CpuModel(self.model.clone(), asked.text.clone()));
+        let is_unknown = self.lacks_flags() && !asked.flags.is_empty();
+        let flags = asked
+            .flags
+            .iter()
+            .filter(move |asked| !is_unknown && !self.has_flag(asked))
+            .map(|asked| UnmetRequirement::CpuFlag(asked.clone()));
+        architectures
+            .chain(models)
+            .chain(is_unknown.then_some(UnmetRequirement::UnknownPart("CPU features")))
+            .chain(flags)
+    }
+}
+
+/// Returns the name that the kernel gives to an architecture, in lower case. Kubernetes has other names
+/// for some.
+fn architecture(name: &str) -> Cow<'static, str> {
+    match name.trim().to_ascii_lowercase().as_str() {
+        "amd64" => "x86_64".into(),
+        "arm64" => "aarch64".into(),
+        name => name.to_owned().into(),
+    }
+}
+
+impl HardwareRequirements {
+    /// Returns whether any hardware meets the requirements.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns whether labels cannot show that a host meets the requirements.
+    fn needs_inspection(&self) -> bool {
+        let devices = Self { sriov: self.sriov, qat: self.qat, ..Self::default() };
+        *self != devices
+    }
+
+    /// Returns whether it requires SR-IOV.
+    pub(crate) fn asks_for_sriov(&self) -> bool {
+        self.sriov || self.nics.iter().any(|nics| nics.sriov)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::base::api::hardware::Hardware;
+    use crate::base::finding::Origin;
+    use crate::input::settings::provisioning::Devices;
+    use crate::site::inventory::hardware::{HardwareSource, HostHardware, InspectedHardware};
+    use crate::site::inventory::networks::ReadNetworkData;
+
+    fn machine(hardware: &str) -> MachineProperties {
+        let found = InspectedHardware {
+            source: HardwareSource::Status,
+            hardware: yaml_serde::from_str::<Hardware>(hardware).unwrap(),
+            origin: Origin::for_file(Arc::from(camino::Utf8Path::new("hosts.yaml")), ""),
+        };
+        let hardware = HostHardware { boot_mac_address: None, found: Some(found) };
+        let none = BTreeMap::new();
+        MachineProperties::new(&hardware, &ReadNetworkData::Absent, &none, &Devices::default())
+    }
+
+    fn lacks(machine: &MachineProperties, asked: &HardwareRequirements) -> Vec<String> {
+        machine.lacks(asked).map(|unmet| unmet.to_string()).collect()
+    }
+
+    #[test]
+    fn cpus_are_compared_by_model_features_and_architecture() {
+        let machine = machine(
+            "cpu: {model: Intel(R) Xeon(R) Gold 6252N CPU @ 2.30GHz, arch: x86_64, flags: [fpu, AVX512F, avx512cd]}",
+        );
+        let lack = |model: &str, flag: &str, arch: &str| -> Vec<String> {
+            let one = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+            let asked = HardwareRequirements {
+                models: one(model).iter().map(|model| TextPattern::part(model)).collect(),
+                flags: one(flag).into_iter().collect(),
+                architectures: one(arch).into_iter().collect(),
+                ..HardwareRequirements::default()
+            };
+            lacks(&machine, &asked)
+        };
+
+        assert!(lack("xeon*gold 62", "avx512f", "X86_64").is_empty());
+        assert!(lack("", "", "amd64").is_empty());
+        assert_eq!(lack("", "avx512", ""), ["has no avx512"]);
+        assert_eq!(lack("gold*xeon", "", "").len(), 1, "parts have an order");
+        assert_eq!(
+            lack("", "", "arm64"),
+            ["has the CPU architecture `x86_64`, and `arm64` is asked for"]
+        );
+    }
+
+    #[test]
+    fn a_host_lacks_what_is_not_known_of_it() {
+        let asked = HardwareRequirements {
+            cpu: 8,
+            memory_mib: 1024,
+            sriov: true,
+            ..HardwareRequirements::default()
+        };
+        let known =
+            MachineProperties { sriov: true, ..machine("{cpu: {count: 8}, ramMebibytes: 512}") };
+        let unmet = |machine: &MachineProperties, asked: &HardwareRequirements| {
+            machine.lacks(asked).collect::<Vec<_>>()
+        };
+        assert_eq!(unmet(&known, &asked), [UnmetRequirement::Memory(512, 1024)]);
+        let unknown = MachineProperties::default();
+        assert_eq!(unmet(&unknown, &asked), [UnmetRequirement::Unknown, UnmetRequirement::Sriov]);
+        assert!(HardwareRequirements::default().is_empty());
+        assert_eq!(unmet(&unknown, &HardwareRequirements::default()), []);
+
+        let disks = [RequiredDisks { count: 1, ..RequiredDisks::default() }].into();
+        let asked = HardwareRequirements { disks, ..HardwareRequirements::default() };
+        assert_eq!(unmet(&unknown, &asked), [UnmetRequirement::Unknown]);
+        assert_eq!(lacks(&machine("{}"), &asked), ["has no known disks"]);
+        let flags = ["vmx".to_owned()].into();
+        let asked = HardwareRequirements { flags, ..HardwareRequirements::default() };
+        assert_eq!(lacks(&machine("{}"), &asked), ["has no known CPU features"]);
+    }
+
+    #[test]
+    fn a_pattern_matches_a_whole_text_in_any_case() {
+        for (pattern, text, matches) in [
+            ("dell inc.", " Dell Inc. ", true),
+            ("Dell", "Dell Inc.", false),
+            ("dell*", "Dell Inc.", true),
+            ("*r640*", "PowerEdge R640 (SKU=NotProvided)", true),
+            ("2.19.*", "2.19.1", true),
+            ("2.19.*", "12.19.1", false),
+            ("a*a", "a", false),
+            ("a**b*", "ab", true),
+            ("*b*b", "ab", false),
+            ("a.c", "abc", false),
+            ("*x*", "", false),
+        ] {
+            assert_eq!(TextPattern::whole(pattern).matches(text), matches, "{pattern} {text}");
+        }
+        assert!(TextPattern::part("gold 62").matches("Xeon Gold 6252N"));
+    }
+
+    #[test]
+    fn each_device_counts_for_one_entry() {
+        let machine = machine(
+            "storage: [{type: NVME, sizeBytes: 1000}, {type: nvme, sizeBytes: 900}, {rotational: true, sizeBytes: 5000}, \
+             {name: /dev/nvme7n1, rotational: false, sizeBytes: 10}]\n\
+             nics: [{mac: '52:54:00:00:00:01', ip: 10.0.0.1, speedGbps: 25}, {mac: '52:54:00:00:00:01', ip: 'fd00::1', speedGbps: 25}, \
+             {mac: '52:54:00:00:00:02', speedGbps: 10, model: '0x8086 0x1572'}]",
+        );
+        let disk = |count, bytes: u64, kind| RequiredDisks {
+            count,
+            bytes,
+            size: (bytes > 0).then(|| bytes.to_string()),
+            kind,
+        };
+        let disks = |disks: &[RequiredDisks]| {
+            let disks = disks.to_vec();
+            lacks(&machine, &HardwareRequirements { disks, ..HardwareRequirements::default() })
+        };
+        let nvme = Some(DiskKind::Nvme);
+        assert!(
+            disks(&[disk(2, 900, nvme), disk(1, 0, nvme), disk(1, 5000, Some(DiskKind::Hdd))])
+                .is_empty()
+        );
+        assert_eq!(
+            disks(&[disk(3, 900, nvme)]),
+            ["has 2 NVME disks of 900 or more, and 3 are asked for"]
+        );
+        assert_eq!(
+            disks(&[disk(2, 900, nvme), disk(1, 0, Some(DiskKind::Ssd))]),
+            ["has no SSD disk"]
+        );
+        assert_eq!(
+            disks(&[disk(2, 10, nvme), disk(2, 900, nvme)]),
+            ["has only 3 disks for 2 NVME disks of 10 or more and 2 NVME disks of 900 or more"]
+        );
+        let nics = |count, speed_gbps, sriov| {
+            let nics = vec![RequiredNics { count, speed_gbps, sriov }];
+            lacks(&machine, &HardwareRequirements { nics, ..HardwareRequirements::default() })
+        };
+        assert!(nics(2, 10, false).is_empty() && nics(1, 10, true).is_empty());
+        assert_eq!(
+            nics(2, 25, false),
+            ["has 1 network card of 25 Gbit/s or more, and 2 are asked for"]
+        );
+        assert_eq!(nics(1, 25, true), ["has no network card of 25 Gbit/s or more with SR-IOV"]);
+    }
+}

@@ -1,0 +1,85 @@
+//! Hardware requirements, as annotations of control planes and MachineDeployments.
+
+use serde::de::Error;
+use serde_json::Value;
+
+use super::scaled::ScaledMachines;
+use super::{ClusterApiValidation, annotation};
+use crate::base::api::cluster_api::{ClusterSpec, HARDWARE};
+use crate::base::api::hardware_requirements::HardwareRequest;
+use crate::base::finding::{Code, RouteStep};
+use crate::site::inventory::requirements::HardwareRequirements;
+use crate::site::request::cluster_parts::ClusterParts;
+use crate::site::request::hardware;
+use crate::site::request::selector::Mistake;
+
+/// Returns whether a node set of a Cluster may have the annotation.
+pub(super) fn may_be_annotated(spec: &ClusterSpec, parts: &ClusterParts) -> bool {
+    let topology = spec.topology.iter().flat_map(|topology| {
+        let workers = topology.workers.machine_deployments.iter();
+        workers.map(|workers| &workers.metadata).chain([&topology.control_plane.metadata])
+    });
+    let mut all = topology.chain(parts.all().map(|(_, _, part)| &part.metadata));
+    all.any(|metadata| annotation(metadata, HARDWARE).is_some())
+}
+
+impl ClusterApiValidation<'_> {
+    /// Returns the requirements on the hardware of each host.
+    pub(super) fn hardware(&mut self, set: &ScaledMachines<'_>) -> HardwareRequirements {
+        let Some(text) = annotation(set.metadata, HARDWARE) else {
+            return HardwareRequirements::default();
+        };
+        let mistakes = match parse(text) {
+            Ok(request) => match hardware::check(&request) {
+                Ok(required) => return required,
+                Err(mistakes) => mistakes.into_iter().map(described).collect(),
+            },
+            Err(error) => vec![(
+                format!("`{HARDWARE}` is not a mapping of requirements in JSON: {error}"),
+                "write it as in `{\"cpu\": {\"count\": 32}, \"memory\": \"128Gi\"}`".to_owned(),
+            )],
+        };
+        for (message, help) in mistakes {
+            let field = set.annotation(HARDWARE);
+            self.report(Code::InvalidRequestAnnotation, field, message, help);
+        }
+        HardwareRequirements::default()
+    }
+}
+
+/// Parses requirements.
+///
+/// # Errors
+///
+/// Returns an error for anything but mappings with known fields.
+fn parse(text: &str) -> serde_json::Result<HardwareRequest> {
+    let request: HardwareRequest = serde_json::from_str(text)?;
+    // serde reads a list as the fields of a mapping.
+    let (read, written) = (serde_json::to_value(&request)?, serde_json::from_str(text)?);
+    if read == without_nulls(written) {
+        Ok(request)
+    } else {
+        Err(serde_json::Error::custom("a list is in the place of a mapping"))
+    }
+}
+
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members = members.into_iter().filter(|(_, value)| !value.is_null());
+            members.map(|(key, value)| (key, without_nulls(value))).collect()
+        }
+        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
+        other => other,
+    }
+}
+
+fn described(mistake: Mistake) -> (String, String) {
+    let steps = mistake.route.iter().map(|step| match step {
+        RouteStep::Key(key) => format!(".{key}"),
+        RouteStep::Index(index) => format!("[{index}]"),
+    });
+    let route = steps.collect::<String>();
+    let route = route.strip_prefix('.').unwrap_or(&route);
+    (format!("{route}: {}", mistake.message), mistake.help)
+}

@@ -1,0 +1,184 @@
+//! Validates the hardware requirements of node sets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::selector::Mistake;
+use crate::base::api::hardware::{DiskKind, HardwareText};
+use crate::base::api::hardware_requirements::{
+    CpuRequest, DiskRequest, HardwareRequest, MOST_ENTRIES, MOST_UNITS, NicRequest, is_cpu_flag,
+};
+use crate::base::api::quantity::{self, WrittenText};
+use crate::base::finding::RouteStep;
+use crate::site::inventory::requirements::{
+    HardwareRequirements, RequiredDisks, RequiredNics, TextPattern,
+};
+
+/// The longest text of a requirement, in characters.
+const LONGEST_TEXT: usize = 256;
+
+/// Checks the requirements of a node set.
+///
+/// # Errors
+///
+/// Returns all mistakes.
+pub(crate) fn check(hardware: &HardwareRequest) -> Result<HardwareRequirements, Vec<Mistake>> {
+    let HardwareRequest { cpu, memory, storage, nics, system_vendor, firmware } = hardware;
+    let mut check = HardwareValidation::default();
+    let CpuRequest { count, arch, model, flags } = cpu.clone().unwrap_or_default();
+    let cpu = check.number(count, &["cpu".into(), "count".into()]).unwrap_or_default();
+    let mut text = |text: &Option<String>, route: &[&str]| {
+        let route: Vec<RouteStep> = route.iter().map(|step| (*step).into()).collect();
+        check.text(text.as_deref(), route)
+    };
+    let architectures = text(&arch, &["cpu", "arch"]);
+    let models = text(&model, &["cpu", "model"]);
+    let vendor = system_vendor.clone().unwrap_or_default();
+    let bios = firmware.clone().and_then(|firmware| firmware.bios).unwrap_or_default();
+    let texts = [
+        (
+            HardwareText::Manufacturer,
+            vendor.manufacturer,
+            ["systemVendor", "manufacturer"].as_slice(),
+        ),
+        (HardwareText::ProductName, vendor.product_name, &["systemVendor", "productName"]),
+        (HardwareText::BiosVendor, bios.vendor, &["firmware", "bios", "vendor"]),
+        (HardwareText::BiosVersion, bios.version, &["firmware", "bios", "version"]),
+    ];
+    let texts: BTreeMap<HardwareText, TextPattern> = texts
+        .into_iter()
+        .filter_map(|(what, found, route)| Some((what, TextPattern::whole(&text(&found, route)?))))
+        .collect();
+    let required = HardwareRequirements {
+        cpu,
+        memory_mib: check.size(memory.as_ref(), quantity::mebibytes, &["memory".into()]),
+        architectures: architectures.into_iter().collect(),
+        models: models.iter().map(|model| TextPattern::whole(model)).collect(),
+        flags: check.flags(flags.as_deref().unwrap_or_default()),
+        disks: check.disks(storage.as_deref().unwrap_or_default()),
+        nics: check.nics(nics.as_deref().unwrap_or_default()),
+        texts,
+        ..HardwareRequirements::default()
+    };
+    if check.mistakes.is_empty() { Ok(required) } else { Err(check.mistakes) }
+}
+
+#[derive(Default)]
+struct HardwareValidation {
+    mistakes: Vec<Mistake>,
+}
+
+impl HardwareValidation {
+    fn report(&mut self, route: &[RouteStep], message: String, help: &str) {
+        let route = route.to_vec();
+        self.mistakes.push(Mistake { route, by_key: false, message, help: help.to_owned() });
+    }
+
+    fn number(&mut self, number: Option<i64>, route: &[RouteStep]) -> Option<u64> {
+        let number = number?;
+        let valid = u64::try_from(number).ok().filter(|_| (1..=MOST_UNITS).contains(&number));
+        if valid.is_none() {
+            let field = field(route);
+            let help = format!("write 1 to {MOST_UNITS}, or remove it");
+            self.report(route, format!("`{field}: {number}` is not a valid number"), &help);
+        }
+        valid
+    }
+
+    fn size(
+        &mut self,
+        size: Option<&WrittenText>,
+        parse: impl Fn(&str) -> Option<u64>,
+        route: &[RouteStep],
+    ) -> u64 {
+        let Some(WrittenText(text)) = size else {
+            return 0;
+        };
+        parse(text.trim()).filter(|size| *size > 0).unwrap_or_else(|| {
+            let message = format!("`{}: {text}` is not an amount of bytes", field(route));
+            self.report(route, message, "write a Kubernetes quantity, such as `128Gi`");
+            0
+        })
+    }
+
+    fn text(&mut self, text: Option<&str>, route: Vec<RouteStep>) -> Option<String> {
+        let text = text?.trim();
+        let length = text.chars().count();
+        if text.trim_matches('*').is_empty() || length > LONGEST_TEXT {
+            let message = match length {
+                0..=LONGEST_TEXT => format!("`{}: {text}` requires nothing", field(&route)),
+                _ => format!("`{}` has more than {LONGEST_TEXT} characters", field(&route)),
+            };
+            let help = "write the inspected text; `*` stands for any text";
+            self.report(&route, message, help);
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    fn flags(&mut self, flags: &[String]) -> BTreeSet<String> {
+        for (index, flag) in flags.iter().enumerate() {
+            if !is_cpu_flag(flag) {
+                let route = ["cpu".into(), "flags".into(), index.into()];
+                let help = "write one feature per entry, as in /proc/cpuinfo, such as `avx512f`";
+                self.report(&route, "a CPU feature is not a single word".to_owned(), help);
+            }
+        }
+        flags.iter().map(|flag| flag.to_ascii_lowercase()).collect()
+    }
+
+    fn disks(&mut self, entries: &[DiskRequest]) -> Vec<RequiredDisks> {
+        let entries = self.few(entries, "storage").iter().enumerate();
+        let disks = entries.map(|(index, DiskRequest { count, min_size, kind })| {
+            let route = |field: &str| ["storage".into(), index.into(), field.into()];
+            let known =
+                |kind: &String| DiskKind::ALL.into_iter().find(|it| it.to_string() == *kind);
+            let parsed = kind.as_ref().map(known);
+            if let (Some(None), Some(kind)) = (parsed, kind) {
+                let message = format!("unknown type of disks `{kind}`");
+                self.report(&route("type"), message, "write `HDD`, `SSD` or `NVME`");
+            }
+            RequiredDisks {
+                count: self.number(count.or(Some(1)), &route("count")).unwrap_or(1),
+                bytes: self.size(min_size.as_ref(), quantity::bytes, &route("minSize")),
+                size: min_size.as_ref().map(|size| size.0.trim().to_owned()),
+                kind: parsed.flatten(),
+            }
+        });
+        disks.collect()
+    }
+
+    fn nics(&mut self, entries: &[NicRequest]) -> Vec<RequiredNics> {
+        let entries = self.few(entries, "nics").iter().enumerate();
+        let nics = entries.map(|(index, NicRequest { count, min_speed_gbps, sriov })| {
+            let route = |field: &str| ["nics".into(), index.into(), field.into()];
+            RequiredNics {
+                count: self.number(count.or(Some(1)), &route("count")).unwrap_or(1),
+                speed_gbps: self
+                    .number(*min_speed_gbps, &route("minSpeedGbps"))
+                    .unwrap_or_default(),
+                sriov: sriov.unwrap_or_default(),
+            }
+        });
+        nics.collect()
+    }
+
+    /// Returns entries unless there are too many.
+    fn few<'e, T>(&mut self, entries: &'e [T], field: &str) -> &'e [T] {
+        if entries.len() <= MOST_ENTRIES {
+            return entries;
+        }
+        let message = format!("`{field}` has more than {MOST_ENTRIES} entries");
+        self.report(&[field.into()], message, "write equal devices as one entry with a `count`");
+        &[]
+    }
+}
+
+/// Returns the last field of a route.
+fn field(route: &[RouteStep]) -> &str {
+    let mut keys = route.iter().rev();
+    keys.find_map(|step| match step {
+        RouteStep::Key(key) => Some(key.as_str()),
+        RouteStep::Index(_) => None,
+    })
+    .unwrap_or_default()
+}
