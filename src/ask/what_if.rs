@@ -84,6 +84,9 @@ pub struct NodeSetImpact {
 pub struct SpareChange {
     /// The selector; empty if it matches every host.
     pub selector: String,
+    /// The requirements on the hardware, in words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub hardware: String,
     /// The namespace of the hosts, if Cluster API must find them there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
@@ -224,23 +227,24 @@ pub(crate) fn quorum(
     (lost > 0).then_some(Quorum { members, left: members - lost, needed: members / 2 + 1 })
 }
 
-/// Selector, namespace and interfaces.
-type SpareKey = (String, Option<String>, Vec<String>);
+/// Selector with hardware, namespace and interfaces.
+type SpareKey = ((String, String), Option<String>, Vec<String>);
 
 fn spare(now: &Overview, then: &Overview) -> Vec<SpareChange> {
     let numbers = |overview: &Overview| -> BTreeMap<SpareKey, usize> {
         let entries = overview.spare.iter().filter(|spare| spare.asked.is_none());
         let number = entries.map(|spare| {
             let namespace = spare.namespace.as_ref().map(ToString::to_string);
-            let key = (spare.selector.clone(), namespace, spare.interfaces.clone());
-            (key, spare.free)
+            let selected = (spare.selector.clone(), spare.hardware.clone());
+            ((selected, namespace, spare.interfaces.clone()), spare.free)
         });
         number.collect()
     };
     let (before, after) = (numbers(now), numbers(then));
     let keys: BTreeSet<&SpareKey> = before.keys().chain(after.keys()).collect();
     let change = |key: &SpareKey| SpareChange {
-        selector: key.0.clone(),
+        selector: key.0.0.clone(),
+        hardware: key.0.1.clone(),
         namespace: key.1.clone(),
         interfaces: key.2.clone(),
         before: before.get(key).copied().unwrap_or_default(),

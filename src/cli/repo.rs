@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use sipgen::ask::overview::Overview;
 use sipgen::base::finding::{self, Finding};
 use sipgen::input::git::{self, EnclosingRepo};
 use sipgen::input::load::{Files, Stream};
@@ -248,8 +249,17 @@ pub(super) fn generate(sites: &Sites) -> Result<Runs<'_>, CommandError> {
     Ok(sipgen::generate_sites(sites, &options()?, &|_| {})?)
 }
 
-/// Adds the findings about inspected hardware. Hardware does not affect the assignment to
-/// SIPClusters, so `generate` skips it for them.
+/// Returns the overview of a site with the kinds of hardware.
+pub(super) fn overview(
+    site: &Location,
+    generated: &GeneratedSite,
+    by: Option<&str>,
+) -> Result<Overview, CommandError> {
+    let (hardware, _) = hardware::all_hardware(&site.files, &generated.site)?;
+    Ok(Overview::new(generated, by)?.with_hardware(&hardware))
+}
+
+/// Adds the findings about inspected hardware, which `generate` skips unless requests require some.
 pub(super) fn add_hardware_findings(runs: &mut Runs<'_>) -> Result<(), CommandError> {
     for (site, run) in runs.iter_mut().filter(|(_, run)| !run.site.knows_hardware) {
         let (_, found) = hardware::all_hardware(&site.files, &run.site)?;

@@ -6,7 +6,6 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::ask::capacity::{CapacityScope, capacity};
 use sipgen::ask::drain::{drain, in_maintenance};
-use sipgen::ask::overview::Overview;
 use sipgen::base::finding::Finding;
 use sipgen::input::git::{self, Checkout};
 use sipgen::output::compare::{Change, OutputChanges};
@@ -77,8 +76,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let root = chosen.files.root();
     let checkout = if chosen.files.are_on_disk() { Checkout::around(root)? } else { None };
     let mut made = Vec::new();
-    for ((_, generated), (path, before)) in runs.iter().zip(pages) {
-        let overview = Overview::new(generated, arguments.by.as_deref())?;
+    for ((site, generated), (path, before)) in runs.iter().zip(pages) {
+        let overview = repo::overview(site, generated, arguments.by.as_deref())?;
         let scope = CapacityScope { racks: Some(&overview), ..CapacityScope::default() };
         let findings = &generated.findings;
         let marked = in_maintenance(&generated.site);

@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     drop(lock);
     let mut overviews = Vec::new();
     for (site, generated) in &runs {
-        let overview = Overview::new(generated, arguments.by.as_deref())?;
+        let overview = repo::overview(site, generated, arguments.by.as_deref())?;
         let scope = CapacityScope {
             summary_only: true,
             racks: Some(&overview),

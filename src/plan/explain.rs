@@ -245,7 +245,7 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
         }
     }
     let user = MachineUsers::new(site).user(host);
-    let mut facts = facts(host, plan);
+    let mut facts = facts(site, host, plan);
     facts.extend(user.map(|user| format!("is used by a Machine of {user}")));
     Some(HostExplanation {
         host: key.clone(),
@@ -258,7 +258,7 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
 
 /// Returns facts about a host that hold for every cluster: its state and its claims. Each completes
 /// the sentence "the host …".
-pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
+pub fn facts(site: &Site, host: &Host, plan: &Plan) -> Vec<String> {
     let mut facts = Vec::new();
     facts.push(
         match host.evidence {
@@ -296,7 +296,9 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
             other => format!("has the labels {}", other.unclear().unwrap_or_default()),
         });
     }
-    facts.extend(machines::fact(host));
+    let mut requests = site.clusters.values();
+    let has_machines = requests.any(|request| !request.kind.descriptor().uses_cluster_api);
+    facts.extend(has_machines.then(|| machines::fact(host)).flatten());
     if let Some(release) = plan.released.get(&host.key) {
         let by = release.by.as_ref().map_or("a cluster".to_owned(), ToString::to_string);
         facts.push(format!("is being released by {by}, and not yet seen free in the snapshot"));

@@ -13,6 +13,7 @@ use super::placement::AssignmentMethod;
 use crate::base::api::hardware::memory;
 use crate::base::api::names::Part;
 use crate::site::inventory::machine::MachineProperties;
+use crate::site::inventory::requirements::counted_cpus;
 use crate::site::inventory::{Host, natural};
 use crate::site::request::NodeSet;
 
@@ -68,7 +69,7 @@ impl fmt::Display for MachineRequirements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<String> =
             self.mac_address.iter().map(|mac| format!("MAC {mac}")).collect();
-        parts.extend((self.cpu > 0).then(|| cpus(self.cpu)));
+        parts.extend((self.cpu > 0).then(|| counted_cpus(self.cpu)));
         parts.extend((self.memory_mib > 0).then(|| memory(self.memory_mib)));
         parts.extend(devices(self.sriov, self.qat).map(str::to_owned));
         let cpus = [&self.cpu_arch, &self.cpu_model, &self.cpu_flags];
@@ -106,7 +107,7 @@ impl HostFacts {
 impl fmt::Display for HostFacts {
     /// Formats the capacity without the address, as `40 CPUs, 188 GiB, SR-IOV`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sizes = [self.cpu.map(cpus), self.memory_mib.map(memory)];
+        let sizes = [self.cpu.map(counted_cpus), self.memory_mib.map(memory)];
         let mut parts: Vec<String> = sizes.into_iter().flatten().collect();
         if parts.is_empty() {
             parts.push("size unknown".to_owned());
@@ -114,10 +115,6 @@ impl fmt::Display for HostFacts {
         parts.extend(devices(self.sriov, self.qat).map(str::to_owned));
         f.write_str(&parts.join(", "))
     }
-}
-
-fn cpus(count: u64) -> String {
-    format!("{count} {}", if count == 1 { "CPU" } else { "CPUs" })
 }
 
 fn devices(sriov: bool, qat: bool) -> impl Iterator<Item = &'static str> {

@@ -301,7 +301,7 @@ fn kinds(
     let mut kinds: Vec<PurchasableKind> = Vec::new();
     for (index, demand) in demands.iter().enumerate() {
         let is_lacking = lacking.contains(&index);
-        let mut choices = if demand.needs.machine.is_some() {
+        let mut choices = if demand.needs.machine.is_some() || demand.needs.is_by_hardware() {
             Vec::new()
         } else {
             label_choices(&demand.needs, demand.single_domain(), hosts)

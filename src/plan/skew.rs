@@ -13,6 +13,7 @@ use kube::core::SelectorExt;
 use crate::base::api::names::Namespace;
 use crate::base::api::topology_spread::{SpreadRule, TopologySpread};
 use crate::site::inventory::Host;
+use crate::site::inventory::requirements::HardwareRequirements;
 use crate::site::request::NodeSet;
 
 /// Domains with the number of their matching hosts.
@@ -67,11 +68,11 @@ pub(super) struct DomainProof {
     pub(super) can_be_had: usize,
 }
 
-/// Domains of matching hosts by selector, namespace and topology key.
+/// Domains of matching hosts by selector, namespace, hardware and topology key.
 #[derive(Default)]
 pub(crate) struct MatchingDomains<'a>(Mutex<HashMap<DomainQuestion, Arc<DomainHosts<'a>>>>);
 
-type DomainQuestion = (String, Option<Namespace>, String);
+type DomainQuestion = (String, Option<Namespace>, HardwareRequirements, String);
 
 impl<'a> MatchingDomains<'a> {
     /// Returns the required constraints of a node set on domains, for the hosts that are not gone.
@@ -121,7 +122,8 @@ impl<'a> MatchingDomains<'a> {
     }
 
     fn domains(&self, hosts: &'a [Host], node_set: &NodeSet, key: &str) -> Arc<DomainHosts<'a>> {
-        let question = (node_set.selector.to_string(), node_set.namespace.clone(), key.to_owned());
+        let NodeSet { selector, namespace, hardware, .. } = node_set;
+        let question = (selector.to_string(), namespace.clone(), hardware.clone(), key.to_owned());
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = || {
             let mut domains = DomainHosts::new();
@@ -138,6 +140,7 @@ impl<'a> MatchingDomains<'a> {
 fn is_match(host: &Host, node_set: &NodeSet) -> bool {
     node_set.selector.matches(&host.labels)
         && node_set.namespace.as_ref().is_none_or(|namespace| *namespace == host.key.namespace)
+        && (node_set.hardware.is_empty() || host.machine.lacks(&node_set.hardware).next().is_none())
 }
 
 /// Returns the domain with most hosts; of equal ones, the first.

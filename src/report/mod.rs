@@ -115,15 +115,21 @@ fn styled(style: Style, text: impl fmt::Display) -> String {
     text::in_style(style, text)
 }
 
-/// Describes the requirements on spare hosts: `flavor=worker in metal3 with an address in oam`.
-fn spare_words(selector: &str, namespace: Option<&str>, interfaces: &[String]) -> String {
+/// Describes the requirements on spare hosts: `flavor=worker, 32 CPUs in metal3 with an address in
+/// oam`.
+fn spare_words(
+    (selector, hardware): (&str, &str),
+    namespace: Option<&str>,
+    interfaces: &[String],
+) -> String {
     let selector = if selector.is_empty() { "every host" } else { selector };
+    let hardware = if hardware.is_empty() { "" } else { &format!(", {hardware}") };
     let namespace = namespace.map(|namespace| format!(" in {namespace}"));
     let addressed = match interfaces {
         [] => String::new(),
         interfaces => format!(" with an address in {}", interfaces.join(", ")),
     };
-    format!("{selector}{}{addressed}", namespace.unwrap_or_default())
+    format!("{selector}{hardware}{}{addressed}", namespace.unwrap_or_default())
 }
 
 /// Keeps a text on one line, whatever names it contains. A line break could make a name look like

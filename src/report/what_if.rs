@@ -224,5 +224,6 @@ fn style_of(quorum: &Quorum) -> anstyle::Style {
 }
 
 fn selector(spare: &SpareChange) -> String {
-    spare_words(&spare.selector, spare.namespace.as_deref(), &spare.interfaces)
+    let namespace = spare.namespace.as_deref();
+    spare_words((&spare.selector, &spare.hardware), namespace, &spare.interfaces)
 }

@@ -1,6 +1,6 @@
 //! Placements that a strategy without foresight misses, and what becomes of hosts that no longer fit.
 
-use crate::support::{Repo, assert_says};
+use crate::support::{Repo, assert_says, run};
 
 /// A repo with one of the fixtures whose placement takes foresight, generated.
 fn placed(story: &str) -> Repo {
@@ -49,6 +49,26 @@ fn the_only_host_of_a_rack_is_left_to_the_cluster_that_needs_two_racks() {
     let core = repo.hosts_of("tenant-b", "core");
     assert_eq!(core[0], "ControlPlane metal3/m1");
     assert_eq!(core.len(), 2);
+}
+
+#[test]
+fn hosts_are_chosen_by_inspected_hardware_the_smallest_first() {
+    let repo = placed("hardware");
+
+    assert_eq!(repo.hosts_of("tenant-a", "store"), ["Worker metal3/n2"]);
+    assert_eq!(repo.hosts_of("tenant-b", "arm"), ["Worker metal3/n4"]);
+    assert_says(
+        &run(&mut repo.sipgen(&["status"])).stdout,
+        &["1     1  64c-512g-x86_64-2nvme", "1     0  80c-256g-aarch64", "1     1  unknown"],
+    );
+    assert_says(
+        &run(&mut repo.sipgen(&["status", "--format", "json"])).stdout,
+        &["\"hardware\": \"32c-128g-x86_64-2nvme\"", "\"hardware\": \"unknown\""],
+    );
+    assert_says(
+        &run(&mut repo.sipgen(&["status", "--cluster", "tenant-a/store"])).stdout,
+        &["metal3/n2  32c-128g-x86_64-2nvme  Worker of tenant-a/store"],
+    );
 }
 
 #[test]

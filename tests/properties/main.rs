@@ -17,6 +17,7 @@ mod nesting;
 mod oracle;
 mod oracle_capacity;
 mod oracle_drain;
+mod oracle_hardware;
 mod oracle_machines;
 mod replayed_answers;
 mod site_model;

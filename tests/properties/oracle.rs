@@ -10,6 +10,8 @@ use sipgen::input::load::Files;
 use sipgen::{Options, generate};
 use tempfile::TempDir;
 
+use super::oracle_hardware::{Hardware, hardware};
+
 pub const FLAVOR: &str = "example.com/flavor";
 pub const RACK: &str = "example.com/rack";
 pub const FEED: &str = "example.com/feed";
@@ -24,10 +26,12 @@ pub struct Host {
     pub reserved: Option<u64>,
     /// A maintenance mark keeps it from every cluster.
     pub marked: bool,
+    /// None if nobody inspected it.
+    pub hardware: Option<Hardware>,
 }
 
 impl Host {
-    fn is_for(&self, cluster: usize) -> bool {
+    pub fn is_for(&self, cluster: usize) -> bool {
         !self.marked && self.is_reserved_for(cluster)
     }
 
@@ -48,13 +52,15 @@ pub struct NodeSet {
     pub skew: Option<usize>,
     /// All hosts in one rack.
     pub in_one_rack: bool,
+    pub hardware: Option<Hardware>,
     pub wanted: usize,
 }
 
 impl NodeSet {
-    fn matches(&self, host: &Host) -> bool {
+    pub fn matches(&self, host: &Host) -> bool {
         self.flavor.is_none_or(|flavor| flavor == host.flavor)
             && (self.skew.is_none() && !self.in_one_rack || host.rack.is_some())
+            && self.hardware.is_none_or(|hardware| hardware.suffices(host.hardware))
     }
 
     /// Whether no rack that gets a host has too many hosts more than the emptiest rack with a matching
@@ -115,9 +121,16 @@ pub fn hosts() -> impl Strategy<Value = Vec<Host>> {
     let label = |values: u8| prop::option::weighted(0.9, 0..values);
     let reserved = prop::option::weighted(0.3, 1..8_u64);
     let marked = prop::bool::weighted(0.1);
-    let host = (0..2_u8, label(3), label(3), reserved, marked).prop_map(
-        |(flavor, rack, feed, reserved, marked)| Host { flavor, rack, feed, reserved, marked },
-    );
+    let hardware = prop::option::weighted(0.9, hardware());
+    let host = (0..2_u8, label(3), label(3), reserved, marked, hardware);
+    let host = host.prop_map(|(flavor, rack, feed, reserved, marked, hardware)| Host {
+        flavor,
+        rack,
+        feed,
+        reserved,
+        marked,
+        hardware,
+    });
     prop::collection::vec(host, 1..=7)
 }
 
@@ -125,14 +138,16 @@ pub fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
     let apart = (any::<bool>(), any::<bool>(), prop::sample::select(vec![1, 1, 2]));
     let skew = prop::option::weighted(0.3, 1..3_usize);
     let spread = (skew, prop::bool::weighted(0.3));
-    let node_set = (prop::option::of(0..2_u8), apart, spread, 0..4_usize).prop_map(
-        |(flavor, (by_rack, by_feed, most), (skew, in_one_rack), wanted)| NodeSet {
+    let hardware = prop::option::weighted(0.4, hardware());
+    let node_set = (prop::option::of(0..2_u8), apart, spread, hardware, 0..4_usize).prop_map(
+        |(flavor, (by_rack, by_feed, most), (skew, in_one_rack), hardware, wanted)| NodeSet {
             flavor,
             by_rack: by_rack && !in_one_rack,
             by_feed,
             most,
             skew: skew.filter(|_| !in_one_rack),
             in_one_rack,
+            hardware,
             wanted,
         },
     );
@@ -297,10 +312,11 @@ pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], qu
             annotations.push_str("sip.airshipit.org/maintenance: firmware");
         }
         let annotations = format!(", annotations: {{{annotations}}}");
+        let hardware = host.hardware.map_or(String::new(), Hardware::status);
         let _ = write!(
             text,
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: h{index}, namespace: metal, \
-             labels: {{{labels}}}{annotations}}}\nspec: {{}}\nstatus: {{provisioning: {{state: available}}}}\n"
+             labels: {{{labels}}}{annotations}}}\nspec: {{}}\nstatus: {{provisioning: {{state: available}}{hardware}}}\n"
         );
     }
     for (index, Cluster { namespace, priority, node_sets }) in clusters.iter().enumerate() {
@@ -312,17 +328,15 @@ pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], qu
         );
         let mut nodes = String::new();
         for (role, node_set) in ROLES.iter().zip(node_sets) {
-            let Some(NodeSet { flavor, by_rack, by_feed, most, skew, in_one_rack, wanted }) =
-                node_set
-            else {
-                continue;
-            };
+            let Some(node_set) = node_set else { continue };
+            let NodeSet { flavor, by_rack, by_feed, most, skew, in_one_rack, hardware, wanted } =
+                node_set;
+            let hardware = hardware.map_or(String::new(), Hardware::request);
             let selector = flavor.map_or("{}".to_owned(), |flavor| {
                 format!("{{matchLabels: {{{FLAVOR}: v{flavor}}}}}")
             });
             // sipgen refuses a key that no matching host has.
-            let set = node_set.as_ref().unwrap();
-            let matching = || hosts.iter().filter(|host| set.matches(host));
+            let matching = || hosts.iter().filter(|host| node_set.matches(host));
             let has_rack = matching().any(|host| host.rack.is_some());
             let has_feed = matching().any(|host| host.feed.is_some());
             let keys = [(*by_rack && has_rack, RACK), (*by_feed && has_feed, FEED)];
@@ -341,7 +355,7 @@ pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], qu
             };
             let _ = writeln!(
                 nodes,
-                "    {role}: {{labelSelector: {selector}, {most}{skew}{same}count: {{active: {wanted}, standby: 0}}}}",
+                "    {role}: {{labelSelector: {selector}, {most}{skew}{same}{hardware}count: {{active: {wanted}, standby: 0}}}}",
             );
         }
         if !nodes.is_empty() {

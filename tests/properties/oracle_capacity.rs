@@ -13,8 +13,8 @@ use sipgen::{GeneratedSite, Options};
 use tempfile::TempDir;
 
 use super::oracle::{
-    Cluster, FEED, FLAVOR, Host, Quota, RACK, ROLES, clusters, hosts, place, quotas, served,
-    with_nobody, write_repo,
+    Cluster, FEED, FLAVOR, Host, NodeSet, Quota, RACK, ROLES, clusters, hosts, place, quotas,
+    served, with_nobody, write_repo,
 };
 
 /// A host's cluster and role.
@@ -120,7 +120,7 @@ impl Oracle<'_> {
 /// A host in a rack and feed of its own.
 fn bought_host(flavor: u8, at: usize) -> Host {
     let own = u8::try_from(100 + at).unwrap();
-    Host { flavor, rack: Some(own), feed: Some(own), reserved: None, marked: false }
+    Host { flavor, rack: Some(own), feed: Some(own), reserved: None, marked: false, hardware: None }
 }
 
 /// The hosts of a purchase, as the oracle has them.
@@ -225,8 +225,10 @@ fn check_purchase(answer: &Capacity, oracle: &Oracle<'_>) -> Result<(), TestCase
     let missing = oracle.missing();
     let mut node_sets =
         oracle.clusters.iter().flat_map(|cluster| cluster.node_sets.iter().flatten());
-    if missing > 6 || node_sets.any(|node_set| node_set.skew.is_some()) {
-        // Trying every way takes too long, and no purchase is proven minimal beside a required skew.
+    let is_unproven = |node_set: &NodeSet| node_set.skew.is_some() || node_set.hardware.is_some();
+    if missing > 6 || node_sets.any(is_unproven) {
+        // Trying every way takes too long, no purchase is proven minimal beside a required skew, and none has
+        // known hardware.
         return Ok(());
     }
     // The oracle buys each host in a rack of its own.

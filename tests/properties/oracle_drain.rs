@@ -118,6 +118,7 @@ fn scarce() -> impl Strategy<Value = (Vec<Host>, Vec<Cluster>)> {
         feed: None,
         reserved,
         marked: false,
+        hardware: None,
     });
     let node_set = (prop::option::weighted(0.6, 0..2_u8), any::<bool>(), 1..3_usize);
     let node_set = node_set.prop_map(|(flavor, by_rack, wanted)| NodeSet {
@@ -127,6 +128,7 @@ fn scarce() -> impl Strategy<Value = (Vec<Host>, Vec<Cluster>)> {
         most: 1,
         skew: None,
         in_one_rack: false,
+        hardware: None,
         wanted,
     });
     let cluster = (

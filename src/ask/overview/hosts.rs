@@ -44,6 +44,9 @@ pub struct HostOverview {
     /// Its rack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rack: Option<String>,
+    /// Kind of its hardware, if that was read: `32c-128g-x86_64-2nvme`, or `unknown`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<String>,
     /// Values of the topology keys that the site's node sets use.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub topology: BTreeMap<String, String>,
@@ -94,11 +97,12 @@ pub(super) fn overviews(
             why_not_free: standing.why_not_free.clone(),
             consumer: host.user(),
             rack: by.and_then(|label| host.domain(label)).map(str::to_owned),
+            hardware: None,
             topology: keys
                 .iter()
                 .filter_map(|key| Some(((*key).to_owned(), host.domain(key)?.to_owned())))
                 .collect(),
-            facts: explain::facts(host, plan),
+            facts: explain::facts(site, host, plan),
             place: host.origin.shown(),
         }
     };

@@ -2,6 +2,7 @@
 //!
 //! * `clusters`: requested and assigned hosts and endpoints of each cluster.
 //! * `hosts`: owner and state of each host, with reasons.
+//! * `hardware_kinds`: hosts by kind of hardware.
 //! * `racks`: hosts grouped by the value of a label.
 //! * `spare`: spare hosts by selector.
 //!
@@ -9,6 +10,7 @@
 //! describes it.
 
 mod clusters;
+mod hardware_kinds;
 mod hosts;
 mod racks;
 mod spare;
@@ -18,10 +20,12 @@ use serde::Serialize;
 use crate::generate::GeneratedSite;
 use crate::plan::host_state;
 use crate::plan::quotas::{self, QuotaUse};
+use crate::site::inventory::hardware::HardwareByHost;
 
 pub use clusters::{
     ClusterOverview, HostsByDomain, NodeSetOverview, RequestedHosts, ServiceEndpoint,
 };
+pub use hardware_kinds::HardwareKind;
 pub use hosts::HostOverview;
 pub use racks::{NoSuchLabel, Rack};
 pub use spare::SpareHosts;
@@ -44,6 +48,9 @@ pub struct Overview {
     /// Quotas of namespaces, in the order of the settings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quotas: Vec<QuotaUse>,
+    /// Kinds of hardware, if that was read and any is known; the most common first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hardware: Vec<HardwareKind>,
     /// Racks in natural order. Hosts without a rack come last.
     pub racks: Vec<Rack>,
     /// Hosts of the site, in natural order of their names.
@@ -70,6 +77,13 @@ impl Overview {
         Self::by_racks(generated, generated.site.rack_label.clone())
     }
 
+    /// Adds the kinds of hardware.
+    #[must_use]
+    pub fn with_hardware(mut self, hardware: &HardwareByHost) -> Self {
+        self.hardware = hardware_kinds::named(&mut self.hosts, hardware);
+        self
+    }
+
     fn by_racks(generated: &GeneratedSite, by: Option<String>) -> Self {
         let GeneratedSite { site, plan, findings, .. } = generated;
         let hosts =
@@ -79,6 +93,7 @@ impl Overview {
             clusters: clusters::overviews(site, plan, &hosts, findings),
             spare: spare::by_requirements(site, &hosts),
             quotas: quotas::all(site, plan),
+            hardware: Vec::new(),
             racks: racks::group(&hosts),
             by,
             hosts,

@@ -24,6 +24,9 @@ pub struct SpareHosts {
     /// excluded, because only one host can match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<MachineRequirements>,
+    /// Additional requirements on the hardware, in words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub hardware: String,
     /// Node sets of SIPClusters with this labelSelector.
     pub node_sets: Vec<(ClusterKey, Role)>,
     /// Namespace of the hosts, if Cluster API must find them there.
@@ -63,6 +66,10 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<SpareH
             let spare = SpareHosts {
                 selector: text,
                 asked: MachineRequirements::for_node_set(node_set),
+                hardware: match node_set.machine {
+                    Some(_) => String::new(),
+                    None => node_set.hardware.to_string(),
+                },
                 node_sets: Vec::new(),
                 namespace: namespace.cloned(),
                 interfaces: interfaces.iter().map(|name| (*name).to_owned()).collect(),

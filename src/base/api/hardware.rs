@@ -3,12 +3,16 @@
 //! It is `spec.hardware` of the HardwareData (`metal3.io/v1alpha1`) with the host's name. Older
 //! releases of Metal3 keep it in `status.hardware` of the host.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The kind that holds a host's hardware. It has the group and version of BareMetalHost.
 pub const KIND: &str = "HardwareData";
+
+/// The word for hardware that nobody inspected.
+pub const UNKNOWN_KIND: &str = "unknown";
 
 /// Annotation of a host that is not inspected: its hardware as JSON.
 pub const DETAILS: &str = "inspect.metal3.io/hardwaredetails";
@@ -97,6 +101,31 @@ impl fmt::Display for HardwareText {
 }
 
 impl Hardware {
+    /// Returns a word for the kind of hardware, such as `32c-128g-x86_64-2nvme`: CPUs, memory in GiB,
+    /// architecture, and disks by type. Unknown parts are left out.
+    pub fn kind_word(&self) -> String {
+        let mut disks: BTreeMap<Option<DiskKind>, usize> = BTreeMap::new();
+        for disk in &self.storage {
+            *disks.entry(disk.disk_kind()).or_default() += 1;
+        }
+        let disks = disks.into_iter().map(|(kind, count)| {
+            let kind = kind.map_or("disk".to_owned(), |kind| kind.to_string().to_lowercase());
+            format!("{count}{kind}")
+        });
+        let positive = |number: Option<u64>| number.filter(|number| *number > 0);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let arch = self.cpu.arch.as_deref().unwrap_or_default().trim().to_lowercase();
+        let arch: String = arch.chars().filter(|c| is_plain(*c)).take(16).collect();
+        let sizes = [
+            positive(self.cpu.count).map(|count| format!("{count}c")),
+            // Equal machines differ by less than 1 GiB.
+            positive(self.ram_mebibytes).map(|memory| format!("{}g", memory.div_ceil(1024))),
+            Some(arch).filter(|arch| !arch.is_empty()),
+        ];
+        let parts: Vec<String> = sizes.into_iter().flatten().chain(disks).collect();
+        if parts.is_empty() { UNKNOWN_KIND.to_owned() } else { parts.join("-") }
+    }
+
     /// Returns a text, unless it is blank.
     pub fn text(&self, what: HardwareText) -> Option<&str> {
         let text = match what {
@@ -262,6 +291,25 @@ mod tests {
         let text = r#"{"cpu": null, "nics": null, "ramMebibytes": 1024, "firmware": {"bios": {}}}"#;
         let expected = Hardware { ram_mebibytes: Some(1024), ..Hardware::default() };
         assert_eq!(serde_json::from_str::<Hardware>(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_kind_of_hardware_is_one_word() {
+        for (text, word) in [
+            ("{}", "unknown"),
+            (r#"{"cpu": {"count": 0, "arch": " "}, "ramMebibytes": 0}"#, "unknown"),
+            (
+                r#"{"cpu": {"count": 32, "arch": "x86_64"}, "ramMebibytes": 131072}"#,
+                "32c-128g-x86_64",
+            ),
+            (
+                r#"{"ramMebibytes": 130800, "storage": [{"type": "NVME"}, {"rotational": true}, {"type": "nvme"}, {}]}"#,
+                "128g-1disk-1hdd-2nvme",
+            ),
+            (r#"{"cpu": {"arch": "a b/\u001b-c"}}"#, "abc"),
+        ] {
+            assert_eq!(serde_json::from_str::<Hardware>(text).unwrap().kind_word(), word, "{text}");
+        }
     }
 
     #[test]

@@ -31,6 +31,7 @@ export function showDetails(host, close) {
   add("Released by", data.givenBackBy && keyOf(data.givenBackBy));
   if (picture.by && !(picture.by in (data.topology ?? {}))) add(picture.by, data.rack);
   for (const [label, value] of Object.entries(data.topology ?? {})) add(label, value);
+  if (picture.hardware) add("Hardware", data.hardware);
   add("Defined in", data.place);
   panel.append(list, make("h4", "Facts"));
 

@@ -176,10 +176,10 @@ function listed(names) {
   return shown.join(", ");
 }
 
-/** @param {{selector: string, asked?: Asked, interfaces?: string[]}} spare */
-function askedWords({ selector, asked, interfaces = [] }) {
+/** @param {{selector: string, hardware?: string, asked?: Asked, interfaces?: string[]}} spare */
+function askedWords({ selector, hardware, asked, interfaces = [] }) {
   const addressed = interfaces.length > 0 ? ` with an address in ${interfaces.join(", ")}` : "";
-  if (!asked) return selector + addressed;
+  if (!asked) return [selector, hardware].filter(Boolean).join(", ") + addressed;
   const { cpu, memoryMib, sriov, qat, cpuArch = [], cpuModel = [], cpuFlags = [] } = asked;
   const memory = memoryMib % 1024 === 0 ? `${memoryMib / 1024} GiB` : `${memoryMib} MiB`;
   const parts = [cpu && counted(cpu, "CPU"), memoryMib && memory, sriov && "SR-IOV", qat && "QuickAssist", ...cpuArch, ...cpuModel, ...cpuFlags, selector];

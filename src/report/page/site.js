@@ -7,7 +7,7 @@
  *   namespace: string, name: string, state: string,
  *   assigned?: {cluster: Key, role: string, node?: string, how: string | null},
  *   givenBackBy?: Key, changes?: boolean, failed?: boolean, deleting?: boolean, whyNotFree?: string,
- *   consumer?: string, rack?: string, topology?: Record<string, string>, facts: string[], place: string,
+ *   consumer?: string, rack?: string, hardware?: string, topology?: Record<string, string>, facts: string[], place: string,
  * }} HostData
  * @typedef {{
  *   index: number, data: HostData, key: string, cluster: string, kind: string, role: string, node: string, rack: string, state: string,

@@ -1,7 +1,7 @@
 // @ts-check
 // Host table, sortable by each column. It is paged, so that thousands of hosts stay fast.
 import { onFilter } from "./filters.js";
-import { element, hosts, make, natural, roleWords, standing } from "./site.js";
+import { element, hosts, make, natural, picture, roleWords, standing } from "./site.js";
 
 /** @typedef {import("./site.js").Host} Host */
 
@@ -17,6 +17,7 @@ const COLUMNS = [
   ...(hasMachines ? [{ title: "Machine", of: (/** @type {Host} */ host) => host.node }] : []),
   { title: "Role", of: (host) => (host.role ? roleWords(host.role) : "") },
   { title: "Rack", of: (host) => host.rack },
+  ...(picture.hardware ? [{ title: "Hardware", of: (/** @type {Host} */ { data }) => data.hardware ?? "" }] : []),
   { title: "State", of: (host) => (host.cluster ? "assigned" : standing(host.data)) },
   { title: "More", of: moreOf },
 ];

@@ -301,7 +301,7 @@ fn selector(spare: &SpareHosts) -> String {
         Some(asked) => one_line(&asked.to_string()),
         None => {
             let namespace = spare.namespace.as_ref().map(Namespace::as_str);
-            one_line(&spare_words(&spare.selector, namespace, &spare.interfaces))
+            one_line(&spare_words((&spare.selector, &spare.hardware), namespace, &spare.interfaces))
         }
     }
 }

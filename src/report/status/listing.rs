@@ -5,6 +5,7 @@ use std::fmt;
 use super::rack_map::ClusterLetters;
 use super::write_heading;
 use crate::ask::overview::HostOverview;
+use crate::base::api::hardware::UNKNOWN_KIND;
 use crate::base::text::counted;
 use crate::plan::AssignmentMethod;
 use crate::report::{ReportText, one_line};
@@ -24,12 +25,21 @@ pub(super) fn write(
     write_heading(out, "hosts")?;
     let shown = if all { hosts } else { &hosts[..hosts.len().min(HOSTS_SHOWN)] };
     let width = shown.iter().map(|host| host.key.to_string().len()).max().unwrap_or_default();
+    // They are omitted unless some are known.
+    let kinds = shown.iter().filter_map(|host| host.hardware.as_deref());
+    let has_kinds = kinds.into_iter().any(|kind| kind != UNKNOWN_KIND);
+    let kind = |host: &HostOverview| match host.hardware.as_deref() {
+        Some(kind) if has_kinds => format!("{}  ", one_line(kind)),
+        _ => String::new(),
+    };
+    let kind_width = shown.iter().map(|host| kind(host).len()).max().unwrap_or_default();
     for host in shown {
         writeln!(
             out,
-            "  {} {:width$}  {}",
+            "  {} {:width$}  {:kind_width$}{}",
             letters.cell(host),
             host.key.to_string(),
+            kind(host),
             one_line(&words(host))
         )?;
     }

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::{short_node_sets, tally};
 use crate::ask::capacity::Capacity;
-use crate::ask::overview::{ClusterOverview, Overview};
+use crate::ask::overview::{ClusterOverview, HardwareKind, Overview};
 use crate::base::api::names::Namespace;
 use crate::base::text::counted;
 use crate::report::ReportText;
@@ -75,11 +75,22 @@ fn write_overview(
     let shown = if all { spare.len() } else { ROWS_SHOWN };
     for spare in spare.iter().take(shown) {
         let namespace = spare.namespace.as_ref().map(Namespace::as_str);
-        let selector = spare_words(&spare.selector, namespace, &spare.interfaces);
+        let selector =
+            spare_words((&spare.selector, &spare.hardware), namespace, &spare.interfaces);
         let (matching, assigned, free) = (spare.matching, spare.assigned, spare.free);
         let selector = cell(&selector);
         writeln!(out, "| {matching} | {assigned} | {free} | {selector} |")?;
     }
     write_left_out(out, spare.len().saturating_sub(shown))?;
+    if !overview.hardware.is_empty() {
+        writeln!(out, "\n### Hardware\n")?;
+        writeln!(out, "| hosts | free | kind |")?;
+        writeln!(out, "| ---: | ---: | --- |")?;
+    }
+    let shown = if all { overview.hardware.len() } else { ROWS_SHOWN };
+    for HardwareKind { kind, hosts, free } in overview.hardware.iter().take(shown) {
+        writeln!(out, "| {hosts} | {free} | {} |", cell(kind))?;
+    }
+    write_left_out(out, overview.hardware.len().saturating_sub(shown))?;
     write_worst_loss_as_markdown(out, capacity)
 }

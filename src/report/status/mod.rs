@@ -16,7 +16,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss};
-use crate::ask::overview::{HostOverview, Overview};
+use crate::ask::overview::{HardwareKind, HostOverview, Overview};
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::text::counted;
 use crate::plan::host_state::HostState;
@@ -32,6 +32,8 @@ pub use markdown::status_as_markdown;
 /// Maximum number of racks of which a map is drawn, and of quotas, without `--all`.
 const RACKS_SHOWN: usize = 8;
 const QUOTAS_SHOWN: usize = 6;
+/// Maximum number of kinds of hardware without `--all`.
+const KINDS_SHOWN: usize = 8;
 
 /// Options of the status view.
 #[derive(Debug, Clone, Copy)]
@@ -100,6 +102,7 @@ fn write_status(
                 write_lacking(out, &short, view.all)?;
             }
             clusters::write_spare(out, overview, view.all)?;
+            write_hardware(out, overview, view.all)?;
             write_quotas(out, overview, view.all)?;
             if let Some(label) = &capacity.by {
                 let lost = format!("if all hosts of one {} are lost", one_line(label));
@@ -175,6 +178,23 @@ fn write_quotas(out: &mut ReportText, overview: &Overview, all: bool) -> fmt::Re
             "  … and {} with more hosts left; --all shows all",
             counted(more, "more quota")
         ),
+    }
+}
+
+/// Writes the kinds of hardware, the most common first.
+fn write_hardware(out: &mut ReportText, overview: &Overview, all: bool) -> fmt::Result {
+    if overview.hardware.is_empty() {
+        return Ok(());
+    }
+    write_heading(out, "hardware")?;
+    writeln!(out, "  hosts  free  kind")?;
+    let shown = if all { overview.hardware.len() } else { KINDS_SHOWN };
+    for HardwareKind { kind, hosts, free } in overview.hardware.iter().take(shown) {
+        writeln!(out, "  {hosts:>5}  {free:>4}  {}", one_line(kind))?;
+    }
+    match overview.hardware.len().saturating_sub(shown) {
+        0 => Ok(()),
+        more => writeln!(out, "  … and {}; --all shows all", counted(more, "more kind")),
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::machine::{Cpus, InspectedCard, InspectedDisk, MachineProperties};
-use crate::base::api::hardware::{DiskKind, HardwareText};
+use crate::base::api::hardware::{DiskKind, HardwareText, memory};
 
 /// Requirements on the hardware of a host. A machine in both lists of a Provisioning must meet those
 /// of both.
@@ -100,6 +100,30 @@ pub enum UnmetRequirement {
     Text(HardwareText, Option<String>, String),
     /// No address.
     Address,
+}
+
+impl fmt::Display for HardwareRequirements {
+    /// Formats the requirements as `32 CPUs, 128 GiB, x86_64, 2 NVME disks of 900Gi or more`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cpus = (self.cpu > 0).then(|| counted_cpus(self.cpu));
+        let memory = (self.memory_mib > 0).then(|| memory(self.memory_mib));
+        let devices = [(self.sriov, "SR-IOV"), (self.qat, "QuickAssist")].into_iter();
+        let devices = devices.filter_map(|(has, name)| has.then(|| name.to_owned()));
+        let models = self.models.iter().map(|model| model.text.clone());
+        let texts = self.texts.iter().map(|(what, pattern)| format!("{what} {}", pattern.text));
+        let sizes = cpus.into_iter().chain(memory).chain(devices);
+        let kinds =
+            self.architectures.iter().cloned().chain(models).chain(self.flags.iter().cloned());
+        let disks = self.disks.iter().map(|disks| disks.words(disks.count));
+        let nics = self.nics.iter().map(|nics| nics.words(nics.count));
+        let parts: Vec<String> = sizes.chain(kinds).chain(disks).chain(nics).chain(texts).collect();
+        f.write_str(&parts.join(", "))
+    }
+}
+
+/// Formats a number of CPUs.
+pub(crate) fn counted_cpus(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "CPU" } else { "CPUs" })
 }
 
 impl fmt::Display for UnmetRequirement {

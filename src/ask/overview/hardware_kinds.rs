@@ -1,0 +1,47 @@
+//! Hosts by kind of hardware.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::HostOverview;
+use crate::base::api::hardware::UNKNOWN_KIND;
+use crate::plan::host_state::HostState;
+use crate::site::inventory::hardware::HardwareByHost;
+
+/// The hosts with a kind of hardware.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HardwareKind {
+    /// The kind: `32c-128g-x86_64-2nvme`, or `unknown` for hosts that nobody inspected.
+    pub kind: String,
+    /// Number of hosts.
+    pub hosts: usize,
+    /// Number of free hosts among them.
+    pub free: usize,
+}
+
+/// Names the kind of each host, and returns all kinds. There is none if no host was inspected.
+pub(super) fn named(hosts: &mut [HostOverview], hardware: &HardwareByHost) -> Vec<HardwareKind> {
+    let mut kinds: BTreeMap<String, HardwareKind> = BTreeMap::new();
+    for host in hosts {
+        let found = hardware.get(&host.key).and_then(|known| known.found.as_ref());
+        let word =
+            found.map_or_else(|| UNKNOWN_KIND.to_owned(), |found| found.hardware.kind_word());
+        let kind = kinds.entry(word.clone()).or_insert_with(|| HardwareKind {
+            kind: word.clone(),
+            hosts: 0,
+            free: 0,
+        });
+        kind.hosts += 1;
+        kind.free += usize::from(host.state == HostState::Free);
+        host.hardware = Some(word);
+    }
+    let mut kinds: Vec<HardwareKind> = kinds.into_values().collect();
+    if kinds.iter().all(|kind| kind.kind == UNKNOWN_KIND) {
+        return Vec::new();
+    }
+    kinds.sort_by_key(|kind| Reverse(kind.hosts));
+    kinds
+}
