@@ -188,6 +188,28 @@ fn evenness_over_racks_counts_more_than_size_and_size_decides_in_a_rack() {
 }
 
 #[test]
+fn racks_without_required_hardware_do_not_count_for_a_skew() {
+    let repo = Repo::empty();
+    let (small, large) = (inspected(8, 32), inspected(64, 512));
+    with_hosts(
+        &repo,
+        &[("a1", &large), ("a2", &large), ("b1", &large), ("b2", &large), ("c1", &small)],
+    );
+    for name in ["a1", "a2", "b1", "b2", "c1"] {
+        let labels = format!("{{name: {name}, namespace: metal, labels: {{");
+        let rack = format!("example.com/rack: {}, ", &name[..1]);
+        repo.replace("snapshot/hosts.yaml", &labels, &format!("{labels}{rack}"));
+    }
+    let spread =
+        "{cpu: {count: 64}}\n      topologySpreadConstraints: [{topologyKey: example.com/rack}]";
+    request(&repo, "one", 4, spread);
+
+    repo.generate(&[]).expect(0);
+
+    assert_eq!(repo.hosts_of("tenants", "one").len(), 4);
+}
+
+#[test]
 fn a_proven_host_is_taken_before_a_smaller_one_of_unknown_state() {
     let repo = Repo::empty();
     with_hosts(&repo, &[("a", &inspected(8, 32)), ("b", &inspected(64, 512))]);

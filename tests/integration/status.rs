@@ -59,6 +59,12 @@ fn a_site_is_shown_as_it_stands() {
              1         1     0  hardware.example.com/flavor=control-plane,example.com/lab  (tenant-b/lab ControlPlane)
              4         3     1  hardware.example.com/flavor=worker,example.com/lab  (tenant-b/lab Worker)
 
+    hardware
+      hosts  free  kind
+         15     3  unknown
+          8     2  64c-256g-x86_64-1ssd
+          1     1  64c-256g-x86_64-1hdd
+
     if all hosts of one topology.example.com/rack are lost
       the worst is a11: quorum lost: tenant-a/core, tenant-a/edge; tenant-a/core ControlPlane lacks 1 host, tenant-a/core Worker lacks 1 host, tenant-a/edge ControlPlane lacks 1 host
       3 of 3 others do harm as well: `sipgen capacity`
@@ -115,6 +121,10 @@ fn what_a_first_run_would_do_is_marked() {
       matching  assigned  free  selector
              4         2     2  vino.airshipit.org/flavor=control-plane with an address in management  (vino/edge ControlPlane)
              4         2     1  vino.airshipit.org/flavor=worker with an address in management  (vino/edge Worker)
+
+    hardware
+      hosts  free  kind
+          8     3  4c-16g-x86_64-2hdd
 
     if all hosts of one vino.airshipit.org/rack are lost
       the worst is x2: vino/edge ControlPlane lacks 1 host, vino/edge Worker lacks 1 host
@@ -173,12 +183,12 @@ fn a_rack_is_shown_host_by_host() {
       A control plane of cluster A   a worker of cluster A   . free   ! failed   ~ not ready
 
     hosts
-      ~  metal3/a4u6   is in the state `inspecting`, neither `available` nor `ready`
-      A  metal3/a4u8   ControlPlane of tenant-a/core
-      !  metal3/a4u10  is in an error: Failed to get power state: 401 Unauthorized
-      .  metal3/a4u12  free
-      a  metal3/a4u14  Worker of tenant-a/core
-      b  metal3/a4u16  Worker of tenant-a/edge
+      ~  metal3/a4u6   unknown               is in the state `inspecting`, neither `available` nor `ready`
+      A  metal3/a4u8   64c-256g-x86_64-1ssd  ControlPlane of tenant-a/core
+      !  metal3/a4u10  64c-256g-x86_64-1ssd  is in an error: Failed to get power state: 401 Unauthorized
+      .  metal3/a4u12  unknown               free
+      a  metal3/a4u14  unknown               Worker of tenant-a/core
+      b  metal3/a4u16  unknown               Worker of tenant-a/edge
 
       run `sipgen explain NS/NAME` for the reasons
     ");
