@@ -290,7 +290,7 @@ fn serve<'i>(
             replace_each(replaceable(index), |left| matching.accept_one_more(index, left));
     }
     matching.balance();
-    matching.settle();
+    matching.settle(|_| true);
     SearchResult { picks: matching.picks, replaced, unserved }
 }
 

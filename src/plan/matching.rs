@@ -264,11 +264,13 @@ impl<'a> Matching<'a> {
 
     /// Moves picks to better hosts that have become free, until none is left: of an earlier tier, or
     /// smaller ones. Making room for another may have left a demand with a worse host than necessary.
-    /// No domain becomes fuller than the one that the pick leaves.
-    pub(super) fn settle(&mut self) {
+    /// No domain becomes fuller than the one that the pick leaves. `is_free` tells the pools
+    /// that nothing but this flow limits.
+    pub(super) fn settle(&mut self, is_free: impl Fn(usize) -> bool) {
         let is_by_size = |demand: &usize| {
             let demand = &self.problem.demands[*demand];
-            self.problem.pools[demand.pool].by_size && demand.quotas.is_empty()
+            let is_by_size = self.problem.pools[demand.pool].by_size;
+            is_by_size && demand.quotas.is_empty() && is_free(demand.pool)
         };
         let demands: Vec<usize> = (0..self.problem.demands.len()).filter(is_by_size).collect();
         let mut moved = true;

@@ -108,7 +108,7 @@ pub(super) fn serve<'a, 'i>(
             placing.level(*index, key, retained.filter_map(|host| hosts[*host].domain(label)));
         }
     }
-    placing.matching.settle();
+    placing.matching.settle(|pool| instance.counted[pool].is_empty());
     SearchResult { picks: placing.matching.picks, replaced, unserved }
 }
 

@@ -108,7 +108,7 @@ impl fmt::Display for HardwareRequirements {
         let cpus = (self.cpu > 0).then(|| counted_cpus(self.cpu));
         let memory = (self.memory_mib > 0).then(|| memory(self.memory_mib));
         let devices = [(self.sriov, "SR-IOV"), (self.qat, "QuickAssist")].into_iter();
-        let devices = devices.filter_map(|(has, name)| has.then(|| name.to_owned()));
+        let devices = devices.filter(|(has, _)| *has).map(|(_, name)| name.to_owned());
         let models = self.models.iter().map(|model| model.text.clone());
         let texts = self.texts.iter().map(|(what, pattern)| format!("{what} {}", pattern.text));
         let sizes = cpus.into_iter().chain(memory).chain(devices);
