@@ -115,6 +115,47 @@ fn what_a_machine_changes_in_a_hosts_labels_and_status_changes_no_output_but_its
 }
 
 #[test]
+fn the_labels_of_an_assignment_are_no_labels_of_an_observed_host() {
+    let repo = repo_of("cluster", "all.yml", "{{ cluster.hosts|tojson }}\n");
+    repo.remove_all("inventory");
+    repo.want_no_more("tenant/lab");
+    let own = "    example.com/note: a\n";
+    let observe = |labels: &str| {
+        repo.write("snapshot/hosts.yaml", &live_host("host-1", &format!("{labels}{own}")));
+        repo.generate(&[]).expect(0);
+        repo.read("overlays/clusters/tenant/edge/x/all.yml")
+    };
+
+    let before = observe("  labels:\n");
+    assert_says(&before, &["example.com/note"]);
+    let labels = labels_of("tenant/edge") + "    cluster.x-k8s.io/cluster-name: edge\n";
+    assert_eq!(observe(&labels), before);
+}
+
+#[test]
+fn hostile_values_stay_what_they_are_in_yaml_for_other_programs() {
+    let each =
+        "{% for key, value in cluster.annotations|items %}\n{{ key }}: {{ value }}\n{% endfor %}\n";
+    let repo = repo_of("cluster", "a.yml", each);
+    let annotations: Vec<String> = HOSTILE
+        .iter()
+        .enumerate()
+        .map(|(index, value)| format!("a{index}: {}", serde_json::to_string(value).unwrap()))
+        .collect();
+    let annotations = format!("metadata: {{annotations: {{{}}}, ", annotations.join(", "));
+    repo.replace("clusters/tenant.edge.yaml", "metadata: {", &annotations);
+    repo.replace("clusters/tenant.lab.yaml", "metadata: {", "metadata: {annotations: {a: b}, ");
+
+    repo.generate(&[]).expect(0);
+
+    let text = repo.read("overlays/clusters/tenant/edge/x/a.yml");
+    let values: Json = yaml_serde::from_str(&text).unwrap();
+    for (index, value) in HOSTILE.iter().enumerate() {
+        assert_eq!(values[format!("a{index}")], json!(value), "{text}");
+    }
+}
+
+#[test]
 fn an_output_that_leaves_the_settings_is_deleted_and_the_diff_counts_its_objects() {
     let repo = Repo::generated("outputs");
     repo.replace(
