@@ -84,8 +84,7 @@ pub struct NodeSetImpact {
 pub struct SpareChange {
     /// The selector; empty if it matches every host.
     pub selector: String,
-    /// The requirements on the hardware, in words.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    /// The requirements on the hardware, in words; empty if there are none.
     pub hardware: String,
     /// The namespace of the hosts, if Cluster API must find them there.
     #[serde(skip_serializing_if = "Option::is_none")]
