@@ -5,5 +5,5 @@ import { inBrowser } from "./browser.mjs";
 await inBrowser(async (page) => {
   assert.equal(await page.isVisible("#kind"), false);
   const columns = await page.locator("#host-table thead th").allTextContents();
-  assert.deepEqual(columns, ["Host", "Cluster", "Role", "Rack", "State", "More"]);
+  assert.deepEqual(columns, ["Host", "Cluster", "Role", "Rack", "Hardware", "State", "More"]);
 });

@@ -54,6 +54,7 @@ fn the_hardware_of_a_host_is_that_of_its_hardware_data_first() {
         NIC         eno2  00:00:5e:00:54:4a  0x8086 0x1572  25 Gbit/s
         disk        /dev/disk/by-path/pci-0000:01:00.0-scsi-0:2:0:0  479 GB  SSD  EXAMPLE  EXAMPLE480
         system      Example Inc.  R1  EX123
+        BIOS        Example  1.2.3
         hostname    localhost.localdomain
     ");
 }
