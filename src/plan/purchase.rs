@@ -22,6 +22,8 @@ use crate::base::api::reservation::Tenants;
 use crate::base::api::topology_spread::SpreadRule;
 use crate::site::Site;
 use crate::site::hypothesis::{available_host, usual_namespace};
+use crate::site::inventory::machine::MachineProperties;
+use crate::site::inventory::requirements::HardwareRequirements;
 use crate::site::inventory::{Host, natural};
 
 /// Maximum number of values of a label that a selector names.
@@ -51,6 +53,8 @@ pub struct BoughtKind {
     pub namespace: Namespace,
     /// Labels that all of them have.
     pub labels: BTreeMap<String, String>,
+    /// The hardware that each must have, in words; empty for any.
+    pub hardware: String,
     /// Values of topology keys, one for each host. No two hosts have the same. Null is a value that no
     /// other host has.
     pub domains: BTreeMap<String, Vec<Option<String>>>,
@@ -76,6 +80,8 @@ type Labels = BTreeMap<String, String>;
 struct PurchasableKind {
     namespace: Namespace,
     labels: BTreeMap<String, String>,
+    required_hardware: HardwareRequirements,
+    machine: Arc<MachineProperties>,
     /// Topology keys whose values are open.
     open_keys: Vec<String>,
     buyers: Vec<Buyer>,
@@ -178,6 +184,7 @@ impl PurchaseSearch<'_, '_> {
                 hosts: *count,
                 namespace: kind.namespace.clone(),
                 labels: kind.labels.clone(),
+                hardware: kind.required_hardware.to_string(),
                 domains: domains.collect(),
                 node_sets: kind.buyers.clone(),
             });
@@ -276,7 +283,8 @@ impl PurchasableKind {
             name: self.buyers[0].cluster.name.clone(),
         };
         let interfaces = self.interfaces.iter().map(String::as_str);
-        Host { reservations, ..available_host(key, labels, interfaces) }
+        let host = available_host(key, labels, interfaces);
+        Host { reservations, machine: self.machine.clone(), ..host }
     }
 }
 
@@ -301,10 +309,12 @@ fn kinds(
     let mut kinds: Vec<PurchasableKind> = Vec::new();
     for (index, demand) in demands.iter().enumerate() {
         let is_lacking = lacking.contains(&index);
-        let mut choices = if demand.needs.machine.is_some() || demand.needs.is_by_hardware() {
-            Vec::new()
-        } else {
-            label_choices(&demand.needs, demand.single_domain(), hosts)
+        let required_hardware = demand.needs.hardware;
+        let machine = MachineProperties::sufficient_for(required_hardware);
+        let machine = machine.filter(|_| demand.needs.machine.is_none()).map(Arc::new);
+        let mut choices = match &machine {
+            Some(_) => label_choices(&demand.needs, demand.single_domain(), hosts),
+            None => Vec::new(),
         };
         choices.retain(|labels| !unwanted(labels));
         if choices.is_empty() && is_lacking {
@@ -317,7 +327,10 @@ fn kinds(
             let open_keys: Vec<String> =
                 keys.filter(|key| !labels.contains_key(*key)).map(str::to_owned).collect();
             let is_alike = |kind: &&mut PurchasableKind| {
-                kind.namespace == namespace && kind.labels == labels && kind.open_keys == open_keys
+                kind.namespace == namespace
+                    && kind.labels == labels
+                    && kind.open_keys == open_keys
+                    && kind.required_hardware == *required_hardware
             };
             let buyer = Buyer { cluster: demand.cluster.key.clone(), part: demand.part.clone() };
             match kinds.iter_mut().find(is_alike) {
@@ -329,6 +342,8 @@ fn kinds(
                 None => kinds.push(PurchasableKind {
                     namespace: namespace.clone(),
                     labels,
+                    required_hardware: required_hardware.clone(),
+                    machine: machine.clone().unwrap_or_default(),
                     open_keys,
                     buyers: vec![buyer],
                     interfaces: interfaces.clone(),

@@ -367,3 +367,37 @@ fn a_misspelled_annotation_for_hardware_is_refused() {
 
     assert_says(&repo.refused(), &["write `sip.airshipit.org/hardware`"]);
 }
+
+#[test]
+fn what_is_to_be_bought_names_the_hardware() {
+    let repo = Repo::empty();
+    with_hosts(&repo, &[("w1", &inspected(32, 128)), ("w2", &inspected(8, 32))]);
+    request(
+        &repo,
+        "one",
+        3,
+        "{cpu: {count: 16, arch: amd64}, memory: 64Gi, storage: [{count: 2, minSize: 900Gi, type: NVME}]}",
+    );
+
+    let capacity = run(&mut repo.sipgen(&["capacity"]));
+
+    assert_says(
+        &capacity.stdout,
+        &[
+            "3 hosts; one less does not suffice",
+            "3 hosts in metal: flavor=worker; 16 CPUs, 64 GiB, amd64, 2 NVME disks of 900Gi or more",
+        ],
+    );
+}
+
+#[test]
+fn contradictory_requirements_are_not_to_be_bought() {
+    let repo = Repo::empty();
+    with_hosts(&repo, &[("w1", &inspected(32, 128))]);
+    request(&repo, "one", 2, "{storage: [{count: 1000000}]}");
+
+    let capacity = run(&mut repo.sipgen(&["capacity"]));
+
+    assert_says(&capacity.stdout, &["tenants/one Worker lacks 2 hosts"]);
+    assert!(!capacity.stdout.contains("does not suffice"), "{}", capacity.stdout);
+}

@@ -16,6 +16,7 @@ use super::oracle::{
     Cluster, FEED, FLAVOR, Host, NodeSet, Quota, RACK, ROLES, clusters, hosts, place, quotas,
     served, with_nobody, write_repo,
 };
+use super::oracle_hardware::Hardware;
 
 /// A host's cluster and role.
 pub type Taken = BTreeMap<usize, (usize, usize)>;
@@ -138,6 +139,7 @@ pub fn bought_hosts(kinds: &[BoughtKind]) -> Vec<Host> {
             hosts.push(Host {
                 rack: number(RACK).or(own.rack),
                 feed: number(FEED).or(own.feed),
+                hardware: Hardware::described(&kind.hardware),
                 ..own
             });
         }
@@ -225,17 +227,16 @@ fn check_purchase(answer: &Capacity, oracle: &Oracle<'_>) -> Result<(), TestCase
     let missing = oracle.missing();
     let mut node_sets =
         oracle.clusters.iter().flat_map(|cluster| cluster.node_sets.iter().flatten());
-    let is_unproven = |node_set: &NodeSet| node_set.skew.is_some() || node_set.hardware.is_some();
-    if missing > 6 || node_sets.any(is_unproven) {
-        // Trying every way takes too long, no purchase is proven minimal beside a required skew, and none has
-        // known hardware.
+    if missing > 6 || node_sets.any(|node_set| node_set.skew.is_some()) {
+        // Trying every way takes too long, and no purchase is proven minimal beside a required skew.
         return Ok(());
     }
-    // The oracle buys each host in a rack of its own.
+    // The oracle buys each host in a rack of its own, without known hardware.
     let mut node_sets =
         oracle.clusters.iter().flat_map(|cluster| cluster.node_sets.iter().flatten());
-    let is_in_one_rack = node_sets.any(|node_set| node_set.in_one_rack);
-    let smallest = if is_in_one_rack { None } else { Some(oracle.smallest_purchase(missing)) };
+    let is_special = |node_set: &NodeSet| node_set.in_one_rack || node_set.hardware.is_some();
+    let smallest =
+        if node_sets.any(is_special) { None } else { Some(oracle.smallest_purchase(missing)) };
     let Some(purchase) = &answer.purchase else {
         prop_assert!(oracle.fits_with(&[]));
         return Ok(());

@@ -40,6 +40,22 @@ impl Hardware {
         format!(", hardware: {{cpu: {{count: {}}}, storage: [{disks}]}}", self.cpus)
     }
 
+    /// The hardware of words such as `8 CPUs, 1 disk, 2 NVME disks`.
+    pub fn described(words: &str) -> Option<Self> {
+        let mut hardware = Self { cpus: 0, nvme: 0, disks: 0 };
+        for part in words.split(", ").filter(|part| !part.is_empty()) {
+            let (count, noun) = part.split_once(' ').unwrap();
+            let field = match noun {
+                "CPUs" | "CPU" => &mut hardware.cpus,
+                "NVME disk" | "NVME disks" => &mut hardware.nvme,
+                "disk" | "disks" => &mut hardware.disks,
+                other => panic!("{other}"),
+            };
+            *field = count.parse().unwrap();
+        }
+        (!words.is_empty()).then_some(hardware)
+    }
+
     /// The field of a node set.
     pub fn request(self) -> String {
         let entry =

@@ -261,7 +261,8 @@ fn bought(kind: &BoughtKind) -> String {
         let all: Vec<&str> = known.into_iter().chain(new.as_deref()).collect();
         format!("{key}: {}", all.join(", "))
     });
-    let details: Vec<String> = labels.into_iter().chain(domains).collect();
+    let hardware = Some(kind.hardware.clone()).filter(|words| !words.is_empty());
+    let details: Vec<String> = labels.into_iter().chain(hardware).chain(domains).collect();
     let details = if details.is_empty() { "any labels".to_owned() } else { details.join("; ") };
     one_line(&format!("{hosts}: {details}"))
 }

@@ -116,20 +116,25 @@ pub struct Cpus {
 
 impl Cpus {
     fn new(found: &hardware::Cpu) -> Self {
-        let flags = found.flags.iter().map(|flag| flag.trim());
+        let model = found.model.clone().filter(|model| !model.trim().is_empty());
+        let architecture = found.arch.clone().filter(|arch| !arch.trim().is_empty());
+        Self::with_flags(model, architecture, found.flags.iter().map(String::as_str))
+    }
+
+    pub(super) fn with_flags<'f>(
+        model: Option<String>,
+        architecture: Option<String>,
+        flags: impl Iterator<Item = &'f str>,
+    ) -> Self {
         let mut text = String::new();
-        for flag in flags.filter(|flag| !flag.is_empty()) {
+        for flag in flags.map(str::trim).filter(|flag| !flag.is_empty()) {
             text.push(' ');
             text.push_str(&flag.to_ascii_lowercase());
         }
         if !text.is_empty() {
             text.push(' ');
         }
-        Self {
-            model: found.model.clone().filter(|model| !model.trim().is_empty()),
-            architecture: found.arch.clone().filter(|arch| !arch.trim().is_empty()),
-            flags: text.into(),
-        }
+        Self { model, architecture, flags: text.into() }
     }
 
     /// Returns whether no features are known.

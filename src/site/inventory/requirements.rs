@@ -304,7 +304,47 @@ fn too_few<R: RequiredDevices>(required: &[R], devices: &[R::Device]) -> Option<
     })
 }
 
+/// Maximum number of disks and network cards of a described host.
+const MOST_DEVICES: u64 = 1000;
+
 impl MachineProperties {
+    /// Describes a host that meets requirements and has nothing else; `None` if none can.
+    pub(crate) fn sufficient_for(asked: &HardwareRequirements) -> Option<Self> {
+        let devices = asked.disks.iter().map(|disks| disks.count);
+        let devices: u64 = devices.chain(asked.nics.iter().map(|nics| nics.count)).sum();
+        if devices > MOST_DEVICES {
+            return None;
+        }
+        let disks = asked.disks.iter().flat_map(|disks| {
+            (0..disks.count).map(|_| InspectedDisk { kind: disks.kind, bytes: disks.bytes })
+        });
+        let cards = asked.nics.iter().flat_map(|nics| {
+            let card = InspectedCard { speed_gbps: Some(nics.speed_gbps), sriov: nics.sriov };
+            (0..nics.count).map(move |_| card)
+        });
+        // A wildcard stands for no text as well.
+        let text = |pattern: &TextPattern| pattern.text.replace('*', "");
+        let sufficient = Self {
+            cpu: Some(asked.cpu),
+            memory_mib: Some(asked.memory_mib),
+            sriov: asked.sriov,
+            qat: asked.qat,
+            cpus: Cpus::with_flags(
+                asked.models.first().map(text),
+                asked.architectures.first().cloned(),
+                asked.flags.iter().map(String::as_str),
+            ),
+            is_inspected: true,
+            disks: disks.collect(),
+            cards: cards.collect(),
+            texts: asked.texts.iter().map(|(what, pattern)| (*what, text(pattern))).collect(),
+            ..Self::default()
+        };
+        // For example, two architectures contradict each other.
+        let is_possible = sufficient.lacks(asked).next().is_none();
+        is_possible.then_some(sufficient)
+    }
+
     /// Returns the unmet requirements.
     pub fn lacks<'a>(
         &'a self,
