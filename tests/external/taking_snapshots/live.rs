@@ -43,12 +43,12 @@ metadata: {{namespace: {namespace}, name: {name}, annotations: {{note: {CANARY}}
 spec:
   hardware:
     cpu: {{arch: x86_64, count: 8, model: Xeon Gold, flags: [vmx, avx512f]}}
-    firmware: {{bios: {{version: {CANARY}}}}}
+    firmware: {{bios: {{date: {CANARY}, version: '1.2'}}}}
     hostname: {CANARY}
     ramMebibytes: 4096
-    systemVendor: {{manufacturer: {CANARY}, serialNumber: S1}}
+    systemVendor: {{manufacturer: Example, serialNumber: {CANARY}}}
     nics: [{{name: eno1, mac: '52:54:00:00:00:{address:02x}', ip: 10.0.0.{address}, model: '0x8086 0x1572'}}]
-    storage: [{{name: /dev/sda, serialNumber: {CANARY}}}]
+    storage: [{{name: /dev/sda, serialNumber: {CANARY}, wwn: {CANARY}, sizeBytes: 1000, type: SSD}}]
 ---
 apiVersion: v1
 kind: Secret
@@ -126,6 +126,7 @@ fn no_value_of_a_secret_reaches_a_file_but_network_data() {
             && files["canary.yaml"].contains("kind: \"HardwareData\"")
             && files["canary.yaml"].contains("avx512f")
             && files["canary.yaml"].contains("Xeon Gold")
+            && files["canary.yaml"].contains("SSD")
     );
     for text in texts {
         assert!(!text.contains(CANARY) && !text.contains(CANARY_IN_BASE64), "{text}");
