@@ -46,7 +46,7 @@ spec:
     firmware: {{bios: {{date: {CANARY}, version: '1.2'}}}}
     hostname: {CANARY}
     ramMebibytes: 4096
-    systemVendor: {{manufacturer: Example, serialNumber: {CANARY}}}
+    systemVendor: {{manufacturer: Example, serialNumber: S1}}
     nics: [{{name: eno1, mac: '52:54:00:00:00:{address:02x}', ip: 10.0.0.{address}, model: '0x8086 0x1572'}}]
     storage: [{{name: /dev/sda, serialNumber: {CANARY}, wwn: {CANARY}, sizeBytes: 1000, type: SSD}}]
 ---
