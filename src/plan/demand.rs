@@ -120,9 +120,9 @@ impl<'a> NodeSetDemand<'a> {
 
     /// Returns the only domain in which it may have hosts, with its key, because it has some there.
     pub(super) fn single_domain(&self) -> Option<(&'a str, &'a str)> {
-        let mut single = self.spreads.iter().filter(|limit| limit.rule == DomainRule::Same);
-        let limit = single.next().filter(|limit| limit.domains.len() == 1)?;
-        Some((limit.key, *limit.domains.keys().next()?))
+        let limit = self.spreads.iter().find(|limit| limit.rule == DomainRule::Same)?;
+        let domain = limit.domains.keys().next().filter(|_| limit.domains.len() == 1)?;
+        Some((limit.key, domain))
     }
 
     /// Returns whether there is a host to choose.

@@ -19,7 +19,7 @@ use super::eligibility::Needs;
 use super::skew::DomainRule;
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, Part};
 use crate::base::api::reservation::Tenants;
-use crate::base::api::topology_spread::SpreadRule;
+use crate::base::api::topology_spread::shared_key;
 use crate::site::Site;
 use crate::site::hypothesis::{available_host, usual_namespace};
 use crate::site::inventory::machine::MachineProperties;
@@ -396,8 +396,7 @@ fn label_choices(
     let mut choices = vec![BTreeMap::new()];
     for (key, required) in required.iter().filter(|(_, required)| required.exists) {
         let is_topology = limiting_keys.contains(key);
-        let mut single = needs.spread.iter().filter(|spread| spread.rule == SpreadRule::Same);
-        let is_single = single.any(|spread| spread.key == **key);
+        let is_single = shared_key(needs.spread) == Some(key);
         if is_topology && required.allowed.is_none() && !is_single {
             // Each host gets a value in any case.
             continue;

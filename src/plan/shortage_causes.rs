@@ -10,8 +10,8 @@ use super::eligibility::{self, Availability, Needs};
 use super::flow_network::Instance;
 use super::matching::FlowUnit;
 use super::search_result::ShortageProof;
-use super::skew::DomainRule;
 use crate::base::api::names::ClusterKey;
+use crate::base::api::topology_spread::shared_key;
 use crate::input::settings::quotas::Quota;
 use crate::site::inventory::Host;
 
@@ -124,8 +124,7 @@ impl ShortageCauses {
             ((*key).to_owned(), domains)
         });
         // A further host helps in the right domain only.
-        let is_single = demand.spreads.iter().any(|limit| limit.rule == DomainRule::Same);
-        let refused = match is_single {
+        let refused = match shared_key(demand.needs.spread).is_some() {
             true => RefusedCounts::default(),
             false => matching.refused(demand, hosts, gone, limits),
         };

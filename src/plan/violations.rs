@@ -10,7 +10,7 @@ use super::placement::CurrentAssignment;
 use super::skew::fullest_domain;
 use crate::base::api::host::{PAUSED, UNHEALTHY};
 use crate::base::api::names::Part;
-use crate::base::api::topology_spread::SpreadRule;
+use crate::base::api::topology_spread::shared_key;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::usage::HostUsage;
@@ -180,13 +180,10 @@ pub(super) fn by_retention<'a>(
     });
     let mut violating: Vec<(Option<Violation>, CurrentAssignment<'_>)> = with_violation.collect();
     violating.sort_by_cached_key(order);
-    let single = node_set.iter().flat_map(|node_set| &node_set.spread);
-    let single = single.filter(|spread| spread.rule == SpreadRule::Same);
-    let single = single.map(|spread| {
+    let single = node_set.and_then(|node_set| shared_key(&node_set.spread)).map(|key| {
         let assigned = violating.iter().map(|(_, assignment)| assignment.host);
-        (&spread.key, fullest_domain(assigned.map(|host| hosts[host].domain(&spread.key))))
+        (key, fullest_domain(assigned.map(|host| hosts[host].domain(key))))
     });
-    let single: Vec<(&String, Option<&str>)> = single.collect();
     let mut domains: BTreeMap<(&String, &str), usize> = BTreeMap::new();
     let most = node_set.map_or(1, |node_set| node_set.max_per_domain);
     for (violation, assignment) in &mut violating {
@@ -199,7 +196,7 @@ pub(super) fn by_retention<'a>(
             *hosts += 1;
             shares |= *hosts > most;
         }
-        let is_elsewhere = single.iter().any(|(key, domain)| host.domain(key) != *domain);
+        let is_elsewhere = single.is_some_and(|(key, domain)| host.domain(key) != domain);
         *violation = violation
             .or(shares.then_some(Violation::SharesDomain))
             .or(is_elsewhere.then_some(Violation::OtherDomain));

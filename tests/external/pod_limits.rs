@@ -1,4 +1,4 @@
-//! What a pod may take from its node, and what protects it from other pods.
+//! Limits of what a pod takes from its node, and its protection from other pods.
 
 use yaml_serde::Value;
 

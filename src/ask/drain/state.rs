@@ -18,7 +18,7 @@ pub(super) struct OccupiedSite<'a> {
     /// The owner of every assigned host, including hosts of frozen clusters.
     pub(super) owners: BTreeMap<usize, &'a ClusterKey>,
     pub(super) limits: Vec<HostLimit>,
-    /// Required topology spread constraints of each node set, without its hosts.
+    /// Required constraints of each node set on topology domains, without its hosts.
     domain_limits: Vec<Vec<DomainLimit<'a>>>,
 }
 

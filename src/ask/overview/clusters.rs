@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::HostOverview;
 use crate::base::api::names::{ClusterKey, HostKey, NodePort, Part};
-use crate::base::api::topology_spread::SpreadRule;
+use crate::base::api::topology_spread::shared_key;
 use crate::base::finding::Finding;
 use crate::plan::machines::{MachineRequirements, in_order};
 use crate::plan::{Plan, Shortage};
@@ -212,9 +212,8 @@ fn by_domain(site: &Site, node_set: &NodeSet, hosts: &[&HostOverview]) -> Option
     if node_set.machine.is_some() {
         return None;
     }
-    let same = node_set.spread.iter().find(|spread| spread.rule == SpreadRule::Same);
-    let key = node_set.topology_keys.first().or(same.map(|spread| &spread.key));
-    let key = key.map(String::as_str).or_else(|| site.spread_key(node_set))?;
+    let key = node_set.topology_keys.first().map(String::as_str);
+    let key = key.or(shared_key(&node_set.spread)).or_else(|| site.spread_key(node_set))?;
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for host in hosts.iter().filter_map(|host| site.inventory.host(&host.key)) {
         if let Some(domain) = host.domain(key) {

@@ -175,6 +175,12 @@ pub(crate) fn spread_requirements(spreads: &[TopologySpread]) -> impl Iterator<I
     required.map(|spread| Expression::Exists(spread.key.clone()))
 }
 
+/// Returns the label of which all hosts must share a value.
+pub(crate) fn shared_key(spreads: &[TopologySpread]) -> Option<&str> {
+    let mut same = spreads.iter().filter(|spread| spread.rule == SpreadRule::Same);
+    same.next().map(|spread| spread.key.as_str())
+}
+
 /// Returns the label over whose values hosts are to be even: that of the first constraint, or else the
 /// rack label, unless all hosts are in one domain.
 pub(crate) fn evenness_key<'s>(

@@ -17,14 +17,14 @@ pub struct OutputSettings {
     /// and of its directories in the output.
     #[schemars(with = "Namespace")]
     pub name: String,
-    /// What it is rendered for.
+    /// The scope: one rendering for each cluster, for each host of a cluster, or for the site.
     pub scope: OutputScope,
     /// Labels of the requests of the clusters that it covers; by default it covers all clusters.
     #[serde(default, deserialize_with = "unique::map")]
     pub cluster_labels: BTreeMap<String, String>,
 }
 
-/// What an output is rendered for.
+/// Scopes of outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum OutputScope {

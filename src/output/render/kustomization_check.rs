@@ -113,7 +113,7 @@ fn misfits(
         .map(String::as_str)
         .chain(files);
     let missing = listed.filter(|entry| {
-        // What an output lists elsewhere would have two owners, of which each deletes it.
+        // A file elsewhere would have two owners, and each would delete it.
         if is_output && is_elsewhere(entry) {
             return true;
         }

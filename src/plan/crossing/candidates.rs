@@ -54,10 +54,6 @@ impl SpreadDomains {
     pub(super) fn domain(&self, limits: &[Limit]) -> Option<Limit> {
         limits.iter().copied().find(|limit| self.domains.contains(limit))
     }
-
-    pub(super) fn is_single(&self) -> bool {
-        self.rule == DomainRule::Same
-    }
 }
 
 impl<'a> Candidates<'a> {
@@ -147,6 +143,11 @@ impl<'a> Candidates<'a> {
         let keys = instance.counted[pool].iter();
         let values = keys.filter_map(|key| Some((*key, host.domain(instance.topology()[*key])?)));
         values.map(|(key, value)| self.number(key, value)).collect()
+    }
+
+    /// Returns the constraint by which all hosts of a demand are in a single domain.
+    pub(super) fn single(&self, demand: usize) -> Option<&SpreadDomains> {
+        self.spreads[demand].iter().find(|spread| spread.rule == DomainRule::Same)
     }
 
     /// Returns the maximum number of hosts of a demand in a domain.

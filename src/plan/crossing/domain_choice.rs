@@ -26,8 +26,7 @@ impl<'a> LocalSearch<'a, '_> {
     /// Returns the domains to try for a demand without hosts that wants a single one: those with the
     /// fewest sufficient free hosts first, then those from which others must move, at last the largest.
     fn single_domains(&self, demand: usize) -> Vec<Limit> {
-        let mut constraints = self.candidates.spreads[demand].iter();
-        let Some(spread) = constraints.find(|spread| spread.is_single()) else {
+        let Some(spread) = self.candidates.single(demand) else {
             return Vec::new();
         };
         if !self.matching.picks[demand].is_empty() {

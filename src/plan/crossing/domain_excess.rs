@@ -20,7 +20,7 @@ impl CrossingSearch<'_, '_> {
             let is_equal = of.pool == pool && of.missing == missing && of.quotas.is_empty();
             is_equal && candidates.taken[*other].is_empty()
         };
-        let spread = candidates.spreads[demand].iter().find(|spread| spread.is_single())?;
+        let spread = candidates.single(demand)?;
         let is_simple = self.instance.limiting[pool].is_empty() && is_rival(&demand);
         if missing == 0 || !is_simple || candidates.spreads[demand].len() > 1 {
             return None;

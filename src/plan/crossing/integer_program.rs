@@ -20,7 +20,7 @@ use microlp::{
 
 use super::super::matching::MatchingProblem;
 use super::super::skew::{DomainRule, SkewRule};
-use super::candidates::{Candidates, Limit, SpreadDomains};
+use super::candidates::{Candidates, Limit};
 
 /// Maximum number of variables in a program.
 const MOST_VARIABLES: usize = 40_000;
@@ -104,10 +104,8 @@ impl Question<'_> {
                     continue;
                 };
                 let is_reserved = reserved.is_some_and(|reserved| reserved != of.group);
-                let is_elsewhere =
-                    |spread: &SpreadDomains| spread.is_single() && spread.domain(limits).is_none();
-                let spreads = &self.candidates.spreads[demand];
-                if (self.spreads)(demand) && spreads.iter().any(is_elsewhere) {
+                let single = self.candidates.single(demand).filter(|_| (self.spreads)(demand));
+                if single.is_some_and(|spread| spread.domain(limits).is_none()) {
                     continue;
                 }
                 let most = sizes[group].min((self.missing)(demand));

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use super::super::flow_network::Instance;
 use super::super::matching::{FlowUnit, Matching};
 use super::super::skew::DomainRule;
-use super::candidates::{Candidate, Candidates, Limit, SpreadDomains};
+use super::candidates::{Candidate, Candidates, Limit};
 
 /// Maximum number of candidates that one search for a chain examines.
 const MOST_LOOKS: usize = 300_000;
@@ -70,7 +70,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         let pool = self.pool(demand);
         let has_quota = !self.instance.problem.demands[demand].quotas.is_empty();
         let spreads = &self.candidates.spreads[demand];
-        if !spreads.is_empty() && !spreads.iter().any(SpreadDomains::is_single) {
+        if !spreads.is_empty() && self.candidates.single(demand).is_none() {
             self.take_evenly(demand);
         } else if self.instance.crossing[pool].is_empty() && !has_quota && spreads.is_empty() {
             let before = self.matching.picks[demand].len();

@@ -32,7 +32,7 @@ use super::search_result::{
     DemandConflict, HostBounds, SearchResult, ShortDemand, ShortageProof, replace_each,
 };
 use crate::site::inventory::Host;
-use candidates::{Candidates, Limit, SpreadDomains};
+use candidates::{Candidates, Limit};
 use integer_program::{Question, SolverAnswer, SolverBudget};
 use local_search::LocalSearch;
 use minimal_conflict::{ConflictCore, Relaxed};
@@ -213,9 +213,7 @@ impl CrossingSearch<'_, '_> {
             let mut classes = classes.map(|candidate| candidate.class);
             classes.any(|class| problem.counted_by(**demand, class).next().is_some())
         };
-        let is_single =
-            |demand: &usize| candidates.spreads[*demand].iter().any(SpreadDomains::is_single);
-        if cluster.iter().any(is_single) {
+        if cluster.iter().any(|demand| candidates.single(*demand).is_some()) {
             return self.explained_or(cluster, by_count);
         }
         if cluster.iter().find(is_counted).is_none() {

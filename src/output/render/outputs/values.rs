@@ -191,7 +191,7 @@ impl<'a> OutputValues<'a> {
         let hosts = site.inventory.hosts.iter().zip(is_assigned);
         let unassigned = hosts
             .filter(|(host, is_assigned)| {
-                // What is only reached or loose may be an example.
+                // A host that is only reached or loose may be an example.
                 let is_certain = matches!(host.evidence, Evidence::Applied { .. } | Evidence::Live);
                 !is_assigned && is_certain && host.same_machine.is_none()
             })

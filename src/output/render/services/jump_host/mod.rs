@@ -51,7 +51,7 @@ pub(super) struct JumpHostValues<'a> {
     hosts: Vec<ReachableHost<'a>>,
     /// BMC Secrets of other namespaces to copy.
     secret_copies: Vec<SecretCopy<'a>>,
-    /// What the jump host may connect to; absent if that is anything.
+    /// Targets that the jump host may connect to; absent without a limit.
     egress: Option<EgressValues>,
 }
 
