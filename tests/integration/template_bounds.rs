@@ -123,6 +123,10 @@ fn values_that_are_large_at_once() {
     for template in [
         "{{ 'x' * 99000000 }}",
         "{{ ([1] * 99000000)|length }}",
+        "{{ ((1, 2) * 49000000)|length }}",
+        "{{ (49000000 * (1, 2))|length }}",
+        "{% set x = 'a' * 9000000 %}{{ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x }}",
+        "{% set x = [1] * 400000 %}{{ (x + x + x + x + x + x)|length }}",
         "{{ range(99999)|list|join('0123456789abcdef' * 60000) }}",
         "{{ ('a' * 100000)|replace('a', 'b' * 100000) }}",
         "{{ expiry|default({'a': 1})|block(4000000000) }}",

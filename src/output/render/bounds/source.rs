@@ -1,6 +1,6 @@
-//! Rewrites templates: operations that may allocate much become calls of counting functions.
+//! Rewrites templates: what an operation creates passes through a counting function.
 
-use minijinja::machinery::ast::{BinOpKind, Call, CallArg, Expr, Spanned, Stmt};
+use minijinja::machinery::ast::{BinOp, BinOpKind, Call, CallArg, Expr, Spanned, Stmt};
 use minijinja::machinery::{Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
@@ -21,8 +21,6 @@ pub(in crate::output::render) struct BoundedSource {
 struct SourceEdit {
     /// Offset in the original text.
     at: usize,
-    /// Number of bytes that it replaces.
-    removed: usize,
     inserted: String,
 }
 
@@ -44,7 +42,7 @@ impl BoundedSource {
             if at < start + edit.inserted.len() {
                 return edit.at;
             }
-            moved = moved + edit.inserted.len() - edit.removed;
+            moved += edit.inserted.len();
         }
         at - moved
     }
@@ -78,7 +76,7 @@ pub(super) fn edited(
     for edit in &edits {
         rewritten.push_str(text.get(copied..edit.at).unwrap_or_default());
         rewritten.push_str(&edit.inserted);
-        copied = edit.at + edit.removed;
+        copied = edit.at;
     }
     rewritten.push_str(text.get(copied..).unwrap_or_default());
     Ok(BoundedSource { text: rewritten, edits })
@@ -132,7 +130,7 @@ struct Editor<'a> {
 
 impl<'a> Editor<'a> {
     fn insert(&mut self, at: usize, text: impl Into<String>) {
-        self.edits.push(SourceEdit { at, removed: 0, inserted: text.into() });
+        self.edits.push(SourceEdit { at, inserted: text.into() });
     }
 
     /// Rejects a template whose text does not match its syntax tree.
@@ -215,13 +213,11 @@ impl<'a> Editor<'a> {
             }
             Expr::UnaryOp(operation) => self.expression(&operation.expr),
             Expr::BinOp(operation) => match operation.op {
-                BinOpKind::Concat => self.chain("__join(", '~', expression),
-                BinOpKind::Add => self.chain("__add(", '+', expression),
+                BinOpKind::Concat | BinOpKind::Add => self.sum("__made(", operation),
                 BinOpKind::Mul => {
-                    self.insert(self.start(expression), "__times(");
-                    self.expression(&operation.left);
-                    self.comma('*', &operation.left, &operation.right);
-                    self.expression(&operation.right);
+                    self.insert(start_of(operation.span()), "__made(");
+                    self.called("__factor(", &operation.left);
+                    self.called("__factor(", &operation.right);
                     self.insert(end_of(operation.span()), ")");
                 }
                 BinOpKind::ScAnd | BinOpKind::ScOr => {
@@ -373,46 +369,18 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// Converts a chain of one operator to a call: `a ~ b ~ c` becomes a call with three arguments.
-    fn chain(&mut self, function: &str, operator: char, chain: &Expr<'a>) {
-        let mut links = Vec::new();
-        let (start, end) = (start_of(chain.span()), end_of(chain.span()));
-        let mut first = chain;
-        while let Expr::BinOp(operation) = first {
-            let is_same = match operation.op {
-                BinOpKind::Concat => operator == '~',
-                BinOpKind::Add => operator == '+',
-                _ => false,
-            };
-            // A parenthesized chain starts elsewhere.
-            if !is_same || start_of(operation.span()) != start {
-                break;
+    /// Wraps a concatenation. In a chain such as `a ~ b ~ c`, only the last result is counted
+    /// completely.
+    fn sum(&mut self, function: &str, operation: &Spanned<BinOp<'a>>) {
+        self.insert(start_of(operation.span()), function);
+        match &operation.left {
+            Expr::BinOp(left) if matches!(left.op, BinOpKind::Concat | BinOpKind::Add) => {
+                self.sum("__weighed(", left);
             }
-            links.push(operation);
-            first = &operation.left;
+            left => self.expression(left),
         }
-        self.insert(start, function);
-        self.expression(first);
-        for operation in links.into_iter().rev() {
-            self.comma(operator, &operation.left, &operation.right);
-            self.expression(&operation.right);
-        }
-        self.insert(end, ")");
-    }
-
-    /// Replaces an operator by a comma.
-    fn comma(&mut self, operator: char, left: &Expr<'a>, right: &Expr<'a>) {
-        let (start, end) = (end_of(left.span()), self.start(right));
-        let between = self.text.get(start..end).unwrap_or_default();
-        let is_operator_alone =
-            between.chars().all(|c| c == operator || matches!(c, '(' | ')') || c.is_whitespace())
-                && between.matches(operator).count() == 1;
-        match between.find(operator).filter(|_| is_operator_alone) {
-            Some(at) => {
-                self.edits.push(SourceEdit { at: start + at, removed: 1, inserted: ",".to_owned() })
-            }
-            None => self.refuse(start),
-        }
+        self.expression(&operation.right);
+        self.insert(end_of(operation.span()), ")");
     }
 
     /// Wraps a value that is stored in a namespace, because it outlives a loop.
@@ -478,21 +446,24 @@ mod tests {
     #[test]
     fn what_may_grow_becomes_a_call() {
         for (text, expected) in [
-            ("{{ a ~ b ~ c }}", "{{ __join(a , b , c) }}"),
-            ("{{ (a ~ b) ~ (c) }}", "{{ __join((__join(a , b)) , (c)) }}"),
-            ("{{ a ~ b|upper ~ c.d[e] }}", "{{ __join(a , b|upper , __text(c.d)[e]) }}"),
-            ("{{ a + b * 2 }}", "{{ __add(a , __times(b , 2)) }}"),
-            ("{{ a * b * c }}", "{{ __times(__times(a , b) , c) }}"),
+            ("{{ a ~ b ~ c }}", "{{ __made(__weighed(a ~ b) ~ c) }}"),
+            ("{{ (a ~ b) ~ (c) }}", "{{ __made((__weighed(a ~ b)) ~ (c)) }}"),
+            ("{{ a ~ b|upper ~ c.d[e] }}", "{{ __made(__weighed(a ~ b|upper) ~ __text(c.d)[e]) }}"),
+            ("{{ a + b * 2 }}", "{{ __made(a + __made(__factor(b) * 2)) }}"),
+            (
+                "{{ a * b * c }}",
+                "{{ __made(__factor(__made(__factor(a) * __factor(b))) * __factor(c)) }}",
+            ),
             ("{{ [a, 1] }}{{ [1, 2] }}", "{{ __made([a, 1]) }}{{ [1, 2] }}"),
             ("{{ {'x': a}.x }}", "{{ __made({'x': a}).x }}"),
             ("{{ (a, b)[0] }}", "{{ __made((a, b))[0] }}"),
             ("{{ a.b[1:][0] }}", "{{ __made(a.b[1:])[0] }}"),
-            ("{{ (a ~ b)|upper == c }}", "{{ __weighed((__join(a , b))|upper) == __weighed(c) }}"),
+            ("{{ (a ~ b)|upper == c }}", "{{ __weighed((__made(a ~ b))|upper) == __weighed(c) }}"),
             ("{{ ((a)) . b == 1 }}", "{{ __weighed(((a)) . b) == 1 }}"),
             ("{{ a not in b and not c }}", "{{ __weighed(a) not in __weighed(b) and not c }}"),
             (
                 "{{ x if a is not none else -y.z ~ 1 }}",
-                "{{ x if a is not none else __join(-y.z , 1) }}",
+                "{{ x if a is not none else __made(-y.z ~ 1) }}",
             ),
             (
                 "{{ a is eq(b) or f(c)(d) < 1 }}",
@@ -500,7 +471,7 @@ mod tests {
             ),
             (
                 "{% for x in (a if b else c + d) %}{% endfor %}",
-                "{% for x in (__items(a if b else __add(c , d))) %}{% endfor %}",
+                "{% for x in (__items(a if b else __made(c + d))) %}{% endfor %}",
             ),
             ("{% for x in a|b %}{% endfor %}", "{% for x in __items(a|b) %}{% endfor %}"),
             ("{% set n.x = (a) -%}", "{% set n.x =__kept(( (a))) -%}"),
@@ -508,7 +479,7 @@ mod tests {
             ("{% set x = a, b %}", "{% set x = __made((a, b)) %}"),
             (
                 "{% macro m(x=a ~ 'b') %}{% endmacro %}",
-                "{% macro m(x=__join(a , 'b')) %}{% endmacro %}",
+                "{% macro m(x=__made(a ~ 'b')) %}{% endmacro %}",
             ),
             (
                 "\n  sixteen bytes and more {{ a }}",

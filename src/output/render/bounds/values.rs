@@ -1,13 +1,11 @@
 //! Counts the bytes that a rendering allocates.
 //!
-//! * Rewritten templates call functions with names in `__` instead of operators and literals.
+//! * Rewritten templates pass the results of operators and literals to functions with names in `__`.
 //! * Every filter counts its input before it runs, and its output. Output that may be many times as
 //!   large is counted before it is created.
 //! * Lists are evaluated at once: lazily nested lists would exhaust the stack.
 
-use std::fmt::Write as _;
-
-use minijinja::value::{Kwargs, Rest, Tuple, ValueKind, ValueOrKwargs};
+use minijinja::value::{Kwargs, Rest, ValueKind, ValueOrKwargs};
 use minijinja::{
     Environment, Error, ErrorKind, Output, State, Value, escape_formatter, filters, functions,
 };
@@ -140,116 +138,13 @@ fn count_characters(state: &mut State<'_, '_>, value: &Value) -> Result<(), Erro
     count(state, value.as_str().map_or(0, str::len).saturating_mul(ITEM))
 }
 
-/// Returns the error for an undefined operand.
-fn undefined(state: &State<'_, '_>, value: &Value) -> Error {
-    filters::string(state, value).err().unwrap_or_else(|| Error::from(ErrorKind::UndefinedError))
-}
-
-/// Implements `a ~ b`.
-fn join(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
-    let mut text = String::new();
-    for value in &*values {
-        if value.is_undefined() {
-            return Err(undefined(state, value));
-        }
-        weight(state, value, false)?;
-        let start = text.len();
-        write!(text, "{value}").map_err(|_| too_much())?;
-        count(state, text.len() - start)?;
+/// Rejects a factor that is a tuple: minijinja makes a repeated tuple at once.
+fn factor(value: Value) -> Result<Value, Error> {
+    if value.is_tuple() {
+        let message = "a tuple cannot be repeated: write a list";
+        return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
-    Ok(Value::from(text))
-}
-
-/// Implements `a + b` for numbers, texts or lists.
-fn add(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
-    let mut sum: Option<Value> = None;
-    for value in &*values {
-        sum = Some(match sum {
-            None => value.clone(),
-            Some(sum) => add_two(state, &sum, value)?,
-        });
-    }
-    Ok(sum.unwrap_or_default())
-}
-
-fn add_two(state: &mut State<'_, '_>, left: &Value, right: &Value) -> Result<Value, Error> {
-    let is_list = |value: &Value| matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable);
-    if let (Some(one), Some(other)) = (left.as_str(), right.as_str()) {
-        count(state, one.len() + other.len())?;
-        return Ok(Value::from([one, other].concat()));
-    }
-    if is_list(left) && is_list(right) && left.is_tuple() == right.is_tuple() {
-        count_seen(state, left)?;
-        count_seen(state, right)?;
-        let items: Vec<Value> = left.try_iter()?.chain(right.try_iter()?).collect();
-        return Ok(if left.is_tuple() {
-            Value::from(Tuple::from(items))
-        } else {
-            Value::from(items)
-        });
-    }
-    let failed = || {
-        let message = format!(
-            "tried to use + operator on unsupported types {} and {}",
-            left.kind(),
-            right.kind()
-        );
-        Error::new(ErrorKind::InvalidOperation, message)
-    };
-    if let Some(value) = [left, right].into_iter().find(|value| value.is_undefined()) {
-        return Err(undefined(state, value));
-    }
-    match (i128::try_from(left.clone()), i128::try_from(right.clone())) {
-        (Ok(one), Ok(other)) if left.is_integer() && right.is_integer() => {
-            let sum = one.checked_add(other).ok_or_else(failed)?;
-            Ok(i64::try_from(sum).map_or_else(|_| Value::from(sum), Value::from))
-        }
-        _ => {
-            let number = |value: &Value| f64::try_from(value.clone()).map_err(|_| failed());
-            Ok(Value::from(number(left)? + number(right)?))
-        }
-    }
-}
-
-/// Implements `a * b` for numbers, or for a text or list and a number.
-fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, Error> {
-    let failed = || {
-        let message = format!(
-            "tried to use * operator on unsupported types {} and {}",
-            left.kind(),
-            right.kind()
-        );
-        Error::new(ErrorKind::InvalidOperation, message)
-    };
-    if left.is_number() && right.is_number() {
-        return match (i128::try_from(left.clone()), i128::try_from(right.clone())) {
-            (Ok(one), Ok(other)) if left.is_integer() && right.is_integer() => {
-                let product = one.checked_mul(other).ok_or_else(failed)?;
-                Ok(i64::try_from(product).map_or_else(|_| Value::from(product), Value::from))
-            }
-            _ => {
-                let number = |value: &Value| f64::try_from(value.clone()).map_err(|_| failed());
-                Ok(Value::from(number(&left)? * number(&right)?))
-            }
-        };
-    }
-    if let Some(value) = [&left, &right].into_iter().find(|value| value.is_undefined()) {
-        return Err(undefined(state, value));
-    }
-    let (repeated, times) = if left.is_number() { (&right, &left) } else { (&left, &right) };
-    let times = times.as_usize().ok_or_else(failed)?;
-    if let Some(text) = repeated.as_str() {
-        count(state, text.len().saturating_mul(times))?;
-        return Ok(Value::from(text.repeat(times)));
-    }
-    if !matches!(repeated.kind(), ValueKind::Seq | ValueKind::Iterable) {
-        return Err(failed());
-    }
-    let weight = count_seen(state, repeated)?;
-    count(state, weight.saturating_mul(times))?;
-    let items: Vec<Value> = repeated.try_iter()?.collect();
-    let all: Vec<Value> = (0..times).flat_map(|_| items.iter().cloned()).collect();
-    Ok(if repeated.is_tuple() { Value::from(Tuple::from(all)) } else { Value::from(all) })
+    Ok(value)
 }
 
 /// Returns minijinja's filters except `pprint`, which is for debugging only.
@@ -447,9 +342,7 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
             Value::from_function(functions::namespace).call(state, &values)
         },
     );
-    environment.add_function("__join", join);
-    environment.add_function("__add", add);
-    environment.add_function("__times", times);
+    environment.add_function("__factor", factor);
     environment.add_function("__made", |state: &mut State<'_, '_>, value: Value| {
         count_made(state, &value)?;
         made(value)
