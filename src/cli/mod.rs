@@ -2,10 +2,7 @@
 
 mod builds;
 mod capacity;
-#[cfg(test)]
-mod command_reference;
 mod commit;
-
 mod completions;
 mod diff;
 mod doctor;
@@ -24,6 +21,8 @@ mod snapshot;
 mod staging;
 mod status;
 mod template;
+#[cfg(test)]
+mod tests;
 mod validate;
 mod version;
 mod what_if;
@@ -217,29 +216,4 @@ fn fitted(text: ReportText, is_terminal: bool) -> ReportText {
 fn print_document(document: &ReportDocument) {
     // A closed pipe is no failure, as in `print`.
     let _ = write!(anstream::stdout(), "{document}");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_help_lists_each_command_once_but_those_for_packages() {
-        let all = Arguments::command();
-        let mut names: Vec<&str> = all.get_subcommands().map(clap::Command::get_name).collect();
-        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
-        listed.extend(["completions", "man"]);
-        names.sort_unstable();
-        listed.sort_unstable();
-        assert_eq!(listed, names);
-
-        let help = command_line().render_help().to_string();
-        let first = help.lines().next().unwrap_or_default();
-        assert!(first.contains("Clusters of Cluster API"), "{first}");
-        let order =
-            ["Daily:", "  generate", "Planning:", "  what-if", "Set-up:", "  init", "Options:"];
-        let places: Vec<Option<usize>> = order.iter().map(|part| help.find(part)).collect();
-        assert!(places.is_sorted() && places.iter().all(Option::is_some), "{help}");
-        assert!(!help.contains("completions"), "{help}");
-    }
 }

@@ -59,6 +59,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::base::text::visible::visible;
 use crate::output::render::values::TemplateValue;
+use crate::setup::migrate::Migration;
 
 pub use capacity::{capacity, capacity_as_markdown};
 pub use catalogue::{codes, codes_as_markdown, explain_code};
@@ -136,6 +137,17 @@ fn spare_words(
 /// an error, and control characters could move the cursor or reverse the text.
 fn one_line(text: &str) -> String {
     visible(text).into_owned()
+}
+
+/// Formats legacy SIPClusters in today's form as YAML documents.
+pub fn migration(migration: &Migration) -> ReportText {
+    let mut text = ReportText::default();
+    for (file, _, document) in &migration.documents {
+        for line in format!("---\n# {}\n{document}", one_line(file)).lines() {
+            text.push_line_of_file(Style::new(), None, line);
+        }
+    }
+    text
 }
 
 /// Formats the values that a template receives as a table.

@@ -37,7 +37,7 @@ cases! {
     None => [
         SIP0001 SIP0002 SIP0004 SIP0005 SIP0010 SIP0011 SIP0012 SIP0013 SIP0014 SIP0015 SIP0018 SIP0101
         SIP0102 SIP0103 SIP0104 SIP0106_no_name SIP0106 SIP0107 SIP0108 SIP0117_two_kustomizations SIP0117_kustomization_cycle SIP0111 SIP0113
-        SIP0114 SIP0117_unbuildable_directory SIP0116 SIP0117 SIP0118 SIP0120 SIP0121 SIP0122 SIP0140 SIP0141 SIP0142
+        SIP0114 SIP0117_unbuildable_directory SIP0116 SIP0117 SIP0118 SIP0120 SIP0121 SIP0140 SIP0141 SIP0142
         SIP0143 SIP0201 SIP0209_cluster_name_too_long SIP0209_invalid_priority SIP0208_no_nodes SIP0209_unknown_role SIP0206 SIP0209_invalid_selector SIP0208 SIP0209 SIP0209_invalid_topology_key
         SIP0208_no_image SIP0209_invalid_node_label SIP0208_no_interface SIP0209_invalid_cluster_ip SIP0208_no_node_port SIP0209_invalid_node_port SIP0209_invalid_replicas SIP0120_invalid_reference SIP0219 SIP0120_invalid_authorized_key SIP0209_several_host_keys
         SIP0237_no_issuer SIP0237_invalid_certificate SIP0209_invalid_duration SIP0237_invalid_client SIP0235 SIP0237_unset_variable SIP0237 SIP0238 SIP0239 SIP0240 SIP0240_unknown_spread
@@ -77,10 +77,9 @@ cases! {
 }
 
 /// Codes that `validate` cannot report, with the arguments of the command that does.
-const OTHER_COMMANDS: [(Code, &[&str]); 7] = [
+const OTHER_COMMANDS: [(Code, &[&str]); 6] = [
     (Code::EmptyInput, &["validate", "--input", "rendered.yaml"]),
     (Code::UnknownStanding, &["validate", "--input", "rendered.yaml"]),
-    (Code::NotMigrated, &["migrate", "--check"]),
     (Code::Stale, &["generate", "--check", "--format", "github"]),
     (Code::FrozenHostGone, WITHOUT_EDGE),
     (Code::StillObserved, WITHOUT_EDGE),

@@ -1,7 +1,4 @@
-//! `sipgen migrate`: what it writes, what it leaves, and that it means the same.
-
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
+//! `sipgen migrate`: what it prints, and that it means the same.
 
 use crate::support::{Repo, Run, assert_says, run};
 
@@ -11,9 +8,11 @@ const GENERATIONS: [(&str, &str); 3] = [
     ("generation-2021-03", "clusters/edge.yaml"),
 ];
 
-fn migrate(repo: &Repo, arguments: &[&str]) -> Run {
-    let all: Vec<&str> = ["migrate"].into_iter().chain(arguments.iter().copied()).collect();
-    run(&mut repo.sipgen(&all))
+fn migrate(repo: &Repo) -> Run {
+    let before = repo.on_disk("");
+    let run = run(&mut repo.sipgen(&["migrate"]));
+    assert!(repo.on_disk("") == before, "migrate has written files");
+    run
 }
 
 /// The SIPCluster of a fixture as JSON.
@@ -104,260 +103,59 @@ fn ways(text: &str) -> Vec<(&'static str, String)> {
 fn what_is_generated_stays_the_same_however_it_is_written() {
     for (fixture, file) in GENERATIONS {
         let text = Repo::of_fixture(fixture).read(file);
+        let printed = migrate(&Repo::of_fixture(fixture)).expect(0).stdout;
         for (way, text) in ways(&text) {
             let repo = Repo::of_fixture(fixture);
             repo.write(file, &text);
-            let before = Repo::of_fixture(fixture);
-            before.write(file, &text);
-            before.generate(&[]).expect(0);
+            repo.generate(&[]).expect(0);
+            let before = repo.files("overlays");
 
-            let said = migrate(&repo, &[]).expect(0);
-            assert_says(&said.stderr, &["1 SIPCluster rewritten in 1 file"]);
+            let by_this_way = migrate(&repo).expect(0).stdout;
+            assert_eq!(as_json(&by_this_way), as_json(&printed), "{fixture} {way}");
 
             // From the very beginning, with adoption by older labels.
-            let generated = repo.generate(&[]).expect(0);
-            assert_eq!(
-                repo.files("overlays"),
-                before.files("overlays"),
-                "{fixture} {way}:\n{}",
-                repo.read(file)
-            );
-            assert!(!generated.stderr.contains("SIP0104"), "{fixture} {way}: {}", generated.stderr);
-            let migrated = repo.on_disk("");
-            migrate(&repo, &["--check"]).expect(0);
-            migrate(&repo, &[]).expect(0);
-            assert!(
-                repo.on_disk("") == migrated,
-                "{fixture} {way}: a second run changes something"
-            );
-        }
-    }
-}
-
-#[test]
-fn the_rewritten_files_are_what_people_would_write() {
-    for (fixture, file) in GENERATIONS {
-        let repo = Repo::of_fixture(fixture);
-        migrate(&repo, &[]).expect(0);
-        insta::assert_snapshot!(format!("migrated-{fixture}"), repo.read(file));
-    }
-}
-
-#[test]
-fn comments_and_line_ends_stay() {
-    for (fixture, file) in GENERATIONS {
-        let text = Repo::of_fixture(fixture).read(file);
-        let comments: Vec<&str> = text
-            .lines()
-            .filter_map(|line| {
-                line.find('#')
-                    .filter(|at| *at == 0 || line[..*at].ends_with(' '))
-                    .map(|at| &line[at..])
-            })
-            .collect();
-        assert!(comments.len() >= 3, "{fixture} has few comments");
-        for (way, text) in ways(&text).into_iter().take(5) {
             let repo = Repo::of_fixture(fixture);
-            repo.write(file, &text);
-            migrate(&repo, &[]).expect(0);
-
-            let after = repo.read(file);
-            for comment in &comments {
-                assert_eq!(
-                    after.matches(comment).count(),
-                    1,
-                    "{fixture} {way}: {comment}\n{after}"
-                );
-            }
-            let carriage_returns = |text: &str| text.matches("\r\n").count();
-            assert_eq!(
-                carriage_returns(&after) > 0,
-                carriage_returns(&text) > 0,
-                "{fixture} {way}"
-            );
-            assert_eq!(carriage_returns(&after), after.matches('\r').count(), "{fixture} {way}");
-            assert_eq!(
-                after.starts_with('\u{feff}'),
-                text.starts_with('\u{feff}'),
-                "{fixture} {way}"
-            );
+            repo.write(file, &printed);
+            let generated = repo.generate(&[]).expect(0);
+            assert_eq!(repo.files("overlays"), before, "{fixture} {way}:\n{printed}");
+            assert!(!generated.stderr.contains("SIP0104"), "{fixture} {way}: {}", generated.stderr);
+            assert_says(&migrate(&repo).expect(0).stderr, &["no legacy SIPCluster found"]);
         }
     }
 }
 
 #[test]
-fn files_without_older_clusters_are_not_touched() {
-    let repo = Repo::of_fixture("quickstart");
-    let before = repo.on_disk("");
-
-    let said = migrate(&repo, &[]).expect(0);
-
-    assert!(repo.on_disk("") == before, "files have changed");
-    assert_says(&said.stderr, &["no legacy SIPCluster found"]);
-
-    let repo = Repo::of_fixture("generation-2020-11");
-    let before = repo.on_disk("");
-    migrate(&repo, &[]).expect(0);
-    let after = repo.on_disk("");
-    let changed: Vec<&String> =
-        before.keys().filter(|file| before[*file] != after[*file]).collect();
-    assert_eq!(changed, ["site/sipcluster.yaml"]);
-    assert_eq!(before.len(), after.len());
-}
-
-#[test]
-fn a_check_writes_nothing_and_says_that_something_would_change() {
-    let repo = Repo::of_fixture("generation-2021-01");
-    let before = repo.on_disk("");
-
-    let said = migrate(&repo, &["--check", "--diff"]).expect(1);
-
-    assert!(repo.on_disk("") == before, "files have changed");
-    assert_says(&said.stdout, &["--- a/edge.yaml", "-    infra:", "+    services:"]);
-    assert_says(&said.stderr, &["1 SIPCluster would be rewritten in 1 file"]);
-}
-
-#[test]
-fn a_diff_is_what_git_sees() {
-    let repo = Repo::of_fixture("generation-2021-03");
-
-    let said = migrate(&repo, &["--diff"]).expect(0);
-
-    let lines = |text: &str| {
-        let is_change = |line: &&str| {
-            line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---")
-        };
-        let mut lines: Vec<String> = text.lines().filter(is_change).map(str::to_owned).collect();
-        lines.sort();
-        lines
-    };
-    assert_eq!(lines(&said.stdout), lines(&repo.git(&["diff"])));
-}
-
-#[test]
-fn a_rewritten_file_keeps_its_permissions() {
-    let repo = Repo::of_fixture("generation-2021-03");
-    let path = repo.path().join("clusters/edge.yaml");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-
-    migrate(&repo, &[]).expect(0);
-
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-}
-
-#[test]
-fn only_the_files_that_are_named_are_rewritten() {
-    let repo = Repo::of_fixture("generation-2021-03");
-    let other = repo
-        .read("clusters/edge.yaml")
-        .replace("name: edge", "name: core")
-        .replace("nodePort: 3000", "nodePort: 3010");
-    repo.write("clusters/core.yaml", &other);
-    let before = repo.read("clusters/edge.yaml");
-
-    let said = migrate(&repo, &["clusters/core.yaml"]).expect(0);
-
-    assert_says(&said.stderr, &["1 SIPCluster rewritten in 1 file"]);
-    assert_eq!(repo.read("clusters/edge.yaml"), before);
-    assert_ne!(repo.read("clusters/core.yaml"), other);
-    migrate(&repo, &["clusters/none.yaml"]).expect(2);
-    migrate(&repo, &["/etc/hostname"]).expect(2);
-    std::os::unix::fs::symlink("clusters/edge.yaml", repo.path().join("link.yaml")).unwrap();
-    assert_says(&migrate(&repo, &["link.yaml"]).expect(2).stderr, &["symbolic link"]);
-}
-
-#[test]
-fn a_repo_may_be_named_from_elsewhere() {
-    let repo = Repo::of_fixture("generation-2021-03");
-    let elsewhere = Repo::empty();
-
-    let directory = repo.path().to_str().unwrap();
-    let said = migrate(&elsewhere, &["--repo", directory, "--check"]).expect(1);
-
-    assert_says(&said.stderr, &["1 SIPCluster would be rewritten"]);
-}
-
-#[test]
-fn what_cannot_be_rewritten_is_told_and_its_file_left_alone() {
-    let march = |from: &str, to: &str| {
-        let repo = Repo::of_fixture("generation-2021-03");
-        repo.replace("clusters/edge.yaml", from, to);
-        repo
-    };
-    let braces = "{a: b, # why\n          c: d}";
-    for (repo, parts) in [
-        (march("vmFlavor: vino", "vmFlavor: &flavor vino"), &["SIP0122", "anchor"][..]),
-        (march("name: edge\n", "name: edge\r\n"), &["SIP0122", "carriage return"]),
-        (march("spreadTopology: PerHost", "spreadTopology: PerRoom"), &["SIP0240", "`PerRoom`"]),
-        (
-            march(
-                "count:\n            active: 1\n            standby: 1\n",
-                &format!("count: {braces}\n"),
-            ),
-            &[],
-        ),
-    ] {
-        let other = repo.read("clusters/edge.yaml").contains("# why");
-        let before = repo.on_disk("");
-        let run = migrate(&repo, &[]);
-        if other {
-            // Braces that are not in the way may have comments.
-            run.expect(0);
-            assert!(repo.read("clusters/edge.yaml").contains(braces));
-            continue;
-        }
-        let said = run.expect(1).stderr;
-        assert_says(&said, parts);
-        assert_says(&said, &["--> clusters/edge.yaml"]);
-        assert!(repo.on_disk("") == before, "files have changed");
+fn a_generation_is_printed_in_todays_form() {
+    for (fixture, _) in GENERATIONS {
+        let printed = migrate(&Repo::of_fixture(fixture)).expect(0).stdout;
+        insta::assert_snapshot!(format!("migrated-{fixture}"), printed);
     }
 }
 
 #[test]
-fn one_file_that_cannot_be_rewritten_keeps_no_other_from_it() {
+fn a_repo_without_older_clusters_prints_nothing() {
+    let run = migrate(&Repo::of_fixture("quickstart")).expect(0);
+
+    assert_eq!(run.stdout, "");
+    assert_says(&run.stderr, &["no legacy SIPCluster found"]);
+}
+
+#[test]
+fn what_cannot_be_converted_is_told_and_the_others_are_printed() {
     let repo = Repo::of_fixture("generation-2021-03");
     let text = repo.read("clusters/edge.yaml");
     repo.write(
         "clusters/core.yaml",
         &text.replace("name: edge", "name: core").replace("PerHost", "PerRoom"),
     );
-
-    let said = migrate(&repo, &[]).expect(1).stderr;
-
-    assert_says(&said, &["SIP0240", "--> clusters/core.yaml", "1 SIPCluster rewritten in 1 file"]);
-    assert!(repo.read("clusters/core.yaml").contains("PerRoom"));
-    assert!(!repo.read("clusters/edge.yaml").contains("PerHost"));
-}
-
-#[test]
-fn a_cluster_with_mistakes_of_today_is_rewritten_all_the_same() {
-    let repo = Repo::of_fixture("generation-2021-01");
-    repo.replace("edge.yaml", "        caSecret: edge-oidc-ca\n", "");
-    repo.refused();
-
-    migrate(&repo, &[]).expect(0);
-
-    assert_says(&repo.refused(), &["the auth service has no issuer of its certificate"]);
-}
-
-#[test]
-fn a_file_that_cannot_be_read_is_told() {
-    let repo = Repo::of_fixture("generation-2021-03");
     repo.write("clusters/broken.yaml", "kind: SIPCluster\nspec: [\n");
 
-    assert_says(&migrate(&repo, &[]).expect(1).stderr, &["SIP0101", "--> clusters/broken.yaml"]);
-}
+    let run = migrate(&repo).expect(1);
 
-#[test]
-fn anchors_outside_of_what_changes_are_no_obstacle() {
-    let repo = Repo::of_fixture("generation-2021-03");
-    repo.replace("clusters/edge.yaml", "image: quay.io", "image: &image quay.io");
-    repo.replace("clusters/edge.yaml", "image: docker.io/library/haproxy:2.3.2", "image: *image");
-
-    migrate(&repo, &[]).expect(0);
-
-    assert_says(&repo.read("clusters/edge.yaml"), &["image: &image quay.io", "image: *image"]);
-    repo.generate(&[]).expect(0);
+    let said = ["SIP0240", "--> clusters/core.yaml", "SIP0101", "--> clusters/broken.yaml"];
+    assert_says(&run.stderr, &said);
+    assert_says(&run.stdout, &["# clusters/edge.yaml\n"]);
+    assert!(!run.stdout.contains("PerRoom"), "{}", run.stdout);
 }
 
 #[test]

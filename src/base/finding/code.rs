@@ -127,7 +127,6 @@ codes! {
 
     "0120" WrongType Error Cluster Hidden "a field of a request has a value of the wrong type or form"
     "0121" SaidTwice Error Cluster Shown "an older and a current field conflict"
-    "0122" NotMigrated Error Run Shown "a SIPCluster of an older generation cannot be migrated"
 
     "0140" NoSuchSite Error Run Shown "an entry of `sites` matches no directory"
     "0141" OutsideOfSites Warning Run Shown "a request is outside of every site"

@@ -3,7 +3,6 @@
 //! Parsing carries no spans, which keeps it fast. A finding names a document and a route of keys in
 //! it. Printing it reads that document again and looks up the route.
 
-use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,17 +18,6 @@ impl RouteMapping {
     /// counts.
     pub fn add(&mut self, read: Vec<RouteStep>, written: Vec<RouteStep>) {
         self.0.push((read, written));
-    }
-
-    /// Converts a written route to the route where it is read.
-    pub(crate) fn read(&self, written: &[RouteStep]) -> Vec<RouteStep> {
-        let known = self.0.iter().filter(|(_, at)| written.starts_with(at));
-        // A single service is also read as a list with one item. The written value is the whole
-        // list.
-        match known.max_by_key(|(read, at)| (at.len(), Reverse(read.len()))) {
-            Some((read, at)) => read.iter().chain(&written[at.len()..]).cloned().collect(),
-            None => written.to_vec(),
-        }
     }
 
     /// Converts a read route to the route where it is written.

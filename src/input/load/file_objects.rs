@@ -92,19 +92,6 @@ pub(super) fn in_batches<'a>(
     take(found);
 }
 
-/// Maps each document of a file's text by `judge`, which gets `None` for a document that does not
-/// parse.
-pub(crate) fn documents(
-    file: &Arc<Utf8Path>,
-    text: &str,
-    judge: impl Fn(&Origin, Option<Value>) -> Option<Value>,
-) -> Vec<Option<Value>> {
-    objects(file, text)
-        .iter()
-        .map(|document| judge(&document.origin, document.parse().ok()))
-        .collect()
-}
-
 /// Parses a document whose kind its lines do not prove. `is_tied` is set if its parts may depend on
 /// each other by aliases or merge keys.
 fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Vec<Document<'a>>) {

@@ -48,13 +48,12 @@ mod worktree;
 
 pub use copy::TemporaryCopy;
 pub use document::Document;
-pub(crate) use file_objects::{documents, objects};
+pub(crate) use file_objects::objects;
 pub use files::{Files, ReadError, Stream};
 pub use kind::EntryKind;
 pub(crate) use listing::may_hold_resources;
 pub use mentions::mentions;
 pub use merge::{MergeResult, Redundancy, redundancy};
-pub(crate) use nodes::{DocumentNodes, EntryRange};
 pub use parse_error::ParseError;
 pub(crate) use parse_error::in_plain_words;
 pub use part::SitePart;

@@ -26,7 +26,6 @@ pub(crate) struct DocumentNodes {
     spelled: HashMap<u32, String>,
     /// Mappings with the second of two equal keys, inner mappings first.
     duplicates: Vec<(u32, u32)>,
-    comments: Vec<Range<usize>>,
 }
 
 struct DocumentNode {
@@ -80,7 +79,6 @@ impl DocumentNodes {
             children: Vec::new(),
             spelled: HashMap::new(),
             duplicates: Vec::new(),
-            comments: Vec::new(),
         };
         let mut builder =
             Builder { text, nodes, open: Vec::new(), anchors: HashMap::new(), read: 0 };
@@ -130,12 +128,6 @@ impl DocumentNodes {
             .map(|node| self.range(node))
             .filter(is_part);
         Some(EntryRange { key, value })
-    }
-
-    /// Returns whether an offset is within a comment.
-    pub(crate) fn is_in_comment(&self, at: usize) -> bool {
-        let behind = self.comments.partition_point(|comment| comment.end <= at);
-        self.comments.get(behind).is_some_and(|comment| comment.contains(&at))
     }
 
     /// Returns the offset of a key's second occurrence in the innermost mapping around another
@@ -263,7 +255,7 @@ impl Builder<'_> {
                         (NodeKind::Scalar, small(range.start), small(range.end));
                 }
             }
-            Event::Comment(..) => self.nodes.comments.push(range.clone()),
+            Event::Comment(..) => {}
             _ => return Some(()),
         }
         self.read = self.read.max(range.end);

@@ -70,7 +70,7 @@ pub(super) fn add_to(schema: &mut JSONSchemaProps) {
             continue;
         };
         let description =
-            Some(format!("Older: {meaning}. `sipgen migrate` writes what it is today."));
+            Some(format!("Older: {meaning}. `sipgen migrate` prints what it is today."));
         let property = match shape {
             LegacyFieldType::Text => JSONSchemaProps {
                 description,

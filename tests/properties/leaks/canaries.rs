@@ -292,7 +292,7 @@ fn beside_what_is_migrated() {
             format!("{}\n---\napiVersion: v1\nmetadata: {{name: a}}\n{above}", text.trim_end()),
         ] {
             repo.write(&file, &text);
-            let run = run(&mut repo.sipgen(&["migrate", "--check", "--diff"]));
+            let run = run(&mut repo.sipgen(&["migrate"]));
             assert!(
                 !format!("{}{}", run.stdout, run.stderr).contains(&secret),
                 "{above}: {}",
@@ -456,7 +456,7 @@ fn in_arguments() {
         &["status", "--by", &url],
         &["explain", &url],
         &["generate", "--repo", &url],
-        &["migrate", &url],
+        &["migrate", "--repo", &url],
         &["report", "--html", &url],
         &[&url],
     ] {

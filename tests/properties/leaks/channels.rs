@@ -14,6 +14,7 @@ use sipgen::report::{
 };
 use sipgen::review::effects::Review;
 use sipgen::site::assembly::hardware;
+use sipgen::site::sites::Sites;
 use sipgen::{Options, generate, migrate};
 
 /// How something is said.
@@ -154,10 +155,11 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         }
     }
     if findings.iter().any(|finding| finding.code == Code::OlderGeneration)
-        && let Ok(migration) = migrate(files, None)
+        && let Ok(sites) = Sites::find(files.clone())
+        && let Ok(migration) = migrate(&sites)
     {
         said.people("migrate", &report::findings(&migration.findings, files));
-        said.add("migrate --diff", Form::Diff, report::diff(&migration.changes).to_string());
+        said.add("migrate", Form::Diff, report::migration(&migration).to_string());
     }
     said.0
 }

@@ -56,7 +56,7 @@ fn of_files_and_directories() {
         (&["status", "--format", "json"], Form::Json),
         (&["report", "--html", "-"], Form::Page),
         (&["init", "--dry-run"], Form::Diff),
-        (&["migrate", "--check", "--diff"], Form::Diff),
+        (&["migrate"], Form::Diff),
     ] {
         is_tame(&mut repo.sipgen(arguments), form);
     }
@@ -85,7 +85,7 @@ fn of_arguments() {
         &["template", "show", NAME],
         &["template", "values", NAME],
         &["report", "--html", &format!("{NAME}/x")],
-        &["migrate", NAME],
+        &["migrate", "--site", NAME],
         &["man", "--dir", "/dev/null/::error::\n::error::x"],
         &[NAME],
     ] {
@@ -127,7 +127,7 @@ fn of_a_file_that_is_migrated() {
         &file,
         &text.replace("spec:\n", &format!("spec:\n{}", hostile.replace("::error::owned\n", ""))),
     );
-    is_tame(&mut repo.sipgen(&["migrate", "--check", "--diff"]), Form::Diff);
+    is_tame(&mut repo.sipgen(&["migrate"]), Form::Diff);
     repo.write(
         &file,
         &text.replace(
@@ -136,7 +136,7 @@ fn of_a_file_that_is_migrated() {
                 .replace("::error::owned\n#", "#"),
         ),
     );
-    let run = run(&mut repo.sipgen(&["migrate", "--check", "--diff"]));
+    let run = run(&mut repo.sipgen(&["migrate"]));
     assert!(acts(Form::Diff, &run.stdout).is_none(), "{}", run.stdout);
 }
 

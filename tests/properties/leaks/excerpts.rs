@@ -22,19 +22,3 @@ fn a_line_that_is_written_anew_is_shown_as_it_was() {
     let line = finding.lines().find(|line| line.contains(" | ") && line.contains("name")).unwrap();
     assert!(line.contains("host-1") && !line.contains("host-2"), "{finding}");
 }
-
-/// The same for a file that `migrate` rewrites.
-#[test]
-fn a_line_that_is_migrated_is_shown_as_it_was() {
-    for fixture in ["generation-2020-11", "generation-2021-01", "generation-2021-03"] {
-        let (checked, written) = (Repo::of_fixture(fixture), Repo::of_fixture(fixture));
-        let run = |repo: &Repo, arguments: &[&str]| {
-            crate::support::run(&mut repo.sipgen(arguments)).stderr
-        };
-
-        let before =
-            run(&checked, &["migrate", "--check"]).replace("would be rewritten", "rewritten");
-
-        assert_eq!(run(&written, &["migrate"]), before, "{fixture}");
-    }
-}

@@ -37,7 +37,8 @@ impl RequestSpec for LegacySpec {
         findings.extend(conversion.unknown.iter().chain(&conversion.errors).cloned());
         document.origin = document.origin.read_as(conversion.moved.clone());
         let spec = if conversion.errors.is_empty() {
-            let (spec, found) = decode_converted(conversion.spec.clone(), &document.origin);
+            let (spec, found) =
+                decode_converted(conversion.document["spec"].clone(), &document.origin);
             findings.extend(found);
             spec
         } else {
@@ -72,7 +73,7 @@ fn legacy_generation(key: &ClusterKey, conversion: &Conversion, origin: &Origin)
         format!("the SIPCluster {key} is of the generation of {generation}, and is read as one of today{renamed}"),
     )
     .at(origin.at(["spec"]))
-    .help("`sipgen migrate` rewrites it in today's form; docs/operations/migrating.md says what becomes of each field")
+    .help("`sipgen migrate` prints it in today's form; docs/operations/migrating.md says what becomes of each field")
 }
 
 /// Decodes the converted spec of an older SIPCluster.

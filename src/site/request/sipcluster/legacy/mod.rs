@@ -10,8 +10,7 @@
 //!
 //! An older field is converted wherever it is, so a SIPCluster may have fields of several
 //! generations. It is an error only beside the current field with the same meaning. The result has
-//! a table of the original positions ([`RouteMapping`]), so that findings point at the written text. The
-//! same conversion yields the edits that rewrite the file.
+//! a table of the original positions ([`RouteMapping`]), so that findings point at the written text.
 //!
 //! * `node_sets`: flavors, and spreading over racks and hosts.
 //! * `services`: `infra`, and former names below `services`.
@@ -49,25 +48,6 @@ impl SipclusterGeneration {
     }
 }
 
-/// An edit of a document, by routes before any edit. Deeper edits come first.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum DocumentEdit {
-    /// Renames the key of an entry.
-    Rename(Vec<RouteStep>, String),
-    /// Replaces an entry, including its key.
-    Replace(Vec<RouteStep>, String, Value),
-    /// Converts a text to a list with that text, under another key.
-    IntoList(Vec<RouteStep>, String, Value),
-    /// Converts a mapping to a list with that mapping, under another key.
-    Wrap(Vec<RouteStep>, String),
-    /// Removes an entry.
-    Remove(Vec<RouteStep>),
-    /// Replaces a mapping by its entries, with their new keys and values.
-    Lift(Vec<RouteStep>, Mapping),
-    /// Splits a list into several lists, by the indices of its items.
-    Group(Vec<RouteStep>, String, Vec<(&'static str, Vec<usize>)>),
-}
-
 /// The conversion of an older SIPCluster.
 #[derive(Debug, Clone)]
 pub struct Conversion {
@@ -76,14 +56,10 @@ pub struct Conversion {
     /// Former name of the cluster in hosts' labels, if it differs from the SIPCluster's name and no
     /// annotation sets it.
     pub former_name: Option<String>,
-    /// The original document.
+    /// The document in today's form.
     pub(crate) document: Value,
-    /// The converted `spec`.
-    pub(crate) spec: Value,
     /// Original routes of its fields.
     pub(crate) moved: RouteMapping,
-    /// Edits that rewrite the document.
-    pub(crate) edits: Vec<DocumentEdit>,
     /// Older fields that cannot be converted.
     pub(crate) errors: Vec<Finding>,
     /// Unknown fields inside older ones.
@@ -152,7 +128,6 @@ pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<
         labels,
         former_name: None,
         moved: RouteMapping::default(),
-        edits: Vec::new(),
         errors: Vec::new(),
         unknown: Vec::new(),
     };
@@ -160,9 +135,27 @@ pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<
     // An explicit annotation in the current form takes precedence.
     let annotations = document.get("metadata").and_then(|metadata| metadata.get("annotations"));
     let annotated = annotations.is_some_and(|annotations| annotations.get(FORMER_NAME).is_some());
-    converter.former_name = converter.former_name.filter(|_| !annotated);
-    let Converter { former_name, moved, edits, errors, unknown, .. } = converter;
-    Conversion { generation, former_name, document, spec, moved, edits, errors, unknown }
+    let Converter { former_name, moved, errors, unknown, .. } = converter;
+    let former_name = former_name.filter(|_| !annotated);
+    let document = in_todays_form(document, spec, former_name.as_deref());
+    Conversion { generation, former_name, document, moved, errors, unknown }
+}
+
+/// Returns a document with another spec, and with the former name as an annotation.
+fn in_todays_form(mut document: Value, spec: Value, former_name: Option<&str>) -> Value {
+    if let Some(fields) = document.as_mapping_mut() {
+        fields.insert("spec".into(), spec);
+    }
+    if let Some(former) = former_name
+        && let Some(metadata) = document.get_mut("metadata").and_then(Value::as_mapping_mut)
+        && let Some(annotations) = metadata
+            .entry("annotations".into())
+            .or_insert_with(|| Mapping::new().into())
+            .as_mapping_mut()
+    {
+        annotations.insert(FORMER_NAME.into(), former.into());
+    }
+    document
 }
 
 /// Converts one spec and collects the result.
@@ -171,7 +164,6 @@ struct Converter<'a> {
     labels: &'a TopologyLabels<'a>,
     former_name: Option<String>,
     moved: RouteMapping,
-    edits: Vec<DocumentEdit>,
     errors: Vec<Finding>,
     unknown: Vec<Finding>,
 }
@@ -202,7 +194,6 @@ impl Converter<'_> {
                 Some("config") => self.config(value, &at, name),
                 Some(key @ ("cluster-name" | "clusterName")) => {
                     self.cluster_name(value, name, below(&at, [key]));
-                    self.edits.push(DocumentEdit::Remove(below(&at, [key])));
                 }
                 Some("nodes") => {
                     let nodes = self.nodes(value, &below(&at, ["nodes"]));
@@ -238,7 +229,6 @@ impl Converter<'_> {
                 self.unknown_field(key, below(&route, [key]), &["cluster-name"]);
             }
         }
-        self.edits.push(DocumentEdit::Remove(route));
     }
 
     /// Records the tenant's name in hosts' labels. Today, it is the SIPCluster's name.

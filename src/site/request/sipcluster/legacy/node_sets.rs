@@ -2,7 +2,7 @@
 
 use yaml_serde::{Mapping, Value};
 
-use super::{Converter, DocumentEdit, Route, below};
+use super::{Converter, Route, below};
 use crate::base::api::names::{Role, is_label_key, is_label_value};
 use crate::base::finding::{Code, RouteStep};
 use crate::site::inventory::topology_labels::TopologyDomain;
@@ -47,9 +47,6 @@ impl Converter<'_> {
                 self.moved.add(below(at, [role]), route.clone());
             }
             let node_set = self.node_set(node_set, &route, &below(at, [role]));
-            if role != text {
-                self.edits.push(DocumentEdit::Rename(route, role.to_owned()));
-            }
             converted.insert(role.into(), node_set);
         }
         Value::Mapping(converted)
@@ -86,13 +83,9 @@ impl Converter<'_> {
             } else {
                 self.spread(name, value, &route)
             };
-            match made {
-                Some((key, value)) => {
-                    self.moved.add(below(read, [key]), route.clone());
-                    self.edits.push(DocumentEdit::Replace(route, key.to_owned(), value.clone()));
-                    converted.insert(key.into(), value);
-                }
-                None => self.edits.push(DocumentEdit::Remove(route)),
+            if let Some((key, value)) = made {
+                self.moved.add(below(read, [key]), route);
+                converted.insert(key.into(), value);
             }
         }
         Value::Mapping(converted)

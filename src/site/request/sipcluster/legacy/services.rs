@@ -2,7 +2,7 @@
 
 use yaml_serde::{Mapping, Value};
 
-use super::{Converter, DocumentEdit, Route, below, entries};
+use super::{Converter, Route, below, entries};
 use crate::base::finding::{Code, RouteStep};
 
 /// Older names of service kinds with their current keys under `services`.
@@ -68,13 +68,10 @@ impl Converter<'_> {
                     // The only service of a mapping becomes the first item of a list.
                     self.moved.add(below(&read, [0]), route.clone());
                     let service = self.service(service, &route, &below(&read, [0]));
-                    self.edits.push(DocumentEdit::Wrap(route, kind.to_owned()));
                     services.insert(kind.into(), Value::Sequence(vec![service]));
                 }
-                self.edits.push(DocumentEdit::Rename(at.to_vec(), "services".to_owned()));
             }
             Value::Sequence(list) => {
-                let mut groups: Vec<(&'static str, Vec<usize>, Vec<Value>)> = Vec::new();
                 for (index, service) in list.iter().enumerate() {
                     let route = below(at, [index]);
                     let Some(kind) =
@@ -85,32 +82,15 @@ impl Converter<'_> {
                         continue;
                     };
                     // Services keep their order within a kind, because it decides their numbers.
-                    let group = match groups.iter().position(|(known, ..)| *known == kind) {
-                        Some(group) => group,
-                        None => {
-                            groups.push((kind, Vec::new(), Vec::new()));
-                            groups.len() - 1
-                        }
-                    };
-                    let read = below(&below(&today, [kind]), [groups[group].1.len()]);
+                    let list =
+                        services.entry(kind.into()).or_insert_with(|| Value::Sequence(Vec::new()));
+                    let Value::Sequence(list) = list else { continue };
+                    let read = below(&below(&today, [kind]), [list.len()]);
                     self.moved.add(read.clone(), route.clone());
-                    let service = self.service(service, &route, &read);
-                    groups[group].1.push(index);
-                    groups[group].2.push(service);
+                    list.push(self.service(service, &route, &read));
                 }
-                let by_kind =
-                    groups.iter().map(|(kind, indices, _)| (*kind, indices.clone())).collect();
-                self.edits.push(DocumentEdit::Group(at.to_vec(), "services".to_owned(), by_kind));
-                let lists = groups
-                    .into_iter()
-                    .map(|(kind, _, list)| (Value::from(kind), Value::Sequence(list)));
-                services.extend(lists);
             }
-            Value::Null => self.edits.push(DocumentEdit::Replace(
-                at.to_vec(),
-                "services".to_owned(),
-                Mapping::new().into(),
-            )),
+            Value::Null => {}
             other => return other.clone(),
         }
         Value::Mapping(services)
@@ -153,9 +133,6 @@ impl Converter<'_> {
                 }
                 other => other.clone(),
             };
-            if today != text {
-                self.edits.push(DocumentEdit::Rename(route, today.to_owned()));
-            }
             services.insert(today.into(), list);
         }
         Value::Mapping(services)
@@ -172,12 +149,8 @@ impl Converter<'_> {
             let Some(name) = key.as_str() else { continue };
             let route = below(at, [name]);
             match name {
-                "serviceType" => self.edits.push(DocumentEdit::Remove(route)),
-                "optional" => {
-                    let lifted = self.optional(value, &place);
-                    service.extend(lifted.clone());
-                    self.edits.push(DocumentEdit::Lift(route, lifted));
-                }
+                "serviceType" => {}
+                "optional" => service.extend(self.optional(value, &place)),
                 _ => {
                     if let Some((today, value)) = self.service_field(name, value, &route, &place) {
                         service.insert(today.into(), value);
@@ -194,7 +167,6 @@ impl Converter<'_> {
         for (name, value) in entries(Some(written)) {
             let route = below(place.at, ["optional", name]);
             if !OPTIONAL.contains(&name) {
-                self.edits.push(DocumentEdit::Remove(route.clone()));
                 self.unknown_field(name, route, &OPTIONAL);
             } else if place.fields.contains_key(name) {
                 self.twice(route, name, below(place.at, [name]));
@@ -233,33 +205,19 @@ impl Converter<'_> {
             "sshAuthorizedKeys" if today != name => self.ssh_keys(value, route, &read),
             "nodeLabels" if value.is_sequence() => self.node_labels(value, route),
             "nodePort" if today != name => self.node_ports(value, route, &read)?,
-            _ => {
-                if today != name {
-                    self.edits.push(DocumentEdit::Rename(route.to_vec(), today.to_owned()));
-                }
-                value.clone()
-            }
+            _ => value.clone(),
         };
         Some((today, value))
     }
 
     /// Converts a text with one key per line. Their validity is checked with the current form.
     fn ssh_keys(&mut self, value: &Value, route: &[RouteStep], read: &[RouteStep]) -> Value {
-        let today = "sshAuthorizedKeys".to_owned();
-        let Some(text) = value.as_str() else {
-            self.edits.push(DocumentEdit::Rename(route.to_vec(), today));
-            return value.clone();
-        };
+        let Some(text) = value.as_str() else { return value.clone() };
         let keys: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         for index in 0..keys.len() {
             self.moved.add(below(read, [index]), route.to_vec());
         }
-        let list: Value = keys.iter().copied().map(Value::from).collect::<Vec<_>>().into();
-        self.edits.push(match keys.as_slice() {
-            [key] if *key == text => DocumentEdit::IntoList(route.to_vec(), today, list.clone()),
-            _ => DocumentEdit::Replace(route.to_vec(), today, list.clone()),
-        });
-        list
+        keys.into_iter().map(Value::from).collect::<Vec<_>>().into()
     }
 
     /// Converts the list of node labels of the oldest generation.
@@ -279,13 +237,7 @@ impl Converter<'_> {
                 ),
             }
         }
-        let labels = Value::Mapping(labels);
-        self.edits.push(DocumentEdit::Replace(
-            route.to_vec(),
-            "nodeLabels".to_owned(),
-            labels.clone(),
-        ));
-        labels
+        Value::Mapping(labels)
     }
 
     /// Converts the list of ports that the oldest generation had for a while.
@@ -301,18 +253,10 @@ impl Converter<'_> {
             other => std::slice::from_ref(other),
         };
         match ports {
-            [] => {
-                self.edits.push(DocumentEdit::Remove(route.to_vec()));
-                None
-            }
+            [] => None,
             [port] => {
                 let item = value.is_sequence().then_some(0);
                 self.moved.add(read.to_vec(), below(route, item));
-                self.edits.push(DocumentEdit::Replace(
-                    route.to_vec(),
-                    "nodePort".to_owned(),
-                    port.clone(),
-                ));
                 Some(port.clone())
             }
             _ => {

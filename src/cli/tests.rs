@@ -1,10 +1,12 @@
-//! The page of all commands, `docs/reference/commands.md`, which is compared with the arguments' own short help.
+//! Help, and the page of all commands, `docs/reference/commands.md`, which is compared with the help.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use clap::{Arg, Command, CommandFactory};
+
+use super::{Arguments, GROUPS, command_line};
 
 const INTRODUCTION: &str = "\
 # Commands
@@ -19,8 +21,27 @@ could not run.
 const COMMON: [&str; 4] = ["repo", "site", "rev", "input"];
 
 #[test]
+fn the_help_lists_each_command_once_but_those_for_packages() {
+    let all = Arguments::command();
+    let mut names: Vec<&str> = all.get_subcommands().map(Command::get_name).collect();
+    let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+    listed.extend(["completions", "man"]);
+    names.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(listed, names);
+
+    let help = command_line().render_help().to_string();
+    let first = help.lines().next().unwrap_or_default();
+    assert!(first.contains("Clusters of Cluster API"), "{first}");
+    let order = ["Daily:", "  generate", "Planning:", "  what-if", "Set-up:", "  init", "Options:"];
+    let places: Vec<Option<usize>> = order.iter().map(|part| help.find(part)).collect();
+    assert!(places.is_sorted() && places.iter().all(Option::is_some), "{help}");
+    assert!(!help.contains("completions"), "{help}");
+}
+
+#[test]
 fn the_page_of_commands_is_their_help() {
-    let mut command = super::Arguments::command().disable_help_subcommand(true);
+    let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();
     let mut page = INTRODUCTION.to_owned();
     let generate = command.find_subcommand("generate").unwrap();
