@@ -254,7 +254,6 @@ codes! {
     "0707" PatchMisses Error Run Shown "an unchanged patch would no longer match its host"
     "0709" CredentialRendered Error Either Shown "a rendered file contains a credential"
     "0711" OperatorsTemplates Warning Run Shown "templates of the SIP operator for HAProxy are not used"
-    "0713" TemplateMoved Error Run Shown "a template has the path of a built-in one of earlier versions"
     "0714" PatchesDiffer Error Run Shown "patches of hosts would not build as planned"
 
     "0801" InvalidClusterLabel Error Run Shown "a Provisioning or Software has no unambiguous cluster"

@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{Snapshot, SnapshotSecret, network_data_secrets, text_at};
-use crate::base::api::names::{HostKey, SecretKey};
+use super::{Snapshot, network_data_secrets, text_at};
+use crate::base::api::names::HostKey;
 
 /// A change of a host between two snapshots. It is displayed on one line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +33,9 @@ pub fn events(before: &Snapshot, after: &Snapshot) -> Vec<Event> {
             (Some(host), None) => vec![format!("is gone, was {}", in_state(host))],
             (Some(old), Some(new)) => {
                 let mut said = host_events(old, new);
-                said.extend(hardware_event(before.hardware.get(key), after.hardware.get(key)));
+                let (before_hardware, hardware) =
+                    (before.hardware.get(key), after.hardware.get(key));
+                said.extend(part_event("HardwareData", before_hardware, hardware));
                 said.extend(secret_events(key, (old, before), (new, after)));
                 said
             }
@@ -98,19 +100,12 @@ fn host_events(old: &Value, new: &Value) -> Vec<String> {
         }
         _ => {}
     }
-    said.extend(text_event(
-        "label",
-        old.pointer("/metadata/labels"),
-        new.pointer("/metadata/labels"),
-    ));
-    said.extend(text_event(
-        "annotation",
-        old.pointer("/metadata/annotations"),
-        new.pointer("/metadata/annotations"),
-    ));
-    said.extend(manager_events(old, new));
-    said.extend(hardware_event(old.pointer("/status/hardware"), new.pointer("/status/hardware")));
     said.extend(field_events(old, new));
+    for (part, pointer) in
+        [("field managers", "/metadata/managedFields"), ("hardware details", "/status/hardware")]
+    {
+        said.extend(part_event(part, old.pointer(pointer), new.pointer(pointer)));
+    }
     said
 }
 
@@ -125,111 +120,63 @@ fn consumer(host: &Value) -> Option<String> {
     ))
 }
 
-/// Compares labels or annotations.
-fn text_event(noun: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<String> {
-    let texts = |object: Option<&Value>| -> BTreeMap<String, String> {
-        let entries = object.and_then(Value::as_object).into_iter().flatten();
-        entries
-            .map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()))
-            .collect()
-    };
-    let (old, new) = (texts(old), texts(new));
-    let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let say = |key: &&String| match (old.get(*key), new.get(*key)) {
-        (None, Some(value)) => Some(format!("has the new {noun} `{key}: {value}`")),
-        (Some(value), None) => Some(format!("has lost the {noun} `{key}: {value}`")),
-        (Some(old), Some(new)) if old != new => {
-            Some(format!("has the {noun} `{key}: {new}`, no longer `{old}`"))
-        }
-        _ => None,
-    };
-    keys.iter().filter_map(say).collect()
-}
-
-fn manager_events(old: &Value, new: &Value) -> Vec<String> {
-    let managers = |host: &Value| -> BTreeMap<String, Value> {
-        let entries =
-            host.pointer("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten();
-        let entry = |entry: &Value| {
-            let text = |field: &str| entry.get(field).and_then(Value::as_str);
-            Some((
-                format!("{} ({})", text("manager")?, text("operation")?),
-                entry.get("fieldsV1")?.clone(),
-            ))
-        };
-        entries.filter_map(entry).collect()
-    };
-    let (old, new) = (managers(old), managers(new));
-    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let say = |name: &&String| match (old.get(*name), new.get(*name)) {
-        (None, Some(_)) => Some(format!("has the new field manager `{name}`")),
-        (Some(_), None) => Some(format!("has lost the field manager `{name}`")),
-        (before, after) if before != after => {
-            Some(format!("has changed fields of the field manager `{name}`"))
-        }
-        _ => None,
-    };
-    names.iter().filter_map(say).collect()
-}
-
-/// Fields of the spec without a specific event.
-const FIELDS: [&str; 12] = [
-    "bmc/address",
-    "bmc/credentialsName",
-    "bmc/disableCertificateVerification",
-    "bootMACAddress",
-    "customDeploy/method",
-    "disablePowerOff",
-    "externallyProvisioned",
-    "image/url",
-    "networkData/name",
-    "networkData/namespace",
-    "online",
-    "preprovisioningNetworkDataName",
-];
-
+/// Compares labels, annotations, and fields of the spec.
 fn field_events(old: &Value, new: &Value) -> Vec<String> {
-    let value = |host: &Value, field: &str| match host.pointer(&format!("/spec/{field}")) {
-        None => "unset".to_owned(),
-        Some(Value::String(text)) => format!("`{text}`"),
-        Some(other) => format!("`{other}`"),
+    let (old, new) = (fields(old), fields(new));
+    let names: BTreeSet<&(&str, String)> = old.keys().chain(new.keys()).collect();
+    let say = |name: &(&str, String)| {
+        let (noun, field) = name;
+        match (old.get(name), new.get(name)) {
+            (None, Some(value)) => Some(format!("has the new {noun} `{field}: {value}`")),
+            (Some(value), None) => Some(format!("has lost the {noun} `{field}: {value}`")),
+            (Some(old), Some(new)) if old != new => {
+                Some(format!("has the {noun} `{field}: {new}`, no longer `{old}`"))
+            }
+            _ => None,
+        }
     };
-    let say = |field: &&str| {
-        let (old, new) = (value(old, field), value(new, field));
-        (old != new)
-            .then(|| format!("has changed spec.{}: {new}, was {old}", field.replace('/', ".")))
-    };
-    FIELDS.iter().filter_map(say).collect()
+    names.into_iter().filter_map(say).collect()
 }
 
-fn hardware_event(old: Option<&Value>, new: Option<&Value>) -> Option<String> {
+/// Returns labels, annotations, and fields of the spec except `consumerRef`, by noun and name.
+fn fields(host: &Value) -> BTreeMap<(&'static str, String), String> {
+    let mut open = vec![
+        ("label", String::new(), host.pointer("/metadata/labels")),
+        ("annotation", String::new(), host.pointer("/metadata/annotations")),
+        ("field", "spec".to_owned(), host.pointer("/spec")),
+    ];
+    let mut fields = BTreeMap::new();
+    while let Some((noun, name, value)) = open.pop() {
+        match value {
+            Some(Value::Object(inner)) => open.extend(inner.iter().map(|(key, value)| {
+                let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                (noun, name, Some(value).filter(|_| key != "consumerRef"))
+            })),
+            Some(Value::String(text)) => drop(fields.insert((noun, name), text.clone())),
+            Some(other) => drop(fields.insert((noun, name), other.to_string())),
+            None => {}
+        }
+    }
+    fields
+}
+
+/// Compares what is too large for a line, such as hardware details.
+fn part_event<T: PartialEq>(part: &str, old: Option<T>, new: Option<T>) -> Option<String> {
     match (old, new) {
-        (None, Some(_)) => Some("now has hardware details".to_owned()),
-        (Some(_), None) => Some("no longer has hardware details".to_owned()),
-        (Some(old), Some(new)) if old != new => Some("has changed hardware".to_owned()),
-        _ => None,
+        (None, Some(_)) => Some(format!("now has {part}")),
+        (Some(_), None) => Some(format!("no longer has {part}")),
+        (old, new) => (old != new).then(|| format!("has changed {part}")),
     }
 }
 
 fn secret_events(key: &HostKey, old: (&Value, &Snapshot), new: (&Value, &Snapshot)) -> Vec<String> {
-    let named =
-        |(host, snapshot): (&Value, &Snapshot)| -> BTreeMap<SecretKey, Option<SnapshotSecret>> {
-            let all = network_data_secrets(key, host).into_iter();
-            all.map(|secret| (secret.clone(), snapshot.secrets.get(&secret).cloned())).collect()
-        };
-    let (old, new) = (named(old), named(new));
-    let say = |(secret, before): (&SecretKey, &Option<SnapshotSecret>)| match (
-        before,
-        new.get(secret)?,
-    ) {
-        (None, Some(_)) => Some(format!("now has its Secret `{secret}`")),
-        (Some(_), None) => Some(format!("has lost its Secret `{secret}`")),
-        (Some(before), Some(after)) if before != after => {
-            Some(format!("has changed network data in the Secret `{secret}`"))
-        }
-        _ => None,
-    };
-    old.iter().filter_map(say).collect()
+    let (old_names, names) = (network_data_secrets(key, old.0), network_data_secrets(key, new.0));
+    let same = names.into_iter().filter(|secret| old_names.contains(secret));
+    same.filter_map(|secret| {
+        let part = format!("network data in the Secret `{secret}`");
+        part_event(&part, old.1.secrets.get(&secret), new.1.secrets.get(&secret))
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -264,9 +211,9 @@ mod tests {
                 "host `a/x` is gone, was `available`",
                 "host `a/y` went from `available` to `error` (registration error, in state `available`)",
                 "host `a/y` is now consumed by `Metal3Machine a/m`",
+                "host `a/y` has the new field `spec.online: true`",
                 "host `a/y` has the new label `new: `",
                 "host `a/y` has the label `rack: r8`, no longer `r7`",
-                "host `a/y` has changed spec.online: `true`, was unset",
                 "host `a/z` is new, `available`",
             ]
         );

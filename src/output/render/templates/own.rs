@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 
 use super::{PARTIALS, Templates, embedded, names};
 use crate::base::finding::{Code, Finding, Place};
@@ -91,12 +91,6 @@ pub(super) fn misplaced(
     outputs: &[OutputSettings],
 ) -> Option<Finding> {
     let place = Place::File(Arc::from(file));
-    if let Some(moved) = moved(name) {
-        let message = format!("{file} replaces no built-in template any more: it is now {moved}");
-        return Some(Finding::new(Code::TemplateMoved, message).at(place).help(format!(
-            "move it to {directory}/{moved}, and compare it with `sipgen template show {moved}`"
-        )));
-    }
     if embedded(name).is_some() || name.starts_with(PARTIALS) {
         return None;
     }
@@ -140,13 +134,6 @@ fn no_output(
     Some(Finding::new(Code::TemplateUnused, message).at(Place::File(Arc::from(file))).help(help))
 }
 
-/// Returns the path of a template that is now in the directory for shared files.
-fn moved(name: &str) -> Option<Utf8PathBuf> {
-    let path = Utf8Path::new(name);
-    let moved = path.parent()?.join(layout::SHARED).join(path.file_name()?);
-    (embedded(name).is_none() && embedded(moved.as_str()).is_some()).then_some(moved)
-}
-
 /// Returns the built-in templates with the file name of a path; all if there are none.
 fn namesakes(name: &str) -> Vec<&'static str> {
     let (_, file) = directory_and_file(name);
@@ -176,6 +163,8 @@ fn directory_and_file(name: &str) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
+    use camino::Utf8PathBuf;
+
     use super::*;
 
     #[test]
