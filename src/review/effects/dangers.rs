@@ -319,7 +319,7 @@ fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
 /// Every run of an installer is dangerous: it may end workloads on machines in use.
 fn installer_harm(review: &ClusterReview, site: &Site) -> Option<Harm> {
     let installer = review.installer.as_ref().filter(|installer| installer.runs)?;
-    let asked = site.clusters.get(&review.cluster).and_then(|request| request.cluster.as_ref());
+    let asked = site.valid_cluster(&review.cluster);
     Some(Harm::InstallerRuns {
         scales: installer.scales,
         cluster: review.cluster.clone(),

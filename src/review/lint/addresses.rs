@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
+use super::{at_all, service_field, services};
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::{Code, Finding};
 use crate::plan::eligibility::{RequiredSystem, unusable};
@@ -15,12 +16,9 @@ use crate::site::request::Cluster;
 /// Finds clusterIPs that belong to an assigned host or to one that tenants can claim. Other hosts
 /// in use may be nodes of the base cluster.
 pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
-    let services = clusters
-        .iter()
-        .flat_map(|cluster| cluster.services.iter().map(move |service| (*cluster, service)));
     let mut hosts: HashMap<IpAddr, Option<&Host>> = HashMap::new();
     let mut asked: BTreeMap<(&ClusterKey, IpAddr), Vec<_>> = BTreeMap::new();
-    for (cluster, service) in services {
+    for (cluster, service) in services(clusters) {
         if let Some(address) = service.cluster_ip {
             hosts.entry(address).or_default();
             asked.entry((&cluster.key, address)).or_default().push((cluster, service));
@@ -44,22 +42,14 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
         let Some(host) = hosts.get(&address).copied().flatten() else {
             continue;
         };
-        let mut finding = Finding::new(
-            Code::ClusterIpOfHost,
-            format!("clusterIP `{address}` of `{key}` is the address of host `{}`", host.key),
-        )
-        .help("set the address at which the base cluster's NodePorts are reachable")
-        .for_cluster(key);
-        for (index, (cluster, service)) in services.into_iter().enumerate() {
-            let place = cluster.origin.at(service.route().into_iter().chain(["clusterIP".into()]));
-            finding = if index == 0 { finding.at(place) } else { finding.see(place, "the same") };
-        }
-        findings.push(
-            finding.see(
-                host.origin.at(host.network.field.iter().copied()),
-                format!("host {}", host.key),
-            ),
-        );
+        let message =
+            format!("clusterIP `{address}` of `{key}` is the address of host `{}`", host.key);
+        let places = services.into_iter();
+        let places = places.map(|(cluster, service)| service_field(cluster, service, "clusterIP"));
+        let finding = at_all(Finding::new(Code::ClusterIpOfHost, message), places)
+            .help("set the address at which the base cluster's NodePorts are reachable")
+            .for_cluster(key);
+        findings.push(finding.see(host.network_place(), format!("host {}", host.key)));
     }
     findings
 }

@@ -1,5 +1,6 @@
 //! Rule: a container image has no version, or one that is too old for the rendered configuration.
 
+use super::{service_field, services};
 use crate::base::finding::{Code, Finding};
 use crate::site::request::service::ImageAdvice;
 use crate::site::request::{Cluster, ClusterService};
@@ -7,13 +8,10 @@ use crate::site::request::{Cluster, ClusterService};
 /// Finds images without a version, which may differ between nodes and change with a restart, and
 /// images whose program does not support its configuration.
 pub(super) fn unversioned_or_outdated(clusters: &[&Cluster]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for cluster in clusters {
-        for service in &cluster.services {
-            findings.extend(unversioned(cluster, service).or_else(|| outdated(cluster, service)));
-        }
-    }
-    findings
+    let finding = |(cluster, service): (&Cluster, &ClusterService)| {
+        unversioned(cluster, service).or_else(|| outdated(cluster, service))
+    };
+    services(clusters).filter_map(finding).collect()
 }
 
 fn unversioned(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
@@ -30,7 +28,7 @@ fn unversioned(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
             Code::UnversionedImage,
             format!("{message}: pods may run different versions"),
         )
-        .at(image_place(cluster, service))
+        .at(service_field(cluster, service, "image"))
         .help(format!(
             "write a version, such as `{example}`; add its digest (`@sha256:…`) so that nobody can replace it"
         ))
@@ -56,15 +54,10 @@ fn outdated(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
                 version.0, version.1
             ),
         )
-        .at(image_place(cluster, service))
+        .at(service_field(cluster, service, "image"))
         .help(format!("write `image: {example}`"))
         .for_cluster(&cluster.key),
     )
-}
-
-fn image_place(cluster: &Cluster, service: &ClusterService) -> crate::base::finding::Place {
-    let route = service.route().into_iter().chain(["image".into()]);
-    cluster.origin.at(route)
 }
 
 /// Parts of an image reference.

@@ -52,10 +52,7 @@ fn unknown_network(site: &Site, cluster: &Cluster, installation: &Installation) 
 
 /// Kubernetes requires node names to be DNS-1123 subdomains.
 fn unfit_names(cluster: &Cluster) -> Option<Finding> {
-    let named = cluster
-        .node_sets
-        .iter()
-        .filter_map(|(part, node_set)| Some((part.node.as_ref()?, node_set)));
+    let named = cluster.parts().filter_map(|(_, part, set)| Some((part.node.as_ref()?, set)));
     let unfit: Vec<_> =
         named.filter(|(name, _)| name.as_str().parse::<ObjectName>().is_err()).collect();
     let (first, _) = unfit.first()?;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::node_sets::{NodeSets, RequestedNodeSet};
+use super::{at_all, service_field};
 use crate::base::api::names::Role;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::text::counted;
@@ -77,16 +78,8 @@ fn places(cluster: &Cluster, interface: &str, roles: &[Role]) -> Vec<Place> {
         service.interface.as_deref() == Some(interface)
             && roles.iter().any(|role| service.uses(*role))
     };
-    let route =
-        |service: &ClusterService| service.route().into_iter().chain(["nodeInterfaceId".into()]);
-    cluster.services.iter().filter(uses).map(|service| cluster.origin.at(route(service))).collect()
-}
-
-/// Adds positions to a finding; the first one is the main one.
-fn at_all(finding: Finding, places: Vec<Place>) -> Finding {
-    places.into_iter().fold(finding, |finding, place| {
-        if finding.places.is_empty() { finding.at(place) } else { finding.see(place, "the same") }
-    })
+    let users = cluster.services.iter().filter(uses);
+    users.map(|service| service_field(cluster, service, "nodeInterfaceId")).collect()
 }
 
 fn on_no_host(
@@ -121,7 +114,9 @@ fn on_no_host(
             cluster.key
         ),
     );
-    at_all(finding, places(cluster, interface, &roles)).help(help).for_cluster(&cluster.key)
+    at_all(finding, places(cluster, interface, &roles).into_iter())
+        .help(help)
+        .for_cluster(&cluster.key)
 }
 
 /// Suggests a network that hosts have, among those that may be shown.
@@ -214,10 +209,9 @@ fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) ->
         ),
     );
     let places = clusters.iter().flat_map(|cluster| places(cluster, interface, &Role::ALL));
-    let finding = at_all(finding, places.take(1).collect());
+    let finding = at_all(finding, places.take(1));
     let finding = hosts.iter().fold(finding, |finding, host| {
-        finding
-            .see(host.origin.at(host.network.field.iter().copied()), format!("host {}", host.key))
+        finding.see(host.network_place(), format!("host {}", host.key))
     });
     let finding =
         clusters.iter().fold(finding, |finding, cluster| finding.for_cluster(&cluster.key));

@@ -47,9 +47,10 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use crate::base::api::names::{ClusterKey, Part};
-use crate::base::finding::Finding;
+use crate::base::finding::{Finding, Place};
 use crate::plan::Plan;
 use crate::site::Site;
+use crate::site::request::{Cluster, ClusterService};
 
 use node_sets::NodeSets;
 
@@ -88,4 +89,25 @@ pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
         &|| claimants::foreign(site, plan),
     ];
     rules.par_iter().flat_map_iter(|rule| rule()).collect()
+}
+
+/// Returns the services of clusters.
+fn services<'a>(
+    clusters: &[&'a Cluster],
+) -> impl Iterator<Item = (&'a Cluster, &'a ClusterService)> {
+    let services = |cluster: &'a Cluster| cluster.services.iter().map(move |it| (cluster, it));
+    clusters.iter().copied().flat_map(services)
+}
+
+/// Returns the place of a field of a service.
+fn service_field(cluster: &Cluster, service: &ClusterService, field: &'static str) -> Place {
+    cluster.origin.at(service.route().into_iter().chain([field.into()]))
+}
+
+/// Adds the places of one mistake to a finding; the first one is the main one.
+fn at_all(finding: Finding, places: impl Iterator<Item = Place>) -> Finding {
+    places.fold(finding, |finding, place| match finding.places.is_empty() {
+        true => finding.at(place),
+        false => finding.see(place, "the same"),
+    })
 }

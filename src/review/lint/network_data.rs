@@ -94,14 +94,14 @@ fn describe_other_format(hosts: &[&Host], site: &Site) -> Option<Finding> {
         )
     };
     let remedy = remedy(&site.inventory, first).unwrap_or_default();
-    let finding = Finding::new(Code::MissingNetworkData, message)
-        .at(first.origin.at(first.network.field.iter().copied()))
-        .help(format!(
-            "services require the addresses of hosts, so no cluster can claim them: {remedy}"
-        ));
+    let finding = Finding::new(Code::MissingNetworkData, message).at(first.network_place()).help(
+        format!("services require the addresses of hosts, so no cluster can claim them: {remedy}"),
+    );
     Some(others.iter().fold(finding, |finding, (host, holder, format)| {
-        let place = host.origin.at(host.network.field.iter().copied());
-        finding.see(place, format!("host {}: {holder} has the format of {format}", host.key))
+        finding.see(
+            host.network_place(),
+            format!("host {}: {holder} has the format of {format}", host.key),
+        )
     }))
 }
 
@@ -127,15 +127,10 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
     let unnamed = &site.inventory.unnamed_network_data;
     let mut missing = named.iter().filter(|(.., keyless)| keyless.is_none());
     let meant = missing.find_map(|(host, secret, _)| {
+        let named = |name: &str| unnamed.iter().find(|other| other.key.name.as_str() == name);
         let names = unnamed.iter().map(|other| other.key.name.as_str());
-        let meant = unnamed
-            .iter()
-            .find(|other| other.key.name == secret.name)
-            .map(|other| &other.key)
-            .or_else(|| {
-                let name = alike(secret.name.as_str(), names)?;
-                unnamed.iter().find(|other| other.key.name.as_str() == name).map(|other| &other.key)
-            })?;
+        let name = secret.name.as_str();
+        let meant = &named(name).or_else(|| named(alike(name, names)?))?.key;
         Some(format!("; did you mean the unused Secret `{meant}` for host `{}`?", host.key))
     });
     let add = if keyless.is_none() {
@@ -148,7 +143,7 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
         add.unwrap_or_default()
     );
     let mut finding = Finding::new(Code::MissingNetworkData, message)
-        .at(first.origin.at(first.network.field.iter().copied()))
+        .at(first.network_place())
         .help(format!("{help}{}", meant.unwrap_or_default()));
     for (_, _, keyless) in &named {
         finding = keyless
@@ -156,10 +151,7 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
             .fold(finding, |finding, keyless| finding.see(keyless.origin.name(), "the Secret"));
     }
     for (host, secret, _) in others {
-        finding = finding.see(
-            host.origin.at(host.network.field.iter().copied()),
-            format!("host {} names {secret}", host.key),
-        );
+        finding = finding.see(host.network_place(), format!("host {} names {secret}", host.key));
     }
     Some(finding)
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::services;
 use crate::base::api::names::NodePort;
 use crate::base::finding::{Code, Finding, Place, RouteStep};
 use crate::site::assembly::clashes::describe_ports;
@@ -22,22 +23,20 @@ pub(super) fn repo_node_ports(site: &Site, clusters: &[&Cluster]) -> Vec<Finding
         return Vec::new();
     }
     let mut findings = Vec::new();
-    for cluster in clusters {
-        for service in &cluster.services {
-            let mut shared: BTreeMap<usize, (Vec<NodePort>, usize)> = BTreeMap::new();
-            for port in service.node_ports() {
-                for (index, at) in taken.get(port).into_iter().flatten() {
-                    shared.entry(*index).or_insert_with(|| (Vec::new(), *at)).0.push(*port);
-                }
+    for (cluster, service) in services(clusters) {
+        let mut shared: BTreeMap<usize, (Vec<NodePort>, usize)> = BTreeMap::new();
+        for port in service.node_ports() {
+            for (index, at) in taken.get(port).into_iter().flatten() {
+                shared.entry(*index).or_insert_with(|| (Vec::new(), *at)).0.push(*port);
             }
-            let others = shared
-                .into_iter()
-                .map(|(index, shared)| (&site.services[index], shared))
-                .filter(|(other, _)| !is_same(other, cluster, service));
-            findings.extend(
-                others.map(|(other, (ports, at))| describe(cluster, service, other, &ports, at)),
-            );
         }
+        let others = shared
+            .into_iter()
+            .map(|(index, shared)| (&site.services[index], shared))
+            .filter(|(other, _)| !is_same(other, cluster, service));
+        findings.extend(
+            others.map(|(other, (ports, at))| describe(cluster, service, other, &ports, at)),
+        );
     }
     findings
 }

@@ -43,17 +43,14 @@ pub(super) struct RequestedNodeSet<'a> {
 impl<'a> NodeSets<'a> {
     pub(super) fn new(site: &'a Site, except: &LintExceptions) -> Self {
         let clusters: Vec<&Cluster> = site
-            .clusters
-            .values()
-            .filter_map(|request| request.cluster.as_ref())
+            .valid_clusters()
             .filter(|cluster| !except.clusters.contains(&cluster.key))
             .collect();
-        let node_sets =
-            clusters.iter().flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
+        let node_sets = clusters.iter().flat_map(|cluster| cluster.parts());
         let mut needs: Vec<Needs<'a>> = Vec::new();
         let mut all: Vec<RequestedNodeSet<'a>> = Vec::new();
         let mut known = HashMap::new();
-        for (cluster, (part, node_set)) in node_sets.filter(|(_, (part, _))| part.node.is_none()) {
+        for (cluster, part, node_set) in node_sets.filter(|(_, part, _)| part.node.is_none()) {
             let pool = *known.entry(Needs::without_services(node_set).key()).or_insert_with(|| {
                 needs.push(Needs::without_services(node_set));
                 needs.len() - 1

@@ -20,10 +20,8 @@ const MAX_HOSTS: usize = 100;
 pub(crate) fn without_label(site: &Site) -> Vec<Finding> {
     let mut known: BTreeMap<(String, &str), bool> = BTreeMap::new();
     let mut findings = Vec::new();
-    let clusters = site.clusters.values().filter_map(|request| request.cluster.as_ref());
-    let node_sets =
-        clusters.flat_map(|cluster| cluster.node_sets.iter().map(move |set| (cluster, set)));
-    for (cluster, (part, node_set)) in node_sets.filter(|(_, (_, set))| set.wanted() > 0) {
+    let node_sets = site.valid_clusters().flat_map(|cluster| cluster.parts());
+    for (cluster, part, node_set) in node_sets.filter(|(.., set)| set.wanted() > 0) {
         // A required constraint selects hosts with its label.
         let spread = node_set.spread.iter().filter(|spread| !spread.is_required());
         let spread = spread.map(|spread| (&spread.key, &node_set.at));

@@ -65,7 +65,7 @@ use crate::site::inventory::{self, Inventory, identity};
 use crate::site::previous::PreviousOutput;
 use crate::site::request::cluster_api::{Claimant, MachineObjects};
 use crate::site::request::sipcluster::legacy_labels;
-use crate::site::request::{ClusterKind, NodeSet, Request, RequestContext};
+use crate::site::request::{Cluster, ClusterKind, NodeSet, Request, RequestContext};
 use evidence::HostProofs;
 use inputs::BuiltSources;
 pub use left_out::LeftOutHost;
@@ -279,6 +279,16 @@ impl Site {
         self.claimants.iter().filter_map(|claimant| claimant.may_opt_in.as_ref())
     }
 
+    /// Returns the clusters whose requests are valid.
+    pub(crate) fn valid_clusters(&self) -> impl Iterator<Item = &Cluster> {
+        self.clusters.values().filter_map(|request| request.cluster.as_ref())
+    }
+
+    /// Returns a cluster if its request is valid.
+    pub(crate) fn valid_cluster(&self, key: &ClusterKey) -> Option<&Cluster> {
+        self.clusters.get(key)?.cluster.as_ref()
+    }
+
     /// Returns the kind of a cluster's request; for a removed cluster, the kind in the previous
     /// output.
     pub(crate) fn kind_of(&self, cluster: &ClusterKey) -> ClusterKind {
@@ -295,8 +305,7 @@ impl Site {
 
     /// Returns whether a valid request assigns machines, on which an operating system is installed.
     pub(crate) fn has_machines(&self) -> bool {
-        let mut clusters = self.clusters.values().filter_map(|request| request.cluster.as_ref());
-        clusters.any(|cluster| cluster.installation.is_some())
+        self.valid_clusters().any(|cluster| cluster.installation.is_some())
     }
 
     /// Returns the component that makes Cluster API use the hosts of a cluster, relative to the repo.

@@ -301,18 +301,19 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
             by_id.entry(data.shown_ids().find(|shown| *shown == id)).or_default().push(host);
         }
     }
-    let describe = |(id, hosts): (Option<&str>, Vec<&Host>)| {
-        let networks =
-            id.map_or_else(|| "networks of one id".to_owned(), |id| format!("networks `{id}`"));
-        let message =
-            format!("{} several {networks}, with different addresses", in_number(&hosts)?);
-        let finding = Finding::new(Code::AmbiguousNetwork, message).help(
+    let describe =
+        |(id, hosts): (Option<&str>, Vec<&Host>)| {
+            let networks =
+                id.map_or_else(|| "networks of one id".to_owned(), |id| format!("networks `{id}`"));
+            let message =
+                format!("{} several {networks}, with different addresses", in_number(&hosts)?);
+            let finding = Finding::new(Code::AmbiguousNetwork, message).help(
             "services take the first one's address: give each network of a host an id of its own",
         );
-        Some(hosts.iter().fold(finding, |finding, host| {
-            finding.see(host.origin.at(host.network.field.iter().copied()), host.key.to_string())
-        }))
-    };
+            Some(hosts.iter().fold(finding, |finding, host| {
+                finding.see(host.network_place(), host.key.to_string())
+            }))
+        };
     by_id.into_iter().filter_map(describe).collect()
 }
 

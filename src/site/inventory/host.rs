@@ -157,6 +157,11 @@ impl Host {
         self.labels.get(topology_key).map(String::as_str).filter(|domain| !domain.is_empty())
     }
 
+    /// Returns the place of the field that names the host's network data.
+    pub(crate) fn network_place(&self) -> Place {
+        self.origin.at(self.network.field.iter().copied())
+    }
+
     /// Returns whether a kustomization of this repo renders the host in full.
     pub fn is_declared(&self) -> bool {
         matches!(self.evidence, Evidence::Applied { .. })

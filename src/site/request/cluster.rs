@@ -166,6 +166,11 @@ impl Cluster {
         self.node_sets.get(part).map(Box::as_ref)
     }
 
+    /// Returns the requested hosts of each part, with the cluster.
+    pub fn parts(&self) -> impl Iterator<Item = (&Cluster, &Part, &NodeSet)> {
+        self.node_sets.iter().map(move |(part, node_set)| (self, part, &**node_set))
+    }
+
     /// Returns whether a part is a control-plane machine that also runs workloads.
     pub fn is_worker_too(&self, part: &Part) -> bool {
         let machine = self.installation.as_ref().zip(part.node.as_ref());
