@@ -176,7 +176,9 @@ fn planning(hosts: &str, clusters: &str, errors: usize) -> io::Result<Duration> 
     let directory = tempfile::tempdir()?;
     let root =
         Utf8Path::from_path(directory.path()).ok_or_else(|| io::Error::other("not UTF-8"))?;
-    fs::write(root.join("hosts.yaml"), hosts)?;
+    fs::create_dir(root.join("hosts"))?;
+    fs::write(root.join("hosts/hosts.yaml"), hosts)?;
+    fs::write(root.join("hosts/kustomization.yaml"), "resources: [hosts.yaml]\n")?;
     fs::write(root.join("clusters.yaml"), clusters)?;
     let (site, found) =
         Site::read(&Files::on_disk(root), Settings::default()).map_err(io::Error::other)?;
