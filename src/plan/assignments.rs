@@ -16,13 +16,8 @@
 //! A snapshot may be older than the output, so a missing label proves nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::mem;
 
-use rayon::prelude::*;
-
-use super::claims::{
-    AdoptingCluster, adopted_by_legacy_labels, adopter, concerns_planned, conflict,
-};
+use super::claims::{adopted_by_legacy_labels, adopter, concerns_planned, conflict};
 use super::machine_users::MachineUser;
 use super::placement::{AssignmentMethod, CurrentAssignment, PlacedHost, Placement};
 use super::vanished_hosts::{patch_without_host, vanished};
@@ -42,7 +37,7 @@ use crate::site::request::{Cluster, NodeSet};
 /// Host assignments before planning, and planning's decisions about them.
 pub(super) struct Assignments<'a> {
     /// Assigned hosts of every requested cluster, in inventory order, until
-    /// [`Assignments::take_sorted`]. Hosts are many: to hash is cheaper than to compare.
+    /// [`Assignments::retain`]. Hosts are many: to hash is cheaper than to compare.
     pub(super) by_cluster: HashMap<&'a ClusterKey, Vec<CurrentAssignment<'a>>>,
     /// Owners of every retained host; more than one is an error.
     pub(super) retained: BTreeMap<usize, Vec<(&'a ClusterKey, &'a Part, &'a Origin)>>,
@@ -141,8 +136,7 @@ pub(super) fn current_assignments<'a>(
             continue;
         }
         match adopter(host, user, site) {
-            AdoptingCluster::Nobody => {}
-            AdoptingCluster::Cluster(cluster, part, origin) if !frozen.contains(cluster) => {
+            Ok(Some((cluster, part, origin))) if !frozen.contains(cluster) => {
                 findings.extend(ownership_change::applied_in_full(host, cluster, origin));
                 findings.extend(adopted_by_legacy_labels(host, cluster, part, origin));
                 let assignment =
@@ -150,98 +144,44 @@ pub(super) fn current_assignments<'a>(
                 assignments.by_cluster.entry(cluster).or_default().push(assignment);
             }
             // A frozen cluster adopts nothing, because its files stay unchanged.
-            AdoptingCluster::Cluster(..) => {}
-            AdoptingCluster::Several(finding) => {
-                findings.extend(
-                    Some(finding).filter(|finding| concerns_planned(finding, site, frozen)),
-                );
-            }
+            Ok(_) => {}
+            Err(finding) if concerns_planned(&finding, site, frozen) => findings.push(*finding),
+            Err(_) => {}
         }
     }
     (assignments, findings)
 }
 
-/// The assigned hosts of a cluster, sorted by retention.
-pub(super) struct SortedAssignments<'a> {
-    /// Set if a machine retains a host under another name.
-    is_renamed: bool,
-    parts: Vec<PartHosts<'a>>,
-}
-
-/// The assigned hosts of a part of a cluster.
-struct PartHosts<'a> {
-    part: &'a Part,
-    /// Those that it may retain, the ones to keep first.
-    own: Vec<(Option<Violation>, CurrentAssignment<'a>)>,
-    /// Those in whose place its machine names another host.
-    others: Vec<CurrentAssignment<'a>>,
-}
-
-impl<'a> SortedAssignments<'a> {
-    fn new(
-        cluster: &'a Cluster,
-        assignments: Vec<CurrentAssignment<'a>>,
-        site: &'a Site,
-        inherit: bool,
-        users: &[Option<MachineUser<'a>>],
-    ) -> Self {
-        let mut assignments = by_part(assignments, cluster);
-        let is_renamed = inherit && renaming::inherit(&mut assignments, cluster, site);
-        let sort = |(part, assignments): (&'a Part, Vec<CurrentAssignment<'a>>)| {
-            let node_set = cluster.node_set(part);
-            let is_another =
-                |assignment: &CurrentAssignment<'_>| names_another_host(node_set, assignment.host);
-            let (others, own): (Vec<_>, Vec<_>) = assignments.into_iter().partition(is_another);
-            let is_used_by_another = |host: usize| {
-                let user = users[host].as_ref();
-                user.is_some_and(|user| user.excludes(&cluster.key, part, site))
-            };
-            let own = by_retention(own, node_set, site, is_used_by_another);
-            PartHosts { part, own, others }
-        };
-        Self { is_renamed, parts: assignments.into_iter().map(sort).collect() }
-    }
-}
-
 impl<'a> Assignments<'a> {
-    /// Takes the assigned hosts of each cluster, sorted by retention. With `inherit`, renamed
-    /// machines retain their hosts.
-    pub(super) fn take_sorted(
-        &mut self,
-        clusters: &[&'a Cluster],
-        site: &'a Site,
-        inherit: bool,
-    ) -> Vec<SortedAssignments<'a>> {
-        let mut by_cluster = mem::take(&mut self.by_cluster);
-        let mut take = |cluster: &&'a Cluster| {
-            let assignments = by_cluster.remove(&cluster.key).unwrap_or_default();
-            (*cluster, assignments)
-        };
-        let sorted_clusters: Vec<_> = clusters.iter().map(&mut take).collect();
-        let users = self.users;
-        let sort = |(cluster, assignments)| {
-            SortedAssignments::new(cluster, assignments, site, inherit, users)
-        };
-        sorted_clusters.into_par_iter().map(sort).collect()
-    }
-
     /// Retains as many hosts of a cluster as it wants, and releases the others.
     ///
     /// Hosts in maintenance are released first, and hosts in use last. Of the others, those with the worst [`Violation`] go first,
     /// then those that only labels assign, then the last by name.
+    ///
+    /// With `inherits`, renamed machines retain their hosts.
     pub(super) fn retain(
         &mut self,
         cluster: &'a Cluster,
-        sorted: SortedAssignments<'a>,
         site: &'a Site,
+        inherits: bool,
     ) -> (Placement, Vec<Finding>) {
         let mut placement = Placement::new();
         let mut findings = Vec::new();
-        self.renamed |= sorted.is_renamed;
-        for PartHosts { part, mut own, others } in sorted.parts {
-            let wanted = cluster.node_set(part).map_or(0, NodeSet::wanted);
+        let current = self.by_cluster.remove(&cluster.key).unwrap_or_default();
+        let mut by_part = by_part(current, cluster);
+        self.renamed |= inherits && renaming::inherit(&mut by_part, cluster, site);
+        for (part, current) in by_part {
+            let node_set = cluster.node_set(part);
+            // In the place of the others, its machine names another host.
+            let (others, own): (Vec<_>, Vec<_>) = current
+                .into_iter()
+                .partition(|assignment| names_another_host(node_set, assignment.host));
+            // The hosts to keep come first.
+            let mut own = by_retention(own, node_set, site, |host| {
+                self.is_used_by_another(host, &cluster.key, part, site)
+            });
+            let wanted = node_set.map_or(0, NodeSet::wanted);
             let wanted = wanted.saturating_sub(self.machines_elsewhere(&cluster.key, part));
-            // The hosts to keep come first, so the surplus is at the end.
             let mut surplus = own.split_off(wanted.min(own.len()));
             // Without its labels, the Machine could claim another host. A host that is drained or being
             // deleted is held for any kind of cluster, because its Machine is deleted later.

@@ -7,16 +7,16 @@
 //! Clusters that compete for the same hosts are served by `crossing` if their topology keys cross
 //! each other, or if they could exceed a quota. All others are a flow.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use super::crossing;
 use super::demand::NodeSetDemand;
 use super::eligibility::{self, Refusal};
 use super::flow_network::Instance;
 use super::host_classes::HostClasses;
-use super::matching::{Matching, MatchingProblem, VacatedPlace};
+use super::matching::{Matching, VacatedPlace};
 use super::quotas::QuotaUse;
-use super::search_result::{HostBounds, SearchResult, ShortDemand, ShortageProof, replace_each};
+use super::search_result::{HostBounds, SearchResult, ShortDemand, replace_each};
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
 use super::shortage_causes::{DemandLimits, MatchingHosts, ShortageCauses};
 use super::supply::HostSupply;
@@ -82,7 +82,7 @@ pub(super) fn choose(
         });
         let limits = DemandLimits::new(&instance, &served.picks, index, &why);
         let causes = ShortageCauses::new(matching, supply.hosts, demand, supply.gone, &limits);
-        let reason = reason(demands, &open, quotas, why);
+        let reason = ShortageReason::new(why, demands, &open, quotas);
         let is_listed = told < MAX_EXPLAINED;
         let explain = || {
             let refusals = is_listed.then(|| refusals(supply, demand, &takers));
@@ -129,33 +129,9 @@ pub(super) fn unserved<'a>(
         index: open[index],
         found,
         limits: DemandLimits::new(&instance, &served.picks, index, &why),
-        reason: reason(demands, &open, quotas, why),
+        reason: ShortageReason::new(why, demands, &open, quotas),
     });
     Some(unserved.collect())
-}
-
-/// Returns the reason why a demand is not served.
-fn reason(
-    demands: &[NodeSetDemand<'_>],
-    open: &[usize],
-    quotas: &[QuotaUse],
-    why: ShortageProof,
-) -> ShortageReason {
-    match why {
-        ShortageProof::Counted(count) => {
-            let rivals = count.demands.iter().map(|rival| &demands[open[*rival]]);
-            ShortageReason::counted(rivals, count.can_be_had)
-        }
-        ShortageProof::Crossing(conflict) => {
-            let node_sets = conflict.demands.iter();
-            let node_sets = node_sets.map(|demand| &demands[open[*demand]]);
-            let quotas = conflict.quotas.iter().map(|quota| &quotas[*quota]);
-            let constrained = conflict.constrained.iter().map(|demand| &demands[open[*demand]]);
-            ShortageReason::crossing(node_sets, &conflict, quotas, constrained)
-        }
-        ShortageProof::Constrained(proof) => ShortageReason::constrained(proof),
-        ShortageProof::Undecided => ShortageReason::Undecided,
-    }
 }
 
 fn open(demands: &[NodeSetDemand<'_>]) -> Vec<usize> {
@@ -205,7 +181,7 @@ fn crossing_clusters(instance: &Instance<'_>) -> Vec<bool> {
         .iter()
         .zip(&instance.spreads)
         .filter(|(demand, spreads)| {
-            let is_crossing = !instance.crossing[demand.pool].is_empty();
+            let is_crossing = !instance.pools[demand.pool].crossing.is_empty();
             !demand.quotas.is_empty() || is_crossing || !spreads.is_empty()
         })
         .map(|(demand, _)| demand.pool)
@@ -254,13 +230,14 @@ fn serve<'i>(
     let mut matching = Matching::new(problem);
     let mut unserved = Vec::new();
     let mut accepted: Vec<usize> = Vec::new();
-    let reserved: HashSet<usize> = problem.reserved.iter().copied().flatten().collect();
     // Clusters refused by the current flow. A cluster with equal demands is refused for the same
     // reason, so it needs no search.
-    let mut refused: HashMap<Vec<FlowRequest<'_>>, (&[usize], Vec<ShortDemand>)> = HashMap::new();
+    let mut refused: HashMap<Vec<_>, (&[usize], Vec<ShortDemand>)> = HashMap::new();
     for cluster in clusters {
-        let wants = wants(problem, cluster, &reserved);
-        if let Some((other, reasons)) = wants.as_ref().and_then(|wants| refused.get(wants)) {
+        let demands = cluster.iter().map(|index| &problem.demands[*index]);
+        let requests: Vec<_> =
+            demands.map(|of| (of.reserving, of.pool, of.missing, &of.load, &of.taken)).collect();
+        if let Some((other, reasons)) = refused.get(&requests) {
             let reasons = reasons.iter();
             unserved.extend(reasons.map(|reason| reason.translated(other, cluster)));
             continue;
@@ -278,8 +255,8 @@ fn serve<'i>(
                 let reasons: Vec<ShortDemand> =
                     cuts.map(|cut| ShortDemand::by_cut(problem, cut)).collect();
                 unserved.extend(reasons.iter().cloned());
-                if let Some(wants) = wants.filter(|_| !is_changed) {
-                    refused.insert(wants, (cluster, reasons));
+                if !is_changed {
+                    refused.insert(requests, (cluster, reasons));
                 }
             }
         }
@@ -292,25 +269,6 @@ fn serve<'i>(
     matching.balance();
     matching.settle(|_| true);
     SearchResult { picks: matching.picks, replaced, unserved }
-}
-
-/// The part of a demand that decides whether a flow can serve it: its pool, missing hosts, and the
-/// domains and values of its retained hosts.
-type FlowRequest<'p> = (usize, usize, &'p BTreeMap<usize, usize>, &'p BTreeMap<usize, usize>);
-
-/// Returns what a cluster wants; `None` if hosts are reserved for it, because they distinguish it from
-/// clusters with otherwise equal demands.
-fn wants<'p>(
-    problem: &'p MatchingProblem,
-    cluster: &[usize],
-    reserved: &HashSet<usize>,
-) -> Option<Vec<FlowRequest<'p>>> {
-    let demands = cluster.iter().map(|demand| &problem.demands[*demand]);
-    let wants = demands.map(|demand| {
-        let is_reserved = reserved.contains(&demand.group);
-        (!is_reserved).then_some((demand.pool, demand.missing, &demand.load, &demand.taken))
-    });
-    wants.collect()
 }
 
 /// Returns the refusal of each host; `None` for an acceptable host.

@@ -59,26 +59,25 @@ pub(super) fn label_place(site: &Site, origin: &Origin) -> Place {
     origin.at(["metadata", "labels", key.unwrap_or(assignment::CLUSTER_NAME)])
 }
 
-/// The cluster of this repo that may adopt a host by its labels.
-pub(super) enum AdoptingCluster<'a> {
-    Nobody,
-    Cluster(&'a ClusterKey, &'a Part, &'a Origin),
-    /// The labels name several clusters.
-    Several(Finding),
-}
+/// The node set that adopts a host, with the object that says so.
+type AdoptingNodeSet<'a> = (&'a ClusterKey, &'a Part, &'a Origin);
 
 /// Returns the cluster of this repo whose Machine uses a host, or else the one that its labels name.
 ///
 /// If manifest and snapshot both have labels, the role in the snapshot counts: the host is in use
 /// there.
+///
+/// # Errors
+///
+/// Fails if the labels name several clusters.
 pub(super) fn adopter<'a>(
     host: &'a Host,
     user: Option<&MachineUser<'a>>,
     site: &'a Site,
-) -> AdoptingCluster<'a> {
+) -> Result<Option<AdoptingNodeSet<'a>>, Box<Finding>> {
     if let Some(MachineUser::NodeSet { cluster, part }) = user {
         let origin = host.live.origin.as_ref().unwrap_or(&host.origin);
-        return AdoptingCluster::Cluster(cluster, part, origin);
+        return Ok(Some((cluster, part, origin)));
     }
     let mut named = Vec::new();
     for (claim, origin) in &host.assignment.claims {
@@ -86,12 +85,12 @@ pub(super) fn adopter<'a>(
             Claim::Cluster(cluster, part) => named.push((cluster, part, origin)),
             // The host has an owner, but the labels do not say which cluster.
             Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_) => {
-                return AdoptingCluster::Nobody;
+                return Ok(None);
             }
         }
     }
     let Some((cluster, part, origin)) = named.pop() else {
-        return AdoptingCluster::Nobody;
+        return Ok(None);
     };
     if let Some((other, _, other_origin)) = named.iter().find(|(other, ..)| *other != cluster) {
         let finding = Finding::new(
@@ -103,7 +102,7 @@ pub(super) fn adopter<'a>(
         .help(format!(
             "remove the labels of {other} or those of {cluster}: a host belongs to one cluster"
         ));
-        return AdoptingCluster::Several(finding.for_cluster(other).for_cluster(cluster));
+        return Err(Box::new(finding.for_cluster(other).for_cluster(cluster)));
     }
     // An older snapshot still shows the labels of a released host; adopting it would undo the
     // release.
@@ -113,10 +112,8 @@ pub(super) fn adopter<'a>(
         .get(&host.key)
         .is_some_and(|release| release.by.as_ref().is_none_or(|by| by == cluster));
     let is_used_by_another = user.is_some_and(|user| user.excludes(cluster, part, site));
-    if released_by_it || is_used_by_another || !site.clusters.contains_key(cluster) {
-        return AdoptingCluster::Nobody;
-    }
-    AdoptingCluster::Cluster(cluster, part, origin)
+    let is_adopted = !released_by_it && !is_used_by_another && site.clusters.contains_key(cluster);
+    Ok(is_adopted.then_some((cluster, part, origin)))
 }
 
 /// Reports a host that the output assigns to one cluster and labels to another.

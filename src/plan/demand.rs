@@ -50,13 +50,9 @@ impl<'a> NodeSetDemand<'a> {
         is_replaceable: impl Fn(usize) -> bool,
     ) -> Self {
         let needs = Needs::new(cluster, part, node_set);
-        let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-        for assigned in kept {
-            let host = &site.inventory.hosts[assigned.host];
-            for domain in topology::domains(host, &needs.topology_keys) {
-                *counts.entry(domain).or_default() += 1;
-            }
-        }
+        let hosts = kept.iter().map(|assigned| &site.inventory.hosts[assigned.host]);
+        let domains = hosts.flat_map(|host| topology::domains(host, &needs.topology_keys));
+        let mut counts = topology::occurrences(domains);
         counts.retain(|_, hosts| *hosts >= node_set.max_per_domain);
         let wanted = node_set.wanted();
         let kept: BTreeSet<usize> = kept.iter().map(|assigned| assigned.host).collect();
@@ -184,9 +180,8 @@ impl<'a> NodeSetDemand<'a> {
 
 /// Returns the clusters to plan in serving order: by priority, namespace and name.
 pub(super) fn by_priority<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> Vec<&'a Cluster> {
-    let valid = site.clusters.values().filter_map(|request| request.cluster.as_ref());
     let mut clusters: Vec<&Cluster> =
-        valid.filter(|cluster| !frozen.contains(&cluster.key)).collect();
+        site.valid_clusters().filter(|cluster| !frozen.contains(&cluster.key)).collect();
     clusters.sort_by_key(|cluster| serving_order(cluster));
     clusters
 }

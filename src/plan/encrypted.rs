@@ -22,8 +22,7 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
     let mut concerned: Vec<&Cluster> = Vec::new();
     for (host, holder, place) in encrypted {
         let may_have = |cluster: &&&Cluster| {
-            let mut sets = cluster.node_sets.iter();
-            sets.any(|(part, set)| {
+            cluster.parts().any(|(_, part, set)| {
                 set.selector.matches(&host.labels) && !cluster.interfaces(part.role).is_empty()
             })
         };

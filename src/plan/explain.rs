@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::demand::{NodeSetDemand, by_priority};
-use super::eligibility::{self, Availability, Refusal, RefusalRemedy};
+use super::eligibility::{self, Availability, Refusal};
 use super::host_state::{self, HostOwner};
 use super::machine_users::MachineUsers;
 use super::machines::{self, HostFacts, MachineRequirements, in_order};
@@ -117,46 +117,32 @@ pub struct NodeSetRefusal {
 /// Explains a cluster; `None` if the repo does not request it.
 pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExplanation> {
     let request = site.clusters.get(key)?;
-    let held = || {
-        site.state.held.iter().flat_map(|(host, held)| held.iter().map(move |held| (host, held)))
+    let cluster = request.cluster.as_ref();
+    let hosts: Vec<(&Part, &HostKey, AssignmentMethod)> = match plan.clusters.get(key) {
+        Some(placement) => {
+            let placed =
+                placement.iter().flat_map(|(part, hosts)| hosts.iter().map(move |it| (part, it)));
+            let host = |placed: &PlacedHost| &site.inventory.hosts[placed.host].key;
+            placed.map(|(part, placed)| (part, host(placed), placed.how)).collect()
+        }
+        // The cluster is frozen and keeps the hosts of the previous output.
+        None => {
+            let held = site.state.held.iter();
+            let held = held.flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
+            held.filter(|(_, held)| held.cluster == *key)
+                .map(|(host, held)| (&held.part, host, AssignmentMethod::Stays))
+                .collect()
+        }
     };
     let mut node_sets = Vec::new();
-    let asked = request.cluster.iter().flat_map(|cluster| cluster.node_sets.keys());
-    let placement = plan.clusters.get(key);
-    // Without a placement, the cluster is frozen and keeps the hosts of the previous output.
-    let own = held()
-        .filter(|(_, held)| held.cluster == *key && placement.is_none())
-        .map(|(_, held)| &held.part);
-    let placed = placement.into_iter().flat_map(|placement| placement.keys());
-    let parts: BTreeSet<&Part> = asked.chain(placed).chain(own).collect();
+    let asked = cluster.into_iter().flat_map(|cluster| cluster.node_sets.keys());
+    let parts: BTreeSet<&Part> = asked.chain(hosts.iter().map(|(part, ..)| *part)).collect();
     for part in in_order(parts) {
-        let node_set = request.cluster.as_ref().and_then(|cluster| cluster.node_set(part));
-        let hosts: Vec<AssignedHost> = match placement {
-            Some(placement) => {
-                let assigned = placement.get(part).into_iter().flatten();
-                let describe = |assigned: &PlacedHost| {
-                    described(&site.inventory.hosts[assigned.host], assigned.how, part, node_set)
-                };
-                assigned.map(describe).collect()
-            }
-            None => {
-                let own = held().filter(|(_, held)| held.cluster == *key && held.part == *part);
-                let describe = |host: &HostKey| match site.inventory.host(host) {
-                    Some(host) => described(host, AssignmentMethod::Stays, part, node_set),
-                    None => AssignedHost {
-                        host: host.clone(),
-                        how: AssignmentMethod::Stays,
-                        domains: BTreeMap::new(),
-                        machine: None,
-                        why: part.node.as_ref().map(|_| "is no longer in the inventory".to_owned()),
-                    },
-                };
-                own.map(|(host, _)| describe(host)).collect()
-            }
-        };
+        let node_set = cluster.and_then(|cluster| cluster.node_set(part));
+        let own = hosts.iter().filter(|(own, ..)| *own == part);
+        let hosts = own.map(|(_, host, how)| described(site, host, *how, part, node_set)).collect();
         let shortage = plan.shortages.get(&(key.clone(), part.clone())).cloned();
-        let worker_too =
-            request.cluster.as_ref().is_some_and(|cluster| cluster.is_worker_too(part));
+        let worker_too = cluster.is_some_and(|cluster| cluster.is_worker_too(part));
         let wanted = node_set.map_or(0, |node_set| node_set.wanted());
         let asked = node_set.and_then(MachineRequirements::for_node_set);
         node_sets.push(NodeSetExplanation {
@@ -171,12 +157,10 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
     Some(ClusterExplanation {
         cluster: key.clone(),
         kind: site.kind_of(key),
-        provisioning: request
-            .cluster
-            .as_ref()
+        provisioning: cluster
             .and_then(|cluster| Some(cluster.installation.as_ref()?.provisioning.clone())),
         place: request.origin.shown(),
-        priority: request.cluster.as_ref().map_or(0, |cluster| cluster.priority),
+        priority: cluster.map_or(0, |cluster| cluster.priority),
         left_as_it_is: !plan.clusters.contains_key(key),
         node_sets,
         gives_back: plan.given_back.get(key).cloned().unwrap_or_default(),
@@ -184,21 +168,27 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
 }
 
 fn described(
-    host: &Host,
+    site: &Site,
+    key: &HostKey,
     how: AssignmentMethod,
     part: &Part,
     node_set: Option<&NodeSet>,
 ) -> AssignedHost {
+    let host = site.inventory.host(key);
     let keys: Vec<&str> =
         node_set.iter().flat_map(|set| &set.topology_keys).map(String::as_str).collect();
-    let domains = topology::domains(host, &keys).into_iter();
-    let is_machine = part.node.is_some();
+    let domains = host.into_iter().flat_map(|host| topology::domains(host, &keys));
+    let machine = host.filter(|_| part.node.is_some());
+    let why = || match host {
+        Some(host) => machines::why(host, how, node_set),
+        None => "is no longer in the inventory".to_owned(),
+    };
     AssignedHost {
-        host: host.key.clone(),
+        host: key.clone(),
         how,
         domains: domains.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
-        machine: is_machine.then(|| HostFacts::for_host(host, node_set)),
-        why: is_machine.then(|| machines::why(host, how, node_set)),
+        machine: machine.map(|host| HostFacts::for_host(host, node_set)),
+        why: part.node.is_some().then(why),
     }
 }
 
@@ -238,9 +228,7 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
                 cluster: cluster.key.clone(),
                 part: part.clone(),
                 why: refusal.as_ref().map(Refusal::to_string),
-                names_another: refusal
-                    .as_ref()
-                    .is_some_and(|refusal| refusal.obstacle() == RefusalRemedy::AnotherHost),
+                names_another: matches!(refusal, Some(Refusal::NotNamed(_))),
             });
         }
     }

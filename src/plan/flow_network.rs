@@ -1,15 +1,14 @@
 //! Builds the flow network of demands from classes of hosts.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::demand::NodeSetDemand;
 use super::eligibility::Needs;
-use super::host_classes::HostClasses;
+use super::host_classes::{HostClasses, NodeSetPool};
 use super::matching::{self, MatchingProblem, VacatedPlace};
 use super::quotas::QuotaUse;
 use super::skew::DomainLimit;
-use super::topology;
+use super::topology::{self, occurrences};
 use crate::input::settings::quotas::Quota;
 use crate::site::inventory::Host;
 
@@ -20,24 +19,12 @@ pub(super) struct Instance<'a> {
     classes: &'a HostClasses<'a>,
     /// Hosts that count as if they did not exist.
     gone: &'a BTreeSet<usize>,
-    /// For each pool, the indices of its topology keys if they cross each other.
-    pub(super) crossing: Vec<Vec<usize>>,
-    /// For each pool, the indices of all its topology keys.
-    pub(super) limiting: Vec<Vec<usize>>,
-    /// For each pool, the indices of the keys by whose values hosts are counted.
-    pub(super) counted: Vec<Vec<usize>>,
-    /// For each pool, the index of the key over which its hosts are to be even.
-    pub(super) evenness: Vec<Option<usize>>,
+    /// The pools of the problem, with the meaning of their domains.
+    pub(super) pools: Vec<&'a NodeSetPool<'a>>,
     /// For each demand, its required topology spread constraints.
     pub(super) spreads: Vec<Vec<DomainLimit<'a>>>,
     /// The quotas of the problem.
     pub(super) quotas: Vec<&'a Quota>,
-    /// The topology key of each pool's domains.
-    keys: Vec<Option<&'a str>>,
-    /// Domains of each pool by the value of its topology key.
-    domains: Vec<Arc<HashMap<Option<&'a str>, usize>>>,
-    /// Values of the topology key of each pool, by domain.
-    values: Vec<&'a [Option<&'a str>]>,
     taken: RetainedDomains<'a>,
 }
 
@@ -55,14 +42,14 @@ impl<'a> Instance<'a> {
         quotas: &'a [QuotaUse],
     ) -> Option<Self> {
         let demands: Vec<&NodeSetDemand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
-        let mut used: Vec<usize> = Vec::new();
+        let mut pools: Vec<&NodeSetPool<'a>> = Vec::new();
         let mut number = HashMap::new();
         let mut pool_of = Vec::with_capacity(demands.len());
         for demand in &demands {
             let pool = classes.pool(demand)?;
             pool_of.push(*number.entry(pool).or_insert_with(|| {
-                used.push(pool);
-                used.len() - 1
+                pools.push(&classes.pools[pool]);
+                pools.len() - 1
             }));
         }
         let mut groups = HashMap::new();
@@ -70,33 +57,32 @@ impl<'a> Instance<'a> {
             let next = groups.len();
             groups.entry(&demand.cluster.key).or_insert(next);
         }
-        let pools: Vec<_> = used.iter().map(|pool| &classes.pools[*pool]).collect();
+        let all = 0..classes.classes.len();
+        // A class reserved for a cluster without demands stays unused.
+        let mut reserved = vec![None; all.len()];
+        for class in &classes.reserved {
+            let only = classes.classes[*class].only.as_ref();
+            reserved[*class] = only.map(|only| groups.get(only).copied().unwrap_or(usize::MAX));
+        }
+        let reserving: HashSet<usize> = reserved.iter().copied().flatten().collect();
         let taken = taken_values(&demands);
         let wanted = demands.iter().zip(&pool_of).map(|(demand, at)| {
             let pool = pools[*at];
-            let mut load: BTreeMap<usize, usize> = BTreeMap::new();
-            let mut taken_by: BTreeMap<usize, usize> = BTreeMap::new();
-            for host in demand.kept.iter().map(|host| &classes.hosts[*host]) {
-                if let Some(domain) = domain(host, pool.key, &pool.domains) {
-                    *load.entry(domain).or_default() += 1;
-                }
-                for value in numbers_of(host, &demand.needs, &taken) {
-                    *taken_by.entry(value).or_default() += 1;
-                }
-            }
+            let kept = demand.kept.iter().map(|host| &classes.hosts[*host]);
             let namespace = &demand.cluster.key.namespace;
             let limits_namespace = |quota: &usize| quotas[*quota].quota.namespace == *namespace;
+            let group = groups[&demand.cluster.key];
             matching::FlowDemand {
                 quotas: (0..quotas.len()).filter(limits_namespace).collect(),
-                group: groups[&demand.cluster.key],
+                group,
+                reserving: Some(group).filter(|group| reserving.contains(group)),
                 pool: *at,
                 missing: demand.missing,
                 limit: demand.node_set.max_per_domain,
-                load,
-                taken: taken_by,
+                load: occurrences(kept.clone().filter_map(|host| pool.domain_of(host))),
+                taken: occurrences(kept.flat_map(|host| numbers_of(host, &demand.needs, &taken))),
             }
         });
-        let all = 0..classes.classes.len();
         let counts = |class: usize| {
             let quotas = quotas.iter().enumerate();
             let counting = quotas.filter(|(_, quota)| classes.counts(quota, class));
@@ -111,12 +97,6 @@ impl<'a> Instance<'a> {
         for class in gone.iter().filter_map(|host| classes.class_of(*host)) {
             capacities[class] -= 1;
         }
-        // A class reserved for a cluster without demands stays unused.
-        let mut reserved = vec![None; all.len()];
-        for class in &classes.reserved {
-            let only = classes.classes[*class].only.as_ref();
-            reserved[*class] = only.map(|only| groups.get(only).copied().unwrap_or(usize::MAX));
-        }
         let problem = MatchingProblem {
             capacities,
             reserved,
@@ -129,28 +109,12 @@ impl<'a> Instance<'a> {
         Some(Self {
             classes,
             gone,
-            crossing: pools.iter().map(|pool| pool.crossing.clone()).collect(),
-            limiting: pools.iter().map(|pool| pool.limiting.clone()).collect(),
-            counted: pools.iter().map(|pool| pool.counted.clone()).collect(),
-            evenness: pools.iter().map(|pool| pool.evenness).collect(),
             spreads: demands.iter().map(|demand| demand.spreads.clone()).collect(),
-            keys: pools.iter().map(|pool| pool.key).collect(),
-            domains: pools.iter().map(|pool| pool.domains.clone()).collect(),
-            values: pools.iter().map(|pool| pool.values.as_slice()).collect(),
             taken,
             quotas: quotas.iter().map(|quota| &quota.quota).collect(),
+            pools,
             problem,
         })
-    }
-
-    /// Returns the topology key of the domains of a pool.
-    pub(super) fn domain_key(&self, pool: usize) -> Option<&'a str> {
-        self.keys[pool]
-    }
-
-    /// Returns the values of the topology key of a pool in some of its domains.
-    pub(super) fn domain_values(&self, pool: usize, domains: &[usize]) -> Vec<&'a str> {
-        domains.iter().filter_map(|domain| *self.values[pool].get(*domain)?).collect()
     }
 
     /// Returns all topology keys.
@@ -178,9 +142,8 @@ impl<'a> Instance<'a> {
     ) -> VacatedPlace {
         let fewer_than = demand.uneven.get(&host).copied();
         let host = &self.classes.hosts[host];
-        let pool = self.problem.demands[index].pool;
         VacatedPlace {
-            domain: domain(host, self.keys[pool], &self.domains[pool]),
+            domain: self.pools[self.problem.demands[index].pool].domain_of(host),
             values: numbers_of(host, &demand.needs, &self.taken).collect(),
             fewer_than,
         }
@@ -197,11 +160,6 @@ fn numbers_of<'h>(
     let keys = needs.topology_keys.as_slice();
     let values = topology::domains(host, if keys.len() > 1 { keys } else { &[] });
     values.into_iter().filter_map(|value| taken.get(&value).copied())
-}
-
-/// Returns the number of a host's domain.
-fn domain(host: &Host, key: Option<&str>, numbers: &HashMap<Option<&str>, usize>) -> Option<usize> {
-    numbers.get(&Some(host.domain(key?)?)).copied()
 }
 
 /// Numbers the domains in which demands with several topology keys retain hosts.

@@ -63,9 +63,7 @@ pub(super) struct NodeSetPool<'a> {
     /// The topology key of its domains.
     pub(super) key: Option<&'a str>,
     /// Its domains by the value of that key; `None` is the domain of hosts without the label.
-    pub(super) domains: Arc<HashMap<Option<&'a str>, usize>>,
-    /// The value of that key in each domain.
-    pub(super) values: Vec<Option<&'a str>>,
+    pub(super) domains: HashMap<Option<&'a str>, usize>,
     /// Indices of its topology keys if they cross each other. Keys cross if none of them implies the
     /// others.
     pub(super) crossing: Vec<usize>,
@@ -82,6 +80,11 @@ pub(super) struct NodeSetPool<'a> {
 }
 
 impl<'a> NodeSetPool<'a> {
+    /// Returns the number of a host's domain.
+    pub(super) fn domain_of(&self, host: &Host) -> Option<usize> {
+        self.domains.get(&Some(host.domain(self.key?)?)).copied()
+    }
+
     /// Returns the domains of the pool in which a node set has hosts.
     pub(super) fn domains_of<'d>(
         &self,
@@ -216,8 +219,7 @@ impl<'a> HostClasses<'a> {
             NodeSetPool {
                 pool: Arc::new(pool),
                 key: at.map(|at| topology[at]),
-                values: domain_values(&domains),
-                domains: Arc::new(domains),
+                domains,
                 crossing: if binding.is_none() { own.clone() } else { Vec::new() },
                 counted: needs.limiting_keys().into_iter().filter_map(place).collect(),
                 limiting: own,
@@ -267,15 +269,6 @@ impl<'a> HostClasses<'a> {
         let mut labels = self.classes[class].quota_labels.iter();
         labels.any(|at| *self.quota_labels[*at] == quota.quota.labels)
     }
-}
-
-/// Returns the value of each domain.
-fn domain_values<'a>(domains: &HashMap<Option<&'a str>, usize>) -> Vec<Option<&'a str>> {
-    let mut values = vec![None; domains.len()];
-    for (value, domain) in domains {
-        values.get_mut(*domain).into_iter().for_each(|known| *known = *value);
-    }
-    values
 }
 
 /// Returns the topology key that implies all others: hosts that share a value of another key share

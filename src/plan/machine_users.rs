@@ -71,7 +71,7 @@ pub(crate) struct MachineUsers<'a> {
 impl<'a> MachineUsers<'a> {
     pub(crate) fn new(site: &'a Site) -> Self {
         let mut clusters: HashMap<&Namespace, Vec<&Cluster>> = HashMap::new();
-        let valid = site.clusters.values().filter_map(|request| request.cluster.as_ref());
+        let valid = site.valid_clusters();
         for cluster in valid.filter(|cluster| cluster.kind.descriptor().makes_machines) {
             clusters.entry(&cluster.key.namespace).or_default().push(cluster);
         }
@@ -173,20 +173,14 @@ impl<'a> MachineUsers<'a> {
         evidence: &UserEvidence<'_>,
     ) -> Option<MachineUser<'a>> {
         let clusters = self.clusters.get(namespace).into_iter().flatten();
-        let node_sets = clusters.flat_map(|cluster| {
-            let node_sets = cluster.node_sets.iter();
-            node_sets.map(|(part, node_set)| (&cluster.key, part, &**node_set))
-        });
+        let node_sets = clusters.flat_map(|cluster| cluster.parts());
         let requested = node_sets.filter_map(|(cluster, part, node_set)| {
             let fit = evidence.fit(part, node_set)?;
-            Some((fit, MachineUser::NodeSet { cluster, part }))
+            Some((fit, MachineUser::NodeSet { cluster: &cluster.key, part }))
         });
         let others = self.other_makers(namespace, evidence);
         let candidates: Vec<(NameFit, MachineUser<'a>)> = requested.chain(others).collect();
-        let best = candidates.iter().map(|(fit, _)| *fit).max()?;
-        let mut best = candidates.into_iter().filter(|(fit, _)| *fit == best);
-        let (_, user) = best.next()?;
-        best.next().is_none().then_some(user)
+        only_best(candidates)
     }
 }
 
@@ -205,10 +199,7 @@ impl UserEvidence<'_> {
         let fits = cluster.node_sets.iter();
         let fits: Vec<(NameFit, &Part)> =
             fits.filter_map(|(part, node_set)| Some((self.fit(part, node_set)?, part))).collect();
-        let best = fits.iter().map(|(fit, _)| *fit).max()?;
-        let mut best = fits.into_iter().filter(|(fit, _)| *fit == best);
-        let (_, part) = best.next()?;
-        best.next().is_none().then_some(part)
+        only_best(fits)
     }
 
     /// Returns how well a node set fits the user.
@@ -243,4 +234,12 @@ impl UserEvidence<'_> {
     fn fit_names(&self, names: &MachineNames) -> Option<NameFit> {
         names.fit_machine(self.machine?)
     }
+}
+
+/// Returns the candidate that fits best, unless several do.
+fn only_best<T>(candidates: Vec<(NameFit, T)>) -> Option<T> {
+    let best = candidates.iter().map(|(fit, _)| *fit).max()?;
+    let mut best = candidates.into_iter().filter(|(fit, _)| *fit == best);
+    let (_, only) = best.next()?;
+    best.next().is_none().then_some(only)
 }

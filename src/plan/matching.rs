@@ -75,6 +75,8 @@ pub(super) struct EqualClasses {
 pub(super) struct FlowDemand {
     /// The group that is accepted as a whole, a cluster.
     pub(super) group: usize,
+    /// Its group if some class is reserved for it: no other group is equal to it.
+    pub(super) reserving: Option<usize>,
     pub(super) pool: usize,
     pub(super) missing: usize,
     /// Maximum number of hosts in a limited domain.

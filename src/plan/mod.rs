@@ -85,8 +85,10 @@ use violations::{Violation, in_use_as};
 pub use moves::HostReplacement;
 pub use placement::{AssignmentMethod, PlacedHost, Placement};
 pub use shortage::{
-    CompetingNodeSet, HostsRefusedByRule, MatchedTopology, Shortage, ShortageReason,
+    CompetingNodeSet, HostsRefusedByRule, MatchedTopology, NodeSetConflict, Shortage,
+    ShortageReason,
 };
+pub use skew::DomainProof;
 
 /// The planned hosts of every cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -255,9 +257,8 @@ fn with_choices<'a>(
         current_assignments(site, users, frozen, &attempt.unfollowed);
     findings.extend(encrypted::needed(site, &clusters));
     let mut placements: BTreeMap<ClusterKey, Placement> = BTreeMap::new();
-    let sorted = assignments.take_sorted(&clusters, site, attempt.inherits);
-    for (cluster, sorted) in clusters.iter().zip(sorted) {
-        let (placement, found) = assignments.retain(cluster, sorted, site);
+    for cluster in &clusters {
+        let (placement, found) = assignments.retain(cluster, site, attempt.inherits);
         placements.insert(cluster.key.clone(), placement);
         findings.extend(found);
     }
@@ -357,25 +358,11 @@ fn demands<'a>(
         match assignments.violations.get(&host) {
             // The Machines of the node set cannot use it.
             Some(Violation::UsedByAnother) => !assignments.unfollowed.contains(&host),
-            Some(Violation::Deleting | Violation::Failed | Violation::Unhealthy) => !in_use,
-            Some(
-                Violation::NotSelected
-                | Violation::ReservedForOthers
-                | Violation::Insufficient
-                | Violation::SharesDomain
-                | Violation::OtherDomain
-                | Violation::NotInstalled
-                | Violation::Reserved(_)
-                | Violation::InMaintenance,
-            ) => rebalance && !in_use,
+            Some(violation) => !in_use && (rebalance || violation.is_replaced_at_once()),
             None => false,
         }
     };
-    let node_sets = clusters.iter().flat_map(|cluster| {
-        let node_sets = cluster.node_sets.iter();
-        node_sets.map(|(part, node_set)| (*cluster, part, &**node_set))
-    });
-    let node_sets: Vec<_> = node_sets.collect();
+    let node_sets: Vec<_> = clusters.iter().flat_map(|cluster| cluster.parts()).collect();
     let (domains, none) = (MatchingDomains::default(), BTreeSet::new());
     let demand = |(cluster, part, node_set): (&'a Cluster, &'a Part, &'a _)| {
         let kept = placements.get(&cluster.key).and_then(|placement| placement.get(part));

@@ -31,8 +31,7 @@ pub(super) fn make<'a>(
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     for HostReplacement { cluster, part, from, to } in moves {
-        let request = site.clusters.get(cluster);
-        let cluster = request.and_then(|request| request.cluster.as_ref());
+        let cluster = site.valid_cluster(cluster);
         let node_set = cluster.and_then(|it| Some((it, it.node_sets.get_key_value(part)?.0)));
         let hosts = site.inventory.index(from).zip(site.inventory.index(to));
         let (Some((cluster, part)), Some((from, to))) = (node_set, hosts) else {

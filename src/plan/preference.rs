@@ -63,21 +63,15 @@ pub(super) type SizeRank = (usize, u64, u64, u64);
 /// The properties of a host on which its preference depends. All hosts of a class have the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct HostTraits<'a> {
-    has_apply_option: bool,
-    is_doubtful: bool,
-    is_proven: bool,
+    /// The rank wherever the host is.
+    preference: Preference,
     namespace: Option<&'a Namespace>,
 }
 
 impl HostTraits<'_> {
     /// Ranks hosts with these properties for clusters of a namespace.
     pub(super) fn preference(self, home: Option<&Namespace>) -> Preference {
-        Preference {
-            is_refused_by_agent: self.has_apply_option,
-            is_doubtful: self.is_doubtful,
-            is_unproven: !self.is_proven,
-            is_elsewhere: home.is_some() && self.namespace != home,
-        }
+        Preference { is_elsewhere: home.is_some() && self.namespace != home, ..self.preference }
     }
 }
 
@@ -120,9 +114,12 @@ impl<'a> SharedNamespaces<'a> {
     pub(super) fn traits(&self, host: &'a Host) -> HostTraits<'a> {
         let namespace = Some(&host.key.namespace);
         HostTraits {
-            has_apply_option: !host.apply_options.is_empty(),
-            is_doubtful: host.same_machine.is_some(),
-            is_proven: eligibility::is_ready(host),
+            preference: Preference {
+                is_refused_by_agent: !host.apply_options.is_empty(),
+                is_doubtful: host.same_machine.is_some(),
+                is_unproven: !eligibility::is_ready(host),
+                is_elsewhere: false,
+            },
             namespace: namespace.filter(|namespace| self.0.contains(namespace)),
         }
     }

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, smallest};
 use super::demand::NodeSetDemand;
-use super::eligibility::Needs;
+use super::eligibility::{Needs, required_label};
 use super::skew::DomainRule;
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, Part};
 use crate::base::api::reservation::Tenants;
@@ -113,7 +113,8 @@ pub fn purchase(
     hypothesis: &PlanHypothesis<'_>,
     unwanted: impl Fn(&Labels) -> bool,
 ) -> Option<Purchase> {
-    if planned.is_all_served(hypothesis) == HypothesisVerdict::Served {
+    let (demands, short) = planned.short_demands(hypothesis);
+    if short.is_empty() {
         return None;
     }
     let unwanted = |labels: &Labels| {
@@ -122,7 +123,6 @@ pub fn purchase(
     };
     let unwanted: &dyn Fn(&Labels) -> bool = &unwanted;
     let none = Purchase { hosts: None, is_minimal: false, kinds: Vec::new() };
-    let (demands, short) = planned.short_demands(hypothesis);
     let site = planned.site();
     let Some(mut kinds) = kinds(site, &demands, &short, unwanted) else {
         return Some(none);
@@ -358,14 +358,6 @@ fn kinds(
     Some(kinds)
 }
 
-/// Requirements of a selector on one label.
-#[derive(Default)]
-struct LabelRequirement<'s> {
-    exists: bool,
-    allowed: Option<BTreeSet<&'s str>>,
-    denied: BTreeSet<&'s str>,
-}
-
 /// Returns the labels of hosts that a selector matches: those that it requires. If it limits the
 /// values of a topology key, there is a choice for each of them. So there is if all hosts must be in a
 /// single domain, unless it is known.
@@ -374,34 +366,32 @@ fn label_choices(
     single_domain: Option<(&str, &str)>,
     hosts: &[Host],
 ) -> Vec<BTreeMap<String, String>> {
-    let mut required: BTreeMap<&str, LabelRequirement<'_>> = BTreeMap::new();
+    // The labels that it wants, with the values that it names; none if any value will do.
+    let mut required: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (expression, _) in &needs.requirements {
-        let (key, allowed, denied, exists) = match expression {
-            Expression::In(key, values) => (key, Some(texts(values)), BTreeSet::new(), true),
-            Expression::NotIn(key, values) => (key, None, texts(values), false),
-            Expression::Equal(key, value) => (key, Some([value.as_str()].into()), [].into(), true),
-            Expression::NotEqual(key, value) => (key, None, [value.as_str()].into(), false),
-            Expression::Exists(key) => (key, None, BTreeSet::new(), true),
-            Expression::DoesNotExist(key) => (key, None, BTreeSet::new(), false),
-        };
-        let key_requirement = required.entry(key).or_default();
-        key_requirement.exists |= exists;
-        key_requirement.denied.extend(denied);
-        key_requirement.allowed = match (key_requirement.allowed.take(), allowed) {
-            (Some(known), Some(allowed)) => Some(&known & &allowed),
-            (known, allowed) => known.or(allowed),
-        };
+        match expression {
+            Expression::In(key, values) => {
+                required.entry(key).or_default().extend(values.iter().map(String::as_str));
+            }
+            Expression::Equal(key, value) => {
+                required.entry(key).or_default().insert(value);
+            }
+            Expression::Exists(key) => {
+                required.entry(key).or_default();
+            }
+            Expression::NotIn(..) | Expression::NotEqual(..) | Expression::DoesNotExist(_) => {}
+        }
     }
     let limiting_keys = needs.limiting_keys();
     let mut choices = vec![BTreeMap::new()];
-    for (key, required) in required.iter().filter(|(_, required)| required.exists) {
+    for (key, named) in &required {
         let is_topology = limiting_keys.contains(key);
         let is_single = shared_key(needs.spread) == Some(key);
-        if is_topology && required.allowed.is_none() && !is_single {
+        if is_topology && named.is_empty() && !is_single {
             // Each host gets a value in any case.
             continue;
         }
-        let mut values = values(key, required, hosts);
+        let mut values = sufficient_values(key, named, needs, hosts);
         if is_single {
             let is_usable = |value: &String| match single_domain {
                 Some((_, domain)) => value == domain,
@@ -436,30 +426,28 @@ fn label_choices(
     choices
 }
 
-fn texts(values: &BTreeSet<String>) -> BTreeSet<&str> {
-    values.iter().map(String::as_str).collect()
-}
-
-/// Returns the values that a label may have, the most common among hosts first.
-fn values(key: &str, required: &LabelRequirement<'_>, hosts: &[Host]) -> Vec<String> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+/// Returns the values of a label with which a host meets all requirements on it, the most common among
+/// hosts first.
+fn sufficient_values(
+    key: &str,
+    named: &BTreeSet<&str>,
+    needs: &Needs<'_>,
+    hosts: &[Host],
+) -> Vec<String> {
+    // A label without a value exists.
+    let candidates = named.iter().copied().chain([""]);
+    let mut counts: BTreeMap<&str, usize> = candidates.map(|value| (value, 0)).collect();
     for value in hosts.iter().filter_map(|host| host.labels.get(key)) {
         *counts.entry(value).or_default() += 1;
     }
-    let host_values = counts.keys().copied();
-    let allowed = required.allowed.iter().flatten().copied();
-    // A label without a value exists.
-    let any = required.allowed.is_none().then_some("");
-    let all: BTreeSet<&str> = host_values.chain(allowed).chain(any).collect();
-    let is_allowed = |value: &&str| {
-        let allowed = required.allowed.as_ref();
-        allowed.is_none_or(|allowed| allowed.contains(value)) && !required.denied.contains(value)
+    let is_sufficient = |value: &&str| {
+        let labels = BTreeMap::from([(key.to_owned(), (*value).to_owned())]);
+        needs.requirements.iter().all(|(requirement, _)| {
+            required_label(requirement) != key || requirement.matches(&labels)
+        })
     };
-    let mut values: Vec<&str> = all.into_iter().filter(is_allowed).collect();
-    values.sort_by(|a, b| {
-        let count = |value: &str| counts.get(value).copied().unwrap_or_default();
-        count(b).cmp(&count(a)).then_with(|| natural(a, b))
-    });
+    let mut values: Vec<&str> = counts.keys().copied().filter(is_sufficient).collect();
+    values.sort_by(|a, b| counts[b].cmp(&counts[a]).then_with(|| natural(a, b)));
     values.into_iter().map(str::to_owned).collect()
 }
 

@@ -15,7 +15,7 @@ use super::claims::{has_agent_labels, label_place, removal_command};
 use super::placement::AssignmentMethod;
 use crate::base::api::assignment::ReleaseProgress;
 use crate::base::api::names::{ClusterKey, HostKey};
-use crate::base::finding::{Code, Finding};
+use crate::base::finding::{Code, Finding, Place};
 use crate::site::Site;
 use crate::site::inventory::{Evidence, Host};
 use crate::site::previous::PendingRelease;
@@ -82,10 +82,7 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, PendingRelease>) -
             Code::LabelsStay,
             format!("host {} was released, but labels of another owner stay on it", host.key),
         )
-        .at(label_place(
-            site,
-            host.assignment.claims.last().map_or(&host.origin, |(_, origin)| origin),
-        ))
+        .at(last_label_place(site, host))
         .help(format!(
             "{}: remove them, then take a new snapshot\n{}",
             label_owner(site, host),
@@ -106,15 +103,11 @@ pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding
     let surplus = assignments.released.iter().filter(stays);
     let describe = |(cluster, index, _): &(&ClusterKey, usize, AssignmentMethod)| {
         let host = &site.inventory.hosts[*index];
-        let place = label_place(
-            site,
-            host.assignment.claims.last().map_or(&host.origin, |(_, origin)| origin),
-        );
         Finding::new(
             Code::Surplus,
             format!("host {} has the labels of {cluster}, which needs no more hosts", host.key),
         )
-        .at(place)
+        .at(last_label_place(site, host))
         .help(format!(
             "if the snapshot is older than the last release, take a new one; otherwise {}: remove them, then take a new \
              snapshot\n{}",
@@ -124,6 +117,12 @@ pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding
         .for_cluster(cluster)
     };
     surplus.map(describe).collect()
+}
+
+/// Returns the place of the labels of a host that count.
+fn last_label_place(site: &Site, host: &Host) -> Place {
+    let last = host.assignment.claims.last();
+    label_place(site, last.map_or(&host.origin, |(_, origin)| origin))
 }
 
 /// Returns whether a file of this repo can remove the labels of a host.

@@ -2,6 +2,8 @@
 //!
 //! Demands, classes and domains are indices of the [`MatchingProblem`](super::matching::MatchingProblem).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::matching::{Cut, FlowUnit, MatchingProblem};
 use super::skew::DomainProof;
 
@@ -70,8 +72,8 @@ pub(super) struct DemandConflict {
     pub(super) quotas: Vec<usize>,
     /// Demands whose topology spread constraints suffice for the conflict.
     pub(super) constrained: Vec<usize>,
-    /// Topology keys with values.
-    pub(super) domains: Vec<(String, String)>,
+    /// Values of topology keys.
+    pub(super) domains: BTreeMap<String, BTreeSet<String>>,
     /// Number of hosts that the demands can use.
     pub(super) hosts: usize,
     /// Number of those that are in none of the domains.

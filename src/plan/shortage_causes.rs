@@ -41,20 +41,23 @@ impl DemandLimits {
         demand: usize,
         why: &ShortageProof,
     ) -> Self {
-        let pool = instance.problem.demands[demand].pool;
-        let (is_limited, key, closed) = match why {
-            ShortageProof::Counted(count) if instance.crossing[pool].is_empty() => {
-                let values = instance.domain_values(pool, &count.closed);
-                (count.is_limited, instance.domain_key(pool), values)
+        let pool = instance.pools[instance.problem.demands[demand].pool];
+        let mut closed = ClosedDomains::default();
+        let is_limited = match why {
+            ShortageProof::Counted(count) => {
+                // A crossing key is no key of the pool's own domains.
+                if pool.crossing.is_empty() {
+                    let is_closed = |(_, at): &(_, &usize)| count.closed.contains(at);
+                    let values = pool.domains.iter().filter(is_closed);
+                    closed.values =
+                        values.filter_map(|(value, _)| value.map(str::to_owned)).collect();
+                    closed.key = pool.key.map(str::to_owned);
+                }
+                count.is_limited
             }
-            ShortageProof::Counted(count) => (count.is_limited, None, Vec::new()),
             ShortageProof::Crossing(_)
             | ShortageProof::Constrained(_)
-            | ShortageProof::Undecided => (false, None, Vec::new()),
-        };
-        let closed = ClosedDomains {
-            key: key.map(str::to_owned),
-            values: closed.into_iter().map(str::to_owned).collect(),
+            | ShortageProof::Undecided => false,
         };
         Self { is_limited, closed, full_quotas: full_quotas(instance, picks, demand) }
     }
@@ -162,7 +165,7 @@ struct RefusedHosts<'h> {
 
 /// Topology domains in which no further host helps a node set. Of other keys than this one, those are
 /// the domains in which usable hosts are.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct ClosedDomains {
     key: Option<String>,
     values: BTreeSet<String>,

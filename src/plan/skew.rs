@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::core::SelectorExt;
+use serde::Serialize;
 
+use super::topology::occurrences;
 use crate::base::api::names::Namespace;
 use crate::base::api::topology_spread::{SpreadRule, TopologySpread};
 use crate::site::inventory::Host;
@@ -53,19 +55,24 @@ impl SkewRule {
 }
 
 /// A constraint that a node set cannot meet with any hosts that it may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct DomainProof {
-    pub(super) key: String,
-    /// The largest skew; `None` if all hosts must be in one domain.
-    pub(super) max_skew: Option<usize>,
-    /// The domain that decides, with the most hosts that the node set can have there: that with the
-    /// fewest hosts, or the largest if all must be in one. `None` if there is none, or if fewer domains
-    /// than required count as one without hosts.
-    pub(super) decisive: Option<(String, usize)>,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DomainProof {
+    /// The topology key.
+    #[serde(rename = "topologyKey")]
+    pub key: String,
+    /// The largest difference between the hosts of a domain and of the emptiest domain. Null if all
+    /// hosts must be in one domain.
+    pub max_skew: Option<usize>,
+    /// The domain in which the node set can have the fewest hosts, and their number; with
+    /// `sameDomain`, the most hosts. Null if there is none, or if the number counts as 0, because
+    /// there are fewer domains than `minDomains`.
+    pub decisive: Option<(String, usize)>,
     /// The largest number of further hosts that the node set can have.
+    #[serde(skip)]
     pub(super) found: usize,
     /// The largest number of hosts that it can have in domains that count.
-    pub(super) can_be_had: usize,
+    pub can_be_had: usize,
 }
 
 /// Domains of matching hosts by selector, namespace, hardware and topology key.
@@ -126,12 +133,8 @@ impl<'a> MatchingDomains<'a> {
         let question = (selector.to_string(), namespace.clone(), hardware.clone(), key.to_owned());
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = || {
-            let mut domains = DomainHosts::new();
             let matching = hosts.iter().filter(|host| is_match(host, node_set));
-            for domain in matching.filter_map(|host| host.domain(key)) {
-                *domains.entry(domain).or_default() += 1;
-            }
-            Arc::new(domains)
+            Arc::new(occurrences(matching.filter_map(|host| host.domain(key))))
         };
         known.entry(question).or_insert_with(count).clone()
     }
@@ -147,11 +150,8 @@ fn is_match(host: &Host, node_set: &NodeSet) -> bool {
 pub(super) fn fullest_domain<'a>(
     domains: impl Iterator<Item = Option<&'a str>>,
 ) -> Option<&'a str> {
-    let mut counts = DomainHosts::new();
-    for domain in domains.flatten() {
-        *counts.entry(domain).or_default() += 1;
-    }
-    counts.into_iter().rev().max_by_key(|(_, hosts)| *hosts).map(|(domain, _)| domain)
+    let counts = occurrences(domains.flatten()).into_iter().rev();
+    counts.max_by_key(|(_, hosts)| *hosts).map(|(domain, _)| domain)
 }
 
 impl DomainLimit<'_> {

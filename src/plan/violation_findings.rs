@@ -14,38 +14,6 @@ impl Assignments<'_> {
             let host = &site.inventory.hosts[*host];
             let in_use = in_use_as(host, part);
             let help = match (violation, in_use) {
-                (
-                    Violation::Failed
-                    | Violation::Unhealthy
-                    | Violation::NotSelected
-                    | Violation::ReservedForOthers
-                    | Violation::Insufficient
-                    | Violation::Reserved(_)
-                    | Violation::SharesDomain
-                    | Violation::OtherDomain,
-                    Some(why),
-                ) => {
-                    format!("it stays: {why}")
-                }
-                (Violation::Reserved(_), None) => {
-                    let other = if rebalance {
-                        "no other host can take its place"
-                    } else {
-                        "`--rebalance` replaces such hosts where possible"
-                    };
-                    format!("no Machine can use it until the annotation is removed; it stays: {other}")
-                }
-                (Violation::InMaintenance | Violation::UsedByAnother, _) => return None,
-                (
-                    Violation::NotSelected
-                    | Violation::ReservedForOthers
-                    | Violation::Insufficient
-                    | Violation::SharesDomain
-                    | Violation::OtherDomain,
-                    None,
-                ) if !rebalance => {
-                    "it stays; `--rebalance` replaces such hosts where possible".to_owned()
-                }
                 (Violation::NotInstalled, Some(_)) => {
                     "it stays: wait until Metal3 has provisioned it, and take a new snapshot"
                         .to_owned()
@@ -58,17 +26,19 @@ impl Assignments<'_> {
                 (Violation::Deleting, Some(why)) => {
                     format!("it keeps its labels until a snapshot shows it unused: {why}")
                 }
-                (
-                    Violation::Deleting
-                    | Violation::Failed
-                    | Violation::Unhealthy
-                    | Violation::NotSelected
-                    | Violation::ReservedForOthers
-                    | Violation::Insufficient
-                    | Violation::SharesDomain
-                    | Violation::OtherDomain,
-                    None,
-                ) => "it stays: no other host can take its place".to_owned(),
+                (Violation::Reserved(_), None) => {
+                    let other = if rebalance {
+                        "no other host can take its place"
+                    } else {
+                        "`--rebalance` replaces such hosts where possible"
+                    };
+                    format!("no Machine can use it until the annotation is removed; it stays: {other}")
+                }
+                (_, Some(why)) => format!("it stays: {why}"),
+                (_, None) if rebalance || violation.is_replaced_at_once() => {
+                    "it stays: no other host can take its place".to_owned()
+                }
+                (_, None) => "it stays; `--rebalance` replaces such hosts where possible".to_owned(),
             };
             let labels = host.origin.at(["metadata", "labels"]);
             let (code, place, asked_for) = match violation {
@@ -97,7 +67,7 @@ impl Assignments<'_> {
             };
             let message = format!("host {} ({part} of {cluster}) {}", host.key, violation.words());
             let mut finding = Finding::new(code, message).at(place);
-            let request = site.clusters.get(cluster).and_then(|request| request.cluster.as_ref());
+            let request = site.valid_cluster(cluster);
             if let (Some(field), Some(request)) = (asked_for, request) {
                 let set = request.node_set(part);
                 let place = match (set, field) {

@@ -49,6 +49,11 @@ pub(super) enum Violation {
 }
 
 impl Violation {
+    /// Returns whether a spare host replaces the host in any run, not only with `--rebalance`.
+    pub(super) fn is_replaced_at_once(self) -> bool {
+        matches!(self, Violation::Deleting | Violation::Failed | Violation::Unhealthy)
+    }
+
     /// Completes the sentence "the host …".
     pub(super) fn words(self) -> &'static str {
         match self {

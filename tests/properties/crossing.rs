@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use sipgen::input::load::Files;
 use sipgen::input::settings::Settings;
-use sipgen::plan::{Plan, PlanChanges, ShortageReason, plan};
+use sipgen::plan::{NodeSetConflict, Plan, PlanChanges, ShortageReason, plan};
 use sipgen::site::Site;
 use sipgen::{Options, generate};
 use tempfile::TempDir;
@@ -316,7 +316,7 @@ fn clusters_that_are_alike_are_refused_alike_and_each_in_its_own_name() {
     assert_eq!(plan.shortages.len(), 5);
     for ((cluster, _), shortage) in &plan.shortages {
         let named = match &shortage.reason {
-            ShortageReason::Crossing { node_sets, .. } => node_sets,
+            ShortageReason::Crossing(NodeSetConflict { node_sets, .. }) => node_sets,
             ShortageReason::Counted { rivals, .. } => rivals,
             ShortageReason::Constrained { .. } | ShortageReason::Undecided => {
                 panic!("{cluster}: {:?}", shortage.reason)
@@ -368,9 +368,9 @@ proptest! {
         }
         for shortage in plan.shortages.values() {
             prop_assert!(!matches!(shortage.reason, ShortageReason::Undecided));
-            if let ShortageReason::Crossing { node_sets, domains, is_minimal, .. } = &shortage.reason {
-                prop_assert!(is_minimal);
-                assert_minimal(&case, node_sets, domains);
+            if let ShortageReason::Crossing(conflict) = &shortage.reason {
+                prop_assert!(conflict.is_minimal);
+                assert_minimal(&case, &conflict.node_sets, &conflict.domains);
             }
         }
     }

@@ -36,20 +36,17 @@ impl<'a> PlannedSite<'a> {
         let mut clusters: Vec<&Cluster> = match self.may_move {
             true => self.clusters.clone(),
             false => {
-                let affected = affected.into_iter();
-                affected.filter_map(|key| self.clusters_by_key.get(key).copied()).collect()
+                let affected = affected.into_iter().filter(|key| !self.plan.frozen.contains(*key));
+                affected.filter_map(|key| self.site.valid_cluster(key)).collect()
             }
         };
         clusters.extend(hypothesis.more);
         clusters.sort_by_key(|cluster| serving_order(cluster));
-        let node_sets = clusters.into_iter().flat_map(|cluster| {
-            let node_sets = cluster.node_sets.iter();
-            node_sets.map(move |(part, node_set)| (cluster, part, node_set))
-        });
+        let node_sets = clusters.into_iter().flat_map(Cluster::parts);
         let demands = node_sets.map(|(cluster, part, node_set)| {
             let other =
                 hypothesis.resized.filter(|(key, other, _)| **key == cluster.key && *other == part);
-            let node_set = other.map_or(&**node_set, |(.., other)| other);
+            let node_set = other.map_or(node_set, |(.., other)| other);
             self.demand(cluster, part, node_set, hypothesis)
         });
         demands.filter(NodeSetDemand::is_open).collect()

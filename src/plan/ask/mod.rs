@@ -11,7 +11,7 @@ mod bisection;
 mod demands;
 mod occupied;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 use std::sync::OnceLock;
 
@@ -46,7 +46,6 @@ pub struct PlannedSite<'a> {
     hosts: &'a [Host],
     /// Planned clusters in serving order.
     clusters: Vec<&'a Cluster>,
-    clusters_by_key: HashMap<&'a ClusterKey, &'a Cluster>,
     /// Set if assigned hosts may move.
     may_move: bool,
     /// Hosts that stay, with their clusters.
@@ -160,10 +159,8 @@ impl<'a> PlannedSite<'a> {
         }
         let clusters = by_priority(site, &plan.frozen);
         let all = clusters.iter().copied().chain(more);
-        let needs = all.flat_map(|cluster| {
-            let node_sets = cluster.node_sets.iter();
-            node_sets.map(move |(part, node_set)| Needs::new(cluster, part, node_set))
-        });
+        let node_sets = all.flat_map(|cluster| cluster.parts());
+        let needs = node_sets.map(|(cluster, part, node_set)| Needs::new(cluster, part, node_set));
         let quota_labels = site.settings.quotas.iter().map(|quota| &quota.labels);
         let classes = HostClasses::for_needs(hosts, &availability, &none, needs, quota_labels);
         let matching = classes.pools.iter().map(|_| OnceLock::new()).collect();
@@ -174,7 +171,6 @@ impl<'a> PlannedSite<'a> {
             site,
             plan,
             hosts,
-            clusters_by_key: clusters.iter().map(|cluster| (&cluster.key, *cluster)).collect(),
             clusters,
             may_move: false,
             owners,
@@ -340,9 +336,8 @@ impl<'a> PlannedSite<'a> {
 
     /// Returns what a further cluster like this requests; equal requests are served equally well.
     pub(crate) fn request<'q>(&self, cluster: &'q Cluster) -> impl Eq + Hash + use<'q> {
-        let node_sets = cluster.node_sets.iter().map(|(part, node_set)| {
-            let needs = Needs::new(cluster, part, node_set);
-            (part, node_set.wanted(), needs.key())
+        let node_sets = cluster.parts().map(|(cluster, part, node_set)| {
+            (part, node_set.wanted(), Needs::new(cluster, part, node_set).key())
         });
         let quotas = self.namespace_with_quotas(cluster);
         (quotas, node_sets.collect::<Vec<_>>())

@@ -37,10 +37,7 @@ impl OccupiedSet<'_> {
 impl<'a> PlannedSite<'a> {
     /// Returns the node sets of planned clusters that have hosts, in serving order.
     pub(crate) fn occupied_sets(&self) -> Vec<OccupiedSet<'a>> {
-        let node_sets = self.clusters.iter().flat_map(|cluster| {
-            let node_sets = cluster.node_sets.iter();
-            node_sets.map(move |(part, node_set)| (*cluster, part, &**node_set))
-        });
+        let node_sets = self.clusters.iter().flat_map(|cluster| cluster.parts());
         let occupied = node_sets.map(|(cluster, part, node_set)| OccupiedSet {
             hosts: self.hosts_of(cluster, part).collect(),
             cluster,

@@ -75,7 +75,7 @@ impl<'a> Candidates<'a> {
             topology: problem
                 .demands
                 .iter()
-                .map(|demand| instance.limiting[demand.pool].clone())
+                .map(|demand| instance.pools[demand.pool].limiting.clone())
                 .collect(),
             spreads: vec![Vec::new(); problem.demands.len()],
             spread_keys: HashSet::new(),
@@ -104,7 +104,7 @@ impl<'a> Candidates<'a> {
 
     fn read(&mut self, instance: &Instance<'a>, pool: usize) {
         let problem = &instance.problem;
-        let keys = &instance.counted[pool];
+        let keys = &instance.pools[pool].counted;
         let choices = problem.pools[pool].tiers.iter().flatten();
         let choices = choices.flat_map(|choice| {
             let classes = choice.classes.iter();
@@ -140,7 +140,7 @@ impl<'a> Candidates<'a> {
         host: &'a Host,
         pool: usize,
     ) -> Vec<Limit> {
-        let keys = instance.counted[pool].iter();
+        let keys = instance.pools[pool].counted.iter();
         let values = keys.filter_map(|key| Some((*key, host.domain(instance.topology()[*key])?)));
         values.map(|(key, value)| self.number(key, value)).collect()
     }
@@ -177,6 +177,11 @@ impl<'a> Candidates<'a> {
     /// Returns a class as a candidate of one of its pools.
     pub(super) fn candidate(&self, pool: usize, class: usize) -> Option<Candidate<'_>> {
         self.places[pool].get(&class).map(|place| self.at(pool, *place))
+    }
+
+    /// Returns the domains of the hosts of a class in one of its pools.
+    pub(super) fn class_limits(&self, pool: usize, class: usize) -> &[Limit] {
+        self.candidate(pool, class).map_or(&[], |candidate| candidate.limits)
     }
 
     /// Returns the pools of a class, with its position in each.

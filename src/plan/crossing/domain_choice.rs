@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+use super::super::topology::occurrences;
 use super::candidates::{Candidate, Limit};
 use super::local_search::LocalSearch;
 use crate::site::inventory::natural;
@@ -67,12 +68,9 @@ impl<'a> LocalSearch<'a, '_> {
             classes.map(move |class| (*class, tier))
         });
         let tiers: HashMap<usize, usize> = tiers.collect();
-        let mut hosts: HashMap<&str, usize> = HashMap::new();
         let picks = self.matching.picks[demand].iter();
         let picked = picks.filter_map(|pick| instance.value(pick.class, key));
-        for domain in picked.chain(kept) {
-            *hosts.entry(domain).or_default() += 1;
-        }
+        let mut hosts = occurrences(picked.chain(kept));
         while let Some((from, to)) = self.leveling_exchange(demand, key, &hosts, &tiers) {
             self.leave(demand, from);
             self.put(demand, to);
@@ -90,7 +88,7 @@ impl<'a> LocalSearch<'a, '_> {
         &self,
         demand: usize,
         key: usize,
-        hosts: &HashMap<&str, usize>,
+        hosts: &BTreeMap<&str, usize>,
         tiers: &HashMap<usize, usize>,
     ) -> Option<(usize, usize)> {
         let count = |class: usize| {

@@ -21,7 +21,7 @@ impl CrossingSearch<'_, '_> {
             is_equal && candidates.taken[*other].is_empty()
         };
         let spread = candidates.single(demand)?;
-        let is_simple = self.instance.limiting[pool].is_empty() && is_rival(&demand);
+        let is_simple = self.instance.pools[pool].limiting.is_empty() && is_rival(&demand);
         if missing == 0 || !is_simple || candidates.spreads[demand].len() > 1 {
             return None;
         }
@@ -37,10 +37,9 @@ impl CrossingSearch<'_, '_> {
         let others = self.accepted.iter().copied().filter(is_rival);
         let mut demands: Vec<usize> = others.take(places).chain([demand]).collect();
         demands.sort_unstable();
-        let is_minimal = true;
-        let (limits, quotas) = (Vec::new(), Vec::new());
+        let constrained = demands.clone();
         let core =
-            ConflictCore { constrained: demands.clone(), demands, limits, quotas, is_minimal };
+            ConflictCore { demands, constrained, is_minimal: true, ..ConflictCore::default() };
         (core.demands.len() > places).then_some(core)
     }
 

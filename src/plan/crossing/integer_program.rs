@@ -20,6 +20,7 @@ use microlp::{
 
 use super::super::matching::MatchingProblem;
 use super::super::skew::{DomainRule, SkewRule};
+use super::super::topology::occurrences;
 use super::candidates::{Candidates, Limit};
 
 /// Maximum number of variables in a program.
@@ -87,10 +88,7 @@ impl Question<'_> {
         let mut counted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &demand in self.demands {
             let of = &self.problem.demands[demand];
-            let mut taken: BTreeMap<Limit, usize> = BTreeMap::new();
-            for limit in &self.candidates.taken[demand] {
-                *taken.entry(*limit).or_default() += 1;
-            }
+            let taken = occurrences(self.candidates.taken[demand].iter().copied());
             // Number of further hosts of the demand in a domain.
             let room = |limit: &Limit| match (self.limits)(*limit) {
                 true => {

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use super::super::flow_network::Instance;
 use super::super::matching::{FlowUnit, Matching};
 use super::super::skew::DomainRule;
+use super::super::topology::occurrences;
 use super::candidates::{Candidate, Candidates, Limit};
 
 /// Maximum number of candidates that one search for a chain examines.
@@ -43,11 +44,8 @@ struct Link {
 
 impl<'a, 'c> LocalSearch<'a, 'c> {
     pub(super) fn new(instance: &'a Instance<'a>, candidates: &'c Candidates<'a>) -> Self {
-        let used = candidates.taken.iter().map(|taken| {
-            let mut used = HashMap::new();
-            taken.iter().for_each(|limit| *used.entry(*limit).or_default() += 1);
-            used
-        });
+        let used = candidates.taken.iter();
+        let used = used.map(|taken| occurrences(taken.iter().copied()).into_iter().collect());
         let live =
             (0..instance.problem.pools.len()).map(|pool| (0..candidates.count(pool)).collect());
         Self {
@@ -72,7 +70,8 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         let spreads = &self.candidates.spreads[demand];
         if !spreads.is_empty() && self.candidates.single(demand).is_none() {
             self.take_evenly(demand);
-        } else if self.instance.crossing[pool].is_empty() && !has_quota && spreads.is_empty() {
+        } else if self.instance.pools[pool].crossing.is_empty() && !has_quota && spreads.is_empty()
+        {
             let before = self.matching.picks[demand].len();
             self.matching.take_free(demand);
             let new: Vec<usize> =
@@ -169,8 +168,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     /// Returns whether the constraints of a demand on domains admit a class once it has left `left`.
     fn is_even(&self, demand: usize, candidate: &Candidate<'_>, left: Option<usize>) -> bool {
         let pool = self.pool(demand);
-        let limits =
-            |class| self.candidates.candidate(pool, class).map_or(&[][..], |class| class.limits);
+        let limits = |class| self.candidates.class_limits(pool, class);
         let left_limits = left.map_or(&[][..], limits);
         self.candidates.spreads[demand].iter().all(|skew| {
             let DomainRule::Skew(rule) = skew.rule else {
@@ -212,8 +210,8 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         candidate: &Candidate<'c>,
         left: Option<usize>,
     ) -> impl Iterator<Item = Limit> {
-        let left = left.and_then(|class| self.candidates.candidate(self.pool(demand), class));
-        let left_limits = left.map_or(&[][..], |left| left.limits);
+        let left = left.map(|class| self.candidates.class_limits(self.pool(demand), class));
+        let left_limits = left.unwrap_or_default();
         let used = &self.used[demand];
         let clashes = candidate.limits.iter().filter(move |limit| {
             let used = used.get(limit).copied().unwrap_or_default();
@@ -223,21 +221,23 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         clashes.copied()
     }
 
+    /// Counts a host of a class for a demand once more, or no longer.
     fn count(&mut self, demand: usize, class: usize, more: bool) {
         let problem = &self.instance.problem;
-        for quota in problem.counted_by(demand, class) {
-            if more {
-                self.left[quota] -= 1;
-            } else {
-                self.left[quota] += 1;
-            }
-        }
-        let pool = self.pool(demand);
-        let limits =
-            self.candidates.candidate(pool, class).map_or(&[][..], |candidate| candidate.limits);
+        let quotas: Vec<usize> = problem.counted_by(demand, class).collect();
+        let limits = self.candidates.class_limits(self.pool(demand), class);
+        self.count_host(demand, limits, &quotas, more);
+    }
+
+    /// Counts a host with these domains, which these quotas count, once more or no longer.
+    fn count_host(&mut self, demand: usize, limits: &[Limit], quotas: &[usize], more: bool) {
+        let change = |count: usize, more| if more { count + 1 } else { count.saturating_sub(1) };
         for limit in limits {
             let used = self.used[demand].entry(*limit).or_default();
-            *used = if more { *used + 1 } else { used.saturating_sub(1) };
+            *used = change(*used, more);
+        }
+        for quota in quotas {
+            self.left[*quota] = change(self.left[*quota], !more);
         }
     }
 
@@ -274,20 +274,12 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
 
     /// Replaces a host with these domains, which these quotas count, by a spare one. Returns whether there is one.
     pub(super) fn replace(&mut self, demand: usize, kept: &[Limit], quotas: &[usize]) -> bool {
-        let count = |used: &mut HashMap<Limit, usize>, more: bool| {
-            for limit in kept {
-                let used = used.entry(*limit).or_default();
-                *used = if more { *used + 1 } else { used.saturating_sub(1) };
-            }
-        };
-        count(&mut self.used[demand], false);
-        quotas.iter().for_each(|quota| self.left[*quota] += 1);
+        self.count_host(demand, kept, quotas, false);
         self.matching.want_more(demand);
         let found = self.fill(demand);
         if !found {
             self.matching.want_less(demand);
-            count(&mut self.used[demand], true);
-            quotas.iter().for_each(|quota| self.left[*quota] -= 1);
+            self.count_host(demand, kept, quotas, true);
         }
         found
     }
@@ -295,7 +287,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     /// Moves picks without all labels to free classes that have them.
     pub(super) fn settle(&mut self, demand: usize) {
         let pool = self.pool(demand);
-        let keys = self.instance.counted[pool].len();
+        let keys = self.instance.pools[pool].counted.len();
         for pick in self.matching.picks[demand].clone() {
             let Some(candidate) = self.candidates.candidate(pool, pick.class) else {
                 continue;
@@ -418,21 +410,15 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         let pool = self.pool(demand);
         let mut picks = self.matching.picks[demand].iter().map(|pick| pick.class);
         let first_pick = picks.find(|class| {
-            Some(*class) != left
-                && self
-                    .candidates
-                    .candidate(pool, *class)
-                    .is_some_and(|candidate| candidate.limits.contains(first))
+            Some(*class) != left && self.candidates.class_limits(pool, *class).contains(first)
         });
         let Some(other) = first_pick else {
             return BlockingHosts::More;
         };
-        let limits =
-            self.candidates.candidate(pool, other).map_or(&[][..], |candidate| candidate.limits);
+        let limits = |class| self.candidates.class_limits(pool, class);
         let is_alone = |limit: &Limit| {
-            let left_limits = left.and_then(|class| self.candidates.candidate(pool, class));
-            let left = usize::from(left_limits.is_some_and(|left| left.limits.contains(limit)));
-            limits.contains(limit)
+            let left = usize::from(left.is_some_and(|left| limits(left).contains(limit)));
+            limits(other).contains(limit)
                 && self.used[demand].get(limit).copied().unwrap_or_default()
                     <= self.candidates.most(demand, *limit) + left
         };

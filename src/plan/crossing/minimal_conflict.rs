@@ -12,7 +12,7 @@ const SHARE: u64 = 3_000_000;
 
 /// Demands that cannot be served together even if only these domains keep hosts apart, and only
 /// these quotas and topology spread constraints count.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ConflictCore {
     pub(super) demands: Vec<usize>,
     pub(super) limits: Vec<Limit>,

@@ -82,7 +82,6 @@ pub(super) fn serve<'a, 'i>(
         problems: &problems,
         bounds: None,
         accepted: Vec::new(),
-        reserved: instance.problem.reserved.iter().flatten().copied().collect(),
         refused: HashMap::new(),
         budget: SolverBudget::new(steps),
     };
@@ -102,19 +101,19 @@ pub(super) fn serve<'a, 'i>(
     }
     accepted.iter().for_each(|demand| placing.settle(*demand));
     for (index, demand) in demands.iter().filter(|(index, _)| accepted.contains(index)) {
-        if let Some(key) = instance.evenness[instance.problem.demands[*index].pool] {
+        if let Some(key) = instance.pools[instance.problem.demands[*index].pool].evenness {
             let label = instance.topology()[key];
             let retained = demand.kept.iter().filter(|host| !replaced[*index].contains(host));
             placing.level(*index, key, retained.filter_map(|host| hosts[*host].domain(label)));
         }
     }
-    placing.matching.settle(|pool| instance.counted[pool].is_empty());
+    placing.matching.settle(|pool| instance.pools[pool].counted.is_empty());
     SearchResult { picks: placing.matching.picks, replaced, unserved }
 }
 
-/// The requests of a cluster, for comparison: the pool of each demand, its missing hosts, its
-/// domains and its quotas.
-type ClusterDemands = Vec<(usize, usize, Vec<Limit>, Vec<usize>)>;
+/// The request of a demand: its group if hosts are reserved for it, its pool, its missing hosts, the
+/// domains of its retained ones, and its quotas.
+type CrossingRequest = (Option<usize>, usize, usize, Vec<Limit>, Vec<usize>);
 
 struct CrossingSearch<'a, 'c> {
     instance: &'a Instance<'a>,
@@ -123,30 +122,32 @@ struct CrossingSearch<'a, 'c> {
     /// Created on first use.
     bounds: Option<Relaxations<'c>>,
     accepted: Vec<usize>,
-    /// Groups for which some hosts are reserved.
-    reserved: HashSet<usize>,
-    /// Refused clusters without reserved hosts. A later cluster with equal demands is refused as
-    /// well.
-    refused: HashMap<ClusterDemands, (Vec<usize>, Vec<ShortDemand>)>,
+    /// Refused clusters by their requests. A later cluster with equal ones is refused as well.
+    refused: HashMap<Vec<CrossingRequest>, (Vec<usize>, Vec<ShortDemand>)>,
     budget: SolverBudget,
 }
 
 impl CrossingSearch<'_, '_> {
     /// Satisfies all demands of a cluster or none. Accepted demands stay satisfied.
     fn accept(&mut self, cluster: &[usize]) -> Result<(), Vec<ShortDemand>> {
-        let wants = self.wants(cluster);
-        if let Some((others, refused)) = wants.as_ref().and_then(|wants| self.refused.get(wants)) {
-            return Err(refused
-                .iter()
-                .map(|unserved| unserved.translated(others, cluster))
-                .collect());
+        let problem = &self.instance.problem;
+        let requests = cluster.iter().map(|index| {
+            let of = &problem.demands[*index];
+            let mut taken = self.placing.candidates.taken[*index].clone();
+            taken.sort_unstable();
+            (of.reserving, of.pool, of.missing, taken, of.quotas.clone())
+        });
+        let requests: Vec<CrossingRequest> = requests.collect();
+        if let Some((others, refused)) = self.refused.get(&requests) {
+            let refused = refused.iter();
+            return Err(refused.map(|unserved| unserved.translated(others, cluster)).collect());
         }
         let mut refused = self.decide(cluster);
         if let Err(refused) = &mut refused {
             self.confirm(cluster, refused);
         }
-        if let (Err(refused), Some(wants)) = (&refused, wants) {
-            self.refused.insert(wants, (cluster.to_vec(), refused.clone()));
+        if let Err(reasons) = &refused {
+            self.refused.insert(requests, (cluster.to_vec(), reasons.clone()));
         }
         refused
     }
@@ -219,14 +220,13 @@ impl CrossingSearch<'_, '_> {
         if cluster.iter().find(is_counted).is_none() {
             return by_count;
         }
-        let mut found = |relaxed| {
-            let (accepted, budget) = (&self.accepted, &mut self.budget);
-            minimal_conflict::most(problem, candidates, accepted, cluster, relaxed, budget)
+        let found = self.most(cluster, Relaxed::Nothing);
+        let most: usize = found.iter().map(|found| found.most).sum();
+        let mut is_by = |relaxed| {
+            let found = self.most(cluster, relaxed);
+            found.iter().map(|found| found.least).sum::<usize>() > most
         };
-        let least = |found: Vec<HostBounds>| found.iter().map(|found| found.least).sum::<usize>();
-        let most = found(Relaxed::Nothing).iter().map(|found| found.most).sum::<usize>();
-        let is_by_quotas = least(found(Relaxed::Quotas)) > most;
-        let is_by_topology = least(found(Relaxed::Topology)) > most;
+        let (is_by_quotas, is_by_topology) = (is_by(Relaxed::Quotas), is_by(Relaxed::Topology));
         if is_by_quotas {
             let relaxed = if is_by_topology { Relaxed::Nothing } else { Relaxed::Topology };
             return self.refusal(cluster, relaxed);
@@ -283,17 +283,16 @@ impl CrossingSearch<'_, '_> {
         minimal_conflict::core(problem, candidates, &last_first, relaxed, budget)
     }
 
-    fn refusal_by(&mut self, core: ConflictCore, cluster: &[usize]) -> Vec<ShortDemand> {
+    /// Returns how many hosts each demand of a cluster can have besides the accepted ones.
+    fn most(&mut self, cluster: &[usize], relaxed: Relaxed) -> Vec<HostBounds> {
         let Self { instance, placing, accepted, budget, .. } = self;
         let (problem, candidates) = (&instance.problem, placing.candidates);
-        let found = minimal_conflict::most(
-            problem,
-            candidates,
-            accepted,
-            cluster,
-            Relaxed::Nothing,
-            budget,
-        );
+        minimal_conflict::most(problem, candidates, accepted, cluster, relaxed, budget)
+    }
+
+    fn refusal_by(&mut self, core: ConflictCore, cluster: &[usize]) -> Vec<ShortDemand> {
+        let found = self.most(cluster, Relaxed::Nothing);
+        let problem = &self.instance.problem;
         let is_short = |(index, found): &(&usize, HostBounds)| {
             found.most < problem.demands[**index].missing && core.demands.contains(index)
         };
@@ -324,25 +323,6 @@ impl CrossingSearch<'_, '_> {
         let problem = &self.instance.problem;
         let unserved = |cut| ShortDemand::by_cut(problem, cut);
         bounds.accept(cluster).map_err(|cuts| cuts.into_iter().map(unserved).collect())
-    }
-
-    fn wants(&self, cluster: &[usize]) -> Option<ClusterDemands> {
-        let problem = &self.instance.problem;
-        // Reserved hosts distinguish clusters with otherwise equal demands.
-        if cluster.iter().any(|demand| self.reserved.contains(&problem.demands[*demand].group)) {
-            return None;
-        }
-        let wants = cluster.iter().map(|demand| {
-            let mut taken = self.placing.candidates.taken[*demand].clone();
-            taken.sort_unstable();
-            (
-                problem.demands[*demand].pool,
-                problem.demands[*demand].missing,
-                taken,
-                problem.demands[*demand].quotas.clone(),
-            )
-        });
-        Some(wants.collect())
     }
 
     /// Places a cluster together with others that were served before: some, then more, then all.
@@ -442,17 +422,18 @@ impl CrossingSearch<'_, '_> {
         let count = |usable: &mut dyn Iterator<Item = (&usize, &bool)>| -> usize {
             usable.map(|(class, _)| problem.capacities[*class]).sum()
         };
-        let domains = limits.iter().map(|limit| {
+        let mut domains: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for limit in &limits {
             let (key, value) = candidates.limits[*limit];
-            (topology[key].to_owned(), value.to_owned())
-        });
+            domains.entry(topology[key].to_owned()).or_default().insert(value.to_owned());
+        }
         DemandConflict {
             hosts: count(&mut usable.iter()),
             outside: count(&mut usable.iter().filter(|(_, is_inside)| !**is_inside)),
             demands: core.demands,
             quotas: core.quotas,
             constrained: core.constrained,
-            domains: domains.collect(),
+            domains,
             is_minimal: core.is_minimal,
             has_no_more_hosts: false,
         }

@@ -62,10 +62,9 @@ impl CrossingSearch<'_, '_> {
         Some(QuotaExcess {
             core: ConflictCore {
                 demands,
-                limits: Vec::new(),
                 quotas: vec![quota],
-                constrained: Vec::new(),
                 is_minimal: true,
+                ..ConflictCore::default()
             },
             counting,
             left,

@@ -15,19 +15,20 @@ pub(super) type DemandCuts = Vec<(usize, usize, Cut)>;
 /// Returns for each crossing key the problem with the domains of that key; without any, the problem
 /// without its quotas.
 pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<MatchingProblem> {
-    let mut keys: Vec<usize> = instance.crossing.iter().flatten().copied().collect();
+    let mut keys: Vec<usize> =
+        instance.pools.iter().flat_map(|pool| &pool.crossing).copied().collect();
     keys.sort_unstable();
     keys.dedup();
     let with_key = |key: usize| {
-        let pools = instance.problem.pools.iter().zip(&instance.crossing);
-        let pools = pools.map(|(pool, keys)| {
-            if keys.contains(&key) { Arc::new(by_key(instance, pool, key)) } else { pool.clone() }
+        let pools = instance.pools.iter().map(|of| match of.crossing.contains(&key) {
+            true => Arc::new(by_key(instance, &of.pool, key)),
+            false => of.pool.clone(),
         });
         let mut problem = MatchingProblem { pools: pools.collect(), ..instance.problem.clone() };
         for demand in problem
             .demands
             .iter_mut()
-            .filter(|demand| instance.crossing[demand.pool].contains(&key))
+            .filter(|demand| instance.pools[demand.pool].crossing.contains(&key))
         {
             // The load counts hosts in the former domains of the pool. `taken` has the same hosts
             // by value.

@@ -67,73 +67,13 @@ pub(crate) enum Refusal {
     },
 }
 
-/// The change that would make a refused host available.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::plan) enum RefusalRemedy<'r> {
-    /// The request: it names another host.
-    AnotherHost,
-    /// The request: it requires labels that the host does not have.
-    Requirement,
-    /// The request, or the hardware of the host.
-    Hardware,
-    /// The owner, a cluster of this repo.
-    Owner(&'r ClusterKey),
-    /// The release by its former owner must be seen in a snapshot.
-    Release(&'r str),
-    /// The labels or the request that claim the host.
-    Claim,
-    /// The condition of the host.
-    Condition,
-    /// The network data of the host.
-    NetworkData,
-    /// The other host in the topology domain of this key.
-    Domain(&'r str),
-}
-
 impl Refusal {
     /// Returns whether the node set does not ask for such a host. A host that lacks hardware matches,
     /// except for a machine of a Provisioning.
     pub(in crate::plan) fn is_unasked(&self, needs: &Needs<'_>) -> bool {
-        match self.obstacle() {
-            RefusalRemedy::AnotherHost | RefusalRemedy::Requirement => true,
-            RefusalRemedy::Hardware => needs.machine.is_some(),
-            RefusalRemedy::Owner(_)
-            | RefusalRemedy::Release(_)
-            | RefusalRemedy::Claim
-            | RefusalRemedy::Condition
-            | RefusalRemedy::NetworkData
-            | RefusalRemedy::Domain(_) => false,
-        }
-    }
-
-    pub(in crate::plan) fn obstacle(&self) -> RefusalRemedy<'_> {
         match self {
-            Refusal::NotNamed(_) => RefusalRemedy::AnotherHost,
-            Refusal::NotSelected(_) => RefusalRemedy::Requirement,
-            Refusal::Insufficient(_) => RefusalRemedy::Hardware,
-            Refusal::Assigned(cluster) => RefusalRemedy::Owner(cluster),
-            Refusal::GivenBack(by) => RefusalRemedy::Release(by),
-            Refusal::NamedBy(_) | Refusal::Claimed(_) => RefusalRemedy::Claim,
-            Refusal::NotApplied
-            | Refusal::NotRendered
-            | Refusal::AppliedInFull(_)
-            | Refusal::InUse(_)
-            | Refusal::Deleting
-            | Refusal::InMaintenance(_)
-            | Refusal::Undecided(_)
-            | Refusal::InError(_)
-            | Refusal::NotFree(_)
-            | Refusal::Unregistered
-            | Refusal::SameMachine(_)
-            | Refusal::InvalidBootMac
-            | Refusal::NotInstalled(_)
-            | Refusal::Reserved(_)
-            | Refusal::Elsewhere(_)
-            | Refusal::ReservedFor(_) => RefusalRemedy::Condition,
-            Refusal::Unaddressed(_) => RefusalRemedy::NetworkData,
-            Refusal::DomainTaken { key, .. }
-            | Refusal::SkewExceeded { key, .. }
-            | Refusal::OtherDomain { key, .. } => RefusalRemedy::Domain(key),
+            Refusal::Insufficient(_) => needs.machine.is_some(),
+            other => matches!(other, Refusal::NotNamed(_) | Refusal::NotSelected(_)),
         }
     }
 
@@ -160,16 +100,11 @@ impl Refusal {
                 format_args!("has no network card {mac}"),
                 format_args!("without the network card {mac}"),
             ),
-            Refusal::Elsewhere(namespace) => say(
-                format_args!(
-                    "is not in the namespace {namespace}, where Cluster API looks for hosts"
-                ),
+            Refusal::Elsewhere(namespace) => is(
+                say,
                 format_args!("not in the namespace {namespace}, where Cluster API looks for hosts"),
             ),
-            Refusal::ReservedFor(tenants) => say(
-                format_args!("is reserved for {tenants}"),
-                format_args!("reserved for {tenants}"),
-            ),
+            Refusal::ReservedFor(tenants) => is(say, format_args!("reserved for {tenants}")),
             Refusal::NotSelected(requirement) => say(
                 format_args!("does not match `{requirement}` of the selector"),
                 format_args!("not matching `{requirement}` of the selector"),
@@ -208,13 +143,8 @@ impl Refusal {
                 format_args!("applied in full by another object of the agent"),
             ),
             Refusal::InUse(usage) => say(format_args!("{usage}"), format_args!("{}", usage.rule())),
-            Refusal::Deleting => {
-                say(format_args!("is being deleted"), format_args!("being deleted"))
-            }
-            Refusal::InMaintenance(reason) => say(
-                format_args!("is in maintenance: {reason}"),
-                format_args!("in maintenance: {reason}"),
-            ),
+            Refusal::Deleting => is(say, format_args!("being deleted")),
+            Refusal::InMaintenance(reason) => is(say, format_args!("in maintenance: {reason}")),
             Refusal::Undecided(undecided) => say(
                 format_args!("{undecided}"),
                 format_args!("that the variable `{}` decides about", undecided.variable),
@@ -278,6 +208,14 @@ impl Refusal {
             ),
         }
     }
+}
+
+/// Says a rule whose words are the predicate for one host as well: "the host is …", "5 hosts …".
+fn is(
+    say: impl FnOnce(fmt::Arguments<'_>, fmt::Arguments<'_>) -> fmt::Result,
+    rule: fmt::Arguments<'_>,
+) -> fmt::Result {
+    say(format_args!("is {rule}"), rule)
 }
 
 impl fmt::Display for Refusal {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube::core::{Expression, SelectorExt};
 
 use super::availability::Availability;
-use super::needs::{Needs, RequiredSystem};
+use super::needs::{Needs, RequiredSystem, required_label};
 use super::refusal::Refusal;
 use crate::base::api::names::ClusterKey;
 use crate::base::layout::VARIABLE;
@@ -161,12 +161,7 @@ fn selected(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
 
 /// Returns whether only Flux knows if labels of a host match.
 fn is_variable(host: &Host, requirement: &Expression) -> bool {
-    let (Expression::In(key, _)
-    | Expression::NotIn(key, _)
-    | Expression::Equal(key, _)
-    | Expression::NotEqual(key, _)
-    | Expression::Exists(key)
-    | Expression::DoesNotExist(key)) = requirement;
+    let key = required_label(requirement);
     let mut labels = host.labels.iter();
     labels
         .any(|(label, value)| label.contains(VARIABLE) || label == key && value.contains(VARIABLE))

@@ -131,6 +131,7 @@ fn problems() -> impl Strategy<Value = MatchingProblem> {
         let demands = groups.into_iter().enumerate().flat_map(|(group, demands)| {
             let demand = move |(pool, missing, limit, load, taken)| FlowDemand {
                 group,
+                reserving: None,
                 pool,
                 missing,
                 limit,

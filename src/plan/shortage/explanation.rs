@@ -9,7 +9,7 @@ use kube::core::Expression;
 use super::HostsRefusedByRule;
 use crate::base::api::names::HostKey;
 use crate::plan::demand::NodeSetDemand;
-use crate::plan::eligibility::{Needs, Refusal, RefusalRemedy};
+use crate::plan::eligibility::{Needs, Refusal};
 use crate::plan::shortage_causes::ShortageCauses;
 use crate::site::Site;
 use crate::site::inventory::Host;
@@ -76,7 +76,7 @@ impl ShortageExplanation {
                 LabelExclusion::default()
             },
             remedy: refusals.iter().find_map(|(host, refusal)| {
-                let is_of_network = refusal.as_ref()?.obstacle() == RefusalRemedy::NetworkData;
+                let is_of_network = matches!(refusal, Some(Refusal::Unaddressed(_)));
                 is_of_network.then(|| remedy(&site.inventory, &hosts[*host]))?
             }),
             named: demand.needs.named().and_then(|named| {

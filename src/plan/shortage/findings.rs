@@ -6,7 +6,7 @@ use crate::base::api::cluster_api::SPARE;
 use crate::base::finding::{Code, Finding};
 use crate::base::text::{counted, lower_bound};
 use crate::plan::demand::NodeSetDemand;
-use crate::plan::eligibility::{Refusal, RefusalRemedy};
+use crate::plan::eligibility::Refusal;
 use crate::plan::machines::by_role_and_name;
 use crate::site::Site;
 use crate::site::inventory::Host;
@@ -85,8 +85,8 @@ impl Shortage {
         let refusal = self.named.as_ref().and_then(|(_, refusal)| refusal.as_ref());
         // A host that this plan releases belongs to its cluster until that is written, applied and
         // seen.
-        let has_it_still = match refusal.map(Refusal::obstacle) {
-            Some(RefusalRemedy::Release(by)) if !site.state.released.contains_key(&host.key) => {
+        let has_it_still = match refusal {
+            Some(Refusal::GivenBack(by)) if !site.state.released.contains_key(&host.key) => {
                 Some(by)
             }
             _ => None,
@@ -115,14 +115,12 @@ impl Shortage {
         )
         .at(demand.node_set.at.below(["mac-address".into()]).place())
         .see(host.origin.name(), "the host");
-        let owner = match refusal.map(Refusal::obstacle) {
-            Some(RefusalRemedy::Owner(owner)) => site.clusters.get(owner),
+        let owner = match refusal {
+            Some(Refusal::Assigned(owner)) => site.clusters.get(owner),
             _ => None,
         };
-        let finding = owner
-            .map(|owner| owner.origin.name())
-            .into_iter()
-            .fold(finding, |finding, place| finding.see(place, "its current cluster"));
+        let owner = owner.map(|owner| owner.origin.name()).into_iter();
+        let finding = owner.fold(finding, |finding, at| finding.see(at, "its current cluster"));
         finding.help(help).for_cluster(&cluster.key)
     }
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::demand::NodeSetDemand;
 use super::eligibility::Refusal;
 use super::quotas::QuotaUse;
-use super::search_result::{DemandConflict, HostBounds};
+use super::search_result::{HostBounds, ShortageProof};
 use super::shortage_causes::ShortageCauses;
 use super::skew::{DomainProof, DomainRule};
 use crate::base::api::names::{ClusterKey, HostKey, Part};
@@ -84,100 +84,98 @@ pub enum ShortageReason {
     },
     /// There are enough hosts for each topology key alone and without quotas, but not for all
     /// together.
-    #[serde(rename_all = "camelCase")]
-    Crossing {
-        /// Node sets that cannot be filled together, in the order in which they choose.
-        node_sets: Vec<CompetingNodeSet>,
-        /// The topology domains that suffice for the conflict, by topology key.
-        domains: BTreeMap<String, BTreeSet<String>>,
-        /// The quotas that suffice for the conflict, in words.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        quotas: Vec<String>,
-        /// The topology spread constraints that suffice for the conflict, in words.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        skews: Vec<String>,
-        /// Number of hosts that these node sets can use.
-        usable: usize,
-        /// Number of those hosts in none of the domains.
-        outside: usize,
-        /// True if each node set and each domain is proven necessary for the conflict. False if the
-        /// search ended before.
-        is_minimal: bool,
-        /// True if there are too few hosts even without the quotas.
-        has_no_more_hosts: bool,
-    },
+    Crossing(NodeSetConflict),
     /// Its constraint on topology domains admits fewer hosts, whoever else wants them.
-    #[serde(rename_all = "camelCase")]
-    Constrained {
-        /// The topology key.
-        topology_key: String,
-        /// The largest difference between the hosts of a domain and of the emptiest domain. Null if all
-        /// hosts must be in one domain.
-        max_skew: Option<usize>,
-        /// The domain in which the node set can have the fewest hosts, and their number; with
-        /// `sameDomain`, the most hosts. Null if there is none, or if the number counts as 0, because
-        /// there are fewer domains than `minDomains`.
-        decisive: Option<(String, usize)>,
-        /// The largest number of hosts that the node set can have in domains that count.
-        can_be_had: usize,
-    },
+    Constrained(DomainProof),
     /// The search ended at its limit of steps.
     Undecided,
 }
 
+/// Node sets that cannot be filled together, and the constraints that suffice for that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeSetConflict {
+    /// The node sets, in the order in which they choose.
+    pub node_sets: Vec<CompetingNodeSet>,
+    /// The topology domains, by topology key.
+    pub domains: BTreeMap<String, BTreeSet<String>>,
+    /// The quotas, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quotas: Vec<String>,
+    /// The topology spread constraints, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skews: Vec<String>,
+    /// Number of hosts that these node sets can use.
+    pub usable: usize,
+    /// Number of those hosts in none of the domains.
+    pub outside: usize,
+    /// True if each node set and each domain is proven necessary for the conflict. False if the
+    /// search ended before.
+    pub is_minimal: bool,
+    /// True if there are too few hosts even without the quotas.
+    pub has_no_more_hosts: bool,
+}
+
 impl ShortageReason {
-    pub(in crate::plan) fn counted<'a>(
-        rivals: impl Iterator<Item = &'a NodeSetDemand<'a>>,
-        can_be_had: usize,
+    /// Names the node sets and quotas of a proof, which has them as indices of the `open` demands and of
+    /// the quotas.
+    pub(in crate::plan) fn new(
+        proof: ShortageProof,
+        demands: &[NodeSetDemand<'_>],
+        open: &[usize],
+        quotas: &[QuotaUse],
     ) -> Self {
-        ShortageReason::Counted { rivals: rivals.map(CompetingNodeSet::new).collect(), can_be_had }
-    }
-
-    pub(in crate::plan) fn crossing<'a>(
-        node_sets: impl Iterator<Item = &'a NodeSetDemand<'a>>,
-        conflict: &DemandConflict,
-        quotas: impl Iterator<Item = &'a QuotaUse>,
-        skewed: impl Iterator<Item = &'a NodeSetDemand<'a>>,
-    ) -> Self {
-        let skews = skewed.flat_map(|demand| {
-            demand.spreads.iter().map(move |spread| {
-                let NodeSetDemand { cluster, part, .. } = demand;
-                let limit = match spread.rule {
-                    DomainRule::Skew(rule) => format!("maxSkew: {}", rule.max_skew),
-                    DomainRule::Same => "sameDomain".to_owned(),
-                };
-                format!("{} {part}: `{limit}` over {}", cluster.key, spread.key)
-            })
-        });
-        let mut domains: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for (key, value) in &conflict.domains {
-            domains.entry(key.clone()).or_default().insert(value.clone());
+        let competing = |indices: &[usize]| {
+            let demands = indices.iter().map(|index| &demands[open[*index]]);
+            demands.map(CompetingNodeSet::new).collect()
+        };
+        match proof {
+            ShortageProof::Counted(count) => ShortageReason::Counted {
+                rivals: competing(&count.demands),
+                can_be_had: count.can_be_had,
+            },
+            ShortageProof::Crossing(conflict) => {
+                let constrained = conflict.constrained.iter().map(|index| &demands[open[*index]]);
+                ShortageReason::Crossing(NodeSetConflict {
+                    node_sets: competing(&conflict.demands),
+                    domains: conflict.domains,
+                    quotas: conflict
+                        .quotas
+                        .iter()
+                        .map(|quota| quotas[*quota].to_string())
+                        .collect(),
+                    skews: constrained.flat_map(described_spreads).collect(),
+                    usable: conflict.hosts,
+                    outside: conflict.outside,
+                    is_minimal: conflict.is_minimal,
+                    has_no_more_hosts: conflict.has_no_more_hosts,
+                })
+            }
+            ShortageProof::Constrained(proof) => ShortageReason::Constrained(proof),
+            ShortageProof::Undecided => ShortageReason::Undecided,
         }
-        ShortageReason::Crossing {
-            node_sets: node_sets.map(CompetingNodeSet::new).collect(),
-            domains,
-            quotas: quotas.map(ToString::to_string).collect(),
-            skews: skews.collect(),
-            usable: conflict.hosts,
-            outside: conflict.outside,
-            is_minimal: conflict.is_minimal,
-            has_no_more_hosts: conflict.has_no_more_hosts,
-        }
-    }
-
-    pub(in crate::plan) fn constrained(proof: DomainProof) -> Self {
-        let DomainProof { key, max_skew, decisive, can_be_had, .. } = proof;
-        ShortageReason::Constrained { topology_key: key, max_skew, decisive, can_be_had }
     }
 
     fn rivals(&self) -> &[CompetingNodeSet] {
         match self {
             ShortageReason::Counted { rivals, .. } => rivals,
-            ShortageReason::Crossing { .. }
-            | ShortageReason::Constrained { .. }
+            ShortageReason::Crossing(_)
+            | ShortageReason::Constrained(_)
             | ShortageReason::Undecided => &[],
         }
     }
+}
+
+/// Describes the required constraints of a node set on topology domains.
+fn described_spreads(demand: &NodeSetDemand<'_>) -> impl Iterator<Item = String> {
+    let NodeSetDemand { cluster, part, spreads, .. } = demand;
+    spreads.iter().map(move |spread| {
+        let limit = match spread.rule {
+            DomainRule::Skew(rule) => format!("maxSkew: {}", rule.max_skew),
+            DomainRule::Same => "sameDomain".to_owned(),
+        };
+        format!("{} {part}: `{limit}` over {}", cluster.key, spread.key)
+    })
 }
 
 /// Topology domains of the hosts that a labelSelector matches.

@@ -1,11 +1,15 @@
 //! Descriptions of a shortage: its constraint, and its proof line by line.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::{CompetingNodeSet, HostsRefusedByRule, MatchedTopology, Shortage, ShortageReason};
+use super::{
+    CompetingNodeSet, HostsRefusedByRule, MatchedTopology, NodeSetConflict, Shortage,
+    ShortageReason,
+};
 use crate::base::text::counted;
 use crate::plan::eligibility::Refusal;
 use crate::plan::shortage_causes::{ShortageCauses, listed_refusals};
+use crate::plan::skew::DomainProof;
 use crate::site::inventory::natural;
 
 /// Maximum numbers of rules, hosts of each rule, rivals and domains that a message names.
@@ -37,55 +41,26 @@ impl Shortage {
         }
         match &self.reason {
             ShortageReason::Counted { rivals, can_be_had } => self.count(hosts, rivals, *can_be_had),
-            ShortageReason::Crossing {
-                domains,
-                quotas,
-                usable,
-                has_no_more_hosts,
-                skews,
-                ..
-            } if domains.is_empty() && skews.is_empty() && !quotas.is_empty() => {
-                let hosts = match has_no_more_hosts {
-                    true => format!(", and only {} can serve it", counted(*usable, "host")),
-                    false => String::new(),
-                };
-                format!("the quota is {}{hosts}", quotas.join(", and "))
-            }
-            ShortageReason::Crossing {
-                node_sets, domains, quotas, skews, ..
-            } => {
-                let others = match node_sets.len() {
-                    0 | 1 => String::new(),
-                    count => format!(" for {count} node sets together"),
-                };
-                let within = match quotas.as_slice() {
-                    [] => String::new(),
-                    quotas => format!(" within the quota of {}", quotas.join(", and of ")),
-                };
-                let what = match (domains.is_empty(), skews.is_empty()) {
-                    (_, true) => "is apart by all topologyKeys at once",
-                    (true, false) => "meets the constraints on topology domains",
-                    (false, false) => "meets the topologyKeys and the constraints on topology domains",
-                };
-                format!("no choice of hosts {what}{others}{within}")
-            }
-            ShortageReason::Constrained {
-                topology_key,
+            ShortageReason::Crossing(conflict) => conflict.constraint(),
+            ShortageReason::Constrained(DomainProof {
+                key,
                 max_skew: None,
                 decisive,
                 can_be_had,
-            } => match decisive {
+                ..
+            }) => match decisive {
                 Some((domain, _)) => format!(
-                    "`sameDomain` wants all hosts in one domain of {topology_key}, and {domain} can have {can_be_had} at most"
+                    "`sameDomain` wants all hosts in one domain of {key}, and {domain} can have {can_be_had} at most"
                 ),
-                None => format!("no host that it may have is in a domain of {topology_key}"),
+                None => format!("no host that it may have is in a domain of {key}"),
             },
-            ShortageReason::Constrained {
-                topology_key,
+            ShortageReason::Constrained(DomainProof {
+                key,
                 max_skew: Some(max_skew),
                 decisive: emptiest,
                 can_be_had,
-            } => {
+                ..
+            }) => {
                 let emptiest = match emptiest {
                     Some((domain, hosts)) => {
                         format!("{domain} can have {}", counted(*hosts, "host"))
@@ -93,7 +68,7 @@ impl Shortage {
                     None => "there are fewer domains than `minDomains`".to_owned(),
                 };
                 format!(
-                    "`maxSkew: {max_skew}` over {topology_key} admits {can_be_had} in all, because {emptiest}"
+                    "`maxSkew: {max_skew}` over {key} admits {can_be_had} in all, because {emptiest}"
                 )
             }
             ShortageReason::Undecided => {
@@ -200,26 +175,8 @@ impl Shortage {
             let rivals = some_of(self.reason.rivals().iter(), RIVALS_SHOWN);
             lines.push(format!("competing node sets, with the hosts that they miss: {rivals}"));
         }
-        if let ShortageReason::Crossing {
-            node_sets,
-            domains,
-            quotas,
-            skews,
-            usable,
-            outside,
-            is_minimal,
-            ..
-        } = &self.reason
-        {
-            lines.extend(conflict(
-                node_sets,
-                (domains, quotas),
-                *usable,
-                *outside,
-                *is_minimal,
-                self.max_per_domain,
-            ));
-            lines.extend(skews.iter().map(|skew| format!("over the spread of {skew}")));
+        if let ShortageReason::Crossing(conflict) = &self.reason {
+            lines.extend(conflict.proof(self.max_per_domain));
         }
         let total: usize = self.refused.iter().map(|refused| refused.hosts.len()).sum();
         if total > 0 {
@@ -243,58 +200,75 @@ impl Shortage {
     }
 }
 
-/// Describes a conflict, line by line. It names every node set and domain, because it is the proof.
-fn conflict(
-    node_sets: &[CompetingNodeSet],
-    (domains, quotas): (&BTreeMap<String, BTreeSet<String>>, &[String]),
-    usable: usize,
-    outside: usize,
-    is_minimal: bool,
-    max_per_domain: usize,
-) -> Vec<String> {
-    let limits = match (domains.is_empty(), quotas.is_empty()) {
-        (_, true) => "topologyKeys",
-        (true, false) => "quotas",
-        (false, false) => "topologyKeys and quotas",
-    };
-    let (all, these) = (
-        some_of(node_sets.iter(), node_sets.len()),
-        if node_sets.len() == 1 { "it" } else { "them" },
-    );
-    let mut lines = vec![match node_sets.len() {
-        1 => format!("in conflict with its {limits}, with the hosts that it misses: {all}"),
-        _ => format!("in conflict with each other, with the hosts that they miss: {all}"),
-    }];
-    for (key, domains) in domains {
-        let mut sorted: Vec<&String> = domains.iter().collect();
-        sorted.sort_by(|a, b| natural(a, b));
-        let named = some_of(sorted.iter(), sorted.len());
-        lines.push(format!("over {} of {key} ({named})", counted(domains.len(), "domain")));
+impl NodeSetConflict {
+    /// Describes the constraints without each of which there would be no conflict.
+    fn constraint(&self) -> String {
+        let Self { domains, quotas, skews, .. } = self;
+        if domains.is_empty() && skews.is_empty() && !quotas.is_empty() {
+            let hosts = match self.has_no_more_hosts {
+                true => format!(", and only {} can serve it", counted(self.usable, "host")),
+                false => String::new(),
+            };
+            return format!("the quota is {}{hosts}", quotas.join(", and "));
+        }
+        let others = match self.node_sets.len() {
+            0 | 1 => String::new(),
+            count => format!(" for {count} node sets together"),
+        };
+        let within = match quotas.as_slice() {
+            [] => String::new(),
+            quotas => format!(" within the quota of {}", quotas.join(", and of ")),
+        };
+        let what = match (domains.is_empty(), skews.is_empty()) {
+            (_, true) => "is apart by all topologyKeys at once",
+            (true, false) => "meets the constraints on topology domains",
+            (false, false) => "meets the topologyKeys and the constraints on topology domains",
+        };
+        format!("no choice of hosts {what}{others}{within}")
     }
-    lines.extend(quotas.iter().map(|quota| format!("over the quota of {quota}")));
-    let usable = counted(usable, "host");
-    lines.push(if domains.is_empty() {
-        format!("{usable} can serve {these}")
-    } else {
-        format!(
-            "{usable} can serve {these}, {outside} of which are in none of these domains; a node set takes at most {} \
-             of each domain",
-            if max_per_domain == 1 { "one host".to_owned() } else { counted(max_per_domain, "host") }
-        )
-    });
-    let kinds = match (domains.is_empty(), quotas.is_empty()) {
-        (_, true) => "node sets or domains",
-        (true, false) => "node sets or quotas",
-        (false, false) => "node sets, domains or quotas",
-    };
-    lines.push(if is_minimal {
-        format!("with one of these {kinds} fewer there would be a choice")
-    } else {
-        format!(
-            "some of these {kinds} may not matter: the search for fewer ended at its limit of steps"
-        )
-    });
-    lines
+
+    /// Describes the proof, line by line. It names every node set and domain.
+    fn proof(&self, max_per_domain: usize) -> Vec<String> {
+        let Self { node_sets, domains, quotas, .. } = self;
+        let (limits, kinds) = match (domains.is_empty(), quotas.is_empty()) {
+            (_, true) => ("topologyKeys", "node sets or domains"),
+            (true, false) => ("quotas", "node sets or quotas"),
+            (false, false) => ("topologyKeys and quotas", "node sets, domains or quotas"),
+        };
+        let all = some_of(node_sets.iter(), node_sets.len());
+        let these = if node_sets.len() == 1 { "it" } else { "them" };
+        let mut lines = vec![match node_sets.len() {
+            1 => format!("in conflict with its {limits}, with the hosts that it misses: {all}"),
+            _ => format!("in conflict with each other, with the hosts that they miss: {all}"),
+        }];
+        for (key, domains) in domains {
+            let mut sorted: Vec<&String> = domains.iter().collect();
+            sorted.sort_by(|a, b| natural(a, b));
+            let named = some_of(sorted.iter(), sorted.len());
+            lines.push(format!("over {} of {key} ({named})", counted(domains.len(), "domain")));
+        }
+        lines.extend(quotas.iter().map(|quota| format!("over the quota of {quota}")));
+        let usable = counted(self.usable, "host");
+        lines.push(if domains.is_empty() {
+            format!("{usable} can serve {these}")
+        } else {
+            format!(
+                "{usable} can serve {these}, {} of which are in none of these domains; a node set takes at most {} \
+                 of each domain",
+                self.outside,
+                if max_per_domain == 1 { "one host".to_owned() } else { counted(max_per_domain, "host") }
+            )
+        });
+        lines.push(if self.is_minimal {
+            format!("with one of these {kinds} fewer there would be a choice")
+        } else {
+            format!(
+                "some of these {kinds} may not matter: the search for fewer ended at its limit of steps"
+            )
+        });
+        lines.extend(self.skews.iter().map(|skew| format!("over the spread of {skew}")));
+        lines
+    }
 }
 
 /// Joins the first items, with an ellipsis if there are more.
