@@ -62,17 +62,27 @@ fn a_pool_of_another_namespace_keeps_no_addresses() {
 #[test]
 fn network_data_comes_before_a_pool() {
     let repo = repo("{m1-provisioning: 192.0.2.11, m2-provisioning: 192.0.2.12}");
-    repo.write(
-        "inventory/m1-network-data.json",
-        "{\"links\": [], \"networks\": [{\"id\": \"provisioning\", \"type\": \"ipv4\", \"link\": \"a\", \"ip_address\": \"198.51.100.7\", \
-         \"netmask\": \"255.255.255.0\"}]}",
-    );
+    with_network_data(&repo, "198.51.100.7");
 
     repo.generate(&[]).expect(0);
 
     let text = haproxy(&repo);
     assert_says(&text, &["198.51.100.7", "192.0.2.12"]);
     assert!(!text.contains("192.0.2.11"), "{text}");
+}
+
+/// Gives the host `m1` of [`repo`] network data with an address.
+fn with_network_data(repo: &Repo, address: &str) {
+    let host = "metadata: {name: m1, namespace: tenant-a}\nspec: {online: true";
+    repo.replace("inventory/hosts.yaml", host, &format!("{host}, networkData: {{name: m1}}"));
+    repo.write(
+        "inventory/m1.yaml",
+        &format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: m1, namespace: tenant-a}}\nstringData:\n  networkData: \
+             '{{\"links\": [], \"networks\": [{{\"id\": \"provisioning\", \"type\": \"ipv4\", \"link\": \"a\", \
+             \"ip_address\": \"{address}\", \"netmask\": \"255.255.255.0\"}}]}}'\n"
+        ),
+    );
 }
 
 /// Makes a host of [`repo`] one that a Machine uses, with the Machine's data.
@@ -189,11 +199,7 @@ fn inspected_addresses_count_only_if_the_settings_say_so() {
 #[test]
 fn a_pool_keeps_the_addresses_that_users_fixed() {
     let repo = repo("{m2-provisioning: 192.0.2.12}");
-    repo.write(
-        "inventory/m1-network-data.json",
-        "{\"links\": [], \"networks\": [{\"id\": \"provisioning\", \"type\": \"ipv4\", \"link\": \"a\", \"ip_address\": \"198.51.100.7\", \
-         \"netmask\": \"255.255.255.0\"}]}",
-    );
+    with_network_data(&repo, "198.51.100.7");
     repo.generate(&[]).expect(0);
     let component = repo.read("overlays/tenants/tenant-a/edge/cluster-api/kustomization.yaml");
     assert_says(
@@ -225,13 +231,7 @@ fn a_pool_keeps_only_addresses_of_its_ranges() {
             "  namePrefix: p\n",
             &format!("  namePrefix: p\n  pools: [{ranges}]\n"),
         );
-        repo.write(
-            "inventory/m1-network-data.json",
-            &format!(
-                "{{\"links\": [], \"networks\": [{{\"id\": \"provisioning\", \"type\": \"ipv4\", \"link\": \"a\", \
-                 \"ip_address\": \"{address}\", \"netmask\": \"255.255.255.0\"}}]}}"
-            ),
-        );
+        with_network_data(&repo, address);
 
         let run = repo.generate(&[]);
 

@@ -18,7 +18,7 @@ use crate::base::text::bounded;
 /// The keys of a Secret that may hold network data. The first existing key wins.
 pub const SECRET_KEYS: [&str; 2] = ["networkData", "value"];
 
-/// A Secret or ConfigMap, limited to the values that may be network data. sipgen reads no other
+/// A Secret, limited to the values that may be network data. sipgen reads no other
 /// value.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -27,15 +27,13 @@ pub struct NetworkDataSecret {
     pub api_version: String,
     /// Name and namespace.
     pub metadata: super::host::Metadata,
-    /// Values: base64 in a Secret, plain text in a ConfigMap.
+    /// Values in base64.
     pub data: Option<NetworkDataValues>,
-    /// Plain-text values of a Secret.
+    /// Values in plain text.
     pub string_data: Option<NetworkDataValues>,
-    /// Base64 values of a ConfigMap.
-    pub binary_data: Option<NetworkDataValues>,
 }
 
-/// The values of a Secret or ConfigMap that may be network data.
+/// The values of a Secret that may be network data.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkDataValues {
@@ -300,13 +298,6 @@ impl NetworkData {
     /// Returns whether a text is plain network data.
     pub fn is_plain(text: &str) -> bool {
         TopLevelKeys::at(text).is_some_and(|look| look.kind.is_none() && look.networks.is_some())
-    }
-
-    /// Returns whether a text is a manifest, or several documents.
-    pub fn is_manifest(text: &str) -> bool {
-        // Several documents do not parse as one, so a text that does not parse counts as a
-        // manifest.
-        TopLevelKeys::at(text).is_none_or(|look| look.kind.is_some())
     }
 
     /// Parses network data from JSON or YAML. An empty text has no networks.

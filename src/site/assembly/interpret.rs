@@ -18,7 +18,6 @@ use crate::base::api::host::{self, BareMetalHost, Metadata};
 use crate::base::api::ipam::{self, AddressObject, SpecObject};
 use crate::base::api::kustomization::{self, Kustomization};
 use crate::base::api::last_wins::DecodedKustomization;
-use crate::base::api::network_data::{NetworkDataSecret, SECRET_KEYS};
 use crate::base::api::object_kind::ObjectKind;
 use crate::base::api::service::{self, Service};
 use crate::base::finding::{Code, Finding, Origin};
@@ -29,7 +28,7 @@ use crate::input::decode::{unreadable, unreadable_annotation};
 use crate::input::kustomize;
 use crate::input::load::{Document, ParseError};
 use crate::site::delivery::AgentObject;
-use crate::site::inventory::networks::{HolderKind, NetworkDataObject};
+use crate::site::inventory::networks::NetworkDataObject;
 use crate::site::request::ClusterKind;
 use crate::site::request::cluster_parts;
 use crate::site::request::provisioning::{decode_software, unquoted_label};
@@ -127,12 +126,11 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<ReadObject> 
             Some(ReadObject::new(document, ReadContent::Definition(name)))
         }
         "Secret" => secret(document),
-        "ConfigMap" => match operators_templates::config_map_templates(document) {
-            templates if !templates.is_empty() => {
-                Some(ReadObject::new(document, ReadContent::OperatorsTemplates(templates)))
-            }
-            _ => network_data(document),
-        },
+        "ConfigMap" => {
+            let templates = operators_templates::config_map_templates(document);
+            (!templates.is_empty())
+                .then(|| ReadObject::new(document, ReadContent::OperatorsTemplates(templates)))
+        }
         _ => agent_object(document)
             .or_else(|| cluster_api_object(document, kind))
             .or_else(|| misspelled_object(document, None)),
@@ -181,26 +179,13 @@ fn secret(document: &Document<'_>) -> Option<ReadObject> {
     }
     let network_data = secret
         .into_network_data()
-        .map(|data| NetworkDataObject::new(HolderKind::Secret, &document.origin, data))
+        .map(|data| NetworkDataObject::new(&document.origin, data))
         .map(Box::new);
     let content = match plain {
         Some(plain) => ReadContent::PlainSecret(plain, network_data),
         None => ReadContent::NetworkData(network_data?),
     };
     Some(ReadObject::new(document, content))
-}
-
-/// Reads a ConfigMap that may hold network data. An unreadable one is skipped: a host that needs it
-/// reports that it is missing.
-fn network_data(document: &Document<'_>) -> Option<ReadObject> {
-    // Most ConfigMaps hold other texts, which this skips unparsed.
-    let object = document
-        .mentions(&SECRET_KEYS)
-        .then(|| document.parse::<NetworkDataSecret>().ok())
-        .flatten();
-    let object = object.filter(|object| object.api_version == "v1")?;
-    let read = NetworkDataObject::new(HolderKind::ConfigMap, &document.origin, object);
-    Some(ReadObject::new(document, ReadContent::NetworkData(Box::new(read))))
 }
 
 /// Reports an object whose kind is probably misspelled.

@@ -74,7 +74,7 @@ pub(super) fn namespaces(
     namespaces
 }
 
-/// Returns the network data of a Secret or ConfigMap under each namespace that a build gives it.
+/// Returns the network data of a Secret under each namespace that a build gives it.
 /// Mistakes in its name are not reported.
 pub(super) fn network_data(
     builds: &Builds,

@@ -43,7 +43,7 @@ pub(super) enum ReadContent {
     Address(Box<AddressContent>),
     /// The identity of a host's machine in its HardwareData.
     Hardware(Box<HardwareContent>),
-    /// A Secret or ConfigMap that may hold network data.
+    /// A Secret that may hold network data.
     NetworkData(Box<NetworkDataObject>),
     /// A Secret with values in plain text, and its network data.
     PlainSecret(Box<PlainSecret>, Option<Box<NetworkDataObject>>),

@@ -6,6 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::interpret::{interpret, is_kustomization};
 use super::listing::{listed_elsewhere, not_too_large};
+use super::operators_templates;
 use super::read_object::{ReadContent, ReadObject, UnreadableKind};
 use crate::base::api::cluster_api::GROUP;
 use crate::base::api::hardware;
@@ -24,7 +25,7 @@ use crate::site::request::ClusterKind;
 use crate::site::request::registry::OBJECTS;
 
 /// A file with such an object contains one of these words.
-const WORDS: [&str; 9] = [
+const WORDS: [&str; 10] = [
     ipam::GROUP,
     ipam::CLUSTER_API_GROUP,
     ipam::DATA,
@@ -32,7 +33,8 @@ const WORDS: [&str; 9] = [
     hardware::KIND,
     GROUP,
     "Secret",
-    "ConfigMap",
+    operators_templates::KEYS[0],
+    operators_templates::KEYS[1],
     service::NODE_PORT,
 ];
 

@@ -9,8 +9,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
 use super::networks::{
-    EncryptedValue, HolderKind, LocatedNetworkData, NetworkDataError, NetworkDataHolder,
-    kept_secret, read_decrypted, read_text, value,
+    EncryptedValue, LocatedNetworkData, NetworkDataError, kept_secret, read_decrypted, read_text,
+    value,
 };
 use crate::base::api::network_data::{NetworkData, NetworkDataSecret};
 use crate::base::finding::{Code, Finding, Place};
@@ -52,7 +52,7 @@ pub(crate) fn decrypt(repo: &Files, held: Vec<&mut LocatedNetworkData>) -> Vec<F
         };
         held.data = match decrypted {
             Ok(text) => {
-                let opened = seal.open(text, &held.holder).map(Arc::new);
+                let opened = seal.open(text).map(Arc::new);
                 if matches!(opened, Err(NetworkDataError::Refused)) {
                     let reason = "the file has no such value once it is decrypted".to_owned();
                     refused.entry(reason).or_default().push(held.place());
@@ -100,22 +100,13 @@ impl EncryptedValue {
     }
 
     /// Finds the network data in the decrypted text.
-    fn open(
-        &self,
-        text: &str,
-        holder: &NetworkDataHolder,
-    ) -> Result<NetworkData, NetworkDataError> {
+    fn open(&self, text: &str) -> Result<NetworkData, NetworkDataError> {
         match self {
             EncryptedValue::Object(file, name, namespace) => {
-                let kind = if matches!(holder, NetworkDataHolder::ConfigMap(_)) {
-                    HolderKind::ConfigMap
-                } else {
-                    HolderKind::Secret
-                };
                 let documents = objects(file, text);
                 let mut read = documents
                     .iter()
-                    .filter(|document| document.kind() == Some(kind.name()))
+                    .filter(|document| document.kind() == Some("Secret"))
                     .filter_map(|document| document.parse::<NetworkDataSecret>().ok());
                 let is_it = |object: &NetworkDataSecret| {
                     let own = object.metadata.namespace.clone().unwrap_or_default();
@@ -123,7 +114,7 @@ impl EncryptedValue {
                         && namespace.as_ref().is_none_or(|namespace| *namespace == own)
                 };
                 let object = read.find(is_it).ok_or(NetworkDataError::Refused)?;
-                let value = value(kind, &object).ok_or(NetworkDataError::Refused)?;
+                let value = value(&object).ok_or(NetworkDataError::Refused)?;
                 read_decrypted(value.text, value.is_encoded)
             }
             EncryptedValue::File(_) | EncryptedValue::Text(_) => {

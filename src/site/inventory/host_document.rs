@@ -34,7 +34,7 @@ pub(crate) struct HostDocument {
 impl HostDocument {
     /// Returns the fields that refer to network data.
     pub(crate) fn referring(&self) -> ReferringHost<'_> {
-        ReferringHost::new(&self.key, self.host.spec.as_ref(), self.file.as_deref())
+        ReferringHost::new(&self.key, self.host.spec.as_ref())
     }
 }
 

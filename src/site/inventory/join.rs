@@ -115,7 +115,7 @@ impl HostDescriptions {
             findings.push(not_rendered(&key, &primary.origin));
         }
         let spec = primary.host.spec.as_ref();
-        let referring = ReferringHost::new(&key, spec, primary.file.as_deref());
+        let referring = ReferringHost::new(&key, spec);
         let (data, found) = networks.network(&referring);
         findings.extend(found);
         let live_state = self.live_state();

@@ -3,8 +3,8 @@
 //! * `assemble`: every host once; `join` makes a `host` from its `host_document`s.
 //! * `evidence`: proof that labels of a host arrive; `appliers`: agents that apply a host.
 //! * `apply_options`: options by which agents lose labels or replace hosts.
-//! * `networks`: addresses of hosts, found by `network_index`. `network_files` reads plain files,
-//!   `decryption` decrypts, `keyless` finds Secrets without network data, and `network_remedy`
+//! * `networks`: addresses of hosts, found by `network_index`. `network_files` reads what
+//!   generators make, `decryption` decrypts, `keyless` finds Secrets without network data, and `network_remedy`
 //!   explains how to add some. `addresses`: addresses from other sources.
 //! * `usage`: evidence that a host is in use; `undecided`: values that only Flux knows.
 //! * `hardware`: results of inspection; `machine`: their part that decides about nodes;

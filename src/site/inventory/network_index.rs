@@ -8,7 +8,6 @@ use camino::Utf8PathBuf;
 use super::addresses::{ClaimedAddresses, NamedObject};
 use super::decryption;
 use super::keyless::{self, KeylessSecret};
-use super::network_files::PlainFiles;
 use super::networks::{
     LocatedNetworkData, NetworkDataError, NetworkDataHolder, NetworkDataPosition, ReadNetworkData,
     ReferringHost, UnnamedNetworkData,
@@ -36,9 +35,7 @@ impl Extend<LocatedNetworkData> for BySecret {
 
 impl BySecret {
     fn add(&mut self, one: LocatedNetworkData) {
-        let Some(key) = one.holder.key() else {
-            return;
-        };
+        let key = one.holder.key();
         let alike = match self.held.entry(key.clone()) {
             // Nearly all have one holder.
             Entry::Vacant(entry) => {
@@ -71,8 +68,6 @@ impl BySecret {
 #[derive(Default)]
 pub(crate) struct Networks {
     held: BTreeMap<SecretKey, Vec<LocatedNetworkData>>,
-    /// Network data in plain files beside hosts.
-    beside: BTreeMap<HostKey, LocatedNetworkData>,
     /// Secrets with network data that no host names.
     unnamed: Vec<UnnamedNetworkData>,
     /// Secrets that hosts name and that have no network data.
@@ -114,16 +109,8 @@ impl Networks {
                 b.overrides.cmp(&a.overrides).then_with(|| a.holder.cmp(&b.holder))
             });
         }
-        let plain = PlainFiles::new(repo, files, hosts);
-        let mut beside = BTreeMap::new();
-        for host in hosts {
-            if let Some(held) = plain.beside(host) {
-                beside.entry(host.key.clone()).or_insert(held);
-            }
-        }
         let mut networks = Self {
             held,
-            beside,
             unnamed: Vec::new(),
             keyless: BTreeMap::new(),
             claimed: ClaimedAddresses::default(),
@@ -157,10 +144,7 @@ impl Networks {
                 .iter_mut()
                 .filter(|(key, _)| needed.contains(key))
                 .flat_map(|(_, held)| held);
-            findings.extend(decryption::decrypt(
-                repo,
-                keyed.chain(networks.beside.values_mut()).collect(),
-            ));
+            findings.extend(decryption::decrypt(repo, keyed.collect()));
         }
         networks.unnamed = networks.unnamed_but(&named);
         networks
@@ -222,12 +206,11 @@ impl Networks {
         self.held.get(&base)?.iter().any(is_generated).then_some(base)
     }
 
-    /// Returns the network data that a host refers to or that is beside it, with findings about it.
+    /// Returns the network data that a host refers to, with findings about it.
     pub(crate) fn network(&self, host: &ReferringHost<'_>) -> (ReadNetworkData, Vec<Finding>) {
         let names = &host.names;
         let keyed = names.iter().find_map(|name| self.held.get(&self.key_of(name)?));
-        let all: Vec<&LocatedNetworkData> =
-            keyed.into_iter().flatten().chain(self.beside.get(host.key)).collect();
+        let all: &[LocatedNetworkData] = keyed.map_or(&[], Vec::as_slice);
         let Some(first) = all.first() else {
             let keyless = names.iter().find_map(|name| Some((name, self.keyless.get(name)?)));
             let network = match (keyless, names.first()) {
@@ -243,7 +226,7 @@ impl Networks {
             return (network, Vec::new());
         };
         let mut findings: Vec<Finding> = unreadable(host.key, first).into_iter().collect();
-        let differs = |other: &&&LocatedNetworkData| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);
+        let differs = |other: &&LocatedNetworkData| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);
         if let Some(other) = all.iter().skip(1).find(differs).filter(|_| !first.overrides) {
             findings.push(
                 Finding::new(
@@ -307,9 +290,6 @@ fn unreadable(host: &HostKey, held: &LocatedNetworkData) -> Option<Finding> {
         NetworkDataError::Malformed(MalformedNetworkData::Shape) => {
             "write JSON or YAML with a list of `networks`; each `id` and `ip_address` is text"
                 .to_owned()
-        }
-        NetworkDataError::NotBase64 if matches!(held.holder, NetworkDataHolder::ConfigMap(_)) => {
-            "write the text under `data`, or encode it by `base64`".to_owned()
         }
         NetworkDataError::NotBase64 => {
             "write the text under `stringData`, or encode it by `base64`".to_owned()

@@ -1,7 +1,6 @@
 //! The network data of hosts: its holders, and the references of hosts.
 //!
-//! A host names a Secret. The first of these that exists counts: the Secret, the generator of a
-//! kustomization that makes it, a ConfigMap of that name, a plain file beside the host.
+//! A host names a Secret: a manifest, or the one that a generator of a kustomization makes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -83,12 +82,8 @@ pub enum NoAddressReason {
 pub enum NetworkDataHolder {
     /// A Secret.
     Secret(SecretKey),
-    /// A generator of a kustomization, identified by the Secret or ConfigMap that it makes.
+    /// A generator of a kustomization, identified by the Secret that it makes.
     Generator(SecretKey),
-    /// A ConfigMap.
-    ConfigMap(SecretKey),
-    /// A plain file of the repo.
-    File(Utf8PathBuf),
 }
 
 impl fmt::Display for NetworkDataHolder {
@@ -98,19 +93,14 @@ impl fmt::Display for NetworkDataHolder {
             NetworkDataHolder::Generator(key) => {
                 write!(f, "what a kustomization generates as {key}")
             }
-            NetworkDataHolder::ConfigMap(key) => write!(f, "the ConfigMap {key}"),
-            NetworkDataHolder::File(file) => write!(f, "the file {file}"),
         }
     }
 }
 
 impl NetworkDataHolder {
-    pub(super) fn key(&self) -> Option<&SecretKey> {
+    pub(super) fn key(&self) -> &SecretKey {
         match self {
-            NetworkDataHolder::Secret(key)
-            | NetworkDataHolder::Generator(key)
-            | NetworkDataHolder::ConfigMap(key) => Some(key),
-            NetworkDataHolder::File(_) => None,
+            NetworkDataHolder::Secret(key) | NetworkDataHolder::Generator(key) => key,
         }
     }
 
@@ -145,10 +135,10 @@ pub(crate) struct LocatedNetworkData {
 /// Position of network data.
 #[derive(Debug)]
 pub(super) enum NetworkDataPosition {
-    /// The value at this route of a Secret or ConfigMap.
+    /// The value at this route of a Secret.
     Object(Origin, [&'static str; 2]),
-    /// A generator, or a plain file.
-    Other(Place),
+    /// A generator.
+    Generator(Place),
 }
 
 /// Reasons why network data cannot be read. The display is a clause about its holder.
@@ -170,7 +160,7 @@ pub(crate) enum NetworkDataError {
 /// An encrypted value: its position in the decrypted text.
 #[derive(Debug, Clone)]
 pub(crate) enum EncryptedValue {
-    /// A value of a Secret or ConfigMap, by the name and namespace in the file.
+    /// A value of a Secret, by the name and namespace in the file.
     Object(Arc<Utf8Path>, String, Option<String>),
     /// A whole file.
     File(Utf8PathBuf),
@@ -179,23 +169,6 @@ pub(crate) enum EncryptedValue {
     /// A value in rendered output. sops cannot decrypt it, because the document that it signed is
     /// gone.
     Rendered,
-}
-
-/// A Secret or ConfigMap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HolderKind {
-    Secret,
-    ConfigMap,
-}
-
-impl HolderKind {
-    /// Returns the kind as in manifests.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            HolderKind::Secret => "Secret",
-            HolderKind::ConfigMap => "ConfigMap",
-        }
-    }
 }
 
 /// A value with network data.
@@ -208,15 +181,8 @@ pub(crate) struct NetworkDataValue<'a> {
 
 /// Returns the value with network data. As in the API server, a plain value wins over an encoded
 /// one.
-pub(crate) fn value(kind: HolderKind, object: &NetworkDataSecret) -> Option<NetworkDataValue<'_>> {
-    let fields = match kind {
-        HolderKind::Secret => {
-            [("stringData", &object.string_data, false), ("data", &object.data, true)]
-        }
-        HolderKind::ConfigMap => {
-            [("data", &object.data, false), ("binaryData", &object.binary_data, true)]
-        }
-    };
+pub(crate) fn value(object: &NetworkDataSecret) -> Option<NetworkDataValue<'_>> {
+    let fields = [("stringData", &object.string_data, false), ("data", &object.data, true)];
     let mut values = fields
         .into_iter()
         .filter_map(|(field, values, is_encoded)| Some((field, values.as_ref()?, is_encoded)));
@@ -231,10 +197,9 @@ pub(crate) fn value(kind: HolderKind, object: &NetworkDataSecret) -> Option<Netw
 /// Network data, or the reason why it is unknown.
 type Data = Result<Arc<NetworkData>, NetworkDataError>;
 
-/// A Secret or ConfigMap that may hold network data, before builds name it. Its texts are dropped,
+/// A Secret that may hold network data, before builds name it. Its texts are dropped,
 /// because they are long and a site has thousands.
 pub(crate) struct NetworkDataObject {
-    kind: HolderKind,
     /// Name in its file; `None` if it is invalid.
     pub(crate) name: Option<ObjectName>,
     /// Namespace in its file.
@@ -246,7 +211,7 @@ pub(crate) struct NetworkDataObject {
 
 impl NetworkDataObject {
     /// Extracts the network data of an object.
-    pub(crate) fn new(kind: HolderKind, origin: &Origin, object: NetworkDataSecret) -> Self {
+    pub(crate) fn new(origin: &Origin, object: NetworkDataSecret) -> Self {
         let sealed = || match (origin.is_rendered(), origin.made_for(), &object.metadata.name) {
             (true, None, _) | (.., None) => EncryptedValue::Rendered,
             // A build may give it another namespace than its file does.
@@ -258,13 +223,12 @@ impl NetworkDataObject {
                 EncryptedValue::Object(origin.file.clone(), name.clone(), Some(namespace))
             }
         };
-        let data = value(kind, &object).map(|value| {
+        let data = value(&object).map(|value| {
             let data = read_value(value.text, value.is_encoded, sealed);
             (value.route, data.map(Arc::new))
         });
         let name = object.metadata.name.as_deref();
         Self {
-            kind,
             name: name.and_then(|name| name.parse().ok()),
             is_live: live_field(&object.metadata).is_some(),
             data,
@@ -278,7 +242,7 @@ impl LocatedNetworkData {
     pub(super) fn place(&self) -> Place {
         match &self.whereabouts {
             NetworkDataPosition::Object(origin, route) => origin.at(*route),
-            NetworkDataPosition::Other(place) => place.clone(),
+            NetworkDataPosition::Generator(place) => place.clone(),
         }
     }
 
@@ -292,10 +256,7 @@ impl LocatedNetworkData {
     ) -> Option<Self> {
         let (route, data) = object.data.as_ref()?;
         Some(Self {
-            holder: match object.kind {
-                HolderKind::Secret => NetworkDataHolder::Secret(key),
-                HolderKind::ConfigMap => NetworkDataHolder::ConfigMap(key),
-            },
+            holder: NetworkDataHolder::Secret(key),
             whereabouts: NetworkDataPosition::Object(origin.clone(), *route),
             is_declared: !builds.reach_of(origin).is_empty(),
             is_live: object.is_live,
@@ -313,7 +274,7 @@ impl LocatedNetworkData {
     ) -> Self {
         Self {
             holder: NetworkDataHolder::Generator(key),
-            whereabouts: NetworkDataPosition::Other(place),
+            whereabouts: NetworkDataPosition::Generator(place),
             is_declared: true,
             is_live: false,
             overrides,
@@ -392,20 +353,14 @@ pub(crate) fn field(spec: Option<&host::BareMetalHostSpec>) -> &'static [&'stati
 pub(crate) struct ReferringHost<'a> {
     pub(crate) key: &'a HostKey,
     pub(crate) spec: Option<&'a host::BareMetalHostSpec>,
-    /// File of the repo that contains it.
-    pub(crate) file: Option<&'a Utf8Path>,
     /// The Secrets that may have its network data, by precedence.
     pub(crate) names: Vec<SecretKey>,
 }
 
 impl<'a> ReferringHost<'a> {
-    pub(crate) fn new(
-        key: &'a HostKey,
-        spec: Option<&'a host::BareMetalHostSpec>,
-        file: Option<&'a Utf8Path>,
-    ) -> Self {
+    pub(crate) fn new(key: &'a HostKey, spec: Option<&'a host::BareMetalHostSpec>) -> Self {
         let names = spec.map(|spec| names(key, spec)).unwrap_or_default();
-        Self { key, spec, file, names }
+        Self { key, spec, names }
     }
 
     /// Returns the Secret with network data for inspection. It counts as used even if another one

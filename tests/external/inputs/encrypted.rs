@@ -128,23 +128,24 @@ fn what_kustomize_builds_of_encrypted_files_is_decrypted_in_the_files() {
 
 #[test]
 fn files_that_are_encrypted_as_a_whole_are_decrypted() {
-    for (file, arguments) in [
-        ("inventory/host-1-network-data.json", &[][..]),
-        ("inventory/host-1-network-data.yaml", &[]),
-        ("inventory/host-1-network-data.json", &["--input-type", "binary"]),
-        ("inventory/net.bin", &[]),
+    for (name, arguments) in [
+        ("net.json", &[][..]),
+        ("net.yaml", &[]),
+        ("net.json", &["--input-type", "binary"]),
+        ("net.bin", &[]),
     ] {
         let repo = with_secret();
         let (key, recipient) = age_key(&repo);
         repo.write(SECRET, "");
-        repo.write(file, &networks("192.0.2.42"));
-        encrypt(&repo, file, &recipient, arguments);
-        let generator =
-            "secretGenerator: [{name: host-1-network-data, files: [networkData=net.bin]}]\n";
-        let generator = if file.ends_with(".bin") { generator } else { "" };
+        let file = format!("inventory/{name}");
+        repo.write(&file, &networks("192.0.2.42"));
+        encrypt(&repo, &file, &recipient, arguments);
         repo.write(
             "inventory/kustomization.yaml",
-            &format!("namespace: metal\nresources: [hosts.yaml]\n{generator}"),
+            &format!(
+                "namespace: metal\nresources: [hosts.yaml]\nsecretGenerator: [{{name: host-1-network-data, files: \
+                 [networkData={name}]}}]\n"
+            ),
         );
         assert_says(&generate(&repo, None).expect(1).stderr, &["warning[SIP0332]"]);
         repo.write("sipgen.yaml", "sops: {decrypt: true}\n");
