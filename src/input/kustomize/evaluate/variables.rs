@@ -170,7 +170,9 @@ impl From<envsubst::Error> for EvaluationError {
     fn from(error: envsubst::Error) -> Self {
         match error {
             envsubst::Error::Refused => EvaluationError::Unapplied(error.to_string()),
-            envsubst::Error::TooLarge => EvaluationError::Undetermined(error.to_string()),
+            envsubst::Error::Pattern | envsubst::Error::TooLarge => {
+                EvaluationError::Undetermined(error.to_string())
+            }
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Variable substitution as Flux's fork of envsubst does it, with its deviations from a shell.
 //!
 //! Source: `envsubst` of github.com/fluxcd/pkg. The property `substitution` compares the two.
-//! `parser` finds the expressions, and `glob` matches their patterns.
+//! `parser` finds the expressions.
 
-mod glob;
 mod parser;
 
 use parser::{EnvsubstParser, TemplatePart, VariableExpression};
@@ -17,6 +16,9 @@ pub(super) const MAX_BYTES: usize = 8 << 20;
 pub(super) enum Error {
     #[error("it has an expression that envsubst refuses")]
     Refused,
+    /// Only Flux removes what matches a pattern.
+    #[error("it has an expression with a pattern of a shell")]
+    Pattern,
     #[error("its variables are nested too deeply, or their values are too long")]
     TooLarge,
 }
@@ -86,10 +88,8 @@ impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
             return Ok(has_value.then(|| value.to_vec()));
         };
         let result = self.apply(&expression.operator, value, &known)?;
-        if let Some(result) = &result {
-            self.spend(result.len())?;
-        }
-        Ok(result)
+        self.spend(result.len())?;
+        Ok(Some(result))
     }
 
     fn spend(&mut self, bytes: usize) -> Result<(), Error> {
@@ -102,33 +102,16 @@ impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
         operator: &str,
         value: &[u8],
         arguments: &[&[u8]],
-    ) -> Result<Option<Vec<u8>>, Error> {
+    ) -> Result<Vec<u8>, Error> {
         let first = arguments.first().copied();
         let text = || String::from_utf8_lossy(value).into_owned();
-        Ok(Some(match (operator, first) {
+        Ok(match (operator, first) {
             (",", _) => with_first(&text(), lowercase),
             ("^", _) => with_first(&text(), uppercase),
             (",,", _) => text().chars().map(lowercase).collect::<String>().into(),
             ("^^", _) => text().chars().map(uppercase).collect::<String>().into(),
             ("#", None) => value.len().to_string().into(),
-            ("#" | "##" | "%" | "%%", Some(pattern)) => {
-                // Patterns match characters or bytes, depending on where they cut.
-                if !value.is_ascii() || !pattern.is_ascii() {
-                    return Ok(None);
-                }
-                self.spend(value.len().saturating_mul(pattern.len()) >> 6)?;
-                let mut ends = (value.to_vec(), pattern.to_vec());
-                if operator.starts_with('%') {
-                    ends.0.reverse();
-                    ends.1.reverse();
-                }
-                let matched = glob::prefix(&ends.1, &ends.0, operator.len() == 2);
-                if operator.starts_with('%') {
-                    value[..value.len() - matched].to_vec()
-                } else {
-                    value[matched..].to_vec()
-                }
-            }
+            ("#" | "##" | "%" | "%%", Some(_)) => return Err(Error::Pattern),
             (":", Some(offset)) => substring(value, offset, arguments.get(1).copied())?,
             ("/" | "//" | "/#" | "/%", Some(pattern)) => {
                 let with = arguments.get(1).copied();
@@ -148,7 +131,7 @@ impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
             }
             _ if value.is_empty() => arguments.concat(),
             _ => value.to_vec(),
-        }))
+        })
     }
 
     fn replaced(
