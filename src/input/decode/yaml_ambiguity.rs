@@ -36,11 +36,9 @@ pub(crate) struct HostAmbiguity {
 pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Ambiguity> {
     let mut ambiguities = Vec::new();
     let plain = PlainScalars::new(document);
-    let (labels, annotations) =
-        (plain.entries(["metadata", "labels"]), plain.entries(["metadata", "annotations"]));
     for (key, value) in host.metadata.labels.iter_mut().flatten() {
         if let Some(reading) = read_by_others(value)
-            && labels.has(key, value)
+            && plain.has(&["metadata", "labels", key], value)
         {
             ambiguities.push(Ambiguity::Label(key.clone(), value.clone(), reading));
             if reading == OtherReading::Null {
@@ -50,7 +48,7 @@ pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> 
     }
     for (key, value) in host.metadata.annotations.iter().flatten() {
         if let Some(reading) = read_by_others(value)
-            && annotations.has(key, value)
+            && plain.has(&["metadata", "annotations", key], value)
         {
             ambiguities.push(Ambiguity::Annotation(key.clone(), reading));
         }

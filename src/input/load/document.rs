@@ -150,20 +150,6 @@ impl Document<'_> {
         (!lines.next().is_some_and(|line| line.starts_with("repo: "))).then_some(named)
     }
 
-    /// Returns the column of the object's keys in block style, from 0.
-    pub(super) fn column(&self) -> usize {
-        match &self.content {
-            // The keys of an item align with its first key, after the dash.
-            DocumentContent::Item(text) => {
-                let dash = text.len() - text.trim_start_matches(' ').len() + 1;
-                dash + text
-                    .get(dash..)
-                    .map_or(0, |rest| rest.len() - rest.trim_start_matches(' ').len())
-            }
-            _ => 0,
-        }
-    }
-
     /// Returns the document's shape.
     pub(super) fn shape(&self) -> DocumentShape {
         self.origin.shape

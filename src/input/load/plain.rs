@@ -5,7 +5,6 @@ use std::cell::OnceCell;
 use super::document::{Document, DocumentContent};
 use super::lookup::{self, NodeRange};
 use super::nodes::DocumentNodes;
-use super::split;
 use crate::base::finding::position::RouteStep;
 
 /// The type of a plain scalar in programs that follow YAML 1.1, or Go's mixture of YAML 1.1 and
@@ -99,27 +98,17 @@ pub(crate) struct PlainScalars<'d> {
     nodes: OnceCell<Option<DocumentNodes>>,
 }
 
-/// A nested mapping of a document, such as its labels.
-pub(crate) struct PlainEntries<'p> {
-    plain: &'p PlainScalars<'p>,
-    route: [&'static str; 2],
-    /// The sorted lines of the mapping, if it is a block.
-    lines: OnceCell<Option<Vec<&'p str>>>,
-}
-
 impl<'d> PlainScalars<'d> {
     /// Returns the unquoted scalars of a document.
     pub(crate) fn new(document: &'d Document<'d>) -> Self {
         Self { document, nodes: OnceCell::new() }
     }
 
-    /// Returns the mapping at a route of two keys.
-    pub(crate) fn entries(&self, route: [&'static str; 2]) -> PlainEntries<'_> {
-        PlainEntries { plain: self, route, lines: OnceCell::new() }
-    }
-
     /// Returns whether the scalar at a route of keys is this text without quotes.
     pub(crate) fn has(&self, route: &[&str], text: &str) -> bool {
+        if route.last().is_some_and(|key| self.always_quotes(key)) {
+            return false;
+        }
         let steps: Vec<RouteStep> = route.iter().map(|key| RouteStep::from(*key)).collect();
         self.has_at(&steps, text)
     }
@@ -136,6 +125,17 @@ impl<'d> PlainScalars<'d> {
         key.is_some_and(|key| !key.starts_with(['"', '\'']))
     }
 
+    /// Returns whether a quote follows the key wherever it stands. Most documents need no parser.
+    fn always_quotes(&self, key: &str) -> bool {
+        let text = self.document.text();
+        let is_quoted = |rest: &str| {
+            let rest = rest.trim_start_matches(['"', '\'']).trim_start();
+            let value = rest.strip_prefix(':').map(str::trim_start);
+            value.is_none_or(|value| value.starts_with(['"', '\'']))
+        };
+        text.contains(key) && text.split(key).skip(1).all(is_quoted)
+    }
+
     fn find(&self, route: &[RouteStep]) -> Option<NodeRange> {
         // JSON quotes every text.
         if matches!(self.document.content, DocumentContent::Json(_)) {
@@ -145,52 +145,6 @@ impl<'d> PlainScalars<'d> {
         let nodes = self.nodes.get_or_init(|| lookup::nodes(text)).as_ref()?;
         lookup::exactly(nodes, text, self.document.shape(), route)
     }
-}
-
-impl PlainEntries<'_> {
-    /// Returns whether the value of a key is this text without quotes. Fast for a block mapping,
-    /// which is what kubectl prints.
-    pub(crate) fn has(&self, key: &str, text: &str) -> bool {
-        let [outer, inner] = self.route;
-        let document = self.plain.document;
-        let lines = match &document.content {
-            DocumentContent::Json(_) | DocumentContent::Broken(..) => return false,
-            DocumentContent::Yaml(content) | DocumentContent::Item(content) => {
-                self.lines.get_or_init(|| {
-                    let block = split::block(content, document.column(), outer, inner)?;
-                    let mut lines: Vec<&str> = content[block].lines().map(without_quote).collect();
-                    lines.sort_unstable();
-                    Some(lines)
-                })
-            }
-            DocumentContent::Value(..) => &None,
-        };
-        match lines {
-            Some(lines) => has_plain_line(lines, key, text),
-            None => self.plain.has(&[outer, inner, key], text),
-        }
-    }
-}
-
-/// Removes the indentation and an opening quote from a line.
-fn without_quote(line: &str) -> &str {
-    let line = line.trim_start();
-    line.strip_prefix(['"', '\'']).unwrap_or(line)
-}
-
-/// Returns whether one of the sorted lines of a block mapping has this key and this text without
-/// quotes.
-fn has_plain_line(lines: &[&str], key: &str, text: &str) -> bool {
-    let first = lines.partition_point(|line| *line < key);
-    lines[first..].iter().take_while(|line| line.starts_with(key)).any(|line| {
-        let value = line
-            .strip_prefix(key)
-            .and_then(|rest| rest.trim_start_matches(['"', '\'', ' ']).strip_prefix(':'));
-        let rest = value.and_then(|value| value.trim_start().strip_prefix(text));
-        rest.is_some_and(|rest| {
-            rest.trim().is_empty() || rest.starts_with([' ', '\t']) && rest.trim().starts_with('#')
-        })
-    })
 }
 
 #[cfg(test)]
@@ -278,11 +232,7 @@ mod tests {
         ] {
             let documents = objects(&Arc::from(Utf8Path::new("f.yaml")), text);
             let plain = PlainScalars::new(&documents[0]);
-            assert_eq!(
-                plain.entries(["metadata", "labels"]).has("rack", "008"),
-                expected,
-                "{text}"
-            );
+            assert_eq!(plain.has(&["metadata", "labels", "rack"], "008"), expected, "{text}");
         }
     }
 }

@@ -271,42 +271,6 @@ fn dash_and_content(line: &str) -> Option<(usize, usize)> {
     Some((line.len() - body.len(), line.len() - content.len()))
 }
 
-/// Returns the lines below `outer: inner:` in the mapping whose keys are indented by `column`.
-/// Returns `None` if the value is not a block.
-pub(super) fn block(text: &str, column: usize, outer: &str, inner: &str) -> Option<Range<usize>> {
-    let opens = |content: &str, key: &str| {
-        content
-            .strip_prefix(key)
-            .and_then(|rest| rest.strip_prefix(':'))
-            .is_some_and(|rest| rest.trim().is_empty())
-    };
-    let mut inner_indent = None;
-    let mut in_outer = false;
-    let mut start = None;
-    for line in lines(text, 0..text.len()) {
-        let content = &text[line.clone()];
-        let body = content.trim_start_matches(' ');
-        let indent = content.len() - body.len();
-        // Comments and empty lines may have any indentation.
-        if is_filler(body) {
-            continue;
-        }
-        if let Some(start) = start {
-            let key_indent: usize = inner_indent?;
-            if indent < key_indent || (indent == key_indent && !body.starts_with("- ")) {
-                return Some(start..line.start);
-            }
-        } else if !in_outer {
-            in_outer = indent == column && opens(body, outer);
-        } else if indent <= column {
-            return None;
-        } else if indent == *inner_indent.get_or_insert(indent) && opens(body, inner) {
-            start = Some(line.end);
-        }
-    }
-    start.map(|start| start..text.len())
-}
-
 /// An item of a block sequence.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SequenceItem<'a> {
@@ -464,31 +428,6 @@ mod tests {
     fn a_flow_sequence_is_not_cut() {
         let text = "kind: List\nitems: [{kind: A}]\n";
         assert!(outline(text).unwrap().items(text).is_none());
-    }
-
-    #[test]
-    fn a_block_ends_where_something_stands_as_far_left_as_its_key() {
-        for (text, expected) in [
-            (
-                "  s:\n    x: 1\n    h:\n      n: 1\n# c\n\n      m: 2\n    z: 3\n",
-                "      n: 1\n# c\n\n      m: 2\n",
-            ),
-            ("  s:\n    h:\n    - 1\n    - 2\n  t: 1\n", "    - 1\n    - 2\n"),
-            ("- t: 1\n  s:\n    h:\n      n: 1\n", "      n: 1\n"),
-        ] {
-            assert_eq!(
-                block(text, 2, "s", "h").map(|range| &text[range]),
-                Some(expected),
-                "{text}"
-            );
-        }
-        for text in [
-            "  s: {h: {n: 1}}\n",
-            "  s:\n    x:\n      h:\n        n: 1\n",
-            "  t:\n    h:\n      n: 1\n",
-        ] {
-            assert_eq!(block(text, 2, "s", "h"), None, "{text}");
-        }
     }
 
     #[test]

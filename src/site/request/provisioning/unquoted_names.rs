@@ -15,8 +15,7 @@ pub(crate) fn unquoted_label(
     metadata: &mut Metadata,
 ) -> Option<Finding> {
     let label = metadata.labels.as_mut()?.get_mut(CLUSTER)?;
-    let is_plain =
-        || PlainScalars::new(document).entries(["metadata", "labels"]).has(CLUSTER, label);
+    let is_plain = || PlainScalars::new(document).has(&["metadata", "labels", CLUSTER], label);
     let reading = read_by_others(label).filter(|_| is_plain())?;
     if reading == OtherReading::Null {
         label.clear();
