@@ -137,40 +137,25 @@ impl Settings {
             let message = "`outputs` requires `templates`, the directory with their templates";
             return vec![invalid(message, files.setting("outputs"), help)];
         }
-        let mistakes = self.outputs.iter().enumerate().filter_map(|(index, output)| {
+        mistakes(files, ("outputs", "output"), &self.outputs, |index, output| {
             let (field, problem) = output.mistake(&self.outputs[..index])?;
-            let place = files.place(vec!["outputs".into(), index.into(), field.into()]);
-            let message = format!("`{field}` of output {} {problem}", index + 1);
-            Some(invalid(
-                message,
-                place,
-                "write `{name: dns, scope: cluster, clusterLabels: {tier: edge}}`",
-            ))
-        });
-        mistakes.collect()
+            let help = "write `{name: dns, scope: cluster, clusterLabels: {tier: edge}}`";
+            Some((field, problem, help))
+        })
     }
 
     fn check_reservations(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let mistakes = self.reservations.iter().enumerate().filter_map(|(index, reservation)| {
+        mistakes(files, ("reservations", "reservation"), &self.reservations, |_, reservation| {
             let (field, problem) = reservation.mistake()?;
-            let place = files.place(vec!["reservations".into(), index.into(), field.into()]);
-            let message = format!("`{field}` of reservation {} {problem}", index + 1);
             let help =
                 "write the labels of the hosts, and under `for` namespaces or NAMESPACE/CLUSTER";
-            Some(invalid(message, place, help))
-        });
-        mistakes.collect()
+            Some((field, problem, help))
+        })
     }
 
     fn check_maintenance(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let mistakes = self.maintenance.iter().enumerate();
-        let mistakes = mistakes.filter_map(|(index, mark)| {
-            let (field, problem, help) = mark.mistake()?;
-            let place = files.place(vec!["maintenance".into(), index.into(), field.into()]);
-            let message = format!("`{field}` of maintenance mark {} {problem}", index + 1);
-            Some(invalid(message, place, help))
-        });
-        mistakes.collect()
+        let marks = &self.maintenance;
+        mistakes(files, ("maintenance", "maintenance mark"), marks, |_, mark| mark.mistake())
     }
 
     fn check_quotas(&self, files: &SettingsFiles) -> Vec<Finding> {
@@ -250,6 +235,22 @@ impl Settings {
         let ignored = self.findings.ignore.iter().enumerate();
         ignored.filter_map(finding).collect()
     }
+}
+
+/// Returns findings about invalid entries of a list with this key. `mistake` returns the invalid
+/// field of an entry, the problem and the solution.
+fn mistakes<T>(
+    files: &SettingsFiles,
+    (list, entry_name): (&'static str, &str),
+    entries: &[T],
+    mistake: impl Fn(usize, &T) -> Option<(&'static str, String, &'static str)>,
+) -> Vec<Finding> {
+    let finding = |(index, entry): (usize, &T)| {
+        let (field, problem, help) = mistake(index, entry)?;
+        let place = files.place(vec![list.into(), index.into(), field.into()]);
+        Some(invalid(format!("`{field}` of {entry_name} {} {problem}", index + 1), place, help))
+    };
+    entries.iter().enumerate().filter_map(finding).collect()
 }
 
 /// Returns the finding for an invalid setting.

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use regex::Regex;
 use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -46,68 +47,17 @@ impl Default for ProvisioningSettings {
     }
 }
 
-/// [`is_image`] as a regular expression, for schemas.
+/// A container image reference: an optional registry, a path, an optional tag and an optional
+/// digest. Schemes and credentials are refused; nodes have their own credentials.
 const IMAGE_PATTERN: &str = concat!(
     r"^(([A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/)?",
     r"[a-z0-9]([-._a-z0-9]*[a-z0-9])?(/[a-z0-9]([-._a-z0-9]*[a-z0-9])?)*",
     r"(:[A-Za-z0-9_][-.A-Za-z0-9_]{0,127})?(@[A-Za-z][-+._A-Za-z0-9]*:[0-9A-Fa-f]{32,})?$"
 );
 
-/// Returns whether a text is a container image reference: an optional registry, a path, an optional
-/// tag and an optional digest.
-///
-/// Schemes and credentials are refused; nodes have their own credentials.
+/// Returns whether a text is a container image reference.
 pub(super) fn is_image(text: &str) -> bool {
-    let (name, digest) =
-        text.split_once('@').map_or((text, None), |(name, digest)| (name, Some(digest)));
-    let (before, last) =
-        name.rsplit_once('/').map_or((None, name), |(before, last)| (Some(before), last));
-    let (last, tag) = last.split_once(':').map_or((last, None), |(last, tag)| (last, Some(tag)));
-    let is_part = |part: &str| {
-        has_ends(part, is_small) && part.chars().all(|c| is_small(c) || "-._".contains(c))
-    };
-    let is_path = before.is_none_or(|before| {
-        let mut parts = before.split('/');
-        parts.next().is_some_and(|first| is_registry(first) || is_part(first)) && parts.all(is_part)
-    });
-    let is_tag = |tag: &str| {
-        (1..=128).contains(&tag.len())
-            && !tag.starts_with(['-', '.'])
-            && tag.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
-    };
-    let is_digest = |digest: &str| {
-        digest.split_once(':').is_some_and(|(algorithm, digits)| {
-            algorithm.starts_with(|c: char| c.is_ascii_alphabetic())
-                && algorithm.chars().all(|c| c.is_ascii_alphanumeric() || "-+._".contains(c))
-                && digits.len() >= 32
-                && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
-        })
-    };
-    is_path && is_part(last) && tag.is_none_or(is_tag) && digest.is_none_or(is_digest)
-}
-
-/// Returns whether a text is a registry: a host with an optional port. IPv6 addresses are in
-/// brackets.
-fn is_registry(text: &str) -> bool {
-    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
-    if let Some((address, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
-        let is_address = !address.is_empty()
-            && address.chars().all(|c| c.is_ascii_hexdigit() || ":.".contains(c));
-        return is_address && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port));
-    }
-    let (host, port) = text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
-    let is_host = has_ends(host, |c| c.is_ascii_alphanumeric())
-        && host.chars().all(|c| c.is_ascii_alphanumeric() || "-.".contains(c));
-    is_host && port.is_none_or(is_port)
-}
-
-fn is_small(c: char) -> bool {
-    c.is_ascii_lowercase() || c.is_ascii_digit()
-}
-
-/// Returns whether the first and the last character satisfy `is`.
-fn has_ends(text: &str, is: impl Fn(char) -> bool) -> bool {
-    text.starts_with(&is) && text.ends_with(&is)
+    text == DEFAULT_IMAGE || Regex::new(IMAGE_PATTERN).is_ok_and(|image| image.is_match(text))
 }
 
 /// Deserializes a string only. YAML's parser would convert numbers and null.

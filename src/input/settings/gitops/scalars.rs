@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,9 @@ impl FromStr for SiteName {
     }
 }
 
+/// What Flux accepts as a duration.
+const DURATION_OF_FLUX: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$";
+
 /// A duration in Flux's format: `10m`, `1h30m`, `500ms`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
@@ -82,20 +86,8 @@ impl Duration {
 impl TryFrom<String> for Duration {
     type Error = String;
 
-    /// Accepts what Flux accepts: `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`.
     fn try_from(text: String) -> Result<Self, String> {
-        let mut rest = text.as_str();
-        let mut is_valid = !rest.is_empty();
-        while !rest.is_empty() && is_valid {
-            let number = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-            let figures = &rest[..rest.len() - number.len()];
-            let is_number =
-                figures.split('.').count() <= 2 && figures.split('.').all(|part| !part.is_empty());
-            let unit = ["ms", "s", "m", "h"].into_iter().find_map(|unit| number.strip_prefix(unit));
-            is_valid = is_number && unit.is_some();
-            rest = unit.unwrap_or_default();
-        }
-        if !is_valid {
+        if !Regex::new(DURATION_OF_FLUX).is_ok_and(|duration| duration.is_match(&text)) {
             return Err(format!("invalid duration `{text}`; write one such as `10m` or `1h30m`"));
         }
         if !text.contains(|c: char| matches!(c, '1'..='9')) {
