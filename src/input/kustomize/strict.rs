@@ -33,6 +33,16 @@ enum DecodedType {
 }
 
 impl DecodedType {
+    fn new(wanted: Type) -> Self {
+        match wanted {
+            Type::Text => DecodedType::Text,
+            Type::Bool => DecodedType::Bool,
+            Type::Number => DecodedType::Number,
+            Type::List(_) => DecodedType::List,
+            Type::Texts | Type::Labels | Type::Mapping | Type::Object(_) => DecodedType::Mapping,
+        }
+    }
+
     fn words(self) -> &'static str {
         match self {
             DecodedType::Null => "null",
@@ -80,25 +90,11 @@ impl KustomizationReader<'_> {
         route: &mut Vec<RouteStep>,
     ) -> Option<RefusedValue> {
         let found = self.found(value, route);
-        let fits = match wanted {
-            Type::Text => found == DecodedType::Text,
-            Type::Bool => found == DecodedType::Bool,
-            Type::Number => found == DecodedType::Number,
-            Type::Texts | Type::Labels | Type::Mapping | Type::Object(_) => {
-                found == DecodedType::Mapping
-            }
-            Type::List(_) => found == DecodedType::List,
-        };
+        let expected = DecodedType::new(wanted);
         // `encoding/json` accepts null for every type.
-        if !fits && found != DecodedType::Null {
-            let should_be = match wanted {
-                Type::Text => "a string",
-                Type::Bool => "a boolean",
-                Type::Number => "a number",
-                Type::List(_) => "a list",
-                Type::Texts | Type::Labels | Type::Mapping | Type::Object(_) => "a mapping",
-            };
-            let why = format!("`{}` must be {should_be}, found {}", shown(route), found.words());
+        if found != expected && found != DecodedType::Null {
+            let (expected, found) = (expected.words(), found.words());
+            let why = format!("`{}` must be {expected}, found {found}", shown(route));
             return Some((why, route.clone(), false));
         }
         match (value, wanted) {

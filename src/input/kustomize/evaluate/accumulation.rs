@@ -87,8 +87,7 @@ impl BuildEvaluation<'_> {
         if self.inside.len() > MAX_DEPTH || self.inside[..self.inside.len() - 1].contains(directory)
         {
             let place = Place::File(node.file.clone());
-            let problem =
-                EvaluationError::Beyond("its kustomizations are nested too deeply".to_owned());
+            let problem = EvaluationError::beyond("its kustomizations are nested too deeply");
             return Err(BuildFailure { is_known: true, ..BuildFailure::at(&place)(problem) });
         }
         self.budget
@@ -131,8 +130,9 @@ impl BuildEvaluation<'_> {
         match self.listed(directory, entry).map_err(&failed)? {
             ListedTarget::Kustomization(path) => {
                 if self.builds.nodes.get(&path).is_some_and(KustomizationNode::is_component) {
-                    let why = format!("`{path}` is a component, but is listed in `resources`");
-                    return Err(failed(EvaluationError::Refused(why)));
+                    return Err(failed(EvaluationError::refused(format!(
+                        "`{path}` is a component, but is listed in `resources`"
+                    ))));
                 }
                 self.check_above(&path, place)?;
                 let more = self.accumulate(&path, BuildObjects::default())?;
@@ -198,8 +198,9 @@ impl BuildEvaluation<'_> {
         match self.listed(directory, entry).map_err(&failed)? {
             ListedTarget::Kustomization(path) => {
                 if self.builds.nodes.get(&path).is_some_and(|node| !node.is_component()) {
-                    let why = format!("`{path}` is a Kustomization, but is listed in `components`");
-                    return Err(failed(EvaluationError::Refused(why)));
+                    return Err(failed(EvaluationError::refused(format!(
+                        "`{path}` is a Kustomization, but is listed in `components`"
+                    ))));
                 }
                 self.check_above(&path, place)?;
                 self.accumulate(&path, objects)

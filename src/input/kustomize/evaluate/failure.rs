@@ -21,6 +21,16 @@ pub enum EvaluationError {
     Undetermined(String),
 }
 
+impl EvaluationError {
+    pub(super) fn refused(why: impl Into<String>) -> Self {
+        EvaluationError::Refused(why.into())
+    }
+
+    pub(super) fn beyond(why: impl Into<String>) -> Self {
+        EvaluationError::Beyond(why.into())
+    }
+}
+
 /// A failed build, with the place of the cause.
 pub(super) struct BuildFailure {
     pub(super) problem: EvaluationError,

@@ -59,9 +59,9 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
             }
             Value::Null => Ok(()),
             // kustomize parses the scalar's text and continues in it.
-            Value::String(_) | Value::Number(_) | Value::Bool(_) => Err(EvaluationError::Beyond(
-                "a replacement's path continues inside a scalar".to_owned(),
-            )),
+            Value::String(_) | Value::Number(_) | Value::Bool(_) => {
+                Err(EvaluationError::beyond("a replacement's path continues inside a scalar"))
+            }
             _ => Err(EvaluationError::Refused(format!("`{part}` is not an index of a list"))),
         }
     }

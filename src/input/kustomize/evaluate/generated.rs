@@ -148,17 +148,15 @@ fn pairs(
     for literal in generator.literals.iter().flatten() {
         let split = literal.split_once('=').filter(|(key, _)| !key.is_empty());
         let (key, value) = split.ok_or_else(|| {
-            EvaluationError::Refused(
-                "a literal of a generator must have the form `key=value`".to_owned(),
-            )
+            EvaluationError::refused("a literal of a generator must have the form `key=value`")
         })?;
         pairs.push((key.to_owned(), unquoted(value).as_bytes().to_vec()));
     }
     for source in generator.files.iter().flatten() {
         let (key, path) = match source.split_once('=') {
             Some((key, path)) if key.is_empty() || path.is_empty() || path.contains('=') => {
-                return Err(EvaluationError::Refused(
-                    "a file of a generator must have the form `path` or `key=path`".to_owned(),
+                return Err(EvaluationError::refused(
+                    "a file of a generator must have the form `path` or `key=path`",
                 ));
             }
             Some(split) => split,

@@ -215,7 +215,7 @@ pub(super) fn as_value(
     change(&mut value)?;
     match value {
         Value::Mapping(mapping) => Ok(mapping),
-        _ => Err(EvaluationError::Refused("the patch removes the whole object".to_owned())),
+        _ => Err(EvaluationError::refused("the patch removes the whole object")),
     }
 }
 

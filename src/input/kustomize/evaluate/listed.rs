@@ -29,7 +29,7 @@ impl BuildEvaluation<'_> {
     ) -> Result<ListedTarget, EvaluationError> {
         let Some(path) = join(directory, entry).filter(|_| !entry.is_empty()) else {
             return if entry.is_empty() {
-                Err(EvaluationError::Refused("an entry is empty".to_owned()))
+                Err(EvaluationError::refused("an entry is empty"))
             } else {
                 Ok(ListedTarget::Unknown)
             };

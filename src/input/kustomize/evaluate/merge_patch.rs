@@ -70,7 +70,7 @@ fn without_id(mut patch: Mapping, may_rename: bool, may_change_kind: bool) -> Ma
 }
 
 pub(super) fn no_patch() -> EvaluationError {
-    EvaluationError::Refused("the patch is neither a merge patch nor a JSON patch".to_owned())
+    EvaluationError::refused("the patch is neither a merge patch nor a JSON patch")
 }
 
 impl PatchSource<'_> {
@@ -80,7 +80,7 @@ impl PatchSource<'_> {
         let values = values.map_err(|error| {
             // kustomize accepts a key twice in a patch.
             if error.to_string().contains("duplicate") {
-                EvaluationError::Beyond("a patch has a key twice".to_owned())
+                EvaluationError::beyond("a patch has a key twice")
             } else {
                 no_patch()
             }
@@ -90,8 +90,8 @@ impl PatchSource<'_> {
             if self.text.trim().starts_with('[')
                 && serde_json::from_str::<IgnoredAny>(self.text.trim()).is_err()
             {
-                return Err(EvaluationError::Refused(
-                    "a JSON patch that begins with `[` must be JSON".to_owned(),
+                return Err(EvaluationError::refused(
+                    "a JSON patch that begins with `[` must be JSON",
                 ));
             }
             let in_file = |file: &Arc<Utf8Path>| Origin::for_file(file.clone(), &self.text).start();
@@ -232,7 +232,7 @@ impl ParsedPatch {
             if text_at(&patch, &["kind"]).is_none()
                 || text_at(&patch, &["metadata", "name"]).is_none()
             {
-                return Err(EvaluationError::Refused("a patch has no kind or no name".to_owned()));
+                return Err(EvaluationError::refused("a patch has no kind or no name"));
             }
             let patch = Value::Mapping(patch);
             let bytes = size(&patch, 0).unwrap_or_default();

@@ -152,7 +152,7 @@ impl OverlayBuild<'_> {
         let mut patched = PatchedObjects::with_index(index, &mut self.after, None, &budget);
         let applied = patches.iter().try_for_each(|entry| {
             let Patch::Entry { path, patch, target, options: None } = entry else {
-                return Err(EvaluationError::Refused("a patch has another form".to_owned()));
+                return Err(EvaluationError::refused("a patch has another form"));
             };
             let parsed = match (path, patch) {
                 (Some(path), None) => match file(path) {
@@ -164,9 +164,9 @@ impl OverlayBuild<'_> {
                     None => Err(EvaluationError::Refused(format!("`{path}` does not exist"))),
                 },
                 (None, Some(text)) => ParsedPatch::in_written_text(text, &place),
-                _ => Err(EvaluationError::Refused(
-                    "a patch has both `path` and `patch`, or neither".to_owned(),
-                )),
+                _ => {
+                    Err(EvaluationError::refused("a patch has both `path` and `patch`, or neither"))
+                }
             }?;
             patched.apply(parsed, target.as_ref(), false, &place).map_err(|failure| failure.problem)
         });

@@ -12,7 +12,7 @@ use super::index::ObjectIndex;
 use super::json_patch::{self, JsonPatchOperation};
 use super::merge_patch::{MergePatch, ParsedPatch, PatchSource, no_patch};
 use super::object::BuildObject;
-use super::selector::{Selector, SelectorTarget};
+use super::selector::{Selector, text};
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
 use crate::base::api::kustomization::{Patch, PatchOptions, PatchTarget};
 use crate::base::finding::{ForeignValue, Place, RouteStep};
@@ -58,8 +58,8 @@ impl BuildEvaluation<'_> {
         }
         if !has_patch {
             let place = node.origin.at(["patchesStrategicMerge"]);
-            return Err(BuildFailure::at(&place)(EvaluationError::Refused(
-                "`patchesStrategicMerge` has no patch".to_owned(),
+            return Err(BuildFailure::at(&place)(EvaluationError::refused(
+                "`patchesStrategicMerge` has no patch",
             )));
         }
         patched.finish();
@@ -88,8 +88,8 @@ impl BuildEvaluation<'_> {
             let place = node.origin.at([RouteStep::from(list), index.into()]);
             let failed = BuildFailure::at(&place);
             let Patch::Entry { path, patch, target, options } = entry else {
-                return Err(failed(EvaluationError::Refused(
-                    "an entry of `patches` must be a mapping".to_owned(),
+                return Err(failed(EvaluationError::refused(
+                    "an entry of `patches` must be a mapping",
                 )));
             };
             let path = path.as_deref().filter(|path| !path.is_empty());
@@ -98,8 +98,9 @@ impl BuildEvaluation<'_> {
                 (Some(path), None) => (path, false),
                 (None, Some(patch)) => (patch, true),
                 _ => {
-                    let why = "a patch must have either `path` or `patch`".to_owned();
-                    return Err(failed(EvaluationError::Refused(why)));
+                    return Err(failed(EvaluationError::refused(
+                        "a patch must have either `path` or `patch`",
+                    )));
                 }
             };
             let Some(source) =
@@ -173,13 +174,12 @@ impl<'a> PatchedObjects<'a> {
         place: &Place,
     ) -> Result<(), BuildFailure> {
         let failed = BuildFailure::at(place);
-        let target = target.map(SelectorTarget::from);
-        if is_json && target.as_ref().is_none_or(|target| target.name.is_empty()) {
-            let why = "an entry of `patchesJson6902` must have a target with a name".to_owned();
-            return Err(failed(EvaluationError::Refused(why)));
+        if is_json && target.is_none_or(|target| text(&target.name).is_empty()) {
+            return Err(failed(EvaluationError::refused(
+                "an entry of `patchesJson6902` must have a target with a name",
+            )));
         }
         let selector = target
-            .as_ref()
             .map(Selector::new)
             .transpose()
             .map_err(|why| failed(EvaluationError::Beyond(why)))?;
@@ -194,8 +194,9 @@ impl<'a> PatchedObjects<'a> {
             }
             (ParsedPatch::Merge(patches), Some(selector)) => {
                 let Ok([patch]) = <[MergePatch; 1]>::try_from(patches) else {
-                    let why = "a patch with a target has several documents".to_owned();
-                    return Err(failed(EvaluationError::Refused(why)));
+                    return Err(failed(EvaluationError::refused(
+                        "a patch with a target has several documents",
+                    )));
                 };
                 let selected = self.selected(&selector).map_err(&failed)?;
                 self.merge(&patch.copied(), &selected)
@@ -209,7 +210,7 @@ impl<'a> PatchedObjects<'a> {
                 Ok(())
             }
             (ParsedPatch::Json(..), None) => {
-                Err(failed(EvaluationError::Refused("a JSON patch has no target".to_owned())))
+                Err(failed(EvaluationError::refused("a JSON patch has no target")))
             }
         }
     }
@@ -310,8 +311,7 @@ impl<'a> PatchedObjects<'a> {
             let alike = alike.iter().filter_map(|at| list.get(*at));
             let alike = alike.filter(|other| !other.is_deleted && other.id() == id);
             if !object.is_deleted && alike.count() > 1 {
-                let why = format!("duplicate {}", id.shown());
-                return Err(failed(EvaluationError::Refused(why)));
+                return Err(failed(EvaluationError::refused(format!("duplicate {}", id.shown()))));
             }
         }
         Ok(())
@@ -366,19 +366,4 @@ fn apply_operations(
         object.note(ForeignValue { route, place: place.clone(), goes_on: false, replaces });
     }
     Ok(())
-}
-
-impl From<&PatchTarget> for SelectorTarget {
-    fn from(target: &PatchTarget) -> Self {
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        SelectorTarget {
-            group: text(&target.group),
-            version: text(&target.version),
-            kind: text(&target.kind),
-            name: text(&target.name),
-            namespace: text(&target.namespace),
-            label_selector: text(&target.label_selector),
-            annotation_selector: text(&target.annotation_selector),
-        }
-    }
 }

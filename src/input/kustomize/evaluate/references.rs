@@ -213,8 +213,7 @@ impl ReferenceUpdate<'_> {
     fn set(&mut self, value: &mut Value, route: &[RouteStep]) -> Result<(), EvaluationError> {
         // kustomize completes such a reference by the namespace beside the name.
         if value.is_mapping() {
-            let why = "a name reference leads to a mapping".to_owned();
-            return Err(EvaluationError::Beyond(why));
+            return Err(EvaluationError::beyond("a name reference leads to a mapping"));
         }
         let name = scalar_text(value).unwrap_or_default();
         if let Some(to) = self.referral(&name)?.filter(|to| to.now.name != name) {

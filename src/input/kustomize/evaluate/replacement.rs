@@ -7,7 +7,8 @@ use super::EvaluationError;
 use super::budget::EvaluationBudget;
 use super::field_path::{FieldPathWalk, is_scalar, lookup, plain, split};
 use super::object::{BuildObject, Id, scalar_text};
-use super::selector::{Selector, SelectorTarget};
+use super::selector::{Selector, text};
+use crate::base::api::kustomization::PatchTarget;
 use crate::base::finding::{ForeignValue, Place, RouteStep};
 
 /// An entry of `replacements`, or of a file that an entry names.
@@ -23,7 +24,7 @@ pub(super) struct Replacement {
 #[serde(rename_all = "camelCase")]
 struct ReplacementSource {
     #[serde(flatten)]
-    of: SelectorTarget,
+    of: PatchTarget,
     #[serde(default)]
     field_path: String,
     #[serde(default)]
@@ -33,8 +34,8 @@ struct ReplacementSource {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ReplacementTarget {
-    select: Option<SelectorTarget>,
-    reject: Vec<SelectorTarget>,
+    select: Option<PatchTarget>,
+    reject: Vec<PatchTarget>,
     field_paths: Vec<String>,
     options: FieldOptions,
 }
@@ -63,7 +64,7 @@ impl Replacement {
         budget: &EvaluationBudget,
     ) -> Result<(), EvaluationError> {
         let Some(targets) = &self.targets else {
-            return Err(EvaluationError::Refused("a replacement has no targets".to_owned()));
+            return Err(EvaluationError::refused("a replacement has no targets"));
         };
         budget.step(objects.len())?;
         let value = self.value(objects)?;
@@ -83,8 +84,8 @@ impl Replacement {
                 return Ok(SourceValue { value: Value::from(value.as_str()), from: None });
             }
             _ => {
-                return Err(EvaluationError::Refused(
-                    "a replacement must have either `source` or `sourceValue`".to_owned(),
+                return Err(EvaluationError::refused(
+                    "a replacement must have either `source` or `sourceValue`",
                 ));
             }
         };
@@ -92,8 +93,8 @@ impl Replacement {
             |(_, object): &(usize, &BuildObject)| object.ids().iter().any(|id| source.is(id));
         let mut found = objects.iter().enumerate().filter(is_meant);
         let (Some((index, object)), None) = (found.next(), found.next()) else {
-            return Err(EvaluationError::Refused(
-                "the source of a replacement must match one object".to_owned(),
+            return Err(EvaluationError::refused(
+                "the source of a replacement must match one object",
             ));
         };
         let path = if source.field_path.is_empty() { NAME } else { &source.field_path };
@@ -140,7 +141,9 @@ impl SourceValue {
 impl ReplacementSource {
     fn is(&self, id: &Id) -> bool {
         let is = |asked: &str, has: &str| asked.is_empty() || asked == has;
-        let SelectorTarget { group, version, kind, name, namespace, .. } = &self.of;
+        let of = &self.of;
+        let [group, version, kind, name, namespace] =
+            [&of.group, &of.version, &of.kind, &of.name, &of.namespace].map(text);
         let wanted = Id::new("", kind, name, namespace);
         is(group, &id.group)
             && is(version, &id.version)
@@ -200,9 +203,7 @@ impl ReplacementTarget {
         budget: &EvaluationBudget,
     ) -> Result<(), EvaluationError> {
         let Some(select) = &self.select else {
-            return Err(EvaluationError::Refused(
-                "a target of a replacement has no `select`".to_owned(),
-            ));
+            return Err(EvaluationError::refused("a target of a replacement has no `select`"));
         };
         let select = Selector::new(select).map_err(EvaluationError::Beyond)?;
         let reject = self
@@ -304,7 +305,7 @@ impl ReplacementTarget {
 }
 
 fn no_parts() -> EvaluationError {
-    EvaluationError::Refused("`delimiter` requires a scalar".to_owned())
+    EvaluationError::refused("`delimiter` requires a scalar")
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -324,7 +325,7 @@ fn retyped(like: &Value, text: &str) -> Result<Value, EvaluationError> {
         | (Value::Number(_), Value::Number(_))
         | (Value::Bool(_), Value::Bool(_)) => Ok(value),
         (Value::Null, _) => {
-            Err(EvaluationError::Beyond("the target field of a replacement is null".to_owned()))
+            Err(EvaluationError::beyond("the target field of a replacement is null"))
         }
         // kustomize notices this only when it reads the value, which may be never.
         _ => Err(EvaluationError::Beyond(format!(

@@ -4,24 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use kube::core::SelectorExt;
 use regex::Regex;
-use serde::Deserialize;
 use yaml_serde::Value;
 
 use super::object::{BuildObject, Id, scalar_text};
+use crate::base::api::kustomization::PatchTarget;
 use crate::base::api::label_query;
-
-/// The target of a patch or replacement as written.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct SelectorTarget {
-    pub(super) group: String,
-    pub(super) version: String,
-    pub(super) kind: String,
-    pub(super) name: String,
-    pub(super) namespace: String,
-    pub(super) label_selector: String,
-    pub(super) annotation_selector: String,
-}
 
 /// A compiled target. Its regular expressions are anchored, as in kustomize.
 #[derive(Debug)]
@@ -33,8 +20,6 @@ pub(super) struct Selector {
     namespace: AnchoredPattern,
     labels: kube::core::Selector,
     annotations: kube::core::Selector,
-    /// Set if it selects by labels and annotations only.
-    has_no_id: bool,
 }
 
 #[derive(Debug)]
@@ -98,23 +83,27 @@ impl AnchoredPattern {
     }
 }
 
+/// Returns the text of a field of a target; empty if it is not set.
+pub(super) fn text(field: &Option<String>) -> &str {
+    field.as_deref().unwrap_or_default()
+}
+
 fn anchored(pattern: &str) -> Result<Regex, String> {
     Regex::new(&format!("^(?:{pattern})$"))
         .map_err(|_| format!("unsupported regular expression `{pattern}`"))
 }
 
 impl Selector {
-    pub(super) fn new(target: &SelectorTarget) -> Result<Self, String> {
-        let id = [&target.group, &target.version, &target.kind, &target.name, &target.namespace];
+    pub(super) fn new(target: &PatchTarget) -> Result<Self, String> {
+        let pattern = |field: &Option<String>| AnchoredPattern::new(text(field));
         Ok(Selector {
-            group: AnchoredPattern::new(&target.group)?,
-            version: AnchoredPattern::new(&target.version)?,
-            kind: AnchoredPattern::new(&target.kind)?,
-            name: AnchoredPattern::new(&target.name)?,
-            namespace: AnchoredPattern::new(&target.namespace)?,
-            labels: label_query::parse(&target.label_selector)?,
-            annotations: label_query::parse(&target.annotation_selector)?,
-            has_no_id: id.into_iter().all(String::is_empty),
+            group: pattern(&target.group)?,
+            version: pattern(&target.version)?,
+            kind: pattern(&target.kind)?,
+            name: pattern(&target.name)?,
+            namespace: pattern(&target.namespace)?,
+            labels: label_query::parse(text(&target.label_selector))?,
+            annotations: label_query::parse(text(&target.annotation_selector))?,
         })
     }
 
@@ -151,8 +140,10 @@ impl Selector {
         self.namespace.plain()
     }
 
+    /// Returns whether it selects by labels and annotations only.
     pub(super) fn has_no_id(&self) -> bool {
-        self.has_no_id
+        let id = [&self.group, &self.version, &self.kind, &self.name, &self.namespace];
+        id.into_iter().all(|pattern| matches!(pattern, AnchoredPattern::Any))
     }
 
     pub(super) fn has_labels(&self) -> bool {

@@ -118,9 +118,10 @@ impl BuildEvaluation<'_> {
             let metadata = object.value.get("metadata");
             let pairs = metadata.and_then(|metadata| metadata.get(field));
             if pairs.is_some_and(|pairs| !pairs.is_mapping() && !pairs.is_null()) {
-                let why =
-                    format!("`metadata.{field}` of the {} is not a mapping", object.id().shown());
-                return Err(failed(EvaluationError::Refused(why)));
+                return Err(failed(EvaluationError::refused(format!(
+                    "`metadata.{field}` of the {} is not a mapping",
+                    object.id().shown()
+                ))));
             }
             object.set(&["metadata", field, name], value, place);
         }
@@ -146,8 +147,9 @@ impl BuildEvaluation<'_> {
             let mut all = objects.list.iter();
             let is_found = all.any(|object| object.ids().iter().any(has_replicas));
             if !is_found && !objects.are_partial {
-                let why = format!("`replicas` names `{name}`, which no object with replicas has");
-                return Err(failed(EvaluationError::Refused(why)));
+                return Err(failed(EvaluationError::refused(format!(
+                    "`replicas` names `{name}`, which no object with replicas has"
+                ))));
             }
         }
         Ok(())
@@ -170,8 +172,9 @@ impl BuildEvaluation<'_> {
                     .and_then(Value::as_sequence)
                     .is_some_and(|targets| !targets.is_empty());
                 if has_targets || entry.get("source").is_some_and(|source| !source.is_null()) {
-                    let why = "a replacement has a `path` and fields of its own".to_owned();
-                    return Err(failed(EvaluationError::Refused(why)));
+                    return Err(failed(EvaluationError::refused(
+                        "a replacement has a `path` and fields of its own",
+                    )));
                 }
                 let Some(text) = self.text_of(directory, path).map_err(&failed)? else {
                     let why = format!("the replacements in `{path}` are not in the repo");

@@ -53,8 +53,9 @@ impl BuildEvaluation<'_> {
                 objects.list.iter_mut().filter(|object| object.ids().iter().any(is_meant));
             if let Some(first) = found.next() {
                 if found.next().is_some() {
-                    let why = format!("the variable `{name}` matches several objects");
-                    return Err(failed(EvaluationError::Refused(why)));
+                    return Err(failed(EvaluationError::refused(format!(
+                        "the variable `{name}` matches several objects"
+                    ))));
                 }
                 first.vars.push(name.clone());
             }
@@ -93,9 +94,10 @@ impl BuildEvaluation<'_> {
                     && object.value.values().any(|value| has(value, &reference))
             };
             if let Some(object) = objects.list.iter().find(uses) {
-                let why =
-                    format!("the {} uses the variable `{name}` of `vars`", object.id().shown());
-                return Err(failed(EvaluationError::Beyond(why)));
+                return Err(failed(EvaluationError::beyond(format!(
+                    "the {} uses the variable `{name}` of `vars`",
+                    object.id().shown()
+                ))));
             }
         }
         Ok(())
