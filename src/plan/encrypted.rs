@@ -8,14 +8,14 @@ use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::text::counted;
 use crate::site::Site;
-use crate::site::inventory::networks::{NetworkDataHolder, ReadNetworkData};
+use crate::site::inventory::networks::{NetworkDataHolder, NoNetworkData};
 use crate::site::request::Cluster;
 
 /// Reports encrypted network data that services need: of hosts that a node set may take and whose
 /// addresses its services use. Other network data may stay encrypted.
 pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
     let encrypted = site.inventory.hosts.iter().filter_map(|host| match &host.network.data {
-        ReadNetworkData::Encrypted(holder, place) => Some((host, holder, &**place)),
+        Err(NoNetworkData::Encrypted(holder, place)) => Some((host, holder, &**place)),
         _ => None,
     });
     let mut needed: BTreeMap<&HostKey, (&NetworkDataHolder, &Place)> = BTreeMap::new();

@@ -65,7 +65,7 @@ use crate::base::tree::{Tree, TreePath};
 use crate::plan::Plan;
 use crate::site::Site;
 use crate::site::inventory::Host;
-use crate::site::inventory::networks::ReadNetworkData;
+use crate::site::inventory::networks::NoNetworkData;
 use crate::site::request::Cluster;
 use shared_files::SharedFiles;
 
@@ -154,7 +154,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
         .inventory
         .hosts
         .iter()
-        .any(|host| matches!(host.network.data, ReadNetworkData::Refused(_)));
+        .any(|host| matches!(host.network.data, Err(NoNetworkData::Refused(_))));
     if !is_refused && !findings.iter().any(Finding::is_error) {
         let new_files = new_files.iter().map(|(path, _)| path.as_str()).collect();
         let found = kustomization_check::check(site, &tree, &new_files, templates);

@@ -18,7 +18,7 @@ use crate::plan::Placement;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::network_remedy::remedy;
-use crate::site::inventory::networks::NoAddressReason;
+use crate::site::inventory::networks::{NoAddressReason, NoNetworkData};
 use crate::site::request::{Cluster, ClusterService};
 
 /// Templates that are rendered together: all files below one directory.
@@ -210,7 +210,7 @@ impl<'a> Renderer<'a> {
             match host.address(interface) {
                 Ok(address) => addressed.push((host, role, address)),
                 // Another finding reports this with advice.
-                Err(NoAddressReason::Refused(_)) => complete = false,
+                Err(NoAddressReason::NoData(NoNetworkData::Refused(_))) => complete = false,
                 Err(reason) => {
                     complete = false;
                     self.findings.push(

@@ -7,7 +7,7 @@ use super::needs::Needs;
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{ClusterKey, Namespace};
 use crate::site::inventory::host::SameMachine;
-use crate::site::inventory::networks::NoAddressReason;
+use crate::site::inventory::networks::{NoAddressReason, NoNetworkData};
 use crate::site::inventory::requirements::UnmetRequirement;
 use crate::site::inventory::undecided::VariableValue;
 use crate::site::inventory::usage::HostUsage;
@@ -256,19 +256,25 @@ fn unaddressed(reason: &NoAddressReason) -> String {
         NoAddressReason::LinkLocal(interface) => {
             format!("with only a link-local address in the network `{interface}`")
         }
-        NoAddressReason::NoNetworkData => "without network data".to_owned(),
-        NoAddressReason::NoSecret(_) => {
+        NoAddressReason::NoData(NoNetworkData::Absent) => "without network data".to_owned(),
+        NoAddressReason::NoData(NoNetworkData::Missing(_)) => {
             "with network data in a Secret that is not in the repo".to_owned()
         }
-        NoAddressReason::NoKey(_) => {
+        NoAddressReason::NoData(NoNetworkData::Keyless(..)) => {
             "with network data in a Secret that has no key `networkData`".to_owned()
         }
-        NoAddressReason::OtherFormat(_, format) => {
+        NoAddressReason::NoData(NoNetworkData::OtherFormat(_, format)) => {
             format!("with network data in the format of {format}")
         }
-        NoAddressReason::Encrypted(_) => "with network data that is encrypted".to_owned(),
-        NoAddressReason::Unreadable(..) => "with network data that cannot be read".to_owned(),
-        NoAddressReason::Refused(_) => "with network data that cannot be decrypted".to_owned(),
+        NoAddressReason::NoData(NoNetworkData::Encrypted(..)) => {
+            "with network data that is encrypted".to_owned()
+        }
+        NoAddressReason::NoData(NoNetworkData::Unreadable(..)) => {
+            "with network data that cannot be read".to_owned()
+        }
+        NoAddressReason::NoData(NoNetworkData::Refused(_)) => {
+            "with network data that cannot be decrypted".to_owned()
+        }
     }
 }
 

@@ -10,7 +10,6 @@ use crate::base::finding::{Code, Finding};
 use crate::plan::eligibility::{RequiredSystem, unusable};
 use crate::site::Site;
 use crate::site::inventory::Host;
-use crate::site::inventory::networks::ReadNetworkData;
 use crate::site::request::Cluster;
 
 /// Finds clusterIPs that belong to an assigned host or to one that tenants can claim. Other hosts
@@ -25,7 +24,7 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
         }
     }
     for host in &site.inventory.hosts {
-        let ReadNetworkData::Known(data) = &host.network.data else {
+        let Ok(data) = &host.network.data else {
             continue;
         };
         for address in data.addresses() {

@@ -8,7 +8,6 @@ use crate::base::api::names::Role;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::text::counted;
 use crate::base::text::suggest::{alike, is_spelled_like, letters};
-use crate::site::inventory::networks::ReadNetworkData;
 use crate::site::inventory::{Host, natural};
 use crate::site::request::{Cluster, ClusterService};
 
@@ -60,7 +59,7 @@ pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
 }
 
 fn has_networks(host: &Host) -> bool {
-    matches!(&host.network.data, ReadNetworkData::Known(_)) || !host.network.addresses.is_empty()
+    host.network.data.is_ok() || !host.network.addresses.is_empty()
 }
 
 /// Reports whether a node set's hosts have network data, but none has an address in this network.
@@ -91,12 +90,7 @@ fn on_no_host(
     let roles: Vec<Role> = sets.iter().map(|set| set.role).collect();
     let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
     let hosts = sets.iter().flat_map(|set| node_sets.hosts(set)).take(MAX_HOSTS);
-    let known: Vec<_> = hosts
-        .filter_map(|host| match &host.network.data {
-            ReadNetworkData::Known(data) => Some(data),
-            _ => None,
-        })
-        .collect();
+    let known: Vec<_> = hosts.filter_map(|host| host.network.data.as_ref().ok()).collect();
     let (what, help) = if known.iter().any(|data| data.ids().any(|id| id == interface)) {
         let help = "a service requires a static `ip_address`, which DHCP networks lack: add one to the network \
                     data, or choose another network";
@@ -154,7 +148,7 @@ impl<'a> MisspeltNetworks<'a> {
         }
         let mut found: HashMap<&'a str, Vec<usize>> = HashMap::new();
         for (index, host) in node_sets.site.inventory.hosts.iter().enumerate() {
-            let ReadNetworkData::Known(data) = &host.network.data else {
+            let Ok(data) = &host.network.data else {
                 continue;
             };
             for id in data.ids() {
@@ -192,7 +186,7 @@ impl<'a> MisspeltNetworks<'a> {
 
 fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) -> Option<Finding> {
     let first = hosts.first()?;
-    let ReadNetworkData::Known(data) = &first.network.data else {
+    let Ok(data) = &first.network.data else {
         return None;
     };
     data.ids().find(|id| is_spelled_like(id, interface))?;

@@ -10,7 +10,7 @@ use crate::plan::eligibility::{RequiredSystem, unusable};
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::network_remedy::remedy;
-use crate::site::inventory::networks::{NoAddressReason, ReadNetworkData, UnnamedNetworkData};
+use crate::site::inventory::networks::{NoNetworkData, UnnamedNetworkData};
 
 /// Finds Secrets with network data that no host names, one finding per file. Snapshots are skipped,
 /// because a base cluster has many foreign Secrets.
@@ -56,9 +56,9 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         let interfaces = set.cluster.interfaces(set.role);
         let is_lost = |host: &&Host| {
             let lacks = match &host.network.data {
-                ReadNetworkData::Missing(_) | ReadNetworkData::Keyless(..) => true,
+                Err(NoNetworkData::Missing(_) | NoNetworkData::Keyless(..)) => true,
                 // It may be meant for another program, if the host has other addresses.
-                ReadNetworkData::OtherFormat(..) => {
+                Err(NoNetworkData::OtherFormat(..)) => {
                     interfaces.iter().any(|id| host.address(id).is_err())
                 }
                 _ => false,
@@ -79,13 +79,13 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
 
 fn describe_other_format(hosts: &[&Host], site: &Site) -> Option<Finding> {
     let all = hosts.iter().filter_map(|host| match &host.network.data {
-        ReadNetworkData::OtherFormat(holder, format) => Some((*host, holder, *format)),
+        Err(NoNetworkData::OtherFormat(holder, format)) => Some((*host, holder, *format)),
         _ => None,
     });
     let all: Vec<_> = all.collect();
     let ((first, holder, format), others) = all.split_first()?;
     let message = if others.is_empty() {
-        let reason = NoAddressReason::OtherFormat((*holder).clone(), format);
+        let reason = NoNetworkData::OtherFormat((*holder).clone(), format);
         format!("host `{}` {reason}", first.key)
     } else {
         format!(
@@ -107,8 +107,8 @@ fn describe_other_format(hosts: &[&Host], site: &Site) -> Option<Finding> {
 
 fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
     let named = hosts.iter().filter_map(|host| match &host.network.data {
-        ReadNetworkData::Missing(secret) => Some((*host, secret, None)),
-        ReadNetworkData::Keyless(secret, keyless) => Some((*host, secret, Some(keyless))),
+        Err(NoNetworkData::Missing(secret)) => Some((*host, secret, None)),
+        Err(NoNetworkData::Keyless(secret, keyless)) => Some((*host, secret, Some(keyless))),
         _ => None,
     });
     let named: Vec<_> = named.collect();

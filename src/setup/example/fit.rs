@@ -10,7 +10,6 @@ use crate::generate::GeneratedSite;
 use crate::plan::host_state::{self, HostStanding, HostState};
 use crate::site::Site;
 use crate::site::inventory::Host;
-use crate::site::inventory::networks::ReadNetworkData;
 
 /// Words in the label keys of failure domains, the preferred one first.
 const DOMAINS: [&str; 4] = ["rack", "failure-domain", "zone", "room"];
@@ -261,7 +260,7 @@ fn label_with(hosts: &[&Host], words: &[&str]) -> Option<SelectorLabel> {
 /// Returns the first network in which each host has an address.
 fn interface(hosts: &[&Host]) -> Option<String> {
     let networks = |host: &&Host| -> BTreeSet<String> {
-        let ReadNetworkData::Known(data) = &host.network.data else {
+        let Ok(data) = &host.network.data else {
             return BTreeSet::new();
         };
         // An unusual id would need quoting, and an example of that helps nobody.

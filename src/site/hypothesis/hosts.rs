@@ -21,7 +21,7 @@ use crate::site::Site;
 use crate::site::inventory::addresses::{AddressSource, KnownAddress};
 use crate::site::inventory::host::{AssignmentLabels, HostNetwork, LiveState};
 use crate::site::inventory::machine::MachineProperties;
-use crate::site::inventory::networks::ReadNetworkData;
+use crate::site::inventory::networks::NoNetworkData;
 use crate::site::inventory::{Evidence, Host};
 
 /// Maximum number of labels that a message names.
@@ -259,7 +259,7 @@ pub(crate) fn available_host<'a>(
             released: None,
         },
         network: HostNetwork {
-            data: ReadNetworkData::Absent,
+            data: Err(NoNetworkData::Absent),
             addresses: interfaces.map(|name| (name.to_owned(), known)).collect(),
             field: &[],
             secrets: Box::default(),

@@ -17,7 +17,7 @@ use super::host_document::HostDocument;
 use super::join::HostDescriptions;
 use super::maintenance::idle_marks;
 use super::network_index::Networks;
-use super::networks::{ReadNetworkData, UnnamedNetworkData};
+use super::networks::UnnamedNetworkData;
 use super::registration::{self, in_number};
 use crate::base::api::names::{ClusterKey, HostKey, Namespace};
 use crate::base::api::reservation::Tenants;
@@ -294,7 +294,7 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
     // Ids from encrypted network data must not be shown.
     let mut by_id: BTreeMap<Option<&str>, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
-        let ReadNetworkData::Known(data) = &host.network.data else {
+        let Ok(data) = &host.network.data else {
             continue;
         };
         for id in data.ambiguous() {

@@ -11,7 +11,7 @@ use super::apply_options::ApplyOption;
 use super::evidence::Evidence;
 use super::machine::MachineProperties;
 use super::maintenance::MaintenanceMark;
-use super::networks::{NoAddressReason, ReadNetworkData};
+use super::networks::{HostNetworkData, NoAddressReason};
 use super::undecided::VariableValue;
 use super::usage::HostUsage;
 use crate::base::api::assignment::{Claim, ReleaseProgress};
@@ -135,7 +135,7 @@ pub struct AssignmentLabels {
 #[derive(Debug, Clone)]
 pub struct HostNetwork {
     /// Its addresses.
-    pub data: ReadNetworkData,
+    pub data: HostNetworkData,
     /// Addresses from other sources than network data, by interface.
     pub addresses: BTreeMap<String, KnownAddress>,
     /// Field that names the Secret with them, or would.
@@ -205,7 +205,7 @@ impl Host {
         let known = self.network.addresses.iter();
         let mut shown: BTreeMap<&str, IpAddr> =
             known.map(|(interface, known)| (interface.as_str(), known.address)).collect();
-        if let ReadNetworkData::Known(data) = &self.network.data {
+        if let Ok(data) = &self.network.data {
             shown.extend(data.shown_ids().filter_map(|id| Some((id, data.address(id).ok()?))));
         }
         shown
@@ -214,7 +214,7 @@ impl Host {
     /// Returns the address on an interface that users fixed: in network data, unless it was encrypted,
     /// or in an annotation.
     pub(crate) fn fixed_address(&self, interface: &str) -> Option<IpAddr> {
-        let ReadNetworkData::Known(data) = &self.network.data else {
+        let Ok(data) = &self.network.data else {
             return self.annotated_address(interface);
         };
         let mut shown = data.shown_ids();
@@ -229,27 +229,12 @@ impl Host {
     }
 
     fn address_in_network_data(&self, interface: &str) -> Result<IpAddr, NoAddressReason> {
-        match &self.network.data {
-            ReadNetworkData::Known(data) => {
-                data.address(interface).map_err(|reason| match reason {
-                    NoAddress::NoSuchNetwork => NoAddressReason::NoNetwork(interface.to_owned()),
-                    NoAddress::NoStaticAddress => NoAddressReason::NoAddress(interface.to_owned()),
-                    NoAddress::LinkLocal => NoAddressReason::LinkLocal(interface.to_owned()),
-                })
-            }
-            ReadNetworkData::Absent => Err(NoAddressReason::NoNetworkData),
-            ReadNetworkData::Missing(secret) => Err(NoAddressReason::NoSecret(secret.clone())),
-            ReadNetworkData::Keyless(secret, _) => Err(NoAddressReason::NoKey(secret.clone())),
-            ReadNetworkData::OtherFormat(holder, format) => {
-                Err(NoAddressReason::OtherFormat(holder.clone(), format))
-            }
-            ReadNetworkData::Unreadable(holder, reason) => {
-                Err(NoAddressReason::Unreadable(holder.clone(), reason.clone()))
-            }
-            ReadNetworkData::Refused(holder) => Err(NoAddressReason::Refused(holder.clone())),
-            ReadNetworkData::Encrypted(holder, _) => {
-                Err(NoAddressReason::Encrypted(holder.clone()))
-            }
-        }
+        let data = self.network.data.as_ref();
+        let data = data.map_err(|reason| NoAddressReason::NoData(reason.clone()))?;
+        data.address(interface).map_err(|reason| match reason {
+            NoAddress::NoSuchNetwork => NoAddressReason::NoNetwork(interface.to_owned()),
+            NoAddress::NoStaticAddress => NoAddressReason::NoAddress(interface.to_owned()),
+            NoAddress::LinkLocal => NoAddressReason::LinkLocal(interface.to_owned()),
+        })
     }
 }

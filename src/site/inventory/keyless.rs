@@ -16,7 +16,7 @@ use crate::base::finding::Origin;
 use crate::input::load::{Document, Files, mentions};
 
 /// A Secret without network data.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeylessSecret {
     /// Its position.
     pub origin: Origin,

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
 use super::hardware::HostHardware;
-use super::networks::ReadNetworkData;
+use super::networks::HostNetworkData;
 use crate::base::api::address::is_reachable;
 use crate::base::api::hardware::{self, DiskKind, HardwareText, Nic};
 use crate::base::api::mac::MacAddress;
@@ -167,7 +167,7 @@ impl MachineProperties {
     /// Derives the properties from hardware, network data and labels.
     pub(super) fn new(
         hardware: &HostHardware,
-        network: &ReadNetworkData,
+        network: &HostNetworkData,
         labels: &BTreeMap<String, String>,
         devices: &Devices,
     ) -> Self {
@@ -179,7 +179,7 @@ impl MachineProperties {
         {
             add(&mut nics, mac, card.ip.as_deref().and_then(|text| text.trim().parse().ok()));
         }
-        if let ReadNetworkData::Known(data) = network {
+        if let Ok(data) = network {
             let addressed: Vec<MacAddress> =
                 nics.iter().filter(|nic| !nic.addresses.is_empty()).map(|nic| nic.mac).collect();
             for (mac, address) in data.card_addresses().filter(|(mac, _)| !addressed.contains(mac))
@@ -279,7 +279,7 @@ mod tests {
         });
         let hardware =
             HostHardware { boot_mac_address: Some("00-00-5E-00-53-01".to_owned()), found };
-        let network = ReadNetworkData::Known(Arc::new(NetworkData::parse(network_data).unwrap()));
+        let network = Ok(Arc::new(NetworkData::parse(network_data).unwrap()));
         let labels =
             labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         MachineProperties::new(&hardware, &network, &labels, &Devices::default())

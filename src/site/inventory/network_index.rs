@@ -2,6 +2,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use camino::Utf8PathBuf;
 
@@ -9,8 +10,8 @@ use super::addresses::{ClaimedAddresses, NamedObject};
 use super::decryption;
 use super::keyless::{self, KeylessSecret};
 use super::networks::{
-    LocatedNetworkData, NetworkDataError, NetworkDataHolder, NetworkDataPosition, ReadNetworkData,
-    ReferringHost, UnnamedNetworkData,
+    HostNetworkData, LocatedNetworkData, NetworkDataError, NetworkDataHolder, NetworkDataPosition,
+    NoNetworkData, ReferringHost, UnnamedNetworkData,
 };
 use crate::base::api::names::{HostKey, ObjectName, SecretKey};
 use crate::base::api::network_data::MalformedNetworkData;
@@ -207,23 +208,23 @@ impl Networks {
     }
 
     /// Returns the network data that a host refers to, with findings about it.
-    pub(crate) fn network(&self, host: &ReferringHost<'_>) -> (ReadNetworkData, Vec<Finding>) {
+    pub(crate) fn network(&self, host: &ReferringHost<'_>) -> (HostNetworkData, Vec<Finding>) {
         let names = &host.names;
         let keyed = names.iter().find_map(|name| self.held.get(&self.key_of(name)?));
         let all: &[LocatedNetworkData] = keyed.map_or(&[], Vec::as_slice);
         let Some(first) = all.first() else {
             let keyless = names.iter().find_map(|name| Some((name, self.keyless.get(name)?)));
-            let network = match (keyless, names.first()) {
+            let reason = match (keyless, names.first()) {
                 (Some((name, keyless)), _) if keyless.keys.contains(NMSTATE) => {
-                    ReadNetworkData::OtherFormat(NetworkDataHolder::Secret(name.clone()), NMSTATE)
+                    NoNetworkData::OtherFormat(NetworkDataHolder::Secret(name.clone()), NMSTATE)
                 }
                 (Some((name, keyless)), _) => {
-                    ReadNetworkData::Keyless(name.clone(), Box::new(keyless.clone()))
+                    NoNetworkData::Keyless(name.clone(), Box::new(keyless.clone()))
                 }
-                (None, Some(name)) => ReadNetworkData::Missing(name.clone()),
-                (None, None) => ReadNetworkData::Absent,
+                (None, Some(name)) => NoNetworkData::Missing(name.clone()),
+                (None, None) => NoNetworkData::Absent,
             };
-            return (network, Vec::new());
+            return (Err(reason), Vec::new());
         };
         let mut findings: Vec<Finding> = unreadable(host.key, first).into_iter().collect();
         let differs = |other: &&LocatedNetworkData| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);
@@ -241,20 +242,18 @@ impl Networks {
                 .help("remove one of them, or make them equal"),
             );
         }
-        let network = match &first.data {
-            Ok(data) => ReadNetworkData::Known(data.clone()),
-            Err(NetworkDataError::Encrypted(_)) => {
-                ReadNetworkData::Encrypted(first.holder.clone(), Box::new(first.place()))
+        let holder = || first.holder.clone();
+        let reason = |error: &NetworkDataError| match error {
+            NetworkDataError::Encrypted(_) => {
+                NoNetworkData::Encrypted(holder(), Box::new(first.place()))
             }
-            Err(NetworkDataError::Malformed(MalformedNetworkData::OtherFormat(format))) => {
-                ReadNetworkData::OtherFormat(first.holder.clone(), format)
+            NetworkDataError::Malformed(MalformedNetworkData::OtherFormat(format)) => {
+                NoNetworkData::OtherFormat(holder(), format)
             }
-            Err(NetworkDataError::Refused) => ReadNetworkData::Refused(first.holder.clone()),
-            Err(unreadable) => {
-                ReadNetworkData::Unreadable(first.holder.clone(), unreadable.to_string())
-            }
+            NetworkDataError::Refused => NoNetworkData::Refused(holder()),
+            unreadable => NoNetworkData::Unreadable(holder(), unreadable.to_string()),
         };
-        (network, findings)
+        (first.data.as_ref().map(Arc::clone).map_err(reason), findings)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Inventory;
 use super::host::Host;
-use super::networks::ReadNetworkData;
+use super::networks::NoNetworkData;
 use crate::base::api::ipam::ADDRESSES;
 
 /// Returns advice for a host without network data: a command, or lines to write. `None` if the host
@@ -10,7 +10,7 @@ use crate::base::api::ipam::ADDRESSES;
 pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
     let (namespace, name) = (&host.key.namespace, &host.key.name);
     match &host.network.data {
-        ReadNetworkData::Absent => {
+        Err(NoNetworkData::Absent) => {
             let is_for_host = |secret: &str| {
                 let rest = secret.strip_prefix(name.as_str());
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
@@ -41,14 +41,14 @@ pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
                 ),
             })
         }
-        ReadNetworkData::Missing(secret) if host.is_declared() => Some(format!(
+        Err(NoNetworkData::Missing(secret)) if host.is_declared() => Some(format!(
             "add the Secret {secret} to the repo, with network data under the key `networkData`"
         )),
-        ReadNetworkData::Missing(secret) => Some(format!(
+        Err(NoNetworkData::Missing(secret)) => Some(format!(
             "run `sipgen snapshot`, which takes the network data of hosts; if it is missing afterwards, the Secret \
              {secret} is not in the base cluster"
         )),
-        ReadNetworkData::Keyless(secret, keyless) => {
+        Err(NoNetworkData::Keyless(secret, keyless)) => {
             let shown: Vec<String> =
                 keyless.keys.iter().take(KEYS_SHOWN).map(|key| format!("`{key}`")).collect();
             let has = if shown.is_empty() { "no key".to_owned() } else { shown.join(", ") };
@@ -56,16 +56,18 @@ pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
                 "put the network data of the Secret {secret} under the key `networkData`; it has {has}"
             ))
         }
-        ReadNetworkData::OtherFormat(holder, format) => Some(format!(
+        Err(NoNetworkData::OtherFormat(holder, format)) => Some(format!(
             "{holder} has the format of {format}, which sipgen does not read; leave it for the program that does, and \
              give host {} its addresses by the annotation `{ADDRESSES}: NETWORK=ADDRESS`, or by a Secret with OpenStack's \
              network_data.json under the key `networkData`: `spec: {{networkData: {{name: {name}-network-data}}}}`",
             host.key
         )),
-        ReadNetworkData::Known(_)
-        | ReadNetworkData::Unreadable(..)
-        | ReadNetworkData::Refused(_)
-        | ReadNetworkData::Encrypted(..) => None,
+        Ok(_)
+        | Err(
+            NoNetworkData::Unreadable(..)
+            | NoNetworkData::Refused(_)
+            | NoNetworkData::Encrypted(..),
+        ) => None,
     }
 }
 

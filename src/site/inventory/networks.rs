@@ -19,53 +19,43 @@ use crate::base::finding::{Origin, Place};
 use crate::input::kustomize::Builds;
 use crate::input::load::sops;
 
-/// A host's network data, or the reason why it has none.
-#[derive(Debug, Clone)]
-pub enum ReadNetworkData {
-    /// Parsed network data.
-    Known(Arc<NetworkData>),
+/// The network data of a host.
+pub type HostNetworkData = Result<Arc<NetworkData>, NoNetworkData>;
+
+/// Reasons why a host has no network data. The display completes "host …".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoNetworkData {
     /// The host refers to no network data.
+    #[error("has no network data")]
     Absent,
     /// The referenced Secret is not in the repo.
+    #[error("has network data in the Secret {0}, which is not in the repo")]
     Missing(SecretKey),
-    /// The referenced Secret has no network data.
+    /// The referenced Secret has no key for network data.
+    #[error("has network data in the Secret {0}, which has no key `networkData`")]
     Keyless(SecretKey, Box<KeylessSecret>),
     /// It has another format: its holder and the format.
+    #[error(
+        "has network data in {0}, in the format of {1} instead of OpenStack's network_data.json"
+    )]
     OtherFormat(NetworkDataHolder, &'static str),
     /// It cannot be read: its holder and the reason.
+    #[error("has network data in {0}, which {1}")]
     Unreadable(NetworkDataHolder, String),
     /// sops cannot decrypt its holder. A finding reports that.
+    #[error("has network data in {0}, which cannot be decrypted")]
     Refused(NetworkDataHolder),
     /// It is encrypted: its holder and the place of the value.
+    #[error("has network data in {0}, which is encrypted with SOPS")]
     Encrypted(NetworkDataHolder, Box<Place>),
 }
 
 /// Reasons why a host has no address on an interface. The display completes "host …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoAddressReason {
-    /// The host refers to no network data.
-    #[error("has no network data")]
-    NoNetworkData,
-    /// The referenced Secret is not in the repo.
-    #[error("has network data in the Secret {0}, which is not in the repo")]
-    NoSecret(SecretKey),
-    /// The referenced Secret has no key for network data.
-    #[error("has network data in the Secret {0}, which has no key `networkData`")]
-    NoKey(SecretKey),
-    /// Its holder has another format.
-    #[error(
-        "has network data in {0}, in the format of {1} instead of OpenStack's network_data.json"
-    )]
-    OtherFormat(NetworkDataHolder, &'static str),
-    /// Its holder cannot be read.
-    #[error("has network data in {0}, which {1}")]
-    Unreadable(NetworkDataHolder, String),
-    /// sops cannot decrypt its holder. A finding reports that.
-    #[error("has network data in {0}, which cannot be decrypted")]
-    Refused(NetworkDataHolder),
-    /// The holder is encrypted.
-    #[error("has network data in {0}, which is encrypted with SOPS")]
-    Encrypted(NetworkDataHolder),
+    /// The host has no network data.
+    #[error(transparent)]
+    NoData(NoNetworkData),
     /// The network data has no network with this id.
     #[error("has no network `{0}` in its network data")]
     NoNetwork(String),

@@ -466,7 +466,7 @@ mod tests {
     use crate::base::finding::Origin;
     use crate::input::settings::provisioning::Devices;
     use crate::site::inventory::hardware::{HardwareSource, HostHardware, InspectedHardware};
-    use crate::site::inventory::networks::ReadNetworkData;
+    use crate::site::inventory::networks::NoNetworkData;
 
     fn machine(hardware: &str) -> MachineProperties {
         let found = InspectedHardware {
@@ -476,7 +476,7 @@ mod tests {
         };
         let hardware = HostHardware { boot_mac_address: None, found: Some(found) };
         let none = BTreeMap::new();
-        MachineProperties::new(&hardware, &ReadNetworkData::Absent, &none, &Devices::default())
+        MachineProperties::new(&hardware, &Err(NoNetworkData::Absent), &none, &Devices::default())
     }
 
     fn lacks(machine: &MachineProperties, asked: &HardwareRequirements) -> Vec<String> {

@@ -16,7 +16,7 @@ use crate::base::text::counted;
 use crate::site::inventory::host::Host;
 use crate::site::inventory::hosts_by_mac::HostsByMac;
 use crate::site::inventory::machine::RequiredMachine;
-use crate::site::inventory::networks::ReadNetworkData;
+use crate::site::inventory::networks::NoNetworkData;
 use crate::site::inventory::requirements::{HardwareRequirements, TextPattern};
 use crate::site::request::cluster::NodeSet;
 use crate::site::request::selector;
@@ -427,7 +427,7 @@ impl ProvisioningValidation<'_> {
     ) {
         if host.machine.address(Some(mac)).is_none() {
             let why = match &host.network.data {
-                ReadNetworkData::Encrypted(holder, _) => {
+                Err(NoNetworkData::Encrypted(holder, _)) => {
                     format!("; {holder}, where it may stand, is encrypted")
                 }
                 _ => String::new(),
