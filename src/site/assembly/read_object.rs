@@ -118,6 +118,18 @@ pub(super) enum UnreadableKind {
     Other,
 }
 
+impl<T> ReadObject<T> {
+    /// Returns the object without its content, and the content.
+    fn split(self) -> (ReadObject<()>, T) {
+        let ReadObject { origin, content, findings } = self;
+        (ReadObject { origin, content: (), findings }, content)
+    }
+
+    fn with_content<C>(self, content: C) -> ReadObject<C> {
+        ReadObject { origin: self.origin, content, findings: self.findings }
+    }
+}
+
 impl ReadObject {
     pub(super) fn new(document: &Document<'_>, content: ReadContent) -> Self {
         ReadObject { origin: document.origin.clone(), content, findings: Vec::new() }
@@ -191,40 +203,25 @@ impl ObjectsByKind {
     }
 
     fn add(&mut self, object: ReadObject) {
-        let ReadObject { origin, content, findings } = object;
+        let (object, content) = object.split();
         match content {
-            ReadContent::Request(content) => {
-                self.requests.push(ReadObject { origin, content, findings });
-            }
-            ReadContent::Software(content) => {
-                self.software.push(ReadObject { origin, content, findings });
-            }
+            ReadContent::Request(content) => self.requests.push(object.with_content(content)),
+            ReadContent::Software(content) => self.software.push(object.with_content(content)),
             ReadContent::ClusterPart(content) => {
-                self.cluster_parts.push(ReadObject { origin, content, findings });
+                self.cluster_parts.push(object.with_content(content))
             }
-            ReadContent::Host(content) => {
-                self.hosts.push(ReadObject { origin, content, findings });
-            }
+            ReadContent::Host(content) => self.hosts.push(object.with_content(content)),
             ReadContent::NetworkData(content) => {
-                self.network_data.push(ReadObject { origin, content, findings });
+                self.network_data.push(object.with_content(content))
             }
             ReadContent::PlainSecret(plain, network_data) => {
                 self.plain_secrets.push(*plain);
-                let secret = network_data.map(|content| ReadObject { origin, content, findings });
-                self.network_data.extend(secret);
+                self.network_data.extend(network_data.map(|content| object.with_content(content)));
             }
-            ReadContent::Service(content) => {
-                self.services.push(ReadObject { origin, content, findings });
-            }
-            ReadContent::Address(content) => {
-                self.addresses.push(ReadObject { origin, content, findings });
-            }
-            ReadContent::Hardware(content) => {
-                self.hardware.push(ReadObject { origin, content, findings });
-            }
-            ReadContent::Unreadable(content) => {
-                self.unreadable.push(ReadObject { origin, content, findings });
-            }
+            ReadContent::Service(content) => self.services.push(object.with_content(content)),
+            ReadContent::Address(content) => self.addresses.push(object.with_content(content)),
+            ReadContent::Hardware(content) => self.hardware.push(object.with_content(content)),
+            ReadContent::Unreadable(content) => self.unreadable.push(object.with_content(content)),
             ReadContent::Template(template) => self.templates.push(*template),
             ReadContent::Agent(object) => self.agents.push(*object),
             ReadContent::ClusterSecret(object, plain) => {
@@ -235,7 +232,7 @@ impl ObjectsByKind {
                 self.operators_templates.extend(templates);
             }
             ReadContent::Definition(name) => _ = self.definitions.insert(name),
-            ReadContent::GeneratedHosts => self.generated_hosts.push(origin.file),
+            ReadContent::GeneratedHosts => self.generated_hosts.push(object.origin.file),
             // Rendered kustomizations build nothing. Those of the repo were removed earlier.
             ReadContent::Kustomization(_) => {}
         }
