@@ -71,37 +71,32 @@ impl Builds {
 impl KustomizationNode {
     /// Returns the entries of its lists.
     pub(super) fn entries(&self) -> impl Iterator<Item = BuildEntry> {
-        let own = self.file.parent().unwrap_or(Utf8Path::new(""));
         let lists = [
             ("resources", &self.kustomization.resources),
             ("bases", &self.kustomization.bases),
             ("components", &self.kustomization.components),
         ];
         lists.into_iter().flat_map(move |(list, entries)| {
-            entries.iter().flatten().enumerate().map(move |(index, entry)| BuildEntry {
-                place: self.origin.at([RouteStep::from(list), RouteStep::from(index)]),
-                name: entry.clone(),
-                path: join(own, entry),
-                by: self.file.to_path_buf(),
-                list,
-            })
+            let entries = entries.iter().flatten().enumerate();
+            entries.map(move |(index, entry)| self.entry(list, index, entry))
         })
     }
 
     /// Returns the entries of `patches` that name a file.
     fn patch_files(&self) -> impl Iterator<Item = BuildEntry> {
-        let own = self.file.parent().unwrap_or(Utf8Path::new(""));
         let patches = self.kustomization.patches.iter().flatten().enumerate();
-        patches.filter_map(move |(index, patch)| {
-            let name = patch.path()?.clone();
-            Some(BuildEntry {
-                place: self.origin.at([RouteStep::from("patches"), RouteStep::from(index)]),
-                path: join(own, &name),
-                name,
-                by: self.file.to_path_buf(),
-                list: "patches",
-            })
-        })
+        patches.filter_map(|(index, patch)| Some(self.entry("patches", index, patch.path()?)))
+    }
+
+    fn entry(&self, list: &'static str, index: usize, name: &str) -> BuildEntry {
+        let own = self.file.parent().unwrap_or(Utf8Path::new(""));
+        BuildEntry {
+            place: self.origin.at([RouteStep::from(list), RouteStep::from(index)]),
+            name: name.to_owned(),
+            path: join(own, name),
+            by: self.file.to_path_buf(),
+            list,
+        }
     }
 
     /// Returns the fields whose objects other programs generate.
