@@ -15,8 +15,9 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::inputs::{BuiltSources, InputSelection};
+use super::names::BuildNames;
 use super::objects::SiteObjects;
-use super::{Site, listing, names};
+use super::{Site, listing};
 use crate::base::api::group;
 use crate::base::api::hardware::{self, DETAILS, Hardware};
 use crate::base::api::host::{self, Metadata, STATUS};
@@ -161,12 +162,14 @@ fn read(
     said.retain(|said| inputs.contains(&said.origin));
     said.extend(rendered.read(repo, interpret).1);
 
+    // Reading the site reported mistakes in names.
+    let mut names = BuildNames::new(builds, &inputs, Vec::new());
     let mut findings = Vec::new();
     let mut by_host: HardwareByHost = BTreeMap::new();
     for HardwareDocument { origin, metadata, kind, boot_mac_address, hardware, findings: found } in
         said
     {
-        let Some(key) = names::key(builds, &inputs, kind, &origin, &metadata) else {
+        let Some(key) = names.host_key(kind, &origin, &metadata) else {
             continue;
         };
         if only.is_some_and(|only| *only != key) {

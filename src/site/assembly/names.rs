@@ -30,18 +30,6 @@ pub struct ServiceWithPorts {
     pub node_ports: Vec<(usize, NodePort)>,
 }
 
-/// Returns the key that its build gives to a host, or to an object named like a host; `None` if the
-/// name is invalid, which reading the site reports.
-pub(super) fn key(
-    builds: &Builds,
-    inputs: &InputSelection<'_>,
-    kind: &str,
-    origin: &Origin,
-    metadata: &Metadata,
-) -> Option<HostKey> {
-    BuildNames::new(builds, inputs, Vec::new()).host_key(kind, origin, metadata)
-}
-
 /// Returns each namespace that builds give to an object, with the kustomization that sets it;
 /// without one, the object's own namespace.
 pub(super) fn namespaces(
@@ -115,7 +103,8 @@ impl<'a> BuildNames<'a> {
 
     /// Returns the valid namespaces that builds give to an object.
     pub(super) fn namespaces_of(&self, origin: &Origin, metadata: &Metadata) -> Vec<Namespace> {
-        let namespaces = self.namespaces(origin, metadata).into_iter();
+        let own = metadata.namespace.as_deref();
+        let namespaces = namespaces(self.builds, self.inputs, origin, own).into_iter();
         namespaces.filter_map(|(namespace, _)| namespace.parse().ok()).collect()
     }
 
@@ -152,7 +141,8 @@ impl<'a> BuildNames<'a> {
             return None;
         }
         let name: Option<ObjectName> = self.valid(name, || origin.at(["metadata", "name"]), "name");
-        let namespaces = self.namespaces(origin, metadata);
+        let own = metadata.namespace.as_deref();
+        let namespaces = namespaces(self.builds, self.inputs, origin, own);
         // Two builds with different namespaces make two objects of one document.
         if let [(one, _), (two, _), ..] = namespaces.as_slice() {
             let mut finding = Finding::new(
@@ -254,14 +244,6 @@ impl<'a> BuildNames<'a> {
         parsed.inspect_err(report).ok()
     }
 
-    fn namespaces(
-        &self,
-        origin: &Origin,
-        metadata: &Metadata,
-    ) -> Vec<(String, Option<Arc<Utf8Path>>)> {
-        namespaces(self.builds, self.inputs, origin, metadata.namespace.as_deref())
-    }
-
     /// Returns a Service with its NodePorts, if it has any. Its other mistakes are not reported.
     pub(super) fn service(&self, object: ReadObject<Box<Service>>) -> Option<ServiceWithPorts> {
         let ReadObject { origin, content: service, .. } = object;
@@ -273,11 +255,9 @@ impl<'a> BuildNames<'a> {
         let node_ports: Vec<(usize, NodePort)> = ports
             .filter_map(|(index, port)| Some((index, NodePort::try_from(port.node_port?).ok()?)))
             .collect();
-        let namespaces = self
-            .namespaces(&origin, &service.metadata)
-            .into_iter()
-            .map(|(namespace, _)| namespace)
-            .collect();
+        let own = service.metadata.namespace.as_deref();
+        let namespaces = namespaces(self.builds, self.inputs, &origin, own).into_iter();
+        let namespaces = namespaces.map(|(namespace, _)| namespace).collect();
         let name = service.metadata.name.clone()?;
         (!node_ports.is_empty()).then_some(ServiceWithPorts {
             origin,
