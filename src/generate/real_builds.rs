@@ -11,7 +11,7 @@ use yaml_serde::{Mapping, Value};
 use super::{Error, GeneratedSite};
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::host;
-use crate::base::api::kustomization::FILE_NAMES;
+use crate::base::api::kustomization::is_kustomization;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::text::yaml;
@@ -96,7 +96,7 @@ fn reads_any(repo: &Files, directory: &Utf8Path, changed: &BTreeSet<Utf8PathBuf>
         return true;
     };
     changed.iter().any(|file| {
-        let names_kustomization = file.file_name().is_some_and(|it| FILE_NAMES.contains(&it));
+        let names_kustomization = is_kustomization(file);
         let is_kustomization =
             names_kustomization && file.parent().is_some_and(|it| needed.contains(it));
         // git has one entry for all files of a submodule.

@@ -14,6 +14,11 @@ use crate::base::text::visible::yaml_text;
 /// The file names of a kustomization.
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
+/// Returns whether a file has the name of a kustomization.
+pub fn is_kustomization(file: &Utf8Path) -> bool {
+    file.file_name().is_some_and(|name| FILE_NAMES.contains(&name))
+}
+
 /// Formats a path as a list item. Plain characters need no quotes, because the slash or the file
 /// extension makes the scalar a text.
 pub fn listed(path: &str) -> String {

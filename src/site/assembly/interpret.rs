@@ -1,6 +1,5 @@
 //! Typed objects from documents, each by itself.
 
-use camino::Utf8Path;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -16,7 +15,7 @@ use crate::base::api::hardware;
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::host::{self, BareMetalHost, Metadata};
 use crate::base::api::ipam::{self, AddressObject, SpecObject};
-use crate::base::api::kustomization::{self, Kustomization};
+use crate::base::api::kustomization::{Kustomization, is_kustomization};
 use crate::base::api::last_wins::DecodedKustomization;
 use crate::base::api::object_kind::ObjectKind;
 use crate::base::api::service::{self, Service};
@@ -40,10 +39,6 @@ use crate::site::request::registry::OBJECTS;
 struct ObjectEnvelope {
     api_version: String,
     metadata: Metadata,
-}
-
-pub(super) fn is_kustomization(file: &Utf8Path) -> bool {
-    file.file_name().is_some_and(|name| kustomization::FILE_NAMES.contains(&name))
 }
 
 /// Reads a document of a relevant kind. Templates of other tools may look like one but are not.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::interpret::{interpret, is_kustomization};
+use super::interpret::interpret;
 use super::listing::{listed_elsewhere, not_too_large};
 use super::operators_templates;
 use super::read_object::{ReadContent, ReadObject, UnreadableKind};
@@ -12,7 +12,7 @@ use crate::base::api::cluster_api::GROUP;
 use crate::base::api::hardware;
 use crate::base::api::host;
 use crate::base::api::ipam;
-use crate::base::api::kustomization::Kustomization;
+use crate::base::api::kustomization::{Kustomization, is_kustomization};
 use crate::base::api::service;
 use crate::base::finding::{Finding, Origin};
 use crate::base::layout;

@@ -11,8 +11,8 @@ use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
 use super::concern::is_example;
-use super::interpret::is_kustomization;
 use crate::base::api::host::{self, BareMetalHost};
+use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::{cluster_api, group};
 use crate::base::finding::Place;
 use crate::base::layout;
@@ -97,6 +97,12 @@ struct Defect {
     may_be_ours: bool,
 }
 
+impl UnreadText {
+    fn new(file: Arc<Utf8Path>, place: Place, why: String, remedy: &'static str) -> Self {
+        UnreadText { place, file, why, remedy, unrelated: None, has_unknown_past: false }
+    }
+}
+
 /// Returns what was not read of `files`, which hold nothing but objects.
 pub(super) fn in_manifests(
     repo: &Files,
@@ -108,14 +114,7 @@ pub(super) fn in_manifests(
     };
     repo.scan(files, look, |document| {
         let Defect { why, place, remedy, .. } = defect(&document)?;
-        Some(UnreadText {
-            place,
-            file: document.origin.file.clone(),
-            why,
-            remedy,
-            unrelated: None,
-            has_unknown_past: false,
-        })
+        Some(UnreadText::new(document.origin.file.clone(), place, why, remedy))
     })
 }
 
@@ -148,14 +147,8 @@ pub(super) fn anywhere(
             is_template,
             is_earlier: false,
         });
-        let text = UnreadText {
-            place,
-            file: document.origin.file.clone(),
-            why,
-            remedy,
-            unrelated,
-            has_unknown_past: false,
-        };
+        let text = UnreadText::new(document.origin.file.clone(), place, why, remedy);
+        let text = UnreadText { unrelated, ..text };
         Some((text, may_be_ours && (!is_unrelated || may_be_named)))
     })?;
     let (mut texts, data): (Vec<_>, Vec<_>) =
@@ -169,9 +162,7 @@ pub(super) fn anywhere(
     let earlier = repo.earlier_texts(&data_files.collect(), had_it);
     for (text, _) in data {
         if earlier.unknown.contains(&*text.file) {
-            let has_unknown_past = true;
-            let text = UnreadText { has_unknown_past, ..text };
-            texts.push((text, true));
+            texts.push((UnreadText { has_unknown_past: true, ..text }, true));
         } else if let Some(then) = earlier.texts.get(&*text.file) {
             let unrelated =
                 Some(UnrelatedText { text: then.clone(), is_template: false, is_earlier: true });
@@ -216,14 +207,7 @@ fn whole(file: &Utf8Path, content: &[u8]) -> Option<UnreadText> {
         None => return None,
     };
     let file: Arc<Utf8Path> = Arc::from(file);
-    Some(UnreadText {
-        place: Place::File(file.clone()),
-        file,
-        why: why.to_owned(),
-        remedy,
-        unrelated: None,
-        has_unknown_past: false,
-    })
+    Some(UnreadText::new(file.clone(), Place::File(file), why.to_owned(), remedy))
 }
 
 /// Returns whether a file has neither content nor a comment.

@@ -9,7 +9,7 @@ use yaml_serde::Value;
 
 use super::Location;
 use crate::base::api::host;
-use crate::base::api::kustomization::FILE_NAMES;
+use crate::base::api::kustomization::{FILE_NAMES, is_kustomization};
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
 use crate::base::text::counted;
@@ -43,10 +43,6 @@ enum ReferenceFact {
     Agent(Origin, Box<AgentObject>),
     Request(ClusterKind, Origin),
     Generated(Utf8PathBuf),
-}
-
-fn is_kustomization(file: &Utf8Path) -> bool {
-    file.file_name().is_some_and(|name| FILE_NAMES.contains(&name))
 }
 
 fn interpret(document: &Document<'_>) -> Option<ReferenceFact> {
