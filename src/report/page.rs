@@ -65,6 +65,8 @@ struct PageData<'a> {
     snapshot: Option<&'a SnapshotChange>,
     version: Option<&'a RepoVersion>,
     findings: Vec<PageFinding<'a>>,
+    /// Number of errors, including those of omitted findings.
+    errors: usize,
     /// Number of omitted findings.
     more_findings: usize,
 }
@@ -114,6 +116,7 @@ pub fn page(
         snapshot: answers.snapshot.as_ref(),
         version,
         findings: page_findings,
+        errors: findings.iter().filter(|finding| finding.is_error()).count(),
         more_findings,
     })?;
     let script = one_script(&SCRIPTS);

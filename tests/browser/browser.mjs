@@ -27,14 +27,15 @@ const ARGUMENTS = [
 ];
 
 /**
- * Has a check look at the page that this program was started for. `context` is what the browser is told of its user,
- * such as a color scheme.
+ * Has a check look at the page that this program was started for, at the time `now` if there is one. `context` is what
+ * the browser is told of its user, such as a color scheme.
  */
-export async function inBrowser(check, context = {}) {
+export async function inBrowser(check, { now, ...context } = {}) {
   const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ARGUMENTS, timeout: PATIENCE });
   try {
     const opened = await browser.newPage({ viewport: { width: 1400, height: 900 }, ...context });
     opened.setDefaultTimeout(PATIENCE);
+    if (now) await opened.clock.setFixedTime(now);
     const url = pathToFileURL(page).href;
     const [asked, errors] = [[], []];
     opened.on("request", (request) => asked.push(request.url()));

@@ -52,6 +52,7 @@ await inBrowser(async (page) => {
   assert.equal(await press("ArrowRight"), "Table");
   await page.focus("#host-table thead button");
   await press("Enter");
+  await press("Enter");
   await page.focus("#host-table tbody button");
   await press("Enter");
   assert.match(await page.textContent("#details h3"), /a12u16/);

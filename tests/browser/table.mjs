@@ -8,6 +8,14 @@ await inBrowser(async (page) => {
   const sortBy = (title) => page.click(`#host-table thead button:text-is("${title}")`);
   const sorting = () => page.locator("#host-table th[aria-sort]").getAttribute("aria-sort");
 
+  // Hosts with trouble come first, the others are folded.
+  assert.deepEqual(await column(1), ["metal3/a4u10", "metal3/a11u12", "Show 22 hosts without trouble"]);
+  assert.equal(await page.locator("#host-table th[aria-sort]").count(), 0);
+  await page.click("#host-table .fold button");
+  const all = await column(1);
+  assert.deepEqual([all.length, ...all.slice(0, 3)], [24, "metal3/a4u10", "metal3/a11u12", "metal3/a3u6"]);
+
+  await sortBy("Host");
   const hosts = await column(1);
   assert.deepEqual([hosts[0], hosts.at(-1)], ["metal3/a3u6", "metal3/a12u16"]);
   assert.equal(await sorting(), "ascending");

@@ -48,6 +48,42 @@ fn the_verdict_has_the_numbers_of_the_status() {
     in_the_browser("verdict.mjs", &repo);
 }
 
+/// On each side of a week, by the clock of the reader.
+#[test]
+fn the_verdict_says_how_old_the_snapshot_is() {
+    let repo = Repo::of_fixture("observed");
+    let mut commit = Command::new("git");
+    commit
+        .args(["-c", "user.name=test", "-c", "user.email=test@example.com"])
+        .args(["commit", "--quiet", "--amend", "--no-edit", "--date", "2026-03-01T12:00:00Z"])
+        .env("GIT_COMMITTER_DATE", "2026-03-01T12:00:00Z")
+        .current_dir(repo.path());
+    assert!(run_tool(&mut commit).status.success());
+
+    in_the_browser("snapshot_age.mjs", &repo);
+}
+
+#[test]
+fn nothing_is_cut_off_and_no_box_scrolls_inside_the_page() {
+    let repo = Repo::generated("multi-cluster");
+    repo.replace("tenants/tenant-a/core.yaml", "        active: 3\n", "        active: 9\n");
+    let long = "a-host-with-a-name-that-is-longer-than-a-box.rack-3.west.example.com";
+    repo.write("more/hosts.yaml", &live_host(long, ""));
+
+    in_the_browser("layout.mjs", &repo);
+}
+
+/// The page lists 200 findings, and counts all.
+#[test]
+fn the_verdict_counts_errors_that_the_page_does_not_list() {
+    let repo = Repo::of_hosts(1);
+    for number in 0..230 {
+        repo.want(&format!("metal/cluster-{number}"), 1);
+    }
+
+    in_the_browser("many_errors.mjs", &repo);
+}
+
 #[test]
 fn filters_show_what_is_asked_for() {
     in_the_browser("filters.mjs", &Repo::of_fixture("multi-cluster"));

@@ -64,8 +64,8 @@ function fitTable({ title, column, rows, more }) {
     row.append(first, make("td", String(fit), fit > 0 ? "number" : "number none"), make("td", lacks));
     return { row, isBad: fit === 0 };
   });
-  addFolded(body, folded, "row");
   table.append(thead, body);
+  addFolded(body, folded, "row");
   scroll.append(table);
   return more > 0 ? [heading, scroll, make("p", `… and ${counted(more, "more row")}`, "quiet")] : [heading, scroll];
 }
@@ -90,7 +90,8 @@ function showLosses() {
     head.append(button);
     row.append(head, make("td", String(hosts), "number"), make("td", String(assigned), "number"));
     row.append(make("td", quorums, quorums ? "none" : ""), make("td", lacking));
-    return { row, isBad: Boolean(quorums || lacking) };
+    return { row, isBad: Boolean(quorums || lacking), quorums };
   });
+  rows.sort((one, other) => Number(!one.quorums) - Number(!other.quorums));
   addFolded(body, rows, "rack");
 }

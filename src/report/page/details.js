@@ -4,6 +4,9 @@ import { element, keyOf, make, picture, roleWords, standing } from "./site.js";
 
 /** @typedef {import("./site.js").Host} Host */
 
+/** Whether the details of a host fit beside the others; the style sheet has the same condition. */
+const hasRoom = matchMedia("(min-width: 60rem) and (min-height: 40rem)");
+
 /** Shows a host, or that none is chosen. @param {Host | null} host @param {() => void} close is called to choose none */
 export function showDetails(host, close) {
   const panel = element("details");
@@ -33,9 +36,14 @@ export function showDetails(host, close) {
   for (const [label, value] of Object.entries(data.topology ?? {})) add(label, value);
   if (picture.hardware) add("Hardware", data.hardware);
   add("Defined in", data.place);
-  panel.append(list, make("h4", "Facts"));
-
   const facts = make("ul");
   for (const fact of data.facts) facts.append(make("li", fact));
-  panel.append(facts, make("h4", "Reasons of other clusters"), make("code", `sipgen explain ${host.key}`, "command"));
+  const more = /** @type {HTMLDetailsElement} */ (make("details"));
+  more.append(make("summary", "Details"), list, make("h4", "Facts"), facts);
+  more.append(make("h4", "Reasons of other clusters"), make("code", `sipgen explain ${host.key}`, "command"));
+  more.open = hasRoom.matches;
+  more.addEventListener("toggle", () => {
+    if (more.open && !hasRoom.matches) panel.scrollIntoView();
+  });
+  panel.append(more);
 }

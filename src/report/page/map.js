@@ -22,7 +22,8 @@ let choose = () => {};
 
 /** @param {Host} host */
 function cellOf(host) {
-  const cell = make("div", host.data.name);
+  const cell = make("div");
+  cell.append(make("span", host.data.name));
   cell.setAttribute("role", "option");
   cell.setAttribute("aria-selected", "false");
   cell.tabIndex = -1;

@@ -2,7 +2,7 @@
 // Headline, findings, clusters and spare hosts.
 import { setFilter } from "./filters.js";
 import { lackingHosts } from "./verdict.js";
-import { HUES, addFolded, clusters, counted, element, findings, glyphOf, hosts, hueOf, keyOf, make, moreFindings, natural, picture, version } from "./site.js";
+import { HUES, addFolded, clusters, counted, element, errorCount, findings, glyphOf, hosts, hueOf, keyOf, make, moreFindings, natural, picture, version } from "./site.js";
 
 /** @typedef {import("./site.js").Cluster} Cluster */
 /** @typedef {import("./site.js").NodeSet} NodeSet */
@@ -33,9 +33,8 @@ export function startOverview() {
 
 function showFindings() {
   if (findings.length === 0) return;
-  const errors = findings.filter((finding) => finding.error).length;
-  const warnings = findings.length - errors;
-  const title = [errors && counted(errors, "error"), warnings && counted(warnings, "warning")].filter(Boolean);
+  const warnings = findings.length + moreFindings - errorCount;
+  const title = [errorCount && counted(errorCount, "error"), warnings && counted(warnings, "warning")].filter(Boolean);
   element("findings").hidden = false;
   element("findings-title").textContent = title.join(", ");
   const items = findings.map(({ error, code, message, help, places }) => {

@@ -45,10 +45,10 @@ export const STATES = [
 /** How many colours clusters have before they repeat. */
 export const HUES = 12;
 
-/** @type {{picture: any, snapshot: {date: string | null} | null, capacity: Capacity, drain: Drain | null, version: Version | null, findings: {error: boolean, code: string, message: string, help: string | null, places: string[]}[], more_findings: number}} */
+/** @type {{picture: any, snapshot: {date: string | null} | null, capacity: Capacity, drain: Drain | null, version: Version | null, findings: {error: boolean, code: string, message: string, help: string | null, places: string[]}[], errors: number, more_findings: number}} */
 const data = JSON.parse(element("site").textContent);
 
-export const { picture, snapshot, capacity, drain, version, findings, more_findings: moreFindings } = data;
+export const { picture, snapshot, capacity, drain, version, findings, errors: errorCount, more_findings: moreFindings } = data;
 /** @type {Cluster[]} */
 export const clusters = picture.clusters;
 
@@ -74,6 +74,14 @@ export function make(tag, text = "", className = "") {
   return made;
 }
 
+/** Tells each cell the title of its column, which stands before it where the page is narrow. @param {Element} body */
+function labelCells(body) {
+  const titles = [...(body.closest("table")?.querySelectorAll("thead th") ?? [])].map((cell) => cell.textContent);
+  for (const row of body.querySelectorAll("tr")) {
+    [...row.cells].forEach((cell, column) => (cell.dataset.label = titles[column]));
+  }
+}
+
 /** Up to this many rows without trouble are shown. */
 const CALM_ROWS = 6;
 
@@ -84,27 +92,36 @@ const CALM_ROWS = 6;
 export function addFolded(list, all, noun) {
   const bad = all.filter(({ isBad }) => isBad);
   const calm = all.filter(({ isBad }) => !isBad);
+  const isTable = list?.tagName === "TBODY";
   list?.append(...[...bad, ...calm].map(({ row }) => row));
+  if (isTable) labelCells(/** @type {Element} */ (list));
   if (calm.length === 0 || calm.length <= (bad.length > 0 ? 1 : CALM_ROWS)) return;
   for (const { row } of calm) row.hidden = true;
-  const button = make("button", `Show ${counted(calm.length, noun)} without trouble`);
-  button.setAttribute("type", "button");
-  const isTable = list?.tagName === "TBODY";
-  const [fold, cell] = isTable ? [make("tr"), make("td")] : [make("li"), null];
-  cell?.setAttribute("colspan", "9");
-  (cell ?? fold).append(button);
-  if (cell) fold.append(cell);
-  fold.className = "fold";
-  list?.append(fold);
   const open = () => {
     for (const { row } of calm) row.hidden = false;
     fold.remove();
   };
-  button.addEventListener("click", () => {
+  const fold = foldRow(isTable, calm.length, noun, () => {
     open();
     calm[0].row.querySelector("button")?.focus();
   });
+  list?.append(fold);
   addEventListener("beforeprint", open);
+}
+
+/** A row or item whose button shows what is folded. @param {boolean} isTable @param {number} count @param {string} noun @param {() => void} open */
+export function foldRow(isTable, count, noun, open) {
+  const button = make("button", `Show ${counted(count, noun)} without trouble`);
+  button.setAttribute("type", "button");
+  button.addEventListener("click", open);
+  const fold = make(isTable ? "tr" : "li", "", "fold");
+  const cell = isTable ? make("td") : fold;
+  if (isTable) {
+    cell.setAttribute("colspan", "9");
+    fold.append(cell);
+  }
+  cell.append(button);
+  return fold;
 }
 
 /** @param {Key} key */
@@ -166,7 +183,7 @@ export function standing(host) {
   } else {
     words.push(STATES.find((state) => state.id === host.state)?.words ?? host.state);
   }
-  if (host.givenBackBy && host.assigned) words.push(`given back by ${keyOf(host.givenBackBy)}`);
+  if (host.givenBackBy && host.assigned) words.push(`released by ${keyOf(host.givenBackBy)}`);
   else if (host.givenBackBy) words[0] += ` by ${keyOf(host.givenBackBy)}`;
   return words.join(", ");
 }

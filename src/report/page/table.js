@@ -1,7 +1,7 @@
 // @ts-check
 // Host table, sortable by each column. It is paged, so that thousands of hosts stay fast.
 import { onFilter } from "./filters.js";
-import { element, hosts, make, natural, picture, roleWords, standing } from "./site.js";
+import { element, foldRow, hosts, make, natural, picture, roleWords, standing } from "./site.js";
 
 /** @typedef {import("./site.js").Host} Host */
 
@@ -22,7 +22,10 @@ const COLUMNS = [
   { title: "More", of: moreOf },
 ];
 
-let sortedBy = 0;
+/** The column by which rows are sorted; without one, hosts with trouble come first. @type {number | null} */
+let sortedBy = null;
+/** Whether hosts without trouble are folded, where some have trouble and nothing else is asked for. */
+let folds = true;
 let ascending = true;
 let page = 0;
 /** Whether the rows have changed since they were drawn. */
@@ -32,11 +35,16 @@ let rows = [];
 /** @type {Host | null} */
 let chosen = null;
 
+/** @param {Host} host */
+function isBad({ state, data }) {
+  return Boolean(data.failed || data.deleting) || state === "failed" || state === "deleting";
+}
+
 /** What is worth saying of a host besides. @param {Host} host */
 function moreOf({ data }) {
   const words = [];
   if (data.assigned && data.changes) words.push(data.assigned.how === "adopted" ? "adopted" : "added");
-  if (data.assigned && data.givenBackBy) words.push(`given back by ${data.givenBackBy.namespace}/${data.givenBackBy.name}`);
+  if (data.assigned && data.givenBackBy) words.push(`released by ${data.givenBackBy.namespace}/${data.givenBackBy.name}`);
   if (data.assigned && data.failed) words.push("has failed");
   if (data.assigned && data.deleting) words.push("is being deleted");
   if (data.whyNotFree) words.push(data.whyNotFree);
@@ -56,7 +64,7 @@ export function startTable(choose) {
     head?.append(cell);
   });
   element("host-table").addEventListener("click", (event) => {
-    const row = /** @type {Element} */ (event.target).closest("tbody tr");
+    const row = /** @type {Element} */ (event.target).closest("tbody tr:not(.fold)");
     if (row) choose(hosts[Number(/** @type {HTMLElement} */ (row).dataset.index)]);
   });
   element("previous").addEventListener("click", () => turnTo(page - 1));
@@ -85,7 +93,7 @@ function sortBy(column) {
 
 function sort() {
   stale = false;
-  const { of } = COLUMNS[sortedBy];
+  const of = sortedBy === null ? (/** @type {Host} */ host) => (isBad(host) ? "bad" : "") : COLUMNS[sortedBy].of;
   const values = new Map(rows.map((host) => [host, of(host)]));
   const compare = (/** @type {Host} */ a, /** @type {Host} */ b) => {
     const [x, y] = [values.get(a) ?? "", values.get(b) ?? ""];
@@ -103,6 +111,14 @@ function sort() {
 
 /** @param {number} wanted */
 function turnTo(wanted) {
+  const bad = rows.filter(isBad);
+  const folded = folds && sortedBy === null && rows.length === hosts.length && bad.length > 0 ? rows.length - bad.length : 0;
+  if (folded > 0) {
+    draw(bad);
+    element("pager").hidden = true;
+    addFold(folded);
+    return;
+  }
   const last = Math.max(Math.ceil(rows.length / ROWS) - 1, 0);
   page = Math.min(Math.max(wanted, 0), last);
   const from = page * ROWS;
@@ -111,6 +127,15 @@ function turnTo(wanted) {
   element("page").textContent = `${from + 1} to ${Math.min(from + ROWS, rows.length)} of ${rows.length}`;
   /** @type {HTMLButtonElement} */ (element("previous")).disabled = page === 0;
   /** @type {HTMLButtonElement} */ (element("next")).disabled = page === last;
+}
+
+/** Adds a row that shows the hosts without trouble. @param {number} count */
+function addFold(count) {
+  const fold = foldRow(true, count, "host", () => {
+    folds = false;
+    turnTo(0);
+  });
+  element("host-table").querySelector("tbody")?.append(fold);
 }
 
 /** @param {Host[]} drawn */
@@ -124,8 +149,9 @@ function rowOf(host) {
   const row = make("tr");
   row.dataset.index = String(host.index);
   row.classList.toggle("chosen", host === chosen);
-  COLUMNS.forEach(({ of }, column) => {
+  COLUMNS.forEach(({ title, of }, column) => {
     const cell = make(column === 0 ? "th" : "td");
+    cell.dataset.label = title;
     if (column === 0) {
       cell.setAttribute("scope", "row");
       const sample = make("span", "", `host sample s-${host.state}`);

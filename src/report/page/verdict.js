@@ -1,6 +1,6 @@
 // @ts-check
 // The verdict: what is short, what breaks next, what to buy, and how old the snapshot is.
-import { capacity, clusters, counted, element, findings, keyOf, make, snapshot } from "./site.js";
+import { capacity, clusters, counted, element, errorCount, keyOf, make, snapshot } from "./site.js";
 
 /** Up to this many names stand in a sentence of the verdict. */
 const VERDICT_NAMES = 3;
@@ -10,10 +10,11 @@ const DAY = 24 * 60 * 60 * 1000;
 
 /** @typedef {"good" | "warn" | "bad" | "quiet"} Tone */
 
-/** How many hosts a cluster lacks. @param {import("./site.js").Cluster} cluster */
+/** How many hosts a cluster lacks: those that cannot be found, or else those that it does not get. @param {import("./site.js").Cluster} cluster */
 export function lackingHosts({ nodeSets }) {
-  const lacks = nodeSets.map(({ wanted, have }) => (wanted ? Math.max(wanted.active + wanted.standby - have, 0) : 0));
-  return lacks.reduce((sum, count) => sum + count, 0);
+  const missing = nodeSets.map(({ wanted, have }) => (wanted ? Math.max(wanted.active + wanted.standby - have, 0) : 0));
+  const sum = (/** @type {number[]} */ counts) => counts.reduce((sum, count) => sum + count, 0);
+  return sum(nodeSets.map(({ shortOf }) => shortOf)) || sum(missing);
 }
 
 /** Fills the verdict. */
@@ -49,14 +50,14 @@ function served() {
     return sentence("verdict-served", "good", `${all} served`);
   }
   const missing = lacking.reduce((sum, cluster) => sum + lackingHosts(cluster), 0);
-  const fact = `${lacking.length} of ${counted(clusters.length, "cluster")} short of ${counted(missing, "host")}`;
+  const atLeast = lacking.some(({ nodeSets }) => nodeSets.some(({ mayLackMore }) => mayLackMore)) ? "at least " : "";
+  const fact = `${lacking.length} of ${counted(clusters.length, "cluster")} short of ${atLeast}${counted(missing, "host")}`;
   return sentence("verdict-served", "bad", fact, some(lacking.map((cluster) => `${keyOf(cluster)}: ${lackingHosts(cluster)}`)));
 }
 
 function errors() {
-  const count = findings.filter(({ error }) => error).length;
-  if (count === 0) return null;
-  return sentence("verdict-errors", "bad", `${counted(count, "error")} in the inputs`, "sipgen generate writes nothing until they are fixed");
+  if (errorCount === 0) return null;
+  return sentence("verdict-errors", "bad", `${counted(errorCount, "error")} in the inputs`, "sipgen generate writes nothing until they are fixed");
 }
 
 /** What the loss of one rack does. */
