@@ -35,7 +35,9 @@ for (const [width, height] of [[1400, 900], [1400, 500], [800, 900], [400, 800]]
         assert.ok(y >= 0 && y + tall <= height, `${width} x ${height}: the card fits`);
       }
       await assertWhole("card");
-      if (!(await card.locator("details").evaluate((details) => details.open))) {
+      const isOpen = await card.locator("details").evaluate((details) => details.open);
+      assert.equal(isOpen, width >= 960 && height >= 640, `${width} x ${height}: details are open where there is room`);
+      if (!isOpen) {
         await card.locator("summary").click();
         await card.locator("dl").waitFor();
       }
