@@ -8,7 +8,7 @@ use std::process::Command;
 use regex::Regex;
 use walkdir::WalkDir;
 
-use crate::support::pages::pages;
+use crate::support::pages::{Page, Root, pages};
 use crate::support::{repo_path, run};
 
 #[test]
@@ -18,6 +18,38 @@ fn the_commands_of_the_pages_do_what_the_pages_say() {
         .filter(|page| page.is_followed() && page.needs_programs())
         .filter_map(|page| page.run().err())
         .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// The README, both tutorials and how-to pages behind them need no more than they name: git with its own defaults,
+/// sipgen, and a shell.
+#[test]
+fn readers_need_only_git_and_sipgen() {
+    let readme = fs::read_to_string(repo_path("README.md")).unwrap();
+    // The clone has the fixture, and the program is compiled already.
+    let clone = "```sh\nmkdir fixtures\ncp -r /fixtures/quickstart fixtures\n```\n";
+    let seen = "\n```sh\ngrep -q tenant-a target/quickstart.html\n```\n";
+    let readme = readme.replace("cargo run --quiet --locked --", "sipgen");
+    let readme = Page { path: repo_path("README.md"), text: format!("{clone}{readme}{seen}") };
+    let followed = [
+        "start/sipcluster.md",
+        "start/cluster-api.md",
+        "how-to/flux.md",
+        "how-to/review.md",
+        "how-to/labels.md",
+        "how-to/load-balancers.md",
+        "how-to/capacity.md",
+    ];
+    let page = |name: &str| {
+        let path = repo_path("docs").join(name);
+        Page { text: fs::read_to_string(&path).unwrap(), path }
+    };
+    let pages: Vec<Page> = std::iter::once(readme).chain(followed.map(page)).collect();
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let runs: Vec<_> =
+            pages.iter().map(|page| scope.spawn(|| page.run_in(Root::Container).err())).collect();
+        runs.into_iter().filter_map(|run| run.join().unwrap()).collect()
+    });
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 

@@ -23,7 +23,7 @@ use regex::Regex;
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
-use super::{copy, fixtures, repo_path};
+use super::{copy, fixtures, repo_path, tool};
 
 /// A page of `docs/`.
 pub struct Page {
@@ -50,8 +50,22 @@ struct Expected {
     lines: (usize, usize),
 }
 
+/// The root directory in which a page runs.
+#[derive(Clone, Copy)]
+pub enum Root {
+    /// That of this machine.
+    Machine,
+    /// One with git, sipgen and a shell with its everyday tools, without a network.
+    Container,
+}
+
+/// The programs of [`Root::Container`] besides sipgen.
+const CONTAINER_PROGRAMS: [&str; 10] =
+    ["bash", "git", "sh", "cat", "cp", "grep", "ls", "mkdir", "rm", "sed"];
+
 /// The directory in which a page runs.
 struct Session {
+    root: Root,
     directory: TempDir,
     working_directory: PathBuf,
 }
@@ -86,14 +100,19 @@ impl Page {
     ///
     /// With SIPGEN_UPDATE_DOCS in the environment, other output than the page shows is written into the page.
     pub fn run(&self) -> Result<usize, String> {
+        self.run_in(Root::Machine)
+    }
+
+    /// Does the same in a root.
+    pub fn run_in(&self, root: Root) -> Result<usize, String> {
         let steps = steps(&self.text);
-        let mut session = Session::new();
+        let mut session = Session::new(root);
         let mut updates = Vec::new();
         for (line, step) in &steps {
             let failed = |why: String| format!("{}:{line}: {why}", self.name());
             match step {
-                Step::After(page) => session = Session::after(page),
-                Step::Repo(fixture) => session = Session::of_fixture(fixture),
+                Step::After(page) => session = Session::after(root, page),
+                Step::Repo(fixture) => session = Session::of_fixture(root, fixture),
                 Step::Write { path, text } => session.write(path, text),
                 Step::Run(script) => {
                     let (code, output) = session.run(script);
@@ -133,17 +152,17 @@ impl Page {
 }
 
 impl Session {
-    fn new() -> Self {
+    fn new(root: Root) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let home = directory.path().join("home");
         fs::create_dir(&home).unwrap();
         let working_directory = directory.path().join("work");
         fs::create_dir(&working_directory).unwrap();
-        Self { directory, working_directory }
+        Self { root, directory, working_directory }
     }
 
-    fn of_fixture(name: &str) -> Self {
-        let mut session = Self::new();
+    fn of_fixture(root: Root, name: &str) -> Self {
+        let mut session = Self::new(root);
         copy(&fixtures().join(name), &session.working_directory);
         let (code, output) = session
             .run("git init --quiet -b main && git add --all && git commit --quiet -m inputs");
@@ -152,13 +171,13 @@ impl Session {
     }
 
     /// Does what a page below `docs/` has its readers do. The run of that page itself compares what its commands print.
-    fn after(page: &str) -> Self {
+    fn after(root: Root, page: &str) -> Self {
         let text = fs::read_to_string(repo_path("docs").join(page)).unwrap();
-        let mut session = Self::new();
+        let mut session = Self::new(root);
         for (_, step) in steps(&text) {
             match step {
-                Step::After(page) => session = Self::after(&page),
-                Step::Repo(fixture) => session = Self::of_fixture(&fixture),
+                Step::After(page) => session = Self::after(root, &page),
+                Step::Repo(fixture) => session = Self::of_fixture(root, &fixture),
                 Step::Write { path, text } => session.write(&path, &text),
                 Step::Run(script) => drop(session.run(&script)),
                 Step::Console { commands, .. } => {
@@ -181,15 +200,21 @@ impl Session {
     fn run(&mut self, script: &str) -> (i32, String) {
         let ended_in = self.directory.path().join("working-directory");
         let sipgen = Path::new(env!("CARGO_BIN_EXE_sipgen")).parent().unwrap();
-        let path = std::env::var("PATH").unwrap();
-        let result = Command::new("bash")
+        let (mut shell, path) = match self.root {
+            Root::Machine => {
+                let path = std::env::var("PATH").unwrap();
+                (Command::new("bash"), format!("{}:{path}", sipgen.display()))
+            }
+            Root::Container => (self.container(), "/usr/bin".to_owned()),
+        };
+        let result = shell
             .args(["-euo", "pipefail", "-c"])
             .arg(format!("exec 2>&1\ntrap 'pwd > \"$ENDED_IN\"' EXIT\n{script}"))
             .current_dir(&self.working_directory)
             // Nothing of the machine's own clusters and accounts is within reach.
             .env_clear()
             .env("ENDED_IN", &ended_in)
-            .env("PATH", format!("{}:{path}", sipgen.display()))
+            .env("PATH", path)
             .env("HOME", self.directory.path().join("home"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .envs(["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|name| (name, "Anna")))
@@ -203,6 +228,28 @@ impl Session {
         }
         let output = String::from_utf8(result.stdout).unwrap();
         (result.status.code().unwrap_or(-1), output)
+    }
+}
+
+impl Session {
+    /// A shell in [`Root::Container`], where only this directory can be written.
+    fn container(&self) -> Command {
+        let mut sandbox = tool("bwrap");
+        sandbox.args(["--unshare-all", "--die-with-parent", "--dev", "/dev", "--proc", "/proc"]);
+        sandbox.args(["--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64"]);
+        for libraries in ["/usr/lib", "/usr/lib64", "/usr/share/git-core"] {
+            sandbox.args(["--ro-bind-try", libraries, libraries]);
+        }
+        sandbox.args(["--ro-bind", env!("CARGO_BIN_EXE_sipgen"), "/usr/bin/sipgen"]);
+        sandbox.arg("--ro-bind").arg(fixtures()).arg("/fixtures");
+        for program in CONTAINER_PROGRAMS {
+            let file = format!("/usr/bin/{program}");
+            sandbox.args(["--ro-bind", &file, &file]);
+        }
+        sandbox.args(["--tmpfs", "/tmp", "--bind"]);
+        sandbox.arg(self.directory.path()).arg(self.directory.path());
+        sandbox.arg("--chdir").arg(&self.working_directory).args(["--", "/usr/bin/bash"]);
+        sandbox
     }
 }
 
