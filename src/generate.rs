@@ -28,6 +28,9 @@ use crate::site::inventory::maintenance::expired_marks;
 use crate::site::sites::{self, Location, Sites};
 pub use real_builds::{CheckedBuilds, check_builds};
 
+/// Maximum number of clusters that an error about an unknown one names.
+const CLUSTERS_NAMED: usize = 8;
+
 /// Options of a run.
 ///
 /// ```
@@ -407,7 +410,8 @@ fn excluded_clusters(site: &Site, options: &Options) -> Result<BTreeSet<ClusterK
     if let Some(unknown) = options.only.iter().find(|cluster| !site.clusters.contains_key(cluster))
     {
         let known: Vec<String> = site.clusters.keys().map(ToString::to_string).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let known =
+            if known.is_empty() { "none".to_owned() } else { abbreviated(&known, CLUSTERS_NAMED) };
         return Err(Error::NoSuchCluster(unknown.clone(), known));
     }
     let all = site.clusters.keys().chain(&site.state.clusters);

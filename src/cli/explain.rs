@@ -8,6 +8,7 @@ use sipgen::base::finding::{Code, Finding};
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
 use sipgen::report::{self, ExplainedCode, ReportDocument};
 use sipgen::site::assembly::hardware::{self};
+use sipgen::site::hypothesis::{similar_cluster, similar_host, with_suggestion};
 use sipgen::site::inventory::hardware::HostHardware;
 
 use super::{CommandError, CommandResult, print, print_document, repo, say};
@@ -49,6 +50,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, Clone)]
 enum Subject {
     Name(ClusterKey),
+    /// A name without namespace, which names nothing.
+    Unqualified(String),
     Code(Code),
 }
 
@@ -64,9 +67,11 @@ impl FromStr for Subject {
         } else if let Ok(code) = format!("SIP{text}").parse::<Code>() {
             Err(format!("finding codes begin with SIP: did you mean `{code}`?"))
         } else {
-            text.parse()
-                .map(Self::Name)
-                .map_err(|error: <ClusterKey as FromStr>::Err| error.to_string())
+            match text.parse() {
+                Ok(name) => Ok(Self::Name(name)),
+                Err(_) if !text.contains('/') => Ok(Self::Unqualified(text.to_owned())),
+                Err(error) => Err(<ClusterKey as FromStr>::Err::to_string(&error)),
+            }
         }
     }
 }
@@ -101,6 +106,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         None => explain_codes(arguments.format),
         Some(Subject::Code(code)) => explain_code(*code, arguments.format),
         Some(Subject::Name(name)) => explain_name(name, arguments),
+        Some(Subject::Unqualified(name)) => {
+            let sites = arguments.from.chosen()?.sites()?;
+            Err(unknown_name(name, name, &repo::generate(&sites)?))
+        }
     }
 }
 
@@ -122,6 +131,15 @@ fn explain_code(code: Code, format: ExplainFormat) -> Result<CommandResult, Comm
         ExplainFormat::Json => print_document(&ReportDocument::json(&ExplainedCode::from(code))?),
     }
     Ok(CommandResult::Yes)
+}
+
+/// Reports that neither a cluster nor a host has a name, of which `own` is without namespace.
+fn unknown_name(name: &str, own: &str, runs: &repo::Runs<'_>) -> CommandError {
+    let mut sites = runs.iter().map(|(_, generated)| &generated.site);
+    let meant =
+        sites.find_map(|site| similar_cluster(own, site).or_else(|| similar_host(own, site)));
+    let name = with_suggestion(name, meant);
+    CommandError(format!("no cluster or host of the repo is called {name}"))
 }
 
 fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResult, CommandError> {
@@ -154,7 +172,7 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResul
     }
     if explained.is_empty() {
         say(report::findings(&repo::findings(&sites, &runs).0, &sites.repo));
-        return Err(CommandError(format!("no SIPCluster or BareMetalHost `{name}` in the repo")));
+        return Err(unknown_name(&name.to_string(), name.name.as_str(), &runs));
     }
     match arguments.format {
         ExplainFormat::Json => repo::print_json(&sites, explained)?,

@@ -234,7 +234,7 @@ fn its_text_says_what_fits_and_what_is_scarce() {
 fn mistakes_are_said() {
     let repo = Repo::generated("multi-cluster");
     for (arguments, message) in [
-        (&["tenant-a/none"][..], "the site has no cluster tenant-a/none without errors"),
+        (&["tenant-a/none"][..], "no cluster without errors is called `tenant-a/none`"),
         (&["--by", "example.com/none"], "no host has the label `example.com/none`"),
         (&["core"], "core"),
     ] {

@@ -474,7 +474,7 @@ fn unused_hosts_need_no_move() {
 fn unknown_hosts_are_refused() {
     let repo = Repo::generated("multi-cluster");
     for (hosts, message) in [
-        ("metal3/none", "the site has no host metal3/none"),
+        ("metal3/none", "the site has no host `metal3/none`"),
         ("rack=none", "no host matches `rack=none`"),
         ("colour=red", "no host has the label `colour`"),
     ] {

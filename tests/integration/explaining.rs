@@ -126,7 +126,7 @@ fn a_name_that_nothing_has_is_a_usage_error() {
 
     let run = explain(&repo, &["tenant-a/nowhere"]).expect(2);
 
-    assert_says(&run.stderr, &["no SIPCluster or BareMetalHost `tenant-a/nowhere` in the repo"]);
+    assert_says(&run.stderr, &["no cluster or host of the repo is called `tenant-a/nowhere`"]);
 }
 
 #[test]
@@ -194,5 +194,5 @@ fn every_code_is_listed_once() {
 fn a_namespace_that_looks_like_a_code_is_a_namespace() {
     let run = explain(&Repo::of_fixture("quickstart"), &["sip0001/edge"]).expect(2);
 
-    assert_says(&run.stderr, &["no SIPCluster or BareMetalHost `sip0001/edge` in the repo"]);
+    assert_says(&run.stderr, &["no cluster or host of the repo is called `sip0001/edge`"]);
 }

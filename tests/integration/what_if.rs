@@ -216,14 +216,14 @@ fn freed_hosts_may_go_to_any_cluster() {
 fn a_hypothesis_about_nothing_known_is_refused() {
     let repo = Repo::generated("multi-cluster");
     for (arguments, message) in [
-        (["--without", "metal3/none"], "the site has no host metal3/none"),
+        (["--without", "metal3/none"], "the site has no host `metal3/none`"),
         (["--without", "rack=none"], "no host matches `rack=none`"),
         (["--without", "rock=a3"], "no host has the label `rock`; hosts have "),
         (["--without", ""], "it selects every host"),
         (["--without", "a in"], "invalid label selector"),
-        (["--unassign", "metal3/none"], "the site has no host metal3/none"),
-        (["--remove", "tenant-a/none"], "the site has no cluster tenant-a/none"),
-        (["--scale", "tenant-a/none:Worker=1"], "the site has no cluster tenant-a/none"),
+        (["--unassign", "metal3/none"], "the site has no host `metal3/none`"),
+        (["--remove", "tenant-a/none"], "the site has no cluster `tenant-a/none`"),
+        (["--scale", "tenant-a/none:Worker=1"], "the site has no cluster `tenant-a/none`"),
         (["--scale", "tenant-a/core:gpu=1"], "no node set `gpu`; it has ControlPlane, Worker"),
         (["--scale", "tenant-a/core:Worker=-9"], "tenant-a/core Worker has only 3 active hosts"),
         (["--scale", "tenant-a/core:Worker=x"], "`x` is no number of hosts"),
@@ -249,6 +249,17 @@ fn a_host_without_its_namespace_or_with_another_is_suggested() {
     for host in ["a3u6", "metal/a3u6"] {
         let said = run(&mut repo.sipgen(&["what-if", "--without", host])).expect(2).stderr;
         assert_says(&said, &["the site has no host ", "did you mean `metal3/a3u6`?"]);
+        let said = run(&mut repo.sipgen(&["explain", host])).expect(2).stderr;
+        assert_says(&said, &[&format!("called `{host}`; did you mean `metal3/a3u6`?")]);
+    }
+    for arguments in [
+        ["what-if", "--remove", "tenant-a/cor"].as_slice(),
+        &["what-if", "--scale", "tenant-b/core:Worker=1"],
+        &["capacity", "tenant-b/core"],
+        &["explain", "core"],
+    ] {
+        let said = run(&mut repo.sipgen(arguments)).expect(2).stderr;
+        assert_says(&said, &["; did you mean `tenant-a/core`?"]);
     }
     let said = run(&mut repo.sipgen(&["what-if", "--without", "nothing-like-it"])).expect(2).stderr;
     assert_says(&said, &["no host has the label `nothing-like-it`"]);

@@ -30,6 +30,7 @@ use crate::input::load::{Files, ReadError};
 use crate::plan::ask::{NodeSetLack, PlanHypothesis, PlannedSite};
 use crate::plan::purchase::{Purchase, purchase};
 use crate::site::Site;
+use crate::site::hypothesis::{similar_cluster, with_suggestion};
 use crate::site::request::{Cluster, NodeSet};
 
 use copies::{copied, copies, hosts_of, is_copyable, sets, wanted};
@@ -286,8 +287,8 @@ pub struct CapacityScope<'q> {
 #[non_exhaustive]
 pub enum CapacityError {
     /// The cluster is unknown, or its request has errors.
-    #[error("the site has no cluster {0} without errors")]
-    Cluster(ClusterKey),
+    #[error("no cluster without errors is called {0}")]
+    Cluster(String),
     /// A copy of the cluster cannot exist.
     #[error("{0} has no copies: it requests no host, or hosts by their MAC address")]
     NotCopyable(ClusterKey),
@@ -333,7 +334,12 @@ pub fn capacity(
     let find = |key: &ClusterKey| {
         let other = scope.others.iter().find(|other| other.key == *key);
         let found = other.or_else(|| all.get(key).copied());
-        found.ok_or_else(|| CapacityError::Cluster(key.clone()))
+        found.ok_or_else(|| {
+            let meant = similar_cluster(key.name.as_str(), &generated.site);
+            // The cluster itself is there if it has errors.
+            let meant = meant.filter(|meant| *meant != key.to_string());
+            CapacityError::Cluster(with_suggestion(key, meant))
+        })
     };
     let asks_for_some =
         !(scope.clusters.is_empty() && scope.others.is_empty() && scope.mix.is_empty());

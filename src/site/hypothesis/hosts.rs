@@ -9,13 +9,12 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use kube::core::{Expression, Selector, SelectorExt};
 
-use super::UnknownSubject;
+use super::{UnknownSubject, similar_host, with_suggestion};
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::label_query;
 use crate::base::api::names::{HostKey, Namespace, is_label_key, is_label_value};
 use crate::base::finding::position::{DocumentShape, Origin};
 use crate::base::text::counted;
-use crate::base::text::suggest::alike;
 use crate::input::load::Stream;
 use crate::site::Site;
 use crate::site::inventory::addresses::{AddressSource, KnownAddress};
@@ -127,17 +126,17 @@ impl HostChoice {
         match self {
             HostChoice::Named(key) => match site.inventory.host(key) {
                 Some(host) => Ok(BTreeSet::from([host.key.clone()])),
-                None => Err(UnknownSubject::Host(match similar_host(key.name.as_str(), site) {
-                    Some(meant) => format!("{key}; did you mean `{meant}`?"),
-                    None => key.to_string(),
-                })),
+                None => {
+                    let meant = similar_host(key.name.as_str(), site);
+                    Err(UnknownSubject::Host(with_suggestion(key, meant)))
+                }
             },
             HostChoice::Selected(selector) => {
                 let whole = with_prefixes(selector, site).map_err(|unknown| {
                     // A host without its namespace reads as the key of a label.
-                    let meant = similar_host(&selector.to_string(), site)
-                        .map(|meant| format!("`{selector}`; did you mean `{meant}`?"));
-                    meant.map_or(unknown, UnknownSubject::Host)
+                    let meant = similar_host(&selector.to_string(), site);
+                    let host = |meant| UnknownSubject::Host(with_suggestion(selector, Some(meant)));
+                    meant.map_or(unknown, host)
                 })?;
                 let found: BTreeSet<HostKey> = hosts
                     .iter()
@@ -151,13 +150,6 @@ impl HostChoice {
             }
         }
     }
-}
-
-/// Returns the host that a name without namespace, or with another one, probably means.
-fn similar_host(name: &str, site: &Site) -> Option<HostKey> {
-    let keys = || site.inventory.hosts.iter().map(|host| &host.key);
-    let meant = alike(name, keys().map(|key| key.name.as_str()))?;
-    keys().find(|key| key.name.as_str() == meant).cloned()
 }
 
 impl BoughtHosts {

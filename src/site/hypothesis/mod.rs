@@ -10,8 +10,10 @@ mod hosts;
 mod scale;
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use crate::base::api::names::{ClusterKey, HostKey};
+use crate::base::text::suggest::alike;
 use crate::site::Site;
 
 pub use hosts::{AlternatingLabel, BoughtHosts, HostChoice, chosen, selectors};
@@ -59,9 +61,9 @@ pub enum UnknownSubject {
     /// No host has the labels of a selector.
     #[error("no host matches `{0}`")]
     Selector(String),
-    /// No request asks for a cluster.
+    /// No request asks for a cluster, which is followed by the name that was probably meant.
     #[error("the site has no cluster {0}")]
-    Cluster(ClusterKey),
+    Cluster(String),
     /// A cluster has no such node set.
     #[error("{cluster} has no node set `{node_set}`; it has {known}")]
     NodeSet {
@@ -77,6 +79,31 @@ pub enum UnknownSubject {
     TooFew(String, usize),
 }
 
+impl UnknownSubject {
+    fn cluster(key: &ClusterKey, site: &Site) -> Self {
+        Self::Cluster(with_suggestion(key, similar_cluster(key.name.as_str(), site)))
+    }
+}
+
+/// Returns the cluster that a name without namespace, or with another one, probably means.
+pub fn similar_cluster(name: &str, site: &Site) -> Option<String> {
+    let meant = alike(name, site.clusters.keys().map(|key| key.name.as_str()))?;
+    site.clusters.keys().find(|key| key.name.as_str() == meant).map(ToString::to_string)
+}
+
+/// Returns the host that a name without namespace, or with another one, probably means.
+pub fn similar_host(name: &str, site: &Site) -> Option<String> {
+    let keys = || site.inventory.hosts.iter().map(|host| &host.key);
+    let meant = alike(name, keys().map(|key| key.name.as_str()))?;
+    keys().find(|key| key.name.as_str() == meant).map(ToString::to_string)
+}
+
+/// Quotes an unknown name, and adds the name that was probably meant.
+pub fn with_suggestion(unknown: impl fmt::Display, meant: Option<String>) -> String {
+    let meant = meant.map(|meant| format!("; did you mean `{meant}`?"));
+    format!("`{unknown}`{}", meant.unwrap_or_default())
+}
+
 impl Hypothesis {
     /// Changes a site.
     ///
@@ -88,7 +115,7 @@ impl Hypothesis {
         let unassigned = hosts::chosen(&self.unassigned, site)?;
         for cluster in &self.removed {
             if site.clusters.remove(cluster).is_none() {
-                return Err(UnknownSubject::Cluster(cluster.clone()));
+                return Err(UnknownSubject::cluster(cluster, site));
             }
         }
         for scale in &self.scaled {

@@ -70,10 +70,9 @@ impl FromStr for Scale {
 
 impl Scale {
     pub(super) fn apply(&self, site: &mut Site) -> Result<(), UnknownSubject> {
+        let unknown = UnknownSubject::cluster(&self.cluster, site);
         let request = site.clusters.get_mut(&self.cluster);
-        let cluster = request
-            .and_then(|request| request.cluster.as_mut())
-            .ok_or_else(|| UnknownSubject::Cluster(self.cluster.clone()))?;
+        let cluster = request.and_then(|request| request.cluster.as_mut()).ok_or(unknown)?;
         let found = cluster.node_sets.iter_mut().find(|(part, _)| self.names(part));
         let Some((part, node_set)) = found else {
             let known = cluster.node_sets.keys().filter(|part| part.node.is_none());
