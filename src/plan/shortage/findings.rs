@@ -36,17 +36,18 @@ impl Shortage {
         // No field of a manifest has this number, which is added to `replicas`.
         let makes_machines = cluster.kind.descriptor().makes_machines;
         let for_rollouts = if makes_machines { demand.node_set.standby } else { 0 };
-        let (aside, rollouts) = match for_rollouts {
-            0 => (String::new(), None),
-            count => (
-                format!(" ({count} of them for rollouts)"),
-                Some(format!(
-                    "`maxSurge` of its rollout adds {} to its replicas: to go without, set `maxSurge: 0`, or annotate \
-                     the object with `{SPARE}: \"0\"`",
-                    counted(count, "host")
-                )),
-            ),
+        let aside = match for_rollouts {
+            0 => String::new(),
+            count => format!(" ({count} of them for rollouts)"),
         };
+        // Without the hosts for rollouts, it would be filled.
+        let rollouts = (self.short_of() <= for_rollouts).then(|| {
+            format!(
+                "`maxSurge` of its rollout adds {} to its replicas: to go without, set `maxSurge: 0`, or annotate the \
+                 object with `{SPARE}: \"0\"`",
+                counted(for_rollouts, "host")
+            )
+        });
         let finding = Finding::new(
             Code::Shortage,
             format!(
