@@ -23,7 +23,7 @@ Examples:
 In CI, where differences are not a failure:
   sipgen diff --base origin/main --format markdown > plan.md || test $? -eq 1";
 
-/// Summarize changes to clusters: dangers first, then hosts, services and endpoints
+/// Summarize changes to clusters for their reviewer, dangers first
 ///
 /// Without --base: the changes that `sipgen generate` would make. With --base: the output for that
 /// revision compared with the output for the working tree, or for --head. Both are generated in

@@ -14,7 +14,7 @@ Examples:
   sipgen doctor                      check the repo around the working directory
   sipgen doctor --site production    check one site of several";
 
-/// Check what breaks without an error: hooks, CI, the agent and the age of the snapshot
+/// Check what breaks silently: hooks, CI, the agent, the snapshot
 ///
 /// Prints one line per check, with the fix where there is something to fix. `failed` means that
 /// assignments get lost. Nothing is written, and no cluster is read.

@@ -19,7 +19,7 @@ Examples:
   sipgen report site.html
   sipgen report - | gzip > site.html.gz";
 
-/// Write an HTML page of the site: racks, hosts and clusters, with filters
+/// Write an HTML page of the site: verdict, clusters, racks and hosts
 ///
 /// The page is one self-contained file: open it in a browser, attach it to a ticket, keep it as a
 /// CI artifact. It shows the plan that `sipgen generate` would compute now, with changes marked, what

@@ -17,7 +17,7 @@ Examples:
 The first line of a file names its schema to editors:
   # yaml-language-server: $schema=../.schemas/sipcluster.json";
 
-/// Print JSON Schemas for editors and CustomResourceDefinitions for clusters
+/// Print JSON Schemas and CustomResourceDefinitions
 ///
 /// With a JSON Schema an editor completes keys, shows their documentation and underlines invalid
 /// values.

@@ -37,6 +37,10 @@ fn the_help_lists_each_command_once_but_those_for_packages() {
     let places: Vec<Option<usize>> = order.iter().map(|part| help.find(part)).collect();
     assert!(places.is_sorted() && places.iter().all(Option::is_some), "{help}");
     assert!(!help.contains("completions"), "{help}");
+    // clap wraps no template.
+    let commands = help.lines().filter(|line| line.starts_with("  ") && !line.contains("sipgen"));
+    let wide: Vec<&str> = commands.filter(|line| line.len() > 80).collect();
+    assert!(wide.is_empty(), "{wide:?}");
 }
 
 #[test]

@@ -82,7 +82,11 @@ impl ReportText {
     fn push_fitted(&mut self, line: &str, width: usize) {
         let indent = continuation_column(line, width);
         let mut column = 0;
-        for word in line.split_inclusive(' ') {
+        // A selector may be longer than a line.
+        let is_long = |word: &&str| indent + columns(word.trim_end()) > width;
+        let words = line.split_inclusive(' ');
+        let parts = words.flat_map(|it| it.split_inclusive(if is_long(&it) { ',' } else { ' ' }));
+        for word in parts {
             if column > indent && column + columns(word.trim_end()) > width {
                 let end = self.0.trim_end_matches(' ').len();
                 self.0.truncate(end);
@@ -214,14 +218,15 @@ fn is_excerpt(line: &str) -> bool {
     number.starts_with('|')
 }
 
-/// Returns the column of a continuation: that of the last column of a table, if it is in the left
+/// Returns the column of a continuation: that of the last column of a table that starts in the left
 /// half, else a further indentation.
 fn continuation_column(line: &str, width: usize) -> usize {
     const FURTHER: usize = 4;
     let text = line.trim_start_matches(' ');
     let indent = line.len() - text.len();
-    let last = text.rfind("  ").map_or(0, |gap| indent + columns(&text[..gap + 2]));
-    if last > indent && last <= width / 2 { last } else { (indent + FURTHER).min(width / 2) }
+    let starts = text.match_indices("  ").map(|(gap, _)| indent + columns(&text[..gap + 2]));
+    let last = starts.filter(|start| *start <= width / 2).last();
+    last.unwrap_or_else(|| (indent + FURTHER).min(width / 2))
 }
 
 fn is_style(c: char) -> bool {
@@ -266,6 +271,12 @@ mod tests {
         let in_column =
             "    0  edge  asks for more\n             hosts than there\n             are\n";
         assert_eq!(fitted(table), in_column);
+        let gap_on_the_right = "  3  1  size in (a30,l40s),rack=r1  (metal/one of the clusters)\n";
+        let in_column = "  3  1  size in\n        (a30,l40s),rack=r1\n        (metal/one of the\n        clusters)\n";
+        assert_eq!(fitted(gap_on_the_right), in_column);
+        let selector = format!("  3  1  {},{}\n", "a".repeat(18), "b".repeat(18));
+        let cut = format!("  3  1  {},\n        {}\n", "a".repeat(18), "b".repeat(18));
+        assert_eq!(fitted(&selector), cut);
         let help = "  help: write the name of the field in quotes\n";
         assert_eq!(fitted(help), "  help: write the name of the\n      field in quotes\n");
         let word = format!("  {}\n", "long".repeat(10));
