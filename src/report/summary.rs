@@ -133,9 +133,8 @@ fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) -> fmt::Result
         write!(total, ", {} adopted", of(AssignmentMethod::Adopted))?;
     }
     writeln!(out, "{}", styled(STRONG, total))?;
-    let notes =
-        [totals::added_of_unknown_use(&review.totals), totals::added_elsewhere(&review.totals)];
-    notes.into_iter().flatten().try_for_each(|line| writeln!(out, "{line}"))
+    let note = totals::added_of_unknown_use(&review.totals);
+    note.into_iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 fn write_changes(out: &mut ReportText, changes: &OutputChanges, written: bool) -> fmt::Result {

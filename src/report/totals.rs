@@ -75,7 +75,7 @@ fn runs_installer(cluster: &ClusterReview) -> bool {
 
 /// Formats the totals: clusters, hosts and services; files; and three remarks about hosts. Lines
 /// without content are empty.
-pub(super) fn totals(totals: &Totals) -> [String; 5] {
+pub(super) fn totals(totals: &Totals) -> [String; 4] {
     let hosts = [
         (totals.hosts_added, "added"),
         (totals.hosts_given_back, "released"),
@@ -105,20 +105,7 @@ pub(super) fn totals(totals: &Totals) -> [String; 5] {
         }
     };
     let added = added_of_unknown_use(totals).unwrap_or_default();
-    let elsewhere = added_elsewhere(totals).unwrap_or_default();
-    [parts.join("; "), counts("file", &totals.files).unwrap_or_default(), added, elsewhere, unknown]
-}
-
-/// Counts added hosts that Cluster API cannot claim, because they are in another namespace.
-pub(super) fn added_elsewhere(totals: &Totals) -> Option<String> {
-    let count = totals.hosts_added_elsewhere;
-    let them = if count == 1 { "it" } else { "them" };
-    (count > 0).then(|| {
-        format!(
-            "{} added from another namespace: Cluster API claims {them} only for Machines in that namespace",
-            counted(count, "host")
-        )
-    })
+    [parts.join("; "), counts("file", &totals.files).unwrap_or_default(), added, unknown]
 }
 
 /// Counts added hosts that are known only by their manifests.

@@ -174,7 +174,7 @@ fn a_source_of_flux_must_have_the_output() {
 
 #[test]
 fn encrypted_secrets_in_a_build_of_hosts_need_the_decryption_of_the_repo() {
-    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: bmc, namespace: metal}\n\
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: bmc, namespace: tenant-a}\n\
                   data: {password: 'ENC[AES256_GCM,data:YQ==,iv:YQ==,tag:YQ==,type:str]'}\n\
                   sops: {mac: 'ENC[AES256_GCM,data:YQ==,iv:YQ==,tag:YQ==,type:str]', version: 3.9.0}\n";
     let own = "decryption: {provider: sops, secretRef: {name: sops-age}}";

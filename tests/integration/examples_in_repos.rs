@@ -48,7 +48,7 @@ fn malformed_hosts_that_no_build_reaches_block_nothing_and_the_remedy_works() {
         assert_eq!(silent.findings, [], "{text}");
 
         // As sources that are there already, too.
-        let settings = "sources:\n- paths: [inventory, clusters, roles]\n  namespace: metal\n"
+        let settings = "sources:\n- paths: [inventory, clusters, roles]\n  namespace: tenant-a\n"
             .replace(", roles", "");
         let generated = site(&[("sipgen.yaml", &settings), (path, &text)]);
         assert_eq!(generated.findings, [], "{text}");
@@ -57,12 +57,12 @@ fn malformed_hosts_that_no_build_reaches_block_nothing_and_the_remedy_works() {
 
 #[test]
 fn a_remedy_keeps_the_sources_that_are_there() {
-    let settings = "sources:\n  - paths: [\"!old.yaml\"]\n    namespace: metal\n";
+    let settings = "sources:\n  - paths: [\"!old.yaml\"]\n    namespace: tenant-a\n";
     let old = ("old.yaml", "kind: X\n");
     let generated = site(&[("sipgen.yaml", settings), ("bad.yaml", &host("NAME")), old]);
     let lines = pasted(only(&generated, Code::UnusedObject));
     assert_eq!(lines, "paths: [\"!old.yaml\", \"!bad.yaml\"] # of source 1\n");
-    let settings = format!("sources:\n  - {}    namespace: metal\n", lines);
+    let settings = format!("sources:\n  - {}    namespace: tenant-a\n", lines);
     assert_eq!(site(&[("sipgen.yaml", &settings), ("bad.yaml", &host("NAME")), old]).findings, []);
 }
 
@@ -195,7 +195,7 @@ fn kustomize_reads_the_first_document_of_a_kustomization() {
     assert!(generated.site.inventory.hosts[0].is_declared());
 }
 
-const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata: {name: bmc, namespace: metal}\nstringData: {password: x}\n";
+const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata: {name: bmc, namespace: tenant-a}\nstringData: {password: x}\n";
 
 #[test]
 fn a_secret_that_nothing_uses_is_a_warning_and_the_remedy_works() {
@@ -239,7 +239,7 @@ fn a_secret_that_a_build_a_host_or_the_settings_use_is_an_error() {
 fn network_data_that_no_host_names_may_be_there_twice() {
     let secret = |id: &str| {
         format!(
-            "apiVersion: v1\nkind: Secret\nmetadata: {{name: net, namespace: metal}}\nstringData:\n  networkData: |\n    \
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: net, namespace: tenant-a}}\nstringData:\n  networkData: |\n    \
              networks: [{{id: {id}, type: ipv4, ip_address: 192.0.2.1}}]\n"
         )
     };

@@ -162,11 +162,33 @@ fn the_plan_says_that_the_state_of_a_host_without_a_snapshot_is_unknown() {
 fn a_host_that_cluster_api_could_not_claim_is_reported() {
     let repo = Repo::of_hosts(2);
     repo.want("tenant/one", 1);
-    let elsewhere = "1 host added from another namespace: Cluster API claims it only for Machines in that namespace";
-    assert_says(&run(&mut repo.sipgen(&["diff"])).stdout, &[elsewhere]);
+    let elsewhere =
+        "SIP0522]: tenant/one has 1 host of namespace `metal`, which Cluster API cannot claim";
+    assert_says(&run(&mut repo.sipgen(&["diff"])).stderr, &[elsewhere]);
+    assert_says(&repo.generate(&[]).expect(0).stderr, &[elsewhere]);
+    // As long as nothing is done about it.
     assert_says(&repo.generate(&[]).expect(0).stderr, &[elsewhere]);
 
-    // In the namespace of its hosts, it is not.
+    // All such clusters are one finding, without that in the namespace of its hosts.
+    repo.write(
+        "inventory/hosts.yaml",
+        &(1..=4).map(|n| host(&format!("host-{n}"), "")).collect::<String>(),
+    );
     repo.want("metal/two", 1);
-    assert!(!repo.generate(&[]).expect(0).stderr.contains("another namespace"));
+    repo.want("other/three", 2);
+    let said = repo.generate(&[]).expect(0).stderr;
+    assert_says(&said, &["other/three and 1 more cluster have 3 hosts of namespace `metal`"]);
+    assert_eq!(said.matches("SIP0522").count(), 1, "{said}");
+
+    // A host that is in use was claimed, and an installer of its own claims none.
+    repo.want_no_more("other/three");
+    let mut used = host("host-1", "  uid: a\n");
+    used.push_str("status: {provisioning: {state: provisioned}}\n");
+    let used = used.replace(
+        "spec:",
+        "spec:\n  consumerRef: {kind: Metal3Machine, name: m, namespace: tenant}",
+    );
+    repo.write("snapshot/hosts.yaml", &used);
+    let said = repo.generate(&[]).expect(0).stderr;
+    assert!(!said.contains("SIP0522"), "{said}");
 }

@@ -17,7 +17,7 @@ spec:
 pub fn host_for_edge(name: &str) -> String {
     format!(
         "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n\
-         metadata:\n  name: {name}\n  namespace: metal\n  labels: {{for: edge}}\nspec: {{online: true}}\n"
+         metadata:\n  name: {name}\n  namespace: tenant-a\n  labels: {{for: edge}}\nspec: {{online: true}}\n"
     )
 }
 

@@ -227,6 +227,7 @@ codes! {
     "0520" UnclearOlderLabels Warning Either Shown "the cluster of a host's older labels is ambiguous"
     "0521" AdoptedByOlderLabels Warning Cluster Shown "a cluster adopts a host by labels of an older generation"
 
+    "0522" HostsElsewhere Warning Run Shown "clusters have hosts of another namespace, which Cluster API cannot claim"
     "0540" NamedHostRefused Error Cluster Shown "the host with a machine's MAC address is not available"
 
     "0604" NothingToList Warning Run Shown "a kustomization lists a directory that sipgen does not write"

@@ -33,7 +33,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::base::api::names::{ClusterKey, HostKey};
+use crate::base::api::names::ClusterKey;
 use crate::base::layout;
 use crate::base::tree::Tree;
 use crate::output::compare::{Change, OutputChanges};
@@ -130,9 +130,6 @@ pub struct Totals {
     pub hosts_adopted: usize,
     /// Number of these hosts whose use is unknown.
     pub hosts_added_of_unknown_use: usize,
-    /// Number of added hosts in another namespace than their SIPCluster, where Cluster API does not
-    /// look for hosts.
-    pub hosts_added_elsewhere: usize,
     /// Hosts that clusters release, replaced ones included.
     pub hosts_given_back: usize,
     /// Number of these hosts whose use is unknown.
@@ -259,17 +256,6 @@ impl Review {
     }
 }
 
-impl ClusterReview {
-    /// Counts added hosts that Cluster API cannot claim, because it searches only the Machine's own
-    /// namespace. Hosts of a Provisioning are never claimed.
-    fn added_elsewhere(&self) -> usize {
-        let added = self.hosts.added.iter().map(|added| &added.host);
-        let all = added.chain(self.hosts.replaced.iter().map(|replaced| &replaced.by));
-        let is_elsewhere = |host: &&HostKey| host.namespace != self.cluster.namespace;
-        if self.kind.descriptor().uses_cluster_api { all.filter(is_elsewhere).count() } else { 0 }
-    }
-}
-
 impl Review {
     /// Prepends the dangers of changes that the base had not generated.
     pub(crate) fn bring_along(&mut self, brought: &Review) {
@@ -351,7 +337,6 @@ impl Totals {
                     hosts.added.iter().filter(|added| !added.adopted && !added.use_known).count();
                 added + hosts.replaced.iter().filter(|replaced| !replaced.by_use_known).count()
             }),
-            hosts_added_elsewhere: clusters.iter().map(ClusterReview::added_elsewhere).sum(),
             hosts_given_back: sum(|hosts| hosts.given_back.len() + hosts.replaced.len()),
             hosts_of_unknown_use: sum(|hosts| hosts.going().filter(|host| !host.use_known).count()),
             hosts_replaced: sum(|hosts| hosts.replaced.len()),

@@ -15,6 +15,7 @@
 //! * `load_balancers`: a load balancer has no node set.
 //! * `addresses`: a clusterIP is the address of a host.
 //! * `bmc_transport`: a jump host logs in to BMCs that no certificate identifies.
+//! * `namespaces`: clusters have hosts that Cluster API cannot claim.
 //! * `network_data`: unused network data, and hosts whose network data is missing.
 //! * `node_ports`: a Service of the repo conflicts with a NodePort of a cluster.
 //! * `definitions`: an agent applies requests together with hosts, but nothing defines their kind.
@@ -35,6 +36,7 @@ mod interfaces;
 mod load_balancers;
 mod logins;
 mod machine_templates;
+mod namespaces;
 mod network_data;
 mod node_ports;
 mod node_sets;
@@ -71,7 +73,7 @@ pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
     let node_sets = NodeSets::new(site, except);
     let clusters = node_sets.clusters.as_slice();
     type Rule<'a> = &'a (dyn Fn() -> Vec<Finding> + Sync);
-    let rules: [Rule<'_>; 15] = [
+    let rules: [Rule<'_>; 16] = [
         &|| selectors::unmatched(&node_sets),
         &|| interfaces::unknown(&node_sets),
         &|| load_balancers::without_node_set(clusters),
@@ -87,6 +89,7 @@ pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
         &|| node_ports::repo_node_ports(site, clusters),
         &|| definitions::missing(site),
         &|| claimants::foreign(site, plan),
+        &|| namespaces::unclaimable(site, plan, clusters).into_iter().collect(),
     ];
     rules.par_iter().flat_map_iter(|rule| rule()).collect()
 }
