@@ -1,14 +1,13 @@
 //! `sipgen capacity`: what else fits, and which losses are absorbed.
 
 use camino::Utf8PathBuf;
-use clap::ValueEnum;
 use sipgen::ask::capacity::{CapacityScope, CopyShare, capacity, requested};
 use sipgen::ask::overview::Overview;
 use sipgen::base::api::names::ClusterKey;
 use sipgen::base::finding::Finding;
 use sipgen::report;
 
-use super::{CommandError, CommandResult, print, repo, say};
+use super::{AnswerFormat, CommandError, CommandResult, print, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,19 +53,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     all: bool,
 
-    /// The output format
-    #[arg(long, value_enum, default_value_t = CapacityFormat::Text)]
-    format: CapacityFormat,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum CapacityFormat {
-    /// Text
-    Text,
-    /// Markdown
-    Markdown,
-    /// JSON; docs/capacity.schema.json is its schema
-    Json,
+    /// The output format; docs/capacity.schema.json is the schema of JSON
+    #[arg(long, value_enum, default_value_t = AnswerFormat::Text)]
+    format: AnswerFormat,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
@@ -108,23 +97,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     }
     drop(lock);
     match arguments.format {
-        CapacityFormat::Text | CapacityFormat::Markdown => {
-            let is_markdown = arguments.format == CapacityFormat::Markdown;
+        AnswerFormat::Text => {
             for (site, capacity) in &capacities {
-                let (heading, body) = if is_markdown {
-                    let body = report::capacity_as_markdown(capacity, arguments.all);
-                    (report::site_as_markdown(&site.name), body)
-                } else {
-                    let body = report::capacity(capacity, arguments.all);
-                    (report::site(&site.name), body)
-                };
                 if sites.single().is_none() {
-                    print(heading);
+                    print(report::site(&site.name));
                 }
-                print(body);
+                print(report::capacity(capacity, arguments.all));
             }
         }
-        CapacityFormat::Json => repo::print_json(&sites, capacities)?,
+        AnswerFormat::Json => repo::print_json(&sites, capacities)?,
     }
     say(report::findings(&errors, &files));
     Ok(if errors.is_empty() { CommandResult::Yes } else { CommandResult::No })

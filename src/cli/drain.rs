@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
-use clap::ValueEnum;
 use sipgen::ask::drain::{DrainVerdict, drain, in_maintenance};
 use sipgen::base::api::names::HostKey;
 use sipgen::base::finding::Finding;
@@ -11,7 +10,7 @@ use sipgen::report;
 use sipgen::site::Site;
 use sipgen::site::hypothesis::{HostChoice, chosen, selectors};
 
-use super::{CommandError, CommandResult, print, print_document, repo, say};
+use super::{AnswerFormat, CommandError, CommandResult, print, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,19 +45,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     at_once: NonZeroU16,
 
-    /// The output format
-    #[arg(long, value_enum, default_value_t = DrainFormat::Text)]
-    format: DrainFormat,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DrainFormat {
-    /// Text
-    Text,
-    /// Markdown
-    Markdown,
-    /// JSON; docs/drain.schema.json is its schema
-    Json,
+    /// The output format; docs/drain.schema.json is the schema of JSON
+    #[arg(long, value_enum, default_value_t = AnswerFormat::Text)]
+    format: AnswerFormat,
 }
 
 /// Returns the hosts in maintenance; fails without any.
@@ -87,9 +76,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         let answer = drain(generated, &hosts, &selectors, arguments.at_once.get().into());
         is_planned &= answer.verdict == DrainVerdict::Planned;
         match arguments.format {
-            DrainFormat::Text => print(report::drain(&answer)),
-            DrainFormat::Markdown => print(report::drain_as_markdown(&answer)),
-            DrainFormat::Json => print_document(&report::ReportDocument::json(&answer)?),
+            AnswerFormat::Text => print(report::drain(&answer)),
+            AnswerFormat::Json => print_document(&report::ReportDocument::json(&answer)?),
         }
     }
     drop(lock);

@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use clap::ValueEnum;
 use sipgen::base::api::names::{ClusterKey, HostKey};
 use sipgen::base::finding::{Code, Finding};
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
@@ -11,7 +10,7 @@ use sipgen::site::assembly::hardware::{self};
 use sipgen::site::hypothesis::{similar_cluster, similar_host, with_suggestion};
 use sipgen::site::inventory::hardware::HostHardware;
 
-use super::{CommandError, CommandResult, print, print_document, repo, say};
+use super::{AnswerFormat, CommandError, CommandResult, print, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,8 +41,8 @@ pub(crate) struct Arguments {
     from: repo::RepoArguments,
 
     /// The output format
-    #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
-    format: ExplainFormat,
+    #[arg(long, value_enum, default_value_t = AnswerFormat::Text)]
+    format: AnswerFormat,
 }
 
 /// Cluster or host name, or finding code.
@@ -76,14 +75,6 @@ impl FromStr for Subject {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ExplainFormat {
-    /// Text
-    Text,
-    /// JSON
-    Json,
-}
-
 /// JSON output. One name may denote a cluster, a host, or both.
 #[derive(serde::Serialize)]
 struct ExplainOutput {
@@ -113,10 +104,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     }
 }
 
-fn explain_codes(format: ExplainFormat) -> Result<CommandResult, CommandError> {
+fn explain_codes(format: AnswerFormat) -> Result<CommandResult, CommandError> {
     match format {
-        ExplainFormat::Text => print(report::codes()),
-        ExplainFormat::Json => {
+        AnswerFormat::Text => print(report::codes()),
+        AnswerFormat::Json => {
             let codes: Vec<ExplainedCode> =
                 Code::ALL.iter().map(|code| ExplainedCode::from(*code)).collect();
             print_document(&ReportDocument::json(&codes)?);
@@ -125,10 +116,10 @@ fn explain_codes(format: ExplainFormat) -> Result<CommandResult, CommandError> {
     Ok(CommandResult::Yes)
 }
 
-fn explain_code(code: Code, format: ExplainFormat) -> Result<CommandResult, CommandError> {
+fn explain_code(code: Code, format: AnswerFormat) -> Result<CommandResult, CommandError> {
     match format {
-        ExplainFormat::Text => print(report::explain_code(code)),
-        ExplainFormat::Json => print_document(&ReportDocument::json(&ExplainedCode::from(code))?),
+        AnswerFormat::Text => print(report::explain_code(code)),
+        AnswerFormat::Json => print_document(&ReportDocument::json(&ExplainedCode::from(code))?),
     }
     Ok(CommandResult::Yes)
 }
@@ -175,8 +166,8 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResul
         return Err(unknown_name(&name.to_string(), name.name.as_str(), &runs));
     }
     match arguments.format {
-        ExplainFormat::Json => repo::print_json(&sites, explained)?,
-        ExplainFormat::Text => {
+        AnswerFormat::Json => repo::print_json(&sites, explained)?,
+        AnswerFormat::Text => {
             for (location, explanation) in &explained {
                 if sites.single().is_none() {
                     print(report::site(&location.name));

@@ -32,7 +32,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use sipgen::report::{ReportDocument, ReportText};
 
 const EXAMPLES: &str = "\
@@ -115,6 +115,15 @@ fn command_line() -> clap::Command {
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{header}Options:{header:#}\n{{options}}{{after-help}}"
     );
     command.help_template(template)
+}
+
+/// The formats of answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum AnswerFormat {
+    /// Text
+    Text,
+    /// JSON
+    Json,
 }
 
 /// Result of a command that ran.

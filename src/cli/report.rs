@@ -35,12 +35,8 @@ pub(crate) struct Arguments {
 
     /// The path of the page; `-` prints it. Only an earlier page is replaced, never another file.
     /// Each of several sites gets a page of its own: site.html becomes site.production.html
-    #[arg(value_name = "FILE", required_unless_present = "html")]
-    file: Option<Utf8PathBuf>,
-
-    /// The former form of FILE
-    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "file")]
-    html: Option<Utf8PathBuf>,
+    #[arg(value_name = "FILE")]
+    file: Utf8PathBuf,
 
     /// The label of topology domains; default: the most used topology key
     #[arg(long, value_name = "LABEL")]
@@ -48,9 +44,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
-    let Some(file) = arguments.file.as_ref().or(arguments.html.as_ref()) else {
-        return Err(CommandError("name the page's file, or `-` for stdout".to_owned()));
-    };
+    let file = &arguments.file;
     let chosen = arguments.from.chosen()?;
     let (lock, sites) = repo::lock_to_read(&chosen)?;
     let to_stdout = file == "-";

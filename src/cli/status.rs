@@ -1,6 +1,5 @@
 //! `sipgen status`: summary of the site.
 
-use clap::ValueEnum;
 use sipgen::ask::capacity::{CapacityScope, capacity};
 use sipgen::ask::overview::Overview;
 use sipgen::base::api::names::ClusterKey;
@@ -8,7 +7,7 @@ use sipgen::base::finding::Finding;
 use sipgen::report::status::{StatusFocus, StatusView};
 use sipgen::report::{self, StatusReport};
 
-use super::{CommandError, CommandResult, print, repo, say};
+use super::{AnswerFormat, CommandError, CommandResult, print, repo, say};
 
 /// Line width if stdout is not a terminal, in characters.
 const WIDTH: usize = 100;
@@ -50,19 +49,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     all: bool,
 
-    /// The output format
-    #[arg(long, value_enum, default_value_t = StatusFormat::Text)]
-    format: StatusFormat,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum StatusFormat {
-    /// Text
-    Text,
-    /// Markdown: the whole site, whatever `--rack` or `--cluster` selects
-    Markdown,
-    /// JSON: the whole site, as for Markdown
-    Json,
+    /// The output format; JSON has the whole site, whatever --rack or --cluster selects
+    #[arg(long, value_enum, default_value_t = AnswerFormat::Text)]
+    format: AnswerFormat,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
@@ -81,7 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         overviews.push((*site, overview, capacity));
     }
     match arguments.format {
-        StatusFormat::Text => {
+        AnswerFormat::Text => {
             let views: Vec<_> =
                 overviews.iter().map(|(_, overview, _)| focus(arguments, overview)).collect();
             // A site without the requested cluster or rack is skipped.
@@ -101,15 +90,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
                 ));
             }
         }
-        StatusFormat::Markdown => {
-            for (site, overview, capacity) in &overviews {
-                if sites.single().is_none() {
-                    print(report::site_as_markdown(&site.name));
-                }
-                print(report::status_as_markdown(overview, capacity, arguments.all));
-            }
-        }
-        StatusFormat::Json => {
+        AnswerFormat::Json => {
             overviews
                 .iter()
                 .map(|(_, overview, _)| focus(arguments, overview))

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
-use clap::ValueEnum;
 use sipgen::ask::what_if::what_if;
 use sipgen::base::api::names::{ClusterKey, Namespace, is_label_key, is_label_value};
-use sipgen::report::{self, DiffReport, ReportDocument, WhatIf};
+use sipgen::report::{self, ReportDocument, WhatIf};
 use sipgen::site::hypothesis::{AlternatingLabel, BoughtHosts, HostChoice, Hypothesis, Scale};
 
 use super::progress::Progress;
 use super::repo::{self, SelectedFiles};
-use super::{CommandError, CommandResult, print, print_document, say};
+use super::{AnswerFormat, CommandError, CommandResult, print, print_document, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -80,19 +79,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NS/NAME")]
     remove: Vec<ClusterKey>,
 
-    /// The output format
-    #[arg(long, value_enum, default_value_t = WhatIfFormat::Text)]
-    format: WhatIfFormat,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum WhatIfFormat {
-    /// Text
-    Text,
-    /// Markdown
-    Markdown,
-    /// JSON; docs/what-if.schema.json is its schema
-    Json,
+    /// The output format; docs/what-if.schema.json is the schema of JSON
+    #[arg(long, value_enum, default_value_t = AnswerFormat::Text)]
+    format: AnswerFormat,
 }
 
 /// The message if nothing is asked.
@@ -118,17 +107,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
 
     let difference = &consequences.difference;
     match arguments.format {
-        WhatIfFormat::Text => {
+        AnswerFormat::Text => {
             print(report::consequences(&consequences));
             say(report::notes(difference));
             say(report::findings(&difference.findings, &after));
         }
-        WhatIfFormat::Markdown => {
-            let comparison = DiffReport::new(None, None, difference, &after, false);
-            print(report::markdown(&comparison));
-            print(report::consequences_as_markdown(&consequences));
-        }
-        WhatIfFormat::Json => {
+        AnswerFormat::Json => {
             let answer = WhatIf::new(&hypothesis, &consequences, &after);
             print_document(&ReportDocument::json(&answer)?);
         }

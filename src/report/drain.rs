@@ -1,11 +1,10 @@
-//! Plans of moves that empty hosts, as text and Markdown.
+//! Plans of moves that empty hosts.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use serde::Serialize;
 
-use super::capacity::{capitalized, write_purchase, write_purchase_as_markdown};
-use super::markdown::code;
+use super::capacity::write_purchase;
 use super::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
 use crate::ask::drain::{Drain, DrainMove, DrainVerdict, Occupant};
 use crate::base::api::names::{ClusterKey, HostKey, Role};
@@ -13,9 +12,6 @@ use crate::base::text::{abbreviated, counted, lower_bound};
 
 /// Maximum number of unused hosts that a text names.
 const HOSTS_SHOWN: usize = 20;
-
-/// Heading of a purchase.
-const TO_BUY: &str = "to buy, if no other host moves";
 
 /// A plan of moves in words, for pages.
 #[derive(Debug, Serialize)]
@@ -58,14 +54,6 @@ pub fn drain(drain: &Drain) -> ReportText {
     out
 }
 
-/// Formats a plan of moves as Markdown.
-pub fn drain_as_markdown(drain: &Drain) -> ReportText {
-    let mut out = String::new();
-    // Writing to a String cannot fail.
-    let _ = write_markdown(&mut out, drain);
-    out.into()
-}
-
 fn write_text(out: &mut ReportText, drain: &Drain) -> fmt::Result {
     let style = match drain.verdict {
         DrainVerdict::Planned => STRONG,
@@ -94,7 +82,7 @@ fn write_text(out: &mut ReportText, drain: &Drain) -> fmt::Result {
     }
     if let Some(purchase) = &drain.purchase {
         writeln!(out)?;
-        writeln!(out, "{}", styled(STRONG, TO_BUY))?;
+        writeln!(out, "{}", styled(STRONG, "to buy, if no other host moves"))?;
         write_purchase(out, purchase)?;
     }
     if !drain.waiting.is_empty() {
@@ -134,63 +122,6 @@ fn write_text(out: &mut ReportText, drain: &Drain) -> fmt::Result {
     if let Some(note) = note(drain) {
         writeln!(out)?;
         writeln!(out, "{note}")?;
-    }
-    Ok(())
-}
-
-fn write_markdown(out: &mut String, drain: &Drain) -> fmt::Result {
-    writeln!(out, "### Drain\n\n{}", verdict(drain))?;
-    if !drain.bound.is_empty() || !drain.lacking.is_empty() {
-        writeln!(out)?;
-    }
-    for bound in &drain.bound {
-        let (host, cluster) = (code(&bound.host), code(&bound.cluster));
-        writeln!(out, "- {host} of {cluster} cannot move: {}", bound.why)?;
-    }
-    for lacks in &drain.lacking {
-        let set = code(&format!("{} {}", lacks.cluster, lacks.part));
-        let hosts = lower_bound(counted(lacks.hosts, "host"), lacks.may_lack_more);
-        writeln!(out, "- {set} lacks {hosts}: {}", code(&lacks.why))?;
-    }
-    if let Some(purchase) = &drain.purchase {
-        writeln!(out, "\n#### {}\n", capitalized(TO_BUY))?;
-        write_purchase_as_markdown(out, purchase)?;
-    }
-    if !drain.waiting.is_empty() {
-        writeln!(out, "\n#### Replaced, and waiting for a snapshot that shows them unused\n")?;
-        for occupant in &drain.waiting {
-            write!(out, "- {} of {}", code(&occupant.host), code(&set(occupant)))?;
-            match first(occupant) {
-                Some(first) => writeln!(out, "; first: {}", code(&first))?,
-                None => writeln!(out)?,
-            }
-        }
-    }
-    for (number, step) in (1..).zip(&drain.steps) {
-        writeln!(out, "\n#### Step {number}\n")?;
-        if step.moves.is_empty() {
-            writeln!(out, "No move: wait until the hosts above are released.")?;
-            continue;
-        }
-        writeln!(out, "| node set | from | to | notes |\n| --- | --- | --- | --- |")?;
-        for made in &step.moves {
-            let details: Vec<String> = details(made).iter().map(|line| code(line)).collect();
-            writeln!(
-                out,
-                "| {} | {} | {} | {} |",
-                code(&set(&made.from)),
-                code(&made.from.host),
-                code(&made.to),
-                details.join("<br>")
-            )?;
-        }
-    }
-    if !drain.unused.is_empty() {
-        let hosts: Vec<String> = drain.unused.iter().map(|host| code(host)).collect();
-        writeln!(out, "\nUnused, and no target of a move: {}", hosts.join(", "))?;
-    }
-    if let Some(note) = note(drain) {
-        writeln!(out, "\n{note}")?;
     }
     Ok(())
 }

@@ -423,14 +423,6 @@ pub(super) fn code(name: &dyn Display) -> String {
     format!("{fence}{pad}{name}{pad}{fence}")
 }
 
-/// Formats a name as code in a cell of a table; nothing if it is empty.
-pub(super) fn cell(name: &dyn Display) -> String {
-    match name.to_string().as_str() {
-        "" => String::new(),
-        name => code(&name).replace('|', "\\|"),
-    }
-}
-
 /// Formats a name inside a code block.
 fn name(name: &dyn Display) -> String {
     let name = one_line(&name.to_string());

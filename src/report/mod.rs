@@ -61,14 +61,14 @@ use crate::base::text::visible::visible;
 use crate::output::render::values::TemplateValue;
 use crate::setup::migrate::Migration;
 
-pub use capacity::{capacity, capacity_as_markdown};
+pub use capacity::capacity;
 pub use catalogue::{codes, codes_as_markdown, explain_code};
 pub use claims::open_changes;
 pub use commit::{commit_message, commit_message_of_sites};
 pub use comparison::DiffReport;
 pub use doctor::{checks, tally_of_checks};
 pub use document::ReportDocument;
-pub use drain::{drain, drain_as_markdown};
+pub use drain::drain;
 pub use events::{events, snapshot_message};
 pub use explanation::{explain_cluster, explain_host};
 pub use findings::{findings, tally};
@@ -87,19 +87,14 @@ pub use stale::{
     builds_not_checked, checked_builds, edited_files, renamed_inputs, stale, stale_files,
     stale_help, unknown_base,
 };
-pub use status::{StatusReport, status, status_as_markdown};
+pub use status::{StatusReport, status};
 pub use summary::{failure, summary, summary_of_sites};
 pub use text::ReportText;
-pub use what_if::{WhatIf, consequences, consequences_as_markdown};
+pub use what_if::{WhatIf, consequences};
 
 /// Formats the heading of one of several sites.
 pub fn site(name: &str) -> ReportText {
     format!("{}\n", styled(STRONG, format_args!("site {}", one_line(name)))).into()
-}
-
-/// Formats the heading of one of several sites as Markdown.
-pub fn site_as_markdown(name: &str) -> ReportText {
-    format!("\n## {}\n\n", markdown::code(&name)).into()
 }
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();

@@ -1,12 +1,11 @@
-//! The consequences of a hypothesis, as text, Markdown and JSON.
+//! The consequences of a hypothesis, as text and JSON.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Write};
+use std::fmt;
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
-use super::markdown::code;
 use super::plan::plan;
 use super::problem::Problem;
 use super::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled};
@@ -87,14 +86,6 @@ pub fn consequences(consequences: &Consequences) -> ReportText {
     out
 }
 
-/// Formats the same as Markdown.
-pub fn consequences_as_markdown(consequences: &Consequences) -> ReportText {
-    let mut out = String::new();
-    // Writing to a String cannot fail.
-    let _ = write_markdown(&mut out, consequences);
-    out.into()
-}
-
 fn verdict(consequences: &Consequences) -> String {
     if consequences.is_served {
         return styled(STRONG, "every cluster is served");
@@ -109,25 +100,21 @@ fn verdict(consequences: &Consequences) -> String {
 }
 
 fn write_text(out: &mut ReportText, consequences: &Consequences) -> fmt::Result {
-    if has_quorums(consequences) {
-        heading(out, "control planes, before lost hosts are replaced")?;
-        for (impact, quorum) in quorums(consequences) {
-            let style = style_of(quorum);
-            let name = one_line(&impact.cluster.to_string());
-            writeln!(out, "  {name}  {}", styled(style, words(quorum)))?;
+    let clusters = consequences.clusters.iter();
+    let quorums = clusters.filter_map(|impact| Some((impact, impact.control_plane.as_ref()?)));
+    for (index, (impact, quorum)) in quorums.enumerate() {
+        if index == 0 {
+            heading(out, "control planes, before lost hosts are replaced")?;
         }
+        let name = one_line(&impact.cluster.to_string());
+        writeln!(out, "  {name}  {}", styled(style_of(quorum), words(quorum)))?;
     }
-    if has_shortages(consequences) {
-        heading(out, "cannot be served")?;
-        for (impact, set) in shortages(consequences) {
-            writeln!(
-                out,
-                "  {} {}: {}",
-                one_line(&impact.cluster.to_string()),
-                one_line(&set.part.to_string()),
-                lacks(set)
-            )?;
+    for (index, (impact, set)) in shortages(consequences).enumerate() {
+        if index == 0 {
+            heading(out, "cannot be served")?;
         }
+        let name = one_line(&format!("{} {}", impact.cluster, set.part));
+        writeln!(out, "  {name}: {}", lacks(set))?;
     }
     if !consequences.spare.is_empty() {
         heading(out, "spare hosts by selector")?;
@@ -141,42 +128,9 @@ fn write_text(out: &mut ReportText, consequences: &Consequences) -> fmt::Result 
     Ok(())
 }
 
-fn write_markdown(out: &mut String, consequences: &Consequences) -> fmt::Result {
-    if has_quorums(consequences) {
-        writeln!(out, "\n### Control planes, before lost hosts are replaced\n")?;
-        for (impact, quorum) in quorums(consequences) {
-            writeln!(out, "- {}: {}", code(&impact.cluster), words(quorum))?;
-        }
-    }
-    if has_shortages(consequences) {
-        writeln!(out, "\n### Cannot be served\n")?;
-        for (impact, set) in shortages(consequences) {
-            writeln!(out, "- {} {}: {}", code(&impact.cluster), code(&set.part), lacks(set))?;
-        }
-    }
-    if !consequences.spare.is_empty() {
-        writeln!(out, "\n### Spare hosts by selector\n")?;
-        writeln!(out, "| now | then | selector |\n| ---: | ---: | --- |")?;
-        for spare in &consequences.spare {
-            let (now, then) = (spare.before, spare.after);
-            writeln!(out, "| {now} | {then} | {} |", code(&selector(spare)))?;
-        }
-    }
-    Ok(())
-}
-
 fn heading(out: &mut ReportText, text: &str) -> fmt::Result {
     writeln!(out)?;
     writeln!(out, "{}", styled(STRONG, text))
-}
-
-fn quorums(consequences: &Consequences) -> impl Iterator<Item = (&ClusterImpact, &Quorum)> {
-    let clusters = consequences.clusters.iter();
-    clusters.filter_map(|impact| Some((impact, impact.control_plane.as_ref()?)))
-}
-
-fn has_quorums(consequences: &Consequences) -> bool {
-    quorums(consequences).next().is_some()
 }
 
 fn shortages(
@@ -185,10 +139,6 @@ fn shortages(
     let clusters = consequences.clusters.iter();
     let sets = clusters.flat_map(|impact| impact.node_sets.iter().map(move |set| (impact, set)));
     sets.filter(|(_, set)| set.then < set.wanted)
-}
-
-fn has_shortages(consequences: &Consequences) -> bool {
-    shortages(consequences).next().is_some()
 }
 
 /// Describes the hosts that a node set lacks.

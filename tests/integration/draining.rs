@@ -112,8 +112,6 @@ fn a_rack_is_emptied_into_free_hosts() {
             "unused, and no target of a move\n  metal/a3\n",
         ],
     );
-    let text = drain(&repo, &["rack=a", "--format", "markdown"]).expect(0).stdout;
-    assert_says(&text, &["| `t/edge Worker` | `metal/a1` | `metal/b1` |  |"]);
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn a_page_says_whether_its_files_are_committed() {
     let repo = Repo::generated("multi-cluster");
     let site = repo.path().join("site.html");
     let written = || {
-        report(&repo, &["--html", site.to_str().unwrap()]).expect(0);
+        report(&repo, &[site.to_str().unwrap()]).expect(0);
         repo.read("site.html")
     };
 
@@ -41,7 +41,7 @@ fn a_page_says_whether_its_files_are_committed() {
     assert!(first == written());
     repo.write("notes.yaml", "a: 1\n");
     assert!(written().contains(r#""isChanged":true"#));
-    let committed = report(&repo, &["--html", "-", "--rev", "HEAD"]).stdout;
+    let committed = report(&repo, &["-", "--rev", "HEAD"]).stdout;
     assert!(committed.contains(r#""isChanged":false"#));
 }
 
@@ -51,7 +51,7 @@ fn a_page_is_written_where_it_is_asked_for_and_nothing_else_is() {
     let elsewhere = tempfile::tempdir().unwrap();
     let file = elsewhere.path().join("site.html");
 
-    report(&repo, &["--html", file.to_str().unwrap()]).expect(0);
+    report(&repo, &[file.to_str().unwrap()]).expect(0);
 
     assert_eq!(fs::read_to_string(&file).unwrap(), page(&repo));
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
@@ -61,14 +61,14 @@ fn a_page_is_written_where_it_is_asked_for_and_nothing_else_is() {
 #[test]
 fn a_page_is_replaced_and_one_that_stays_the_same_is_not_touched() {
     let repo = Repo::of_fixture("quickstart");
-    report(&repo, &["--html", "site.html"]).expect(0);
+    report(&repo, &["site.html"]).expect(0);
     let first = repo.on_disk("")["site.html"].clone();
 
-    report(&repo, &["--html", "site.html"]).expect(0);
+    report(&repo, &["site.html"]).expect(0);
     assert_eq!(repo.on_disk("")["site.html"], first);
 
     repo.replace(EDGE, "name: edge", "name: verge");
-    report(&repo, &["--html", "site.html"]).expect(0);
+    report(&repo, &["site.html"]).expect(0);
     let second = repo.read("site.html");
     assert!(second.contains("verge") && second.as_bytes() != first.content);
 }
@@ -88,7 +88,7 @@ fn what_is_no_page_of_ours_is_not_replaced() {
         ("sites/", "is not a regular file"),
         ("", "is not a file name"),
     ] {
-        let run = report(&repo, &["--html", file]).expect(2);
+        let run = report(&repo, &[file]).expect(2);
 
         assert_says(&run.stderr, &[file, reason]);
     }
@@ -100,7 +100,7 @@ fn what_is_no_page_of_ours_is_not_replaced() {
 fn errors_are_told_by_the_page_and_by_the_exit_code() {
     let repo = edge_with("active: 2", "active: 200");
 
-    let run = report(&repo, &["--html", "-"]).expect(1);
+    let run = report(&repo, &["-"]).expect(1);
 
     assert_says(&run.stderr, &["error"]);
     assert_says(&run.stdout, &["\"active\":200", "\"error\":true", EDGE]);

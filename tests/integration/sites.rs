@@ -321,7 +321,7 @@ fn every_command_works_at_the_root() {
     );
     sipgen(&repo, &["status", "--cluster", "tenant-a/none"]).expect(2);
     let page = repo.path().join("page.html");
-    sipgen(&repo, &["report", "--html", page.to_str().unwrap()]).expect(0);
+    sipgen(&repo, &["report", page.to_str().unwrap()]).expect(0);
     assert!(
         repo.exists("page.production.html")
             && repo.exists("page.staging.html")

@@ -1,7 +1,6 @@
-//! The capacity of a site, as text and as Markdown. This module has the words and the choice of
-//! rows of both.
+//! The capacity of a site, as text and for pages. This module has the words and the choice of rows
+//! of both.
 
-mod markdown;
 mod text;
 
 use std::collections::HashMap;
@@ -15,11 +14,6 @@ use crate::base::api::names::{ClusterKey, Part};
 use crate::base::text::{counted, lower_bound};
 use crate::plan::purchase::{BoughtKind, Purchase};
 
-pub use markdown::capacity_as_markdown;
-pub(super) use markdown::{
-    capitalized, write_lacking_as_markdown, write_left_out, write_purchase_as_markdown,
-    write_worst_loss_as_markdown,
-};
 pub use text::capacity;
 pub(super) use text::{write_lacking, write_purchase, write_worst_loss};
 

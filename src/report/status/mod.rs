@@ -1,13 +1,11 @@
-//! Site status for a terminal, as Markdown and as JSON.
+//! Site status for a terminal and as JSON.
 //!
 //! * `clusters`: requested and assigned hosts of each cluster, and the spare hosts.
 //! * `rack_map`: one row per rack, one cell per host.
 //! * `listing`: the hosts of one rack or cluster.
-//! * `markdown`: the site as Markdown.
 
 mod clusters;
 mod listing;
-mod markdown;
 mod rack_map;
 
 use std::collections::BTreeMap;
@@ -26,8 +24,6 @@ use crate::plan::quotas::QuotaUse;
 use super::capacity::{write_lacking, write_worst_loss};
 use super::{ReportText, STRONG, one_line, styled};
 use rack_map::ClusterLetters;
-
-pub use markdown::status_as_markdown;
 
 /// Maximum number of racks of which a map is drawn, and of quotas, without `--all`.
 const RACKS_SHOWN: usize = 8;

@@ -32,8 +32,7 @@ fn a_bare_repo_has_no_files_but_revisions() {
     let at = bare.path().to_str().unwrap();
     sipgen(&repo, &["generate", "--repo", at, "--rev", "HEAD", "--check"]).expect(0);
     let page = repo.path().join("page.html");
-    sipgen(&repo, &["report", "--repo", at, "--rev", "HEAD", "--html", page.to_str().unwrap()])
-        .expect(0);
+    sipgen(&repo, &["report", "--repo", at, "--rev", "HEAD", page.to_str().unwrap()]).expect(0);
     assert_says(
         &sipgen(&repo, &["status", "--repo", at]).expect(2).stderr,
         &["name a revision with --rev"],

@@ -341,7 +341,7 @@ fn in_what_sops_decrypts() {
             &["generate", "--check", "--diff"],
             &["status", "--all"],
             &["status", "--format", "json"],
-            &["report", "--html", "-"],
+            &["report", "-"],
             &["explain", "metal/host-1"],
             &["explain", "metal/host-1", "--format", "json"],
             &["explain", "t/edge"],
@@ -457,7 +457,7 @@ fn in_arguments() {
         &["explain", &url],
         &["generate", "--repo", &url],
         &["migrate", "--repo", &url],
-        &["report", "--html", &url],
+        &["report", &url],
         &[&url],
     ] {
         let run = run(&mut repo.sipgen(arguments));

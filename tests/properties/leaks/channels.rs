@@ -128,14 +128,12 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         }
         said.people("capacity", &report::capacity(&capacity, true));
         let (overview, capacity) = (&overview, &capacity);
-        let markdown = report::status_as_markdown(overview, capacity, true);
-        said.people("status --format markdown", &markdown);
         let status = StatusReport::new(overview, capacity);
         said.json("status --format json", &status);
         if all {
             let answers = PageAnswers { overview, capacity, drain: None, snapshot: None };
             said.add(
-                "report --html",
+                "report",
                 Form::Page,
                 report::page(&answers, None, &findings, files).unwrap().to_string(),
             );

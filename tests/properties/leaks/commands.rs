@@ -54,7 +54,7 @@ fn of_files_and_directories() {
         (&["diff", "--lines", "--format", "markdown"], Form::People),
         (&["status"], Form::People),
         (&["status", "--format", "json"], Form::Json),
-        (&["report", "--html", "-"], Form::Page),
+        (&["report", "-"], Form::Page),
         (&["init", "--dry-run"], Form::Diff),
         (&["migrate"], Form::Diff),
     ] {
@@ -84,7 +84,7 @@ fn of_arguments() {
         &["explain", "SIP\n::error::x"],
         &["template", "show", NAME],
         &["template", "values", NAME],
-        &["report", "--html", &format!("{NAME}/x")],
+        &["report", &format!("{NAME}/x")],
         &["migrate", "--site", NAME],
         &["man", "--dir", "/dev/null/::error::\n::error::x"],
         &[NAME],

@@ -9,5 +9,5 @@ pub fn report(repo: &Repo, arguments: &[&str]) -> Run {
 
 /// The page of a repo, whose input may have errors.
 pub fn page(repo: &Repo) -> String {
-    report(repo, &["--html", "-"]).stdout
+    report(repo, &["-"]).stdout
 }
