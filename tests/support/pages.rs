@@ -60,8 +60,8 @@ pub enum Root {
 }
 
 /// The programs of [`Root::Container`] besides sipgen.
-const CONTAINER_PROGRAMS: [&str; 10] =
-    ["bash", "git", "sh", "cat", "cp", "grep", "ls", "mkdir", "rm", "sed"];
+const CONTAINER_PROGRAMS: [&str; 12] =
+    ["bash", "git", "sh", "cat", "cp", "find", "grep", "ls", "mkdir", "rm", "sed", "sort"];
 
 /// The directory in which a page runs.
 struct Session {

@@ -232,7 +232,7 @@ fn is_placeholder(text: &str) -> bool {
         || is_reference && !text.contains(char::is_whitespace)
         || is_between("${", "}")
         || is_between("<", ">")
-        || text.chars().all(|c| c == '*')
+        || text.len() > 2 && text.chars().all(|c| matches!(c, '*' | 'x' | 'X'))
 }
 
 /// Reports plain-text Secrets in input files, one finding per file. It is an error if a build, an
@@ -322,6 +322,7 @@ mod tests {
             ("password", "${BMC_PASSWORD}"),
             ("password", "<path:kv/data/bmc#password>"),
             ("password", "*****"),
+            ("password", "xxxxxxxx"),
             ("password", "REDACTED"),
             ("password", "op://lab/bmc/password"),
             ("password", "CHANGEME"),
