@@ -20,11 +20,17 @@ fn a_host_that_has_left_the_inventory_is_replaced() {
        |         ^^^^^^^^
       help: it leaves the overlay and is replaced; its BareMetalHost is not deleted, and neither are its Secrets that left the same build: if the machine is gone, delete them all
 
+    warning[SIP0522]: tenant/one has 2 hosts of namespace `metal`, which Cluster API cannot claim
+      --> clusters/tenant.one.yaml:3:37
+       |
+     3 | metadata: {namespace: tenant, name: one}
+       |                                     ^^^
+      help: Machines claim hosts of their own namespace only: keep hosts and Cluster in one namespace, by the request's `metadata.namespace` or that of the BareMetalHosts
+
     danger: tenant/one loses 1 host that is no longer in the inventory and may be in use: metal/host-1
     tenant/one replaces metal/host-1 by metal/host-3
     1 cluster: 2 hosts assigned, 1 added, 0 released
     1 host added: state unknown, no snapshot shows it
-    1 host added from another namespace: Cluster API claims it only for Machines in that namespace
     1 file written: 0 created, 1 changed, 0 deleted
     "#);
     assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-2", "Worker metal/host-3"]);

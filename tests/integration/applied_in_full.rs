@@ -75,6 +75,13 @@ fn a_host_that_a_cluster_has_is_an_error() {
     see(&repo, &by_inventory());
 
     insta::assert_snapshot!(repo.refused(), @r#"
+    warning[SIP0522]: vino/one has 1 host of namespace `metal`, which Cluster API cannot claim
+      --> clusters/vino.one.yaml:3:35
+       |
+     3 | metadata: {namespace: vino, name: one}
+       |                                   ^^^
+      help: Machines claim hosts of their own namespace only: keep hosts and Cluster in one namespace, by the request's `metadata.namespace` or that of the BareMetalHosts
+
     error[SIP0513]: host metal/host-1 of vino/one is applied in full by the Flux Kustomization infra/inventory, so an object with labels would erase its spec
       --> overlays/hosts/observed/vino.one/hosts.yaml:6:9
        |

@@ -259,10 +259,16 @@ fn a_check_names_the_stale_files_and_the_command_that_writes_them() {
 
     let run = repo.generate(&["--check", "--only", "tenant/two"]).expect(1);
     insta::assert_snapshot!(run.stderr, @"
+    warning[SIP0522]: tenant/two has 1 host of namespace `metal`, which Cluster API cannot claim
+      --> clusters/tenant.two.yaml:3:37
+       |
+     3 | metadata: {namespace: tenant, name: two}
+       |                                     ^^^
+      help: Machines claim hosts of their own namespace only: keep hosts and Cluster in one namespace, by the request's `metadata.namespace` or that of the BareMetalHosts
+
     tenant/two adds metal/host-2
     1 cluster: 1 host assigned, 1 added, 0 released
     1 host added: state unknown, no snapshot shows it
-    1 host added from another namespace: Cluster API claims it only for Machines in that namespace
     5 files would be written: 4 created, 1 changed, 0 deleted
       changed  overlays/hosts/declared/inventory/kustomization.yaml
       created  overlays/hosts/declared/inventory/tenant.two.yaml

@@ -239,6 +239,13 @@ mod observed {
           help: another tool set them: remove them, then take a new snapshot
                 kubectl label baremetalhost -n metal host-2 sip.airshipit.org/cluster-namespace- sip.airshipit.org/cluster-name- sip.airshipit.org/node-type-
 
+        warning[SIP0522]: vino/one has 1 host of namespace `metal`, which Cluster API cannot claim
+          --> clusters/vino.one.yaml:3:35
+           |
+         3 | metadata: {namespace: vino, name: one}
+           |                                   ^^^
+          help: Machines claim hosts of their own namespace only: keep hosts and Cluster in one namespace, by the request's `metadata.namespace` or that of the BareMetalHosts
+
         1 cluster: 1 host assigned, 0 added, 0 released
         1 file written: 0 created, 1 changed, 0 deleted
         ");

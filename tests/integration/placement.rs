@@ -158,6 +158,13 @@ fn a_shortage_among_rivals_names_them_and_counts() {
     repo.replace("tenant-b-new.yaml", "active: 0", "active: 1");
 
     insta::assert_snapshot!(repo.refused(), @"
+    warning[SIP0522]: tenant-a/old has 2 hosts of namespace `metal3`, which Cluster API cannot claim
+      --> tenant-a-old.yaml:5:9
+       |
+     5 |   name: old
+       |         ^^^
+      help: Machines claim hosts of their own namespace only: keep hosts and Cluster in one namespace, by the request's `metadata.namespace` or that of the BareMetalHosts
+
     error[SIP0501]: 1 of the 1 Worker hosts of tenant-b/new cannot be found: 2 node sets compete for the same hosts: together they miss 3, and 2 are available
       --> tenant-b-new.yaml:13:7
        |

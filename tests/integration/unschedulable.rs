@@ -405,6 +405,13 @@ fn many_reasons_at_once_are_counted_the_commonest_first() {
     repo.replace("tenants/tenant-a/core.yaml", "        active: 3\n", "        active: 9\n");
 
     assert_snapshot!(repo.refused(), @"
+    warning[SIP0522]: tenant-a/core and 2 more clusters have 14 hosts of namespace `metal3`, which Cluster API cannot claim
+      --> tenants/tenant-a/core.yaml:6:9
+       |
+     6 |   name: core
+       |         ^^^^
+      help: Machines claim hosts of their own namespace only: keep hosts and Cluster in one namespace, by the request's `metadata.namespace` or that of the BareMetalHosts
+
     error[SIP0501]: 6 of the 10 Worker hosts of tenant-a/core cannot be found: its selector matches only 7 of all hosts
       --> tenants/tenant-a/core.yaml:29:7
        |

@@ -271,6 +271,13 @@ fn a_host_entered_for_two_clusters_by_hand_is_an_error_that_names_both_places() 
     let message = repo.refused();
 
     insta::assert_snapshot!(message, @r#"
+    warning[SIP0522]: tenant/one and 1 more cluster have 2 hosts of namespace `metal`, which Cluster API cannot claim
+      --> clusters/tenant.one.yaml:3:37
+       |
+     3 | metadata: {namespace: tenant, name: one}
+       |                                     ^^^
+      help: Machines claim hosts of their own namespace only: keep hosts and Cluster in one namespace, by the request's `metadata.namespace` or that of the BareMetalHosts
+
     error[SIP0504]: host metal/host-1 is assigned 2 times: generated files were merged or edited
       --> overlays/hosts/declared/inventory/tenant.one.yaml:6:9  (as Worker of tenant/one)
        |
