@@ -280,6 +280,13 @@ fn a_check_names_the_stale_files_and_the_command_that_writes_them() {
 
     let run = repo.generate(&["--check", "--repo", "."]).expect(1);
     insta::assert_snapshot!(run.stderr, @"
+    warning[SIP0522]: tenant/two has 1 host of namespace `metal`, which Cluster API cannot claim
+      --> clusters/tenant.two.yaml:3:37
+       |
+     3 | metadata: {namespace: tenant, name: two}
+       |                                     ^^^
+      help: Machines claim hosts of their own namespace only: keep hosts and Cluster in one namespace, by the request's `metadata.namespace` or that of the BareMetalHosts
+
     danger: cluster tenant/one is deleted, with its 1 host
     danger: 1 host moves from tenant/one to tenant/two: metal/host-1
     tenant/one is deleted; hands over metal/host-1
