@@ -242,7 +242,10 @@ fn playbook_of_the_docs() -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/packages.md");
     let text = fs::read_to_string(page).unwrap();
     let (_, behind) = text.split_once("```yaml\n# packages.yml\n").unwrap();
-    behind.split_once("```").unwrap().0.to_owned()
+    let play = behind.split_once("```").unwrap().0.to_owned();
+    let template = include_str!("../../templates/installer/packages.yml");
+    assert_eq!(play, template.replace("{% raw %}", "").replace("{% endraw %}", ""));
+    play
 }
 
 fn apt_names(packages: &[InstalledPackage]) -> Vec<String> {

@@ -783,6 +783,7 @@ fn a_machine_under_both_roles_may_have_its_body_in_one_of_the_lists() {
             let repo = with_spec(&format!(
                 "  masters:\n    - head:{masters}\n  workers:\n    - head:{workers}\n"
             ));
+            repo.write("sipgen.yaml", "provisioning: {installer: kud}\n");
             repo.generate(&[]).expect(0);
             assert_eq!(repo.hosts_of("lab", "depot").len(), 1, "{second}");
 
@@ -802,7 +803,7 @@ fn a_machine_under_both_roles_may_have_its_body_in_one_of_the_lists() {
     }
 }
 
-/// Name, mode and command of the Job of `lab/press`.
+/// Name and mode of the Job of `lab/press`, and whether its command only adds workers.
 fn press_job(repo: &Repo) -> (String, String, bool) {
     repo.generate(&[]).expect(0);
     let job = repo.read("overlays/clusters/lab/press/installer/job.yaml");
@@ -811,43 +812,90 @@ fn press_job(repo: &Repo) -> (String, String, bool) {
         line.unwrap_or_default().trim().trim_start_matches(key).trim().trim_matches('"').to_owned()
     };
     let mode = after("bpa.akraino.org/installed:").split(' ').next().unwrap().to_owned();
-    (after("name: \"kud-press"), mode, job.contains("- \"--scale\""))
+    let scales = ["--scale", "scale.yml"].iter().any(|word| job.contains(&format!("- \"{word}\"")));
+    assert_eq!(job.contains("- \"cluster.yml\""), !scales && job.contains("kubespray"));
+    (after("name: \""), mode, scales)
 }
 
 #[test]
 fn a_job_that_only_adds_workers_scales_and_a_repeated_run_keeps_it() {
     const PRESS: &str = "clusters/press.yaml";
+    for settings in ["", "provisioning: {installer: kud, scale: true}\n"] {
+        let repo = Repo::of_fixture("provisioning");
+        repo.write("sipgen.yaml", settings);
+        let first = press_job(&repo);
+        assert_eq!((first.1.as_str(), first.2), ("full", false));
+        assert_eq!(press_job(&repo), first);
+
+        repo.replace_behind(
+            "inventory/hosts.yaml",
+            "      name: depot-04\n",
+            "state: available",
+            "state: provisioned",
+        );
+        repo.replace(PRESS, "    - body-3:\n", "    - body-4: {cpu: 8}\n    - body-3:\n");
+        let said = run(&mut repo.sipgen(&["diff"])).stdout;
+        assert_says(&said, &["which adds workers", "the installer adds workers to lab/press"]);
+        assert_says(&said, &["installer: machines; Job"]);
+        let scaled = press_job(&repo);
+        assert_ne!(scaled.0, first.0);
+        assert_eq!((scaled.1.as_str(), scaled.2), ("scale", true));
+        assert_eq!(press_job(&repo), scaled, "a second run changes nothing");
+        repo.generate(&["--check"]).expect(0);
+
+        // Anything else is a full installation.
+        repo.replace(PRESS, "    - body-4: {cpu: 8}\n", "");
+        let removed = press_job(&repo);
+        assert_eq!((removed.1.as_str(), removed.2), ("full", false));
+        assert_eq!(removed.0, first.0, "the first Job is back");
+        repo.replace(PRESS, "    - body-3:\n", "    - body-4: {cpu: 8}\n    - body-3:\n");
+        repo.replace(PRESS, "10.245.0.0/16", "10.246.0.0/16");
+        assert_eq!(press_job(&repo).1, "full", "another network needs more than `scale.yml`");
+    }
+}
+
+#[test]
+fn the_setting_to_scale_alone_runs_no_installer_of_kud_again() {
     let repo = Repo::of_fixture("provisioning");
-    let (plain, mode, _) = press_job(&repo);
+    let name_and_mode = |settings: &str| {
+        repo.write("sipgen.yaml", settings);
+        let (name, mode, _) = press_job(&repo);
+        (name, mode)
+    };
+
+    let (plain, mode) = name_and_mode("provisioning: {installer: kud}\n");
+
     assert_eq!(mode, "", "without the setting there is no record");
+    let scaling = name_and_mode("provisioning: {installer: kud, scale: true}\n");
+    assert_eq!(scaling, (plain, "full".to_owned()));
+}
 
-    // The setting alone runs no installer again.
-    repo.write("sipgen.yaml", "provisioning: {scale: true}\n");
-    let first = press_job(&repo);
-    assert_eq!(first, (plain, "full".to_owned(), false));
-    assert_eq!(press_job(&repo), first);
+/// An image alone is one with the interface of KUD: nothing changes for those who have one.
+#[test]
+fn an_image_of_ones_own_keeps_the_command_of_kud() {
+    let repo = Repo::of_fixture("provisioning");
+    repo.write("sipgen.yaml", "provisioning: {image: example.com/kud:2}\n");
 
-    repo.replace_behind(
-        "inventory/hosts.yaml",
-        "      name: depot-04\n",
-        "state: available",
-        "state: provisioned",
+    let (name, ..) = press_job(&repo);
+
+    assert!(name.starts_with("kud-press-"), "{name}");
+    let job = repo.read("overlays/clusters/lab/press/installer/job.yaml");
+    assert_says(&job, &["- \"./installer\"", "privileged: true", "example.com/kud:2"]);
+    assert!(repo.exists("overlays/clusters/lab/press/installer/hosts.ini"));
+}
+
+#[test]
+fn kubespray_refuses_plugins_of_kud() {
+    let repo = Repo::of_fixture("provisioning");
+    repo.replace(
+        "clusters/depot.yaml",
+        "spec:\n  masters",
+        "spec:\n  KUDPlugins: [multus]\n  masters",
     );
-    repo.replace(PRESS, "    - body-3:\n", "    - body-4: {cpu: 8}\n    - body-3:\n");
-    let said = run(&mut repo.sipgen(&["diff"])).stdout;
-    assert_says(&said, &["which adds workers", "the installer adds workers to lab/press"]);
-    let scaled = press_job(&repo);
-    assert_ne!(scaled.0, first.0);
-    assert_eq!((scaled.1.as_str(), scaled.2), ("scale", true));
-    assert_eq!(press_job(&repo), scaled, "a second run changes nothing");
-    repo.generate(&["--check"]).expect(0);
 
-    // Anything else is a full installation.
-    repo.replace(PRESS, "    - body-4: {cpu: 8}\n", "");
-    let removed = press_job(&repo);
-    assert_eq!((removed.1.as_str(), removed.2), ("full", false));
-    assert_eq!(removed.0, first.0, "the first Job is back");
-    repo.replace(PRESS, "    - body-3:\n", "    - body-4: {cpu: 8}\n    - body-3:\n");
-    repo.replace(PRESS, "    - qat\n", "    - qat\n    - cmk\n");
-    assert_eq!(press_job(&repo).1, "full", "another plugin needs more than `scale.yml`");
+    let said = repo.refused();
+
+    assert_says(&said, &["SIP0821", "KUDPlugins", "clusters/depot.yaml:12", "installer: kud"]);
+    repo.write("sipgen.yaml", "provisioning: {installer: kud}\n");
+    repo.generate(&[]).expect(0);
 }

@@ -78,10 +78,7 @@ fn a_master_that_runs_workloads_too_is_shown_as_such() {
         .split_once("  workers:\n")
         .map(|(a, b)| (a.to_owned(), b.to_owned()))
         .unwrap();
-    repo.write(
-        depot,
-        &(head + &tail[tail.find("  PodSubnet").or(tail.find("  KUDPlugins")).unwrap()..]),
-    );
+    repo.write(depot, &(head + &tail[tail.find("  PodSubnet").unwrap()..]));
     let status = json(&repo, &["status"]);
     let depot = status["clusters"]
         .as_array()

@@ -28,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// A running API server, with what it has stored and written in a temporary directory.
 pub struct ApiServer {
     directory: TempDir,
+    address: String,
     port: u16,
     daemons: Vec<Daemon>,
 }
@@ -55,7 +56,8 @@ impl ApiServer {
     pub fn start() -> Self {
         let mut said = String::new();
         for _ in 0..MOST_ATTEMPTS {
-            match Self::attempt() {
+            let [port] = free_ports();
+            match Self::serve("127.0.0.1", port, &[]) {
                 Ok(server) => {
                     server.define();
                     return server;
@@ -66,10 +68,11 @@ impl ApiServer {
         panic!("the API server does not start:\n{said}");
     }
 
-    fn attempt() -> Result<Self, String> {
+    /// Starts one at an address, with further arguments, that knows the kinds of Kubernetes alone.
+    pub fn serve(address: &str, port: u16, arguments: &[&str]) -> Result<Self, String> {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-        let [client, peer, port] = free_ports();
+        let [client, peer] = free_ports();
         fs::create_dir(at("certificates")).unwrap();
         succeed(tool("openssl").args(["genrsa", "-out", &at("account.key"), "2048"]));
         let token = |user: &str, groups: &str| format!("{user}-token,{user},{user}{groups}\n");
@@ -88,7 +91,7 @@ impl ApiServer {
             command
                 .arg(format!("--etcd-servers=http://127.0.0.1:{client}"))
                 .arg(format!("--secure-port={port}"));
-            command.args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"]);
+            command.args(["--bind-address", address, "--advertise-address", address]);
             command.args(["--cert-dir", &at("certificates"), "--token-auth-file", &at("tokens")]);
             command.args(["--service-cluster-ip-range=10.96.0.0/16", "--authorization-mode=RBAC"]);
             command.arg("--service-account-issuer=https://kubernetes.default.svc");
@@ -104,8 +107,10 @@ impl ApiServer {
                 "--audit-log-path",
                 &at("audit.log"),
             ]);
+            command.args(arguments);
         });
-        let mut server = Self { directory, port, daemons: vec![api, etcd] };
+        let address = address.to_owned();
+        let mut server = Self { directory, address, port, daemons: vec![api, etcd] };
         server.wait()?;
         Ok(server)
     }
@@ -132,8 +137,9 @@ impl ApiServer {
     fn write_kubeconfig(&self, user: &str) {
         let text = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: live\ncontexts: [{{name: live, context: {{cluster: live, \
-             user: {user}}}}}]\nclusters: [{{name: live, cluster: {{server: 'https://127.0.0.1:{}', \
+             user: {user}}}}}]\nclusters: [{{name: live, cluster: {{server: 'https://{}:{}', \
              certificate-authority: {}}}}}]\nusers: [{{name: {user}, user: {{token: {user}-token}}}}]\n",
+            self.address,
             self.port,
             self.path("certificates/apiserver.crt").display()
         );

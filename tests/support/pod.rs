@@ -397,8 +397,8 @@ fn image() -> String {
     std::env::var("SIPGEN_JUMP_HOST_IMAGE").unwrap_or_else(|_| "/".to_owned())
 }
 
-/// Where the tests' redfishtool is, and where the Python of the container looks for it.
-fn redfishtool() -> (String, String) {
+/// The Python packages of the tests.
+pub fn python_packages() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/venv/lib");
     let python =
         fs::read_dir(&root).unwrap_or_else(|_| panic!("{root:?}: `tests/tools/install` makes it"));
@@ -406,8 +406,13 @@ fn redfishtool() -> (String, String) {
         .map(|entry| entry.unwrap().file_name())
         .find(|name| name.to_string_lossy().starts_with("python"));
     let packages = root.join(version.unwrap_or(OsString::from("python3"))).join("site-packages");
+    packages.to_str().unwrap().to_owned()
+}
+
+/// Where the tests' redfishtool is, and where the Python of the container looks for it.
+fn redfishtool() -> (String, String) {
     let version =
         "import sys; print('/usr/local/lib/python%d.%d/dist-packages' % sys.version_info[:2])";
     let mounted = succeed(tool("/usr/bin/python3").arg("-c").arg(version));
-    (packages.to_str().unwrap().to_owned(), mounted.trim().to_owned())
+    (python_packages(), mounted.trim().to_owned())
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
@@ -145,63 +145,10 @@ impl Scene {
         succeed(self.client("ssh", &self.operator).args(["-p", "2222", "jump@192.0.2.10", command]))
     }
 
-    /// A node: an sshd on port 22 of an address, which admits the node key only and says where one is.
+    /// A node that says where one is.
     pub fn node(&self, address: &str, admitted: &Key) -> Server {
-        let directory = self.node.directory.path();
-        let path = |name: &str| directory.join(name);
-        succeed(
-            tool("ssh-keygen").args(["-q", "-N", "", "-t", "ed25519", "-f"]).arg(path("host_key")),
-        );
-        fs::write(path("authorized_keys"), admitted.public() + "\n").unwrap();
-        fs::write(path("passwd"), PASSWD).unwrap();
-        for name in ["host_key", "authorized_keys"] {
-            fs::set_permissions(path(name), fs::Permissions::from_mode(0o644)).unwrap();
-        }
-        let configuration = format!(
-            "ListenAddress {address}\nPidFile none\nUsePAM no\nHostKey /etc/ssh/host_key\nStrictModes no\n\
-             AuthorizedKeysFile /etc/ssh/authorized_keys\nForceCommand echo this is the node {address}\n"
-        );
-        fs::write(path("sshd_config"), configuration).unwrap();
-        let mut sandbox = self.network.tool("bwrap");
-        sandbox.args([
-            "--die-with-parent",
-            "--unshare-pid",
-            "--cap-add",
-            "ALL",
-            "--clearenv",
-            "--dev",
-            "/dev",
-        ]);
-        sandbox.args([
-            "--ro-bind",
-            "/usr",
-            "/usr",
-            "--symlink",
-            "usr/bin",
-            "/bin",
-            "--symlink",
-            "usr/lib",
-            "/lib",
-        ]);
-        sandbox.args(["--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--tmpfs", "/home"]);
-        sandbox.args(["--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/etc/ssh"]);
-        sandbox.args(["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]);
-        sandbox.arg("--ro-bind").arg(path("passwd")).arg("/etc/passwd");
-        for name in ["host_key", "authorized_keys", "sshd_config"] {
-            sandbox.arg("--ro-bind").arg(path(name)).arg(format!("/etc/ssh/{name}"));
-        }
-        sandbox.args([
-            "--",
-            "setpriv",
-            "--reuid",
-            "1000",
-            "--regid",
-            "1000",
-            "--clear-groups",
-            "--",
-        ]);
-        sandbox.args(["/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/sshd_config"]);
-        Server::start(&mut sandbox, &path("log"), "Server listening on")
+        let says = format!("ForceCommand echo this is the node {address}\n");
+        node(&self.network, self.node.directory.path(), address, admitted, &says)
     }
 
     /// Fills the Secret of the cluster `far`.
@@ -219,4 +166,57 @@ impl Scene {
         keys.sort();
         keys
     }
+}
+
+/// A node: an sshd on port 22 of an address, which admits one key only, with its files in a directory.
+pub fn node(
+    network: &Network,
+    directory: &Path,
+    address: &str,
+    admitted: &Key,
+    options: &str,
+) -> Server {
+    let path = |name: &str| directory.join(name);
+    succeed(tool("ssh-keygen").args(["-q", "-N", "", "-t", "ed25519", "-f"]).arg(path("host_key")));
+    fs::write(path("authorized_keys"), admitted.public() + "\n").unwrap();
+    fs::write(path("passwd"), PASSWD).unwrap();
+    for name in ["host_key", "authorized_keys"] {
+        fs::set_permissions(path(name), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    let configuration = format!(
+        "ListenAddress {address}\nPidFile none\nUsePAM no\nHostKey /etc/ssh/host_key\nStrictModes no\n\
+         AuthorizedKeysFile /etc/ssh/authorized_keys\n{options}"
+    );
+    fs::write(path("sshd_config"), configuration).unwrap();
+    let mut sandbox = network.tool("bwrap");
+    sandbox.args([
+        "--die-with-parent",
+        "--unshare-pid",
+        "--cap-add",
+        "ALL",
+        "--clearenv",
+        "--dev",
+        "/dev",
+    ]);
+    sandbox.args([
+        "--ro-bind",
+        "/usr",
+        "/usr",
+        "--symlink",
+        "usr/bin",
+        "/bin",
+        "--symlink",
+        "usr/lib",
+        "/lib",
+    ]);
+    sandbox.args(["--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--tmpfs", "/home"]);
+    sandbox.args(["--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/etc/ssh"]);
+    sandbox.args(["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]);
+    sandbox.arg("--ro-bind").arg(path("passwd")).arg("/etc/passwd");
+    for name in ["host_key", "authorized_keys", "sshd_config"] {
+        sandbox.arg("--ro-bind").arg(path(name)).arg(format!("/etc/ssh/{name}"));
+    }
+    sandbox.args(["--", "setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "--"]);
+    sandbox.args(["/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/sshd_config"]);
+    Server::start(&mut sandbox, &path("log"), "Server listening on")
 }

@@ -49,6 +49,11 @@ impl IpNetwork {
         Self { address, ..self }
     }
 
+    /// Returns the length of the prefix, in bits.
+    pub fn prefix(self) -> u32 {
+        self.prefix
+    }
+
     /// Returns whether it is a network of IPv4.
     pub fn is_ipv4(self) -> bool {
         self.address.is_ipv4()

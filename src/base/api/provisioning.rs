@@ -57,7 +57,7 @@ pub const CLUSTER_TYPE: &str = "cluster-type";
 /// The value of [`CLUSTER_TYPE`] for a cluster whose hosts are virtual machines in pods.
 pub const VIRTLET_VM: &str = "virtlet-vm";
 
-/// The longest cluster name, in characters. The name of its Job is `kud-<cluster>-<hash>` with a
+/// The longest cluster name, in characters. The name of its Job is `k8s-<cluster>-<hash>` with a
 /// hash of 10 characters, and its pods have that name as a label, of at most 63 characters.
 pub const LONGEST_NAME: usize = 48;
 

@@ -29,7 +29,7 @@ impl Settings {
         findings.extend(self.check_quotas(files));
         findings.extend(self.check_assignment(files));
         findings.extend(self.check_ignored(files));
-        if !is_image(&self.provisioning.image) {
+        if self.provisioning.image.as_deref().is_some_and(|image| !is_image(image)) {
             // The value is not shown, because it may be a URL with a password.
             let message = "`provisioning.image` is not a valid image reference";
             let help = "write registry, path and tag, such as `registry.example.com/platform/installer:1.4`, \

@@ -1,6 +1,7 @@
 //! Settings under `provisioning`: interpretation of Provisionings, and installation of their
 //! clusters.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,9 +10,6 @@ use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Default installer image: that of Akraino's Binary Provisioning Agent.
-pub const DEFAULT_IMAGE: &str = "github.com/onap/multicloud-k8s:latest";
-
 /// Settings for Provisionings.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -19,36 +17,99 @@ pub const DEFAULT_IMAGE: &str = "github.com/onap/multicloud-k8s:latest";
 pub struct ProvisioningSettings {
     /// Device models that satisfy the requirements of Provisionings.
     pub devices: Devices,
-    /// The format of the installer's inventory.
-    pub inventory: InventoryFormat,
-    /// The installer's container image. The default is that of Akraino's Binary Provisioning Agent,
-    /// which is not published: it is built on the machines themselves.
+    /// The program that installs Kubernetes. Default: `kubespray`, or `kud` if only `image` is set.
+    installer: Option<Installer>,
+    /// The installer's container image. Default: `quay.io/kubespray/kubespray:v2.31.0`, or for `kud`
+    /// `github.com/onap/multicloud-k8s:latest`, which is not published: ICN builds it on the machines.
     #[serde(deserialize_with = "text")]
-    #[schemars(extend("x-editor" = {"pattern": IMAGE_PATTERN}))]
-    pub image: String,
+    #[schemars(with = "String", extend("x-editor" = {"pattern": IMAGE_PATTERN}))]
+    pub(super) image: Option<String>,
+    /// Ansible variables of all machines, such as `kube_version` or `ansible_user` (`root` by default).
+    /// They replace those of sipgen. Write no passwords.
+    pub variables: BTreeMap<String, serde_json::Value>,
+    /// The format of the inventory of `kud`.
+    inventory: InventoryFormat,
     /// Set if the installer Job saves the kubeconfig of the new cluster in the Secret
     /// `<cluster>-kubeconfig`, where jump hosts, Flux and Cluster API look for it.
     pub kubeconfig_secret: bool,
-    /// Set if the installer's image supports `--scale`, and then runs kubespray's `scale.yml`. The Job
-    /// of a change that only adds workers passes it. By default, every Job is a full installation.
-    pub scale: bool,
+    /// Set if the image of `kud` supports `--scale`, which adds workers. The Job of a change that only
+    /// adds workers passes it. By default, every Job is a full installation. `kubespray` always can.
+    scale: bool,
 }
 
 impl Default for ProvisioningSettings {
     fn default() -> Self {
-        let image = DEFAULT_IMAGE.to_owned();
         Self {
             devices: Devices::default(),
+            installer: None,
+            image: None,
+            variables: BTreeMap::new(),
             inventory: InventoryFormat::default(),
-            image,
             kubeconfig_secret: true,
             scale: false,
         }
     }
 }
 
-/// A container image reference: an optional registry, a path, an optional tag and an optional
-/// digest. Schemes and credentials are refused; nodes have their own credentials.
+impl ProvisioningSettings {
+    /// Returns the installer. An image alone is one with the interface of KUD, as before kubespray.
+    pub fn installer(&self) -> Installer {
+        let implied = if self.image.is_some() { Installer::Kud } else { Installer::Kubespray };
+        self.installer.unwrap_or(implied)
+    }
+
+    /// Returns the installer's image.
+    pub fn image(&self) -> &str {
+        self.image.as_deref().unwrap_or(match self.installer() {
+            Installer::Kubespray => "quay.io/kubespray/kubespray:v2.31.0",
+            Installer::Kud => "github.com/onap/multicloud-k8s:latest",
+        })
+    }
+
+    /// Returns whether the image is that of Akraino's Binary Provisioning Agent.
+    pub fn has_public_kud(&self) -> bool {
+        self.installer() == Installer::Kud
+            && self.image.is_none()
+            && self.inventory == InventoryFormat::Ini
+    }
+
+    /// Returns the format of the inventory.
+    pub fn inventory(&self) -> InventoryFormat {
+        match self.installer() {
+            Installer::Kubespray => InventoryFormat::Yaml,
+            Installer::Kud => self.inventory,
+        }
+    }
+
+    /// Returns whether the installer can only add workers.
+    pub fn scales(&self) -> bool {
+        self.scale || self.installer() == Installer::Kubespray
+    }
+}
+
+/// A program that installs Kubernetes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Installer {
+    /// kubespray's own image.
+    Kubespray,
+    /// The installer of Akraino's Binary Provisioning Agent with its plugins, or an image with the same
+    /// command `./installer`.
+    Kud,
+}
+
+impl Installer {
+    /// Returns the prefix of its objects' names.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Installer::Kubespray => "k8s",
+            Installer::Kud => "kud",
+        }
+    }
+}
+
+/// A container image reference: an optional registry, a path, an optional tag and an optional digest,
+/// without a scheme and without credentials, because nodes have their own.
 const IMAGE_PATTERN: &str = concat!(
     r"^(([A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/)?",
     r"[a-z0-9]([-._a-z0-9]*[a-z0-9])?(/[a-z0-9]([-._a-z0-9]*[a-z0-9])?)*",
@@ -57,22 +118,22 @@ const IMAGE_PATTERN: &str = concat!(
 
 /// Returns whether a text is a container image reference.
 pub(super) fn is_image(text: &str) -> bool {
-    text == DEFAULT_IMAGE || Regex::new(IMAGE_PATTERN).is_ok_and(|image| image.is_match(text))
+    Regex::new(IMAGE_PATTERN).is_ok_and(|pattern| pattern.is_match(text))
 }
 
 /// Deserializes a string only. YAML's parser would convert numbers and null.
-fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     struct StringVisitor;
 
     impl Visitor<'_> for StringVisitor {
-        type Value = String;
+        type Value = Option<String>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a string")
         }
 
-        fn visit_str<E>(self, text: &str) -> Result<String, E> {
-            Ok(text.to_owned())
+        fn visit_str<E>(self, text: &str) -> Result<Option<String>, E> {
+            Ok(Some(text.to_owned()))
         }
     }
 
@@ -249,7 +310,7 @@ mod tests {
     fn an_image_is_what_a_container_runtime_takes_for_one() {
         let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
         for image in [
-            DEFAULT_IMAGE,
+            ProvisioningSettings::default().image(),
             "busybox",
             "a/b_c/d--e.f:V1.4_rc-1",
             "localhost:5000/installer",

@@ -51,6 +51,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "installer/addresses.yaml",
     "installer/job.yaml",
     "installer/kustomization.yaml",
+    "installer/packages.yml",
     "jumphost/authorized_keys",
     "jumphost/egress.yaml",
     "jumphost/externalsecrets.yaml",

@@ -85,14 +85,14 @@ impl Harm {
                     None => ("", String::new(), String::new()),
                     Some(before) => {
                         let because: Vec<&str> =
-                            because.iter().map(|aspect| aspect.cause()).collect();
-                        let why = match because.as_slice() {
-                            [] => "a changed Job".to_owned(),
-                            [one] => (*one).to_owned(),
-                            [first @ .., last] => format!("{} and {last}", first.join(", ")),
+                            because.iter().map(|aspect| aspect.word()).collect();
+                        let why = if because.is_empty() {
+                            "Job".to_owned()
+                        } else {
+                            because.join(" and ")
                         };
                         let goes = format!("; Job {} is deleted, even while it runs", name(before));
-                        (" again", format!(", because of {why}"), goes)
+                        (" again", format!(", because of changed {why}"), goes)
                     }
                 };
                 format!(

@@ -20,8 +20,8 @@ use crate::site::inventory::natural;
 /// Names of the files to review, in the installer's directory.
 const JOB: &str = "job.yaml";
 const ADDRESSES: &str = "addresses.yaml";
-const INVENTORIES: [&str; 2] = ["hosts.ini", "hosts.yaml"];
-const VARIABLES: &str = "group_vars";
+const VARIABLES: &str = "group_vars/all.yml";
+const PACKAGES: &str = "group_vars/kube";
 
 /// Key prefixes of addresses, by role.
 const ROLES: [&str; 2] = ["MASTER_", "WORKER_"];
@@ -34,7 +34,7 @@ pub struct InstallerChange {
     pub state: FileState,
     /// True if it runs on all machines of the cluster once the change is applied.
     pub runs: bool,
-    /// True if it then only adds workers, with `provisioning.scale: true`.
+    /// True if it then only adds workers.
     pub scales: bool,
     /// Job before; null if its file does not change. A pruning agent deletes it when another one
     /// replaces it, even while it runs.
@@ -59,17 +59,11 @@ pub enum InstallerAspect {
     Machines,
     /// Addresses of machines.
     Addresses,
-    /// Order of the machines in the inventory, or its format.
-    Inventory,
     /// Installed packages.
     Packages,
-    /// Plugins of the installer.
-    Plugins,
-    /// Pod network.
-    Network,
     /// Container image of the installer.
     Image,
-    /// Anything else.
+    /// Anything else, such as variables, plugins, the pod network or the order of the machines.
     Configuration,
 }
 
@@ -79,26 +73,9 @@ impl InstallerAspect {
         match self {
             InstallerAspect::Machines => "machines",
             InstallerAspect::Addresses => "addresses",
-            InstallerAspect::Inventory => "inventory",
             InstallerAspect::Packages => "packages",
-            InstallerAspect::Plugins => "plugins",
-            InstallerAspect::Network => "network",
             InstallerAspect::Image => "image",
             InstallerAspect::Configuration => "configuration",
-        }
-    }
-
-    /// Returns the aspect as a reason for another run, after "because of".
-    pub(super) fn cause(self) -> &'static str {
-        match self {
-            InstallerAspect::Machines => "changed machines",
-            InstallerAspect::Addresses => "changed addresses",
-            InstallerAspect::Inventory => "a changed inventory",
-            InstallerAspect::Packages => "changed packages",
-            InstallerAspect::Plugins => "changed plugins",
-            InstallerAspect::Network => "a changed network",
-            InstallerAspect::Image => "a changed image",
-            InstallerAspect::Configuration => "a changed configuration",
         }
     }
 }
@@ -163,27 +140,23 @@ fn aspects(
     let mut aspects = BTreeSet::new();
     aspects.extend(addresses.have_others().then_some(InstallerAspect::Machines));
     aspects.extend((!addresses.changed().is_empty()).then_some(InstallerAspect::Addresses));
-    let says_another = |file: &&str| {
-        let (before, after) = texts(files, file);
-        before.map(layout::body) != after.map(layout::body)
-    };
-    // Changes of addresses are already reported.
-    if INVENTORIES.iter().any(says_another) && aspects.is_empty() {
-        aspects.insert(InstallerAspect::Inventory);
-    }
     // Another inventory format stores the same packages under other file names.
     let (packages_before, packages_after): (Vec<_>, Vec<_>) = files
         .iter()
-        .filter(|(file, _)| file.starts_with(VARIABLES))
+        .filter(|(file, _)| file.as_str().starts_with(PACKAGES))
         .map(|(_, texts)| *texts)
         .unzip();
     if bodies(packages_before) != bodies(packages_after) {
         aspects.insert(InstallerAspect::Packages);
     }
     if let (Some(before), Some(after)) = (before, after) {
-        // The list of the Job's files changes along with those files.
-        let same_files = files.values().all(|(before, after)| before.is_some() == after.is_some());
-        aspects.extend(before.differs(&after, same_files));
+        aspects.extend((before.image != after.image).then_some(InstallerAspect::Image));
+        let is_same = before.command == after.command && before.rest == after.rest;
+        aspects.extend((!is_same).then_some(InstallerAspect::Configuration));
+    }
+    let (before, after) = texts(files, VARIABLES);
+    if before.map(layout::body) != after.map(layout::body) {
+        aspects.insert(InstallerAspect::Configuration);
     }
     let only_comments =
         files.values().all(|(before, after)| before.map(layout::body) == after.map(layout::body));
@@ -217,18 +190,14 @@ fn name_of_job(document: &Value) -> Option<&Value> {
     document.get("metadata").filter(|_| is_job)?.get("name")
 }
 
-/// Content of a Job.
+/// Content of a Job, without its mounts, which follow from the other files.
 struct Job {
     name: Option<String>,
     image: Value,
-    network: Vec<String>,
-    plugins: Vec<String>,
     /// Set if it only adds workers.
     scales: bool,
-    /// Other arguments of its command.
+    /// Command of its container without playbooks, which follow from the mode and the packages.
     command: Vec<String>,
-    /// Volume mounts of its container.
-    mounts: (Value, Value),
     /// Remaining fields, including other documents of the file.
     rest: Vec<Value>,
 }
@@ -257,63 +226,34 @@ impl Job {
                 take(metadata, "annotations");
             }
         }
-        let pod = rest.get_mut("spec")?.get_mut("template")?.get_mut("spec")?;
-        let volumes = take(pod, "volumes");
-        // With a kubeconfig to save, the installer is the init container of the same image.
-        let has_init = pod.get("initContainers").is_some();
-        if has_init && let Some(saving) = pod.get_mut("containers").and_then(|all| all.get_mut(0)) {
-            take(saving, "image");
+        let template = rest.get_mut("spec")?.get_mut("template")?;
+        if let Some(metadata) = template.get_mut("metadata") {
+            take(metadata, "annotations");
         }
-        let containers = if has_init { "initContainers" } else { "containers" };
-        let container = pod.get_mut(containers)?.get_mut(0)?;
-        let (image, mounts) = (take(container, "image"), take(container, "volumeMounts"));
+        let pod = template.get_mut("spec")?;
+        take(pod, "volumes");
+        // If the installer is an init container, then the other one only saves the kubeconfig.
+        take(pod, "serviceAccountName");
+        let installers = take(pod, "initContainers");
+        if !installers.is_null() {
+            *pod.get_mut("containers")? = installers;
+        }
+        let container = pod.get_mut("containers")?.get_mut(0)?;
+        let image = take(container, "image");
+        take(container, "volumeMounts");
         let arguments = take(container, "command");
         let arguments = arguments.as_sequence().map(Vec::as_slice).unwrap_or_default().iter();
-        let (mut command, mut network, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
-        let mut scales = false;
-        let mut of = &mut command;
-        for argument in arguments.filter_map(Value::as_str) {
-            match argument {
-                "--scale" => {
-                    scales = true;
-                    continue;
-                }
-                "--network" => of = &mut network,
-                "--plugins" => of = &mut plugins,
-                other if other.starts_with("--") => of = &mut command,
-                _ => {}
-            }
-            of.push(argument.to_owned());
-        }
+        let (playbooks, command): (Vec<_>, Vec<_>) = arguments
+            .filter_map(Value::as_str)
+            .partition(|argument| argument.ends_with(".yml") || *argument == "--scale");
         others.push(rest);
         Some(Self {
             name,
             image,
-            network,
-            plugins,
-            scales,
-            command,
-            mounts: (volumes, mounts),
+            scales: playbooks.iter().any(|playbook| playbook.contains("scale")),
+            command: command.into_iter().map(str::to_owned).collect(),
             rest: others,
         })
-    }
-
-    /// Returns the aspects in which two Jobs differ, except for the name.
-    fn differs(
-        &self,
-        other: &Self,
-        same_files: bool,
-    ) -> impl Iterator<Item = InstallerAspect> + use<> {
-        let rest = self.command != other.command
-            || self.rest != other.rest
-            || (same_files && self.mounts != other.mounts);
-        let aspects = [
-            (self.plugins != other.plugins, InstallerAspect::Plugins),
-            (self.network != other.network, InstallerAspect::Network),
-            (self.image != other.image, InstallerAspect::Image),
-            (rest, InstallerAspect::Configuration),
-        ];
-        aspects.into_iter().filter_map(|(differs, aspect)| differs.then_some(aspect))
     }
 }
 
@@ -444,9 +384,9 @@ mod tests {
             ),
             (
                 job("kud-depot-bbbb", "kud:1", &with(&["--plugins", "multus", "qat"])),
-                InstallerAspect::Plugins,
+                InstallerAspect::Configuration,
             ),
-            (job("kud-depot-bbbb", "kud:1", &with(&[])), InstallerAspect::Plugins),
+            (job("kud-depot-bbbb", "kud:1", &with(&[])), InstallerAspect::Configuration),
             (
                 job(
                     "kud-depot-bbbb",
@@ -461,7 +401,7 @@ mod tests {
                         "multus",
                     ],
                 ),
-                InstallerAspect::Network,
+                InstallerAspect::Configuration,
             ),
             (
                 job("kud-depot-bbbb", "kud:1", &with(&["--plugins", "multus", "--verbose"])),
@@ -551,7 +491,7 @@ mod tests {
             (BTreeSet::from([InstallerAspect::Machines]), Vec::new())
         );
 
-        assert_eq!(changed(&[inventory]).aspects, BTreeSet::from([InstallerAspect::Inventory]));
+        assert_eq!(changed(&[inventory]).aspects, BTreeSet::from([InstallerAspect::Configuration]));
     }
 
     #[test]
@@ -569,13 +509,27 @@ mod tests {
     }
 
     #[test]
+    fn a_job_of_kubespray_that_adds_workers_differs_by_its_playbook_alone() {
+        let full = job("k8s-depot-aaaa", "kubespray:1", &["ansible-playbook", "cluster.yml"]);
+        let arguments = ["ansible-playbook", "/inventory/packages.yml", "scale.yml"];
+        let scale = job("k8s-depot-bbbb", "kubespray:1", &arguments);
+
+        let change = changed(&[(JOB, &full, &scale), (VARIABLES, "a", "b")]);
+
+        assert!(change.runs && change.scales);
+        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Configuration]));
+        let change = changed(&[(JOB, &full, &scale), ("group_vars/kube_node.yml", "a", "b")]);
+        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Packages]));
+    }
+
+    #[test]
     fn the_same_packages_in_files_of_other_names_are_the_same() {
         let form = [("hosts.ini", "a", ""), ("hosts.yaml", "", "b")];
         let renamed =
             [("group_vars/kube-node.yml", "p", ""), ("group_vars/kube_node.yml", "", "p")];
 
         let aspects = changed(&[form, renamed].concat()).aspects;
-        assert_eq!(aspects, BTreeSet::from([InstallerAspect::Inventory]));
+        assert_eq!(aspects, BTreeSet::from([InstallerAspect::Configuration]));
         let aspects = changed(&[("group_vars/kube-node.yml", "p", "q")]).aspects;
         assert_eq!(aspects, BTreeSet::from([InstallerAspect::Packages]));
     }

@@ -5,7 +5,6 @@
 
 use crate::base::api::names::ObjectName;
 use crate::base::finding::{Code, Finding};
-use crate::input::settings::provisioning::{DEFAULT_IMAGE, InventoryFormat};
 use crate::site::Site;
 use crate::site::request::{Cluster, Installation};
 
@@ -35,10 +34,9 @@ fn even_etcd(cluster: &Cluster, installation: &Installation) -> Option<Finding> 
     })
 }
 
-/// The installer of the default image fails with `--network`.
+/// The public image of KUD fails with `--network`.
 fn unknown_network(site: &Site, cluster: &Cluster, installation: &Installation) -> Option<Finding> {
-    let settings = &site.settings.provisioning;
-    let is_public = settings.image == DEFAULT_IMAGE && settings.inventory == InventoryFormat::Ini;
+    let is_public = site.settings.provisioning.has_public_kud();
     let network = installation.pod_subnet.as_ref().filter(|_| is_public)?;
     let message =
         format!("the public installer fails with the unknown option `--network {network}`");

@@ -190,11 +190,12 @@ impl Installation {
 
     /// Returns the name of the installer's objects in the cluster's namespace.
     ///
-    /// With the hash, it fits into the label by which a Job's pods are found: 63 characters.
-    pub fn object_name(&self, cluster: &ClusterKey) -> String {
+    /// With the hash, it fits into the label by which a Job's pods are found: 63 characters. `prefix`
+    /// has three characters.
+    pub fn object_name(&self, cluster: &ClusterKey, prefix: &str) -> String {
         // One character is the dash before the hash.
         const LONGEST: usize = 63 - 1 - Installation::HASH_LENGTH;
-        object_name("kud", cluster, LONGEST)
+        object_name(prefix, cluster, LONGEST)
     }
 }
 
@@ -216,7 +217,7 @@ mod tests {
     #[test]
     fn a_jobs_name_with_its_hash_fits_into_a_label_and_no_two_clusters_have_one() {
         let name = |cluster: &str| {
-            Installation::default().object_name(&format!("lab/{cluster}").parse().unwrap())
+            Installation::default().object_name(&format!("lab/{cluster}").parse().unwrap(), "kud")
         };
         let long = "e".repeat(62);
         let names = [

@@ -1,7 +1,8 @@
 //! The real Dex with what was rendered for it, and the machine of an API server that takes its tokens.
 
+use std::cell::Cell;
 use std::fs;
-use std::process::Output;
+use std::process::{Child, Output};
 
 use yaml_serde::Value;
 
@@ -16,6 +17,9 @@ pub(crate) struct Dex<'a> {
     /// The directory of its manifests below `overlays`.
     overlay: String,
     repo: &'a Repo,
+    /// The process that waits for Dex, and the hook that runs before Dex is told to end.
+    process: Cell<u32>,
+    hook: Cell<Vec<String>>,
 }
 
 impl<'a> Dex<'a> {
@@ -41,7 +45,7 @@ impl<'a> Dex<'a> {
         let is_address = address.parse::<std::net::IpAddr>().is_ok();
         let address = if is_address { address } else { "192.0.2.10" };
         let place = Place::new(&[address], &["ldap.example.com", host]);
-        Self { place, issuer, overlay, repo }
+        Self { place, issuer, overlay, repo, process: Cell::default(), hook: Cell::default() }
     }
 
     pub(crate) fn run(&self, environment: &[(&str, &str)]) {
@@ -65,7 +69,19 @@ impl<'a> Dex<'a> {
         let mut program = self.place.tool(&command[0]);
         program.args(&command[1..]).env_clear().envs(environment.iter().copied());
         program.env("PATH", std::env::var("PATH").unwrap());
-        self.place.start("dex", &mut program);
+        self.process.set(self.place.start("dex", &mut program));
+        let hook = sequence(&container["lifecycle"]["preStop"]["exec"]["command"]);
+        self.hook.set(hook.iter().map(string).collect());
+    }
+
+    /// Ends Dex as the kubelet does: with its hook, and then by a signal.
+    pub(crate) fn stop(&self) -> Child {
+        let process = self.process.get();
+        let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+        let dex = children.unwrap().trim().to_owned();
+        let mut shell = crate::support::tool("sh");
+        shell.args(["-c", "\"$@\" && kill -TERM \"$DEX\"", "hook"]).args(self.hook.take());
+        shell.env("DEX", dex).spawn().unwrap()
     }
 
     /// Puts a certificate where the pod has it mounted, for the names that the rendered one asks for.

@@ -6,6 +6,10 @@ mod directory;
 mod place;
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -305,4 +309,38 @@ fn a_publicly_trusted_certificate_and_a_client_of_ones_own_serve_as_well() {
             "{component}"
         );
     }
+}
+
+/// Nodes send connections to a pod for some seconds after its deletion.
+#[test]
+fn a_dex_that_stops_takes_connections_for_some_seconds_and_ends_its_answers() {
+    let dex = Dex::start(&GENERATED["quickstart"], "tenant-a/edge", &[]);
+    dex.discovery();
+    let issuer = dex.issuer.strip_prefix("https://").unwrap();
+    let (host, path) = issuer.split_once('/').unwrap_or((issuer, ""));
+    let address = if host.contains(':') { host.to_owned() } else { format!("{host}:443") };
+    let mut client = dex.place.tool("openssl");
+    client.args(["s_client", "-quiet", "-connect", &address]);
+    client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut client = client.spawn().unwrap();
+    let mut request = client.stdin.take().unwrap();
+    let below = if path.is_empty() { String::new() } else { format!("/{path}") };
+    write!(request, "GET {below}/.well-known/openid-configuration HTTP/1.1\r\n").unwrap();
+    sleep(Duration::from_secs(1));
+    let start = Instant::now();
+    let mut hook = dex.stop();
+
+    while start.elapsed() < Duration::from_secs(4) {
+        dex.discovery();
+    }
+    assert!(hook.wait().unwrap().success());
+    sleep(Duration::from_secs(1));
+    write!(request, "Host: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    client.stdout.take().unwrap().read_to_string(&mut answer).unwrap();
+    let _ = client.wait();
+
+    assert_says(&answer, &["HTTP/1.1 200 OK", &dex.issuer]);
+    let output = dex.try_login(&["kubernetes", "mock"], &[]);
+    assert!(!output.status.success(), "it still takes connections");
 }

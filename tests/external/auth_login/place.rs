@@ -152,12 +152,15 @@ impl Place {
         child.wait_with_output().unwrap()
     }
 
-    /// Starts a program that runs as long as the place is there. Its output is in the file `NAME.log`.
-    pub(crate) fn start(&self, name: &str, command: &mut Command) {
+    /// Starts a program that runs as long as the place is there, and returns the process that waits for it. Its output is
+    /// in the file `NAME.log`.
+    pub(crate) fn start(&self, name: &str, command: &mut Command) -> u32 {
         let log = fs::File::create(self.path().join(format!("{name}.log"))).unwrap();
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let process = child.id();
         self.started.borrow_mut().push(child);
+        process
     }
 
     /// What the programs that were started have said.

@@ -1,6 +1,6 @@
 //! When there is another Job, and when there is not.
 
-use super::{DEPOT, HOSTS, INSTALLER, built, mounted};
+use super::{DEPOT, HOSTS, INSTALLER, PLUGINS, built, kud, mounted};
 use crate::support::programs::{object, string};
 use crate::support::{Repo, kustomize_build};
 
@@ -15,10 +15,10 @@ fn job_name(repo: &Repo) -> String {
 
 #[test]
 fn every_change_of_what_the_job_does_makes_another_job() {
-    let before = job_name(&Repo::of_fixture("provisioning"));
-    let own = "templates: own\n";
+    let before = job_name(&kud());
+    let own = "templates: own\nprovisioning: {installer: kud}\n";
     let template = include_str!("../../../templates/installer/job.yaml");
-    let changes: [Named<'_>; 11] = [
+    let changes: [Named<'_>; 13] = [
         ("an address", &|repo| repo.replace(HOSTS, "ip: 198.51.100.13", "ip: 198.51.100.93")),
         ("a machine", &|repo| repo.replace(DEPOT, "- worker-1:", "- worker-9:")),
         ("a role", &|repo| repo.replace(DEPOT, "  workers:\n", "  workers:\n    - master-2: {}\n")),
@@ -41,7 +41,14 @@ fn every_change_of_what_the_job_does_makes_another_job() {
             repo.write("sipgen.yaml", "provisioning: {image: registry.example.com/installer:1}\n")
         }),
         ("the form of the inventory", &|repo| {
-            repo.write("sipgen.yaml", "provisioning: {inventory: yaml}\n")
+            repo.write("sipgen.yaml", "provisioning: {installer: kud, inventory: yaml}\n")
+        }),
+        ("variables", &|repo| {
+            repo.write("sipgen.yaml", "provisioning: {installer: kud, variables: {a: 1}}\n")
+        }),
+        ("the installer", &|repo| {
+            repo.replace(DEPOT, PLUGINS, "");
+            repo.write("sipgen.yaml", "");
         }),
         ("the template", &|repo| {
             repo.write("sipgen.yaml", own);
@@ -53,7 +60,8 @@ fn every_change_of_what_the_job_does_makes_another_job() {
     ];
     let mut names = vec![before];
     for (what, change) in changes {
-        let repo = Repo::generated("provisioning");
+        let repo = kud();
+        repo.generate(&[]).expect(0);
         change(&repo);
         let name = job_name(&repo);
         assert!(!names.contains(&name), "{what} is changed, and the Job is still {name}");
@@ -145,9 +153,7 @@ fn the_name_of_the_job_fits_into_a_label_whatever_the_clusters_name() {
 
         let name = string(&object(&build, "Job")["metadata"]["name"]);
         assert!(name.len() <= 63 && !name.contains('.'), "{name}");
-        assert!(
-            mounted(&build).contains_key(&format!("/opt/kud/multi-cluster/{cluster}/hosts.ini"))
-        );
+        assert!(mounted(&build).contains_key("/inventory/hosts.yaml"));
         names.push(string(
             &object(&build, "Job")["metadata"]["labels"]["app.kubernetes.io/instance"],
         ));
@@ -166,6 +172,9 @@ fn packages_that_are_wanted_no_more_are_gone() {
 
     let files = mounted(&built(&repo));
 
-    assert_eq!(files.into_keys().collect::<Vec<_>>(), ["/opt/kud/multi-cluster/depot/hosts.ini"]);
-    assert!(!repo.exists(&format!("{INSTALLER}/group_vars")));
+    let left = ["/inventory/group_vars/all.yml", "/inventory/hosts.yaml"];
+    assert_eq!(files.into_keys().collect::<Vec<_>>(), left);
+    for file in ["group_vars/kube_node.yml", "packages.yml"] {
+        assert!(!repo.exists(&format!("{INSTALLER}/{file}")), "{file}");
+    }
 }

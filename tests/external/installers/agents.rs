@@ -31,7 +31,8 @@ fn the_job_has_nothing_that_an_agent_would_run_it_again_for() {
     let job = object(&build, "Job");
 
     assert_eq!(job["spec"].get("ttlSecondsAfterFinished"), None);
-    assert_eq!(job["metadata"].get("annotations"), None);
+    let annotations: Vec<_> = job["metadata"]["annotations"].as_mapping().unwrap().keys().collect();
+    assert_eq!(annotations, ["bpa.akraino.org/installed"], "the record has no status");
     assert_eq!(job["spec"]["backoffLimit"], 0);
     assert_eq!(job["spec"]["template"]["spec"]["restartPolicy"], "Never");
 }

@@ -43,7 +43,7 @@ impl Pod {
 
     /// Writes what the installer writes.
     fn install(&self, kubeconfig: &str) {
-        let artifacts = self.path("multi-cluster/depot/artifacts");
+        let artifacts = self.path("tmp/artifacts");
         fs::create_dir_all(&artifacts).unwrap();
         fs::write(artifacts.join("admin.conf"), kubeconfig).unwrap();
     }
@@ -51,16 +51,7 @@ impl Pod {
     fn run(&self, server: &str) -> Output {
         let (host, port) = server.trim_start_matches("https://").rsplit_once(':').unwrap();
         let mut sandbox = tool("bwrap");
-        sandbox.args([
-            "--die-with-parent",
-            "--ro-bind",
-            "/",
-            "/",
-            "--dev",
-            "/dev",
-            "--tmpfs",
-            "/opt",
-        ]);
+        sandbox.args(["--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev"]);
         sandbox.args(["--tmpfs", "/run", "--tmpfs", "/work"]);
         for mount in sequence(&self.container()["volumeMounts"]) {
             let is_read_only = mount.get("readOnly").and_then(Value::as_bool) == Some(true);
@@ -128,10 +119,7 @@ fn the_job_saves_the_kubeconfig_and_its_token_allows_nothing_else() {
     // Nothing was installed.
     let output = pod.run(&address);
     assert!(!output.status.success());
-    assert_says(
-        &text(&output.stderr),
-        &["no kubeconfig at /opt/kud/multi-cluster/depot/artifacts/admin.conf"],
-    );
+    assert_says(&text(&output.stderr), &["no kubeconfig at /tmp/artifacts/admin.conf"]);
 
     // A first installation creates the Secret, a second one changes it.
     for kubeconfig in [KUBECONFIG, &KUBECONFIG.replace("s3cr3t", "n3w")] {
@@ -186,7 +174,7 @@ fn only_the_container_without_privileges_has_the_token() {
     let mounts = |container: &Value| -> Vec<String> {
         sequence(&container["volumeMounts"]).iter().map(|mount| string(&mount["name"])).collect()
     };
-    assert_eq!(installer["name"], "kud");
+    assert_eq!(installer["name"], "kubespray");
     assert!(!mounts(installer).contains(&"service-account".to_owned()));
     let saving = &sequence(&pod["containers"])[0];
     assert!(!mounts(saving).contains(&"ssh-key".to_owned()));
@@ -204,6 +192,6 @@ fn without_the_setting_the_job_is_the_installer_alone() {
     let pod = &job["spec"]["template"]["spec"];
 
     assert_eq!(pod.get("initContainers"), None);
-    assert_eq!(sequence(&pod["containers"])[0]["name"], "kud");
+    assert_eq!(sequence(&pod["containers"])[0]["name"], "kubespray");
     assert!(!build.contains("kind: Role") && !build.contains("ServiceAccount\n"));
 }

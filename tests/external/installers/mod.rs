@@ -3,6 +3,7 @@
 mod again;
 mod agents;
 mod kubeconfig;
+mod kubespray;
 mod pod;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,17 @@ use crate::support::{Repo, assert_says, documents, kustomize_build, python_tool}
 const DEPOT: &str = "clusters/depot.yaml";
 const HOSTS: &str = "inventory/hosts.yaml";
 const INSTALLER: &str = "overlays/clusters/lab/depot/installer";
+
+const NETWORK: &str = "  PodSubnet: 10.244.64.0/18\n";
+const PLUGINS: &str = "  KUDPlugins:\n    - onap4k8s\n    - multus\n";
+
+/// The fixture for KUD, and with plugins of it.
+fn kud() -> Repo {
+    let repo = Repo::of_fixture("provisioning");
+    repo.write("sipgen.yaml", "provisioning: {installer: kud}\n");
+    repo.replace(DEPOT, NETWORK, &format!("{NETWORK}{PLUGINS}"));
+    repo
+}
 
 /// What kustomize makes of the cluster `lab/depot`.
 #[track_caller]
@@ -75,11 +87,11 @@ fn the_build_of_a_cluster_has_all_of_it_in_the_clusters_namespace() {
         kinds,
         [
             "ConfigMap lab/depot",
-            "ConfigMap lab/kud-depot-inventory",
-            "Job lab/kud-depot",
-            "Role lab/kud",
-            "RoleBinding lab/kud",
-            "ServiceAccount lab/kud",
+            "ConfigMap lab/k8s-depot-inventory",
+            "Job lab/k8s-depot",
+            "Role lab/k8s",
+            "RoleBinding lab/k8s",
+            "ServiceAccount lab/k8s",
         ]
     );
     assert_eq!(objects[0], "ConfigMap lab/depot-configmap");
@@ -102,11 +114,14 @@ fn planned(repo: &Repo) -> BTreeMap<String, String> {
 
 #[test]
 fn the_installer_finds_the_inventory_of_the_plan_where_it_looks_for_it() {
-    for (settings, file, address) in
-        [("ini", "hosts.ini", "ansible_ssh_host"), ("yaml", "hosts.yaml", "ansible_host")]
-    {
+    let kud = "opt/kud/multi-cluster/depot";
+    for (settings, directory, file, address) in [
+        ("{}", "inventory", "hosts.yaml", "ansible_host"),
+        ("{installer: kud}", kud, "hosts.ini", "ansible_ssh_host"),
+        ("{installer: kud, inventory: yaml}", kud, "hosts.yaml", "ansible_host"),
+    ] {
         let repo = Repo::of_fixture("provisioning");
-        repo.write("sipgen.yaml", &format!("provisioning: {{inventory: {settings}}}\n"));
+        repo.write("sipgen.yaml", &format!("provisioning: {settings}\n"));
         let files = mounted(&built(&repo));
         let root = tempfile::tempdir().unwrap();
         for (path, text) in &files {
@@ -114,7 +129,7 @@ fn the_installer_finds_the_inventory_of_the_plan_where_it_looks_for_it() {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let inventory = root.path().join("opt/kud/multi-cluster/depot").join(file);
+        let inventory = root.path().join(directory).join(file);
 
         let list = succeed(
             python_tool("ansible-inventory")
@@ -153,7 +168,7 @@ fn the_addresses_of_the_machines_are_there_for_others() {
 
 #[test]
 fn nothing_that_stands_in_a_provisioning_reaches_a_shell() {
-    let repo = Repo::of_fixture("provisioning");
+    let repo = kud();
 
     let job = object(&built(&repo), "Job");
 
@@ -174,12 +189,9 @@ fn nothing_that_stands_in_a_provisioning_reaches_a_shell() {
 
 #[test]
 fn without_network_and_plugins_the_installer_is_asked_for_none() {
-    let repo = Repo::of_fixture("provisioning");
-    repo.replace(
-        DEPOT,
-        "  PodSubnet: 10.244.64.0/18\n  KUDPlugins:\n    - onap4k8s\n    - multus\n",
-        "",
-    );
+    let repo = kud();
+    repo.replace(DEPOT, NETWORK, "");
+    repo.replace(DEPOT, PLUGINS, "");
 
     let job = object(&built(&repo), "Job");
 
@@ -242,15 +254,12 @@ fn two_machines_with_one_address_are_told() {
 fn machines_of_two_families_of_addresses_are_told_and_those_of_ipv6_alone_are_none() {
     let repo = Repo::of_fixture("provisioning");
     repo.replace(HOSTS, "ip: 198.51.100.13", "ip: \"2001:db8::1:13\"");
-    for inventory in ["ini", "yaml"] {
-        repo.write("sipgen.yaml", &format!("provisioning: {{inventory: {inventory}}}\n"));
+    for installer in ["kud", "kubespray"] {
+        repo.write("sipgen.yaml", &format!("provisioning: {{installer: {installer}}}\n"));
         let said = repo.generate(&[]).expect(0).stderr;
         assert_says(
             &said,
-            &[
-                "SIP0853",
-                "of lab/depot, worker-1 would be reached by IPv6 and master-1 and 1 more by IPv4",
-            ],
+            &["SIP0853", "of lab/depot, worker-1 would be reached by IPv6 and master-1 by IPv4"],
         );
     }
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use yaml_serde::Value;
 
-use super::{INSTALLER, built, container};
+use super::{INSTALLER, built, container, kud};
 use crate::support::programs::{object, sequence, string, succeed};
-use crate::support::{Repo, documents, kustomize_build, run_tool, tool};
+use crate::support::{documents, kustomize_build, run_tool, tool};
 
 /// What the installer does with its files. ssh takes no key that others may read, and remembers hosts beside it.
 const PROGRAM: &str = r#"#!/bin/sh
@@ -133,7 +133,7 @@ fn items(directory: &Path, volume: &Value, text: impl Fn(&str) -> String) {
 
 #[test]
 fn the_installer_reads_its_inventory_and_key_and_leaves_what_it_writes_on_the_node() {
-    let repo = Repo::of_fixture("provisioning");
+    let repo = kud();
     let pod = Pod::new(&built(&repo));
 
     pod.run();
@@ -156,7 +156,7 @@ fn the_installer_reads_its_inventory_and_key_and_leaves_what_it_writes_on_the_no
 
 #[test]
 fn clusters_of_one_name_in_two_namespaces_share_no_directory_of_the_node() {
-    let repo = Repo::of_fixture("provisioning");
+    let repo = kud();
     repo.replace("clusters/press.yaml", "cluster: press", "cluster: depot");
     repo.replace("clusters/press.yaml", "namespace: lab", "namespace: print");
     let directories = |cluster: &str| -> Vec<String> {

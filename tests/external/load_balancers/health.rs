@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::load_balancers::hosts::{ApiServer, certificate};
-use crate::load_balancers::network::everywhere;
+use crate::load_balancers::network::{add_address, everywhere};
 use crate::load_balancers::pod::{Pod, wait_until};
 use crate::load_balancers::{CONTROL_PLANE, SOON, Site, WORKER, output};
 use crate::support::Repo;
+use crate::support::api_server::ApiServer as KubeApiServer;
 use crate::support::programs::generated;
 
 /// More than the four failed checks that take a host out, each with the time until it fails.
@@ -34,34 +35,54 @@ fn the_sessions_of_a_host_that_is_ill_are_closed_and_new_ones_go_to_others() {
     });
 }
 
-/// An API server with `--anonymous-auth=false` answers 401, one without the role
-/// `system:public-info-viewer` 403.
+/// An API server without the role `system:public-info-viewer` answers 403.
 #[test]
-fn an_api_server_without_anonymous_requests_is_up() {
+fn an_api_server_that_forbids_the_check_is_down() {
     everywhere(&[CONTROL_PLANE], |haproxy, balancer| {
         let repo = generated("load-balancers");
         let certificate = certificate(repo.path());
-        let mut hosts = [("cp-1", "198.51.100.11", 401), ("cp-2", "198.51.100.12", 403)]
-            .map(|(name, address, status)| (ApiServer::start(name, address, &certificate), status));
-        hosts.iter_mut().for_each(|(host, status)| host.answer_readyz(*status));
+        let mut host = ApiServer::start("cp-2", "198.51.100.12", &certificate);
+        host.answer_readyz(403);
         let pod = Pod::start(haproxy, &output(&repo, "tenant-a/edge", balancer));
-        let is_up = |name: &str| {
-            let metric = format!("server=\"metal:{name}.rack-a\",state=\"UP\"}} 1");
-            pod.get("metrics", "/metrics").unwrap().1.contains(&metric)
-        };
 
-        assert!(wait_until(TAKEN_OUT, || !is_up("cp-2")), "403 is no answer to count on");
-        let checked = || {
-            let metrics = pod.get("metrics", "/metrics").unwrap().1;
-            metrics.lines().any(|line| {
-                line.contains("server_check_code")
-                    && line.contains("cp-1")
-                    && line.ends_with(" 401")
-            })
-        };
-        assert!(wait_until(TAKEN_OUT, checked));
-        assert!(is_up("cp-1"), "401 is all that such an API server says");
+        assert!(wait_until(TAKEN_OUT, || !is_up(&pod, "cp-2")));
     });
+}
+
+/// The real API server, as it is by default, and with `--anonymous-auth=false`, which answers 401.
+#[test]
+fn an_api_server_without_anonymous_requests_is_up() {
+    everywhere(&[CONTROL_PLANE], |haproxy, balancer| {
+        let hosts = [
+            ("cp-1", "198.51.100.11", " 200", "--anonymous-auth=true"),
+            ("cp-2", "198.51.100.12", " 401", "--anonymous-auth=false"),
+        ];
+        let servers = hosts.map(|(_, address, _, argument)| {
+            add_address(address.parse().unwrap());
+            KubeApiServer::serve(address, 6443, &[argument]).unwrap()
+        });
+        let repo = generated("load-balancers");
+        let pod = Pod::start(haproxy, &output(&repo, "tenant-a/edge", balancer));
+
+        for (name, _, status, _) in hosts {
+            let is_checked = || {
+                let metrics = pod.get("metrics", "/metrics").unwrap().1;
+                metrics.lines().any(|line| {
+                    line.contains("server_check_code")
+                        && line.contains(name)
+                        && line.ends_with(status)
+                })
+            };
+            assert!(wait_until(TAKEN_OUT, is_checked), "{name}\n{}", servers[0].said());
+            assert!(is_up(&pod, name), "{name}");
+        }
+    });
+}
+
+/// Whether HAProxy sends connections to a host.
+fn is_up(pod: &Pod, name: &str) -> bool {
+    let metric = format!("server=\"metal:{name}.rack-a\",state=\"UP\"}} 1");
+    pod.get("metrics", "/metrics").unwrap().1.contains(&metric)
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn plan(repo: &Repo) -> String {
     let said = repo.diff(&[]).expect(1).stdout;
     let mut out = String::new();
     let mut rest = said.as_str();
-    while let Some(at) = rest.find("kud-") {
+    while let Some(at) = rest.find("k8s-") {
         let name = rest[at..].split([' ', ',', '\n', ';']).next().unwrap();
         let (plain, _) = name.rsplit_once('-').unwrap();
         out.extend([&rest[..at], plain, "-HASH"]);
@@ -30,13 +30,19 @@ fn a_provisioning_that_comes_is_told_by_its_machines() {
 fn an_installer_that_runs_again_says_why() {
     let mut told = String::new();
     for (what, file, from, to) in [
-        ("plugins and packages", DEPOT, "    - multus\n", "    - multus\n    - ovn4nfv\n"),
+        ("a network and packages", DEPOT, "10.244.64.0/18", "10.244.0.0/18"),
         ("a network", PRESS, "10.245.0.0/16", "10.246.0.0/16"),
         ("a machine less", PRESS, "    - body-2:\n        qat: true\n", ""),
         ("another name", DEPOT, "worker-1:", "worker-one:"),
         ("another address", HOSTS, "ip: 198.51.100.12\n", "ip: 198.51.100.99\n"),
-        ("an image", "sipgen.yaml", "", "provisioning: {image: example.com/kud:2}\n"),
-        ("another form", "sipgen.yaml", "", "provisioning: {inventory: yaml}\n"),
+        (
+            "an image",
+            "sipgen.yaml",
+            "",
+            "provisioning: {installer: kubespray, image: example.com/kubespray:2}\n",
+        ),
+        ("another installer", "sipgen.yaml", "", "provisioning: {image: example.com/kud:2}\n"),
+        ("variables", "sipgen.yaml", "", "provisioning: {variables: {kube_version: 1.35.4}}\n"),
     ] {
         let repo = Repo::generated("provisioning");
         if from.is_empty() {
@@ -120,7 +126,7 @@ fn a_provisioning_that_goes_takes_its_installer_with_it() {
         &said,
         &[
             "danger: cluster lab/press is deleted, with its 4 hosts",
-            "- installer: Job kud-press-HASH",
+            "- installer: Job k8s-press-HASH",
         ],
     );
     assert!(!said.contains("the installer runs"), "{said}");
@@ -139,7 +145,7 @@ fn a_comment_and_programs_are_told_the_same() {
         serde_json::from_str(&repo.diff(&["--format", "json"]).stdout).unwrap();
     let (danger, cluster) = (&json["review"]["dangers"][0], &json["review"]["clusters"][0]);
     assert_eq!((&danger["code"], &danger["machines"]), (&"installer-runs".into(), &4.into()));
-    assert_eq!(danger["because"], serde_json::json!(["network"]));
+    assert_eq!(danger["because"], serde_json::json!(["configuration"]));
     assert_eq!(
         (&cluster["kind"], &cluster["installer"]["runs"]),
         (&"Provisioning".into(), &true.into())

@@ -77,6 +77,7 @@ fn the_complete_sipcluster_is_generated_without_a_warning() {
 #[test]
 fn the_complete_provisioning_and_its_software_are_generated() {
     let repo = Repo::of_fixture("provisioning");
+    repo.write("sipgen.yaml", "provisioning: {installer: kud}\n");
     repo.write(
         "clusters/depot.yaml",
         &format!(

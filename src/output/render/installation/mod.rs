@@ -22,7 +22,7 @@ use crate::base::api::installed::{InstallMode, InstallationRecord};
 use crate::base::api::names::{ClusterKey, NodeName};
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout::{self, header};
-use crate::input::settings::provisioning::InventoryFormat;
+use crate::input::settings::provisioning::{Installer, InventoryFormat, ProvisioningSettings};
 use crate::plan::Placement;
 use crate::site::Site;
 use crate::site::inventory::Host;
@@ -37,11 +37,16 @@ const TEMPLATES: [&str; 3] = ["addresses.yaml", "job.yaml", "kustomization.yaml"
 /// File name of the template that lets the Job save the kubeconfig.
 const ACCESS: &str = "access.yaml";
 
+/// File name of the template with the play that installs packages.
+const PACKAGES: &str = "packages.yml";
+
 /// Values of every template of an installer.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct InstallerValues<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
+    /// Installer: `kubespray` or `kud`.
+    installer: Installer,
     /// Name of the installer's objects, and prefix of its Job's name.
     name: String,
     /// Name of the Job, ending in a hash of everything that the Job does.
@@ -56,10 +61,12 @@ pub(super) struct InstallerValues<'a> {
     inventory: &'static str,
     /// Files in `group_vars`.
     variables: Vec<&'static str>,
+    /// File name of the play that installs packages; none without packages, and with `kud`.
+    packages: Option<&'static str>,
     /// Name of the Secret in which the Job saves the cluster's kubeconfig; none with
-    /// `provisioning.kubeconfigSecret: false`.
+    /// `provisioning.kubeconfigSecret: false`, and when kubespray adds workers.
     kubeconfig: Option<String>,
-    /// Record of the installed machines, with `provisioning.scale: true`.
+    /// Record of the installed machines, if the installer can only add workers.
     installed: Option<String>,
     /// Addresses of the machines, by `MASTER_` or `WORKER_` and the machine's name.
     addresses: BTreeMap<String, IpAddr>,
@@ -83,9 +90,12 @@ pub fn mark(cluster: &ClusterKey) -> String {
 
 /// Renders the files of an installer, or reports why it cannot run.
 pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
-    let taken: Vec<Finding> = taken(renderer.cluster).collect();
-    if !taken.is_empty() {
-        return renderer.findings.extend(taken);
+    let settings = &renderer.site.settings.provisioning;
+    let refused: Vec<Finding> = taken(renderer.cluster)
+        .chain(foreign_plugins(renderer.cluster, installation, settings))
+        .collect();
+    if !refused.is_empty() {
+        return renderer.findings.extend(refused);
     }
     let Some(addresses) = addresses(renderer) else {
         return;
@@ -94,7 +104,9 @@ pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
     let Ok(inventory) = InstallerInventory::new(installation, &addresses) else {
         return;
     };
-    files(renderer, installation, &inventory);
+    if let Err(finding) = files(renderer, installation, &inventory) {
+        renderer.findings.push(*finding);
+    }
 }
 
 /// A machine of a Provisioning with its host.
@@ -152,21 +164,14 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
 
 /// Reports machines with addresses of different IP families, which cannot reach each other.
 fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Option<Finding> {
-    let addressed =
-        machines(cluster, placement, site).filter_map(|machine| Some((machine.address?, machine)));
-    let (ipv6_nodes, others): (Vec<_>, Vec<_>) =
-        addressed.partition(|(address, _)| address.is_ipv6());
-    let ((_, first), (_, other)) = (ipv6_nodes.first()?, others.first()?);
-    let more = |count: usize| {
-        if count > 1 { format!(" and {} more", count - 1) } else { String::new() }
+    let reached = |is_ipv6: bool| {
+        machines(cluster, placement, site)
+            .find(|machine| machine.address.is_some_and(|address| address.is_ipv6() == is_ipv6))
     };
+    let (first, other) = (reached(true)?, reached(false)?);
     let message = format!(
-        "of {}, {}{} would be reached by IPv6 and {}{} by IPv4: they do not reach each other",
-        cluster.key,
-        first.node,
-        more(ipv6_nodes.len()),
-        other.node,
-        more(others.len())
+        "of {}, {} would be reached by IPv6 and {} by IPv4: they do not reach each other",
+        cluster.key, first.node, other.node
     );
     let finding = Finding::new(Code::MixedFamilies, message)
         .at(first.node_set.at.place())
@@ -191,29 +196,57 @@ fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
     })
 }
 
+/// Reports plugins of KUD if kubespray installs the cluster.
+fn foreign_plugins(
+    cluster: &Cluster,
+    installation: &Installation,
+    settings: &ProvisioningSettings,
+) -> Option<Finding> {
+    if installation.plugins.is_empty() || settings.installer() == Installer::Kud {
+        return None;
+    }
+    let message = format!("kubespray does not install the `KUDPlugins` of {}", cluster.key);
+    Some(
+        Finding::new(Code::InvalidInstallerField, message)
+            .at(cluster.origin.at(["spec", "KUDPlugins"]))
+            .help("remove them, or set `provisioning: {installer: kud}` in sipgen.yaml, whose image ICN builds"),
+    )
+}
+
 /// Renders the files. The Job comes last, because its name is a hash of the others.
 fn files(
     renderer: &mut Renderer<'_>,
     installation: &Installation,
     inventory: &InstallerInventory<'_>,
-) {
+) -> Result<(), Box<Finding>> {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings.provisioning);
     let directory = layout::installer_directory(&cluster.key);
-    let inventory_file = file_name(settings.inventory);
-    let inventory_text = mark(&cluster.key) + &inventory.text(settings.inventory);
-    let variables: BTreeMap<&str, String> = variables(installation, settings.inventory)
+    let format = settings.inventory();
+    let inventory_file = file_name(format);
+    let inventory_text = mark(&cluster.key) + &inventory.text(format);
+    let packages = variables(installation, format);
+    let has_packages = !packages.is_empty();
+    let variables: BTreeMap<&str, String> = packages
         .into_iter()
+        .chain(variables::shared_variables(installation, settings))
         .map(|(file, text)| (file, mark(&cluster.key) + &text))
         .collect();
+    let installer = settings.installer();
+    let packages = Some(PACKAGES).filter(|_| has_packages && installer == Installer::Kubespray);
     let mut values = InstallerValues {
         cluster: &cluster.key,
-        name: installation.object_name(&cluster.key),
+        installer,
+        name: installation.object_name(&cluster.key, installer.prefix()),
         job: String::new(),
-        image: &settings.image,
-        command: command(cluster, installation, InstallMode::Full),
-        directory: format!("/opt/kud/multi-cluster/{}", cluster.key.name),
+        image: settings.image(),
+        command: command(cluster, installation, installer, packages, InstallMode::Full),
+        directory: match installer {
+            Installer::Kubespray => "/inventory".to_owned(),
+            Installer::Kud => format!("/opt/kud/multi-cluster/{}", cluster.key.name),
+        },
         inventory: inventory_file,
         variables: variables.keys().copied().collect(),
+        packages,
         kubeconfig: settings.kubeconfig_secret.then(|| format!("{}-kubeconfig", cluster.key.name)),
         installed: None,
         addresses: inventory.addresses_by_role(),
@@ -222,23 +255,19 @@ fn files(
     let hosts: Vec<String> = machines(cluster, renderer.placement, renderer.site)
         .map(|PlacedMachine { node, host, .. }| format!("{node} {}", host.key))
         .collect();
-    let mut manifests = match manifests(renderer, &values) {
-        Ok(manifests) => manifests,
-        Err(finding) => return renderer.findings.push(*finding),
-    };
-    if settings.scale {
-        let core: Vec<String> = manifests.iter().chain(variables.values()).cloned().collect();
+    let mut parts = manifests(renderer, &values)?;
+    if settings.scales() {
+        let core: Vec<String> = parts.iter().chain(variables.values()).cloned().collect();
         let installed = installed(renderer, installation, hash(&core));
         if installed.mode == InstallMode::Scale {
-            values.command = command(cluster, installation, InstallMode::Scale);
-            manifests = match self::manifests(renderer, &values) {
-                Ok(manifests) => manifests,
-                Err(finding) => return renderer.findings.push(*finding),
-            };
+            values.command =
+                command(cluster, installation, installer, packages, InstallMode::Scale);
+            // `scale.yml` writes no kubeconfig.
+            values.kubeconfig = values.kubeconfig.filter(|_| installer == Installer::Kud);
+            parts = manifests(renderer, &values)?;
         }
         values.installed = Some(installed.to_string());
     }
-    let mut parts = manifests;
     parts.extend(hosts);
     parts.push(inventory_text.clone());
     parts.extend(variables.values().cloned());
@@ -246,20 +275,21 @@ fn files(
     values.job = format!("{}-{}", values.name, hash(&parts));
     let context = Value::from(Serde(&values));
     if let Some(finding) = nameless_job(renderer.templates, &nameless, &context) {
-        return renderer.findings.push(finding);
+        return Err(Box::new(finding));
     }
     let access = values.kubeconfig.as_ref().map(|_| ACCESS);
     for template in TEMPLATES.into_iter().chain(access) {
-        renderer.file(
-            &format!("{}/{template}", layout::INSTALLER),
-            directory.join(template),
-            &context,
-        );
+        renderer.file(&template_name(template), directory.join(template), &context);
+    }
+    if let Some(packages) = packages {
+        let play = renderer.templates.render(&template_name(packages), context)?;
+        renderer.tree.insert(directory.join(packages).into(), mark(&cluster.key) + &play);
     }
     renderer.tree.insert(directory.join(inventory_file).into(), inventory_text);
     let in_directory =
         |(file, text)| (directory.join(variables::DIRECTORY).join(file).into(), text);
     renderer.tree.extend(variables.into_iter().map(in_directory));
+    Ok(())
 }
 
 /// Renders the manifests that decide what the Job does, without its name and record: the name is a
@@ -268,16 +298,21 @@ fn manifests(
     renderer: &Renderer<'_>,
     values: &InstallerValues<'_>,
 ) -> Result<Vec<String>, Box<Finding>> {
+    let templates = ["job.yaml", "kustomization.yaml"].into_iter().chain(values.packages);
     let values = Value::from(Serde(values));
-    let installer = ["job.yaml", "kustomization.yaml"].map(|template| {
-        renderer.templates.render(&format!("{}/{template}", layout::INSTALLER), values.clone())
-    });
+    let installer = templates
+        .map(|template| renderer.templates.render(&template_name(template), values.clone()));
     // The kustomization above may also change the Job.
     let above = renderer.templates.render(
         cluster_kustomization::TEMPLATE,
         cluster_kustomization::context(renderer.cluster, vec![layout::INSTALLER.to_owned()]),
     );
-    installer.into_iter().chain([above]).map(|text| Ok(meaning(&text?))).collect()
+    installer.chain([above]).map(|text| Ok(meaning(&text?))).collect()
+}
+
+/// Returns the name of a template of an installer.
+fn template_name(file: &str) -> String {
+    format!("{}/{file}", layout::INSTALLER)
 }
 
 /// Returns the record of the Job, which tells from the previous one whether workers were only added.
@@ -314,7 +349,7 @@ fn installed(
 /// An agent would then change an existing Job, which the API server rejects. `nameless` lacks the
 /// Job's name, `named` has it.
 fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Option<Finding> {
-    let template = format!("{}/job.yaml", layout::INSTALLER);
+    let template = template_name("job.yaml");
     let own = templates.own_file(&template)?;
     let (nameless, named) =
         (templates.render(&template, nameless.clone()), templates.render(&template, named.clone()));
@@ -332,11 +367,26 @@ fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Optio
 }
 
 /// Returns the command of the container. `$` is doubled, because Kubernetes expands `$(NAME)`.
-fn command(cluster: &Cluster, installation: &Installation, mode: InstallMode) -> Vec<String> {
+fn command(
+    cluster: &Cluster,
+    installation: &Installation,
+    installer: Installer,
+    packages: Option<&str>,
+    mode: InstallMode,
+) -> Vec<String> {
+    let scales = mode == InstallMode::Scale;
+    if installer == Installer::Kubespray {
+        let playbook = if scales { "scale.yml" } else { "cluster.yml" };
+        let options =
+            "ansible-playbook --inventory /inventory/hosts.yaml --private-key /ssh/id_rsa --become";
+        let packages = packages.map(|play| format!("/inventory/{play}"));
+        let options = options.split(' ').map(str::to_owned);
+        return options.chain(packages).chain([playbook.to_owned()]).collect();
+    }
     let mut command =
         vec!["./installer".to_owned(), "--cluster".to_owned(), cluster.key.name.to_string()];
     // The installer takes everything after `--plugins` for plugins.
-    command.extend((mode == InstallMode::Scale).then(|| "--scale".to_owned()));
+    command.extend(scales.then(|| "--scale".to_owned()));
     if let Some(network) = &installation.pod_subnet {
         command.extend(["--network".to_owned(), network.replace('$', "$$")]);
     }

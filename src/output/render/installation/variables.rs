@@ -1,14 +1,20 @@
-//! Packages of a Provisioning's machines, as ansible group variables.
+//! Ansible group variables of a Provisioning's machines: their packages, and what kubespray needs.
 
 use std::collections::BTreeMap;
 
-use crate::input::settings::provisioning::InventoryFormat;
+use serde_json::{Value, json};
+
+use crate::base::api::network::IpNetwork;
+use crate::input::settings::provisioning::{Installer, InventoryFormat, ProvisioningSettings};
 use crate::site::request::cluster::{Installation, InstalledPackage};
 
 /// Directory of the variables, beside the inventory.
 pub(super) const DIRECTORY: &str = "group_vars";
 
-/// Returns the files of `group_vars` by name, without the ownership header. A role without packages
+/// File with the variables of all machines.
+const ALL: &str = "all.yml";
+
+/// Returns the files of `group_vars` with packages, by name, without the ownership header. A role without packages
 /// has no file.
 ///
 /// Each role has its own variable. In ansible, one group's value replaces another's, and a node
@@ -27,6 +33,43 @@ pub fn variables(
     ];
     let with_packages = roles.into_iter().filter(|(_, _, packages)| !packages.is_empty());
     with_packages.map(|(file, variable, packages)| (file, list(variable, packages))).collect()
+}
+
+/// Returns the file with the variables of all machines: those that kubespray needs, and those of the
+/// settings, which replace them.
+pub(super) fn shared_variables(
+    installation: &Installation,
+    settings: &ProvisioningSettings,
+) -> Option<(&'static str, String)> {
+    let mut variables = BTreeMap::new();
+    if settings.installer() == Installer::Kubespray {
+        // Its directories must not be beside the inventory, which cannot be written.
+        variables.extend([
+            ("ansible_user", json!("root")),
+            ("artifacts_dir", json!("/tmp/artifacts")),
+            ("credentials_dir", json!("/tmp/credentials")),
+            ("kubeconfig_localhost", json!(settings.kubeconfig_secret)),
+        ]);
+        let network = installation.pod_subnet.as_deref().and_then(IpNetwork::parse);
+        match network.map(|network| network.canonical()) {
+            Some(network) if network.is_ipv4() => {
+                variables.insert("kube_pods_subnet", json!(network.to_string()));
+            }
+            Some(network) => {
+                variables.insert("kube_pods_subnet_ipv6", json!(network.to_string()));
+                // Kubernetes accepts a difference of 16 bits between the networks of all and of a node.
+                let longest = 120.min(network.prefix().saturating_add(16));
+                variables.insert("kube_network_node_prefix_ipv6", json!(longest));
+            }
+            None => {}
+        }
+    }
+    variables.extend(settings.variables.iter().map(|(name, value)| (name.as_str(), value.clone())));
+    let text: String = variables
+        .iter()
+        .map(|(name, value)| format!("{}: {value}\n", Value::from(*name)))
+        .collect();
+    (!variables.is_empty()).then_some((ALL, text))
 }
 
 fn list(variable: &str, packages: &[InstalledPackage]) -> String {

@@ -46,7 +46,7 @@ pub(crate) fn cluster_of(
             format!("the cluster's name `{label}` has more than {LONGEST_NAME} characters");
         return Err(Finding::new(Code::InvalidClusterLabel, message)
             .at(place)
-            .help("choose a shorter name: the Job is named `kud-NAME-HASH`, which has at most 63 characters"));
+            .help("choose a shorter name: the Job is named `k8s-NAME-HASH`, which has at most 63 characters"));
     }
     Ok(name)
 }

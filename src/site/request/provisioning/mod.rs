@@ -177,29 +177,14 @@ impl ProvisioningValidation<'_> {
             ("dhcpLeaseFile", &spec.dhcp_lease_file),
             ("multiClusterDir", &spec.multi_cluster_dir),
         ];
-        let there: Vec<&str> = former
-            .into_iter()
-            .filter(|(_, value)| value.is_some())
-            .map(|(field, _)| field)
-            .collect();
-        let Some(first) = there.first() else { return };
-        let (verb, them) = if there.len() == 1 { ("does", "it") } else { ("do", "them") };
-        let finding = Finding::new(
-            Code::DoubtfulInstallerField,
-            format!("`{}` no longer {verb} anything", there.join("` and `")),
-        );
-        let place = |field: &&str| self.origin.key(vec!["spec".into(), (*field).into()]);
-        let finding = there
-            .iter()
-            .skip(1)
-            .fold(finding.at(place(first)), |finding, field| finding.at(place(field)));
-        self.findings.push(
-            finding
-                .help(format!(
-                    "remove {them}: inspection finds the hosts' addresses, and the image contains the installer"
-                ))
-                .for_cluster(self.key),
-        );
+        for (field, _) in former.into_iter().filter(|(_, value)| value.is_some()) {
+            self.report(
+                Code::DoubtfulInstallerField,
+                self.origin.key(vec!["spec".into(), field.into()]),
+                format!("`{field}` no longer does anything"),
+                "remove it: inspection finds the hosts' addresses, and the image contains the installer",
+            );
+        }
     }
 
     /// Returns the plugins without duplicates.
@@ -215,13 +200,9 @@ impl ProvisioningValidation<'_> {
                         .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
             };
             if !is_word(plugin) {
-                let message = if plugin.is_empty() {
-                    "an entry of `KUDPlugins` is empty".to_owned()
-                } else {
-                    format!(
-                        "`{plugin}` is not a plugin name: the installer would read an option or several words"
-                    )
-                };
+                let message = format!(
+                    "`{plugin}` is not a plugin name: the installer would read an option or several words"
+                );
                 self.report(
                     Code::InvalidInstallerField,
                     place,
