@@ -25,7 +25,7 @@ const HADOLINT_REJECTED: [Rejected; 2] = [
 ];
 const DEBIAN_PACKAGES: &str = "Debian deletes a version from its mirrors with the next one";
 
-const CHECKOV_REJECTED: [Rejected; 18] = [
+const CHECKOV_REJECTED: [Rejected; 17] = [
     ("CKV2_K8S_2", "RoleBinding", DEX_RIGHTS),
     ("CKV2_K8S_4", "RoleBinding", DEX_RIGHTS),
     ("CKV2_K8S_5", "RoleBinding", DEX_RIGHTS),
@@ -38,7 +38,6 @@ const CHECKOV_REJECTED: [Rejected; 18] = [
     ("CKV_K8S_11", "Job", NO_LIMITS),
     ("CKV_K8S_13", "Deployment", "a pod that is killed for its memory drops all connections"),
     ("CKV_K8S_13", "Job", NO_LIMITS),
-    ("CKV_K8S_14", "Job", USERS_IMAGE),
     ("CKV_K8S_15", "Deployment", NO_PULL),
     ("CKV_K8S_15", "Job", NO_PULL),
     ("CKV_K8S_38", "Deployment", "Dex keeps its state in the API server"),

@@ -143,7 +143,7 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
     let expected = [
         "error[SIP0112]: the Provisioning of the cluster `press` cannot be read, and contains `{{`",
         "error[SIP0112]: the Software of the cluster `depot` cannot be read, and contains `{{`",
-        "clusters/depot.yaml:41:7",
+        "clusters/depot.yaml:38:7",
     ];
     assert_says(&validate(&repo, &[]).expect(1).stdout, &expected);
     // One with innocent braces, and the mistake elsewhere.
@@ -813,7 +813,7 @@ fn press_job(repo: &Repo) -> (String, String, bool) {
     };
     let mode = after("bpa.akraino.org/installed:").split(' ').next().unwrap().to_owned();
     let scales = ["--scale", "scale.yml"].iter().any(|word| job.contains(&format!("- \"{word}\"")));
-    assert_eq!(job.contains("- \"cluster.yml\""), !scales && job.contains("kubespray"));
+    assert_eq!(job.contains("- \"cluster.yml\""), !scales && job.contains("ansible-playbook"));
     (after("name: \""), mode, scales)
 }
 

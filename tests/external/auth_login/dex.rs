@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::process::{Child, Output};
+use std::process::{Child, Command, Output};
 
 use yaml_serde::Value;
 
@@ -134,6 +134,15 @@ impl<'a> Dex<'a> {
     /// The headers of an answer.
     #[track_caller]
     pub(crate) fn headers(&self) -> String {
+        self.place.succeed(&mut self.request())
+    }
+
+    /// Whether it answers a new connection.
+    pub(crate) fn answers(&self) -> bool {
+        self.place.run(&mut self.request()).status.success()
+    }
+
+    fn request(&self) -> Command {
         let url = format!("{}/.well-known/openid-configuration", self.issuer);
         let mut curl = self.place.tool("curl");
         curl.args([
@@ -145,7 +154,8 @@ impl<'a> Dex<'a> {
             "--output",
             "/dev/null",
         ]);
-        self.place.succeed(curl.arg("--cacert").arg(self.place.path().join("ca.crt")).arg(url))
+        curl.arg("--cacert").arg(self.place.path().join("ca.crt")).arg(url);
+        curl
     }
 
     pub(crate) fn try_login(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {

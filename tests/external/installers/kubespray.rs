@@ -37,7 +37,7 @@ const PLAYBOOK: &str = r#"
       become: false
       run_once: true
     - ansible.builtin.copy:
-        content: "{{ connection.stdout.split(' ')[2] }} {{ kube_pods_subnet }} {{ 'kube_node' in group_names }}"
+        content: "{{ connection.stdout_lines[-1].split(' ')[2] }} {{ kube_pods_subnet }} {{ 'kube_node' in group_names }}"
         dest: "{{ artifacts_dir }}/{{ inventory_hostname }}"
         mode: "0600"
       delegate_to: localhost

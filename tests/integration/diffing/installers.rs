@@ -12,7 +12,7 @@ fn plan(repo: &Repo) -> String {
     let said = repo.diff(&[]).expect(1).stdout;
     let mut out = String::new();
     let mut rest = said.as_str();
-    while let Some(at) = rest.find("k8s-") {
+    while let Some(at) = ["k8s-", "kud-"].iter().filter_map(|prefix| rest.find(prefix)).min() {
         let name = rest[at..].split([' ', ',', '\n', ';']).next().unwrap();
         let (plain, _) = name.rsplit_once('-').unwrap();
         out.extend([&rest[..at], plain, "-HASH"]);
