@@ -153,7 +153,7 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
         &said,
         &[
             "Software of the cluster `depot` cannot be read, and contains `{{`: ",
-            "clusters/depot.yaml:43:",
+            "clusters/depot.yaml:40:",
         ],
     );
     repo.replace(DEPOT, "    - curl # {{ x }}\n    - [\n", "    - {{ shell }}\n");

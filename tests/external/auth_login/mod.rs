@@ -325,7 +325,14 @@ fn a_dex_that_stops_takes_connections_for_some_seconds_and_ends_its_answers() {
     let mut client = client.spawn().unwrap();
     let mut request = client.stdin.take().unwrap();
     let below = if path.is_empty() { String::new() } else { format!("/{path}") };
-    write!(request, "GET {below}/.well-known/openid-configuration HTTP/1.1\r\n").unwrap();
+    let body = "grant_type=unknown";
+    write!(
+        request,
+        "POST {below}/token HTTP/1.1\r\nHost: {host}\r\nContent-Length: {}\r\nConnection: close\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\n\r\n",
+        body.len()
+    )
+    .unwrap();
     sleep(Duration::from_secs(1));
     let start = Instant::now();
     let mut hook = dex.stop();
@@ -336,11 +343,11 @@ fn a_dex_that_stops_takes_connections_for_some_seconds_and_ends_its_answers() {
     let refused = start.elapsed();
     assert!(hook.wait().unwrap().success());
     sleep(Duration::from_secs(1));
-    write!(request, "Host: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    write!(request, "{body}").unwrap();
     let mut answer = String::new();
     client.stdout.take().unwrap().read_to_string(&mut answer).unwrap();
     let _ = client.wait();
 
-    assert_says(&answer, &["HTTP/1.1 200 OK", &dex.issuer]);
+    assert_says(&answer, &["HTTP/1.1 400 Bad Request", "error"]);
     assert!(refused > Duration::from_secs(4), "refused after {refused:?}");
 }
