@@ -1,12 +1,12 @@
-//! Passes the target and the commit to `sipgen --version`.
+//! Passes the target and the commit to `sipgen --version`, and embeds the templates.
 
 #![allow(clippy::print_stdout)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
+use std::{env, fs, io};
 
-fn main() {
+fn main() -> io::Result<()> {
     // Without such lines, cargo runs this script again at every change of a file.
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=SIPGEN_COMMIT");
@@ -19,6 +19,29 @@ fn main() {
         .or_else(checked_out_commit)
         .unwrap_or_default();
     println!("cargo::rustc-env=SIPGEN_BUILD_COMMIT={commit}");
+    embed_templates()
+}
+
+/// Writes the list of all files below `templates/`, with their texts, for `src/base/text/embedded.rs`.
+fn embed_templates() -> io::Result<()> {
+    println!("cargo::rerun-if-changed=templates");
+    let variable = |name: &str| PathBuf::from(env::var_os(name).unwrap_or_default());
+    let root = variable("CARGO_MANIFEST_DIR").join("templates");
+    let (mut names, mut directories) = (Vec::new(), vec![root.clone()]);
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if let Ok(name) = path.strip_prefix(&root) {
+                names.push(name.to_string_lossy().replace('\\', "/"));
+            }
+        }
+    }
+    names.sort();
+    let item = |name: String| format!("({name:?}, include_str!({:?})),\n", root.join(&name));
+    let list: String = names.into_iter().map(item).collect();
+    fs::write(variable("OUT_DIR").join("templates.rs"), format!("&[\n{list}]"))
 }
 
 /// Returns the commit that `cargo package` recorded in the crate.

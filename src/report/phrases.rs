@@ -346,6 +346,7 @@ fn endpoint(change: &EndpointChange, name: Name<'_>) -> DiffLine {
         EndpointKind::ControlPlane => "control-plane endpoint".to_owned(),
         EndpointKind::Issuer => "issuer".to_owned(),
         EndpointKind::JumpHost => format!("jump-host endpoint of {}", name(service)),
+        EndpointKind::Service => format!("endpoint of {}", name(service)),
         EndpointKind::NodePorts => format!("NodePort of {}", name(service)),
     };
     match (before, after) {

@@ -283,9 +283,108 @@ fn a_file_of_a_host_has_a_name_of_its_own_of_at_most_255_bytes() {
 }
 
 #[test]
+fn expressions_select_clusters() {
+    let expression = "{key: tier, operator: NotIn, values: [test, lab]}";
+    let repo = repo_with(
+        &format!(
+            "- {{name: x, scope: cluster, clusterSelector: {{matchExpressions: [{expression}]}}}}\n"
+        ),
+        &[("x/a.yaml", &config_map("cluster.name"))],
+    );
+    label(&repo, "tenant/edge", "{tier: prod}");
+    label(&repo, "tenant/lab", "{tier: test}");
+
+    repo.generate(&[]).expect(0);
+
+    assert!(repo.exists("overlays/clusters/tenant/edge/x/a.yaml"));
+    assert!(!repo.exists("overlays/clusters/tenant/lab"));
+}
+
+/// A repo whose output has a shared file and one of each cluster, which are in different namespaces.
+fn repo_with_shared_files() -> Repo {
+    let rules = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: rules}\n";
+    let repo = repo_with(
+        "- {name: x, scope: cluster}\n",
+        &[
+            ("x/shared/rules.yaml", rules),
+            ("x/a.yaml", &config_map("cluster.name")),
+            (
+                "x/kustomization.yaml",
+                "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n\
+                 namespace: {{ cluster.namespace }}\nresources: {{ files }}\n",
+            ),
+        ],
+    );
+    repo.want_no_more("tenant/lab");
+    repo.want("other/lab", 1);
+    repo
+}
+
+#[test]
+fn files_that_do_not_depend_on_a_cluster_are_written_once_and_pruned() {
+    let repo = repo_with_shared_files();
+
+    repo.generate(&[]).expect(0);
+
+    let files = below(&repo, "overlays/shared/outputs-x");
+    let [kustomization, rules] = files.as_slice() else { panic!("{files:?}") };
+    let (hash, _) = rules.split_once("/rules.yaml").unwrap();
+    assert_eq!(*kustomization, format!("{hash}/kustomization.yaml"));
+    assert_eq!(resources(&repo, &format!("overlays/shared/outputs-x/{hash}")), ["rules.yaml"]);
+    let reference = format!("../../../../shared/outputs-x/{hash}");
+    for cluster in ["tenant/edge", "other/lab"] {
+        let directory = format!("overlays/clusters/{cluster}/x");
+        assert_eq!(resources(&repo, &directory), [reference.as_str(), "a.yaml"]);
+        assert!(!repo.exists(&format!("{directory}/shared")));
+    }
+    repo.generate(&["--check"]).expect(0);
+
+    repo.write(
+        "own/outputs/x/shared/rules.yaml",
+        &config_map("\"other\"").replace("{{ cluster.namespace }}", "z"),
+    );
+    repo.generate(&[]).expect(0);
+    let later = below(&repo, "overlays/shared/outputs-x");
+    assert!(later.len() == 2 && !later.contains(rules), "{later:?}");
+
+    repo.replace("sipgen.yaml", "- {name: x, scope: cluster}\n", "[]\n");
+    repo.generate(&[]).expect(0);
+    assert!(!repo.exists("overlays/shared"));
+}
+
+#[test]
+fn objects_of_shared_files_are_checked_like_others() {
+    let repo = repo_with_shared_files();
+    let shared = "own/outputs/x/shared/rules.yaml";
+
+    repo.write(shared, "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n");
+    assert_says(
+        &repo.refused(),
+        &["own/outputs/x/shared/rules.yaml renders an object of kind Namespace"],
+    );
+
+    // Both clusters would apply it.
+    repo.remove("own/outputs/x/kustomization.yaml");
+    repo.write(shared, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n");
+    assert_says(&repo.refused(), &["would both have ConfigMap `b/a`"]);
+}
+
+#[test]
+fn an_output_lists_no_shared_files_of_a_service() {
+    let repo = repo_with_shared_files();
+    let other = "resources: [../../../../shared/auth/0123456789]\n";
+    repo.replace("own/outputs/x/kustomization.yaml", "resources: {{ files }}\n", other);
+
+    assert_says(
+        &repo.refused(),
+        &["lists ../../../../shared/auth/0123456789, which no template renders"],
+    );
+}
+
+#[test]
 fn the_labels_of_a_request_decide_which_outputs_its_cluster_gets() {
     let repo = repo_with(
-        "- {name: x, scope: cluster, clusterLabels: {tier: prod, zone: a}}\n",
+        "- {name: x, scope: cluster, clusterSelector: {matchLabels: {tier: prod, zone: a}}}\n",
         &[("x/a.yaml", &config_map("cluster.name"))],
     );
     label(&repo, "tenant/edge", "{tier: prod, zone: a, more: b}");
@@ -362,7 +461,21 @@ fn mistakes_in_the_settings_are_errors_at_their_line() {
         ),
         ("- {name: x}\n", 3, "missing field `scope`"),
         ("- {name: x, scope: site, selector: {}}\n", 3, "unknown field `selector`"),
-        ("- {name: x, scope: site, clusterLabels: {a/b/c: d}}\n", 3, "`a/b/c: d` is not a label"),
+        (
+            "- {name: x, scope: site, clusterSelector: {matchLabels: {a/b/c: d}}}\n",
+            3,
+            "`clusterSelector` of output 1 is invalid: `a/b/c: d` is not a valid label",
+        ),
+        (
+            "- {name: x, scope: site, clusterSelector: {tier: prod}}\n",
+            3,
+            "unknown field `tier` in a label selector",
+        ),
+        (
+            "- {name: x, scope: site, clusterSelector: {matchExpressions: [{key: a, operator: In}]}}\n",
+            3,
+            "the operator In needs values",
+        ),
     ] {
         let repo = repo_with(outputs, &[("x/a.yaml", &template), ("auth/a.yaml", &template)]);
 

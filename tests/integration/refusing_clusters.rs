@@ -79,14 +79,8 @@ fn a_malformed_selector() {
             "matchExpressions: [{key: a, operator: In, values: [b c]}]",
             ["`b c` is not a valid label value", "63 characters"],
         ),
-        (
-            "matchLabels: {a b: c}",
-            ["`a b: c` is not a label that a host can have", "keys are `prefix/name`"],
-        ),
-        (
-            "matchLabels: {a: b c}",
-            ["`a: b c` is not a label that a host can have", "values have at most 63"],
-        ),
+        ("matchLabels: {a b: c}", ["`a b: c` is not a valid label", "keys are `prefix/name`"]),
+        ("matchLabels: {a: b c}", ["`a: b c` is not a valid label", "values have at most 63"]),
     ] {
         let repo =
             edge_with("matchLabels:\n          hardware.example.com/flavor: worker", selector);
@@ -109,7 +103,7 @@ fn a_flat_selector() {
     );
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0209]: unknown field `hardware.example.com/flavor` in a label selector: the selector would match every host
+    error[SIP0209]: unknown field `hardware.example.com/flavor` in a label selector: the selector would match everything
       --> sites/lab/clusters/edge.yaml:21:9
        |
     21 |         hardware.example.com/flavor: worker

@@ -271,7 +271,7 @@ fn rooms_that_decide_read_nothing() {
 /// A kind of request or service is one folder and one line of a registry, so other rooms ask for its properties.
 #[test]
 fn no_kind_is_named_outside_of_its_registry() {
-    let variant = Regex::new(r"\b(?:ClusterKind|ServiceKind)::[A-Z][a-z]\w*").unwrap();
+    let variant = Regex::new(r"\b(?:ClusterKind|KindSettings)::[A-Z][a-z]\w*").unwrap();
     // The values of its templates differ by kind of service.
     let may_name = [vec!["site", "request"], vec!["output", "render", "services"]];
     let mut named = Vec::new();

@@ -26,7 +26,9 @@ fn sources() -> BTreeMap<String, String> {
     let files = WalkDir::new(&directory)
         .into_iter()
         .map(Result::unwrap)
-        .filter(|entry| entry.file_type().is_file());
+        .filter(|entry| entry.file_type().is_file())
+        // It describes the templates beside it.
+        .filter(|entry| entry.file_name() != "descriptor.yaml");
     files
         .map(|entry| {
             let name = entry.path().strip_prefix(&directory).unwrap().to_str().unwrap().to_owned();

@@ -189,7 +189,7 @@ fn claims(generated: &GeneratedSite) -> Claims {
         for service in request.cluster.iter().flat_map(|cluster| &cluster.services) {
             let name = format!("{}/{}", key.namespace, service.object_name(key));
             claims.insert((ClaimKind::Service, name), key.clone());
-            for port in service.node_ports() {
+            for port in &service.node_ports {
                 let port = port.number().to_string();
                 claims.insert((ClaimKind::NodePort, port), key.clone());
             }

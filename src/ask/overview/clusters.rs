@@ -225,7 +225,7 @@ fn by_domain(site: &Site, node_set: &NodeSet, hosts: &[&HostOverview]) -> Option
 
 fn endpoint(service: &ClusterService) -> ServiceEndpoint {
     let mut ranges: Vec<(u16, u16)> = Vec::new();
-    for port in service.node_ports().iter().copied().map(NodePort::number) {
+    for port in service.node_ports.iter().copied().map(NodePort::number) {
         match ranges.last_mut() {
             // NodePorts are in ascending order, so runs can be joined.
             Some((_, last)) if *last + 1 == port => *last = port,

@@ -4,6 +4,8 @@
 //! * [`object_kind`]: identity of a kind: group, version, signs of a misspelling.
 //! * [`sipcluster`]: SIPCluster, a tenant's request.
 //! * [`service_fields`]: fields common to all services of a SIPCluster.
+//! * [`service_kind`]: kinds of services, described by data; `structural_schema` checks their fields.
+//! * [`described_service`]: services that only data describes.
 //! * [`auth`]: auth services of a SIPCluster.
 //! * [`issuer`]: the URL of an OpenID Connect issuer.
 //! * [`provisioning`]: Provisioning and Software, requests of Akraino's Binary Provisioning Agent.
@@ -34,6 +36,7 @@ pub mod auth;
 pub mod bmc;
 pub mod cluster_api;
 pub mod date;
+pub mod described_service;
 pub mod flux;
 pub mod gitops;
 pub mod hardware;
@@ -59,7 +62,9 @@ pub mod quantity;
 pub mod reservation;
 pub mod service;
 pub mod service_fields;
+pub mod service_kind;
 pub mod sipcluster;
+pub mod structural_schema;
 pub mod topology_spread;
 pub(crate) mod unique;
 

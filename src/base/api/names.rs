@@ -189,7 +189,9 @@ object_key! {
 }
 
 /// The role of a host in its cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub enum Role {
     /// Runs the tenant's control plane.
     ControlPlane,

@@ -16,12 +16,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::auth::Auth;
+use super::described_service::DescribedServices;
 use super::hardware_requirements::HardwareRequest;
 use super::names::{
     LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NodePort, OBJECT_NAME_PATTERN, StorageSize,
 };
 use super::object_kind::ObjectKind;
 use super::service_fields::ServiceFields;
+use super::service_kind::ServiceKind;
 use super::topology_spread::{SameDomain, TopologySpreadConstraint};
 use super::unique;
 
@@ -150,12 +152,11 @@ pub struct NodeSetFields {
     pub count: Option<HostCount>,
 }
 
-/// A Kubernetes label selector. Write labels below `matchLabels`: a flat selector such as
-/// `labelSelector: {flavor: worker}` is rejected.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+/// A Kubernetes label selector. A flat one such as `labelSelector: {flavor: worker}` is rejected.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelSelector {
-    /// Labels that a host must have with exactly these values.
+    /// Labels with exactly these values.
     #[serde(
         default,
         deserialize_with = "unique::optional",
@@ -166,7 +167,7 @@ pub struct LabelSelector {
         "x-editor" = {"propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN}}
     ))]
     pub match_labels: Option<BTreeMap<String, String>>,
-    /// Requirements on a host's labels. The host must meet all of them.
+    /// Requirements that labels must all meet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub match_expressions: Option<Vec<Requirement>>,
     /// Unknown fields. They are kept for an error: ignoring them would turn a flat selector into
@@ -176,8 +177,8 @@ pub struct LabelSelector {
     pub unknown: BTreeMap<String, serde_json::Value>,
 }
 
-/// One requirement on a host's labels.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+/// One requirement on labels.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend(
     "x-kubernetes-validations" = [{
         "rule": "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 \
@@ -221,106 +222,25 @@ pub struct HostCount {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Services")]
 pub struct ServiceLists {
-    /// Load balancers for the tenant's API servers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub load_balancer_control_plane: Option<Vec<LoadBalancerControlPlane>>,
-    /// Load balancers for the tenant's workers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub load_balancer_worker: Option<Vec<LoadBalancerWorker>>,
     /// SSH jump hosts with access to the cluster's nodes and their power control.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jump_host: Option<Vec<JumpHostFields>>,
     /// OpenID Connect login by Dex.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth: Option<Vec<Auth>>,
+    /// Services that only the descriptor of their kind describes.
+    #[serde(flatten)]
+    pub described: DescribedServices,
 }
 
 impl ServiceLists {
     /// Returns whether a service uses addresses of hosts.
     pub fn reach_hosts(&self) -> bool {
-        let Self {
-            load_balancer_control_plane,
-            load_balancer_worker,
-            jump_host,
-            // Dex never connects to hosts.
-            auth: _,
-        } = self;
-        load_balancer_control_plane.is_some()
-            || load_balancer_worker.is_some()
-            || jump_host.is_some()
+        // Dex never connects to hosts.
+        let Self { jump_host, auth: _, described: DescribedServices(described) } = self;
+        let mut kinds = ServiceKind::all().iter().filter(|kind| !kind.roles.is_empty());
+        jump_host.is_some() || kinds.any(|kind| matches!(described.get(&kind.field), Some(Some(_))))
     }
-}
-
-/// A load balancer for the tenant's API servers.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(extend("required" = ["image", "nodePort"], "x-editor" = {
-    "required": ["nodeInterfaceId"],
-    "properties": {"nodeInterfaceId": {"type": "string", "minLength": 1}}
-}))]
-pub struct LoadBalancerControlPlane {
-    /// Fields common to all services.
-    #[serde(flatten)]
-    pub service: ServiceFields,
-    /// The NodePort of the tenant's API, in the base cluster's range: 30000 to 32767 by default.
-    #[serde(default)]
-    #[schemars(required, extend("x-kubernetes-validations" = [NodePort::rule()], "x-editor" = NodePort::range()))]
-    pub node_port: Option<i64>,
-    /// The number of HAProxy pods, from 1 to 100. Default: 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 100), extend("x-editor" = {"default": 2}))]
-    pub replicas: Option<i64>,
-    /// The health check of the API servers: `readyz` (default) or `tcp`. `readyz` asks for
-    /// `/readyz`; 401 counts as ready, because an API server without anonymous requests gives no
-    /// other answer. `tcp` only connects.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("enum" = ["readyz", "tcp"], "x-editor" = {"default": "readyz"}))]
-    pub health_check: Option<String>,
-}
-
-/// A load balancer for the tenant's workers.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(extend("x-editor" = {
-    "required": ["nodeInterfaceId", "nodePortRange"],
-    "properties": {"nodeInterfaceId": {"type": "string", "minLength": 1}}
-}))]
-pub struct LoadBalancerWorker {
-    /// Fields common to all services.
-    #[serde(flatten)]
-    pub service: ServiceFields,
-    /// The NodePorts to forward. Each leads to the same port of the workers.
-    #[serde(default)]
-    #[schemars(extend("x-editor" = {"type": "object"}))]
-    pub node_port_range: Option<PortRange>,
-    /// The number of HAProxy pods, from 1 to 100. Default: 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 100), extend("x-editor" = {"default": 2}))]
-    pub replicas: Option<i64>,
-    /// Ignored. Resources of 2021 have it in addition to `nodePortRange`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-editor" = {
-        "deprecated": true,
-        "deprecationMessage": "nodePort has no effect here; the ports are those of nodePortRange",
-        "doNotSuggest": true
-    }))]
-    pub node_port: Option<i64>,
-}
-
-/// A range of NodePorts, both ends included, in the base cluster's range: 30000 to 32767 by
-/// default.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("x-kubernetes-validations" = [{
-    "rule": "self.start <= self.end",
-    "message": "the range ends before it starts: write the lower port as start"
-}]))]
-pub struct PortRange {
-    /// The first port.
-    #[schemars(range(min = 1, max = u16::MAX))]
-    pub start: i64,
-    /// The last port.
-    #[schemars(range(min = 1, max = u16::MAX))]
-    pub end: i64,
 }
 
 /// A jump host.

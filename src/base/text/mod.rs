@@ -3,6 +3,7 @@
 //! * `bounded`: limits for texts before parsing.
 //! * `bytes`: searches bytes.
 //! * `credentials`: finds and masks credentials.
+//! * `embedded`: built-in templates.
 //! * `suggest`: suggests a name for an unknown one.
 //! * `visible`: escapes invisible characters.
 //! * `yaml`: reads YAML, fast in the usual style.
@@ -10,6 +11,7 @@
 pub(crate) mod bounded;
 pub(crate) mod bytes;
 pub(crate) mod credentials;
+pub(crate) mod embedded;
 pub(crate) mod repo_url;
 pub(crate) mod suggest;
 mod tokens;

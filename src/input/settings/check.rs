@@ -139,7 +139,8 @@ impl Settings {
         }
         mistakes(files, ("outputs", "output"), &self.outputs, |index, output| {
             let (field, problem) = output.mistake(&self.outputs[..index])?;
-            let help = "write `{name: dns, scope: cluster, clusterLabels: {tier: edge}}`";
+            let help =
+                "write `{name: dns, scope: cluster, clusterSelector: {matchLabels: {tier: edge}}}`";
             Some((field, problem, help))
         })
     }

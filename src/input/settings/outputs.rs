@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use kube::core::SelectorExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::api::names::{Namespace, is_label};
-use crate::base::api::unique;
+use crate::base::api::names::Namespace;
+use crate::base::api::sipcluster::LabelSelector;
+use crate::input::decode::label_selector;
 
 /// A directory of manifests that templates of the repo's own render from the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -19,9 +21,8 @@ pub struct OutputSettings {
     pub name: String,
     /// The scope: one rendering for each cluster, for each host of a cluster, or for the site.
     pub scope: OutputScope,
-    /// Labels of the requests of the clusters that it covers; by default it covers all clusters.
-    #[serde(default, deserialize_with = "unique::map")]
-    pub cluster_labels: BTreeMap<String, String>,
+    /// Selects the clusters that it covers by the labels of their requests; by default all clusters.
+    pub cluster_selector: Option<LabelSelector>,
 }
 
 /// Scopes of outputs.
@@ -39,20 +40,23 @@ pub enum OutputScope {
 impl OutputSettings {
     /// Returns whether the output covers a cluster, by the labels of its request.
     pub fn covers(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.cluster_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+        let covers = |selector| label_selector::check(selector).is_ok_and(|it| it.matches(labels));
+        self.cluster_selector.as_ref().is_none_or(covers)
     }
 
     /// Returns the invalid field with the problem.
     pub(super) fn mistake(&self, others: &[OutputSettings]) -> Option<(&'static str, String)> {
-        let Self { name, cluster_labels, .. } = self;
+        let Self { name, cluster_selector, .. } = self;
         if name.parse::<Namespace>().is_err() {
             let problem = "is not a DNS label: at most 63 of `a-z`, `0-9` and `-`";
             return Some(("name", format!("`{name}` {problem}")));
         }
         if others.iter().any(|other| other.name == *name) {
-            return Some(("name", format!("`{name}` is also that of an earlier output")));
+            let problem = format!("`{name}` is also that of an earlier output");
+            return Some(("name", problem));
         }
-        let bad = cluster_labels.iter().find(|(key, value)| !is_label(key, value));
-        bad.map(|(key, value)| ("clusterLabels", format!("`{key}: {value}` is not a label")))
+        let mistakes = label_selector::check(cluster_selector.as_ref()?).err()?;
+        let mistake = mistakes.into_iter().next()?;
+        Some(("clusterSelector", format!("is invalid: {}; {}", mistake.message, mistake.help)))
     }
 }

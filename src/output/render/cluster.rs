@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 
 use camino::Utf8PathBuf;
 
-use super::outputs::{self, OutputObjects};
+use super::object_check::RenderedObject;
 use super::renderer::Renderer;
 use super::shared_files::SharedFiles;
-use super::{Templates, Tree, cluster_kustomization, hosts, installation, services, tenant};
+use super::{
+    Templates, Tree, cluster_kustomization, hosts, installation, outputs, services, tenant,
+};
 use crate::base::finding::Finding;
 use crate::base::layout;
 use crate::plan::Placement;
@@ -24,7 +26,7 @@ pub(super) struct RenderedCluster {
     /// Shared directories that they refer to.
     pub(super) used_shared: BTreeSet<Utf8PathBuf>,
     /// Objects of its outputs.
-    pub(super) objects: OutputObjects,
+    pub(super) objects: Vec<RenderedObject>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -49,8 +51,7 @@ pub(super) fn render(
             renderer.tree.contains_key(rendered.as_str()).then(|| layout::INSTALLER.to_owned()),
         );
     }
-    let (rendered_outputs, objects) = outputs::render_cluster(&mut renderer);
-    listed.extend(rendered_outputs);
+    listed.extend(outputs::render_cluster(&mut renderer));
     if !listed.is_empty() {
         let context = cluster_kustomization::context(cluster, listed);
         let file = layout::cluster_directory(&cluster.key).join(layout::KUSTOMIZATION);
@@ -64,12 +65,11 @@ pub(super) fn render(
         renderer.findings.into_iter().map(|finding| finding.for_cluster(&cluster.key)).collect();
     let mut tree = renderer.tree;
     hosts::render(site, cluster, placement, &mut tree);
-    let is_up_to_date =
-        renderer.shared_is_up_to_date && site.state.is_up_to_date(&cluster.key, &tree);
+    let is_up_to_date = !renderer.has_new_shared && site.state.is_up_to_date(&cluster.key, &tree);
     RenderedCluster {
         tree: (!is_up_to_date).then_some(tree),
         used_shared: renderer.used_shared,
-        objects,
+        objects: renderer.objects,
         findings,
     }
 }

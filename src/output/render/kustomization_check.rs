@@ -9,7 +9,7 @@ use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use super::{Templates, Tree, services};
+use super::{Templates, Tree};
 use crate::base::finding::{Code, Finding, Place, RouteStep};
 use crate::base::layout::{self, outputs};
 use crate::base::text::yaml;
@@ -99,7 +99,11 @@ fn misfits(
 ) -> Vec<Finding> {
     let directory = path.parent().unwrap_or(path);
     let service = service_of(site, path);
-    let is_output = output_of(site, path);
+    let output = output_of(site, path);
+    let is_own_shared = |shared: &Utf8Path| {
+        let own = |name: &str| layout::shared_directory(&outputs::template_directory(name), "");
+        output.is_none_or(|name| shared.starts_with(own(name)))
+    };
     let files = kustomization
         .config_map_generator
         .iter()
@@ -113,15 +117,13 @@ fn misfits(
         .map(String::as_str)
         .chain(files);
     let missing = listed.filter(|entry| {
-        // A file elsewhere would have two owners, and each would delete it.
-        if is_output && is_elsewhere(entry) {
-            return true;
-        }
         let target = match layout::shared_directory_of(path, entry) {
-            Some(shared) => shared,
+            Some(shared) if is_own_shared(&shared) => shared,
+            // A file elsewhere would have two owners, and each would delete it.
+            _ if output.is_some() && is_elsewhere(entry) => return true,
             // Other entries outside are the repo's own.
             None if entry.starts_with("..") => return false,
-            None => path_of(directory, entry),
+            _ => path_of(directory, entry),
         };
         !tree.contains_key(target.as_str()) && files_below(tree, &target).next().is_none()
     });
@@ -151,7 +153,7 @@ fn misfits(
         }
         if bytes > MOST_BYTES {
             let finding = too_large(&generator.name, bytes, service);
-            found.push(if is_output { templates.at_own(finding, path) } else { finding });
+            found.push(if output.is_some() { templates.at_own(finding, path) } else { finding });
         }
     }
     match layout::cluster_of(path) {
@@ -202,15 +204,15 @@ fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &ClusterServic
         return finding;
     };
     let mut place = service.route();
-    let (help, field) = services::too_large(service.kind());
-    place.extend(field.map(RouteStep::from));
-    finding.at(cluster.origin.at(place)).help(help)
+    let advice = &service.kind.too_large;
+    place.extend(advice.field.as_deref().map(RouteStep::from));
+    finding.at(cluster.origin.at(place)).help(&advice.help)
 }
 
-/// Returns whether an output renders a file.
-fn output_of(site: &Site, path: &Utf8Path) -> bool {
-    let part = outputs::part_of(path).map(|(part, _)| part);
-    part.is_some_and(|part| site.settings.outputs.iter().any(|output| output.name == part))
+/// Returns the name of the output that renders a file.
+fn output_of<'a>(site: &Site, path: &'a Utf8Path) -> Option<&'a str> {
+    let (part, _) = outputs::part_of(path)?;
+    site.settings.outputs.iter().any(|output| output.name == part).then_some(part)
 }
 
 /// Returns whether an entry of a kustomization leaves its directory.

@@ -7,14 +7,17 @@
 //!   compares their objects.
 //! * `cluster`: files of one cluster, by `services`, `installation`, `tenant` and
 //!   `cluster_kustomization`.
-//! * `services`: load balancers, jump hosts and Dex, one module per kind.
+//! * `services`: values of load balancers, jump hosts, Dex and kinds that only data describes.
 //! * `installation`: the installer of a Provisioning, from templates, with the inventory for
 //!   ansible.
 //! * `outputs`: manifests from templates of the repo's own, per cluster, host or site.
 //! * `tenant`: manifests for the tenant to include.
 //! * `agents`: objects by which Flux or Argo CD applies the output.
 //! * `apply_options`: reports assigned hosts that an agent does not label.
-//! * `renderer`: renders templates into the files of one cluster.
+//! * `directory`: renders a directory of templates: of a service, the tenant or an output;
+//!   `object_check`: objects that an agent must not delete, or that two outputs render.
+//! * `rendered_text`: ownership marks, and proofs that texts are valid.
+//! * `renderer`: collects the files of one cluster.
 //! * `shared_files`: files that clusters share.
 //! * `templates`: built-in templates and the repo's own; `bounds` limits their computation.
 //! * `yaml_block` and `json`: values as YAML and JSON, for templates.
@@ -30,15 +33,18 @@ mod closing_check;
 mod cluster;
 mod cluster_kustomization;
 mod custom_resources;
+mod directory;
 mod hosts;
 pub mod installation;
 mod json;
 mod kustomization_check;
+mod object_check;
 mod object_difference;
 mod outputs;
 mod patched_names;
 mod planned_hosts;
 mod pools;
+mod rendered_text;
 mod renderer;
 mod services;
 mod shared_files;
@@ -117,14 +123,15 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     let kept = site.state.files_of(unchanged);
     let mut kept: BTreeSet<&str> = kept.chain(site.state.shared_files_of(&plan.frozen)).collect();
     if plan.frozen.is_empty() {
-        let (files_of_site, site_objects, found) = outputs::render_site(site, plan, templates);
-        files.extend(files_of_site);
-        objects.extend(site_objects);
-        findings.extend(found);
+        for output in outputs::render_site(site, plan, templates) {
+            files.extend(output.tree);
+            objects.extend(output.objects);
+            findings.extend(output.findings);
+        }
     } else {
         kept.extend(site.state.site_files());
     }
-    findings.extend(outputs::duplicates(site, templates, &objects));
+    findings.extend(object_check::duplicates(site, templates, &objects));
     // To sort all is faster than to insert one by one.
     let mut tree: Tree = files.into_iter().collect();
     hosts::render_common(site, plan, &mut tree, &kept);
@@ -133,10 +140,9 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     }
     let mut common = shared.into_files(&used_shared);
     if require_definitions(site, plan, &clusters) {
-        match services::definitions(site, templates) {
-            Ok(files) => common.extend(files),
-            Err(finding) => findings.push(*finding),
-        }
+        let definitions = services::definitions(site, templates);
+        common.extend(definitions.tree);
+        findings.extend(definitions.findings);
     }
     tree.extend(common);
     // Agents' objects depend on which directories exist, so they are last.
@@ -296,6 +302,5 @@ fn require_definitions(site: &Site, plan: &Plan, planned: &[&Cluster]) -> bool {
             .filter_map(|file| file.strip_prefix(&directory).ok())
             .any(services::requires_definitions)
     };
-    services.any(|service| service.descriptor().definitions.is_some())
-        || plan.frozen.iter().any(on_disk)
+    services.any(|service| service.kind.definitions.is_some()) || plan.frozen.iter().any(on_disk)
 }

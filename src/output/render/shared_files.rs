@@ -11,13 +11,14 @@ use sha2::{Digest, Sha256};
 use super::Tree;
 use crate::base::finding::Finding;
 use crate::base::layout;
+use crate::base::layout::outputs::OUTPUTS;
 use crate::site::previous::PreviousOutput;
 
 /// Length of the hash in the name of a directory.
 const HASH_BYTES: usize = 5;
 
 /// The texts of a shared directory, by their templates.
-type Texts = Vec<(&'static str, String)>;
+type Texts = Vec<(String, String)>;
 
 /// The shared files of all clusters.
 #[derive(Default)]
@@ -32,7 +33,9 @@ pub(super) struct SharedDirectory {
     /// Errors in its files.
     pub(super) findings: Vec<Finding>,
     /// Templates of files with errors.
-    invalid: BTreeSet<&'static str>,
+    invalid: BTreeSet<String>,
+    /// Manifests of an output, whose objects are checked.
+    pub(super) manifests: Vec<(Utf8PathBuf, String)>,
 }
 
 impl SharedFiles {
@@ -62,7 +65,7 @@ impl SharedFiles {
             let valid = texts
                 .into_iter()
                 .filter(|(template, _)| !directory.invalid.contains(template))
-                .map(|(template, text)| (directory.file(template).into(), text));
+                .map(|(template, text)| (directory.file(&template).into(), text));
             valid.collect::<Vec<_>>()
         });
         files.collect()
@@ -90,13 +93,20 @@ impl SharedDirectory {
             is_up_to_date: true,
             findings: Vec::new(),
             invalid: BTreeSet::new(),
+            manifests: Vec::new(),
         };
+        let is_output = templates.starts_with(OUTPUTS);
         for (template, text) in texts {
             let file = directory.file(template);
             directory.is_up_to_date &= state.has(&file, text);
+            let is_manifest =
+                file.extension() == Some("yaml") && file.file_name() != Some(layout::KUSTOMIZATION);
+            if is_output && is_manifest {
+                directory.manifests.push((file.clone(), text.clone()));
+            }
             if let Err(finding) = verify(template, &file, text) {
                 directory.findings.push(*finding);
-                directory.invalid.insert(template);
+                directory.invalid.insert(template.clone());
             }
         }
         directory

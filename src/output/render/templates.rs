@@ -5,7 +5,7 @@ mod own;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use minijinja::syntax::SyntaxConfig;
@@ -16,101 +16,19 @@ use super::json::tojson;
 use super::yaml_block::block;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout::outputs::OUTPUTS;
+use crate::base::text::embedded;
 use crate::input::settings::outputs::OutputSettings;
 
 pub use own::alike;
 
-/// Embeds templates by their paths below `templates/`.
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../templates/", $name)))),*]
-    };
-}
-
-const EMBEDDED: &[(&str, &str)] = embedded![
-    "auth/certificate.yaml",
-    "auth/config.yaml",
-    "auth/kubeadm-structured/authentication-configuration.yaml",
-    "auth/kubeadm-structured/kustomization.yaml",
-    "auth/kubeadm-structured/shared/kustomization.yaml",
-    "auth/kubeadm-structured/shared/replacements.yaml",
-    "auth/kubeadm/kustomization.yaml",
-    "auth/kubeadm/shared/kustomization.yaml",
-    "auth/kubeadm/shared/replacements.yaml",
-    "auth/kustomization.yaml",
-    "auth/service.yaml",
-    "auth/shared/deployment.yaml",
-    "auth/shared/kustomization.yaml",
-    "auth/shared/networkpolicy.yaml",
-    "auth/shared/poddisruptionbudget.yaml",
-    "auth/shared/rbac.yaml",
-    "cluster/kustomization.yaml",
-    "crds/dex/crds.yaml",
-    "crds/dex/kustomization.yaml",
-    "installer/access.yaml",
-    "installer/addresses.yaml",
-    "installer/job.yaml",
-    "installer/kustomization.yaml",
-    "installer/packages.yml",
-    "jumphost/authorized_keys",
-    "jumphost/egress.yaml",
-    "jumphost/externalsecrets.yaml",
-    "jumphost/hosts",
-    "jumphost/kustomization.yaml",
-    "jumphost/service.yaml",
-    "jumphost/shared/deployment.yaml",
-    "jumphost/shared/host",
-    "jumphost/shared/kustomization.yaml",
-    "jumphost/shared/networkpolicy.yaml",
-    "jumphost/shared/persistentvolumeclaim.yaml",
-    "jumphost/shared/rbac.yaml",
-    "jumphost/shared/refresh",
-    "jumphost/shared/sshd_config",
-    "jumphost/shared/start",
-    "jumphost/ssh_config",
-    "loadbalancer/haproxy.cfg",
-    "loadbalancer/kustomization.yaml",
-    "loadbalancer/service.yaml",
-    "loadbalancer/shared/deployment.yaml",
-    "loadbalancer/shared/kustomization.yaml",
-    "loadbalancer/shared/networkpolicy.yaml",
-    "loadbalancer/shared/poddisruptionbudget.yaml",
-    "partials/placement.yaml",
-    "partials/rename.yaml",
-    "partials/role-binding.yaml",
-    "tenant/cluster-api/kustomization.yaml",
-    "tenant/endpoints/endpoints.yaml",
-    "tenant/endpoints/kustomization.yaml",
-];
-
 /// Returns the names of the built-in templates, which are paths below `templates/`, in order.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    EMBEDDED.iter().map(|(name, _)| *name)
+    embedded::templates().map(|(name, _)| name)
 }
 
 /// Returns the text of a built-in template.
 pub fn embedded(name: &str) -> Option<&'static str> {
-    EMBEDDED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
-}
-
-/// Names of the built-in templates by their directories.
-static BY_DIRECTORY: LazyLock<BTreeMap<&str, Vec<&str>>> = LazyLock::new(|| {
-    let mut by_directory: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for name in names() {
-        let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
-        by_directory.entry(directory).or_default().push(name);
-    }
-    by_directory
-});
-
-/// Returns a directory of built-in templates and those below it, in order, if they have templates.
-pub(super) fn directories_below(
-    directory: &'static str,
-) -> impl Iterator<Item = &'static Utf8Path> {
-    let from = BY_DIRECTORY.range(directory..);
-    from.map(|(below, _)| Utf8Path::new(*below))
-        .take_while(move |below| below.as_str().starts_with(directory))
-        .filter(move |below| below.starts_with(directory))
+    embedded::templates().find(|(known, _)| *known == name).map(|(_, text)| text)
 }
 
 /// Directory for templates of the repo that only other templates include.
@@ -167,11 +85,11 @@ impl Templates {
         let mut templates =
             Self { environment, syntax, sources, directory: directory.to_owned(), replaced };
         let mut findings = Vec::new();
-        for (name, text) in EMBEDDED {
-            let text = Cow::Borrowed(*text);
+        for (name, text) in embedded::templates() {
+            let text = Cow::Borrowed(text);
             if own.is_empty() {
                 let unchanged = BoundedSource::unchanged(&text);
-                let name = (*name).to_owned();
+                let name = name.to_owned();
                 templates.sources.insert(name, (text, unchanged));
             } else {
                 // Own templates could include a built-in one any number of times.
@@ -225,21 +143,6 @@ impl Templates {
             (None, _) => finding,
         };
         finding.help("shorten it: docs/reference/limits.md has the limits of templates")
-    }
-
-    /// Returns the names of the templates below a directory, in order.
-    pub(super) fn names_below(&self, directory: &Utf8Path) -> impl Iterator<Item = &'static str> {
-        names().filter(move |name| Utf8Path::new(name).starts_with(directory))
-    }
-
-    /// Returns the names of the built-in templates in a directory, without those in directories
-    /// below it.
-    pub(super) fn names_in(
-        &self,
-        directory: &Utf8Path,
-    ) -> impl Iterator<Item = &'static str> + use<> {
-        let names = BY_DIRECTORY.get(directory.as_str());
-        names.into_iter().flatten().copied()
     }
 
     /// Renders a template. The finding names template and line; the caller adds the cluster.

@@ -3,22 +3,21 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use camino::Utf8Path;
+use minijinja::Value;
+use minijinja::value::Serde;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::directory::TemplateSource;
 use super::pools::{self, PinnedPool, exactly};
-use super::renderer::{Renderer, TemplateSet};
+use super::renderer::Renderer;
 use crate::base::api::assignment;
 use crate::base::api::names::{ClusterKey, NodePort, Role};
 use crate::base::layout;
 use crate::plan::{Placement, topology};
 use crate::site::Site;
 use crate::site::inventory::natural;
-use crate::site::request::service::EndpointKind;
 use crate::site::request::{Cluster, ClusterService};
-
-const TEMPLATES: TemplateSet = TemplateSet { directory: "tenant", configuration: &[] };
 
 /// Values of the templates in `tenant/`.
 #[derive(Serialize, JsonSchema)]
@@ -77,11 +76,13 @@ pub(super) fn render(renderer: &mut Renderer<'_>) {
     renderer.findings.extend(findings);
     let values = values(cluster, pools, renderer.placement, renderer.site);
     if !cluster.kind.descriptor().makes_machines {
-        renderer.files_below(&TEMPLATES, &directory, &values);
+        let source = TemplateSource::BuiltIn("tenant", &[]);
+        renderer.directory(source, directory, &[], &|_| Value::from(Serde(&values)));
     } else if !values.machine_templates.is_empty() {
         // Without templates, kustomize refuses the component because it is empty.
-        let templates = Utf8Path::new(TEMPLATES.directory).join(layout::CLUSTER_API);
-        renderer.files_in(&TEMPLATES, &templates, &directory, &values);
+        let source = TemplateSource::BuiltIn("tenant/cluster-api", &[]);
+        let directory = directory.join(layout::CLUSTER_API);
+        renderer.directory(source, directory, &[], &|_| Value::from(Serde(&values)));
     }
 }
 
@@ -173,9 +174,5 @@ const MOST_DOMAINS: usize = 100;
 
 /// Returns the address of the tenant's API, if the SIPCluster has it.
 pub(super) fn control_plane_endpoint(service: &ClusterService) -> Option<EndpointAddress> {
-    let endpoint = service.descriptor().endpoint.as_ref()?;
-    if endpoint.kind != EndpointKind::ControlPlane {
-        return None;
-    }
-    Some(EndpointAddress { host: service.cluster_ip?, port: *service.node_ports().first()? })
+    service.api_address().map(|(host, port)| EndpointAddress { host, port })
 }

@@ -386,6 +386,6 @@ fn endpoint_harm(review: &ClusterReview, change: &EndpointChange) -> Option<Harm
                 after,
             })
         }
-        EndpointKind::JumpHost => None,
+        EndpointKind::JumpHost | EndpointKind::Service => None,
     }
 }

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{ChangedFiles, Texts, below};
 use crate::base::api::names::{ClusterKey, NodePort};
+pub use crate::base::api::service_kind::EndpointKind;
+use crate::base::api::service_kind::ServiceKind;
 use crate::base::layout;
 use crate::base::text::yaml;
 use crate::site::previous::node_ports;
-use crate::site::request::ServiceKind;
-pub use crate::site::request::service::EndpointKind;
 
 /// Change of a cluster's endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -85,12 +85,11 @@ fn endpoints(text: &str) -> Endpoints {
 
 /// Maps a key to its endpoint: `jump-host2-endpoint` belongs to the second jump host.
 fn known(key: &str) -> Option<(EndpointKind, String)> {
-    ServiceKind::ALL.into_iter().find_map(|kind| {
-        let descriptor = kind.descriptor();
-        let endpoint = descriptor.endpoint.as_ref()?;
-        let number = key.strip_prefix(endpoint.prefix)?.strip_suffix(endpoint.suffix)?;
+    ServiceKind::all().iter().find_map(|kind| {
+        let endpoint = kind.endpoint.as_ref()?;
+        let number = key.strip_prefix(&endpoint.prefix)?.strip_suffix(&endpoint.suffix)?;
         let is_number = number.chars().all(|c| c.is_ascii_digit());
-        is_number.then(|| (endpoint.kind, format!("{}{number}", descriptor.component)))
+        is_number.then(|| (endpoint.kind, format!("{}{number}", kind.component)))
     })
 }
 

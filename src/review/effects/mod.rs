@@ -223,7 +223,7 @@ impl Review {
             },
             hosts: HostChanges::default(),
             services: services::changes(cluster, files, &shared_files, &edited, later),
-            outputs: cluster_outputs(cluster, files, later, &facts),
+            outputs: cluster_outputs(cluster, files, &shared_files, later, &facts),
             installer: installer::change(cluster, files),
             endpoints: endpoints::changes(cluster, files),
             files: files.values().map(|texts| FileState::from_texts(*texts)).collect(),
@@ -372,11 +372,12 @@ impl Totals {
 fn cluster_outputs<'a>(
     cluster: &ClusterKey,
     files: &ChangedFiles<'a>,
+    shared: &ChangedFiles<'a>,
     later: &'a Tree,
     facts: &ReviewFacts<'_>,
 ) -> Vec<OutputChange> {
     let directory = layout::cluster_directory(cluster);
-    outputs::changes(&directory, &below(files, &directory), later, facts)
+    outputs::changes(&directory, &below(files, &directory), shared, later, facts)
 }
 
 /// Selects the files below a directory, by paths relative to it.

@@ -9,15 +9,15 @@ use yaml_serde::Value;
 
 use super::built::{ConfigMapEntry, ServiceBuild};
 use super::hosts::{ConsumedHost, ReviewFacts};
-use super::service_files::ServiceFiles;
+use super::service_files::{ServiceFiles, by_part};
 use super::{ChangeCounts, ChangedFiles, FileState, ImmutableField, immutable};
 use crate::base::api::names::HostKey;
+use crate::base::api::service_kind::ServiceKind;
 use crate::base::layout;
 use crate::base::layout::outputs::SITE;
 use crate::base::text::yaml;
 use crate::base::tree::Tree;
 use crate::input::load::texts_of_documents;
-use crate::site::request::ServiceKind;
 
 /// Change of an output of a cluster or of the site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -38,33 +38,21 @@ pub struct OutputChange {
 /// Kinds of objects by which Metal3 changes the firmware of the host of their name.
 const FIRMWARE: [&str; 3] = ["HostFirmwareComponents", "HostFirmwareSettings", "HostUpdatePolicy"];
 
-/// Returns whether a directory of a cluster, by its name, is that of an output.
-pub(super) fn is_output(directory: &str) -> bool {
-    let mut services = ServiceKind::ALL.into_iter().map(|kind| kind.descriptor().component);
-    directory != layout::INSTALLER && !services.any(|service| directory.starts_with(service))
-}
-
 /// Computes the changes of outputs. `above` is the directory of a cluster, or of all outputs for the
-/// site, and `files` are the changed files by path relative to it. `later` is the later output.
+/// site, and `files` are the changed files by path relative to it. `shared` are changed shared files,
+/// and `later` is the later output.
 pub(super) fn changes<'a>(
     above: &Utf8Path,
     files: &ChangedFiles<'a>,
+    shared: &ChangedFiles<'a>,
     later: &'a Tree,
     facts: &ReviewFacts<'_>,
 ) -> Vec<OutputChange> {
-    let mut by_output: BTreeMap<&str, ChangedFiles<'_>> = BTreeMap::new();
-    for (path, texts) in files {
-        let mut parts = path.iter();
-        if let (Some(output), file) = (parts.next(), parts.as_path())
-            && !file.as_str().is_empty()
-            && is_output(output)
-        {
-            by_output.entry(output).or_default().insert(file, *texts);
-        }
-    }
+    let is_output = |(part, _): &(&str, ChangedFiles<'_>)| {
+        *part != layout::INSTALLER && ServiceKind::with_directory(part).is_none()
+    };
     let change = |(output, changed): (&str, ChangedFiles<'a>)| {
-        let none = ChangedFiles::new();
-        let files = ServiceFiles::new(&above.join(output), changed, &none, later);
+        let files = ServiceFiles::new(&above.join(output), changed, shared, later);
         let state = match (files.before.own.is_empty(), files.after.own.is_empty()) {
             (true, _) => FileState::Created,
             (_, true) => FileState::Deleted,
@@ -79,7 +67,7 @@ pub(super) fn changes<'a>(
             firmware: firmware(&files.changed, facts),
         }
     };
-    by_output.into_iter().map(change).collect()
+    by_part(files).into_iter().filter(is_output).map(change).collect()
 }
 
 /// Returns the hosts in use whose firmware settings differ in changed files.
@@ -156,5 +144,5 @@ pub(super) fn site_changes<'a>(
     facts: &ReviewFacts<'_>,
 ) -> Vec<OutputChange> {
     let directory = Utf8PathBuf::from(SITE);
-    changes(&directory, &super::below(files, &directory), later, facts)
+    changes(&directory, &super::below(files, &directory), &ChangedFiles::new(), later, facts)
 }

@@ -57,6 +57,20 @@ impl<'a> ServiceFiles<'a> {
     }
 }
 
+/// Groups changed files by the first directory in their paths.
+pub(super) fn by_part<'a>(files: &ChangedFiles<'a>) -> BTreeMap<&'a str, ChangedFiles<'a>> {
+    let mut parts: BTreeMap<&str, ChangedFiles<'_>> = BTreeMap::new();
+    for (path, texts) in files {
+        let mut names = path.iter();
+        if let (Some(part), file) = (names.next(), names.as_path())
+            && !file.as_str().is_empty()
+        {
+            parts.entry(part).or_default().insert(file, *texts);
+        }
+    }
+    parts
+}
+
 /// Returns the files of a directory before or after the changes.
 fn files<'a>(
     directory: &Utf8Path,

@@ -8,10 +8,11 @@ use serde::Serialize;
 use yaml_serde::Value;
 
 use super::built::ServiceBuild;
-use super::outputs::is_output;
-use super::service_files::ServiceFiles;
+use super::service_files::{ServiceFiles, by_part};
 use super::{ChangedFiles, FileState, ImmutableField, Texts, below, immutable};
 use crate::base::api::names::ClusterKey;
+pub use crate::base::api::service_kind::Aspect;
+use crate::base::api::service_kind::ServiceKind;
 use crate::base::layout;
 use crate::base::tree::Tree;
 
@@ -33,24 +34,6 @@ pub struct ServiceChange {
     pub immutable: Vec<ImmutableField>,
 }
 
-/// Aspect of a service that can change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum Aspect {
-    /// Backend hosts.
-    Hosts,
-    /// Ports.
-    Ports,
-    /// Container image.
-    Image,
-    /// Number of pods.
-    Replicas,
-    /// SSH keys that may log in.
-    AuthorizedKeys,
-    /// Anything else.
-    Configuration,
-}
-
 /// Computes the changes of a cluster's services.
 ///
 /// `shared` are changed shared files. `edited` are the directories that refer to those of them that
@@ -68,15 +51,10 @@ pub(super) fn changes<'a>(
     for service in edited.filter_map(|referring| referring.iter().next()) {
         by_service.entry(service).or_default();
     }
-    for (path, texts) in below(files, &directory) {
-        let mut parts = path.iter();
+    for (service, files) in by_part(&below(files, &directory)) {
         // Other files are the cluster's own kustomization, its installer and its outputs.
-        if let (Some(service), file) = (parts.next(), parts.as_path())
-            && !file.as_str().is_empty()
-            && service != layout::INSTALLER
-            && !is_output(service)
-        {
-            by_service.entry(service).or_default().insert(file, texts);
+        if ServiceKind::with_directory(service).is_some() {
+            by_service.entry(service).or_default().extend(files);
         }
     }
     let change = |(service, files): (&str, ChangedFiles<'a>)| {
@@ -94,7 +72,7 @@ pub(super) fn changes<'a>(
             let files = ServiceFiles::new(&directory.join(service), files, shared, later);
             let (before, after) =
                 (ServiceBuild::new(&files.before), ServiceBuild::new(&files.after));
-            change.aspects = aspects(&files.changed, &before, &after);
+            change.aspects = aspects(service, &files.changed, &before, &after);
             change.restarts = before.pods() != after.pods();
             change.immutable = immutable::changes(&before, &after);
         }
@@ -104,6 +82,7 @@ pub(super) fn changes<'a>(
 }
 
 fn aspects(
+    service: &str,
     changed: &ChangedFiles<'_>,
     before: &ServiceBuild<'_>,
     after: &ServiceBuild<'_>,
@@ -115,13 +94,17 @@ fn aspects(
             [before, after].map(|built| built.objects.get(key).unwrap_or(&Value::Null));
         differences(before, after, kind_aspect(kind), &mut aspects);
     }
+    let kind = ServiceKind::with_directory(service);
     for key in before.generated.keys().chain(after.generated.keys()) {
         let [before, after] = [before, after].map(|built| {
             let entry = built.generated.get(key).and_then(|entry| entry.text);
             layout::body(entry.unwrap_or_default())
         });
         if before != after {
-            aspects.extend(file_aspects(&key.1, before, after));
+            match kind.and_then(|kind| kind.aspects.get(&key.1)) {
+                Some(words) => aspects.extend(line_aspects(words, before, after)),
+                None => drop(aspects.insert(Aspect::Configuration)),
+            }
         }
     }
     // Files that the build does not read, such as those for tenants.
@@ -145,48 +128,27 @@ fn kind_aspect(kind: &str) -> Option<Aspect> {
     }
 }
 
-/// Returns the aspects of a change of a file that a program reads.
-fn file_aspects(key: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
-    match key {
-        "haproxy.cfg" => haproxy_aspects(before, after),
-        "hosts" | "ssh_config" => BTreeSet::from([Aspect::Hosts]),
-        "authorized_keys" => BTreeSet::from([Aspect::AuthorizedKeys]),
-        _ => BTreeSet::from([Aspect::Configuration]),
-    }
-}
-
-/// An HAProxy configuration has one section per port, with one line per host.
-fn haproxy_aspects(before: &str, after: &str) -> BTreeSet<Aspect> {
-    let mut aspects = BTreeSet::new();
-    aspects.extend((servers(before) != servers(after)).then_some(Aspect::Hosts));
-    aspects.extend((ports(before) != ports(after)).then_some(Aspect::Ports));
-    aspects.extend((rest(before) != rest(after)).then_some(Aspect::Configuration));
-    aspects
-}
-
-const SERVER: &str = "server";
-const PORTS: [&str; 2] = ["listen", "bind"];
-
-/// Returns the hosts of an HAProxy configuration. A server's port is that of its section.
-fn servers(text: &str) -> BTreeSet<&str> {
-    let servers = lines(text).filter(|line| first_word(line) == SERVER);
-    servers.map(|line| line.rsplit_once(':').map_or(line, |(host, _)| host)).collect()
-}
-
-/// Returns the sections of an HAProxy configuration, which are named after their ports.
-fn ports(text: &str) -> BTreeSet<&str> {
-    lines(text).filter(|line| PORTS.contains(&first_word(line))).collect()
-}
-
-/// Returns the remaining lines of an HAProxy configuration.
-fn rest(text: &str) -> BTreeSet<&str> {
-    lines(text)
-        .filter(|line| first_word(line) != SERVER && !PORTS.contains(&first_word(line)))
-        .collect()
-}
-
-fn first_word(line: &str) -> &str {
-    line.split_whitespace().next().unwrap_or_default()
+/// Returns the aspects of the lines that differ between two texts, by their first words.
+fn line_aspects(words: &BTreeMap<String, Aspect>, before: &str, after: &str) -> BTreeSet<Aspect> {
+    let by_aspect = |text| {
+        let mut by_aspect: BTreeMap<Aspect, BTreeSet<&str>> = BTreeMap::new();
+        for line in lines(text) {
+            let word = line.split_whitespace().next().unwrap_or_default();
+            let (aspect, line) = match words.get(word) {
+                // The port of a server is that of its section.
+                Some(Aspect::Hosts) => {
+                    (Aspect::Hosts, line.rsplit_once(':').map_or(line, |(host, _)| host))
+                }
+                Some(aspect) => (*aspect, line),
+                None => (*words.get("*").unwrap_or(&Aspect::Configuration), line),
+            };
+            by_aspect.entry(aspect).or_default().insert(line);
+        }
+        by_aspect
+    };
+    let (before, after) = (by_aspect(before), by_aspect(after));
+    let all: BTreeSet<Aspect> = before.keys().chain(after.keys()).copied().collect();
+    all.into_iter().filter(|aspect| before.get(aspect) != after.get(aspect)).collect()
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {

@@ -8,7 +8,7 @@ use crate::input::settings::Credentials;
 use crate::plan::Plan;
 use crate::site::Site;
 use crate::site::inventory::Host;
-use crate::site::request::{Cluster, ClusterService};
+use crate::site::request::Cluster;
 
 /// Finds BMCs behind jump hosts that have no TLS, or whose certificate is not verified.
 pub(super) fn unverified(site: &Site, plan: &Plan, clusters: &[&Cluster]) -> Option<Finding> {
@@ -17,7 +17,7 @@ pub(super) fn unverified(site: &Site, plan: &Plan, clusters: &[&Cluster]) -> Opt
     }
     let (mut plain, mut unverified): (Vec<&Host>, Vec<&Host>) = (Vec::new(), Vec::new());
     let has_jump_host =
-        |cluster: &&&Cluster| cluster.services.iter().any(ClusterService::logs_in_to_bmcs);
+        |cluster: &&&Cluster| cluster.services.iter().any(|service| service.kind.logs_in_to_bmcs);
     for cluster in clusters.iter().filter(has_jump_host) {
         let placement = plan.clusters.get(&cluster.key);
         for assigned in placement.into_iter().flat_map(|placement| placement.values().flatten()) {

@@ -1,8 +1,8 @@
 //! Rule: a container image has no version, or one that is too old for the rendered configuration.
 
 use super::{service_field, services};
+use crate::base::api::service_kind::ImageAdvice;
 use crate::base::finding::{Code, Finding};
-use crate::site::request::service::ImageAdvice;
 use crate::site::request::{Cluster, ClusterService};
 
 /// Finds images without a version, which may differ between nodes and change with a restart, and
@@ -22,7 +22,7 @@ fn unversioned(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
         Some("latest") => "the container image has the tag `latest`",
         Some(_) => return None,
     };
-    let example = service.descriptor().image.example;
+    let example = &service.kind.image.example;
     Some(
         Finding::new(
             Code::UnversionedImage,
@@ -37,9 +37,9 @@ fn unversioned(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
 }
 
 fn outdated(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
-    let advice = &service.descriptor().image;
+    let advice = &service.kind.image;
     let image = ImageReference::parse(&service.image);
-    let name = advice.name.filter(|name| *name == image.name)?;
+    let name = advice.name.as_deref().filter(|name| *name == image.name)?;
     let version = version(image.tag?)?;
     let (major, minor) = advice.oldest;
     if version >= advice.oldest {

@@ -11,7 +11,7 @@ pub(super) fn without_node_set(clusters: &[&Cluster]) -> Vec<Finding> {
 }
 
 fn describe((cluster, service): (&Cluster, &ClusterService)) -> Option<Finding> {
-    let role = service.descriptor().balances?;
+    let role = service.kind.balances?;
     if cluster.node_sets.contains_key(&role.into()) {
         return None;
     }

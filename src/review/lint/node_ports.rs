@@ -25,7 +25,7 @@ pub(super) fn repo_node_ports(site: &Site, clusters: &[&Cluster]) -> Vec<Finding
     let mut findings = Vec::new();
     for (cluster, service) in services(clusters) {
         let mut shared: BTreeMap<usize, (Vec<NodePort>, usize)> = BTreeMap::new();
-        for port in service.node_ports() {
+        for port in &service.node_ports {
             for (index, at) in taken.get(port).into_iter().flatten() {
                 shared.entry(*index).or_insert_with(|| (Vec::new(), *at)).0.push(*port);
             }

@@ -152,7 +152,7 @@ fn used_ports(site: &Site) -> BTreeSet<u16> {
         .filter_map(|request| request.cluster.as_ref())
         .flat_map(|cluster| &cluster.services);
     requested
-        .flat_map(|service| service.node_ports())
+        .flat_map(|service| &service.node_ports)
         .chain(
             site.services
                 .iter()

@@ -36,7 +36,7 @@ fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
         for service in &cluster.services {
             let user = users.len();
             users.push((cluster, service));
-            for port in service.node_ports() {
+            for port in &service.node_ports {
                 // Compared with the first user only, so n users give n - 1 findings.
                 let first = *first_user.entry(*port).or_insert(user);
                 if first != user {
@@ -81,7 +81,7 @@ fn moved_node_ports<'a>(
         for service in &cluster.services {
             let directory = service.path(&cluster.key);
             let mut moved: BTreeMap<&Utf8PathBuf, Vec<NodePort>> = BTreeMap::new();
-            for port in service.node_ports() {
+            for port in &service.node_ports {
                 if let Some(holder) =
                     state.node_ports.get(port).filter(|holder| **holder != directory)
                 {
@@ -112,7 +112,7 @@ fn moved_node_ports<'a>(
 fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
     let mut by_namespace: BTreeMap<&Namespace, Vec<(&Cluster, &ClusterService)>> = BTreeMap::new();
     for cluster in clusters {
-        let auth = cluster.services.iter().filter(|service| service.descriptor().shares_storage);
+        let auth = cluster.services.iter().filter(|service| service.kind.shares_storage);
         by_namespace
             .entry(&cluster.key.namespace)
             .or_default()

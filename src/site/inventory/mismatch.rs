@@ -266,7 +266,7 @@ mod tests {
         let repo = Files::on_disk(camino::Utf8Path::from_path(directory.path()).unwrap());
         let (site, _) = Site::read(&repo, Settings::default()).unwrap();
         let selector =
-            crate::site::request::selector::check(&yaml_serde::from_str(selector).unwrap())
+            crate::input::decode::label_selector::check(&yaml_serde::from_str(selector).unwrap())
                 .unwrap();
         let found = mismatch(&site.inventory.hosts, &selector)?;
         let routes = found.unmet.iter().map(|unmet| unmet.route.clone()).collect();

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::selector::Mistake;
 use crate::base::api::hardware::{DiskKind, HardwareText};
 use crate::base::api::hardware_requirements::{
     CpuRequest, DiskRequest, HardwareRequest, MOST_ENTRIES, MOST_UNITS, NicRequest, is_cpu_flag,
 };
 use crate::base::api::quantity::{self, WrittenText};
 use crate::base::finding::RouteStep;
+use crate::input::decode::label_selector::Mistake;
 use crate::site::inventory::requirements::{
     HardwareRequirements, RequiredDisks, RequiredNics, TextPattern,
 };

@@ -3,13 +3,13 @@
 //!
 //! * `cluster`: the requested cluster, whatever the kind of the request.
 //! * `cluster_parts`: the objects that a Cluster of Cluster API consists of.
-//! * `service`: its services, a module per kind.
+//! * `service`: its services.
 //! * `object_name`: names of its objects.
 //! * `registry`: maps each kind of request to its `descriptor`.
 //! * `sipcluster`, `provisioning` and `cluster_api`: the kinds of requests, each with its descriptor.
 //! * `documents`: decoded requests, before validation.
 //! * `decode_spec`: decodes specs completely or not at all.
-//! * `selector`: label selectors of hosts; `hardware`: requirements on their hardware.
+//! * `hardware`: requirements on the hardware of hosts.
 
 pub mod cluster;
 pub(crate) mod cluster_api;
@@ -22,7 +22,6 @@ mod kind;
 mod object_name;
 pub(crate) mod provisioning;
 pub(crate) mod registry;
-pub(crate) mod selector;
 pub mod service;
 pub mod sipcluster;
 
@@ -33,7 +32,7 @@ pub(crate) use documents::{
 };
 pub use kind::ClusterKind;
 pub(crate) use object_name::shortened;
-pub use service::{ClusterService, Detail, DexSettings, ServiceKind};
+pub use service::{ClusterService, DexSettings, KindSettings};
 pub use sipcluster::legacy::Conversion;
 
 use std::collections::BTreeSet;

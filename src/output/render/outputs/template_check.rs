@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::base::api::service_kind::ServiceKind;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::layout::outputs::template_directory;
 use crate::input::settings::Settings;
 use crate::input::settings::outputs::{OutputScope, OutputSettings};
-use crate::output::render::{Templates, services};
+use crate::output::render::Templates;
 
 /// Names by which kustomize reads a file beside [`layout::KUSTOMIZATION`].
 const OTHER_KUSTOMIZATIONS: [&str; 2] = ["kustomization.yml", "Kustomization"];
@@ -28,7 +29,8 @@ fn mistakes(
 ) -> Vec<Finding> {
     let name = &output.name;
     let place = settings.place(["outputs".into(), index.into(), "name".into()]);
-    let mut reserved = services::directories().chain([layout::INSTALLER]);
+    let kinds = ServiceKind::all().iter().map(|kind| kind.templates);
+    let mut reserved = kinds.chain([layout::INSTALLER]);
     if let Some(reserved) = reserved.find(|reserved| name.starts_with(reserved)) {
         let message = format!(
             "`name` of output {} starts with `{reserved}`, the directory of built-in templates",

@@ -15,6 +15,7 @@ use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::host::{NODE_REUSE, without_user};
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{ClusterKey, Namespace, NodeName, ObjectName, Part, Role};
+use crate::output::render::directory::SharedTemplates;
 use crate::output::render::tenant::{EndpointAddress, control_plane_endpoint};
 use crate::plan::{Placement, Plan, topology};
 use crate::site::Site;
@@ -47,6 +48,9 @@ pub(in crate::output::render) struct OutputValues<'a> {
     /// Manifests of the output, relative to `kustomization.yaml`; only in that file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) files: Option<Vec<String>>,
+    /// Files that clusters share, from the templates in the directory `shared` beside the template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) shared: Option<SharedTemplates>,
 }
 
 /// The site.
@@ -216,6 +220,7 @@ impl<'a> OutputValues<'a> {
             clusters: None,
             unassigned: None,
             files: None,
+            shared: None,
         }
     }
 }

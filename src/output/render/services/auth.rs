@@ -3,57 +3,33 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::service_templates::{ServiceContext, ServiceTemplates};
-use crate::base::api::auth::Expiry;
 use crate::base::api::issuer::IssuerHost;
 use crate::base::api::names::{NodePort, ObjectName};
 use crate::input::settings::services::KubernetesVersion;
-use crate::output::render::renderer::TemplateSet;
-use crate::output::render::value_schema::schema_of;
-use crate::site::request::service::auth::{Certificate, Client, DexConnector, DexSettings};
-
-pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
-    set: TemplateSet {
-        directory: "auth",
-        configuration: &["config.yaml", "kubeadm-structured/authentication-configuration.yaml"],
-    },
-    schema: schema_of::<ServiceContext<'_, DexValues<'_>>>,
-    too_large: "give Dex its certificates by a Secret of envFrom",
-    too_large_field: None,
-};
+use crate::output::render::renderer::Renderer;
+use crate::site::request::ClusterService;
+use crate::site::request::service::auth::{Certificate, DexSettings};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct DexValues<'a> {
     /// Port of Dex on the base cluster's nodes.
     node_port: NodePort,
-    /// URL that tokens have as their issuer.
-    issuer: String,
+    #[serde(flatten)]
+    settings: &'a DexSettings,
     /// Host of the issuer's URL if it is a name; the certificate is for that name.
     dns_name: Option<&'a str>,
     /// Host of the issuer's URL if it is an address; IPv6 without brackets.
     address: Option<String>,
-    /// Number of pods.
-    replicas: u16,
     /// Secret with Dex's certificate.
     tls_secret: String,
     /// Secret with the certificate authority of a generated issuer.
     ca_secret: Option<&'a ObjectName>,
     /// Issuer of the certificate; absent if another party stores it in its Secret.
     issuer_ref: Option<DexIssuer<'a>>,
-    /// True if every machine already trusts the certificate's authority.
-    publicly_trusted: bool,
-    /// Identity providers.
-    connectors: &'a [DexConnector],
-    /// Clients that may request tokens.
-    clients: &'a [Client],
     /// Client whose tokens API servers accept.
     client_id: &'static str,
-    /// Secrets whose entries are Dex's environment.
-    environment: &'a [ObjectName],
     /// Version of the API servers' `AuthenticationConfiguration`: `v1` or `v1beta1`.
     authentication_version: &'static str,
-    /// Lifetimes of tokens and requests.
-    expiry: &'a Expiry,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -63,50 +39,46 @@ struct DexIssuer<'a> {
     /// Its kind.
     kind: &'a str,
     /// Its name.
-    name: &'a str,
+    name: String,
 }
 
-/// Returns the values of a service with objects named `name`.
+/// Returns the values.
 pub(super) fn values<'a>(
-    auth: &'a DexSettings,
-    name: &'a str,
-    kubernetes: Option<KubernetesVersion>,
-) -> DexValues<'a> {
-    let own = || format!("{name}-tls");
-    let (tls_secret, ca_secret, issuer_ref) = match &auth.certificate {
-        Certificate::OfAuthority(secret) => (
-            own(),
-            Some(secret),
-            Some(DexIssuer { group: "cert-manager.io", kind: "Issuer", name }),
-        ),
-        Certificate::OfIssuer { name, kind, group } => {
-            (own(), None, Some(DexIssuer { group, kind, name: name.as_str() }))
+    renderer: &Renderer<'_>,
+    service: &ClusterService,
+    settings: &'a DexSettings,
+) -> Option<DexValues<'a>> {
+    let name = service.object_name(&renderer.cluster.key);
+    let own = format!("{name}-tls");
+    let (tls_secret, ca_secret, issuer_ref) = match &settings.certificate {
+        Certificate::OfAuthority(secret) => {
+            (own, Some(secret), Some(DexIssuer { group: "cert-manager.io", kind: "Issuer", name }))
         }
-        Certificate::InSecret(secret) => (secret.as_str().to_owned(), None, None),
+        Certificate::OfIssuer { name, kind, group } => {
+            (own, None, Some(DexIssuer { group, kind, name: name.to_string() }))
+        }
+        Certificate::InSecret(secret) => (secret.to_string(), None, None),
     };
-    let (dns_name, address) = match auth.issuer_url.host() {
+    let (dns_name, address) = match settings.issuer.host() {
         IssuerHost::Name(name) => (Some(name.as_str()), None),
         IssuerHost::Address(address) => (None, Some(address.to_string())),
     };
-    DexValues {
-        node_port: auth.node_port,
-        issuer: auth.issuer(),
+    let configured_version = renderer.site.settings.services.kubernetes_version;
+    let version = configured_version.or(renderer.cluster.kubernetes_version);
+    Some(DexValues {
+        node_port: *service.node_ports.first()?,
+        settings,
         dns_name,
         address,
-        replicas: auth.replicas,
         tls_secret,
         ca_secret,
         issuer_ref,
-        publicly_trusted: auth.publicly_trusted,
-        connectors: &auth.connectors,
-        clients: &auth.clients,
         client_id: DexSettings::CLIENT_ID,
-        environment: &auth.environment,
-        authentication_version: match kubernetes {
-            Some(version) if version.has_authentication_v1() => "v1",
-            // Newer API servers accept it, too.
-            _ => "v1beta1",
+        // Newer API servers accept the older version, too.
+        authentication_version: match version.is_some_and(KubernetesVersion::has_authentication_v1)
+        {
+            true => "v1",
+            false => "v1beta1",
         },
-        expiry: &auth.expiry,
-    }
+    })
 }

@@ -2,36 +2,18 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
-use super::service_templates::{ServiceContext, ServiceTemplates};
-use crate::base::api::names::{NodePort, ObjectName};
-use crate::output::render::renderer::{Renderer, TemplateSet, name_in};
-use crate::output::render::value_schema::schema_of;
+use crate::base::api::names::{NodePort, ObjectName, Role};
+use crate::output::render::renderer::{Renderer, name_in};
 use crate::site::request::ClusterService;
-use crate::site::request::service::{
-    ApiServerCheck, ControlPlaneLoadBalancer, WorkerLoadBalancer, bracketed,
-};
-
-const SET: TemplateSet = TemplateSet { directory: "loadbalancer", configuration: &[] };
-
-pub(super) const CONTROL_PLANE: ServiceTemplates = ServiceTemplates {
-    set: SET,
-    schema: schema_of::<ServiceContext<'_, HaproxyValues>>,
-    too_large: "divide the cluster if it has very many hosts, or let templates of the repo write less",
-    too_large_field: None,
-};
-
-pub(super) const WORKER: ServiceTemplates = ServiceTemplates {
-    set: SET,
-    schema: schema_of::<ServiceContext<'_, HaproxyValues>>,
-    too_large: "each port takes a line for each host: ask for fewer ports, or divide them among several load balancers",
-    too_large_field: Some("nodePortRange"),
-};
+use crate::site::request::service::bracketed;
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct HaproxyValues {
     /// Number of pods.
-    replicas: u16,
+    #[schemars(with = "u16")]
+    replicas: Value,
     /// PriorityClass of the pods, if the settings name one for tenants' APIs.
     priority_class_name: Option<ObjectName>,
     /// True if HAProxy listens on IPv6 addresses, too.
@@ -86,67 +68,44 @@ const API_SERVER_PORT: u16 = 6443;
 /// Port for probes and metrics, or else the next one that no client uses.
 const METRICS_PORT: u16 = 8404;
 
-/// Returns the values of a load balancer for the tenant's API servers.
-pub(super) fn before_control_plane(
+/// Returns the values; `None`, with a finding, if a host has no address.
+pub(super) fn values(
     renderer: &mut Renderer<'_>,
     service: &ClusterService,
-    balancer: &ControlPlaneLoadBalancer,
+    fields: &Map<String, Value>,
 ) -> Option<HaproxyValues> {
-    let ports = vec![HaproxyPort {
-        name: "kube-apiserver".to_owned(),
-        port: API_SERVER_PORT,
-        node_port: balancer.node_port,
-    }];
-    let servers = servers(renderer, service)?;
-    Some(HaproxyValues {
-        replicas: balancer.replicas,
-        priority_class_name: renderer.site.settings.services.priority_class_name.clone(),
-        ipv6: renderer.site.settings.services.ipv6,
-        metrics_port: METRICS_PORT,
-        ports,
-        port_range: HaproxyPortRange { first: API_SERVER_PORT, last: API_SERVER_PORT },
-        check: match balancer.health_check {
-            ApiServerCheck::Readyz => HealthCheck::KubeApiserver,
-            ApiServerCheck::Tcp => HealthCheck::Tcp,
-        },
-        servers,
-    })
-}
-
-/// Returns the values of a load balancer for the tenant's workers.
-pub(super) fn before_workers(
-    renderer: &mut Renderer<'_>,
-    service: &ClusterService,
-    balancer: &WorkerLoadBalancer,
-) -> Option<HaproxyValues> {
-    let port = |node_port: &NodePort| HaproxyPort {
-        name: format!("port-{node_port}"),
-        port: node_port.number(),
-        node_port: *node_port,
+    let is_for_api = service.kind.balances == Some(Role::ControlPlane);
+    let port = |node_port: &NodePort| {
+        let (name, port) = match is_for_api {
+            true => ("kube-apiserver".to_owned(), API_SERVER_PORT),
+            false => (format!("port-{node_port}"), node_port.number()),
+        };
+        HaproxyPort { name, port, node_port: *node_port }
     };
-    let ports: Vec<HaproxyPort> = balancer.node_ports.iter().map(port).collect();
+    let ports: Vec<HaproxyPort> = service.node_ports.iter().map(port).collect();
     let is_free = |free: &u16| !ports.iter().any(|port| port.port == *free);
-    let metrics_port = (METRICS_PORT..).find(is_free).unwrap_or(METRICS_PORT);
-    let node_ports = renderer.site.settings.services.node_port_range;
-    let servers = servers(renderer, service)?;
-    Some(HaproxyValues {
-        replicas: balancer.replicas,
-        priority_class_name: None,
-        ipv6: renderer.site.settings.services.ipv6,
-        metrics_port,
-        ports,
-        port_range: HaproxyPortRange { first: node_ports.first(), last: node_ports.last() },
-        check: HealthCheck::Tcp,
-        servers,
-    })
-}
-
-fn servers(renderer: &mut Renderer<'_>, service: &ClusterService) -> Option<Vec<HaproxyServer>> {
     let cluster = renderer.cluster;
-    let addressed = renderer.addressed(service)?.into_iter();
-    let server = addressed.map(|(host, _, address)| HaproxyServer {
+    let server = |(host, _, address)| HaproxyServer {
         name: name_in(cluster, host, ':'),
         address: bracketed(address),
-    });
-    Some(server.collect())
+    };
+    let servers = renderer.addressed(service)?.into_iter().map(server).collect();
+    let settings = &renderer.site.settings.services;
+    let range = settings.node_port_range;
+    Some(HaproxyValues {
+        replicas: fields.get("replicas").cloned().unwrap_or_default(),
+        priority_class_name: settings.priority_class_name.clone().filter(|_| is_for_api),
+        ipv6: settings.ipv6,
+        metrics_port: (METRICS_PORT..).find(is_free).unwrap_or(METRICS_PORT),
+        port_range: match is_for_api {
+            true => HaproxyPortRange { first: API_SERVER_PORT, last: API_SERVER_PORT },
+            false => HaproxyPortRange { first: range.first(), last: range.last() },
+        },
+        check: match fields.get("healthCheck").and_then(Value::as_str) {
+            Some("readyz") => HealthCheck::KubeApiserver,
+            _ => HealthCheck::Tcp,
+        },
+        ports,
+        servers,
+    })
 }

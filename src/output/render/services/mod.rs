@@ -1,69 +1,85 @@
-//! Services of a cluster, rendered from templates. A module per kind supplies the values of its
-//! templates.
+//! Services of a cluster, rendered from templates. The values of most kinds have a module.
 
 mod auth;
+mod described;
 mod jump_host;
 mod load_balancer;
-mod service_templates;
+
+use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use minijinja::Value;
-use schemars::Schema;
+use minijinja::value::Serde;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
-use service_templates::{ServiceTemplates, SharedTemplates};
-
-pub(super) use service_templates::ServiceContext;
-
-use super::renderer::{Renderer, YamlConsumer, rendered};
-use super::{Templates, Tree};
-use crate::base::finding::Finding;
+use super::Templates;
+use super::directory::{
+    DirectoryRenderer, RenderedTemplates, SharedTemplates, TemplateSource, TemplateUse,
+};
+use super::renderer::Renderer;
+use super::value_schema::schema_of;
+use crate::base::api::names::ClusterKey;
+use crate::base::api::service_kind::ServiceKind;
 use crate::base::layout;
 use crate::site::Site;
-use crate::site::request::{ClusterService, Detail, ServiceKind};
+use crate::site::request::{ClusterService, KindSettings};
 
-/// Returns the templates of a kind of service.
-fn templates_of(kind: ServiceKind) -> &'static ServiceTemplates {
-    match kind {
-        ServiceKind::ControlPlaneLoadBalancer => &load_balancer::CONTROL_PLANE,
-        ServiceKind::WorkerLoadBalancer => &load_balancer::WORKER,
-        ServiceKind::JumpHost => &jump_host::TEMPLATES,
-        ServiceKind::Auth => &auth::TEMPLATES,
-    }
-}
-
-/// Returns the directories of the templates of services.
-pub(super) fn directories() -> impl Iterator<Item = &'static str> {
-    ServiceKind::ALL.into_iter().map(|kind| templates_of(kind).set.directory)
+/// Values of every template of a service.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::output::render) struct ServiceContext<'a, T> {
+    /// The cluster.
+    cluster: &'a ClusterKey,
+    /// Name of the service's objects; in `shared/`, the name that each service replaces by its own.
+    name: String,
+    /// The files from the templates in `shared/`; none in these templates.
+    shared: Option<SharedTemplates>,
+    /// Kind of service in names and labels: `loadbalancer-worker`, `jumphost`.
+    component: &'a str,
+    /// Container image.
+    image: &'a str,
+    /// Labels of the nodes that the pods run on; empty for the default of the kind.
+    node_labels: &'a BTreeMap<String, String>,
+    /// True if the pods run on the base cluster's control-plane nodes by default.
+    on_control_plane: bool,
+    /// True if the settings ask for NetworkPolicies.
+    network_policies: bool,
+    /// Values for the templates of its kind only.
+    #[serde(flatten)]
+    own: T,
 }
 
 /// Returns the schema of the values for a directory of templates; `None` if no service has it.
 pub(super) fn schema(directory: &str) -> Option<Schema> {
-    let mut kinds = ServiceKind::ALL.into_iter().map(templates_of);
-    let templates = kinds.find(|templates| templates.set.directory == directory)?;
-    Some((templates.schema)())
+    let kind = ServiceKind::all().iter().find(|kind| kind.templates == directory)?;
+    Some(match (&kind.entry, kind.logs_in_to_bmcs) {
+        (Some(_), _) if kind.balances.is_some() => {
+            schema_of::<ServiceContext<'_, load_balancer::HaproxyValues>>()
+        }
+        (Some(_), _) => schema_of::<ServiceContext<'_, described::DescribedValues<'_>>>(),
+        (None, true) => schema_of::<ServiceContext<'_, jump_host::JumpHostValues<'_>>>(),
+        (None, false) => schema_of::<ServiceContext<'_, auth::DexValues<'_>>>(),
+    })
 }
 
 /// Renders a service.
 pub(super) fn render<'a>(renderer: &mut Renderer<'a>, service: &'a ClusterService) {
-    match &service.detail {
-        Detail::ControlPlaneLoadBalancer(balancer) => {
-            let values = load_balancer::before_control_plane(renderer, service, balancer);
+    match &service.settings {
+        KindSettings::Described(fields) if service.kind.balances.is_some() => {
+            let values = load_balancer::values(renderer, service, fields);
             files(renderer, service, values);
         }
-        Detail::WorkerLoadBalancer(balancer) => {
-            let values = load_balancer::before_workers(renderer, service, balancer);
+        KindSettings::Described(fields) => {
+            let values = described::values(renderer, service, fields);
             files(renderer, service, values);
         }
-        Detail::JumpHost(jump_host) => {
-            let values = jump_host::values(renderer, service, jump_host);
+        KindSettings::JumpHost(settings) => {
+            let values = jump_host::values(renderer, service, settings);
             files(renderer, service, values);
         }
-        Detail::Auth(auth) => {
-            let name = service.object_name(&renderer.cluster.key);
-            let configured_version = renderer.site.settings.services.kubernetes_version;
-            let kubernetes = configured_version.or(renderer.cluster.kubernetes_version);
-            files(renderer, service, Some(auth::values(auth, &name, kubernetes)));
+        KindSettings::Auth(settings) => {
+            let values = auth::values(renderer, service, settings);
+            files(renderer, service, values);
         }
     }
 }
@@ -71,67 +87,47 @@ pub(super) fn render<'a>(renderer: &mut Renderer<'a>, service: &'a ClusterServic
 /// Renders a service's templates. Missing values have a finding.
 fn files<T: Serialize>(renderer: &mut Renderer<'_>, service: &ClusterService, own: Option<T>) {
     let Some(own) = own else { return };
-    let cluster = &renderer.cluster.key;
+    let (cluster, kind) = (&renderer.cluster.key, service.kind);
     let network_policies = renderer.site.settings.services.network_policies;
-    let context = |name: String, shared| ServiceContext {
-        cluster,
-        name,
-        shared,
-        component: service.descriptor().component,
-        image: &service.image,
-        node_labels: &service.node_labels,
-        on_control_plane: service.descriptor().on_control_plane,
-        network_policies,
-        own: &own,
+    let values = |template: TemplateUse| {
+        let (name, shared) = match template {
+            TemplateUse::Shared => (kind.templates.to_owned(), None),
+            TemplateUse::Own(shared) => (service.object_name(cluster), shared),
+        };
+        Value::from(Serde(ServiceContext {
+            cluster,
+            name,
+            shared,
+            component: &kind.component,
+            image: &service.image,
+            node_labels: &service.node_labels,
+            on_control_plane: kind.on_control_plane,
+            network_policies,
+            own: &own,
+        }))
     };
-    let set = &templates_of(service.kind()).set;
-    for templates in set.directories() {
-        let below = templates.strip_prefix(set.directory).unwrap_or(templates);
-        let directory = match below.as_str() {
-            "" => service.path(cluster),
-            _ => service.path(cluster).join(below),
-        };
-        let shared = renderer.shared_files(templates, &context(set.directory.to_owned(), None));
-        let reference = SharedTemplates {
-            name: set.directory,
-            path: layout::reference_to_shared(&directory, &shared.path),
-        };
-        let context = context(service.object_name(cluster), Some(reference));
-        renderer.files_in(set, templates, &service.path(cluster), &context);
-        renderer.add_shared(&shared, &directory);
-    }
+    let source = TemplateSource::BuiltIn(kind.templates, &kind.configuration);
+    renderer.directory(source, service.path(cluster), &[], &values);
 }
 
 /// Renders the CustomResourceDefinitions that services require.
-pub(super) fn definitions(site: &Site, templates: &Templates) -> Result<Tree, Box<Finding>> {
-    let mut tree = Tree::new();
-    for name in templates.names_below(layout::CRDS.into()) {
-        let file = Utf8PathBuf::from(name);
-        let made_from: &dyn std::fmt::Display = &"the definitions of Dex";
-        let content = YamlConsumer::Manifests;
-        let context = Value::default();
-        if let Some(text) = rendered(site, templates, name, content, &file, made_from, context)? {
-            tree.insert(file.into(), text);
-        }
-    }
-    Ok(tree)
+pub(super) fn definitions(site: &Site, templates: &Templates) -> RenderedTemplates {
+    let renderer = DirectoryRenderer {
+        site,
+        templates,
+        source: TemplateSource::BuiltIn(layout::CRDS, &[]),
+        target: Utf8PathBuf::from(layout::CRDS),
+        made_from: "the definitions of Dex".to_owned(),
+        shared: None,
+        hosts: &[],
+        rendered: RenderedTemplates::default(),
+    };
+    renderer.render(&|_| Value::default())
 }
 
-/// Returns the kinds of services that require CustomResourceDefinitions.
-pub(super) fn kinds_with_definitions() -> impl Iterator<Item = ServiceKind> {
-    let has_definitions = |kind: &ServiceKind| kind.descriptor().definitions.is_some();
-    ServiceKind::ALL.into_iter().filter(has_definitions)
-}
-
-/// Returns whether a file in a cluster's directory belongs to a service that requires
+/// Returns whether a directory of a cluster, by its name, is that of a service that requires
 /// CustomResourceDefinitions.
-pub(super) fn requires_definitions(file: &Utf8Path) -> bool {
-    kinds_with_definitions().any(|kind| file.as_str().starts_with(kind.descriptor().component))
-}
-
-/// Returns the help for a service with a too large ConfigMap, and the field to change, if it is a
-/// single one.
-pub(super) fn too_large(kind: ServiceKind) -> (&'static str, Option<&'static str>) {
-    let templates = templates_of(kind);
-    (templates.too_large, templates.too_large_field)
+pub(super) fn requires_definitions(directory: &Utf8Path) -> bool {
+    let kind = ServiceKind::with_directory(directory.as_str());
+    kind.is_some_and(|kind| kind.definitions.is_some())
 }

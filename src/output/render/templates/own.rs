@@ -37,15 +37,15 @@ impl Templates {
     /// Returns the repo's own template for a file. The path is relative to the output directory.
     pub(in crate::output::render) fn own_of(&self, path: &Utf8Path) -> Option<&Arc<Utf8Path>> {
         let makes = |name: &str| {
-            if name.starts_with(OUTPUTS) {
-                return Some(outputs::renders(name, path));
-            }
             if path.starts_with(layout::SHARED) {
                 let made_in = Utf8Path::new(name).parent()?;
                 let directory = made_in.parent().filter(|_| made_in.ends_with(layout::SHARED))?;
                 let hash = path.parent()?.file_name()?;
                 let made = layout::shared_directory(directory, hash).join(path.file_name()?);
                 return Some(path == made && path.file_name() == Utf8Path::new(name).file_name());
+            }
+            if name.starts_with(OUTPUTS) {
+                return Some(outputs::renders(name, path));
             }
             let (directory, below) = name.split_once('/')?;
             let made_in = Utf8Path::new(path.as_str().strip_suffix(below)?.strip_suffix('/')?);

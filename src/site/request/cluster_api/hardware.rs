@@ -8,10 +8,10 @@ use super::{ClusterApiValidation, annotation};
 use crate::base::api::cluster_api::{ClusterSpec, HARDWARE};
 use crate::base::api::hardware_requirements::HardwareRequest;
 use crate::base::finding::{Code, RouteStep};
+use crate::input::decode::label_selector::Mistake;
 use crate::site::inventory::requirements::HardwareRequirements;
 use crate::site::request::cluster_parts::ClusterParts;
 use crate::site::request::hardware;
-use crate::site::request::selector::Mistake;
 
 /// Returns whether a node set of a Cluster may have the annotation.
 pub(super) fn may_be_annotated(spec: &ClusterSpec, parts: &ClusterParts) -> bool {

@@ -15,9 +15,9 @@ use crate::base::api::cluster_api::{
 };
 use crate::base::api::names::Part;
 use crate::base::finding::{Code, Finding};
+use crate::input::decode::label_selector;
 use crate::site::request::NodeSet;
 use crate::site::request::cluster_parts::PartSpec;
-use crate::site::request::selector;
 
 impl ClusterApiValidation<'_> {
     /// Reports MachineHealthChecks that replace Machines of node sets without spare hosts.
@@ -85,6 +85,6 @@ fn is_by_capm3(check: &HealthCheckSpec) -> bool {
 }
 
 fn selects(check: &HealthCheckSpec, labels: &BTreeMap<String, String>) -> bool {
-    let selector = check.selector.as_ref().map(selector::check);
+    let selector = check.selector.as_ref().map(label_selector::check);
     matches!(selector, Some(Ok(selector)) if selector.matches(labels))
 }

@@ -8,7 +8,7 @@ use crate::base::api::assignment;
 use crate::base::api::cluster_api::{HostRequirement, HostSelector};
 use crate::base::api::names::{is_label_key, is_label_value};
 use crate::base::finding::RouteStep;
-use crate::site::request::selector::Mistake;
+use crate::input::decode::label_selector::Mistake;
 
 /// Returns the requirements of a host selector, without those on the labels `assigned`, which sipgen
 /// adds.

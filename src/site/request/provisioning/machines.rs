@@ -13,13 +13,13 @@ use crate::base::api::provisioning::{self, ProvisioningSpec};
 use crate::base::api::quantity;
 use crate::base::finding::{Code, DocumentField, Finding, Place, RouteStep};
 use crate::base::text::counted;
+use crate::input::decode::label_selector;
 use crate::site::inventory::host::Host;
 use crate::site::inventory::hosts_by_mac::HostsByMac;
 use crate::site::inventory::machine::RequiredMachine;
 use crate::site::inventory::networks::NoNetworkData;
 use crate::site::inventory::requirements::{HardwareRequirements, TextPattern};
 use crate::site::request::cluster::NodeSet;
-use crate::site::request::selector;
 
 /// Maximum number of similar MAC addresses that a finding names.
 const MOST_NEAR: usize = 3;
@@ -264,7 +264,7 @@ impl ProvisioningValidation<'_> {
         };
         is_asked |= !hardware.is_empty();
         is_asked |= asked.cpu_flags.as_ref().is_some_and(|flags| !flags.is_empty());
-        let selector = match asked.label_selector.as_ref().map(selector::check) {
+        let selector = match asked.label_selector.as_ref().map(label_selector::check) {
             None => Selector::default(),
             Some(Ok(selector)) => selector,
             Some(Err(mistakes)) => {

@@ -1,66 +1,43 @@
 //! OpenID Connect login by Dex.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::descriptor::{EndpointDescriptor, EndpointKind, ImageAdvice, ServiceDescriptor};
 use crate::base::api::auth::Expiry;
 use crate::base::api::issuer::IssuerUrl;
-use crate::base::api::names::{NodePort, ObjectName};
+use crate::base::api::names::ObjectName;
 
-pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
-    component: "auth",
-    field: "auth",
-    // Dex never connects to hosts.
-    roles: &[],
-    balances: None,
-    endpoint: Some(EndpointDescriptor {
-        kind: EndpointKind::Issuer,
-        prefix: "oidc",
-        suffix: "-issuer-url",
-    }),
-    definitions: Some("dex"),
-    shares_storage: true,
-    on_control_plane: false,
-    image: ImageAdvice {
-        example: "ghcr.io/dexidp/dex:v2.45.1",
-        name: Some("dex"),
-        // The first with `crdHandling`.
-        oldest: (2, 45),
-    },
-};
-
-/// Settings of Dex.
-#[derive(Debug, Clone)]
+/// Settings of Dex, as its templates get them.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct DexSettings {
-    /// Port of Dex on the base cluster's nodes.
-    pub node_port: NodePort,
-    /// Issuer URL, by which users and API servers know Dex.
-    pub issuer_url: IssuerUrl,
+    /// URL that tokens have as their issuer.
+    #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String")]
+    pub issuer: IssuerUrl,
     /// Number of pods.
     pub replicas: u16,
     /// The issuer of its certificate.
+    #[serde(skip)]
     pub certificate: Certificate,
-    /// Set if every machine already trusts that certificate.
+    /// True if every machine already trusts the certificate's authority.
     pub publicly_trusted: bool,
     /// Identity providers.
     pub connectors: Vec<DexConnector>,
-    /// Clients that may request tokens, including the [client](Self::CLIENT_ID) of API servers.
+    /// Clients that may request tokens.
     pub clients: Vec<Client>,
     /// Secrets whose entries are Dex's environment.
     pub environment: Vec<ObjectName>,
-    /// Lifetimes of tokens and requests; Dex's defaults for those that are absent.
+    /// Lifetimes of tokens and requests.
     pub expiry: Expiry,
+}
+
+fn as_text<S: Serializer>(issuer: &IssuerUrl, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(issuer)
 }
 
 impl DexSettings {
     /// The id of the client for kubectl, and so the audience of tokens that API servers accept.
     pub const CLIENT_ID: &'static str = "kubernetes";
-
-    /// Returns the issuer URL.
-    pub fn issuer(&self) -> String {
-        self.issuer_url.to_string()
-    }
 }
 
 /// The issuer of Dex's certificate.

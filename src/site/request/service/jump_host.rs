@@ -1,61 +1,41 @@
 //! Jump hosts: SSH servers with access to the cluster's hosts.
 
-use super::descriptor::{EndpointDescriptor, EndpointKind, ImageAdvice, ServiceDescriptor};
-use crate::base::api::names::{NodePort, ObjectName, Role, StorageSize};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
-    component: "jumphost",
-    field: "jumpHost",
-    roles: &Role::ALL,
-    balances: None,
-    endpoint: Some(EndpointDescriptor {
-        kind: EndpointKind::JumpHost,
-        prefix: "jump-host",
-        suffix: "-endpoint",
-    }),
-    definitions: None,
-    shares_storage: false,
-    on_control_plane: false,
-    image: ImageAdvice {
-        example: "registry.example.com/sipgen/jump-host:1",
-        name: None,
-        oldest: (0, 0),
-    },
-};
+use crate::base::api::names::{ObjectName, StorageSize};
 
-/// Settings of a jump host.
-#[derive(Debug, Clone)]
+/// Settings of a jump host, as its templates get them.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct JumpHostSettings {
-    /// Port of the SSH server on the base cluster's nodes.
-    pub node_port: NodePort,
-    /// Set if BMCs are reached through the environment's proxy.
+    /// True if BMCs are reached through the environment's proxy.
     pub bmc_proxy: bool,
-    /// OpenSSH public keys.
+    /// Lines of `authorized_keys`.
     pub authorized_keys: Vec<String>,
-    /// Secret with the nodes' private keys, in the cluster's namespace.
+    /// Secret with private keys that the nodes accept.
     pub node_private_keys: Option<ObjectName>,
-    /// Source of the SSH server's host keys.
-    pub host_keys: HostKeySource,
-    /// The volume of operators' home directories.
+    /// Storage of the SSH server's host keys: a Secret or a volume. Without either, every pod
+    /// generates its own.
+    pub host_keys: HostKeyStorage,
+    /// Volume of the operators' home directories.
+    #[serde(skip)]
     pub homes: Option<VolumeClaim>,
 }
 
-/// A PersistentVolumeClaim.
-#[derive(Debug, Clone, Default)]
-pub struct VolumeClaim {
-    /// StorageClass; the default class if absent.
-    pub storage_class: Option<ObjectName>,
-    /// Size; the template's default if absent.
-    pub storage: Option<StorageSize>,
+/// Storage of SSH host keys.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct HostKeyStorage {
+    /// Secret with the host keys.
+    pub secret_name: Option<ObjectName>,
+    /// Volume in which the host keys are generated once.
+    pub volume_claim: Option<VolumeClaim>,
 }
 
-/// Source of SSH host keys.
-#[derive(Debug, Clone)]
-pub enum HostKeySource {
-    /// A Secret in the cluster's namespace.
-    Secret(ObjectName),
-    /// A volume in which the keys are generated once.
-    Volume(VolumeClaim),
-    /// Every pod generates its own.
-    Ephemeral,
+/// A PersistentVolumeClaim.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct VolumeClaim {
+    /// Storage class; absent for the base cluster's default class.
+    pub storage_class_name: Option<ObjectName>,
+    /// Requested size.
+    pub storage: Option<StorageSize>,
 }

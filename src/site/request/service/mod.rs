@@ -1,72 +1,36 @@
 //! Validated services of a cluster.
 //!
-//! Each kind of service has a module with its settings and its [`ServiceDescriptor`], a variant of
-//! [`ServiceKind`] and one of [`Detail`]. All differences between kinds are in the descriptor,
-//! except templates.
+//! A [`ServiceKind`] describes each kind. `auth` and `jump_host` have the settings of the kinds whose
+//! fields no schema can check.
 
 pub mod auth;
-mod descriptor;
 pub mod jump_host;
-pub mod load_balancer;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use camino::Utf8PathBuf;
-use serde::Serialize;
+use serde_json::{Map, Value};
 
 pub use auth::DexSettings;
-pub use descriptor::{EndpointDescriptor, EndpointKind, ImageAdvice, ServiceDescriptor};
 pub use jump_host::JumpHostSettings;
-pub use load_balancer::{ApiServerCheck, ControlPlaneLoadBalancer, WorkerLoadBalancer};
 
 use super::object_name::{object_name, shortened};
 use crate::base::api::names::{ClusterKey, NodePort, Role, SecretKey};
+use crate::base::api::service_kind::{EndpointKind, ServiceKind};
 use crate::base::finding::RouteStep;
 use crate::base::layout;
 
-/// Kinds of services, in the order of rendering.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub enum ServiceKind {
-    /// `loadBalancerControlPlane`
-    ControlPlaneLoadBalancer,
-    /// `loadBalancerWorker`
-    WorkerLoadBalancer,
-    /// `jumpHost`
-    JumpHost,
-    /// `auth`
-    Auth,
-}
-
-impl ServiceKind {
-    /// Every kind.
-    pub const ALL: [ServiceKind; 4] = [
-        ServiceKind::ControlPlaneLoadBalancer,
-        ServiceKind::WorkerLoadBalancer,
-        ServiceKind::JumpHost,
-        ServiceKind::Auth,
-    ];
-
-    /// Returns the properties of the kind.
-    pub fn descriptor(self) -> &'static ServiceDescriptor {
-        match self {
-            ServiceKind::ControlPlaneLoadBalancer => &load_balancer::CONTROL_PLANE,
-            ServiceKind::WorkerLoadBalancer => &load_balancer::WORKER,
-            ServiceKind::JumpHost => &jump_host::DESCRIPTOR,
-            ServiceKind::Auth => &auth::DESCRIPTOR,
-        }
-    }
-
-    /// Returns the route to a service in its SIPCluster. `index` counts services of this kind.
-    pub fn route(self, index: usize) -> Vec<RouteStep> {
-        let field = self.descriptor().field;
-        vec!["spec".into(), "services".into(), field.into(), index.into()]
-    }
+/// Returns the route to a service in its SIPCluster. `index` counts services of its kind.
+pub(super) fn service_route(kind: &ServiceKind, index: usize) -> Vec<RouteStep> {
+    vec!["spec".into(), "services".into(), kind.field.as_str().into(), index.into()]
 }
 
 /// A service of a cluster.
 #[derive(Debug, Clone)]
 pub struct ClusterService {
+    /// Its kind.
+    pub kind: &'static ServiceKind,
     /// Index among the services of its kind, from 1. The first has a name without number.
     pub ordinal: usize,
     /// Container image.
@@ -77,17 +41,17 @@ pub struct ClusterService {
     pub interface: Option<String>,
     /// Address under which the base cluster's NodePorts are reached.
     pub cluster_ip: Option<IpAddr>,
+    /// Its ports on the base cluster's nodes, in ascending order.
+    pub node_ports: Vec<NodePort>,
     /// Settings specific to its kind.
-    pub detail: Detail,
+    pub settings: KindSettings,
 }
 
 /// Settings specific to a kind of service.
 #[derive(Debug, Clone)]
-pub enum Detail {
-    /// HAProxy for the tenant's API servers.
-    ControlPlaneLoadBalancer(ControlPlaneLoadBalancer),
-    /// HAProxy for the tenant's workers.
-    WorkerLoadBalancer(WorkerLoadBalancer),
+pub enum KindSettings {
+    /// Fields that its descriptor describes, with their defaults.
+    Described(Map<String, Value>),
     /// An SSH server with access to the cluster's hosts.
     JumpHost(JumpHostSettings),
     /// Dex.
@@ -103,32 +67,13 @@ pub fn bracketed(address: IpAddr) -> String {
 }
 
 impl ClusterService {
-    /// Returns the kind.
-    pub fn kind(&self) -> ServiceKind {
-        match self.detail {
-            Detail::ControlPlaneLoadBalancer(_) => ServiceKind::ControlPlaneLoadBalancer,
-            Detail::WorkerLoadBalancer(_) => ServiceKind::WorkerLoadBalancer,
-            Detail::JumpHost(_) => ServiceKind::JumpHost,
-            Detail::Auth(_) => ServiceKind::Auth,
-        }
-    }
-
-    /// Returns the properties of its kind.
-    pub fn descriptor(&self) -> &'static ServiceDescriptor {
-        self.kind().descriptor()
-    }
-
     /// Returns the name of its directory, such as `jumphost`, or `jumphost2` for the second one.
     ///
     /// There is no dash before the number, because `jumphost-2` is the jump host of a cluster named
     /// `2`.
     pub fn directory(&self) -> String {
-        let component = self.descriptor().component;
-        if self.ordinal == 1 {
-            component.to_owned()
-        } else {
-            format!("{component}{}", self.ordinal)
-        }
+        let component = &self.kind.component;
+        if self.ordinal == 1 { component.clone() } else { format!("{component}{}", self.ordinal) }
     }
 
     /// Returns the directory of its files, relative to the output directory.
@@ -157,57 +102,48 @@ impl ClusterService {
 
     /// Returns whether it uses the addresses of hosts with a role.
     pub fn uses(&self, role: Role) -> bool {
-        self.descriptor().roles.contains(&role)
+        self.kind.roles.contains(&role)
     }
 
     /// Returns whether it is an auth service without connectors to identity providers.
     pub fn lacks_connectors(&self) -> bool {
-        matches!(&self.detail, Detail::Auth(auth) if auth.connectors.is_empty())
-    }
-
-    /// Returns whether it logs in to BMCs, unless the settings keep their credentials from it.
-    pub fn logs_in_to_bmcs(&self) -> bool {
-        matches!(self.detail, Detail::JumpHost(_))
-    }
-
-    /// Returns its NodePorts.
-    pub fn node_ports(&self) -> &[NodePort] {
-        match &self.detail {
-            Detail::ControlPlaneLoadBalancer(balancer) => std::slice::from_ref(&balancer.node_port),
-            Detail::WorkerLoadBalancer(balancer) => &balancer.node_ports,
-            Detail::JumpHost(jump_host) => std::slice::from_ref(&jump_host.node_port),
-            Detail::Auth(auth) => std::slice::from_ref(&auth.node_port),
-        }
+        matches!(&self.settings, KindSettings::Auth(auth) if auth.connectors.is_empty())
     }
 
     /// Returns the route to the field in its SIPCluster with some of its NodePorts.
     pub fn port_route(&self, ports: &[NodePort]) -> Vec<RouteStep> {
-        let below = match &self.detail {
-            Detail::WorkerLoadBalancer(balancer) => balancer.port_route(ports),
-            Detail::ControlPlaneLoadBalancer(_) | Detail::JumpHost(_) | Detail::Auth(_) => {
-                vec!["nodePort".into()]
-            }
+        let entry = self.kind.entry.as_ref();
+        let has_range = entry.is_some_and(|entry| entry.fields.contains_key("nodePortRange"));
+        let below: &[&str] = match ports {
+            _ if !has_range => &["nodePort"],
+            [port] if self.node_ports.first() == Some(port) => &["nodePortRange", "start"],
+            [port] if self.node_ports.last() == Some(port) => &["nodePortRange", "end"],
+            _ => &["nodePortRange"],
         };
-        self.route().into_iter().chain(below).collect()
+        self.route().into_iter().chain(below.iter().map(|step| RouteStep::from(*step))).collect()
     }
 
     /// Returns its entries in the endpoints ConfigMap.
     pub fn endpoints(&self) -> Vec<(String, String)> {
-        let Some(endpoint) = &self.descriptor().endpoint else {
+        let Some(endpoint) = &self.kind.endpoint else {
             return Vec::new();
         };
-        let key = self.endpoint_key(endpoint.prefix, endpoint.suffix);
-        match &self.detail {
-            Detail::ControlPlaneLoadBalancer(ControlPlaneLoadBalancer { node_port, .. })
-            | Detail::JumpHost(JumpHostSettings { node_port, .. }) => {
-                self.address_entries(&key, *node_port)
-            }
-            Detail::Auth(auth) => {
-                let client = self.endpoint_key(endpoint.prefix, "-client-id");
-                vec![(key, auth.issuer()), (client, DexSettings::CLIENT_ID.to_owned())]
-            }
-            Detail::WorkerLoadBalancer(_) => Vec::new(),
+        let key = self.endpoint_key(&endpoint.prefix, &endpoint.suffix);
+        if let KindSettings::Auth(auth) = &self.settings {
+            let client = self.endpoint_key(&endpoint.prefix, "-client-id");
+            return vec![
+                (key, auth.issuer.to_string()),
+                (client, DexSettings::CLIENT_ID.to_owned()),
+            ];
         }
+        self.node_ports.first().map_or(Vec::new(), |port| self.address_entries(&key, *port))
+    }
+
+    /// Returns the address and port of the tenant's API, if it leads there and the SIPCluster has it.
+    pub fn api_address(&self) -> Option<(IpAddr, NodePort)> {
+        let endpoint = self.kind.endpoint.as_ref()?;
+        let is_api = endpoint.kind == EndpointKind::ControlPlane;
+        is_api.then_some((self.cluster_ip?, *self.node_ports.first()?))
     }
 
     /// Returns the key of an entry, with a number for all but the first service of a kind.
@@ -231,27 +167,26 @@ impl ClusterService {
 
     /// Returns the route to the service in its SIPCluster.
     pub fn route(&self) -> Vec<RouteStep> {
-        self.kind().route(self.ordinal - 1)
+        service_route(self.kind, self.ordinal - 1)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::jump_host::HostKeySource;
     use super::*;
     use crate::base::api::names::ObjectName;
 
     fn jump_host() -> ClusterService {
-        let detail = Detail::JumpHost(JumpHostSettings {
-            node_port: NodePort::try_from(30022).unwrap(),
-            bmc_proxy: false,
-            authorized_keys: Vec::new(),
-            node_private_keys: None,
-            host_keys: HostKeySource::Ephemeral,
-            homes: None,
-        });
-        let (image, node_labels) = (String::new(), BTreeMap::new());
-        ClusterService { ordinal: 1, image, node_labels, interface: None, cluster_ip: None, detail }
+        ClusterService {
+            kind: ServiceKind::with_directory("jumphost").unwrap(),
+            ordinal: 1,
+            image: String::new(),
+            node_labels: BTreeMap::new(),
+            interface: None,
+            cluster_ip: None,
+            node_ports: Vec::new(),
+            settings: KindSettings::JumpHost(JumpHostSettings::default()),
+        }
     }
 
     #[test]

@@ -3,17 +3,18 @@
 use ssh_key::PublicKey;
 
 use super::{Route, SipclusterValidation, below};
-use crate::base::api::names::ObjectName;
+use crate::base::api::names::{NodePort, ObjectName};
 use crate::base::api::sipcluster;
 use crate::base::finding::Code;
-use crate::site::request::service::jump_host::{HostKeySource, JumpHostSettings, VolumeClaim};
+use crate::site::request::service::KindSettings;
+use crate::site::request::service::jump_host::{HostKeyStorage, JumpHostSettings, VolumeClaim};
 
 impl SipclusterValidation<'_> {
     pub(super) fn jump_host(
         &mut self,
         entry: &sipcluster::JumpHostFields,
         route: &Route,
-    ) -> Option<JumpHostSettings> {
+    ) -> Option<(Vec<NodePort>, KindSettings)> {
         let keys_route = below(route, ["sshAuthorizedKeys".into()]);
         let authorized_keys: Vec<String> =
             entry.ssh_authorized_keys.iter().flatten().map(|key| key.trim().to_owned()).collect();
@@ -48,31 +49,34 @@ impl SipclusterValidation<'_> {
             Some(claim) => Some(self.volume_claim(claim, &below(route, ["homes".into()]))?),
             None => None,
         };
-        Some(JumpHostSettings {
-            node_port: self.node_port(entry.node_port, route)?,
+        let node_port = self.node_port(entry.node_port, route);
+        let settings = JumpHostSettings {
             bmc_proxy: entry.bmc.as_ref().is_some_and(|bmc| bmc.proxy),
             authorized_keys,
             node_private_keys,
             host_keys: host_keys?,
             homes,
-        })
+        };
+        Some((vec![node_port?], KindSettings::JumpHost(settings)))
     }
 
     fn host_keys(
         &mut self,
         entry: Option<&sipcluster::SshHostKeys>,
         route: &Route,
-    ) -> Option<HostKeySource> {
+    ) -> Option<HostKeyStorage> {
         let entry = entry.cloned().unwrap_or_default();
         let is_ephemeral = entry.ephemeral.unwrap_or_default();
         match (entry.secret_name, entry.volume_claim, is_ephemeral) {
             (Some(name), None, false) => {
-                self.secret_name(&name, "secretName", route).map(HostKeySource::Secret)
+                let secret_name = Some(self.secret_name(&name, "secretName", route)?);
+                Some(HostKeyStorage { secret_name, volume_claim: None })
             }
             (None, Some(claim), false) => {
-                self.volume_claim(&claim, route).map(HostKeySource::Volume)
+                let volume_claim = Some(self.volume_claim(&claim, route)?);
+                Some(HostKeyStorage { secret_name: None, volume_claim })
             }
-            (None, None, true) => Some(HostKeySource::Ephemeral),
+            (None, None, true) => Some(HostKeyStorage::default()),
             (None, None, false) => {
                 self.report(
                     Code::EphemeralHostKeys,
@@ -81,7 +85,7 @@ impl SipclusterValidation<'_> {
                     "write `hostKeys: {volumeClaim: {}}` if the base cluster has storage, \
                      `{secretName: NAME}` with keys of your own, or `{ephemeral: true}` to accept it",
                 );
-                Some(HostKeySource::Ephemeral)
+                Some(HostKeyStorage::default())
             }
             _ => {
                 self.report(
@@ -100,11 +104,11 @@ impl SipclusterValidation<'_> {
         claim: &sipcluster::VolumeClaimFields,
         route: &Route,
     ) -> Option<VolumeClaim> {
-        let storage_class = match &claim.storage_class_name {
+        let storage_class_name = match &claim.storage_class_name {
             Some(name) => Some(self.storage_class(name, route)?),
             None => None,
         };
-        Some(VolumeClaim { storage_class, storage: claim.storage.clone() })
+        Some(VolumeClaim { storage_class_name, storage: claim.storage.clone() })
     }
 
     fn storage_class(&mut self, name: &str, route: &Route) -> Option<ObjectName> {

@@ -1,12 +1,13 @@
-//! Validates a SIPCluster and creates a [`Cluster`]. Each kind of service has its own module.
+//! Validates a SIPCluster and creates a [`Cluster`]. `described` validates services by the descriptor
+//! of their kind; the others have a module each.
 
 mod auth;
 mod decode;
+mod described;
 mod jump_host;
 pub mod legacy;
 pub(crate) mod legacy_labels;
 mod legacy_spec;
-mod load_balancer;
 mod topology;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,18 +20,20 @@ use super::cluster_parts::ClusterParts;
 use super::descriptor::RequestDescriptor;
 use super::documents::{ClusterDocument, RequestContext, RequestSpec, ValidatedDocument};
 use super::hardware;
-use super::selector::{self, Mistake};
-use super::service::{ClusterService, Detail, ServiceKind};
+use super::service::{ClusterService, KindSettings, service_route};
 use crate::base::api::address::is_reachable;
+use crate::base::api::described_service::{DEFAULT_REPLICAS, MOST_REPLICAS};
 use crate::base::api::machine_names::MachineNames;
 use crate::base::api::names::{
     ClusterKey, Invalid, NodePort, NodePortRange, ObjectName, Part, Role, is_label_key,
     is_label_value,
 };
 use crate::base::api::service_fields;
+use crate::base::api::service_kind::ServiceKind;
 use crate::base::api::sipcluster::{self, SIPClusterSpec};
 use crate::base::api::topology_spread::{MOST_HOSTS, TopologySpread, spread_requirements};
 use crate::base::finding::{Code, DocumentField, Finding, Origin, RouteStep};
+use crate::input::decode::label_selector::{self, Mistake};
 use crate::site::inventory::requirements::HardwareRequirements;
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
@@ -104,11 +107,6 @@ fn check(
 
 /// The finalizer that the SIP operator adds to a SIPCluster and removes when it is deleted.
 const OPERATORS_FINALIZER: &str = "sip.airship.airshipit.org/finalizer";
-
-/// Default number of pods. With two, a service survives the loss of a node.
-const DEFAULT_REPLICAS: u16 = 2;
-/// Maximum number of pods of a service, more than any base cluster requires.
-const MOST_REPLICAS: u16 = 100;
 
 /// Checks one SIPCluster and collects findings.
 struct SipclusterValidation<'a> {
@@ -213,7 +211,7 @@ impl SipclusterValidation<'_> {
                 );
                 Selector::default()
             }
-            Some(selector) => selector::check(selector).unwrap_or_else(|mistakes| {
+            Some(selector) => label_selector::check(selector).unwrap_or_else(|mistakes| {
                 self.report_mistakes(&selector_route, mistakes);
                 Selector::default()
             }),
@@ -286,35 +284,42 @@ impl SipclusterValidation<'_> {
 
     fn services(&mut self, services: &sipcluster::ServiceLists) -> Vec<ClusterService> {
         // Without `..`, a new field of `ServiceLists` does not compile until this function reads it.
-        let sipcluster::ServiceLists {
-            load_balancer_control_plane,
-            load_balancer_worker,
-            jump_host,
-            auth,
-        } = services;
-        let mut checked = Vec::new();
-        for (index, entry) in load_balancer_control_plane.iter().flatten().enumerate() {
-            let kind = ServiceKind::ControlPlaneLoadBalancer;
-            let detail = self.load_balancer_control_plane(entry, &kind.route(index));
-            checked.extend(self.service(kind, &entry.service, detail, index));
+        let sipcluster::ServiceLists { jump_host, auth, described } = services;
+        let mut all = Vec::new();
+        for kind in ServiceKind::all() {
+            all.extend(match (kind.field.as_str(), &kind.entry) {
+                (field, Some(descriptor)) => {
+                    let entries = described.0.get(field).and_then(Option::as_deref);
+                    self.entries(
+                        kind,
+                        entries,
+                        |it| &it.service,
+                        |check, entry, route| check.described(descriptor, entry, route),
+                    )
+                }
+                ("jumpHost", None) => {
+                    self.entries(kind, jump_host.as_deref(), |it| &it.service, Self::jump_host)
+                }
+                (_, None) => self.entries(kind, auth.as_deref(), |it| &it.service, Self::auth),
+            });
         }
-        for (index, entry) in load_balancer_worker.iter().flatten().enumerate() {
-            let kind = ServiceKind::WorkerLoadBalancer;
-            let detail = self.load_balancer_worker(entry, &kind.route(index));
-            checked.extend(self.service(kind, &entry.service, detail, index));
+        all
+    }
+
+    /// Validates the services of a kind. `settings` returns their NodePorts and settings.
+    fn entries<T>(
+        &mut self,
+        kind: &'static ServiceKind,
+        entries: Option<&[T]>,
+        common: fn(&T) -> &service_fields::ServiceFields,
+        settings: impl Fn(&mut Self, &T, &Route) -> Option<(Vec<NodePort>, KindSettings)>,
+    ) -> Vec<ClusterService> {
+        let mut services = Vec::new();
+        for (index, entry) in entries.into_iter().flatten().enumerate() {
+            let found = settings(self, entry, &service_route(kind, index));
+            services.extend(self.service(kind, common(entry), found, index));
         }
-        for (index, entry) in jump_host.iter().flatten().enumerate() {
-            let kind = ServiceKind::JumpHost;
-            let detail = self.jump_host(entry, &kind.route(index));
-            checked.extend(self.service(kind, &entry.service, detail.map(Detail::JumpHost), index));
-        }
-        for (index, entry) in auth.iter().flatten().enumerate() {
-            let kind = ServiceKind::Auth;
-            let auth = self.auth(entry, &kind.route(index));
-            let detail = auth.map(|auth| Detail::Auth(Box::new(auth)));
-            checked.extend(self.service(kind, &entry.service, detail, index));
-        }
-        checked
+        services
     }
 
     /// Warns of the finalizer that only the SIP operator handles.
@@ -340,16 +345,16 @@ impl SipclusterValidation<'_> {
         );
     }
 
-    /// Validates the common settings of services. Returns no service without a detail, which
-    /// already has an error.
+    /// Validates the common settings of services. Returns no service without NodePorts and settings
+    /// of its kind, which already have an error.
     fn service(
         &mut self,
-        kind: ServiceKind,
+        kind: &'static ServiceKind,
         service: &service_fields::ServiceFields,
-        detail: Option<Detail>,
+        found: Option<(Vec<NodePort>, KindSettings)>,
         index: usize,
     ) -> Option<ClusterService> {
-        let route = &kind.route(index);
+        let route = &service_route(kind, index);
         let image = service.image.clone().unwrap_or_default();
         let missing = if image.is_empty() {
             Some("the service has no container image")
@@ -363,7 +368,7 @@ impl SipclusterValidation<'_> {
                 Code::MissingField,
                 below(route, ["image".into()]),
                 message,
-                format!("write `image: {}`", kind.descriptor().image.example),
+                format!("write `image: {}`", kind.image.example),
             );
         }
         for (key, value) in service.node_labels.iter().flatten() {
@@ -378,15 +383,18 @@ impl SipclusterValidation<'_> {
         }
         let cluster_ip = self.cluster_ip(service, route);
         let interface = service.node_interface_id.clone().filter(|interface| !interface.is_empty());
+        let (node_ports, settings) = found?;
         let service = ClusterService {
+            kind,
             ordinal: index + 1,
             image,
             node_labels: service.node_labels.clone().unwrap_or_default(),
             interface,
             cluster_ip,
-            detail: detail?,
+            node_ports,
+            settings,
         };
-        if service.interface.is_none() && Role::ALL.into_iter().any(|role| service.uses(role)) {
+        if service.interface.is_none() && !kind.roles.is_empty() {
             self.report(
                 Code::MissingField,
                 below(route, ["nodeInterfaceId".into()]),

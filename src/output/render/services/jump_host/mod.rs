@@ -12,37 +12,21 @@ use serde::Serialize;
 use bmc::BmcValues;
 use egress::EgressValues;
 
-use super::service_templates::{ServiceContext, ServiceTemplates};
-use crate::base::api::names::{NodePort, ObjectName, SecretKey, StorageSize};
+use crate::base::api::names::{NodePort, ObjectName, SecretKey};
 use crate::base::finding::{Code, Finding};
 use crate::input::settings::{self, Credentials, SecretStore};
 use crate::output::render::planned_hosts;
-use crate::output::render::renderer::{Renderer, TemplateSet, name_in};
-use crate::output::render::value_schema::schema_of;
+use crate::output::render::renderer::{Renderer, name_in};
 use crate::site::inventory::Host;
 use crate::site::request::ClusterService;
-use crate::site::request::service::jump_host::{self, HostKeySource, JumpHostSettings};
-
-pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
-    set: TemplateSet { directory: "jumphost", configuration: &[] },
-    schema: schema_of::<ServiceContext<'_, JumpHostValues<'_>>>,
-    too_large: "divide the cluster if it has very many hosts, or let templates of the repo write less",
-    too_large_field: None,
-};
+use crate::site::request::service::jump_host::{JumpHostSettings, VolumeClaim};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct JumpHostValues<'a> {
     /// Port of the SSH server on the base cluster's nodes.
     node_port: NodePort,
-    /// True if BMCs are reached through the environment's proxy.
-    bmc_proxy: bool,
-    /// Lines of `authorized_keys`.
-    authorized_keys: &'a [String],
-    /// Secret with private keys that the nodes accept.
-    node_private_keys: Option<&'a ObjectName>,
-    /// Storage of the SSH server's host keys: a Secret or a volume. Without either, every pod
-    /// generates its own.
-    host_keys: KeptHostKeys<'a>,
+    #[serde(flatten)]
+    settings: &'a JumpHostSettings,
     /// Volume of the operators' home directories. Without it, they are lost with the pod.
     homes: Option<HomeVolumeValues<'a>>,
     /// True if the jump host has the BMCs' credentials.
@@ -55,26 +39,10 @@ pub(super) struct JumpHostValues<'a> {
     egress: Option<EgressValues>,
 }
 
-#[derive(Default, Serialize, JsonSchema)]
-struct KeptHostKeys<'a> {
-    /// Secret with the host keys.
-    secret_name: Option<&'a ObjectName>,
-    /// Volume in which the host keys are generated once.
-    volume_claim: Option<VolumeClaimValues<'a>>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct VolumeClaimValues<'a> {
-    /// Storage class; absent for the base cluster's default class.
-    storage_class_name: Option<&'a ObjectName>,
-    /// Requested size.
-    storage: Option<&'a StorageSize>,
-}
-
 #[derive(Serialize, JsonSchema)]
 struct HomeVolumeValues<'a> {
     #[serde(flatten)]
-    volume_claim: VolumeClaimValues<'a>,
+    volume_claim: &'a VolumeClaim,
     /// Annotations that keep agents from deleting it.
     guards: BTreeMap<&'static str, String>,
 }
@@ -115,18 +83,15 @@ struct SecretCopy<'a> {
 pub(super) fn values<'a>(
     renderer: &mut Renderer<'a>,
     service: &'a ClusterService,
-    jump_host: &'a JumpHostSettings,
+    settings: &'a JumpHostSettings,
 ) -> Option<JumpHostValues<'a>> {
     let secret_copies = copies(renderer, service);
     let hosts = reachable_hosts(renderer, service)?;
     Some(JumpHostValues {
-        node_port: jump_host.node_port,
-        bmc_proxy: jump_host.bmc_proxy,
-        authorized_keys: &jump_host.authorized_keys,
-        node_private_keys: jump_host.node_private_keys.as_ref(),
-        host_keys: KeptHostKeys::from(&jump_host.host_keys),
-        homes: jump_host.homes.as_ref().map(|claim| HomeVolumeValues {
-            volume_claim: claim.into(),
+        node_port: *service.node_ports.first()?,
+        settings,
+        homes: settings.homes.as_ref().map(|volume_claim| HomeVolumeValues {
+            volume_claim,
             guards: planned_hosts::guards(renderer.site, None),
         }),
         power_control: renderer.site.settings.credentials != Credentials::None,
@@ -134,24 +99,6 @@ pub(super) fn values<'a>(
         egress: egress::egress(renderer, &hosts),
         hosts,
     })
-}
-
-impl<'a> From<&'a HostKeySource> for KeptHostKeys<'a> {
-    fn from(host_keys: &'a HostKeySource) -> Self {
-        match host_keys {
-            HostKeySource::Secret(name) => Self { secret_name: Some(name), ..Self::default() },
-            HostKeySource::Volume(claim) => {
-                Self { volume_claim: Some(claim.into()), ..Self::default() }
-            }
-            HostKeySource::Ephemeral => Self::default(),
-        }
-    }
-}
-
-impl<'a> From<&'a jump_host::VolumeClaim> for VolumeClaimValues<'a> {
-    fn from(claim: &'a jump_host::VolumeClaim) -> Self {
-        Self { storage_class_name: claim.storage_class.as_ref(), storage: claim.storage.as_ref() }
-    }
 }
 
 /// Returns the Secret with the BMC's credentials that the jump host reads: the host's own, or a

@@ -10,6 +10,7 @@ use crate::base::api::auth::{self, Expiry};
 use crate::base::api::issuer::IssuerUrl;
 use crate::base::api::names::{NodePort, ObjectName};
 use crate::base::finding::{Code, Finding};
+use crate::site::request::service::KindSettings;
 use crate::site::request::service::auth::{Certificate, DexSettings};
 
 /// The lifetime of ID tokens, unless the SIPCluster sets it. With Dex's own, a day, a user who leaves
@@ -17,20 +18,23 @@ use crate::site::request::service::auth::{Certificate, DexSettings};
 const ID_TOKENS: &str = "1h";
 
 impl SipclusterValidation<'_> {
-    pub(super) fn auth(&mut self, entry: &auth::Auth, route: &Route) -> Option<DexSettings> {
+    pub(super) fn auth(
+        &mut self,
+        entry: &auth::Auth,
+        route: &Route,
+    ) -> Option<(Vec<NodePort>, KindSettings)> {
         let node_port = self.node_port(entry.node_port, route);
-        let issuer_url = self.issuer_url(entry, node_port, route);
+        let issuer = self.issuer_url(entry, node_port, route);
         let certificate = self.certificate(entry, route);
         let replicas = self.replicas(entry.replicas, route);
         let environment = self.environment(entry, route);
         let has_environment = entry.env_from.as_ref().is_some_and(|secrets| !secrets.is_empty());
-        let connectors = self.connectors(entry, issuer_url.as_ref(), has_environment, route);
+        let connectors = self.connectors(entry, issuer.as_ref(), has_environment, route);
         let clients = self.clients(entry, has_environment, route);
         self.expiry(entry.expiry.as_ref(), route);
         let expiry = entry.expiry.clone().unwrap_or_default();
-        Some(DexSettings {
-            node_port: node_port?,
-            issuer_url: issuer_url?,
+        let settings = DexSettings {
+            issuer: issuer?,
             replicas: replicas?,
             certificate: certificate?,
             publicly_trusted: entry.publicly_trusted,
@@ -41,7 +45,8 @@ impl SipclusterValidation<'_> {
                 id_tokens: expiry.id_tokens.or_else(|| Some(ID_TOKENS.to_owned())),
                 ..expiry
             },
-        })
+        };
+        Some((vec![node_port?], KindSettings::Auth(Box::new(settings))))
     }
 
     fn issuer_url(

@@ -6,19 +6,18 @@ use std::fmt;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 
-use super::OutputObjects;
+use super::Templates;
 use crate::base::api::host;
 use crate::base::api::names::{Namespace, ObjectName};
 use crate::base::finding::{Code, Finding};
 use crate::base::layout;
 use crate::base::text::yaml;
 use crate::input::load;
-use crate::output::render::Templates;
 use crate::site::Site;
 
 /// An object that an output renders.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::output::render) struct RenderedObject {
+pub(super) struct RenderedObject {
     identity: ObjectIdentity,
     /// Its file, relative to the output directory.
     file: Utf8PathBuf,
@@ -169,10 +168,10 @@ struct KustomizationNamespace {
 /// Returns objects with the namespaces that the kustomization of an output gives them. Those that only
 /// further kustomizations of its own may give are unknown, and their objects are left out.
 pub(super) fn built(
-    mut objects: OutputObjects,
+    mut objects: Vec<RenderedObject>,
     kustomization: Option<&String>,
     has_own: bool,
-) -> OutputObjects {
+) -> Vec<RenderedObject> {
     if !has_own {
         return objects;
     }
@@ -187,10 +186,10 @@ pub(super) fn built(
 }
 
 /// Reports objects that two files render: their agents would overwrite and delete each other's.
-pub(in crate::output::render) fn duplicates(
+pub(super) fn duplicates(
     site: &Site,
     templates: &Templates,
-    objects: &OutputObjects,
+    objects: &[RenderedObject],
 ) -> Vec<Finding> {
     let mut first: HashMap<&ObjectIdentity, &Utf8Path> = HashMap::with_capacity(objects.len());
     let mut findings = Vec::new();

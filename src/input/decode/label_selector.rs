@@ -31,7 +31,7 @@ pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> 
             mistakes.push(Mistake {
                 route: vec!["matchLabels".into(), key.as_str().into()],
                 by_key: false,
-                message: format!("`{key}: {value}` is not a label that a host can have"),
+                message: format!("`{key}: {value}` is not a valid label"),
                 help: "keys are `prefix/name`, values have at most 63 letters, digits, `-`, `_` and `.`".to_owned(),
             });
         }
@@ -63,7 +63,7 @@ pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> 
     })
 }
 
-/// Reports an unknown field. Ignoring it would leave a selector that matches every host.
+/// Reports an unknown field. Ignoring it would leave a selector that matches everything.
 fn unknown_field(key: &str, value: &serde_json::Value) -> Mistake {
     // Such a field looks like a label that belongs under `matchLabels`.
     let help = if key.contains('/') || value.is_string() {
@@ -75,7 +75,7 @@ fn unknown_field(key: &str, value: &serde_json::Value) -> Mistake {
         route: vec![key.into()],
         by_key: true,
         message: format!(
-            "unknown field `{key}` in a label selector: the selector would match every host"
+            "unknown field `{key}` in a label selector: the selector would match everything"
         ),
         help,
     }
@@ -140,7 +140,7 @@ mod tests {
         let found = mistakes("vino.airshipit.org/flavor: worker");
         assert_eq!(found.len(), 1);
         assert!(
-            found[0].contains("would match every host") && found[0].contains("matchLabels"),
+            found[0].contains("would match everything") && found[0].contains("matchLabels"),
             "{found:?}"
         );
     }
@@ -153,7 +153,7 @@ mod tests {
             ("matchExpressions: [{key: a, operator: Exists, values: [x]}]", "takes no values"),
             ("matchExpressions: [{key: a, operator: in, values: [x]}]", "unknown operator `in`"),
             ("matchExpressions: [{key: 'a b', operator: Exists}]", "is not a valid label key"),
-            ("matchLabels: {a: 'x y'}", "is not a label"),
+            ("matchLabels: {a: 'x y'}", "is not a valid label"),
         ] {
             let found = mistakes(yaml);
             assert!(found.len() == 1 && found[0].contains(part), "{yaml}: {found:?}");

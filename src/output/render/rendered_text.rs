@@ -1,0 +1,65 @@
+//! Ownership marks of rendered texts, and proofs that they are valid.
+
+use camino::Utf8Path;
+
+use super::{Templates, verify};
+use crate::base::finding::Finding;
+use crate::base::layout::header;
+use crate::site::Site;
+
+/// The reader of a rendered YAML file.
+#[derive(Clone, Copy)]
+pub(super) enum YamlConsumer {
+    /// Kubernetes.
+    Manifests,
+    /// Another program.
+    Configuration,
+}
+
+/// Adds the ownership header and a final line break; `None` for a text of white space.
+pub(super) fn with_ownership(text: &str, made_from: &str) -> Option<String> {
+    if text.trim().is_empty() {
+        return None;
+    }
+    let mut text = with_header(text, made_from);
+    // HAProxy rejects a file without a final line break.
+    if !text.ends_with('\n') {
+        // `push` alone doubles the capacity, and all files stay in memory.
+        text.reserve_exact(1);
+        text.push('\n');
+    }
+    Some(text)
+}
+
+/// Parses a rendered YAML file to prove that it is valid, unless the disk already has the same text.
+pub(super) fn verified(
+    site: &Site,
+    templates: &Templates,
+    template: &str,
+    content: YamlConsumer,
+    file: &Utf8Path,
+    text: &str,
+) -> Result<(), Box<Finding>> {
+    if !matches!(file.extension(), Some("yaml" | "yml")) || site.state.has(file, text) {
+        return Ok(());
+    }
+    let read = match content {
+        YamlConsumer::Manifests => verify::manifests(text),
+        YamlConsumer::Configuration => verify::yaml(text),
+    };
+    read.map_err(|unreadable| {
+        Box::new(match templates.own_file(template) {
+            Some(own) => unreadable.template_finding(own),
+            None => unreadable.finding(&site.settings.output.join(file)),
+        })
+    })
+}
+
+/// Adds the ownership header; in a script, below the shebang line.
+fn with_header(text: &str, made_from: &str) -> String {
+    // The kernel reads `#!` only at the start of a file.
+    let interpreter =
+        if text.starts_with("#!") { text.find('\n').map_or(text.len(), |end| end + 1) } else { 0 };
+    let (first, rest) = text.split_at(interpreter);
+    format!("{first}{}{rest}", header(made_from))
+}
