@@ -282,9 +282,12 @@ pub fn shared_directories(file: &Utf8Path, text: &str) -> BTreeSet<Utf8PathBuf> 
         let end = text[at..].find('\n').map_or(text.len(), |length| at + length);
         &text[start..end]
     };
+    let is_list = |line: &&str| line.trim_start().starts_with("- ") || line.contains('[');
     text.match_indices(SHARED)
         .map(line)
-        .filter_map(|line| shared_directory_in(&to_output, line.trim().strip_prefix("- ")?))
+        .filter(is_list)
+        .flat_map(|line| line.split(['[', ']', ',', ' ', '"', '\'']))
+        .filter_map(|entry| shared_directory_in(&to_output, entry))
         .collect()
 }
 
@@ -443,6 +446,9 @@ mod tests {
         let found = |file: &str, entry: &str| shared_directories(&service.join(file), &text(entry));
 
         assert_eq!(found(KUSTOMIZATION, &reference), [shared.clone()].into());
+        let in_one_line = format!("resources: [\"{reference}\",\"service.yaml\"]\n");
+        let file = service.join(KUSTOMIZATION);
+        assert_eq!(shared_directories(&file, &in_one_line), [shared.clone()].into());
         let component = format!("../{reference}");
         assert_eq!(found("kubeadm/kustomization.yaml", &component), [shared].into());
         for other in [
