@@ -26,9 +26,17 @@ fn a_jump_host_reaches_its_hosts_their_bmcs_and_the_networks_of_the_setting() {
     let policy = &documents(&repo.read(&format!("{DIRECTORY}/egress.yaml")))[0];
 
     let rules = policy["spec"]["egress"].as_sequence().unwrap();
-    assert!(rules[0].get("to").is_none() && rules[0]["ports"][0]["port"] == 53, "{rules:?}");
+    let dns: Vec<_> =
+        ["UDP", "TCP"].iter().map(|it| format!("port: 53\nprotocol: {it}\n")).collect();
+    let ports = rules[0]["ports"].as_sequence().unwrap().iter();
+    assert_eq!(ports.map(|port| yaml_serde::to_string(port).unwrap()).collect::<Vec<_>>(), dns);
+    assert!(rules[0].get("to").is_none());
     let anywhere = networks(&rules[1]);
     assert!(rules[1].get("ports").is_none());
+    // Beside those, the pods of the namespace, which serve the cluster.
+    let peers = rules[1]["to"].as_sequence().unwrap();
+    assert_eq!(yaml_serde::to_string(&peers[0]).unwrap(), "podSelector: {}\n");
+    assert_eq!(peers.len(), anywhere.len() + 1);
     let mut expected: BTreeSet<String> =
         hosts.iter().map(|host| format!("{}/32", host["address"].as_str().unwrap())).collect();
     // The clusterIP of the jump host, and the setting.
