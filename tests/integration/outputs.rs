@@ -347,7 +347,7 @@ fn files_that_do_not_depend_on_a_cluster_are_written_once_and_pruned() {
     let later = below(&repo, "overlays/shared/outputs-x");
     assert!(later.len() == 2 && !later.contains(rules), "{later:?}");
 
-    repo.replace("sipgen.yaml", "- {name: x, scope: cluster}\n", "[]\n");
+    repo.replace("sipgen.yaml", "outputs:\n- {name: x, scope: cluster}\n", "outputs: []\n");
     repo.generate(&[]).expect(0);
     assert!(!repo.exists("overlays/shared"));
 }
