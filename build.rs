@@ -39,7 +39,11 @@ fn embed_templates() -> io::Result<()> {
         }
     }
     names.sort();
-    let item = |name: String| format!("({name:?}, include_str!({:?})),\n", root.join(&name));
+    // A path by the manifest: an absolute one would outlive a move of the checkout with its `target`.
+    let item = |name: String| {
+        let file = format!("/templates/{name}");
+        format!("({name:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {file:?}))),\n")
+    };
     let list: String = names.into_iter().map(item).collect();
     fs::write(variable("OUT_DIR").join("templates.rs"), format!("&[\n{list}]"))
 }
