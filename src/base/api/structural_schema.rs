@@ -20,22 +20,20 @@ pub struct StructuralSchema {
 impl From<Map<String, Value>> for StructuralSchema {
     fn from(root: Map<String, Value>) -> Self {
         let mut patterns = HashMap::new();
-        collect_patterns(root.values(), &mut patterns);
+        collect_patterns(&root, &mut patterns);
         Self { root, patterns }
     }
 }
 
-fn collect_patterns<'a>(
-    values: impl Iterator<Item = &'a Value>,
-    patterns: &mut HashMap<String, Regex>,
-) {
-    for schema in values.filter_map(Value::as_object) {
-        let pattern = schema.get("pattern").and_then(Value::as_str);
-        if let Some((pattern, Ok(regex))) = pattern.map(|pattern| (pattern, Regex::new(pattern))) {
-            patterns.insert(pattern.to_owned(), regex);
-        }
-        collect_patterns(schema.values(), patterns);
+fn collect_patterns(schema: &Map<String, Value>, patterns: &mut HashMap<String, Regex>) {
+    let pattern = schema.get("pattern").and_then(Value::as_str);
+    if let Some((pattern, Ok(regex))) = pattern.map(|pattern| (pattern, Regex::new(pattern))) {
+        patterns.insert(pattern.to_owned(), regex);
     }
+    schema
+        .values()
+        .filter_map(Value::as_object)
+        .for_each(|inner| collect_patterns(inner, patterns));
 }
 
 impl StructuralSchema {
@@ -218,5 +216,15 @@ mod tests {
             assert_eq!(with(field, value).as_deref(), Some(problem), "{field}");
         }
         assert_eq!(schema.violation(&json!({}), "").as_deref(), Some("name is missing"));
+    }
+
+    #[test]
+    fn a_schema_of_one_text_has_its_pattern() {
+        let schema = json!({"type": "string", "pattern": "^[a-z]+$"});
+        let schema: StructuralSchema = serde_json::from_value(schema).unwrap();
+
+        assert_eq!(schema.violation(&json!("ntp"), "mode"), None);
+        let problem = schema.violation(&json!("NTP"), "mode");
+        assert_eq!(problem.as_deref(), Some("mode does not have the required form"));
     }
 }
