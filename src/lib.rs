@@ -63,4 +63,4 @@ pub use output::write::{
     WriteError, is_interrupted, undo_interrupted, undo_interrupted_snapshot, write, write_output,
     write_snapshot,
 };
-pub use setup::migrate::{Migration, migrate};
+pub use setup::migrate::{MigratedDocument, Migration, migrate};

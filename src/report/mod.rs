@@ -59,7 +59,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::base::text::visible::visible;
 use crate::output::render::values::TemplateValue;
-use crate::setup::migrate::Migration;
+use crate::setup::migrate::{MigratedDocument, Migration};
 
 pub use capacity::capacity;
 pub use catalogue::{codes, codes_as_markdown, explain_code};
@@ -137,8 +137,8 @@ fn one_line(text: &str) -> String {
 /// Formats legacy SIPClusters in today's form as YAML documents.
 pub fn migration(migration: &Migration) -> ReportText {
     let mut text = ReportText::default();
-    for (file, _, document) in &migration.documents {
-        for line in format!("---\n# {}\n{document}", one_line(file)).lines() {
+    for MigratedDocument { file, text: document, .. } in &migration.documents {
+        for line in format!("---\n# {}\n{document}", one_line(file.as_str())).lines() {
             text.push_line_of_file(Style::new(), None, line);
         }
     }

@@ -1,6 +1,9 @@
 //! SIPClusters of older generations in today's form.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use camino::Utf8Path;
 
 use crate::base::finding::{self, Finding};
 use crate::input::load::ReadError;
@@ -11,10 +14,21 @@ use crate::site::sites::Sites;
 /// Legacy SIPClusters in today's form.
 #[derive(Debug, Default)]
 pub struct Migration {
-    /// Position (file and byte offset) and YAML text of each, in order.
-    pub documents: BTreeSet<(String, usize, String)>,
+    /// Each of them, in the order of files and of their texts.
+    pub documents: BTreeSet<MigratedDocument>,
     /// Errors of the input, which may hide others.
     pub findings: Vec<Finding>,
+}
+
+/// A legacy SIPCluster in today's form.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MigratedDocument {
+    /// The file of the legacy one, relative to the repo's root.
+    pub file: Arc<Utf8Path>,
+    /// Offset of the legacy one in its file, in bytes.
+    start: usize,
+    /// YAML text.
+    pub text: String,
 }
 
 /// Converts the legacy SIPClusters of all sites. One that several sites read is listed once, unless
@@ -41,7 +55,8 @@ pub fn migrate(sites: &Sites) -> Result<Migration, ReadError> {
             };
             let origin = &request.origin;
             let text = yaml_serde::to_string(&conversion.document).unwrap_or_default();
-            migration.documents.insert((origin.file.to_string(), origin.range().start, text));
+            let (file, start) = (origin.file.clone(), origin.range().start);
+            migration.documents.insert(MigratedDocument { file, start, text });
         }
     }
     migration.findings = finding::merge(migration.findings);
