@@ -155,6 +155,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
                 SecretAccess::Known(known.as_ref())
             },
             addresses: target.scope.addresses,
+            firmware: target.scope.firmware,
         }));
         return Ok(CommandResult::Yes);
     }
@@ -309,6 +310,7 @@ impl<'a> SnapshotTarget<'a> {
             let messages = findings.into_iter().map(|finding| finding.message);
             CommandError(messages.collect::<Vec<_>>().join("; "))
         })?;
+        let firmware = snapshot::renders_firmware(files, &settings)?;
         let directory = match &arguments.to {
             Some(to) => inside(to, files.site_directory(), &settings)?,
             None => settings.snapshot.directory.clone(),
@@ -340,6 +342,7 @@ impl<'a> SnapshotTarget<'a> {
                 selector,
                 assignment: settings.assignment,
                 addresses: settings.snapshot.addresses,
+                firmware,
             },
             split_by,
         })

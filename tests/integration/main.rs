@@ -28,6 +28,7 @@ mod evidence;
 mod examples_in_repos;
 mod explaining;
 mod findings;
+mod firmware;
 mod first_requests;
 mod git;
 mod gitops_objects;

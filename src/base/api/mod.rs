@@ -11,6 +11,7 @@
 //! * [`provisioning`]: Provisioning and Software, requests of Akraino's Binary Provisioning Agent.
 //! * [`quantity`]: Kubernetes quantities of bytes.
 //! * [`host`]: the fields of BareMetalHost that placement and services need.
+//! * [`firmware`]: firmware settings of hosts, and which of them Metal3 accepts.
 //! * [`hardware`]: the result of Metal3's inspection; [`hardware_requirements`]: what node sets
 //!   require of it.
 //! * [`installed`]: the record of what an installer Job installs.
@@ -37,6 +38,7 @@ pub mod bmc;
 pub mod cluster_api;
 pub mod date;
 pub mod described_service;
+pub mod firmware;
 pub mod flux;
 pub mod gitops;
 pub mod hardware;

@@ -1,5 +1,8 @@
 //! Renders a directory of templates into a directory of files: a service, the tenant's manifests,
-//! definitions, or an output of the repo's own.
+//! definitions, or an output of the repo's own. `firmware_check` reports firmware settings of outputs
+//! that Metal3 refuses.
+
+mod firmware_check;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -372,6 +375,9 @@ impl<'a> DirectoryRenderer<'a> {
                 self.rendered.findings.push(self.templates.at_own(finding, path));
             }
         }
+        let found =
+            firmware_check::findings(self.site, self.templates, self.hosts, &self.rendered.tree);
+        self.rendered.findings.extend(found);
         objects.into_iter().map(|(_, object)| object).collect()
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::{Snapshot, machines};
+use super::{Snapshot, firmware, machines};
 use crate::base::api::group;
 use crate::base::api::host;
 use crate::base::api::ipam;
@@ -29,6 +29,8 @@ pub struct Access<'a> {
     pub secrets: SecretAccess<'a>,
     /// Whether the addresses that Machines claimed are read.
     pub addresses: bool,
+    /// Whether the schemas of firmware settings are read.
+    pub firmware: bool,
 }
 
 /// The Secrets that the account may read by name.
@@ -51,6 +53,9 @@ pub fn rbac(access: &Access<'_>) -> String {
     let mut live = machines::LIVE.to_vec();
     if access.addresses {
         live.extend(ipam::LIVE);
+    }
+    if access.firmware {
+        live.extend(firmware::LIVE);
     }
     rules.extend(
         live.iter().map(|(_, plural, versions)| rule(group(versions[0]), &[plural], "list", &[])),

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use super::{Snapshot, SnapshotSecret, keep, key_of, machines, network_data_secrets, text_at};
+use super::{
+    Snapshot, SnapshotSecret, firmware, keep, key_of, machines, network_data_secrets, text_at,
+};
 use crate::base::api::hardware;
 use crate::base::api::host;
 use crate::base::api::names::{HostKey, SecretKey};
@@ -133,7 +135,7 @@ fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
         }
         _ => {
             let found = keep::address_object(&object).or_else(|| machines::machine_object(&object));
-            snapshot.objects.extend(found);
+            snapshot.objects.extend(found.or_else(|| firmware::firmware_object(&object)));
         }
     }
 }
@@ -157,8 +159,9 @@ fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> Tree {
         }
     }
     for ((namespace, _, kind, _), object) in &snapshot.objects {
-        let is_machine = machines::LIVE.iter().any(|(known, ..)| known == kind);
-        let what = if is_machine { "machines" } else { "addresses" };
+        let mut files = [(machines::LIVE, "machines"), (firmware::LIVE, "firmware")].into_iter();
+        let file = files.find(|(live, _)| live.iter().any(|(known, ..)| known == kind));
+        let what = file.map_or("addresses", |(_, what)| what);
         // No other file has this name, because names of namespaces have no dots.
         let text = texts
             .entry(Utf8PathBuf::from(format!("{namespace}.{what}.yaml")).into())

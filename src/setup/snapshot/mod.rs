@@ -2,7 +2,7 @@
 //!
 //! - `keep`: reduces a live object to the fields that planning, validation and the safety rules
 //!   read
-//! - `machines`: reduces Machines
+//! - `machines`: reduces Machines; `firmware`: reduces the schemas of firmware settings
 //! - `files`: writes a snapshot as files, and reads it back
 //! - `events`: differences between two snapshots
 //! - `losses`: snapshots that lose suspiciously many hosts
@@ -13,6 +13,7 @@ mod access;
 pub mod client;
 mod events;
 mod files;
+mod firmware;
 #[cfg_attr(
     not(feature = "client"),
     expect(dead_code, reason = "only the client reads live objects")
@@ -25,11 +26,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::base::api::firmware::SETTINGS;
 use crate::base::api::names::{HostKey, Namespace, ObjectName, SecretKey};
 
 pub use access::{Access, SecretAccess, rbac};
 pub use events::{Event, events};
 pub use files::{changes, read_back};
+pub use firmware::renders_firmware;
 pub use losses::lost;
 
 /// The hosts of a cluster at one time, with their hardware and Secrets.
@@ -41,7 +44,8 @@ pub struct Snapshot {
     pub hardware: BTreeMap<HostKey, Value>,
     /// Secrets with network data that these hosts name.
     pub secrets: BTreeMap<SecretKey, SnapshotSecret>,
-    /// IPAddresses, Metal3Data, Machines and Metal3Machines in the namespaces of these hosts, reduced.
+    /// IPAddresses, Metal3Data, Machines, Metal3Machines, HostFirmwareSettings and FirmwareSchemas in
+    /// the namespaces of these hosts, reduced.
     pub objects: BTreeMap<ObjectKey, Value>,
 }
 
@@ -69,12 +73,15 @@ impl Snapshot {
         problem
     }
 
-    /// Drops hardware, addresses and Machines without a host, and the status hardware of hosts with HardwareData.
+    /// Drops hardware, addresses, Machines and firmware without a host, and the status hardware of hosts with HardwareData.
     pub fn finish(&mut self) {
         self.hardware.retain(|key, _| self.hosts.contains_key(key));
         let namespaces: BTreeSet<&Namespace> =
             self.hosts.keys().map(|key| &key.namespace).collect();
-        self.objects.retain(|(namespace, ..), _| namespaces.contains(namespace));
+        self.objects.retain(|(namespace, _, kind, name), _| {
+            let host = HostKey { namespace: namespace.clone(), name: name.clone() };
+            namespaces.contains(namespace) && (kind != SETTINGS || self.hosts.contains_key(&host))
+        });
         machines::keep_users(self);
         for (key, host) in &mut self.hosts {
             if self.hardware.contains_key(key)

@@ -149,6 +149,7 @@ impl ReadObject {
             | ReadContent::Host(_)
             | ReadContent::Address(_)
             | ReadContent::Hardware(_)
+            | ReadContent::Firmware(_)
             | ReadContent::NetworkData(_)
             | ReadContent::PlainSecret(..)
             | ReadContent::Service(_)
@@ -192,7 +193,7 @@ impl ReadObject {
     fn without_spec(mut self) -> Self {
         match &mut self.content {
             ReadContent::Request(request) => request.spec = None,
-            ReadContent::Software(software) => software.spec = None,
+            ReadContent::Software(software) => software.object = None,
             _ => return self,
         }
         Self { findings: Vec::new(), ..self }

@@ -1,15 +1,18 @@
 //! Typed objects from documents, each by itself.
 
+use std::mem;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::operators_templates;
 use super::plaintext_secrets::{self, SecretManifest};
 use super::read_object::{
-    AddressContent, HardwareContent, HostContent, KustomizationContent, ReadContent, ReadObject,
-    RequestContent, SoftwareContent, UnreadableKind,
+    HostContent, KustomizationContent, NamedContent, ReadContent, ReadObject, RequestContent,
+    UnreadableKind,
 };
 use crate::base::api::cluster_api;
+use crate::base::api::firmware::{self, FirmwareObject};
 use crate::base::api::group;
 use crate::base::api::hardware;
 use crate::base::api::hardware_identity::HardwareIdentity;
@@ -107,6 +110,15 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<ReadObject> 
     match kind {
         host::KIND => bare_metal_host(document),
         hardware::KIND => hardware_identity(document),
+        firmware::SETTINGS | firmware::SCHEMA => {
+            let mut object = document.parse::<FirmwareObject>().ok()?;
+            let metadata = mem::take(&mut object.metadata);
+            // Metal3 makes an empty schema before it knows the settings.
+            let is_known = object.status.schema.is_some() || !object.spec.schema.is_empty();
+            let is_known = is_known && group(&object.api_version) == host::GROUP;
+            let content = ReadContent::Firmware(Box::new(NamedContent { metadata, object }));
+            is_known.then(|| ReadObject::new(document, content))
+        }
         ipam::POOL => address_object(document, kind, AddressObject::Pool),
         ipam::ADDRESS => address_object(document, kind, AddressObject::Address),
         ipam::DATA => address_object(document, kind, AddressObject::Data),
@@ -306,7 +318,7 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<ReadO
         None => {
             let (spec, found) = decode_software(document);
             let is_decoded = spec.is_some();
-            let content = ReadContent::Software(Box::new(SoftwareContent { metadata, spec }));
+            let content = ReadContent::Software(Box::new(NamedContent { metadata, object: spec }));
             (content, is_decoded, found)
         }
     };
@@ -335,7 +347,7 @@ fn hardware_identity(document: &Document<'_>) -> Option<ReadObject> {
     }
     let object = document.parse::<SpecObject<HardwareDataSpec>>().ok()?;
     (group(&object.api_version) == host::GROUP).then(|| {
-        let content = HardwareContent { metadata: object.metadata, identity: object.spec.hardware };
+        let content = NamedContent { metadata: object.metadata, object: object.spec.hardware };
         ReadObject::new(document, ReadContent::Hardware(Box::new(content)))
     })
 }
@@ -347,7 +359,7 @@ fn address_object<T: DeserializeOwned>(
 ) -> Option<ReadObject> {
     let SpecObject { api_version, metadata, spec } = document.parse::<SpecObject<T>>().ok()?;
     ipam::is_address_object(kind, &api_version).then(|| {
-        let content = AddressContent { metadata, object: object(spec) };
+        let content = NamedContent { metadata, object: object(spec) };
         ReadObject::new(document, ReadContent::Address(Box::new(content)))
     })
 }

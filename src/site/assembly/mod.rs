@@ -52,6 +52,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::base::api::firmware::{FirmwareObject, FirmwareSchema};
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::api::topology_spread::evenness_key;
@@ -94,6 +95,8 @@ pub struct Site {
     pub left_out: HashMap<HostKey, LeftOutHost>,
     /// Services of the repo with NodePorts, except those in the output directory.
     pub services: Vec<ServiceWithPorts>,
+    /// Firmware settings by host, and their schemas by name, which no host has.
+    firmware: HashMap<HostKey, FirmwareObject>,
     /// Set if hardware was read and its findings were reported. Only Provisionings depend on it.
     pub knows_hardware: bool,
     /// HAProxy templates of the SIP operator.
@@ -257,6 +260,7 @@ impl Site {
             state,
             left_out,
             services: objects.services,
+            firmware: objects.firmware,
             knows_hardware: hardware.is_some(),
             operators_templates: objects.operators_templates,
             machine_objects: MachineObjects::new(&objects.cluster_parts),
@@ -312,6 +316,13 @@ impl Site {
     pub(crate) fn component_for_cluster_api(&self, cluster: &ClusterKey) -> Utf8PathBuf {
         let directory = layout::tenant_directory(cluster);
         self.settings.output.join(directory).join(layout::CLUSTER_API)
+    }
+
+    /// Returns the schema of a host's firmware settings, if it is known.
+    pub(crate) fn firmware_schema(&self, host: &HostKey) -> Option<&FirmwareSchema> {
+        let schema = self.firmware.get(host)?.status.schema.as_ref()?;
+        let key = HostKey { namespace: host.namespace.clone(), name: schema.name.clone() };
+        Some(&self.firmware.get(&key)?.spec.schema)
     }
 
     /// Returns an outermost kustomization, by the index in the evidence of hosts.

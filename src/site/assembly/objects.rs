@@ -14,14 +14,16 @@ use super::names::{BuildNames, ServiceWithPorts, network_data};
 use super::operators_templates;
 use super::plaintext_secrets;
 use super::read_object::{
-    AddressContent, HardwareContent, HostContent, ObjectsByKind, PlainSecret, ReadObject,
-    RequestContent, SoftwareContent, UnreadableKind,
+    HostContent, NamedContent, ObjectsByKind, PlainSecret, ReadObject, RequestContent,
+    SoftwareContent, UnreadableKind,
 };
 use super::scan::{self, ScannedFiles};
 use super::substitution::NamespaceInputs;
 use super::{agent_builds, delivered, misplaced};
+use crate::base::api::firmware::FirmwareObject;
 use crate::base::api::hardware;
 use crate::base::api::hardware_identity::HardwareIdentity;
+use crate::base::api::ipam::AddressObject;
 use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::api::provisioning;
@@ -58,6 +60,8 @@ pub(super) struct SiteObjects {
     pub(super) networks: Networks,
     /// Identities of machines in HardwareData, by host.
     pub(super) hardware: HashMap<HostKey, HardwareIdentity>,
+    /// Firmware settings by host, and their schemas by name.
+    pub(super) firmware: HashMap<HostKey, FirmwareObject>,
     pub(super) builds: Builds,
     pub(super) rendered: BuiltSources,
     /// Requests and Softwares that are probably templates of another tool.
@@ -128,7 +132,8 @@ pub(super) fn named(
     // Services count even if they are not inputs, because their NodePorts are taken all the same.
     let services = all.services.into_iter().filter_map(|service| names.service(service)).collect();
     let address_objects = name_address_objects(all.addresses, &names);
-    let hardware = name_hardware(all.hardware, &mut names.quiet());
+    let hardware = name_objects(all.hardware, &mut names.quiet());
+    let firmware = name_objects(all.firmware, &mut names.quiet());
     let mut findings = names.findings;
     let left_out = completed.left_out.into_iter();
     let left_out = left_out.filter_map(|document| LeftOutHost::new(document, &builds)).collect();
@@ -148,6 +153,7 @@ pub(super) fn named(
         documents,
         networks,
         hardware,
+        firmware,
         builds,
         rendered,
         templates: all.templates,
@@ -349,12 +355,12 @@ fn name_cluster_parts(
 }
 
 fn name_address_objects(
-    objects: Vec<ReadObject<Box<AddressContent>>>,
+    objects: Vec<ReadObject<Box<NamedContent<AddressObject>>>>,
     names: &BuildNames<'_>,
 ) -> Vec<NamedObject> {
     let inputs = objects.iter().filter(|object| names.inputs.contains(&object.origin));
     let named = inputs.flat_map(|ReadObject { origin, content, .. }| {
-        let AddressContent { metadata, object } = &**content;
+        let NamedContent { metadata, object } = &**content;
         let name = metadata.name.as_deref().unwrap_or_default();
         names.namespaces_of(origin, metadata).into_iter().map(move |namespace| NamedObject {
             namespace,
@@ -366,20 +372,20 @@ fn name_address_objects(
     named.collect()
 }
 
-/// Names HardwareData. Of two for one host, the first counts.
-fn name_hardware(
-    objects: Vec<ReadObject<Box<HardwareContent>>>,
+/// Names objects. Of two of one name, the first counts.
+fn name_objects<T>(
+    objects: Vec<ReadObject<Box<NamedContent<T>>>>,
     names: &mut BuildNames<'_>,
-) -> HashMap<HostKey, HardwareIdentity> {
-    let mut by_host = HashMap::with_capacity(objects.len());
+) -> HashMap<HostKey, T> {
+    let mut by_name = HashMap::with_capacity(objects.len());
     for ReadObject { origin, content, .. } in objects {
         if names.inputs.contains(&origin)
-            && let Some(host) = names.host_key(hardware::KIND, &origin, &content.metadata)
+            && let Some(name) = names.host_key(hardware::KIND, &origin, &content.metadata)
         {
-            by_host.entry(host).or_insert(content.identity);
+            by_name.entry(name).or_insert(content.object);
         }
     }
-    by_host
+    by_name
 }
 
 fn name_software(
@@ -388,7 +394,7 @@ fn name_software(
 ) -> Vec<SoftwareDocument> {
     let mut documents = Vec::new();
     for ReadObject { origin, content, findings } in software {
-        let SoftwareContent { metadata, spec } = *content;
+        let NamedContent { metadata, object: spec } = *content;
         if names.inputs.contains(&origin)
             && let Some((key, name)) = names.cluster(&provisioning::SOFTWARE, &origin, &metadata)
         {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 
+use crate::base::api::firmware::FirmwareObject;
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::host::{BareMetalHost, Metadata};
 use crate::base::api::ipam::AddressObject;
@@ -40,9 +41,11 @@ pub(super) enum ReadContent {
     ClusterPart(Box<PartDocument>),
     Host(Box<HostContent>),
     /// A pool with addresses for hosts.
-    Address(Box<AddressContent>),
+    Address(Box<NamedContent<AddressObject>>),
     /// The identity of a host's machine in its HardwareData.
-    Hardware(Box<HardwareContent>),
+    Hardware(Box<NamedContent<HardwareIdentity>>),
+    /// Firmware settings of a host, or their schema.
+    Firmware(Box<NamedContent<FirmwareObject>>),
     /// A Secret that may hold network data.
     NetworkData(Box<NetworkDataObject>),
     /// A Secret with values in plain text, and its network data.
@@ -74,25 +77,19 @@ pub(super) struct RequestContent {
     pub(super) spec: Spec,
 }
 
-pub(super) struct SoftwareContent {
+/// The content of a Software, without one that cannot be decoded.
+pub(super) type SoftwareContent = NamedContent<Option<Box<SoftwareSpec>>>;
+
+/// An object with a namespace, and what decides about clusters and hosts.
+pub(super) struct NamedContent<T> {
     pub(super) metadata: Metadata,
-    pub(super) spec: Option<Box<SoftwareSpec>>,
+    pub(super) object: T,
 }
 
 pub(super) struct HostContent {
     /// Boxed, because documents move several times until they are joined.
     pub(super) host: Box<BareMetalHost>,
     pub(super) ambiguities: Vec<Ambiguity>,
-}
-
-pub(super) struct AddressContent {
-    pub(super) metadata: Metadata,
-    pub(super) object: AddressObject,
-}
-
-pub(super) struct HardwareContent {
-    pub(super) metadata: Metadata,
-    pub(super) identity: HardwareIdentity,
 }
 
 pub(super) struct KustomizationContent {
@@ -184,8 +181,9 @@ pub(super) struct ObjectsByKind {
     pub(super) hosts: Vec<ReadObject<Box<HostContent>>>,
     pub(super) network_data: Vec<ReadObject<Box<NetworkDataObject>>>,
     pub(super) services: Vec<ReadObject<Box<Service>>>,
-    pub(super) addresses: Vec<ReadObject<Box<AddressContent>>>,
-    pub(super) hardware: Vec<ReadObject<Box<HardwareContent>>>,
+    pub(super) addresses: Vec<ReadObject<Box<NamedContent<AddressObject>>>>,
+    pub(super) hardware: Vec<ReadObject<Box<NamedContent<HardwareIdentity>>>>,
+    pub(super) firmware: Vec<ReadObject<Box<NamedContent<FirmwareObject>>>>,
     pub(super) unreadable: Vec<ReadObject<UnreadableKind>>,
     pub(super) plain_secrets: Vec<PlainSecret>,
     pub(super) templates: Vec<SuspectedTemplate>,
@@ -221,6 +219,7 @@ impl ObjectsByKind {
             ReadContent::Service(content) => self.services.push(object.with_content(content)),
             ReadContent::Address(content) => self.addresses.push(object.with_content(content)),
             ReadContent::Hardware(content) => self.hardware.push(object.with_content(content)),
+            ReadContent::Firmware(content) => self.firmware.push(object.with_content(content)),
             ReadContent::Unreadable(content) => self.unreadable.push(object.with_content(content)),
             ReadContent::Template(template) => self.templates.push(*template),
             ReadContent::Agent(object) => self.agents.push(*object),

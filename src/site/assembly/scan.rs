@@ -9,6 +9,7 @@ use super::listing::{listed_elsewhere, not_too_large};
 use super::operators_templates;
 use super::read_object::{ReadContent, ReadObject, UnreadableKind};
 use crate::base::api::cluster_api::GROUP;
+use crate::base::api::firmware;
 use crate::base::api::hardware;
 use crate::base::api::host;
 use crate::base::api::ipam;
@@ -25,12 +26,14 @@ use crate::site::request::ClusterKind;
 use crate::site::request::registry::OBJECTS;
 
 /// A file with such an object contains one of these words.
-const WORDS: [&str; 10] = [
+const WORDS: [&str; 12] = [
     ipam::GROUP,
     ipam::CLUSTER_API_GROUP,
     ipam::DATA,
     host::KIND,
     hardware::KIND,
+    firmware::SETTINGS,
+    firmware::SCHEMA,
     GROUP,
     "Secret",
     operators_templates::KEYS[0],

@@ -38,6 +38,9 @@ impl Stage {
             ));
         }
         let stage = Self { server, repo: Repo::empty() };
+        // The server does not know firmware settings; whoever may list them learns that.
+        stage.repo.write("sipgen.yaml", "templates: own\noutputs: [{name: bios, scope: host}]\n");
+        stage.repo.write("own/outputs/bios/a.yaml", "kind: HostFirmwareSettings\n");
         stage
             .server
             .apply("apiVersion: v1\nkind: ServiceAccount\nmetadata: {namespace: sipgen, name: sipgen-snapshot}\n");
@@ -131,9 +134,14 @@ impl Stage {
                         }
                         self.apply(&[less]);
                         let what = format!("object {index}, rule {position} without {removed:?}");
-                        // Machines are read if they may be.
-                        let is_optional =
-                            ["machines", "metal3machines"].iter().any(|it| removed == *it);
+                        // Machines and firmware are read if they may be.
+                        let optional = [
+                            "machines",
+                            "metal3machines",
+                            "hostfirmwaresettings",
+                            "firmwareschemas",
+                        ];
+                        let is_optional = optional.iter().any(|it| removed == *it);
                         let run =
                             self.snapshot_ends(arguments, if is_optional { 0 } else { 2 }, &what);
                         assert!(run.stderr.contains("forbidden"), "{what}: {}", run.stderr);

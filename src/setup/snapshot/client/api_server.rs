@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::super::{ObjectKey, Snapshot, keep, machines, network_data_secrets};
+use super::super::{ObjectKey, Snapshot, firmware, keep, machines, network_data_secrets};
 use super::{ClientError, Connection, SnapshotProgress, SnapshotRead, SnapshotScope};
 use crate::base::api::host;
 use crate::base::api::ipam;
@@ -93,6 +93,9 @@ fn in_words(error: &dyn std::error::Error) -> String {
     }
     visible(&words).into_owned()
 }
+
+/// A function that reduces a live object, and returns `None` for one of another kind.
+type ObjectReduction = fn(&Value) -> Option<(ObjectKey, Value)>;
 
 /// An API server.
 #[derive(Clone)]
@@ -191,13 +194,25 @@ impl ApiServer {
                     .extend(self.objects(&ipam::LIVE, *place, keep::address_object).await?);
             }
         }
+        let mut optional: Vec<(_, ObjectReduction, _)> =
+            vec![(machines::LIVE, machines::machine_object, "which node set uses a host")];
+        if scope.firmware {
+            let firmware = (
+                firmware::LIVE,
+                firmware::firmware_object as ObjectReduction,
+                "which firmware settings hosts have",
+            );
+            optional.push(firmware);
+        }
         for place in &places {
-            match self.objects(&machines::LIVE, *place, machines::machine_object).await {
-                Ok(found) => snapshot.objects.extend(found),
-                Err(ClientError::Refused { what, reason }) => notes.push(format!(
-                    "cannot {what}: {reason}; the snapshot does not show which node set uses a host"
-                )),
-                Err(error) => return Err(error),
+            for (kinds, reduce, shown) in &optional {
+                match self.objects(kinds, *place, *reduce).await {
+                    Ok(found) => snapshot.objects.extend(found),
+                    Err(ClientError::Refused { what, reason }) => notes.push(format!(
+                        "cannot {what}: {reason}; the snapshot does not show {shown}"
+                    )),
+                    Err(error) => return Err(error),
+                }
             }
         }
         notes.extend(self.network_data(&mut snapshot, secrets, progress).await?);
@@ -210,7 +225,7 @@ impl ApiServer {
         &self,
         kinds: &[(&str, &str, &[&str])],
         place: Option<&Namespace>,
-        reduce: fn(&Value) -> Option<(ObjectKey, Value)>,
+        reduce: ObjectReduction,
     ) -> Result<Vec<(ObjectKey, Value)>, ClientError> {
         let mut found = Vec::new();
         for (kind, plural, versions) in kinds {

@@ -35,6 +35,8 @@ pub struct SnapshotScope {
     pub assignment: AssignmentSettings,
     /// Whether to include the addresses that Machines claimed.
     pub addresses: bool,
+    /// Whether to include the schemas of firmware settings.
+    pub firmware: bool,
 }
 
 /// The progress of a run.

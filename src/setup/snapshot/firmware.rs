@@ -1,0 +1,66 @@
+//! Reduction of HostFirmwareSettings and FirmwareSchemas to what tells which settings a host has.
+
+use serde_json::{Map, Value, json};
+
+use super::{ObjectKey, key_of, text_at};
+use crate::base::api::firmware::{SCHEMA, SETTINGS};
+use crate::base::api::host::{API_VERSION, GROUP};
+use crate::input::load::{Files, ReadError};
+use crate::input::settings::Settings;
+
+/// The live objects: kind, plural and version.
+pub(super) const LIVE: [(&str, &str, &[&str]); 2] = [
+    (SETTINGS, "hostfirmwaresettings", &[API_VERSION]),
+    (SCHEMA, "firmwareschemas", &[API_VERSION]),
+];
+
+/// Fields of a setting's schema that are kept.
+const FIELDS: [&str; 7] = [
+    "attribute_type",
+    "allowable_values",
+    "lower_bound",
+    "upper_bound",
+    "min_length",
+    "max_length",
+    "read_only",
+];
+
+/// Returns whether a template of a site mentions HostFirmwareSettings, which an output may render.
+///
+/// # Errors
+///
+/// Fails if a template cannot be read.
+pub fn renders_firmware(repo: &Files, settings: &Settings) -> Result<bool, ReadError> {
+    let files = settings.templates.as_ref().map_or(Ok(Vec::new()), |own| repo.files_below(own))?;
+    let mut texts = files.iter().map(|file| repo.read(file));
+    texts.try_fold(false, |found, text| {
+        Ok(found || memchr::memmem::find(&text?, SETTINGS.as_bytes()).is_some())
+    })
+}
+
+/// Reduces HostFirmwareSettings to the name of their schema, and a FirmwareSchema to its settings.
+pub(super) fn firmware_object(live: &Value) -> Option<(ObjectKey, Value)> {
+    let kind =
+        text_at(live, "/kind").filter(|_| text_at(live, "/apiVersion") == Some(API_VERSION))?;
+    let (namespace, name) = key_of(live)?;
+    let mut kept = json!({"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name.as_str(), "namespace": namespace.as_str()}});
+    match kind {
+        SETTINGS => {
+            let schema = text_at(live, "/status/schema/name")?;
+            kept["status"] = json!({"schema": {"name": schema, "namespace": namespace.as_str()}});
+        }
+        SCHEMA => {
+            let settings = live.pointer("/spec/schema")?.as_object()?.iter();
+            let setting = |(name, schema): (&String, &Value)| {
+                let fields = FIELDS
+                    .iter()
+                    .filter_map(|field| Some(((*field).to_owned(), schema.get(field)?.clone())));
+                (name.clone(), Value::Object(fields.collect()))
+            };
+            kept["spec"] = json!({"schema": settings.map(setting).collect::<Map<_, _>>()});
+        }
+        _ => return None,
+    }
+    let key = (namespace, GROUP.to_owned(), kind.to_owned(), name);
+    Some((key, kept))
+}
