@@ -59,7 +59,7 @@ impl ApiServer {
             let [port] = free_ports();
             match Self::serve("127.0.0.1", port, &[]) {
                 Ok(server) => {
-                    server.define();
+                    server.define_usual();
                     return server;
                 }
                 Err(message) => said = message,
@@ -146,8 +146,8 @@ impl ApiServer {
         fs::write(self.kubeconfig(user), text).unwrap();
     }
 
-    /// Defines the kinds that the tests need.
-    fn define(&self) {
+    /// Defines the kinds that most tests need.
+    fn define_usual(&self) {
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/crds");
         let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/crds");
         let flux = |kind: &str, group: &str| {
@@ -158,6 +158,14 @@ impl ApiServer {
         files.extend(
             ["gitrepositories", "buckets", "ocirepositories"].map(|kind| flux(kind, "source")),
         );
+        let sipgen =
+            Command::new(env!("CARGO_BIN_EXE_sipgen")).args(["schema", "crd"]).output().unwrap();
+        self.apply(&text(&sipgen.stdout));
+        self.define(files);
+    }
+
+    /// Defines kinds, by the files of their definitions.
+    pub fn define(&self, files: impl IntoIterator<Item = PathBuf>) {
         for file in files {
             let text = fs::read_to_string(&file).unwrap_or_else(|error| {
                 panic!(
@@ -167,9 +175,6 @@ impl ApiServer {
             });
             self.apply(&text);
         }
-        let sipgen =
-            Command::new(env!("CARGO_BIN_EXE_sipgen")).args(["schema", "crd"]).output().unwrap();
-        self.apply(&text(&sipgen.stdout));
         let mut established = self.kubectl("admin");
         established.args(["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]);
         succeed(&mut established);

@@ -5,6 +5,7 @@ mod evidence;
 mod hosts;
 mod life_cycle;
 mod observed;
+mod outputs;
 mod site;
 mod table;
 mod takeover;
