@@ -18,7 +18,7 @@ use crate::input::load::{Files, ReadError};
 use crate::input::settings::Settings;
 use crate::output::compare::listed_deletions::listed_deletions;
 use crate::output::compare::{Change, OutputChanges, compare};
-use crate::output::render::{RenderedPlan, render};
+use crate::output::render::{HostMetadata, RenderedPlan, render};
 use crate::plan::{self, HostReplacement, Plan, plan};
 use crate::review::lint::{self, LintExceptions, lint};
 use crate::review::uncommitted;
@@ -126,6 +126,8 @@ pub struct GeneratedSite {
     pub plan: Plan,
     /// Rendered files, without those of clusters that stay as they are on the disk.
     pub tree: Tree,
+    /// What outputs add to hosts.
+    pub(crate) host_metadata: HostMetadata,
     /// Changes to make on the disk; `None` if errors forbid writing.
     pub changes: Option<OutputChanges>,
     /// Changed files whose new text is the committed one.
@@ -344,7 +346,7 @@ pub(crate) fn generate_by(
     );
     let asked = plan::PlanChanges { rebalance: options.rebalance, moves: &options.moves };
     let mut shortages = BTreeMap::new();
-    let (mut plan, tree, new_files, kept, warnings) = loop {
+    let (mut plan, rendered, warnings) = loop {
         progress(Stage::Planning);
         let (mut plan, planned) = plan(&site, &frozen, &except.clusters, asked);
         let never_committed = uncommitted::never_committed(repo, &site, &plan);
@@ -352,19 +354,19 @@ pub(crate) fn generate_by(
         // A cluster that is frozen because it lacks hosts lacks them still.
         shortages.append(&mut plan.shortages);
         progress(Stage::Rendering);
-        let RenderedPlan { tree, new_files, kept, findings: rendered } =
-            render(&site, &plan, &templates);
-        let (errors, warnings): (Vec<_>, Vec<_>) =
-            planned.into_iter().chain(rendered).partition(Finding::is_error);
+        let mut rendered = render(&site, &plan, &templates);
+        let found = planned.into_iter().chain(std::mem::take(&mut rendered.findings));
+        let (errors, warnings): (Vec<_>, Vec<_>) = found.partition(Finding::is_error);
         let more = failing_clusters(&errors).any(|cluster| !frozen.contains(&cluster));
         frozen.extend(failing_clusters(&errors));
         findings.extend(errors);
         // A plan with failing clusters is never written: failing clusters keep the hosts that it
         // would release.
         if !(more && options.keep_going && may_write(&findings, options)) {
-            break (plan, tree, new_files, kept, warnings);
+            break (plan, rendered, warnings);
         }
     };
+    let RenderedPlan { tree, new_files, kept, host_metadata, .. } = rendered;
 
     // Lints do not repeat what a shortage reports.
     except.short.extend(shortages.keys().cloned());
@@ -398,7 +400,16 @@ pub(crate) fn generate_by(
         finding::merge(findings).into_iter().partition(|finding| site.settings.ignores(finding));
     let edited = changes.as_ref().map(|changes| uncommitted::edited(repo, changes));
     let edited = edited.unwrap_or_default();
-    Ok(GeneratedSite { site, plan, tree, changes, edited, findings, muted: muted.len() })
+    Ok(GeneratedSite {
+        site,
+        plan,
+        tree,
+        host_metadata,
+        changes,
+        edited,
+        findings,
+        muted: muted.len(),
+    })
 }
 
 /// Returns the clusters that the options exclude, including those that exist only in the output

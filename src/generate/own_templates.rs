@@ -23,7 +23,7 @@ pub(super) fn load(
     settings: &Settings,
 ) -> Result<(Templates, Vec<Finding>), ReadError> {
     let Some(directory) = &settings.templates else {
-        return Ok(Templates::new("".into(), Vec::new(), &[]));
+        return Ok(Templates::new("".into(), Vec::new(), &settings.outputs));
     };
     repo.stay_inside(directory)?;
     let (mut own, mut findings, mut has_others) = (Vec::new(), Vec::new(), false);

@@ -63,7 +63,7 @@ pub fn check_builds(
     };
     let builds: Vec<_> = all.iter().filter(is_affected).collect();
     let unaffected = all.len() - builds.len();
-    let planned = planned_hosts(&generated.site, &generated.plan);
+    let planned = planned_hosts(&generated.site, &generated.plan, &generated.host_metadata);
     let done = AtomicUsize::new(0);
     let check = |(directory, root): &(&Utf8PathBuf, &Option<usize>)| {
         let hosts = root.map(|root| {

@@ -15,8 +15,9 @@ use serde::Serialize;
 
 use super::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, smallest};
 use super::demand::NodeSetDemand;
-use super::eligibility::{Needs, required_label};
+use super::eligibility::Needs;
 use super::skew::DomainRule;
+use crate::base::api::label_query::required_label;
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, Part};
 use crate::base::api::reservation::Tenants;
 use crate::base::api::topology_spread::shared_key;

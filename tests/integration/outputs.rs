@@ -397,6 +397,24 @@ fn the_labels_of_a_request_decide_which_outputs_its_cluster_gets() {
 }
 
 #[test]
+fn an_output_whose_name_begins_like_a_service_is_an_output() {
+    let repo = repo_with(
+        "- {name: auth-notes, scope: cluster}\n",
+        &[("auth-notes/a.yaml", &config_map("cluster.name"))],
+    );
+
+    let diff = repo.sipgen(&["diff"]).output().unwrap();
+    let diff = String::from_utf8(diff.stdout).unwrap();
+    assert_says(&diff, &["+ output auth-notes: 1 object created"]);
+    assert!(!diff.contains("service"), "{diff}");
+
+    // The files of a cluster with an error stay, and so would definitions that they require.
+    repo.generate(&[]).expect(0);
+    repo.generate(&["--only", "tenant/lab"]).expect(0);
+    assert!(!repo.exists("overlays/crds"));
+}
+
+#[test]
 fn outputs_of_the_site_stay_while_a_cluster_is_left_out() {
     let repo = repo_of("site", "a.yml", "{{ clusters|map(attribute='name')|list }}\n");
     repo.generate(&[]).expect(0);
@@ -429,6 +447,83 @@ fn a_host_that_moves_is_in_the_output_of_its_new_cluster_only() {
     assert!(!repo.exists("overlays/clusters/tenant/edge/x"));
 }
 
+/// The labels and annotations of the hosts of a cluster, as the output has them.
+fn host_metadata(repo: &Repo, cluster: &str) -> Vec<yaml_serde::Value> {
+    let patches = repo.read(&format!("overlays/hosts/declared/inventory/{cluster}.yaml"));
+    documents(&patches).into_iter().map(|host| host["metadata"].clone()).collect()
+}
+
+#[test]
+fn outputs_add_labels_and_annotations_to_hosts_and_take_them_back() {
+    let added = "- name: nodes\n  scope: host\n  clusterSelector: {matchLabels: {tier: prod}}\n  \
+                 labels: {e.com/of: '{{ cluster.name }}-{{ host.name }}', e.com/none: '{{ host.rack }}', \
+                 topology.kubernetes.io/zone: '{{ host.labels | length }}'}\n  \
+                 annotations: {e.com/note: \"{{ 'a: b #' }}\\n{{ host.role }}\"}\n";
+    let repo = repo_with(added, &[]);
+    repo.replace("sipgen.yaml", "templates: own\n", "");
+    label(&repo, "tenant/edge", "{tier: prod}");
+    let before = "- {name: x, scope: site}\n";
+
+    repo.generate(&[]).expect(0);
+
+    let [assigned] = host_metadata(&repo, "tenant.edge").try_into().unwrap();
+    let name = assigned["name"].as_str().unwrap();
+    assert_eq!(assigned["labels"]["e.com/of"], format!("edge-{name}").as_str());
+    assert_eq!(assigned["labels"]["sip.airshipit.org/cluster-name"], "edge");
+    assert!(assigned["labels"].get("e.com/none").is_none(), "{assigned:?}");
+    assert_eq!(assigned["annotations"]["e.com/note"], "a: b #\nWorker");
+    assert_eq!(assigned["annotations"]["kustomize.toolkit.fluxcd.io/prune"], "disabled");
+    let zone = assigned["labels"]["topology.kubernetes.io/zone"].clone();
+    let [other] = host_metadata(&repo, "tenant.lab").try_into().unwrap();
+    assert!(other["labels"].get("e.com/of").is_none(), "{other:?}");
+
+    // What an output adds is no value of its templates, so that the next run changes nothing.
+    let hosts = (1..=3).map(|number| host(&format!("host-{number}"), "  labels: {e.com/of: x}\n"));
+    repo.write("inventory/hosts.yaml", &hosts.collect::<String>());
+    repo.generate(&[]).expect(0);
+    let [assigned] = host_metadata(&repo, "tenant.edge").try_into().unwrap();
+    assert_eq!(assigned["labels"]["topology.kubernetes.io/zone"], zone);
+    assert_eq!(assigned["labels"]["e.com/of"], format!("edge-{name}").as_str());
+    repo.generate(&["--check"]).expect(0);
+
+    repo.write("sipgen.yaml", &format!("templates: own\noutputs:\n{before}"));
+    repo.write("own/outputs/x/a.yml", "a: b\n");
+    repo.generate(&[]).expect(0);
+    let [assigned] = host_metadata(&repo, "tenant.edge").try_into().unwrap();
+    assert!(assigned["labels"].get("topology.kubernetes.io/zone").is_none(), "{assigned:?}");
+    assert!(assigned["annotations"].get("e.com/note").is_none(), "{assigned:?}");
+}
+
+#[test]
+fn values_that_no_host_can_have_are_errors_at_their_template() {
+    for (labels, said) in [
+        ("{e.com/a: '{{ host.adresses }}'}", "undefined value"),
+        ("{e.com/a: '{{ host.name'}", "syntax error"),
+        ("{e.com/a: 'a b'}", "renders `a b`, which no label can have"),
+        ("{e.com/a: '{{ \"a\" * 99999999 }}'}", "more than 16 MiB"),
+    ] {
+        let repo = repo_with(&format!("- {{name: x, scope: host, labels: {labels}}}\n"), &[]);
+        let report = repo.generate(&[]).expect(1).stderr;
+        assert_says(&report, &[said, "sipgen.yaml:3:", "in output x"]);
+        assert!(!repo.exists("overlays"), "{labels}");
+    }
+}
+
+#[test]
+fn a_label_that_chooses_hosts_cannot_follow_from_the_plan() {
+    let used = "reservations: [{labels: {e.com/a: b}, for: [tenant]}]\n";
+    let quota = "quotas: [{namespace: tenant, labels: {e.com/a: b}, hosts: 3}]\n";
+    let topology = "topology: {defaultConstraints: [{topologyKey: e.com/a, whenUnsatisfiable: ScheduleAnyway}]}\n";
+    for settings in [used, quota, topology] {
+        let repo = repo_with("- {name: x, scope: host, labels: {e.com/a: b}}\n", &[]);
+        let outputs = repo.read("sipgen.yaml");
+        repo.write("sipgen.yaml", &(outputs + settings));
+        let report = repo.generate(&[]).expect(1).stderr;
+        assert_says(&report, &["an output sets the label `e.com/a`, by which"]);
+        assert!(!repo.exists("overlays"), "{settings}");
+    }
+}
+
 #[test]
 fn mistakes_in_the_settings_are_errors_at_their_line() {
     let template = config_map("cluster.name");
@@ -444,11 +539,42 @@ fn mistakes_in_the_settings_are_errors_at_their_line() {
         (
             "- {name: auth, scope: cluster}\n",
             3,
-            "starts with `auth`, the directory of built-in templates",
+            "`name` of output 1 is `auth`, like built-in files",
         ),
-        ("- {name: jumphost2, scope: cluster}\n", 3, "starts with `jumphost`"),
-        ("- {name: loadbalancer, scope: cluster}\n", 3, "starts with `loadbalancer`"),
-        ("- {name: installer, scope: cluster}\n", 3, "starts with `installer`"),
+        ("- {name: jumphost2, scope: cluster}\n", 3, "is `jumphost2`, like built-in files"),
+        ("- {name: loadbalancer, scope: cluster}\n", 3, "like built-in files"),
+        ("- {name: installer, scope: cluster}\n", 3, "like built-in files"),
+        (
+            "- {name: x, scope: site, labels: {a: b}}\n",
+            3,
+            "`labels` of output 1 requires `scope: host`",
+        ),
+        ("- {name: x, scope: host, labels: {a/b/c: d}}\n", 3, "which Kubernetes does not allow"),
+        (
+            "- {name: x, scope: host, annotations: {reboot.metal3.io: ''}}\n- {name: z, scope: host}\n",
+            3,
+            "has the key `reboot.metal3.io`",
+        ),
+        (
+            "- {name: x, scope: host, annotations: {baremetalhost.metal3.io/paused: ''}}\n",
+            3,
+            "programs act on hosts by keys of `baremetalhost.metal3.io`",
+        ),
+        (
+            "- {name: x, scope: host, labels: {kustomize.toolkit.fluxcd.io/prune: enabled}}\n",
+            3,
+            "programs act on hosts by keys of `kustomize.toolkit.fluxcd.io`",
+        ),
+        (
+            "- {name: x, scope: host, labels: {cluster.x-k8s.io/cluster-name: a}}\n",
+            3,
+            "programs act on hosts by keys of `cluster.x-k8s.io`",
+        ),
+        (
+            "- {name: x, scope: host, labels: {e.com/a: b}}\n- {name: z, scope: host, labels: {e.com/a: c}}\n",
+            4,
+            "has the key `e.com/a`, like output `x`",
+        ),
         (
             "- {name: y, scope: cluster}\n",
             3,

@@ -57,6 +57,17 @@ fn key(text: &str) -> Option<String> {
     (!key.is_empty() && key.chars().all(is_part)).then(|| key.to_owned())
 }
 
+/// Returns the key of the label that a requirement of a selector is about.
+pub(crate) fn required_label(requirement: &Expression) -> &str {
+    let (Expression::In(key, _)
+    | Expression::NotIn(key, _)
+    | Expression::Equal(key, _)
+    | Expression::NotEqual(key, _)
+    | Expression::Exists(key)
+    | Expression::DoesNotExist(key)) = requirement;
+    key
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

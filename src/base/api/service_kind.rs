@@ -168,9 +168,13 @@ impl ServiceKind {
         &KINDS
     }
 
-    /// Returns the kind of the service with a directory of this name, such as `jumphost2`.
+    /// Returns the kind of the service with a directory of this name, such as `jumphost2`. An output
+    /// may be called `jumphost-notes`.
     pub fn with_directory(name: &str) -> Option<&'static ServiceKind> {
-        KINDS.iter().find(|kind| name.starts_with(&kind.component))
+        KINDS.iter().find(|kind| {
+            let number = name.strip_prefix(&kind.component);
+            number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
+        })
     }
 }
 

@@ -4,6 +4,7 @@ use camino::{Utf8Component, Utf8PathBuf};
 
 use super::assignment::AssignmentSettings;
 use super::files::SettingsFiles;
+use super::outputs::OutputSettings;
 use super::provisioning::is_image;
 use super::{Ignored, Settings, inside};
 use crate::base::api::gitops::GitopsAgent;
@@ -132,13 +133,14 @@ impl Settings {
     }
 
     fn check_outputs(&self, files: &SettingsFiles) -> Vec<Finding> {
-        if !self.outputs.is_empty() && self.templates.is_none() {
+        let has_files = |output: &OutputSettings| output.host_metadata().next().is_none();
+        if self.outputs.iter().any(has_files) && self.templates.is_none() {
             let help = "write `templates: my-templates`; the templates of output `x` are in my-templates/outputs/x/";
             let message = "`outputs` requires `templates`, the directory with their templates";
             return vec![invalid(message, files.setting("outputs"), help)];
         }
         mistakes(files, ("outputs", "output"), &self.outputs, |index, output| {
-            let (field, problem) = output.mistake(&self.outputs[..index])?;
+            let (field, problem) = output.mistake(&self.outputs[..index], &self.assignment)?;
             let help =
                 "write `{name: dns, scope: cluster, clusterSelector: {matchLabels: {tier: edge}}}`";
             Some((field, problem, help))

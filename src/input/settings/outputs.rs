@@ -1,4 +1,4 @@
-//! Settings under `outputs`: directories of manifests that templates of the repo's own render.
+//! Settings under `outputs`: manifests that templates of the repo's own render, and metadata of hosts.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,27 @@ use kube::core::SelectorExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::api::names::Namespace;
+use super::assignment::AssignmentSettings;
+use crate::base::api::names::{Namespace, is_label_key};
 use crate::base::api::sipcluster::LabelSelector;
+use crate::base::api::unique;
 use crate::input::decode::label_selector;
 
-/// A directory of manifests that templates of the repo's own render from the plan.
+/// Domains of labels and annotations by which programs act on hosts.
+const RESERVED: [&str; 7] = [
+    "airshipit.org",
+    "argoproj.io",
+    "fluxcd.io",
+    "k8s.io",
+    "kubernetes.io",
+    "metal3.io",
+    "x-k8s.io",
+];
+/// A domain of labels for people and schedulers, below a reserved one.
+const TOPOLOGY: &str = "topology.kubernetes.io";
+
+/// A directory of manifests that templates of the repo's own render from the plan, and labels and
+/// annotations of hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Output")]
@@ -23,6 +39,21 @@ pub struct OutputSettings {
     pub scope: OutputScope,
     /// Selects the clusters that it covers by the labels of their requests; by default all clusters.
     pub cluster_selector: Option<LabelSelector>,
+    /// Labels that each host gets, in the scope `host`: keys with templates of the values.
+    #[serde(default, deserialize_with = "unique::map")]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of the same form.
+    #[serde(default, deserialize_with = "unique::map")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// A map of a host's metadata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetadataField {
+    /// Labels.
+    Labels,
+    /// Annotations.
+    Annotations,
 }
 
 /// Scopes of outputs.
@@ -44,8 +75,25 @@ impl OutputSettings {
         self.cluster_selector.as_ref().is_none_or(covers)
     }
 
+    /// Returns the metadata that hosts get: its field and key, with the template of its value.
+    pub fn host_metadata(&self) -> impl Iterator<Item = (MetadataField, &str, &str)> {
+        let labels = self.labels.iter().map(|entry| (MetadataField::Labels, entry));
+        let annotations = self.annotations.iter().map(|entry| (MetadataField::Annotations, entry));
+        let entries = labels.chain(annotations);
+        entries.map(|(field, (key, text))| (field, key.as_str(), text.as_str()))
+    }
+
+    /// Returns whether hosts get metadata of this key.
+    fn sets(&self, field: MetadataField, key: &str) -> bool {
+        self.host_metadata().any(|(own_field, own, _)| own_field == field && own == key)
+    }
+
     /// Returns the invalid field with the problem.
-    pub(super) fn mistake(&self, others: &[OutputSettings]) -> Option<(&'static str, String)> {
+    pub(super) fn mistake(
+        &self,
+        others: &[OutputSettings],
+        assignment: &AssignmentSettings,
+    ) -> Option<(&'static str, String)> {
         let Self { name, cluster_selector, .. } = self;
         if name.parse::<Namespace>().is_err() {
             let problem = "is not a DNS label: at most 63 of `a-z`, `0-9` and `-`";
@@ -55,8 +103,39 @@ impl OutputSettings {
             let problem = format!("`{name}` is also that of an earlier output");
             return Some(("name", problem));
         }
+        for (field, key, _) in self.host_metadata() {
+            // `reboot.metal3.io` is a key as well.
+            let domain = key.split_once('/').map_or(key, |(domain, _)| domain);
+            let is_reserved = |reserved: &&str| {
+                domain.strip_suffix(reserved).is_some_and(|it| it.is_empty() || it.ends_with('.'))
+            };
+            let problem = if self.scope != OutputScope::Host {
+                "requires `scope: host`".to_owned()
+            } else if !is_label_key(key) {
+                format!("has the key `{key}`, which Kubernetes does not allow")
+            } else if domain != TOPOLOGY && RESERVED.iter().any(is_reserved) {
+                format!("has the key `{key}`: programs act on hosts by keys of `{domain}`")
+            } else if field == MetadataField::Labels && assignment.has_key(key) {
+                format!("has the key `{key}`, which assigns hosts")
+            } else if let Some(other) = others.iter().find(|other| other.sets(field, key)) {
+                format!("has the key `{key}`, like output `{}`", other.name)
+            } else {
+                continue;
+            };
+            return Some((field.name(), problem));
+        }
         let mistakes = label_selector::check(cluster_selector.as_ref()?).err()?;
         let mistake = mistakes.into_iter().next()?;
         Some(("clusterSelector", format!("is invalid: {}; {}", mistake.message, mistake.help)))
+    }
+}
+
+impl MetadataField {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Labels => "labels",
+            Self::Annotations => "annotations",
+        }
     }
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::Tree;
 use super::object_difference::{AllowedChanges, changed_field};
-use super::planned_hosts::{PlannedHost, planned_hosts};
+use super::planned_hosts::{HostMetadata, PlannedHost, planned_hosts};
 use crate::base::api::kustomization::Patch;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
@@ -48,8 +48,14 @@ const VALUE_HELP: &str = "write the value in the manifest: kustomize makes a tex
 
 /// Compares the builds of declared hosts with the plan. `kept` are files that stay as they are on
 /// the disk.
-pub(super) fn check(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str>) -> Vec<Finding> {
-    let mut planned = planned_hosts(site, plan);
+pub(super) fn check(
+    site: &Site,
+    plan: &Plan,
+    added: &HostMetadata,
+    tree: &Tree,
+    kept: &BTreeSet<&str>,
+) -> Vec<Finding> {
+    let mut planned = planned_hosts(site, plan, added);
     let allowed = AllowedChanges::new(site, plan);
     let roots = site.inventory.roots.iter();
     let check = |(index, root): (&usize, &BuildRoot)| {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use camino::Utf8PathBuf;
 
 use super::object_check::RenderedObject;
+use super::planned_hosts::HostMetadata;
 use super::renderer::Renderer;
 use super::shared_files::SharedFiles;
 use super::{
@@ -27,6 +28,8 @@ pub(super) struct RenderedCluster {
     pub(super) used_shared: BTreeSet<Utf8PathBuf>,
     /// Objects of its outputs.
     pub(super) objects: Vec<RenderedObject>,
+    /// What its outputs add to hosts.
+    pub(super) host_metadata: HostMetadata,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -64,12 +67,13 @@ pub(super) fn render(
     let findings =
         renderer.findings.into_iter().map(|finding| finding.for_cluster(&cluster.key)).collect();
     let mut tree = renderer.tree;
-    hosts::render(site, cluster, placement, &mut tree);
+    hosts::render(site, cluster, placement, &renderer.host_metadata, &mut tree);
     let is_up_to_date = !renderer.has_new_shared && site.state.is_up_to_date(&cluster.key, &tree);
     RenderedCluster {
         tree: (!is_up_to_date).then_some(tree),
         used_shared: renderer.used_shared,
         objects: renderer.objects,
+        host_metadata: renderer.host_metadata,
         findings,
     }
 }

@@ -24,7 +24,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Tree;
 use super::patched_names::{component_of, written_namespace};
-use super::planned_hosts::{PlannedHost, assigned_hosts, guards, released_hosts, unlabelled_hosts};
+use super::planned_hosts::{
+    HostMetadata, PlannedHost, assigned_hosts, guards, released_hosts, unlabelled_hosts,
+};
 use crate::base::api::host;
 use crate::base::api::kustomization::listed;
 use crate::base::api::names::ObjectName;
@@ -43,9 +45,15 @@ const GIVEN_BACK: &str = "the hosts that clusters gave back";
 
 /// Renders the labels of a cluster's hosts: declared ones as patches, observed ones as partial
 /// objects.
-pub(super) fn render(site: &Site, cluster: &Cluster, placement: &Placement, tree: &mut Tree) {
+pub(super) fn render(
+    site: &Site,
+    cluster: &Cluster,
+    placement: &Placement,
+    added: &HostMetadata,
+    tree: &mut Tree,
+) {
     let head = header(cluster.origin.made_from().as_str());
-    let hosts: Vec<PlannedHost<'_>> = assigned_hosts(site, cluster, placement).collect();
+    let hosts: Vec<PlannedHost<'_>> = assigned_hosts(site, cluster, placement, added).collect();
     insert_patches(site, &hosts, &head, tree);
     let observed = hosts.iter().filter(|planned| planned.host.evidence == Evidence::Live);
     insert_observed(site, observed, layout::observed_directory(&cluster.key), &head, tree);

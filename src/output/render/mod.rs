@@ -77,7 +77,7 @@ use shared_files::SharedFiles;
 
 pub(crate) use object_difference::{AllowedChanges, changed_field};
 pub(crate) use outputs::template_findings;
-pub(crate) use planned_hosts::{PlannedHost, planned_hosts};
+pub(crate) use planned_hosts::{HostMetadata, PlannedHost, planned_hosts};
 pub use templates::Templates;
 pub(crate) use yaml_block::document_of;
 
@@ -90,6 +90,8 @@ pub struct RenderedPlan<'a> {
     /// The files that stay as they are on the disk: those of frozen clusters with the shared ones that
     /// they refer to, and those of clusters that are up to date.
     pub kept: BTreeSet<&'a str>,
+    /// What outputs add to hosts.
+    pub(crate) host_metadata: HostMetadata,
     /// Errors of clusters that cannot be rendered, and warnings.
     pub findings: Vec<Finding>,
 }
@@ -110,7 +112,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     let mut used_shared = BTreeSet::new();
     let mut files: Vec<(TreePath, String)> = Vec::new();
     let mut unchanged: Vec<&ClusterKey> = plan.frozen.iter().collect();
-    let mut objects = Vec::new();
+    let (mut objects, mut host_metadata) = (Vec::new(), HostMetadata::new());
     for (cluster, rendered_cluster) in clusters.iter().zip(rendered) {
         match rendered_cluster.tree {
             Some(tree) => files.extend(tree),
@@ -119,6 +121,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
         used_shared.extend(rendered_cluster.used_shared);
         findings.extend(rendered_cluster.findings);
         objects.extend(rendered_cluster.objects);
+        host_metadata.extend(rendered_cluster.host_metadata);
     }
     let kept = site.state.files_of(unchanged);
     let mut kept: BTreeSet<&str> = kept.chain(site.state.shared_files_of(&plan.frozen)).collect();
@@ -136,7 +139,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     let mut tree: Tree = files.into_iter().collect();
     hosts::render_common(site, plan, &mut tree, &kept);
     if !findings.iter().any(Finding::is_error) {
-        findings.extend(closing_check::check(site, plan, &tree, &kept));
+        findings.extend(closing_check::check(site, plan, &host_metadata, &tree, &kept));
     }
     let mut common = shared.into_files(&used_shared);
     if require_definitions(site, plan, &clusters) {
@@ -170,6 +173,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
         kept,
         new_files: new_files.into_iter().map(|(path, _)| path.clone()).collect(),
         tree,
+        host_metadata,
         findings,
     }
 }

@@ -31,7 +31,7 @@ impl PlannedHost<'_> {
 /// The changes of objects without a planned patch.
 pub(crate) struct AllowedChanges {
     /// Annotations of Secrets.
-    guards: Annotations,
+    guards: Annotations<'static>,
     /// Set if hosts may have labels of frozen clusters.
     has_frozen: bool,
 }

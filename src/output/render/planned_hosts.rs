@@ -21,7 +21,17 @@ use crate::site::request::Cluster;
 pub(super) type Labels = BTreeMap<String, Option<String>>;
 
 /// Annotations of a host.
-pub(super) type Annotations = BTreeMap<&'static str, String>;
+pub(super) type Annotations<'a> = BTreeMap<&'a str, String>;
+
+/// The metadata that outputs add to hosts, by their index in the inventory.
+pub(crate) type HostMetadata = BTreeMap<usize, AddedMetadata>;
+
+/// The metadata that outputs add to a host, by key.
+#[derive(Debug, Default)]
+pub(crate) struct AddedMetadata {
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) annotations: BTreeMap<String, String>,
+}
 
 /// Options that keep Argo CD from deleting a host that leaves its build.
 const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
@@ -35,8 +45,8 @@ const MERGE: [&str; 3] =
 pub(crate) struct PlannedHost<'a> {
     pub(crate) host: &'a Host,
     pub(crate) labels: Labels,
-    /// Its guards.
-    pub(super) annotations: Annotations,
+    /// Its guards, and what outputs add.
+    pub(super) annotations: Annotations<'a>,
     /// Its name in the build that the patch is part of.
     pub(crate) name: &'a str,
     /// Its namespace there. It has none if only the settings give it one.
@@ -51,10 +61,11 @@ pub(crate) struct PlannedHost<'a> {
 pub(crate) fn planned_hosts<'a>(
     site: &'a Site,
     plan: &'a Plan,
+    added: &'a HostMetadata,
 ) -> BTreeMap<usize, Vec<PlannedHost<'a>>> {
     let assigned = plan.clusters.iter().filter_map(|(key, placement)| {
         let cluster = site.clusters.get(key)?.cluster.as_ref()?;
-        Some(assigned_hosts(site, cluster, placement))
+        Some(assigned_hosts(site, cluster, placement, added))
     });
     let mut by_root: BTreeMap<usize, Vec<PlannedHost<'_>>> = BTreeMap::new();
     for planned in assigned.flatten().chain(unlabelled_hosts(site, plan)) {
@@ -70,6 +81,7 @@ pub(super) fn assigned_hosts<'a>(
     site: &'a Site,
     cluster: &'a Cluster,
     placement: &'a Placement,
+    added: &'a HostMetadata,
 ) -> impl Iterator<Item = PlannedHost<'a>> {
     let is_recorded = site.settings.assignment.labels.is_default();
     placement.iter().flat_map(move |(part, assigned)| {
@@ -88,11 +100,18 @@ pub(super) fn assigned_hosts<'a>(
                 Evidence::Live => {}
                 Evidence::Reached { .. } | Evidence::Loose => return None,
             }
-            Some(PlannedHost {
+            let mut planned = PlannedHost {
                 file: layout::patch_file(&cluster.key),
                 record: (!is_recorded).then(|| layout::assigned_host(&cluster.key, part)),
                 ..PlannedHost::new(site, host, labels)
-            })
+            };
+            if let Some(AddedMetadata { labels, annotations }) = added.get(&assigned.host) {
+                let labels = labels.iter().map(|(key, value)| (key.clone(), Some(value.clone())));
+                planned.labels.extend(labels);
+                let annotations = annotations.iter();
+                planned.annotations.extend(annotations.map(|(key, value)| (&**key, value.clone())));
+            }
+            Some(planned)
         })
     })
 }
@@ -197,7 +216,7 @@ fn guards_for(site: &Site, agent: GitopsAgent) -> bool {
 
 /// Returns the annotations that keep agents from deleting an object, merged with its options for
 /// Argo CD.
-pub(super) fn guards(site: &Site, sync_options: Option<&str>) -> Annotations {
+pub(super) fn guards(site: &Site, sync_options: Option<&str>) -> Annotations<'static> {
     let mut annotations = BTreeMap::new();
     if guards_for(site, GitopsAgent::Argocd) {
         let own = sync_options.iter().flat_map(|options| options.split(',')).map(str::trim);
@@ -217,7 +236,7 @@ fn same_option(a: &str, b: &str) -> bool {
     a.split('=').next() == b.split('=').next()
 }
 
-fn observed_annotations(site: &Site) -> Annotations {
+fn observed_annotations(site: &Site) -> Annotations<'static> {
     let mut annotations = BTreeMap::new();
     if guards_for(site, GitopsAgent::Argocd) {
         let options: Vec<&str> = MERGE.into_iter().chain(GUARDS).collect();

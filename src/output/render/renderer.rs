@@ -8,6 +8,7 @@ use minijinja::Value;
 
 use super::directory::{DirectoryRenderer, RenderedTemplates, TemplateSource, TemplateUse};
 use super::object_check::RenderedObject;
+use super::planned_hosts::HostMetadata;
 use super::shared_files::SharedFiles;
 use super::{Templates, Tree};
 use crate::base::api::names::Role;
@@ -34,6 +35,8 @@ pub(super) struct Renderer<'a> {
     pub(super) has_new_shared: bool,
     /// Objects of outputs.
     pub(super) objects: Vec<RenderedObject>,
+    /// What outputs add to hosts.
+    pub(super) host_metadata: HostMetadata,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -56,6 +59,7 @@ impl<'a> Renderer<'a> {
             used_shared: BTreeSet::new(),
             has_new_shared: false,
             objects: Vec::new(),
+            host_metadata: HostMetadata::new(),
             findings: Vec::new(),
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
+use minijinja::{AutoEscape, Environment, ErrorKind, Template, UndefinedBehavior, Value};
 
 use super::bounds::{self, BoundedSource, TemplateRejection};
 use super::json::tojson;
@@ -30,6 +30,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub fn embedded(name: &str) -> Option<&'static str> {
     embedded::templates().find(|(known, _)| *known == name).map(|(_, text)| text)
 }
+
+/// Start of the names of templates that render a value of a host's metadata: nothing for no value.
+pub(super) const METADATA: &str = "of ";
 
 /// Directory for templates of the repo that only other templates include.
 pub(super) const PARTIALS: &str = "partials/";
@@ -70,11 +73,14 @@ impl Templates {
             Some("yaml") => AutoEscape::Json,
             // In an output, YAML for other programs than Kubernetes.
             Some("yml") if name.starts_with(OUTPUTS) => AutoEscape::Json,
+            _ if name.starts_with(METADATA) => AutoEscape::Custom(METADATA.into()),
             _ => AutoEscape::None,
         });
         environment.add_filter("block", block);
         environment.add_filter("tojson", tojson);
-        if own.is_empty() {
+        let is_built_in =
+            own.is_empty() && outputs.iter().all(|it| it.host_metadata().next().is_none());
+        if is_built_in {
             // Built-in templates make what their values require, and no more. Few are needed, so they
             // are compiled when they are.
             environment.set_loader(|name| Ok(embedded(name).map(str::to_owned)));
@@ -87,7 +93,7 @@ impl Templates {
         let mut findings = Vec::new();
         for (name, text) in embedded::templates() {
             let text = Cow::Borrowed(text);
-            if own.is_empty() {
+            if is_built_in {
                 let unchanged = BoundedSource::unchanged(&text);
                 let name = name.to_owned();
                 templates.sources.insert(name, (text, unchanged));
@@ -167,29 +173,57 @@ impl Templates {
         name: &str,
         contexts: impl Iterator<Item = Value> + Send,
     ) -> Result<Vec<String>, (usize, Box<Finding>)> {
-        let render_all = || {
-            let failed = |error: minijinja::Error, context: Option<&Value>| {
-                Box::new(self.finding(name, &error, context))
-            };
+        let render = || {
             let template = self.environment.get_template(name);
-            let template = template.map_err(|error| (0, failed(error, None)))?;
-            let (mut texts, mut steps, mut bytes) = (Vec::new(), 0, 0);
-            for (index, context) in contexts.enumerate() {
-                let rendered = template.render_captured(context.clone());
-                let rendered = rendered.map_err(|error| (index, failed(error, Some(&context))))?;
-                steps += rendered.state().fuel_levels().map_or(0, |(consumed, _)| consumed);
-                let text = rendered.into_output();
-                bytes += text.len();
-                if let Some(message) = bounds::excess(steps, bytes) {
-                    return Err((index, Box::new(self.unfit(name, &message, None))));
-                }
-                texts.push(text);
-            }
-            Ok(texts)
+            self.render_all(name, template, contexts)
         };
-        let failed =
-            |error: std::io::Error| (0, Box::new(self.unfit(name, &error.to_string(), None)));
-        bounds::on_large_stack(render_all).map_err(failed)?
+        bounds::on_large_stack(render).map_err(|error| self.failed_stack(name, &error))?
+    }
+
+    /// Renders a template whose text is in the settings once for each context.
+    pub(super) fn render_text(
+        &self,
+        name: &str,
+        text: &str,
+        contexts: impl Iterator<Item = Value> + Send,
+    ) -> Result<Vec<String>, (usize, Box<Finding>)> {
+        let name = format!("{METADATA}{name}");
+        let render = || {
+            let edited = bounds::edited(text, &self.syntax)
+                .map_err(|rejection| (0, Box::new(self.unfit(&name, &rejection.message, None))))?;
+            let template = self.environment.template_from_named_str(&name, &edited.text);
+            self.render_all(&name, template, contexts)
+        };
+        bounds::on_large_stack(render).map_err(|error| self.failed_stack(&name, &error))?
+    }
+
+    fn failed_stack(&self, name: &str, error: &std::io::Error) -> (usize, Box<Finding>) {
+        (0, Box::new(self.unfit(name, &error.to_string(), None)))
+    }
+
+    fn render_all(
+        &self,
+        name: &str,
+        template: Result<Template<'_, '_>, minijinja::Error>,
+        contexts: impl Iterator<Item = Value>,
+    ) -> Result<Vec<String>, (usize, Box<Finding>)> {
+        let failed = |error: minijinja::Error, context: Option<&Value>| {
+            Box::new(self.finding(name, &error, context))
+        };
+        let template = template.map_err(|error| (0, failed(error, None)))?;
+        let (mut texts, mut steps, mut bytes) = (Vec::new(), 0, 0);
+        for (index, context) in contexts.enumerate() {
+            let rendered = template.render_captured(context.clone());
+            let rendered = rendered.map_err(|error| (index, failed(error, Some(&context))))?;
+            steps += rendered.state().fuel_levels().map_or(0, |(consumed, _)| consumed);
+            let text = rendered.into_output();
+            bytes += text.len();
+            if let Some(message) = bounds::excess(steps, bytes) {
+                return Err((index, Box::new(self.unfit(name, &message, None))));
+            }
+            texts.push(text);
+        }
+        Ok(texts)
     }
 
     /// Returns the column of an error, from 1, in characters.

@@ -37,8 +37,8 @@ mod refusal;
 mod rules;
 
 pub(super) use availability::Availability;
+pub(super) use needs::NeedsKey;
 pub(crate) use needs::{Needs, RequiredSystem};
-pub(super) use needs::{NeedsKey, required_label};
 pub(super) use refusal::Refusal;
 pub(super) use rules::{
     INSTALLED_STATES, RequestingNodeSet, insufficient, is_ready, objections, refusal,

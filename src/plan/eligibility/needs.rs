@@ -144,14 +144,3 @@ impl<'a> Needs<'a> {
         self.machine?.named.map(|(_, host)| host)
     }
 }
-
-/// Returns the key of the label that a requirement of a selector is about.
-pub(in crate::plan) fn required_label(requirement: &Expression) -> &str {
-    let (Expression::In(key, _)
-    | Expression::NotIn(key, _)
-    | Expression::Equal(key, _)
-    | Expression::NotEqual(key, _)
-    | Expression::Exists(key)
-    | Expression::DoesNotExist(key)) = requirement;
-    key
-}

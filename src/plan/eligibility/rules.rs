@@ -6,8 +6,9 @@ use std::sync::Arc;
 use kube::core::{Expression, SelectorExt};
 
 use super::availability::Availability;
-use super::needs::{Needs, RequiredSystem, required_label};
+use super::needs::{Needs, RequiredSystem};
 use super::refusal::Refusal;
+use crate::base::api::label_query::required_label;
 use crate::base::api::names::ClusterKey;
 use crate::base::layout::VARIABLE;
 use crate::plan::skew::{DomainLimit, DomainRule};

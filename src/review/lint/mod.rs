@@ -5,6 +5,7 @@
 //!
 //! * `selectors`: a labelSelector matches no host.
 //! * `topology_keys`: no host has the label of a topologyKey; an error, found before planning.
+//! * `output_labels`: an output sets a label by which hosts are chosen; an error.
 //! * `claimants`: an object that is no request claims hosts.
 //! * `interfaces`: a service uses a network that no host has, or that some hosts spell differently.
 //! * `images`: a container image without a version, or too old for the rendered configuration.
@@ -40,6 +41,7 @@ mod namespaces;
 mod network_data;
 mod node_ports;
 mod node_sets;
+mod output_labels;
 mod selectors;
 mod templates;
 mod topology_keys;
@@ -73,8 +75,9 @@ pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
     let node_sets = NodeSets::new(site, except);
     let clusters = node_sets.clusters.as_slice();
     type Rule<'a> = &'a (dyn Fn() -> Vec<Finding> + Sync);
-    let rules: [Rule<'_>; 16] = [
+    let rules: [Rule<'_>; 17] = [
         &|| selectors::unmatched(&node_sets),
+        &|| output_labels::selected(site),
         &|| interfaces::unknown(&node_sets),
         &|| load_balancers::without_node_set(clusters),
         &|| images::unversioned_or_outdated(clusters),

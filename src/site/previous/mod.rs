@@ -16,7 +16,6 @@ use crate::base::layout;
 use crate::base::text::{counted, in_shell};
 use crate::input::load::{Document, EntryKind, Files, ReadError, ScanResult, objects};
 use crate::input::settings::Settings;
-use crate::input::settings::assignment::AssignmentSettings;
 pub use generated_host::PendingRelease;
 use generated_host::{GeneratedHost, GeneratedHostError, GeneratedHostState};
 
@@ -145,8 +144,7 @@ impl PreviousOutput {
                 read: has_hosts && layout::is_ours(content),
             }
         };
-        let facts =
-            repo.scan(&files, look, |document| Some(read_entry(&document, &settings.assignment)))?;
+        let facts = repo.scan(&files, look, |document| Some(read_entry(&document, settings)))?;
         let below = |(path, kind): (Utf8PathBuf, EntryKind)| {
             Some((path.strip_prefix(output).ok()?.to_owned(), kind))
         };
@@ -324,24 +322,25 @@ fn fingerprint(content: &[u8]) -> u64 {
     hasher.finish()
 }
 
-fn read_entry(document: &Document<'_>, assignment: &AssignmentSettings) -> RecordedEntry {
+fn read_entry(document: &Document<'_>, settings: &Settings) -> RecordedEntry {
     let origin = &document.origin;
     match GeneratedHost::read(document) {
         Ok(GeneratedHost {
             key,
             says: GeneratedHostState::Held(cluster, part),
             namespace,
-            labels,
-        }) => RecordedEntry::Held(
-            key,
-            RecordedAssignment {
-                has_other_labels: assignment.would_replace(&labels, &cluster, &part),
+            mut labels,
+        }) => {
+            labels.retain(|key, _| settings.outputs.iter().all(|it| !it.labels.contains_key(key)));
+            let assigned = RecordedAssignment {
+                has_other_labels: settings.assignment.would_replace(&labels, &cluster, &part),
                 cluster,
                 part,
                 namespace,
                 origin: origin.clone(),
-            },
-        ),
+            };
+            RecordedEntry::Held(key, assigned)
+        }
         Ok(GeneratedHost { key, says: GeneratedHostState::Released(release), .. }) => {
             RecordedEntry::Released(key, release)
         }

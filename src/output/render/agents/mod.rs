@@ -20,10 +20,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
 use super::Tree;
+use super::services::requires_definitions;
 use super::yaml_block::block_of;
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::names::{ClusterKey, Namespace};
-use crate::base::api::service_kind::ServiceKind;
 use crate::base::layout::outputs::SITE;
 use crate::base::layout::{self, header};
 use crate::input::settings::gitops::HostsForm;
@@ -244,13 +244,10 @@ impl<'a> Output<'a> {
         if !self.is_ours(&directory) || self.is_installed(cluster) {
             return None;
         }
-        let mut kinds = ServiceKind::all().iter().filter(|kind| kind.definitions.is_some());
-        let requires_definitions = kinds.any(|kind| {
-            let service = directory.join(&kind.component);
-            let first = self.present.range(service.as_str()..).next();
-            first.is_some_and(|file| file.starts_with(service.as_str()))
-        });
-        let after = definitions.filter(|_| requires_definitions);
+        let above = format!("{directory}/");
+        let files = self.present.range(above.as_str()..);
+        let mut files = files.map_while(|file| file.strip_prefix(&above));
+        let after = definitions.filter(|_| files.any(|file| requires_definitions(file.into())));
         Some(Delivery {
             name: self.names.services(cluster),
             directory,

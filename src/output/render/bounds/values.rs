@@ -7,7 +7,8 @@
 
 use minijinja::value::{Kwargs, Rest, ValueKind, ValueOrKwargs};
 use minijinja::{
-    Environment, Error, ErrorKind, Output, State, Value, escape_formatter, filters, functions,
+    AutoEscape, Environment, Error, ErrorKind, Output, State, Value, escape_formatter, filters,
+    functions,
 };
 
 use super::{BYTES, DEEPEST, too_much};
@@ -303,7 +304,11 @@ fn count_kept(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
 
 fn format(output: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     count_written(state, value)?;
-    escape_formatter(output, state, value)
+    match state.auto_escape() {
+        AutoEscape::Custom(_) if value.is_none() => Ok(()),
+        AutoEscape::Custom(_) => Ok(write!(output, "{value}")?),
+        _ => escape_formatter(output, state, value),
+    }
 }
 
 /// Adds the counting functions and filters to an environment.

@@ -1,6 +1,7 @@
 //! Outputs: directories of manifests that templates of the repo's own render from the plan.
 //!
 //! * `values`: the values of their templates.
+//! * `host_metadata`: the labels and annotations that they add to hosts.
 //! * `template_check`: mistakes in their directories of templates.
 //!
 //! An agent deletes what leaves a directory, hence these rules:
@@ -9,6 +10,7 @@
 //! * Its kustomizations list its own files only: what they list elsewhere would have two owners.
 //! * With frozen clusters, the outputs of the site stay as they are: they would lack these clusters.
 
+mod host_metadata;
 mod template_check;
 mod values;
 
@@ -48,6 +50,7 @@ pub(super) fn render_cluster(renderer: &mut Renderer<'_>) -> Vec<String> {
     };
     let hosts: Vec<&Host> = renderer.hosts(|_| true).into_iter().map(|(host, _)| host).collect();
     for output in declared {
+        host_metadata::add(renderer, output, &values(TemplateUse::Shared));
         let directory = layout::cluster_directory(&cluster.key).join(&output.name);
         let kustomization = directory.join(layout::KUSTOMIZATION);
         renderer.directory(TemplateSource::Output(output), directory, &hosts, &values);

@@ -29,19 +29,15 @@ fn mistakes(
 ) -> Vec<Finding> {
     let name = &output.name;
     let place = settings.place(["outputs".into(), index.into(), "name".into()]);
-    let kinds = ServiceKind::all().iter().map(|kind| kind.templates);
-    let mut reserved = kinds.chain([layout::INSTALLER]);
-    if let Some(reserved) = reserved.find(|reserved| name.starts_with(reserved)) {
-        let message = format!(
-            "`name` of output {} starts with `{reserved}`, the directory of built-in templates",
-            index + 1
-        );
+    let has_templates = ServiceKind::all().iter().any(|kind| kind.templates == *name);
+    if has_templates || ServiceKind::with_directory(name).is_some() || name == layout::INSTALLER {
+        let message = format!("`name` of output {} is `{name}`, like built-in files", index + 1);
         let finding = Finding::new(Code::InvalidSetting, message).at(place);
         return vec![finding.help(format!("choose another name, such as `own-{name}`"))];
     }
     let files: Vec<&Utf8Path> =
         templates.own_below(&template_directory(name)).map(|(_, file)| file).collect();
-    if files.is_empty() {
+    if files.is_empty() && output.host_metadata().next().is_none() {
         let directory = settings.templates.clone().unwrap_or_default();
         let directory = directory.join(template_directory(name));
         let message = format!("output `{name}` has no templates: `{directory}` has no files");

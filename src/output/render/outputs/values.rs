@@ -123,7 +123,7 @@ pub(super) struct OutputHost<'a> {
     rack: Option<&'a str>,
     /// Its failure domain in Cluster API, if the cluster leaves that to sipgen.
     failure_domain: Option<&'a str>,
-    /// Its labels, without those of its assignment.
+    /// Its labels, without those of its assignment and those that outputs add.
     labels: BTreeMap<&'a str, &'a str>,
     /// Its addresses by network, without those of encrypted network data.
     addresses: BTreeMap<&'a str, IpAddr>,
@@ -261,7 +261,10 @@ impl<'a> OutputHost<'a> {
         let assignment = &host.assignment;
         let is_own = |key: &str| {
             let mut keys = assignment.in_manifest.iter().chain(&assignment.in_snapshot);
-            !keys.any(|assigned| assigned == key) && ![CLUSTER_NAME, NODE_REUSE].contains(&key)
+            let is_added = || site.settings.outputs.iter().any(|it| it.labels.contains_key(key));
+            !keys.any(|assigned| assigned == key)
+                && ![CLUSTER_NAME, NODE_REUSE].contains(&key)
+                && !is_added()
         };
         let labels = host.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let part = assigned.map(|(_, part)| part);

@@ -125,9 +125,9 @@ pub(super) fn definitions(site: &Site, templates: &Templates) -> RenderedTemplat
     renderer.render(&|_| Value::default())
 }
 
-/// Returns whether a directory of a cluster, by its name, is that of a service that requires
+/// Returns whether a file in a cluster's directory belongs to a service that requires
 /// CustomResourceDefinitions.
-pub(super) fn requires_definitions(directory: &Utf8Path) -> bool {
-    let kind = ServiceKind::with_directory(directory.as_str());
+pub(super) fn requires_definitions(file: &Utf8Path) -> bool {
+    let kind = file.iter().next().and_then(ServiceKind::with_directory);
     kind.is_some_and(|kind| kind.definitions.is_some())
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::{PARTIALS, Templates, embedded, names};
+use crate::base::api::service_kind::ServiceKind;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::layout::outputs::{self, OUTPUTS};
@@ -50,10 +51,14 @@ impl Templates {
             let (directory, below) = name.split_once('/')?;
             let made_in = Utf8Path::new(path.as_str().strip_suffix(below)?.strip_suffix('/')?);
             // Files of a cluster are in a directory such as `clusters/NAMESPACE/NAME`. Those of a
-            // service are in a directory below it, which has the name of its kind.
+            // service or an installer are in a directory below it.
             Some(match made_in.iter().count() {
                 3 => made_in.iter().next()?.strip_suffix('s')? == directory,
-                _ => made_in.file_name()?.starts_with(directory),
+                _ => {
+                    let part = made_in.file_name()?;
+                    let kind = ServiceKind::with_directory(part);
+                    part == directory || kind.is_some_and(|kind| kind.templates == directory)
+                }
             })
         };
         self.replaced.iter().find(|(name, _)| makes(name) == Some(true)).map(|(_, file)| file)

@@ -11,6 +11,7 @@ use super::host_selector;
 use crate::base::api::cluster_api::{
     ClusterApiReference, HostSelector, MACHINE, MACHINE_SET, METAL3_MACHINE, MachineSpec,
 };
+use crate::base::api::label_query::required_label;
 use crate::base::api::names::{ClusterKey, Namespace};
 use crate::base::finding::Origin;
 use crate::site::inventory::usage::HostUsage;
@@ -111,6 +112,11 @@ impl Claimant {
     /// Returns whether its Machines may take a host, or use it already.
     pub(crate) fn matches(&self, host: &Host) -> bool {
         host.key.namespace == self.namespace && self.selector.matches(&host.labels)
+    }
+
+    /// Returns whether it selects hosts by a label.
+    pub(crate) fn selects_by(&self, label: &str) -> bool {
+        self.selector.clone().into_iter().any(|it| required_label(&it) == label)
     }
 
     /// Returns the number of Machines without a host. Hosts in use that sipgen assigns to no cluster
