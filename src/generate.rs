@@ -126,7 +126,7 @@ pub struct GeneratedSite {
     pub plan: Plan,
     /// Rendered files, without those of clusters that stay as they are on the disk.
     pub tree: Tree,
-    /// What outputs add to hosts.
+    /// Metadata that outputs add to hosts.
     pub(crate) host_metadata: HostMetadata,
     /// Changes to make on the disk; `None` if errors forbid writing.
     pub changes: Option<OutputChanges>,

@@ -462,7 +462,6 @@ fn outputs_add_labels_and_annotations_to_hosts_and_take_them_back() {
     let repo = repo_with(added, &[]);
     repo.replace("sipgen.yaml", "templates: own\n", "");
     label(&repo, "tenant/edge", "{tier: prod}");
-    let before = "- {name: x, scope: site}\n";
 
     repo.generate(&[]).expect(0);
 
@@ -477,7 +476,7 @@ fn outputs_add_labels_and_annotations_to_hosts_and_take_them_back() {
     let [other] = host_metadata(&repo, "tenant.lab").try_into().unwrap();
     assert!(other["labels"].get("e.com/of").is_none(), "{other:?}");
 
-    // What an output adds is no value of its templates, so that the next run changes nothing.
+    // No template has the labels that outputs add as values, so the next run changes nothing.
     let hosts = (1..=3).map(|number| host(&format!("host-{number}"), "  labels: {e.com/of: x}\n"));
     repo.write("inventory/hosts.yaml", &hosts.collect::<String>());
     repo.generate(&[]).expect(0);
@@ -486,7 +485,7 @@ fn outputs_add_labels_and_annotations_to_hosts_and_take_them_back() {
     assert_eq!(assigned["labels"]["e.com/of"], format!("edge-{name}").as_str());
     repo.generate(&["--check"]).expect(0);
 
-    repo.write("sipgen.yaml", &format!("templates: own\noutputs:\n{before}"));
+    repo.write("sipgen.yaml", "templates: own\noutputs: [{name: x, scope: site}]\n");
     repo.write("own/outputs/x/a.yml", "a: b\n");
     repo.generate(&[]).expect(0);
     let [assigned] = host_metadata(&repo, "tenant.edge").try_into().unwrap();

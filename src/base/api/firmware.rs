@@ -32,7 +32,7 @@ pub struct FirmwareObject {
     pub metadata: Metadata,
     /// The settings or their schemas.
     pub spec: FirmwareSpec,
-    /// What Metal3 knows about the host.
+    /// The report of Metal3 about the host.
     pub status: FirmwareStatus,
 }
 

@@ -133,8 +133,7 @@ impl Settings {
     }
 
     fn check_outputs(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let has_files = |output: &OutputSettings| output.host_metadata().next().is_none();
-        if self.outputs.iter().any(has_files) && self.templates.is_none() {
+        if self.templates.is_none() && !self.outputs.iter().all(OutputSettings::adds_metadata) {
             let help = "write `templates: my-templates`; the templates of output `x` are in my-templates/outputs/x/";
             let message = "`outputs` requires `templates`, the directory with their templates";
             return vec![invalid(message, files.setting("outputs"), help)];

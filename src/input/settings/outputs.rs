@@ -25,8 +25,8 @@ const RESERVED: [&str; 7] = [
 /// A domain of labels for people and schedulers, below a reserved one.
 const TOPOLOGY: &str = "topology.kubernetes.io";
 
-/// A directory of manifests that templates of the repo's own render from the plan, and labels and
-/// annotations of hosts.
+/// A directory of manifests that templates of the repo's own render from the plan, and metadata of
+/// hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Output")]
@@ -81,6 +81,11 @@ impl OutputSettings {
         let annotations = self.annotations.iter().map(|entry| (MetadataField::Annotations, entry));
         let entries = labels.chain(annotations);
         entries.map(|(field, (key, text))| (field, key.as_str(), text.as_str()))
+    }
+
+    /// Returns whether hosts get metadata.
+    pub fn adds_metadata(&self) -> bool {
+        !self.labels.is_empty() || !self.annotations.is_empty()
     }
 
     /// Returns whether hosts get metadata of this key.

@@ -28,7 +28,7 @@ pub(super) struct RenderedCluster {
     pub(super) used_shared: BTreeSet<Utf8PathBuf>,
     /// Objects of its outputs.
     pub(super) objects: Vec<RenderedObject>,
-    /// What its outputs add to hosts.
+    /// Metadata that its outputs add to hosts.
     pub(super) host_metadata: HostMetadata,
     pub(super) findings: Vec<Finding>,
 }

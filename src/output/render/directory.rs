@@ -316,19 +316,10 @@ impl<'a> DirectoryRenderer<'a> {
 
     /// Renders a template into a file per host.
     fn add_per_host(&mut self, template: &str, file: &Utf8Path, values: &Value) {
-        let listed = values.get_attr("cluster").and_then(|cluster| cluster.get_attr("hosts"));
-        let host_values = listed.and_then(|hosts| Ok(hosts.try_iter()?.collect::<Vec<_>>()));
-        let host_values = host_values.unwrap_or_default();
-        let contexts = host_values.into_iter().map(|host| with_value(values, "host", host));
-        let seen = |finding: Finding, host: &Host| {
-            finding.see(host.origin.name(), format!("host {}", host.key))
-        };
-        let texts = match self.templates.render_each(template, contexts) {
+        let texts = match self.templates.render_each(template, host_contexts(values)) {
             Ok(texts) => texts,
             Err((index, finding)) => {
-                let host = self.hosts.get(index).into_iter();
-                let finding = host.fold(*finding, |finding, host| seen(finding, host));
-                return self.rendered.findings.push(finding);
+                return self.rendered.findings.push(for_host(*finding, self.hosts.get(index)));
             }
         };
         let end = file.extension().map(|extension| format!(".{extension}")).unwrap_or_default();
@@ -340,7 +331,7 @@ impl<'a> DirectoryRenderer<'a> {
             }
             let host_file = file.with_file_name(name + &end);
             if let Err(finding) = self.add_text(template, file, &host_file, &text) {
-                return self.rendered.findings.push(seen(*finding, host));
+                return self.rendered.findings.push(for_host(*finding, Some(host)));
             }
         }
     }
@@ -401,6 +392,21 @@ fn is_kustomization(file: &Utf8Path) -> bool {
 
 fn is_yaml(file: &Utf8Path) -> bool {
     file.extension() == Some("yaml")
+}
+
+/// Returns the values for each host of a cluster, by those for the cluster.
+pub(super) fn host_contexts(values: &Value) -> impl Iterator<Item = Value> {
+    let hosts = values.get_attr("cluster").and_then(|cluster| cluster.get_attr("hosts"));
+    let hosts = hosts.and_then(|hosts| Ok(hosts.try_iter()?.collect::<Vec<_>>()));
+    hosts.unwrap_or_default().into_iter().map(|host| with_value(values, "host", host))
+}
+
+/// Adds the host that a template was rendered for to a finding.
+pub(super) fn for_host(finding: Finding, host: Option<&&Host>) -> Finding {
+    match host {
+        Some(host) => finding.see(host.origin.name(), format!("host {}", host.key)),
+        None => finding,
+    }
 }
 
 /// Returns values with one more.

@@ -90,7 +90,7 @@ pub struct RenderedPlan<'a> {
     /// The files that stay as they are on the disk: those of frozen clusters with the shared ones that
     /// they refer to, and those of clusters that are up to date.
     pub kept: BTreeSet<&'a str>,
-    /// What outputs add to hosts.
+    /// Metadata that outputs add to hosts.
     pub(crate) host_metadata: HostMetadata,
     /// Errors of clusters that cannot be rendered, and warnings.
     pub findings: Vec<Finding>,

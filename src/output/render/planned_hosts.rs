@@ -9,7 +9,7 @@ use crate::base::api::assignment::{self, Claim};
 use crate::base::api::cluster_api::FAILURE_DOMAIN;
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::host;
-use crate::base::api::names::{ClusterKey, Part};
+use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::base::finding::Origin;
 use crate::base::layout;
 use crate::plan::{Placement, Plan, topology};
@@ -23,8 +23,8 @@ pub(super) type Labels = BTreeMap<String, Option<String>>;
 /// Annotations of a host.
 pub(super) type Annotations<'a> = BTreeMap<&'a str, String>;
 
-/// The metadata that outputs add to hosts, by their index in the inventory.
-pub(crate) type HostMetadata = BTreeMap<usize, AddedMetadata>;
+/// The metadata that outputs add to hosts.
+pub(crate) type HostMetadata = BTreeMap<HostKey, AddedMetadata>;
 
 /// The metadata that outputs add to a host, by key.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ const MERGE: [&str; 3] =
 pub(crate) struct PlannedHost<'a> {
     pub(crate) host: &'a Host,
     pub(crate) labels: Labels,
-    /// Its guards, and what outputs add.
+    /// Its guards, and those that outputs add.
     pub(super) annotations: Annotations<'a>,
     /// Its name in the build that the patch is part of.
     pub(crate) name: &'a str,
@@ -105,7 +105,7 @@ pub(super) fn assigned_hosts<'a>(
                 record: (!is_recorded).then(|| layout::assigned_host(&cluster.key, part)),
                 ..PlannedHost::new(site, host, labels)
             };
-            if let Some(AddedMetadata { labels, annotations }) = added.get(&assigned.host) {
+            if let Some(AddedMetadata { labels, annotations }) = added.get(&host.key) {
                 let labels = labels.iter().map(|(key, value)| (key.clone(), Some(value.clone())));
                 planned.labels.extend(labels);
                 let annotations = annotations.iter();

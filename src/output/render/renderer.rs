@@ -35,7 +35,7 @@ pub(super) struct Renderer<'a> {
     pub(super) has_new_shared: bool,
     /// Objects of outputs.
     pub(super) objects: Vec<RenderedObject>,
-    /// What outputs add to hosts.
+    /// Metadata that outputs add to hosts.
     pub(super) host_metadata: HostMetadata,
     pub(super) findings: Vec<Finding>,
 }

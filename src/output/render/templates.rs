@@ -78,8 +78,7 @@ impl Templates {
         });
         environment.add_filter("block", block);
         environment.add_filter("tojson", tojson);
-        let is_built_in =
-            own.is_empty() && outputs.iter().all(|it| it.host_metadata().next().is_none());
+        let is_built_in = own.is_empty() && !outputs.iter().any(OutputSettings::adds_metadata);
         if is_built_in {
             // Built-in templates make what their values require, and no more. Few are needed, so they
             // are compiled when they are.

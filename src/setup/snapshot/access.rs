@@ -29,7 +29,7 @@ pub struct Access<'a> {
     pub secrets: SecretAccess<'a>,
     /// Whether the addresses that Machines claimed are read.
     pub addresses: bool,
-    /// Whether the schemas of firmware settings are read.
+    /// Set if the schemas of firmware settings are read.
     pub firmware: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What `examples/outputs` renders, on an API server with the definitions of its kinds.
+//! Objects of `examples/outputs` on an API server with the definitions of its kinds.
 
 use std::collections::BTreeMap;
 

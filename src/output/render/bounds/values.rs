@@ -304,6 +304,7 @@ fn count_kept(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
 
 fn format(output: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     count_written(state, value)?;
+    // Templates of metadata are texts without a format.
     match state.auto_escape() {
         AutoEscape::Custom(_) if value.is_none() => Ok(()),
         AutoEscape::Custom(_) => Ok(write!(output, "{value}")?),

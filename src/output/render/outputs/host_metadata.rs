@@ -1,38 +1,32 @@
 //! Labels and annotations that outputs add to hosts.
 //!
-//! The keys are in the settings, so neither a plan nor a template has to know what they render:
-//! no selector may name such a label (`review::lint::output_labels`), and the values of templates
-//! have no such label.
+//! The keys are in the settings, so that no run depends on the result of another: no selector may
+//! name such a label (`review::lint::output_labels`), and the values of templates have none.
 
 use minijinja::Value;
 
 use crate::base::api::names::is_label_value;
 use crate::base::finding::{Code, Finding};
 use crate::input::settings::outputs::{MetadataField, OutputSettings};
-use crate::output::render::directory::with_value;
+use crate::output::render::directory::{for_host, host_contexts};
 use crate::output::render::renderer::Renderer;
+use crate::site::inventory::Host;
 
-/// Renders what an output adds to the hosts of a cluster.
-pub(super) fn add(renderer: &mut Renderer<'_>, output: &OutputSettings, values: &Value) {
-    let site = renderer.site;
-    let assigned = renderer.placement.values().flatten();
-    let hosts: Vec<usize> = assigned.map(|assigned| assigned.host).collect();
-    let all = values.get_attr("cluster").and_then(|cluster| cluster.get_attr("hosts"));
-    let all: Vec<Value> = all.and_then(|all| Ok(all.try_iter()?.collect())).unwrap_or_default();
-    let index = site.settings.outputs.iter().position(|other| other.name == output.name);
+/// Renders the metadata that an output, with its index in the settings, adds to the hosts of a cluster.
+pub(super) fn add(
+    renderer: &mut Renderer<'_>,
+    (index, output): (usize, &OutputSettings),
+    hosts: &[&Host],
+    values: &Value,
+) {
+    let settings = &renderer.site.settings;
     for (field, key, text) in output.host_metadata() {
+        let route = ["outputs".into(), index.into(), field.name().into(), key.to_owned().into()];
         let at = |finding: Finding, position: usize| {
-            let list = ["outputs".into(), index.unwrap_or_default().into()];
-            let entry = [field.name().into(), key.to_owned().into()];
-            let finding = finding.at(site.settings.place(list.into_iter().chain(entry)));
-            match hosts.get(position).map(|host| &site.inventory.hosts[*host]) {
-                Some(host) => finding.see(host.origin.name(), format!("host {}", host.key)),
-                None => finding,
-            }
+            for_host(finding.at(settings.place(route.clone())), hosts.get(position))
         };
         let name = format!("`{key}` in output {}", output.name);
-        let contexts = all.iter().map(|host| with_value(values, "host", host.clone()));
-        let texts = match renderer.templates.render_text(&name, text, contexts) {
+        let texts = match renderer.templates.render_text(&name, text, host_contexts(values)) {
             Ok(texts) => texts,
             Err((position, finding)) => {
                 let help = "run `sipgen template values outputs` for its values";
@@ -40,20 +34,21 @@ pub(super) fn add(renderer: &mut Renderer<'_>, output: &OutputSettings, values: 
                 continue;
             }
         };
-        for (position, text) in texts.iter().map(|text| text.trim()).enumerate() {
+        for (position, (text, host)) in texts.iter().zip(hosts).enumerate() {
+            let text = text.trim();
             if text.is_empty() {
                 continue;
             }
-            let added = renderer.host_metadata.entry(hosts[position]).or_default();
+            if field == MetadataField::Labels && !is_label_value(text) {
+                let message =
+                    format!("the template of {name} renders `{text}`, which no label can have");
+                let finding = Finding::new(Code::InvalidManifest, message);
+                let help = "labels have at most 63 letters, digits, `-`, `_` and `.`; an annotation may have any text";
+                renderer.findings.push(at(finding.help(help), position));
+                break;
+            }
+            let added = renderer.host_metadata.entry(host.key.clone()).or_default();
             let entries = match field {
-                MetadataField::Labels if !is_label_value(text) => {
-                    let message =
-                        format!("the template of {name} renders `{text}`, which no label can have");
-                    let finding = Finding::new(Code::InvalidManifest, message);
-                    let help = "labels have at most 63 letters, digits, `-`, `_` and `.`; an annotation may have any text";
-                    renderer.findings.push(at(finding.help(help), position));
-                    break;
-                }
                 MetadataField::Labels => &mut added.labels,
                 MetadataField::Annotations => &mut added.annotations,
             };

@@ -34,7 +34,7 @@ pub(super) use values::OutputValues;
 /// Renders the outputs of a cluster. Returns the directories that the cluster's kustomization lists.
 pub(super) fn render_cluster(renderer: &mut Renderer<'_>) -> Vec<String> {
     let Renderer { site, cluster, placement, .. } = *renderer;
-    let declared = site.settings.outputs.iter().filter(|output| {
+    let declared = site.settings.outputs.iter().enumerate().filter(|(_, output)| {
         output.scope != OutputScope::Site && output.covers(&cluster.metadata.labels)
     });
     let mut declared = declared.peekable();
@@ -49,8 +49,10 @@ pub(super) fn render_cluster(renderer: &mut Renderer<'_>) -> Vec<String> {
         _ => values.clone(),
     };
     let hosts: Vec<&Host> = renderer.hosts(|_| true).into_iter().map(|(host, _)| host).collect();
-    for output in declared {
-        host_metadata::add(renderer, output, &values(TemplateUse::Shared));
+    for (index, output) in declared {
+        if output.adds_metadata() {
+            host_metadata::add(renderer, (index, output), &hosts, &values(TemplateUse::Shared));
+        }
         let directory = layout::cluster_directory(&cluster.key).join(&output.name);
         let kustomization = directory.join(layout::KUSTOMIZATION);
         renderer.directory(TemplateSource::Output(output), directory, &hosts, &values);

@@ -37,7 +37,7 @@ fn mistakes(
     }
     let files: Vec<&Utf8Path> =
         templates.own_below(&template_directory(name)).map(|(_, file)| file).collect();
-    if files.is_empty() && output.host_metadata().next().is_none() {
+    if files.is_empty() && !output.adds_metadata() {
         let directory = settings.templates.clone().unwrap_or_default();
         let directory = directory.join(template_directory(name));
         let message = format!("output `{name}` has no templates: `{directory}` has no files");

@@ -194,18 +194,13 @@ impl ApiServer {
                     .extend(self.objects(&ipam::LIVE, *place, keep::address_object).await?);
             }
         }
-        let mut optional: Vec<(_, ObjectReduction, _)> =
-            vec![(machines::LIVE, machines::machine_object, "which node set uses a host")];
-        if scope.firmware {
-            let firmware = (
-                firmware::LIVE,
-                firmware::firmware_object as ObjectReduction,
-                "which firmware settings hosts have",
-            );
-            optional.push(firmware);
-        }
+        let machine_kinds: (_, ObjectReduction, _) =
+            (machines::LIVE, machines::machine_object, "which node set uses a host");
+        let firmware_kinds: (_, ObjectReduction, _) =
+            (firmware::LIVE, firmware::firmware_object, "which firmware settings hosts have");
+        let optional = [Some(machine_kinds), scope.firmware.then_some(firmware_kinds)];
         for place in &places {
-            for (kinds, reduce, shown) in &optional {
+            for (kinds, reduce, shown) in optional.iter().flatten() {
                 match self.objects(kinds, *place, *reduce).await {
                     Ok(found) => snapshot.objects.extend(found),
                     Err(ClientError::Refused { what, reason }) => notes.push(format!(

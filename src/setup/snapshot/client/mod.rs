@@ -35,7 +35,7 @@ pub struct SnapshotScope {
     pub assignment: AssignmentSettings,
     /// Whether to include the addresses that Machines claimed.
     pub addresses: bool,
-    /// Whether to include the schemas of firmware settings.
+    /// Set if it includes the schemas of firmware settings.
     pub firmware: bool,
 }
 
