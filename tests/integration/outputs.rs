@@ -611,6 +611,8 @@ fn mistakes_in_the_settings_are_errors_at_their_line() {
     let repo = repo_with("- {name: x, scope: site}\n", &[]);
     repo.replace("sipgen.yaml", "templates: own\n", "");
     assert_says(&repo.refused(), &["`outputs` requires `templates`", "--> sipgen.yaml:1"]);
+    let repo = repo_with("- {name: x, scope: site, labels: {a: b}}\n", &[]);
+    assert_says(&repo.refused(), &["help: write `{name: nodes, scope: host, labels:"]);
 }
 
 #[test]

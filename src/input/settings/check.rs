@@ -140,8 +140,14 @@ impl Settings {
         }
         mistakes(files, ("outputs", "output"), &self.outputs, |index, output| {
             let (field, problem) = output.mistake(&self.outputs[..index], &self.assignment)?;
-            let help =
-                "write `{name: dns, scope: cluster, clusterSelector: {matchLabels: {tier: edge}}}`";
+            let help = match field {
+                "labels" | "annotations" => {
+                    "write `{name: nodes, scope: host, labels: {example.com/place: \"{{ host.rack }}\"}}`"
+                }
+                _ => {
+                    "write `{name: dns, scope: cluster, clusterSelector: {matchLabels: {tier: edge}}}`"
+                }
+            };
             Some((field, problem, help))
         })
     }
