@@ -29,7 +29,7 @@ pub struct ServiceKind {
     pub balances: Option<Role>,
     /// The endpoint for clients of the cluster.
     pub endpoint: Option<EndpointDescriptor>,
-    /// Directory below `crds/` with the CustomResourceDefinitions that it requires.
+    /// Directory of the CustomResourceDefinitions that it requires, `crds/NAME`, of templates and output.
     pub definitions: Option<String>,
     /// Set if instances in one namespace would share their storage.
     #[serde(default)]
@@ -199,7 +199,7 @@ mod tests {
                 assert!(files.contains(format!("{templates}/{file}").as_str()), "{field}: {file}");
             }
             if let Some(definitions) = &kind.definitions {
-                let file = format!("crds/{definitions}/kustomization.yaml");
+                let file = format!("{definitions}/kustomization.yaml");
                 assert!(files.contains(file.as_str()), "{file}");
             }
             // A directory is told from that of another kind by the start of its name.

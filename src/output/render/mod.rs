@@ -142,8 +142,8 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
         findings.extend(closing_check::check(site, plan, &host_metadata, &tree, &kept));
     }
     let mut common = shared.into_files(&used_shared);
-    if require_definitions(site, plan, &clusters) {
-        let definitions = services::definitions(site, templates);
+    for directory in required_definitions(site, plan, &clusters) {
+        let definitions = services::definitions(site, templates, directory);
         common.extend(definitions.tree);
         findings.extend(definitions.findings);
     }
@@ -295,16 +295,16 @@ fn from_template(finding: Finding, templates: &Templates, path: &Utf8Path, help:
     }
 }
 
-/// Returns whether services of planned clusters, or the existing files of frozen ones, require
-/// CustomResourceDefinitions.
-fn require_definitions(site: &Site, plan: &Plan, planned: &[&Cluster]) -> bool {
-    let mut services = planned.iter().flat_map(|cluster| &cluster.services);
-    let on_disk = |cluster: &ClusterKey| {
+/// Returns the directories of the CustomResourceDefinitions that services of planned clusters, or the
+/// existing files of frozen ones, require.
+fn required_definitions(site: &Site, plan: &Plan, planned: &[&Cluster]) -> BTreeSet<&'static str> {
+    let services = planned.iter().flat_map(|cluster| &cluster.services);
+    let on_disk = plan.frozen.iter().flat_map(|cluster| {
         let directory = layout::cluster_directory(cluster);
         let files = site.state.files.get(cluster).into_iter().flatten();
-        files
-            .filter_map(|file| file.strip_prefix(&directory).ok())
-            .any(services::requires_definitions)
-    };
-    services.any(|service| service.kind.definitions.is_some()) || plan.frozen.iter().any(on_disk)
+        files.filter_map(move |file| {
+            services::required_definitions(file.strip_prefix(&directory).ok()?)
+        })
+    });
+    services.filter_map(|service| service.kind.definitions.as_deref()).chain(on_disk).collect()
 }

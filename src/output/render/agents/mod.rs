@@ -20,7 +20,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
 use super::Tree;
-use super::services::requires_definitions;
+use super::services::required_definitions;
 use super::yaml_block::block_of;
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::names::{ClusterKey, Namespace};
@@ -167,10 +167,10 @@ fn in_source(prefix: &Utf8Path, output: &Utf8Path, delivery: &Delivery) -> Utf8P
 
 /// Returns all directories to apply, in order.
 fn deliveries(output: &Output<'_>, agent: GitopsAgent) -> Vec<Delivery> {
-    let definitions = output.definitions();
+    let definitions: Vec<Delivery> = output.definitions().collect();
     let mut all = Vec::new();
     for cluster in &output.clusters {
-        let services = output.services(cluster, definitions.as_ref());
+        let services = output.services(cluster, &definitions);
         all.extend(output.observed(cluster, services.as_ref()));
         all.extend(services);
     }
@@ -228,42 +228,48 @@ impl<'a> Output<'a> {
         self.is_built(&layout::installer_directory(cluster))
     }
 
-    fn definitions(&self) -> Option<Delivery> {
-        let directory = definitions_directory();
-        self.is_ours(&directory).then(|| Delivery {
-            name: self.names.definitions(),
-            directory,
+    /// Lists the directories just below one that generated objects apply.
+    fn directories_below(&self, parent: &'static str) -> impl Iterator<Item = &'a Utf8Path> {
+        let from = self.present.range(parent..).map(|file| Utf8Path::new(*file));
+        let directories = from.take_while(move |file| file.as_str().starts_with(parent));
+        let directories = directories.filter(|file| {
+            file.iter().count() == 3 && file.file_name() == Some(layout::KUSTOMIZATION)
+        });
+        directories.filter_map(Utf8Path::parent).filter(|directory| self.is_ours(directory))
+    }
+
+    fn definitions(&self) -> impl Iterator<Item = Delivery> {
+        self.directories_below(layout::CRDS).map(|directory| Delivery {
+            name: self.names.definitions(directory.file_name().unwrap_or_default()),
+            directory: directory.to_owned(),
             holds: DirectoryContent::Definitions,
             after: Vec::new(),
             file: "crds.yaml".to_owned(),
         })
     }
 
-    fn services(&self, cluster: &ClusterKey, definitions: Option<&Delivery>) -> Option<Delivery> {
+    fn services(&self, cluster: &ClusterKey, definitions: &[Delivery]) -> Option<Delivery> {
         let directory = layout::cluster_directory(cluster);
         if !self.is_ours(&directory) || self.is_installed(cluster) {
             return None;
         }
         let above = format!("{directory}/");
         let files = self.present.range(above.as_str()..);
-        let mut files = files.map_while(|file| file.strip_prefix(&above));
-        let after = definitions.filter(|_| files.any(|file| requires_definitions(file.into())));
+        let files = files.map_while(|file| file.strip_prefix(&above));
+        let required = files.filter_map(|file| required_definitions(file.into()));
+        let required: BTreeSet<&str> = required.collect();
+        let after = definitions.iter().filter(|it| required.contains(it.directory.as_str()));
         Some(Delivery {
             name: self.names.services(cluster),
             directory,
             holds: DirectoryContent::Services,
-            after: after.iter().map(|delivery| delivery.name.clone()).collect(),
+            after: after.map(|delivery| delivery.name.clone()).collect(),
             file: layout::patch_file(cluster),
         })
     }
 
     fn site_outputs(&self) -> impl Iterator<Item = Delivery> {
-        let from = self.present.range(SITE..).map(|file| Utf8Path::new(*file));
-        let directories = from.take_while(|file| file.as_str().starts_with(SITE)).filter(|file| {
-            file.iter().count() == 3 && file.file_name() == Some(layout::KUSTOMIZATION)
-        });
-        let directories = directories.filter_map(Utf8Path::parent);
-        directories.filter(|directory| self.is_ours(directory)).map(|directory| Delivery {
+        self.directories_below(SITE).map(|directory| Delivery {
             name: self.names.site_output(directory.file_name().unwrap_or_default()),
             directory: directory.to_owned(),
             holds: DirectoryContent::SiteOutput,
@@ -356,8 +362,4 @@ impl<'a> Output<'a> {
             file: "released.yaml".to_owned(),
         })
     }
-}
-
-fn definitions_directory() -> Utf8PathBuf {
-    Utf8Path::new(layout::CRDS).join("dex")
 }

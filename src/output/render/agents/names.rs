@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 
 use crate::base::api::names::ClusterKey;
-use crate::base::layout::outputs::SITE;
+use crate::base::layout::{self, outputs::SITE};
 
 /// Maximum length of a label value.
 const LONGEST: usize = 63;
@@ -16,9 +16,9 @@ const LONGEST: usize = 63;
 pub(super) struct AgentObjectNames<'a>(pub(super) &'a str);
 
 impl AgentObjectNames<'_> {
-    /// Returns the name of the object that applies definitions.
-    pub(super) fn definitions(self) -> String {
-        self.name("crds", "dex", true)
+    /// Returns the name of the object that applies a directory of definitions.
+    pub(super) fn definitions(self, directory: &str) -> String {
+        self.name(layout::CRDS, directory, true)
     }
 
     /// Returns the name of the object that applies a cluster's services. It is unique because

@@ -21,7 +21,6 @@ use super::renderer::Renderer;
 use super::value_schema::schema_of;
 use crate::base::api::names::ClusterKey;
 use crate::base::api::service_kind::ServiceKind;
-use crate::base::layout;
 use crate::site::Site;
 use crate::site::request::{ClusterService, KindSettings};
 
@@ -110,14 +109,18 @@ fn files<T: Serialize>(renderer: &mut Renderer<'_>, service: &ClusterService, ow
     renderer.directory(source, service.path(cluster), &[], &values);
 }
 
-/// Renders the CustomResourceDefinitions that services require.
-pub(super) fn definitions(site: &Site, templates: &Templates) -> RenderedTemplates {
+/// Renders a directory of CustomResourceDefinitions that services require.
+pub(super) fn definitions(
+    site: &Site,
+    templates: &Templates,
+    directory: &'static str,
+) -> RenderedTemplates {
     let renderer = DirectoryRenderer {
         site,
         templates,
-        source: TemplateSource::BuiltIn(layout::CRDS, &[]),
-        target: Utf8PathBuf::from(layout::CRDS),
-        made_from: "the definitions of Dex".to_owned(),
+        source: TemplateSource::BuiltIn(directory, &[]),
+        target: Utf8PathBuf::from(directory),
+        made_from: format!("the definitions in {directory}"),
         shared: None,
         hosts: &[],
         rendered: RenderedTemplates::default(),
@@ -125,9 +128,8 @@ pub(super) fn definitions(site: &Site, templates: &Templates) -> RenderedTemplat
     renderer.render(&|_| Value::default())
 }
 
-/// Returns whether a file in a cluster's directory belongs to a service that requires
-/// CustomResourceDefinitions.
-pub(super) fn requires_definitions(file: &Utf8Path) -> bool {
-    let kind = file.iter().next().and_then(ServiceKind::with_directory);
-    kind.is_some_and(|kind| kind.definitions.is_some())
+/// Returns the directory of the CustomResourceDefinitions that the service of a file in a cluster's
+/// directory requires.
+pub(super) fn required_definitions(file: &Utf8Path) -> Option<&'static str> {
+    ServiceKind::with_directory(file.iter().next()?)?.definitions.as_deref()
 }
