@@ -469,7 +469,7 @@ fn no_cluster(repo: &Files, site: &Site) -> Finding {
         "no SIPCluster (airship.airshipit.org/v1), Provisioning (bpa.akraino.org/v1alpha1) or opted-in Cluster \
          (cluster.x-k8s.io) found in {read}"
     );
-    let others: Vec<&ClusterKey> = site.clusters_not_opted_in().collect();
+    let others: Vec<&ClusterKey> = site.clusters_not_opted_in().into_iter().collect();
     if !others.is_empty() {
         message.push_str(&format!("; not opted in: {}", abbreviated(&others, 3)));
     }

@@ -38,7 +38,7 @@ impl ExistingInputs {
         for run in runs {
             let standings = host_state::host_standings(&run.site, &run.plan);
             let free = |standing: &&HostStanding| standing.state == HostState::Free;
-            all.not_opted_in.extend(run.site.clusters_not_opted_in().cloned());
+            all.not_opted_in.extend(run.site.clusters_not_opted_in().into_iter().cloned());
             all.requests += run.site.clusters.len();
             all.hosts += run.site.inventory.hosts.len();
             all.free += standings.iter().filter(free).count();

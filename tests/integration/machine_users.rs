@@ -1,6 +1,6 @@
 //! Hosts that Machines of Cluster API use: whose they are, and what that changes.
 
-use crate::support::{Repo, assert_says, documents, run, tool};
+use crate::support::{Repo, assert_says, documents, host, run, tool};
 
 /// A Cluster with a control plane and MachineDeployments, each with a number of replicas and no surge.
 fn cluster(name: &str, control_plane: (&str, usize), deployments: &[(&str, usize)]) -> String {
@@ -419,4 +419,46 @@ fn remediation_without_a_spare_host_is_reported_for_the_machines_that_it_selects
         let run = repo.generate(&[]).expect(0).stderr;
         assert!(!run.contains("of the control plane, which has no spare"), "{run}");
     }
+}
+
+/// CAPM3 takes any host that a template selects, whether a request of sipgen has it or not.
+#[test]
+fn clusters_that_are_no_requests_claim_hosts_by_their_selectors() {
+    let repo = Repo::of_hosts(0);
+    let host = |(name, pool)| host(name, &format!("  labels: {{e.com/pool: {pool}}}\n"));
+    let pools = [("h0", "a"), ("h1", "a"), ("h2", "b"), ("h3", "b")];
+    repo.write("inventory/hosts.yaml", &pools.map(host).concat());
+    repo.want("metal/one", 2);
+    repo.write("sipgen.yaml", "reservations: [{labels: {e.com/pool: b}, for: [other]}]\n");
+    let annotation = "  annotations: {sip.airshipit.org/assign-hosts: 'true'}\n";
+    let selecting = |labels: &str| {
+        let cluster = cluster("b", ("b-cp", 1), &[("b-md", 2)]).replace(annotation, "");
+        cluster.replace("checksum: c}", &format!("checksum: c}}, hostSelector: {labels}"))
+    };
+    for (selector, said) in [
+        (
+            "{matchLabels: {e.com/pool: a}}",
+            Some("claims 3 of the 2 unused hosts that its `hostSelector` matches; requests get 2"),
+        ),
+        ("{matchLabels: {e.com/pool: b}}", None),
+        ("{}", Some("claims 3 of the 4 unused hosts of its namespace")),
+    ] {
+        repo.write("cluster.yaml", &selecting(selector));
+        let report = repo.generate(&[]).expect(0).stderr;
+        assert_eq!(
+            report.contains("the Cluster metal/b is no request"),
+            said.is_some(),
+            "{selector}: {report}"
+        );
+        assert_says(&report, said.as_slice());
+    }
+
+    // A label of an output would let them take what the plan gives to others.
+    let settings = "outputs: [{name: x, scope: host, labels: {e.com/free: 'no'}}]\n";
+    repo.write("sipgen.yaml", settings);
+    repo.write("cluster.yaml", &selecting("{matchLabels: {e.com/free: 'no'}}"));
+    assert_says(
+        &repo.generate(&[]).expect(1).stderr,
+        &["an output sets the label `e.com/free`, by which the Cluster metal/b chooses hosts"],
+    );
 }

@@ -8,7 +8,8 @@ use crate::plan::Plan;
 use crate::site::Site;
 use crate::site::request::cluster_api::Claimant;
 
-/// Reports each claimant with Machines that have no host yet, and how many hosts are left for them.
+/// Reports each claimant with Machines that have no host yet and may take one of a request, and how
+/// many hosts are left for them.
 pub(super) fn foreign(site: &Site, plan: &Plan) -> Vec<Finding> {
     if site.clusters.is_empty() {
         return Vec::new();
@@ -21,10 +22,11 @@ pub(super) fn foreign(site: &Site, plan: &Plan) -> Vec<Finding> {
         let hosts = site.inventory.hosts.iter().enumerate();
         let unused = hosts.filter(|(_, host)| host.live.usage.is_none() && claimant.matches(host));
         let unused: Vec<usize> = unused.map(|(index, _)| index).collect();
-        if unused.is_empty() || machines == 0 {
+        let taken = unused.iter().filter(|index| is_assigned(**index)).count();
+        // A selector that matches no assigned host is what the help asks for.
+        if unused.is_empty() || machines == 0 || (claimant.has_selector && taken == 0) {
             return None;
         }
-        let taken = unused.iter().filter(|index| is_assigned(**index)).count();
         let which = if claimant.has_selector {
             "that its `hostSelector` matches"
         } else {

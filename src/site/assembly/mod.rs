@@ -279,8 +279,8 @@ impl Site {
     }
 
     /// Returns the Clusters that become requests by opting in.
-    pub fn clusters_not_opted_in(&self) -> impl Iterator<Item = &ClusterKey> {
-        self.claimants.iter().filter_map(|claimant| claimant.may_opt_in.as_ref())
+    pub fn clusters_not_opted_in(&self) -> BTreeSet<&ClusterKey> {
+        self.claimants.iter().filter_map(|claimant| claimant.may_opt_in.as_ref()).collect()
     }
 
     /// Returns the clusters whose requests are valid.

@@ -145,7 +145,7 @@ impl RequestChecks<'_, '_> {
                 let checked = spec.map(|spec| spec.check(document, self.context));
                 let claimant = |cluster| cluster_api::claimed_by_cluster(cluster, is_opted_out);
                 if let Some(ValidatedDocument::Request(request, _)) = checked {
-                    self.others.extend(request.cluster.as_ref().map(claimant));
+                    self.others.extend(request.cluster.iter().flat_map(claimant));
                 }
             }
         }

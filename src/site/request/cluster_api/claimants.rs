@@ -70,21 +70,26 @@ pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -
     claimants.collect()
 }
 
-/// Returns a Cluster that is no request, whose Machines claim any host of its namespace.
-pub(crate) fn claimed_by_cluster(cluster: &Cluster, is_opted_out: bool) -> Claimant {
-    let node_sets = cluster.node_sets.values();
-    let unselective =
-        node_sets.filter(|node_set| node_set.selector.clone().into_iter().next().is_none());
-    Claimant {
-        title: format!("the Cluster {}", cluster.key),
-        namespace: cluster.key.namespace.clone(),
-        origin: cluster.origin.clone(),
-        machines: unselective.map(|node_set| node_set.active).sum(),
-        selector: Selector::default(),
-        has_selector: false,
-        makes_machines: true,
-        may_opt_in: (!is_opted_out && !cluster.node_sets.is_empty()).then(|| cluster.key.clone()),
+/// Returns the claims of a Cluster that is no request, by selector. Without one, its Machines claim
+/// any host of its namespace.
+pub(crate) fn claimed_by_cluster(cluster: &Cluster, is_opted_out: bool) -> Vec<Claimant> {
+    let mut claimants: Vec<Claimant> = Vec::new();
+    for node_set in cluster.node_sets.values() {
+        match claimants.iter_mut().find(|claimant| claimant.selector == node_set.selector) {
+            Some(claimant) => claimant.machines += node_set.active,
+            None => claimants.push(Claimant {
+                title: format!("the Cluster {}", cluster.key),
+                namespace: cluster.key.namespace.clone(),
+                origin: cluster.origin.clone(),
+                machines: node_set.active,
+                selector: node_set.selector.clone(),
+                has_selector: node_set.selector.clone().into_iter().next().is_some(),
+                makes_machines: true,
+                may_opt_in: (!is_opted_out).then(|| cluster.key.clone()),
+            }),
+        }
     }
+    claimants
 }
 
 /// Returns the selector of the Metal3Machines of a Machine; `None` for those of other providers.
