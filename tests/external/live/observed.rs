@@ -39,21 +39,35 @@ fn is_labelled(host: &Value) -> bool {
 
 const DESCRIPTION: &str = "  description: in rack 7\n";
 
+/// An output that adds to the hosts of a cluster.
+const OUTPUT: &str = "outputs: [{name: nodes, scope: host, labels: {e.com/place: '{{ cluster.name }}'}, \
+                      annotations: {e.com/note: '1'}}]\n";
+
 /// kubectl removes what left a manifest only by what it applied last, which the agent owns while a cluster has the host.
 #[test]
 fn a_person_goes_on_applying_a_host() {
     for agent in AGENTS {
         let site = observing(agent, "person");
+        let settings = agent.settings(&site.namespace);
+        site.repo.write("sipgen.yaml", &format!("{settings}{OUTPUT}"));
         let host = || site.hosts()["apply-1"].clone();
+        let of_output = || {
+            let metadata = host()["metadata"].clone();
+            [&metadata["labels"]["e.com/place"], &metadata["annotations"]["e.com/note"]]
+                .map(|value| value.as_str().map(str::to_owned))
+        };
+        let added = || [Some("edge".to_owned()), Some("1".to_owned())];
         let cluster = format!("{}-tenant/edge", site.namespace);
         site.want(&cluster, "apply", 2);
         deliver(&site, agent);
         assert!(is_labelled(&host()));
+        assert_eq!(of_output(), added(), "{agent:?}");
 
         make(&site, agent, 1, DESCRIPTION);
         site.resync(agent);
         assert_eq!(host()["spec"]["description"], "in rack 7", "{agent:?}");
         assert!(is_labelled(&host()));
+        assert_eq!(of_output(), added(), "{agent:?}");
 
         site.want(&cluster, "apply", 1);
         for name in ["apply-1", "apply-2"] {
@@ -62,6 +76,7 @@ fn a_person_goes_on_applying_a_host() {
         site.want_no_more(&cluster);
         deliver(&site, agent);
         assert!(!is_labelled(&host()));
+        assert_eq!(of_output(), [None, None], "{agent:?}");
         assert_eq!(host()["spec"]["description"], "in rack 7", "{agent:?}");
         deliver(&site, agent);
         assert!(
@@ -80,6 +95,12 @@ fn a_person_goes_on_applying_a_host() {
         site.want(&cluster, "apply", 2);
         deliver(&site, agent);
         assert!(is_labelled(&host()) && host()["spec"]["bmc"].is_object(), "{agent:?}");
+        assert_eq!(of_output(), added(), "{agent:?}");
+
+        site.repo.write("sipgen.yaml", &settings);
+        deliver(&site, agent);
+        assert!(is_labelled(&host()) && host()["spec"]["bmc"].is_object(), "{agent:?}");
+        assert_eq!(of_output(), [None, None], "{agent:?}: what left the settings leaves the host");
     }
 }
 
