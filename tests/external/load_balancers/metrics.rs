@@ -1,9 +1,11 @@
 //! What probes and Prometheus see.
 
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::load_balancers::network::{POD, add_address, everywhere};
@@ -66,14 +68,26 @@ fn a_load_balancer_that_is_full_refuses_connections_and_still_answers_probes() {
             "--pid",
             &std::process::id().to_string(),
         ]));
+        let accepted = Arc::new(AtomicUsize::new(0));
         for address in ["198.51.100.21", "198.51.100.22"] {
             add_address(address.parse().unwrap());
             let host = TcpListener::bind((address, 30080)).unwrap();
-            thread::spawn(move || host.incoming().map(Result::unwrap).collect::<Vec<TcpStream>>());
+            let accepted = accepted.clone();
+            let accept = move |stream: io::Result<TcpStream>| {
+                accepted.fetch_add(1, Ordering::Relaxed);
+                stream.unwrap()
+            };
+            thread::spawn(move || host.incoming().map(accept).collect::<Vec<TcpStream>>());
         }
         let pod = without_hosts(haproxy, balancer);
         let connect = || TcpStream::connect((POD[0], pod.port("port-30080"))).unwrap();
-        let _taken: Vec<TcpStream> = (0..8000).map(|_| connect()).collect();
+        let mut taken = Vec::new();
+        for count in (100..=8000).step_by(100) {
+            // The queue of a host that accepts nothing for a while is full after 128, and a session
+            // that cannot connect ends.
+            taken.extend((0..100).map(|_| connect()));
+            assert!(wait_until(SOON, || accepted.load(Ordering::Relaxed) >= count));
+        }
         // Of the backend, as the frontend counts connections that wait for a thread, and the limit does not yet.
         let full = "haproxy_backend_current_sessions{proxy=\"port-30080\"} 8000\n";
         assert!(wait_until(SOON, || pod.get("metrics", "/metrics").unwrap().1.contains(full)));
