@@ -6,7 +6,8 @@ use std::fmt::Display;
 use crate::base::api::names::{HostKey, NodeName, Part, Role};
 use crate::base::text::counted;
 use crate::input::settings::gitops::HostsForm;
-use crate::review::effects::hosts::{ReleaseReason, ReleasedHost, ReplacedHost};
+use crate::input::settings::outputs::MetadataField;
+use crate::review::effects::hosts::{MetadataChange, ReleaseReason, ReleasedHost, ReplacedHost};
 use crate::review::effects::{
     Aspect, ClusterReview, EndpointChange, EndpointKind, FileState, InstallerChange, OutputChange,
     ServiceChange, SharedChanges,
@@ -206,7 +207,20 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
             format!("{} moves to {}", host_of(&moved.part, &moved.host, name), name(&moved.other));
         lines.push(DiffLine::new(FileState::Deleted, text));
     }
+    lines.extend(hosts.metadata.iter().map(|change| metadata(change, name)));
     lines
+}
+
+/// Describes a label or an annotation that changes on hosts.
+fn metadata(change: &MetadataChange, name: Name<'_>) -> DiffLine {
+    let field = match change.field {
+        MetadataField::Labels => "label",
+        MetadataField::Annotations => "annotation",
+    };
+    let hosts: Vec<String> = change.hosts.iter().map(|host| name(host)).collect();
+    let count = counted(hosts.len(), "host");
+    let text = format!("{field} {} of {count}: {}", name(&change.key), hosts.join(", "));
+    DiffLine::new(change.state, text)
 }
 
 /// A host, with the machine's name if it has one.

@@ -163,6 +163,8 @@ pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
         "changes the role of",
         hosts.with_another_role().map(|changed| plain(&changed.host)).collect(),
     );
+    let with_other_metadata = hosts.with_other_metadata().into_iter();
+    list("changes the metadata of", with_other_metadata.map(|host| plain(host)).collect());
     list(
         "renames the machine on",
         hosts.with_another_name().map(|changed| plain(&changed.host)).collect(),

@@ -53,6 +53,12 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<ReportedAction> {
             "host",
         ),
         deed(
+            "changes the metadata of",
+            "change the metadata of",
+            sum(&|cluster| cluster.hosts.with_other_metadata().len()),
+            "host",
+        ),
+        deed(
             "renames",
             "rename",
             sum(&|cluster| cluster.hosts.with_another_name().count()),
@@ -81,6 +87,7 @@ pub(super) fn totals(totals: &Totals) -> [String; 4] {
         (totals.hosts_given_back, "released"),
         (totals.hosts_moved, "moved"),
         (totals.hosts_with_another_role, "with a new role"),
+        (totals.hosts_with_other_metadata, "with other labels or annotations"),
     ];
     let parts = [
         counts("cluster", &totals.clusters),

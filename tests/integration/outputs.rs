@@ -494,6 +494,46 @@ fn outputs_add_labels_and_annotations_to_hosts_and_take_them_back() {
 }
 
 #[test]
+fn a_diff_names_labels_and_annotations_that_change_on_hosts_that_stay() {
+    let outputs = |metadata: &str| format!("outputs: [{{name: nodes, scope: host, {metadata}}}]\n");
+    let repo = repo_with("", &[]);
+    let kept = "labels: {e.com/rack: a, e.com/kept: k}, annotations: {e.com/gone: x}";
+    repo.write("sipgen.yaml", &outputs(kept));
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    let edge = host_metadata(&repo, "tenant.edge")[0]["name"].as_str().unwrap().to_owned();
+    let changed = "labels: {e.com/rack: b, e.com/kept: k, e.com/new: '{{ cluster.name }}'}";
+    repo.write("sipgen.yaml", &format!("gitops: flux\n{}", outputs(changed)));
+    let diff = |arguments: &[&str]| run(repo.sipgen(&["diff"]).args(arguments)).stdout;
+
+    let text = diff(&[]);
+    let json: Json = serde_json::from_str(&diff(&["--format", "json"])).unwrap();
+
+    for line in [
+        "~ label e.com/rack",
+        "+ label e.com/new",
+        "- annotation e.com/gone",
+        "- annotation argocd.argoproj.io/sync-options",
+    ] {
+        assert_says(&text, &[&format!("{line} of 1 host: metal/{edge}")]);
+    }
+    assert_says(&text, &["2 hosts with other labels or annotations"]);
+    assert!(!text.contains("e.com/kept") && !text.contains("no host"), "{text}");
+    let metadata = &json["review"]["clusters"][0]["hosts"]["metadata"];
+    assert_eq!(metadata.as_array().unwrap().len(), 4, "{metadata}");
+    let rack = json!({"field": "labels", "key": "e.com/rack", "state": "changed", "hosts": [format!("metal/{edge}")]});
+    assert!(metadata.as_array().unwrap().contains(&rack), "{metadata}");
+
+    // The labels of a host that arrives or moves are no news beside its assignment.
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    repo.want("tenant/edge", 2);
+    let text = diff(&[]);
+    assert_says(&text, &["+ 1 Worker host: "]);
+    assert!(!text.contains("label"), "{text}");
+}
+
+#[test]
 fn values_that_no_host_can_have_are_errors_at_their_template() {
     for (labels, said) in [
         ("{e.com/a: '{{ host.adresses }}'}", "undefined value"),

@@ -48,7 +48,8 @@ pub struct OutputSettings {
 }
 
 /// A map of a host's metadata.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub enum MetadataField {
     /// Labels.
     Labels,

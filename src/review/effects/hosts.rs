@@ -9,11 +9,12 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{ChangedFiles, StateBefore};
+use super::{ChangedFiles, FileState, StateBefore};
 use crate::base::api::assignment::Claim;
 use crate::base::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
 use crate::base::layout;
 use crate::input::load::objects;
+use crate::input::settings::outputs::MetadataField;
 use crate::plan::machine_users::{MachineUser, MachineUsers};
 use crate::plan::machines::by_role_and_name;
 use crate::site::Site;
@@ -37,6 +38,22 @@ pub struct HostChanges {
     pub from_others: Vec<MovedHost>,
     /// Hosts that move to other clusters.
     pub to_others: Vec<MovedHost>,
+    /// Labels and annotations that change on hosts that stay.
+    pub metadata: Vec<MetadataChange>,
+}
+
+/// A label or an annotation that hosts of a cluster gain, change or lose while they stay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MetadataChange {
+    /// Labels or annotations.
+    pub field: MetadataField,
+    /// Key of the label or annotation.
+    pub key: String,
+    /// Created, changed or deleted.
+    pub state: FileState,
+    /// The hosts.
+    pub hosts: Vec<HostKey>,
 }
 
 /// A host in use.
@@ -180,6 +197,7 @@ struct HostEntry {
     /// Its assignment, unless the file removes its labels. A host has one cluster, except after a run
     /// that was killed between two files.
     assigned: Option<(ClusterKey, Part)>,
+    metadata: BTreeMap<(MetadataField, String), String>,
 }
 
 /// Computes the host changes of all clusters.
@@ -193,19 +211,23 @@ pub(super) fn changes(
         texts.filter_map(move |(is_later, text)| Some((*path, is_later, (*text)?)))
     });
     let read = |(path, is_later, text)| {
-        let entry = move |GeneratedHost { key, says, .. }| HostEntry {
+        let entry = move |GeneratedHost { key, says, labels, annotations, .. }| HostEntry {
             host: key,
             is_later,
             assigned: match says {
                 GeneratedHostState::Held(cluster, part) => Some((cluster, part)),
                 GeneratedHostState::Released(_) | GeneratedHostState::Unlabelled => None,
             },
+            metadata: [(MetadataField::Labels, labels), (MetadataField::Annotations, annotations)]
+                .into_iter()
+                .flat_map(|(field, map)| map.into_iter().map(move |(key, to)| ((field, key), to)))
+                .collect(),
         };
         entries(path, text).into_iter().map(entry)
     };
     let texts: Vec<_> = texts.collect();
     let mut all: Vec<HostEntry> = texts.into_par_iter().flat_map_iter(read).collect();
-    all.sort_by(|a, b| a.host.cmp(&b.host));
+    all.sort_by(|a, b| (&a.host, a.is_later).cmp(&(&b.host, b.is_later)));
     let mut changes: BTreeMap<ClusterKey, HostChanges> = BTreeMap::new();
     for host_entries in all.chunk_by(|a, b| a.host == b.host) {
         let host = &host_entries[0].host;
@@ -249,10 +271,41 @@ pub(super) fn changes(
             }
         }
     }
+    for (cluster, metadata) in metadata_changes(&all) {
+        changes.entry(cluster).or_default().metadata = metadata;
+    }
     for changes in changes.values_mut() {
         changes.sort();
         changes.pair();
         changes.sort();
+    }
+    changes
+}
+
+/// Computes the changed labels and annotations of hosts that stay as they are, by cluster. `entries`
+/// are in order of hosts.
+fn metadata_changes(entries: &[HostEntry]) -> BTreeMap<ClusterKey, Vec<MetadataChange>> {
+    let mut hosts_by_change = BTreeMap::new();
+    for host_entries in entries.chunk_by(|a, b| a.host == b.host) {
+        let [was, is] = host_entries else { continue };
+        let (Some(assigned), true) = (&is.assigned, was.assigned == is.assigned) else { continue };
+        let [before, after] = [was, is].map(|entry| &entry.metadata);
+        for change in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
+            let state = match (before.get(change), after.get(change)) {
+                (was, is) if was == is => continue,
+                (None, _) => FileState::Created,
+                (_, None) => FileState::Deleted,
+                _ => FileState::Changed,
+            };
+            let change = (&assigned.0, change, state);
+            hosts_by_change.entry(change).or_insert_with(Vec::new).push(is.host.clone());
+        }
+    }
+    let mut changes: BTreeMap<ClusterKey, Vec<MetadataChange>> = BTreeMap::new();
+    for ((cluster, (field, key), state), mut hosts) in hosts_by_change {
+        hosts.sort_by(in_order);
+        let change = MetadataChange { field: *field, key: key.clone(), state, hosts };
+        changes.entry(cluster.clone()).or_default().push(change);
     }
     changes
 }
@@ -370,6 +423,11 @@ impl HostChanges {
     /// Lists machines of Provisionings of which only the name changes.
     pub(crate) fn with_another_name(&self) -> impl Iterator<Item = &AnotherRole> {
         self.with_another_role.iter().filter(|changed| changed.is_renamed())
+    }
+
+    /// Returns the hosts that stay, with other labels or annotations.
+    pub(crate) fn with_other_metadata(&self) -> BTreeSet<&HostKey> {
+        self.metadata.iter().flat_map(|change| &change.hosts).collect()
     }
 
     fn sort(&mut self) {

@@ -140,6 +140,8 @@ pub struct Totals {
     pub hosts_moved: usize,
     /// Hosts whose role in their cluster changes.
     pub hosts_with_another_role: usize,
+    /// Hosts that stay, with other labels or annotations.
+    pub hosts_with_other_metadata: usize,
     /// Machines of Provisionings whose name changes, but not the role.
     pub machines_with_another_name: usize,
     /// Installers that run on the machines of their clusters.
@@ -342,6 +344,7 @@ impl Totals {
             hosts_replaced: sum(|hosts| hosts.replaced.len()),
             hosts_moved: sum(|hosts| hosts.from_others.len()),
             hosts_with_another_role: sum(|hosts| hosts.with_another_role().count()),
+            hosts_with_other_metadata: sum(|hosts| hosts.with_other_metadata().len()),
             machines_with_another_name: sum(|hosts| hosts.with_another_name().count()),
             installers_run: clusters
                 .iter()

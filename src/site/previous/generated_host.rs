@@ -20,6 +20,8 @@ pub(crate) struct GeneratedHost {
     pub(crate) says: GeneratedHostState,
     /// Its labels.
     pub(crate) labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub(crate) annotations: BTreeMap<String, String>,
 }
 
 /// The state of a host in the generated tree.
@@ -125,6 +127,7 @@ impl GeneratedHost {
                 }
             }
         };
-        Ok(Self { key, namespace: metadata.namespace, says, labels })
+        let GeneratedMetadata { namespace, annotations, .. } = metadata;
+        Ok(Self { key, namespace, says, labels, annotations })
     }
 }

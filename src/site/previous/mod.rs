@@ -330,6 +330,7 @@ fn read_entry(document: &Document<'_>, settings: &Settings) -> RecordedEntry {
             says: GeneratedHostState::Held(cluster, part),
             namespace,
             mut labels,
+            ..
         }) => {
             labels.retain(|key, _| settings.outputs.iter().all(|it| !it.labels.contains_key(key)));
             let assigned = RecordedAssignment {
