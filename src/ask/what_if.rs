@@ -144,7 +144,7 @@ pub fn what_if(
     let mut difference = difference::supposed(written, earlier, &after, later)?;
     // Warnings about lost hosts only repeat the hypothesis.
     difference.findings.retain(|finding| {
-        let is_repeated = matches!(finding.code, Code::HostGone | Code::FrozenHostGone);
+        let is_repeated = finding.code == Code::HostGone;
         finding.is_error() || !is_repeated && !known.contains(finding)
     });
     Ok(Consequences { clusters, spare: spare(&now, &then), is_served, difference })

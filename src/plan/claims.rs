@@ -94,7 +94,7 @@ pub(super) fn adopter<'a>(
     };
     if let Some((other, _, other_origin)) = named.iter().find(|(other, ..)| *other != cluster) {
         let finding = Finding::new(
-            Code::SeveralClaims,
+            Code::LabelsDisagree,
             format!("host {} has the labels of {other} and of {cluster}", host.key),
         )
         .at(label_place(site, other_origin))

@@ -75,7 +75,7 @@ pub(super) fn patch_without_host(
         "fix the errors of the cluster, or include it in `--only`"
     };
     (below.starts_with(layout::declared_directory("".into())) && !renders).then(|| {
-        Finding::new(Code::FrozenHostGone, format!(
+        Finding::new(Code::HostGone, format!(
             "{} stays unchanged and patches host {host}, which is missing: `kustomize build` of {directory} fails",
             held.cluster
         ))

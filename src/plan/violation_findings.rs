@@ -49,7 +49,7 @@ impl Assignments<'_> {
                     (Code::Flawed, host.origin.name(), Some(""))
                 }
                 Violation::NotInstalled => {
-                    (Code::NotInstalled, host.live_place(["status", "provisioning", "state"]), None)
+                    (Code::Failing, host.live_place(["status", "provisioning", "state"]), None)
                 }
                 Violation::InMaintenance | Violation::UsedByAnother => return None,
                 Violation::Reserved(annotation) => {

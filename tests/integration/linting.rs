@@ -237,7 +237,7 @@ fn the_secrets_of_a_snapshot_need_no_host() {
 
     repo.write("snapshot/secrets.yaml", &secret(""));
 
-    assert_eq!(codes(&validated(&repo, 0)), ["SIP0340"]);
+    assert_eq!(codes(&validated(&repo, 0)), ["SIP0323"]);
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn a_missing_secret_is_told_at_its_name_with_the_one_that_was_meant() {
 
     let said = validated(&repo, 0);
 
-    assert_eq!(codes(&said), ["SIP0340", "SIP0341"], "{said}");
+    assert_eq!(codes(&said), ["SIP0323", "SIP0341"], "{said}");
     let place = spot(&repo, RACK_C, "networkData:", "lab-c1-networkdata");
     let meant =
         "did you mean the unused Secret `tenant-a/lab-c1-network-data` for host `tenant-a/lab-c1`?";
@@ -346,7 +346,7 @@ fn a_service_without_a_node_port_is_nobodys_business() {
 fn a_node_of_the_base_cluster_may_have_its_address() {
     let repo = Repo::of_fixture("quickstart");
     repo.replace(EDGE, "clusterIP: 192.0.2.10", "clusterIP: 198.51.100.31");
-    assert_eq!(codes(&validated(&repo, 0)), ["SIP0255"]);
+    assert_eq!(codes(&validated(&repo, 0)), ["SIP0312"]);
 
     let host = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: lab-c1, namespace: tenant-a}\n";
     repo.write(
@@ -377,7 +377,7 @@ fn nothing_is_doubted_while_an_input_cannot_be_read() {
 
     let Run { stdout, .. } = run(&mut repo.sipgen(&["validate"])).expect(1);
 
-    assert!(!codes(&stdout).iter().any(|code| ["SIP0250", "SIP0340"].contains(code)), "{stdout}");
+    assert!(!codes(&stdout).iter().any(|code| ["SIP0250", "SIP0323"].contains(code)), "{stdout}");
 }
 
 /// Machines of others take any host of their namespace, also one with labels of a cluster.

@@ -155,7 +155,7 @@ fn an_expired_mark_keeps_its_effect_and_the_output_does_not_depend_on_the_date()
     let repo = repo(2);
     repo.write("sipgen.yaml", MARK);
     let before = generate_at(&repo, BEFORE).expect(0);
-    assert!(!before.stderr.contains("SIP0352"), "{}", before.stderr);
+    assert!(!before.stderr.contains("SIP0347"), "{}", before.stderr);
     let files = repo.files("overlays");
 
     let after = generate_at(&repo, AFTER).expect(0);
@@ -163,7 +163,7 @@ fn an_expired_mark_keeps_its_effect_and_the_output_does_not_depend_on_the_date()
     assert_says(
         &after.stderr,
         &[
-            "SIP0352",
+            "SIP0347",
             "maintenance mark 1 (`new power supplies`) expired on 2026-12-24",
             "sipgen.yaml:4:",
         ],

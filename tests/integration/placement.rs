@@ -713,7 +713,7 @@ fn a_machine_keeps_a_host_without_an_operating_system_with_a_warning_until_it_is
     assert_says(
         &run.stderr,
         &[
-            "warning[SIP0516]: host metal3/n2 (du-2 (Worker) of lab/vran) has no operating system yet",
+            "warning[SIP0515]: host metal3/n2 (du-2 (Worker) of lab/vran) has no operating system yet",
             "0 added, 0 released",
         ],
     );

@@ -12,7 +12,7 @@ const PRESS: &str = "clusters/press.yaml";
 /// The site of the fixture, whose two masters and whose network for pods are what people have, and are warned of.
 fn site() -> Repo {
     let repo = Repo::of_fixture("provisioning");
-    let ignored = "findings:\n  ignore:\n    - {code: SIP0850, reason: a lab}\n    - {code: SIP0851, reason: our installer}\n";
+    let ignored = "findings:\n  ignore:\n    - {code: SIP0850, reason: a lab}\n    - {code: SIP0817, reason: our installer}\n";
     repo.write("sipgen.yaml", ignored);
     repo
 }
@@ -225,7 +225,7 @@ fn objects_that_are_nearly_ours_are_told_and_those_of_others_are_not() {
     );
     assert_says(
         &validate(&repo, &[]).expect(1).stdout,
-        &["error[SIP0102]: the Provisioning has the unknown apiVersion"],
+        &["error[SIP0114]: the Provisioning has the unknown apiVersion"],
     );
 
     // OpenShift has a Provisioning of Metal3, and a catalogue of whatever may have Software.
@@ -759,14 +759,14 @@ fn a_network_of_pods_goes_together_with_the_machines() {
     assert_says(
         &said,
         &[
-            "warning[SIP0828]",
+            "warning[SIP0817]",
             "contains the address 198.51.100.11 of `head`, which is host lab/depot-01",
         ],
     );
-    assert_says(&with_network("0.0.0.0/0", named), &["warning[SIP0828]"]);
+    assert_says(&with_network("0.0.0.0/0", named), &["warning[SIP0817]"]);
     assert_says(
         &with_network("fd00::/56", named),
-        &["warning[SIP0828]", "is IPv6, but all machines have IPv4 addresses"],
+        &["warning[SIP0817]", "is IPv6, but all machines have IPv4 addresses"],
     );
     for harmless in ["198.51.100.16/28", "10.244.0.0/16"] {
         assert_eq!(with_network(harmless, named), "");

@@ -427,7 +427,7 @@ fn labels_of_two_clusters_on_one_host() {
     assert_says(
         &repo.refused(),
         &[
-            "error[SIP0509]: host tenant-a/lab-c2 has the labels of tenant-a/edge and of tenant-a/other",
+            "error[SIP0508]: host tenant-a/lab-c2 has the labels of tenant-a/edge and of tenant-a/other",
             "--> sites/lab/hosts/rack-c.yaml:63:37",
             "--> snapshot/hosts.yaml:9:37  (those of tenant-a/other)",
             "remove the labels of tenant-a/edge or those of tenant-a/other: a host belongs to one cluster",

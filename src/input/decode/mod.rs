@@ -41,7 +41,7 @@ pub(crate) fn unreadable_annotation(
         _ => "is not JSON",
     };
     Finding::new(
-        Code::HardwareUnused,
+        Code::UnusedHostData,
         format!("the annotation {name} of the {kind} {reason}, and is ignored"),
     )
     .at(origin.at(["metadata", "annotations", name]))

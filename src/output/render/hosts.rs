@@ -252,7 +252,7 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
             host.is_some_and(|host| written_namespace(site, host) != held.namespace.as_deref())
         });
         findings.extend(lost.map(|(host, held)| {
-            Finding::new(Code::PatchMisses, format!(
+            Finding::new(Code::PatchesDiffer, format!(
                 "the patch of {cluster}, which stays unchanged, would no longer match {host}: its namespace in the build \
                  has changed"
             ))

@@ -45,7 +45,7 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
             format!("clusterIP `{address}` of `{key}` is the address of host `{}`", host.key);
         let places = services.into_iter();
         let places = places.map(|(cluster, service)| service_field(cluster, service, "clusterIP"));
-        let finding = at_all(Finding::new(Code::ClusterIpOfHost, message), places)
+        let finding = at_all(Finding::new(Code::SharedAddress, message), places)
             .help("set the address at which the base cluster's NodePorts are reachable")
             .for_cluster(key);
         findings.push(finding.see(host.network_place(), format!("host {}", host.key)));

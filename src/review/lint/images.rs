@@ -25,7 +25,7 @@ fn unversioned(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
     let example = &service.kind.image.example;
     Some(
         Finding::new(
-            Code::UnversionedImage,
+            Code::UnsuitableImage,
             format!("{message}: pods may run different versions"),
         )
         .at(service_field(cluster, service, "image"))
@@ -48,7 +48,7 @@ fn outdated(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
     let ImageAdvice { example, .. } = advice;
     Some(
         Finding::new(
-            Code::OutdatedImage,
+            Code::UnsuitableImage,
             format!(
                 "{name} {}.{} does not support its configuration, which requires {major}.{minor}",
                 version.0, version.1

@@ -41,7 +41,7 @@ fn unknown_network(site: &Site, cluster: &Cluster, installation: &Installation) 
     let message =
         format!("the public installer fails with the unknown option `--network {network}`");
     Some(
-        Finding::new(Code::NetworkUnknown, message)
+        Finding::new(Code::DoubtfulInstallerField, message)
             .at(cluster.origin.at(["spec", "PodSubnet"]))
             .help("remove PodSubnet, or set `provisioning.image` in sipgen.yaml to an installer that supports it")
             .for_cluster(&cluster.key),

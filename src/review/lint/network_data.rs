@@ -35,7 +35,7 @@ fn describe_unnamed(secrets: &[UnnamedNetworkData]) -> Option<Finding> {
         )
     };
     let finding =
-        Finding::new(Code::UnnamedNetworkData, message).at(first.origin.at(["metadata", "name"]));
+        Finding::new(Code::UnusedHostData, message).at(first.origin.at(["metadata", "name"]));
     let finding = others.iter().fold(finding, |finding, secret| {
         finding.see(secret.origin.at(["metadata", "name"]), secret.key.to_string())
     });

@@ -277,7 +277,7 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
 fn unreadable(kind: &str, error: &ParseError, origin: &Origin, place: Place) -> Finding {
     let place = error.line.map_or(place, |line| origin.spot(line, error.column));
     Finding::new(
-        Code::HardwareUnused,
+        Code::UnusedHostData,
         format!("the hardware details in the {kind} cannot be read: {}", error.message),
     )
     .at(place)
@@ -285,14 +285,14 @@ fn unreadable(kind: &str, error: &ParseError, origin: &Origin, place: Place) -> 
 }
 
 fn without_host(key: &HostKey, origin: &Origin) -> Finding {
-    Finding::new(Code::HardwareUnused, format!("HardwareData `{key}` has no host"))
+    Finding::new(Code::UnusedHostData, format!("HardwareData `{key}` has no host"))
         .at(origin.at(["metadata", "name"]))
         .help("fix its name and namespace, which are those of its BareMetalHost, or remove it")
 }
 
 fn twice(key: &HostKey, origin: &Origin, other: &Origin) -> Finding {
     Finding::new(
-        Code::DuplicateHardware,
+        Code::DuplicateHost,
         format!("two HardwareData objects of {key} differ: the first one is used"),
     )
     .at(origin.start())

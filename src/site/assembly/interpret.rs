@@ -297,7 +297,7 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<ReadO
     }
     if envelope.api_version != api_version {
         let message = format!("the {kind} has the unknown apiVersion {}", envelope.api_version);
-        let finding = Finding::new(Code::UnknownVersion, message)
+        let finding = Finding::new(Code::NearMiss, message)
             .at(document.origin.at(["apiVersion"]))
             .help(format!("write `apiVersion: {api_version}`"));
         return Some(ReadObject::unreadable(document, UnreadableKind::Other, finding));

@@ -108,7 +108,7 @@ pub(crate) fn expired_marks(settings: &Settings, today: Date) -> Vec<Finding> {
             index + 1,
             mark.reason.trim()
         );
-        Finding::new(Code::ExpiredMaintenance, message)
+        Finding::new(Code::IdleMark, message)
             .at(settings.place(["maintenance".into(), index.into(), "until".into()]))
             .help("remove the mark if the hosts may be used again, or set `until` to a later date")
     };

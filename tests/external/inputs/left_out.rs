@@ -90,7 +90,7 @@ fn a_partial_inventory_replaces_no_host_that_the_repo_still_declares() {
     for arguments in [&["generate"][..], &["generate", "--keep-going"]] {
         let run = sipgen(&repo, arguments).expect(1);
         assert_says(&run.stderr, &says);
-        assert!(!run.stderr.contains("SIP0507"), "{}", run.stderr);
+        assert!(!run.stderr.contains("SIP0506"), "{}", run.stderr);
         assert!(repo.on_disk("overlays") == before);
     }
     // One whose manifest is gone from the repo is replaced, as ever.

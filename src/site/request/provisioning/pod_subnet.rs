@@ -28,7 +28,7 @@ impl ProvisioningValidation<'_> {
         let first = network.canonical();
         if first != network {
             self.report(
-                Code::DoubtfulPodSubnet,
+                Code::DoubtfulInstallerField,
                 place,
                 format!(
                     "`PodSubnet: {text}` is an address in the network `{first}`, not the network"
@@ -63,7 +63,7 @@ impl ProvisioningValidation<'_> {
                 host.key
             );
             self.findings.push(
-                Finding::new(Code::DoubtfulPodSubnet, message)
+                Finding::new(Code::DoubtfulInstallerField, message)
                     .at(place)
                     .see(self.origin.key((*route).clone()), format!("{name}, {address}"))
                     .help(
@@ -80,7 +80,7 @@ impl ProvisioningValidation<'_> {
                 format!("`PodSubnet: {text}` is {own}, but all machines have {other} addresses");
             let help =
                 format!("write an {other} network: the nodes could not reach each other's pods");
-            self.report(Code::DoubtfulPodSubnet, place, message, help);
+            self.report(Code::DoubtfulInstallerField, place, message, help);
         }
     }
 }

@@ -130,7 +130,7 @@ impl ConnectorCheck<'_, '_> {
         }
         if matches!(connector.kind.as_str(), "mockCallback" | "mockPassword") {
             self.check.report(
-                Code::UnsafeConnector,
+                Code::DoubtfulConnector,
                 below(route, ["type".into()]),
                 format!("the connector {} accepts unknown users", connector.kind),
                 "remove it: it is for tests only",
@@ -182,7 +182,7 @@ impl ConnectorCheck<'_, '_> {
         for flag in &SCHEMA.r#unsafe {
             if flag.r#type == kind && is_on(&flag.setting) {
                 let route = below(route, [flag.setting.as_str().into()]);
-                let code = Code::UnsafeConnector;
+                let code = Code::DoubtfulConnector;
                 self.check.report(code, route, &flag.message, &flag.help);
             }
         }
