@@ -521,7 +521,7 @@ fn a_diff_names_labels_and_annotations_that_change_on_hosts_that_stay() {
     assert!(!text.contains("e.com/kept") && !text.contains("no host"), "{text}");
     let metadata = &json["review"]["clusters"][0]["hosts"]["metadata"];
     assert_eq!(metadata.as_array().unwrap().len(), 4, "{metadata}");
-    let rack = json!({"field": "labels", "key": "e.com/rack", "state": "changed", "hosts": [format!("metal/{edge}")]});
+    let rack = json!({"field": "labels", "key": "e.com/rack", "state": "changed", "hosts": [{"namespace": "metal", "name": edge}]});
     assert!(metadata.as_array().unwrap().contains(&rack), "{metadata}");
 
     // The labels of a host that arrives or moves are no news beside its assignment.

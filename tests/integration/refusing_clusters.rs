@@ -245,7 +245,7 @@ fn a_count_that_is_no_number() {
     for count in ["99999999999999999999", "-99999999999999999999"] {
         let beyond = edge_with("active: 2", &format!("active: {count}"));
         let expected =
-            ["error[SIP0209]", "--> sites/lab/clusters/edge.yaml:17:17", "write 0 to 1000000"];
+            ["error[SIP0120]: `active` is too large", "sites/lab/clusters/edge.yaml:17:17"];
         assert_says(&beyond.refused(), &expected);
     }
 

@@ -13,7 +13,6 @@ use yaml_serde::Value;
 
 use crate::base::api::provisioning::{self, ProvisioningSpec, SoftwareSpec};
 use crate::base::api::sipcluster::{self, SIPClusterSpec};
-use crate::base::api::topology_spread::MOST_HOSTS;
 use crate::base::finding::{Code, Finding, Origin, RouteStep};
 use crate::base::text::suggest::alike;
 use crate::input::load::ParseError;
@@ -133,49 +132,15 @@ fn no_active(key: &str) -> Finding {
     .help("write `count: {active: N, standby: N}`")
 }
 
-/// Translates the parser's message for a number of more than 64 bits, for fields that are known to
-/// count something.
+/// Translates the parser's message for a number of more than 64 bits.
 pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Finding> {
     let expected =
         ["any YAML value", "i64"].map(|what| format!(": invalid type: integer, expected {what}"));
     let path = expected.iter().find_map(|end| error.message.strip_suffix(end.as_str()))?;
     let place = error.line.map_or(origin.start(), |line| origin.spot(line, error.column));
-    let number_fields = [
-        (
-            "cpu",
-            Code::InvalidMachine,
-            "`cpu` is too large for a number of CPUs",
-            "write the number of CPUs that the machine requires",
-        ),
-        (
-            "memory",
-            Code::InvalidMachine,
-            "`memory` is too large for a number of bytes",
-            "write it with its unit, such as `16Gi`",
-        ),
-        (
-            "version",
-            Code::InvalidInstallerField,
-            "`version` is too large for a number",
-            "put it in quotes",
-        ),
-    ];
-    let is_in = |list: &str| path.starts_with(&format!("spec.{list}["));
-    let is_of_bpa =
-        ["masters", "workers", "masterSoftware", "workerSoftware"].into_iter().any(is_in);
     let field = path.rsplit('.').next().unwrap_or_default();
-    if let Some((_, code, message, help)) =
-        number_fields.into_iter().find(|(name, ..)| is_of_bpa && *name == field)
-    {
-        return Some(Finding::new(code, message).at(place).help(help));
-    }
-    let field = ["active", "standby"]
-        .into_iter()
-        .find(|field| path.ends_with(&format!(".count.{field}")))?;
-    let route = path.split('.').map(RouteStep::from);
-    let finding =
-        Finding::new(Code::InvalidField, format!("`{field}` is too large for a number of hosts"));
-    Some(finding.at(origin.at(route)).help(format!("write 0 to {MOST_HOSTS}")))
+    let finding = Finding::new(Code::WrongType, format!("`{field}` is too large for a number"));
+    Some(finding.at(place).help("write fewer digits, a unit such as `Gi`, or a text in quotes"))
 }
 
 impl SpecFields {
