@@ -725,6 +725,10 @@ fn objects_whose_deletion_deletes_more_are_refused_in_every_scope() {
         for scope in ["cluster", "host", "site"] {
             let said_by_sipgen = repo_of(scope, "a.yaml", &object).refused();
             assert!(said_by_sipgen.contains("SIP0703"), "{scope}: {said_by_sipgen}");
+            let list = "apiVersion: v1\nkind: List\nmetadata: {name: a, namespace: b}\nitems:\n- "
+                .to_owned()
+                + &object.trim_end().replace('\n', "\n  ");
+            assert_says(&repo_of(scope, "a.yaml", &list).refused(), &["a list of kind List"]);
             if kind != "CustomResourceDefinition" {
                 let file = "--> own/outputs/x/a.yaml";
                 assert_says(&said_by_sipgen, &[&format!("an object of kind {kind}"), said, file]);
@@ -760,9 +764,12 @@ fn invalid_objects_are_errors_of_their_template() {
     // A kustomization of its own may set namespaces, and lists kinds without any.
     let repo = repo_of("cluster", "a.yaml", &object("{name: a}"));
     let kustomization = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: {{ cluster.name }}\nresources: {{ files }}\n";
-    repo.write("own/outputs/x/kustomization.yaml", kustomization);
-    repo.generate(&[]).expect(0);
-    assert_eq!(resources(&repo, "overlays/clusters/tenant/lab/x"), ["a.yaml"]);
+    let without_kind = "namespace: {{ cluster.name }}\nresources: {{ files }}\n";
+    for kustomization in [kustomization, without_kind] {
+        repo.write("own/outputs/x/kustomization.yaml", kustomization);
+        repo.generate(&[]).expect(0);
+        assert_eq!(resources(&repo, "overlays/clusters/tenant/lab/x"), ["a.yaml"]);
+    }
 }
 
 #[test]

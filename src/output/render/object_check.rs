@@ -5,6 +5,7 @@ use std::fmt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::Templates;
 use crate::base::api::host;
@@ -19,6 +20,8 @@ use crate::site::Site;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RenderedObject {
     identity: ObjectIdentity,
+    /// Set if kustomize replaces it by its items.
+    is_list: bool,
     /// Its file, relative to the output directory.
     file: Utf8PathBuf,
     bytes: usize,
@@ -42,6 +45,7 @@ struct OutputObjectFields {
     api_version: String,
     kind: String,
     metadata: OutputObjectMetadata,
+    items: Option<IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]
@@ -100,9 +104,10 @@ pub(super) fn objects(file: &Utf8Path, text: &str) -> Vec<RenderedObject> {
         Some((document.len(), yaml::from_str::<Option<OutputObjectFields>>(document).ok()??))
     });
     let object = |(bytes, fields): (usize, OutputObjectFields)| {
-        let OutputObjectFields { api_version, kind, metadata } = fields;
+        let OutputObjectFields { api_version, kind, metadata, items } = fields;
         RenderedObject {
             bytes,
+            is_list: kind.ends_with("List") && items.is_some(),
             identity: ObjectIdentity {
                 group: api_version.split_once('/').map_or("", |(group, _)| group).to_owned(),
                 kind,
@@ -125,7 +130,7 @@ impl RenderedObject {
                 format!("create it elsewhere: agents delete what leaves an output, and {reason}");
             return Some((format!("an object of kind {kind}"), help));
         }
-        if kind.ends_with("List") && name.is_empty() {
+        if self.is_list {
             let help = "render one document per object".to_owned();
             return Some((format!("a list of kind {kind}"), help));
         }

@@ -4,7 +4,7 @@ use camino::Utf8Path;
 
 use super::{Templates, verify};
 use crate::base::finding::Finding;
-use crate::base::layout::header;
+use crate::base::layout::{self, header};
 use crate::site::Site;
 
 /// The reader of a rendered YAML file.
@@ -44,6 +44,9 @@ pub(super) fn verified(
         return Ok(());
     }
     let read = match content {
+        YamlConsumer::Manifests if file.file_name() == Some(layout::KUSTOMIZATION) => {
+            verify::kustomization(text)
+        }
         YamlConsumer::Manifests => verify::manifests(text),
         YamlConsumer::Configuration => verify::yaml(text),
     };

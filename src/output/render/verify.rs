@@ -62,6 +62,16 @@ pub(super) fn manifests(text: &str) -> Result<(), InvalidRendering> {
     any.then_some(()).ok_or_else(empty)
 }
 
+/// Parses a kustomization. kustomize needs neither its version nor its kind.
+pub(super) fn kustomization(text: &str) -> Result<(), InvalidRendering> {
+    match values(text)?.as_slice() {
+        [value] if value.get("kind").is_none() && has_resources(value) => {
+            read_as::<WrittenKustomization>(value, "a kustomization")
+        }
+        _ => manifests(text),
+    }
+}
+
 fn values(text: &str) -> Result<Vec<Value>, InvalidRendering> {
     let documents = load::texts_of_documents(text).map(yaml::from_str);
     if let Ok(values) = documents.collect() {
@@ -105,7 +115,9 @@ struct NamedResource {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "read to see that they are there")]
 struct WrittenKustomization {
+    #[serde(default)]
     api_version: String,
+    #[serde(default)]
     kind: String,
     #[serde(default)]
     resources: Vec<String>,
