@@ -202,9 +202,15 @@ fn patches_and_metadata_of_agents_objects_count() {
         flux(&format!("./{overlay}"), &format!("  patches:\n{patch}")),
         flux(&format!("./{overlay}"), "  commonMetadata: {labels: {rack: r4}}\n"),
         flux("./hosts", "  components: [../fix]\n"),
+        flux("./hosts", "  ignoreMissingComponents: true\n  components: [../none, ../fix]\n"),
         flux(&format!("./{overlay}"), "  components: [../../../../fix]\n"),
         argocd(overlay, &format!("    kustomize:\n      patches:\n{indented}"), ""),
         argocd(overlay, "    kustomize: {commonLabels: {rack: r4}}\n", ""),
+        argocd(
+            overlay,
+            "    kustomize: {ignoreMissingComponents: true, components: [../none, ../../../../fix]}\n",
+            "",
+        ),
     ];
     for object in objects {
         let repo = with_hosts(&in_rack("h0", "r1"), 1, "r4");
@@ -214,6 +220,10 @@ fn patches_and_metadata_of_agents_objects_count() {
         repo.generate(&[]).expect(0);
         assert_eq!(assigned(&repo), ["Worker metal/h0"], "{object}");
     }
+
+    let repo = with_hosts(&in_rack("h0", "r1"), 1, "r1");
+    repo.write("agents/k.yaml", &flux("./hosts", "  components: [../none]\n"));
+    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0117", "`../none` does not exist"]);
 
     // The agent's patches run with those of the kustomization itself, before its labels.
     let repo = with_hosts(&in_rack("h0", "r1"), 1, "r2");

@@ -118,6 +118,8 @@ pub struct FluxKustomizationSpec {
     pub kube_config: Option<IgnoredAny>,
     /// Directories of components to add to the kustomization, relative to it.
     pub components: Option<Vec<String>>,
+    /// Set if components that do not exist are left out.
+    pub ignore_missing_components: bool,
     /// Patches to add to the kustomization.
     pub patches: Option<yaml_serde::Value>,
     /// Labels and annotations for every object of the build.
@@ -245,6 +247,9 @@ pub struct KustomizeSource {
     pub name_suffix: Option<String>,
     /// Directories of components to add to the kustomization, relative to it.
     pub components: Option<Vec<String>>,
+    /// Set if components that do not exist are left out.
+    #[serde(default)]
+    pub ignore_missing_components: bool,
     /// Patches to add to the kustomization.
     pub patches: Option<yaml_serde::Value>,
     /// Labels for every object of the build.

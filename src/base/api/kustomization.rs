@@ -53,6 +53,9 @@ pub struct Kustomization {
     pub bases: Option<Vec<String>>,
     /// Directories of components.
     pub components: Option<Vec<String>>,
+    /// Set if an agent leaves out those of its components that do not exist.
+    #[serde(skip)]
+    pub ignores_missing_components: bool,
     /// Patches. Their files matter, because a patch looks like a manifest of a host.
     pub patches: Option<Vec<Patch>>,
     /// The legacy form of strategic merge patches: paths or inline text.

@@ -40,7 +40,7 @@ impl BuildChanges {
         BuildChanges {
             directory: directory.clone(),
             origin: moved(origin, &["spec".into()]),
-            kustomization: kustomization(fields),
+            kustomization: kustomization(fields, spec.ignore_missing_components),
             place: origin.at(["spec"]),
             common_metadata: spec.common_metadata.clone(),
             post_build: spec.post_build.clone(),
@@ -65,7 +65,7 @@ impl BuildChanges {
         BuildChanges {
             directory: directory.clone(),
             origin: moved(origin, route),
-            kustomization: kustomization(fields),
+            kustomization: kustomization(fields, options.ignore_missing_components),
             place: origin.at(route.to_vec()),
             common_metadata: None,
             post_build: None,
@@ -88,7 +88,10 @@ fn insert_list(fields: &mut Mapping, field: &str, list: Option<&[String]>) {
 
 /// Reads the fields as those of a kustomization. Argo CD replaces variables in labels and
 /// annotations, and placeholders everywhere.
-fn kustomization(fields: Mapping) -> Result<Kustomization, String> {
+fn kustomization(
+    fields: Mapping,
+    ignores_missing_components: bool,
+) -> Result<Kustomization, String> {
     let has = |value: Option<&Value>, mark: &str| {
         value
             .is_some_and(|value| yaml_serde::to_string(value).is_ok_and(|text| text.contains(mark)))
@@ -100,7 +103,8 @@ fn kustomization(fields: Mapping) -> Result<Kustomization, String> {
     if has(Some(&fields), "{{") {
         return Err("it has placeholders without values in the repo".to_owned());
     }
-    yaml_serde::from_value(fields).map_err(|error| error.to_string())
+    let read: Kustomization = yaml_serde::from_value(fields).map_err(|error| error.to_string())?;
+    Ok(Kustomization { ignores_missing_components, ..read })
 }
 
 /// Returns the position of an object whose routes continue at `route`.

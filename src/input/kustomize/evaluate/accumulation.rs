@@ -177,8 +177,11 @@ impl BuildEvaluation<'_> {
         directory: &Utf8PathBuf,
         mut objects: BuildObjects,
     ) -> Result<BuildObjects, BuildFailure> {
-        let entries = node.kustomization.components.iter().flatten();
-        for (index, entry) in entries.enumerate() {
+        let own = &node.kustomization;
+        for (index, entry) in own.components.iter().flatten().enumerate() {
+            if own.ignores_missing_components && self.is_missing(directory, entry) {
+                continue;
+            }
             let place = node.origin.at([RouteStep::from("components"), index.into()]);
             objects = self.add_component(directory, entry, &place, objects)?;
         }

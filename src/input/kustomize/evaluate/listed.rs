@@ -77,6 +77,12 @@ impl BuildEvaluation<'_> {
         }
     }
 
+    /// Returns whether an entry is a path in the repo where nothing is or will be written.
+    pub(super) fn is_missing(&self, directory: &Utf8Path, entry: &str) -> bool {
+        let path = join(directory, entry).filter(|path| !path.starts_with(self.wanted.output));
+        path.is_some_and(|path| self.repo.kind(&path).is_none())
+    }
+
     /// Returns the path of an entry that leads to the output.
     pub(super) fn in_output(&self, directory: &Utf8Path, entry: &str) -> Option<Utf8PathBuf> {
         join(directory, entry).filter(|path| path.starts_with(self.wanted.output))
