@@ -1,5 +1,7 @@
 //! Builds of hosts that kustomize refuses: nothing is assigned before they build.
 
+use std::fs;
+
 use crate::support::{Repo, assert_says, run};
 
 const KUSTOMIZATION: &str = "root/kustomization.yaml";
@@ -69,6 +71,16 @@ fn a_build_that_nothing_transforms_is_checked_like_any_other() {
 
         assert_says(&run.stderr, &["error[SIP0117]", "`kustomize build root` fails", says]);
     }
+    let inline = repo("");
+    inline.replace(KUSTOMIZATION, "b.yaml]", "b.yaml, \"kind: ConfigMap\\n\"]");
+    let said = inline.generate(&[]).expect(1).stderr;
+    assert_says(&said, &["error[SIP0117]", "must be a path", "kustomization.yaml:1:29"]);
+    let latin = repo("");
+    latin.replace(KUSTOMIZATION, "b.yaml]", "b.yaml, c.yaml]");
+    fs::write(latin.path().join("root/c.yaml"), [CONFIG.as_bytes(), b"# caf\xe9\n"].concat())
+        .unwrap();
+    let said = latin.generate(&[]).expect(1).stderr;
+    assert_says(&said, &["error[SIP0117]", "`root/c.yaml`: it is not UTF-8", "--> root/c.yaml"]);
 }
 
 #[test]

@@ -165,6 +165,8 @@ const MUTATIONS: &[Mutation] = &[
     ("empty file", &[Resource("e.yaml", "")]),
     ("only comments", &[Resource("e.yaml", "# a\n# b\n")]),
     ("only separators", &[Resource("e.yaml", "---\n---\n")]),
+    ("manifest as an entry", &[Item("resources", "\"kind: Service\\n\"")]),
+    ("control character", &[Resource("e.yaml", "\u{1f}\u{8}\n")]),
     ("scalar document", &[Resource("e.yaml", "hello\n")]),
     ("list document", &[Resource("e.yaml", "- a\n- b\n")]),
     ("empty list", &[Resource("e.yaml", "[]\n")]),

@@ -28,10 +28,12 @@ impl BuildEvaluation<'_> {
         entry: &str,
     ) -> Result<ListedTarget, EvaluationError> {
         let Some(path) = join(directory, entry).filter(|_| !entry.is_empty()) else {
-            return if entry.is_empty() {
-                Err(EvaluationError::refused("an entry is empty"))
-            } else {
-                Ok(ListedTarget::Unknown)
+            return match entry {
+                "" => Err(EvaluationError::refused("an entry is empty")),
+                _ if entry.contains('\n') => {
+                    Err(EvaluationError::refused("an entry is a manifest, and must be a path"))
+                }
+                _ => Ok(ListedTarget::Unknown),
             };
         };
         if self.builds.nodes.contains_key(&path) {

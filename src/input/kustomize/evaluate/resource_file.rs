@@ -34,7 +34,9 @@ impl ResourceFile {
         vital_kinds: &[&str],
         is_changed: bool,
     ) -> Option<Self> {
-        let text: Arc<str> = Arc::from(repo.text(file)?);
+        let decoded = repo.text(file);
+        let is_binary = decoded.is_none() && repo.read(file).is_ok();
+        let text: Arc<str> = Arc::from(decoded.or(is_binary.then(String::new))?);
         let file: Arc<Utf8Path> = Arc::from(file);
         let mut read = ResourceFile {
             text: text.clone(),
@@ -44,6 +46,9 @@ impl ResourceFile {
             is_reported: false,
             is_partial: false,
         };
+        if is_binary {
+            read.refuse("it is not UTF-8".to_owned(), || Place::File(file.clone()));
+        }
         let mut starts = Vec::new();
         for document in objects(&file, &text) {
             starts.push(document.origin.range().start);
@@ -92,9 +97,12 @@ impl ResourceFile {
             if next.is_some_and(|next| *next < range.end) {
                 continue;
             }
-            if yaml::from_str::<Value>(document).is_ok_and(|value| !may_be_skipped(&value)) {
-                read.refuse(NO_KIND.to_owned(), || Origin::for_file(file.clone(), &text).start());
-            }
+            let why = match yaml::from_str::<Value>(document) {
+                Ok(value) if may_be_skipped(&value) => continue,
+                Ok(_) => NO_KIND,
+                Err(_) => "invalid YAML",
+            };
+            read.refuse(why.to_owned(), || Origin::for_file(file.clone(), &text).start());
         }
         Some(read)
     }
