@@ -299,6 +299,21 @@ fn nothing_that_a_kustomization_lists_is_deleted() {
         repo.write(file, "resources: []\n");
         repo.generate(&[]).expect(0);
     }
+    // An agent's object adds the component.
+    let repo = site(&clusters, &[free(), free()]);
+    settle(&repo);
+    repo.write("clusters/a/kustomization.yaml", "resources: [all.yaml]\n");
+    repo.write(
+        "agents/a.yaml",
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: flux-system}\nspec:\n  \
+         path: ./clusters/a\n  sourceRef: {kind: GitRepository, name: flux-system}\n  components:\n  \
+         - ../../overlays/tenants/metal/a/cluster-api\n",
+    );
+    repo.commit();
+    repo.replace("clusters/a/all.yaml", "assign-hosts: 'true'", "assign-hosts: 'false'");
+    let said = repo.generate(&[]).expect(1).stderr;
+    assert_says(&said, &["SIP0117", "which is to be deleted", "--> agents/a.yaml:8:"]);
+
     // The kustomize of the agents agrees.
     let repo = site(&clusters, &[free(), free()]);
     settle(&repo);

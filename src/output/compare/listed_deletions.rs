@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Change;
 use crate::base::api::kustomization;
-use crate::base::finding::{Code, Finding};
+use crate::base::finding::{Code, Finding, Place};
 use crate::input::kustomize::BuildEntry;
 use crate::site::Site;
 
@@ -22,8 +22,8 @@ pub(crate) fn listed_deletions(
             |file: Utf8PathBuf| matches!(changes.get(&file), Some(Change::Create { .. }));
         is_deleted(path) || files().any(|file| is_deleted(&file)) && !files().any(is_created)
     };
-    let describe = |entry: BuildEntry| {
-        let BuildEntry { place, name, by, .. } = entry;
+    let describe = |(name, place): (String, Place)| {
+        let by = place.file();
         let message =
             format!("{by} lists `{name}`, which is to be deleted, so it would no longer build");
         Finding::new(Code::BuildRefused, message).at(place).help(
@@ -31,5 +31,8 @@ pub(crate) fn listed_deletions(
         )
     };
     let entries = site.builds.entries_naming(is_gone, |file| !changes.contains_key(file));
-    entries.into_iter().map(describe).collect()
+    let entries = entries.into_iter().map(|BuildEntry { place, name, .. }| (name, place));
+    let added = site.wiring.added_components.iter().filter(|(listed, _)| is_gone(listed));
+    let added = added.map(|(listed, place)| (listed.to_string(), place.clone()));
+    entries.chain(added).map(describe).collect()
 }

@@ -74,6 +74,8 @@ pub struct DeliveryWiring {
     pub agent_objects_by: Option<String>,
     /// Component that patches each root's hosts, if components are used.
     pub components: BTreeMap<usize, Component>,
+    /// Directories of components that agents' objects add, with their places.
+    pub(crate) added_components: Vec<(Utf8PathBuf, Place)>,
 }
 
 /// Determines how the repo delivers the output, and reports mistakes. `closed` are directories that
@@ -105,6 +107,8 @@ pub(crate) fn wire(
     findings.extend(rendered_twice::check(&repo, &mut wiring, reached));
     findings.extend(conditions::check(&repo, &wiring, applied));
     findings.extend(conditions::unread(settings, applied, closed));
+    let added = repo.added.into_iter().map(|(listed, place, _)| (listed, place));
+    wiring.added_components = added.collect();
     (wiring, findings)
 }
 
