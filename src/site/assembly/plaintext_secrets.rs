@@ -230,9 +230,16 @@ fn is_placeholder(text: &str) -> bool {
         || PLACEHOLDERS.contains(&word.to_ascii_lowercase().as_str())
         || HARMLESS.iter().any(|start| text.starts_with(start)) && !text.contains("PRIVATE KEY")
         || is_reference && !text.contains(char::is_whitespace)
-        || is_between("${", "}")
+        || is_between("${", "}") && !has_plain_default(text)
         || is_between("<", ">")
         || text.len() > 2 && text.chars().all(|c| matches!(c, '*' | 'x' | 'X'))
+}
+
+/// Returns whether a variable such as `${PASSWORD:=secret}` has a default in plain text.
+fn has_plain_default(variable: &str) -> bool {
+    let variable = variable.strip_suffix('}').unwrap_or(variable);
+    let default = [":=", ":-", "="].into_iter().find_map(|it| variable.split_once(it));
+    default.is_some_and(|(_, default)| !is_placeholder(default))
 }
 
 /// Reports plain-text Secrets in input files, one finding per file. It is an error if a build, an
@@ -320,6 +327,9 @@ mod tests {
             ("password", "ENC[AES256_GCM,data:Zm9v,iv:YQ==,tag:Yg==,type:str]"),
             ("password", " \n"),
             ("password", "${BMC_PASSWORD}"),
+            ("password", "${BMC_PASSWORD:=}"),
+            ("password", "${BMC_PASSWORD:=${PASSWORD}}"),
+            ("password", "${env:PASSWORD}"),
             ("password", "<path:kv/data/bmc#password>"),
             ("password", "*****"),
             ("password", "xxxxxxxx"),
@@ -339,6 +349,10 @@ mod tests {
             ("value", "#cloud-config\nusers: []"),
             ("metaData", networks),
             ("username", "${USER}x"),
+            ("password", "${BMC_PASSWORD:=calvin}"),
+            ("password", "${BMC_PASSWORD:-calvin}"),
+            ("password", "${BMC_PASSWORD=calvin}"),
+            ("password", "${BMC_PASSWORD:=${PASSWORD:-calvin}}"),
             ("password", "changeme7"),
             ("tls.pem", "-----BEGIN CERTIFICATE-----\nMII\n-----BEGIN PRIVATE KEY-----\nMII\n"),
         ] {
