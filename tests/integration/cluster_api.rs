@@ -772,3 +772,93 @@ fn hosts_that_are_labelled_by_hand_are_a_pool_to_choose_from() {
 
     assert_eq!(assigned(&repo).len(), 6);
 }
+
+#[test]
+fn machines_that_select_hosts_by_labels_of_assignments_claim_no_others() {
+    let repo = Repo::of_fixture("capm3");
+    repo.remove("sipgen.yaml");
+    repo.write(
+        "clusters/pool.yaml",
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: pool, namespace: tenant-a}\n\
+         spec: {nodes: {ControlPlane: {labelSelector: {}, count: {active: 3}}}}\n",
+    );
+    let small = "matchLabels:\n          example.com/size: small";
+    let big = "key: example.com/size\n            operator: In\n            values: [big]";
+    let [control_plane, workers] =
+        ["control-plane", "workers"].map(|file| format!("clusters/edge/{file}.yaml"));
+    let files = [repo.read(&control_plane), repo.read(&workers)];
+    let name = "sip.airshipit.org/cluster-name";
+    for (first, second, is_reported) in [
+        (
+            format!("matchLabels: {{{name}: pool}}"),
+            format!("key: {name}\n            operator: in\n            values: [pool]"),
+            false,
+        ),
+        (
+            format!("matchLabels: {{{name}: other}}"),
+            format!("key: {name}\n            operator: Exists"),
+            false,
+        ),
+        (format!("matchLabels: {{{name}: pool}}"), big.to_owned(), true),
+        (
+            format!("matchLabels: {{{name}: pool}}"),
+            format!("key: {name}\n            operator: NotIn\n            values: [other]"),
+            true,
+        ),
+    ] {
+        for kind in ["MachineDeployment", "MachineSet"] {
+            repo.write(&control_plane, &files[0].replace(small, &first));
+            repo.write(
+                &workers,
+                &files[1].replace(big, &second).replace("MachineDeployment", kind),
+            );
+            let told = repo.generate(&["--check"]).expect(1).stderr;
+            // The hosts of the SIPCluster are small ones.
+            let claims_assigned = is_reported && second != big;
+            assert_eq!(
+                told.contains("SIP0910"),
+                claims_assigned,
+                "{kind} {first} {second}: {told}"
+            );
+        }
+    }
+}
+
+#[test]
+fn clusters_that_share_a_template_are_refused() {
+    let repo = Repo::of_fixture("capm3");
+    let core = ["cluster", "control-plane"]
+        .map(|file| repo.read(&format!("clusters/edge/{file}.yaml")))
+        .join("---\n")
+        .replace("name: edge\n", "name: core\n")
+        .replace("replicas: 3", "replicas: 1");
+    let core = core.split(
+        "---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: Metal3MachineTemplate",
+    );
+    let core = core.take(1).collect::<String>();
+    // The control plane has another name, and the same template.
+    repo.write(
+        "clusters/core/all.yaml",
+        &core.replacen("  name: edge-cp\nspec", "  name: core-cp\nspec", 1).replacen(
+            "KubeadmControlPlane\n    name: edge-cp",
+            "KubeadmControlPlane\n    name: core-cp",
+            1,
+        ),
+    );
+    repo.write("clusters/core/kustomization.yaml", "namespace: tenant-a\nresources: [all.yaml]\n");
+
+    let told = repo.generate(&[]).expect(1).stderr;
+
+    assert_says(
+        &told,
+        &[
+            "SIP0906",
+            "the Cluster tenant-a/core and the Cluster tenant-a/edge share the Metal3MachineTemplate `edge-cp`",
+            "clusters/core/all.yaml:",
+            "clusters/edge/cluster.yaml:",
+        ],
+    );
+    // In another namespace, it is another template.
+    repo.write("clusters/core/kustomization.yaml", "namespace: tenant-b\nresources: [all.yaml]\n");
+    assert!(!repo.generate(&[]).expect(1).stderr.contains("SIP0906"));
+}

@@ -1,6 +1,6 @@
 //! Objects that are no requests, and claim hosts that requests may get.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::base::finding::{Code, Finding};
 use crate::base::text::counted;
@@ -16,7 +16,17 @@ pub(super) fn foreign(site: &Site, plan: &Plan) -> Vec<Finding> {
     }
     let placements = plan.clusters.values().flat_map(|placement| placement.values());
     let assigned: HashSet<usize> = placements.flatten().map(|it| it.host).collect();
+    let are_requested = |labels: &BTreeMap<String, String>| {
+        let mut templates = site.valid_clusters().flat_map(|cluster| &cluster.machine_templates);
+        templates.any(|template| {
+            template.labels.iter().all(|(key, value)| labels.get(key).is_none_or(|it| it == value))
+        })
+    };
     let finding = |claimant: &Claimant| {
+        // Its Machines are those for which a SIPCluster has hosts, or they get none.
+        if claimant.assigned_labels.as_ref().is_some_and(|labels| !are_requested(labels)) {
+            return None;
+        }
         let is_assigned = |index: usize| assigned.contains(&index);
         let machines = claimant.waiting_machines(&site.inventory, is_assigned);
         let hosts = site.inventory.hosts.iter().enumerate();

@@ -57,6 +57,8 @@ pub(super) fn check(
         let orphans = context.cluster_parts.orphans(&known);
         findings.extend(orphans.map(|(document, cluster)| orphan(document, cluster)));
     }
+    let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
+    findings.extend(cluster_api::shared_templates(valid));
     let mut claimants = cluster_api::claimed_by_machines(context.cluster_parts, context.inventory);
     claimants.extend(others);
     findings.extend(provisioning::without_cluster(context.software, &clusters));

@@ -74,6 +74,8 @@ pub struct HostTemplate {
     pub labels: BTreeMap<String, String>,
     /// Set if its host selector has these labels, or gets them from a component or a ClusterClass.
     pub is_pinned: bool,
+    /// Labels that its host selector matches, if sipgen adds one of them to hosts of any cluster.
+    pub selected: Option<BTreeMap<String, String>>,
     /// Set if it belongs to a ClusterClass, which other Clusters may share.
     pub is_of_class: bool,
     /// Its host selector.

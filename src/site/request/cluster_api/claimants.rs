@@ -29,6 +29,8 @@ pub(crate) struct Claimant {
     machines: usize,
     selector: Selector,
     pub(crate) has_selector: bool,
+    /// Labels that it selects, if sipgen adds one of them.
+    pub(crate) assigned_labels: Option<BTreeMap<String, String>>,
     /// Set if hosts in use may be those of its Machines.
     makes_machines: bool,
     /// The Cluster, if it becomes a request by opting in.
@@ -63,6 +65,7 @@ pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -
             machines,
             selector: host_selector::requirements(selector, &BTreeMap::new()).ok()?,
             has_selector: has_requirements(selector),
+            assigned_labels: host_selector::assigned_labels(selector, &BTreeMap::new()),
             makes_machines: kind == MACHINE_SET,
             may_opt_in: None,
         })
@@ -75,7 +78,12 @@ pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -
 pub(crate) fn claimed_by_cluster(cluster: &Cluster, is_opted_out: bool) -> Vec<Claimant> {
     let mut claimants: Vec<Claimant> = Vec::new();
     for node_set in cluster.node_sets.values() {
-        match claimants.iter_mut().find(|claimant| claimant.selector == node_set.selector) {
+        let template =
+            cluster.machine_templates.iter().find(|it| it.selector_at == node_set.selector_at);
+        let assigned_labels = template.and_then(|template| template.selected.clone());
+        match claimants.iter_mut().find(|claimant| {
+            claimant.selector == node_set.selector && claimant.assigned_labels == assigned_labels
+        }) {
             Some(claimant) => claimant.machines += node_set.active,
             None => claimants.push(Claimant {
                 title: format!("the Cluster {}", cluster.key),
@@ -83,7 +91,9 @@ pub(crate) fn claimed_by_cluster(cluster: &Cluster, is_opted_out: bool) -> Vec<C
                 origin: cluster.origin.clone(),
                 machines: node_set.active,
                 selector: node_set.selector.clone(),
-                has_selector: node_set.selector.clone().into_iter().next().is_some(),
+                has_selector: assigned_labels.is_some()
+                    || node_set.selector.clone().into_iter().next().is_some(),
+                assigned_labels,
                 makes_machines: true,
                 may_opt_in: (!is_opted_out).then(|| cluster.key.clone()),
             }),

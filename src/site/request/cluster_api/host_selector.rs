@@ -51,6 +51,20 @@ pub(super) fn requirements(
     if mistakes.is_empty() { Ok(expressions.into_iter().collect()) } else { Err(mistakes) }
 }
 
+/// Returns the labels that a selector matches, if sipgen adds one that it requires: one of `assigned`, or
+/// an assignment to another cluster.
+pub(super) fn assigned_labels(
+    selector: &HostSelector,
+    assigned: &BTreeMap<String, String>,
+) -> Option<BTreeMap<String, String>> {
+    let expressions = selector.match_expressions.iter().filter(|requirement| {
+        matches!(requirement.operator.to_lowercase().as_str(), "in" | "=" | "==" | "exists")
+    });
+    let mut keys = selector.match_labels.keys().chain(expressions.map(|it| &it.key));
+    keys.any(|key| assigned.contains_key(key) || assignment::LABELS.contains(&key.as_str()))
+        .then(|| selector.match_labels.clone())
+}
+
 fn mistake(route: Vec<RouteStep>, message: String, help: &str) -> Mistake {
     Mistake { route, by_key: false, message, help: help.to_owned() }
 }

@@ -353,13 +353,9 @@ impl<'a> ClusterApiValidation<'a> {
                 other.role() != first.role() || is_special(first) || is_special(other)
             });
             if let Some(other) = conflict.filter(|_| first.template.class.is_none()) {
-                let finding = Finding::new(
-                    Code::SharedMachineTemplate,
-                    format!("{} and {} share the Metal3MachineTemplate `{name}`, so neither can be limited to its own hosts", first.title(), other.title()),
-                )
-                .at(first.at.place())
-                .see(other.at.place(), "the other one")
-                .help("give each a Metal3MachineTemplate of its own");
+                let finding = shared_template([first.title(), other.title()], name)
+                    .at(first.at.place())
+                    .see(other.at.place(), "the other one");
                 self.findings.push(finding.for_cluster(self.key));
             }
             let mut labels = self.labels(&self.part(first));
@@ -367,15 +363,20 @@ impl<'a> ClusterApiValidation<'a> {
                 let other_labels = self.labels(&self.part(other));
                 labels.retain(|key, value| other_labels.get(key) == Some(value));
             }
-            let selected = &first.template.spec.template.spec.host_selector.match_labels;
+            let selector = &first.template.spec.template.spec.host_selector;
+            let selected = &selector.match_labels;
             let role_labels = self.labels(&first.role().into());
+            let is_pinned =
+                first.template.class.is_some_and(|class| scaled::adds_labels(class, &role_labels))
+                    || labels.iter().all(|(key, value)| selected.get(key) == Some(value));
             found.push(HostTemplate {
                 name: name.to_owned(),
-                is_pinned: first
-                    .template
-                    .class
-                    .is_some_and(|class| scaled::adds_labels(class, &role_labels))
-                    || labels.iter().all(|(key, value)| selected.get(key) == Some(value)),
+                is_pinned,
+                selected: if is_pinned {
+                    Some(labels.clone())
+                } else {
+                    host_selector::assigned_labels(selector, &labels)
+                },
                 labels,
                 is_of_class: first.template.class.is_some(),
                 selector_at: first.template.selector_at(),
@@ -396,6 +397,34 @@ impl<'a> ClusterApiValidation<'a> {
             "add its manifest to the inputs; references are resolved with the names and namespaces that builds deliver",
         );
     }
+}
+
+/// Reports Clusters that share a template, which selects the hosts of one cluster only.
+pub(crate) fn shared_templates<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
+    let mut users: BTreeMap<_, (&Cluster, &HostTemplate)> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for cluster in clusters {
+        for template in cluster.machine_templates.iter().filter(|template| !template.is_of_class) {
+            let name = (&cluster.key.namespace, &template.name);
+            let (first, other) = users.entry(name).or_insert((cluster, template));
+            if other.labels != template.labels && first.key != cluster.key {
+                let titles = [first, &cluster].map(|it| format!("the Cluster {}", it.key));
+                let finding = shared_template(titles, &template.name)
+                    .at(first.origin.name())
+                    .see(cluster.origin.name(), "the other one");
+                findings.push(finding.for_cluster(&first.key).for_cluster(&cluster.key));
+            }
+        }
+    }
+    findings
+}
+
+fn shared_template([first, other]: [String; 2], name: &str) -> Finding {
+    Finding::new(
+        Code::SharedMachineTemplate,
+        format!("{first} and {other} share the Metal3MachineTemplate `{name}`, so neither can be limited to its own hosts"),
+    )
+    .help("give each a Metal3MachineTemplate of its own")
 }
 
 /// Returns the name of a MachineDeployment as the value of a label.
