@@ -260,6 +260,11 @@ fn application_sets_apply_what_their_generators_say() {
         let generated = site(&argocd(""), &[("argocd/sites.yaml", &text), config]);
         assert_eq!(codes(&generated), expected, "{text}: {:?}", generated.findings);
     }
+
+    // A patch of the Applications may change everything that they apply.
+    let text = set(&format!("{{{list}}}"), "{{dir}}", here) + "  templatePatch: '{spec: {}}'\n";
+    let generated = site(&argocd(""), &[("argocd/sites.yaml", &text)]);
+    assert!(codes(&generated).contains(&Code::DirectoryUnread), "{:?}", generated.findings);
 }
 
 /// A GitRepository of Flux in `flux-system`.

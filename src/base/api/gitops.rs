@@ -342,12 +342,15 @@ pub struct ApplicationSet {
 
 /// The spec of an ApplicationSet.
 #[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ApplicationSetSpec {
     /// The sources of parameters.
     #[serde(default)]
     pub generators: Vec<ApplicationSetGenerator>,
     /// The template of an Application, with placeholders for parameters.
     pub template: ApplicationTemplate,
+    /// Set if a text with placeholders patches each Application.
+    pub template_patch: Option<IgnoredAny>,
 }
 
 /// The template of an Application.

@@ -164,7 +164,10 @@ impl AgentObjectContent {
                 .map_or(Self::Unreadable(RESOURCE_SET), Self::Flux),
             HELM_RELEASE => Self::HelmRelease(Box::new(document.parse()?)),
             APPLICATION => Self::Application(Box::new(document.parse()?)),
-            APPLICATION_SET => Self::ApplicationSet(Box::new(document.parse()?)),
+            APPLICATION_SET => match document.parse::<ApplicationSet>()? {
+                set if set.spec.template_patch.is_some() => Self::Unreadable(APPLICATION_SET),
+                set => Self::ApplicationSet(Box::new(set)),
+            },
             SECRET => {
                 let cluster = ArgocdCluster::from_secret(document.parse()?);
                 return Ok(cluster.map(|cluster| Self::Cluster(Box::new(cluster))));
