@@ -254,6 +254,26 @@ fn a_pool_keeps_only_addresses_of_its_ranges() {
     }
 }
 
+/// Two claims of one address: Metal3 gives it to the first, and to the other nothing.
+#[test]
+fn a_pool_keeps_an_address_for_one_host_only() {
+    let repo = repo("{}");
+    for name in ["m1", "m2"] {
+        repo.replace(
+            "inventory/hosts.yaml",
+            &format!("{{name: {name},"),
+            &format!(
+                "{{name: {name}, annotations: {{sip.airshipit.org/addresses: provisioning=198.51.100.7}},"
+            ),
+        );
+    }
+
+    let said =
+        ["SIP0354", "cannot keep 198.51.100.7 for host tenant-a/m2", "`m1-provisioning`, too"];
+    assert_says(&repo.generate(&[]).expect(1).stderr, &said);
+    assert!(!repo.exists("overlays"));
+}
+
 /// A source of addresses: its name, the address, and what writes it.
 type AddressSource<'a> = (&'a str, &'a str, &'a dyn Fn(&Repo));
 

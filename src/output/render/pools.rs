@@ -60,7 +60,7 @@ pub(super) fn pinned(
             if kept.is_some() && !cluster.kind.descriptor().makes_machines {
                 continue;
             }
-            match conflict(pool, &claim, address, host) {
+            match conflict(pool, &addresses, &claim, address, host) {
                 Some((reason, place)) => {
                     let message = format!(
                         "the IPPool {namespace}/{name} cannot keep {address} for host {}: {reason}",
@@ -87,9 +87,11 @@ pub(super) fn pinned(
     (pinned, findings)
 }
 
-/// Returns why a pool cannot keep an address for a host, with the place of the reason.
+/// Returns why a pool that is to keep `added` addresses cannot keep another one for a host, with the
+/// place of the reason.
 fn conflict(
     pool: &AddressPool,
+    added: &BTreeMap<String, IpAddr>,
     claim: &str,
     address: IpAddr,
     host: &Host,
@@ -107,6 +109,10 @@ fn conflict(
     if let Some(other) = holder(&pool.kept) {
         let reason = format!("it keeps the address for the claim `{other}`");
         return Some((reason, kept_at(&other)));
+    }
+    if let Some(other) = holder(added) {
+        let reason = format!("it is to keep the address for the claim `{other}`, too");
+        return Some((reason, origin.name()));
     }
     // The claim of a host in use may be that of its Machine.
     let given = holder(&pool.given).filter(|other| other != claim && host.live.usage.is_none());
