@@ -138,6 +138,10 @@ fn settings_of_agents_that_they_would_not_take_are_refused() {
             &["unknown variant `fleet`, expected `flux` or `argocd`", "--> sipgen.yaml:1:"][..],
         ),
         (
+            "gitops: {argocd: {}}\n",
+            &["gitops: invalid type: map, expected a text", "--> sipgen.yaml:1:"],
+        ),
+        (
             "gitops: flux\nflux: {interval: 10 minutes}\n",
             &["flux.interval: invalid duration `10 minutes`", "--> sipgen.yaml:2:"],
         ),
