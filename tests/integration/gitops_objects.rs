@@ -254,3 +254,23 @@ fn an_object_that_applies_hosts_is_told_how_to_wait_for_services() {
     );
     assert!(has_own(&repo, "flux", "sipgen.services"));
 }
+
+/// A cluster without Dex need not wait for its definitions.
+#[test]
+fn only_services_that_require_definitions_follow_them() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.write("sipgen.yaml", "gitops: flux\n");
+    repo.write(
+        "sites/lab/clusters/plain.yaml",
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: plain, namespace: tenant-a}\nspec:\n  nodes:\n    \
+         Worker: {labelSelector: {}, count: {active: 1}}\n  services:\n    loadBalancerWorker:\n    \
+         - {image: \"haproxy:3.0.11\", nodeInterfaceId: oam-ipv4, nodePortRange: {start: 30998, end: 30999}}\n",
+    );
+
+    repo.generate(&[]).expect(0);
+
+    let waits =
+        |file: &str| repo.read(&format!("overlays/agents/flux/{file}")).contains("sipgen.crds.dex");
+    assert!(waits("tenant-a.edge.yaml"));
+    assert!(!waits("tenant-a.plain.yaml"));
+}
