@@ -47,13 +47,27 @@ pub(super) fn token_ranges(text: &str) -> Vec<Range<usize>> {
 
 /// Returns whether one of the prefixes in [`TOKENS`], or `eyJ`, begins with two bytes.
 fn may_begin_token(pair: [u8; 2]) -> bool {
-    match pair {
-        [b'g', second] => matches!(second, b'h' | b'i' | b'l'),
-        [b'x', second] => matches!(second, b'o' | b'a'),
-        [b'd', second] => matches!(second, b'c' | b'o'),
-        [b'A', second] => matches!(second, b'I' | b'G' | b'K' | b'S'),
-        _ => matches!(&pair, b"np" | b"py" | b"hv" | b"ya" | b"sk" | b"rk" | b"ey"),
-    }
+    matches!(
+        &pair,
+        b"gh"
+            | b"gi"
+            | b"gl"
+            | b"xo"
+            | b"xa"
+            | b"np"
+            | b"py"
+            | b"dc"
+            | b"do"
+            | b"hv"
+            | b"AI"
+            | b"ya"
+            | b"sk"
+            | b"rk"
+            | b"AG"
+            | b"AK"
+            | b"AS"
+            | b"ey"
+    )
 }
 
 /// Returns the length of the prefix if a text starts with an access token, otherwise 0.
