@@ -14,7 +14,7 @@ use sipgen::{GeneratedSite, Options, generate};
 
 use crate::support::documents;
 
-const HISTORIES: u32 = 300;
+const HISTORIES: u32 = 150;
 const STEPS: usize = 30;
 const NAMESPACE: &str = "metal";
 
