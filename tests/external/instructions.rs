@@ -13,8 +13,6 @@ const MILLIONS: u64 = 920;
 /// The share of the closing check in the instructions of a first generation, in percent.
 const MAX_SHARE_OF_CLOSING_CHECK: u64 = 15;
 
-const SCALE: Scale = Scale { hosts: 200, clusters: 10 };
-
 /// Counts the instructions of sipgen in a repo; with `within`, only those of a function.
 fn instructions(repo: &Repo, arguments: &[&str], within: Option<&str>) -> u64 {
     let mut valgrind = Command::new("valgrind");
@@ -38,7 +36,8 @@ fn instructions(repo: &Repo, arguments: &[&str], within: Option<&str>) -> u64 {
 #[test]
 fn a_check_takes_no_more_instructions_than_before() {
     let repo = Repo::empty();
-    write_site(&repo.path().join("site"), SCALE, Layout::FilePerRack).unwrap();
+    let scale = Scale { hosts: 200, clusters: 10 };
+    write_site(&repo.path().join("site"), scale, Layout::FilePerRack).unwrap();
     repo.generate(&[]).expect(0);
     let millions = instructions(&repo, &["generate", "--check"], None) / 1_000_000;
     assert!(
@@ -51,7 +50,8 @@ fn a_check_takes_no_more_instructions_than_before() {
 #[test]
 fn the_closing_check_is_a_small_part_of_a_first_generation() {
     let repo = Repo::empty();
-    write_site(&repo.path().join("site"), SCALE, Layout::FilePerRack).unwrap();
+    let scale = Scale { hosts: 80, clusters: 4 };
+    write_site(&repo.path().join("site"), scale, Layout::FilePerRack).unwrap();
     let mut resources = String::from("resources:\n");
     for entry in fs::read_dir(repo.path().join("site/inventory")).unwrap() {
         let path = entry.unwrap().path();
