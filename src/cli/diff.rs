@@ -2,10 +2,8 @@
 
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
-use sipgen::ask::difference::claims::open_change;
 use sipgen::ask::difference::{self, Difference};
 use sipgen::base::finding::{self, Finding};
-use sipgen::input::load::{self, Files, MergeResult, Redundancy};
 use sipgen::report::{self, DiffReport};
 use sipgen::site::sites::{Location, Sites};
 
@@ -18,7 +16,6 @@ Examples:
   sipgen diff                        what `sipgen generate` would change
   sipgen diff --base origin/main     what a branch changes
   sipgen diff --base HEAD~ --lines   the last commit, and the files line by line
-  sipgen diff --base main --with b   and what the open branch b claims as well
 
 In CI, where differences are not a failure:
   sipgen diff --base origin/main --format markdown > plan.md || test $? -eq 1";
@@ -50,11 +47,6 @@ pub(crate) struct Arguments {
     /// The revision to compare instead of the working tree
     #[arg(long, value_name = "REV")]
     head: Option<String>,
-
-    /// Another open branch: report hosts, NodePorts and names that both changes claim, and the
-    /// effect of either merge on the other; repeatable
-    #[arg(long, value_name = "BRANCH", requires = "base")]
-    with: Vec<String>,
 
     /// Read SIPClusters, hosts and Secrets from rendered manifests instead of the repo's files;
     /// repeatable, `-` is stdin
@@ -121,28 +113,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         };
         differences.push((site, difference));
     }
-    let mut notes = Vec::new();
-    if let (Some(revision_of_base), Some(base)) = (base, &base_sites) {
-        for branch in &arguments.with {
-            let (root, head) = (sites.repo.root(), revision.as_deref());
-            if let Some(redundancy) = load::redundancy(root, revision_of_base, head, branch)? {
-                notes.push(redundancy_note(redundancy, branch));
-                continue;
-            }
-            let other = Sites::find(Files::at_revision(root, branch)?)?;
-            let MergeResult { files, conflicts } = Files::merged(root, head, branch)?;
-            let merged = Sites::find(files)?;
-            for (site, difference) in &mut differences {
-                let merged =
-                    MergeResult { files: merged.counterpart(site)?, conflicts: conflicts.clone() };
-                let [base, other] = [base.counterpart(site)?, other.counterpart(site)?];
-                let change = open_change(branch, &base, &site.files, &other, merged, &shows)?;
-                difference.open_changes.push(change);
-            }
-        }
-    }
     if let Some((_, first)) = differences.first_mut() {
-        first.notes.extend(notes);
         // These findings concern the whole run.
         first.findings.splice(0..0, sites.findings.clone());
         let gone = base_sites
@@ -164,7 +135,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             if sites.single().is_none() {
                 print(report::site(&site.name));
             }
-            print(report::open_changes(&difference.open_changes));
             print(report::plan(difference));
             if let Some((changes, _)) = difference.known.as_ref().filter(|_| arguments.lines) {
                 print("\n");
@@ -202,11 +172,4 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         .iter()
         .any(|(_, of)| of.findings.iter().any(Finding::is_error) || !of.is_none());
     Ok(if failed { CommandResult::No } else { CommandResult::Yes })
-}
-
-fn redundancy_note(redundancy: Redundancy, branch: &str) -> String {
-    match redundancy {
-        Redundancy::InBase => format!("`{branch}` has no commits that the base lacks."),
-        Redundancy::InChange => format!("`{branch}` has no commits that this change lacks."),
-    }
 }

@@ -6,12 +6,11 @@ use serde::Serialize;
 use super::lines::{self, FileLines};
 use super::problem::Problem;
 use crate::ask::difference::Difference;
-use crate::ask::difference::claims::OpenChange;
 use crate::input::load::{Files, Texts};
 use crate::review::effects::Review;
 
 /// Version of the JSON format of [`DiffReport`].
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Output of `sipgen diff --format json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -37,8 +36,6 @@ pub struct DiffReport {
     /// Set if the overlays of the later state differ from what its inputs generate; null without a
     /// base, because `review` then shows that.
     pub stale: Option<Stale>,
-    /// Other open changes, one for each `--with`; empty without it.
-    pub open_changes: Vec<OpenChange>,
     /// Unified diffs of the changed files; null unless requested.
     pub lines: Option<Vec<FileLines>>,
 }
@@ -75,7 +72,6 @@ impl DiffReport {
             review: difference.known.as_ref().map(|(_, review)| review.clone()),
             brought: difference.brought.clone(),
             stale: (difference.stale > 0).then_some(Stale { files: difference.stale }),
-            open_changes: difference.open_changes.clone(),
             lines: changes.map(lines::by_file),
         }
     }

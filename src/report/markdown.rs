@@ -6,7 +6,6 @@
 
 use std::fmt::{Display, Write};
 
-use super::claims;
 use super::comparison::DiffReport;
 use super::lines::FileLines;
 use super::phrases::{self, DiffLine};
@@ -71,9 +70,6 @@ fn written(head: &str, comparison: &DiffReport, shares: usize) -> String {
         page.push(&format!("{}\n\n", one_line(note)), ERRORS_UNTIL);
     }
     page.errors(&errors);
-    for change in &comparison.open_changes {
-        page.push(&claims::as_markdown(change, &|name| code(name)), DANGERS_UNTIL);
-    }
     if let Some(review) = &comparison.review {
         page.dangers(&review.dangers);
         page.totals(&review.totals);
@@ -99,11 +95,6 @@ fn heading(comparison: &DiffReport) -> String {
     let mut parts = Vec::new();
     if errors > 0 {
         parts.push(counted(errors, "error"));
-    }
-    let dependent =
-        comparison.open_changes.iter().filter(|change| !change.is_independent()).count();
-    if dependent > 0 {
-        parts.push(format!("conflicts with {}", counted(dependent, "open change")));
     }
     if let Some(review) = &comparison.review {
         if !review.dangers.is_empty() {

@@ -7,7 +7,6 @@
 //! * `phrases` and `totals`: phrases for changes of clusters, shared by the following.
 //! * `plan`: a review as text; `commit`: a review as a commit message.
 //! * `comparison`: two states of a repo, as JSON; `markdown`: as a pull request comment.
-//! * `claims`: resources that two open changes claim.
 //! * `events`: host events between two snapshots.
 //! * `summary`: summary of a run.
 //! * `explanation`: reasons for assignments; `hardware`: inspected hardware.
@@ -24,7 +23,6 @@
 
 mod capacity;
 mod catalogue;
-mod claims;
 mod commit;
 mod comparison;
 mod doctor;
@@ -63,7 +61,6 @@ use crate::setup::migrate::{MigratedDocument, Migration};
 
 pub use capacity::capacity;
 pub use catalogue::{codes, codes_as_markdown, explain_code};
-pub use claims::open_changes;
 pub use commit::{commit_message, commit_message_of_sites};
 pub use comparison::DiffReport;
 pub use doctor::{checks, tally_of_checks};

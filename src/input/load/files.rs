@@ -13,7 +13,6 @@ use super::git::GitFiles;
 use super::kind::EntryKind;
 use super::links;
 use super::mentions::mentions;
-use super::merge::{self, MergeResult};
 use super::part::SitePart;
 use super::worktree::Worktree;
 use crate::input::git::GitError;
@@ -110,21 +109,6 @@ impl Files {
         let root = root.into();
         let kept = FileSource::InGit(GitFiles::at_revision(&root, revision)?);
         Ok(Self::new(root, kept))
-    }
-
-    /// Merges two revisions in memory, as `git merge` would. Without `ours`, the files on the disk
-    /// are merged, committed or not, except for files that git ignores.
-    ///
-    /// # Errors
-    ///
-    /// If a revision does not exist, or the two have no common ancestor.
-    pub fn merged(
-        root: &Utf8Path,
-        ours: Option<&str>,
-        theirs: &str,
-    ) -> Result<MergeResult<Self>, GitError> {
-        let MergeResult { files, conflicts } = merge::merge(root, ours, theirs)?;
-        Ok(MergeResult { files: Self::new(root.to_owned(), FileSource::InGit(files)), conflicts })
     }
 
     /// Replaces the SIPClusters, hosts and Secrets in files by those in streams.

@@ -79,20 +79,6 @@ impl GitFiles {
         Ok(Self { commit: Some(commit.id()), ..files })
     }
 
-    /// Returns a tree whose blobs in `made` are not in the repo.
-    pub(super) fn in_memory(
-        opened: &OpenedRepo,
-        entries: Vec<ListedFile>,
-        made: BTreeMap<Oid, Vec<u8>>,
-    ) -> Result<Self, GitError> {
-        let mut files = Self::gather(opened, entries)?;
-        // The outermost repo comes first.
-        if let Some(outermost) = files.repos.first_mut() {
-            outermost.made = made;
-        }
-        Ok(files)
-    }
-
     fn gather(opened: &OpenedRepo, entries: Vec<ListedFile>) -> Result<Self, GitError> {
         let mut files = Self {
             repos: Vec::new(),
@@ -259,8 +245,6 @@ impl GitFiles {
 struct GitContents {
     git_dir: PathBuf,
     is_from_environment: bool,
-    /// Contents that only memory has.
-    made: BTreeMap<Oid, Vec<u8>>,
     spare: Mutex<Vec<Repository>>,
 }
 
@@ -269,15 +253,11 @@ impl GitContents {
         Self {
             git_dir: repo.path().to_owned(),
             is_from_environment: *is_from_environment,
-            made: BTreeMap::new(),
             spare: Mutex::default(),
         }
     }
 
     fn content(&self, id: Oid) -> Result<Vec<u8>, GitError> {
-        if let Some(made) = self.made.get(&id) {
-            return Ok(made.clone());
-        }
         self.with_repo(|repo| {
             repo.find_blob(id).map(|blob| blob.content().to_vec()).map_err(|error| {
                 match error.code() {
@@ -292,9 +272,6 @@ impl GitContents {
     }
 
     fn size(&self, id: Oid) -> Result<u64, GitError> {
-        if let Some(made) = self.made.get(&id) {
-            return Ok(made.len() as u64);
-        }
         self.with_repo(|repo| Ok(repo.odb()?.read_header(id)?.0 as u64))
     }
 
@@ -320,7 +297,7 @@ fn is_partial(repo: &Repository) -> bool {
 }
 
 /// A git entry: path, mode and id.
-pub(super) type ListedFile = (Vec<u8>, u32, Oid);
+type ListedFile = (Vec<u8>, u32, Oid);
 
 /// Returns all entries of a tree, recursively.
 fn blobs(tree: &Tree<'_>) -> Result<Vec<ListedFile>, GitError> {
@@ -338,7 +315,7 @@ fn blobs(tree: &Tree<'_>) -> Result<Vec<ListedFile>, GitError> {
 /// Returns the commit that a revision names.
 ///
 /// Paths in a tree within a commit are relative to that tree, so only commits are accepted.
-pub(super) fn commit<'a>(repo: &'a Repository, revision: &str) -> Result<Commit<'a>, GitError> {
+fn commit<'a>(repo: &'a Repository, revision: &str) -> Result<Commit<'a>, GitError> {
     if revision.trim().is_empty() {
         return Err(GitError::new(
             "the name of a revision is empty: name a commit, such as origin/main",

@@ -7,7 +7,6 @@ mod lines;
 mod markdown;
 mod plan;
 mod revisions;
-mod with;
 mod words_elsewhere;
 
 use crate::support::scenes::diffing::*;

@@ -101,7 +101,6 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         stale: 1,
         findings: generated.findings.clone(),
         notes: Vec::new(),
-        open_changes: Vec::new(),
     };
     said.people("diff", &report::plan(&difference));
     let comparison = DiffReport::new(None, None, &difference, files, true);

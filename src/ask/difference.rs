@@ -1,16 +1,10 @@
 //! Difference between two states of a repo: the output generated from each is compared.
-//!
-//! * `claims`: resources that two open changes claim.
-
-pub mod claims;
 
 use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::thread;
 
 use camino::Utf8Path;
-
-use claims::OpenChange;
 
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::Finding;
@@ -38,8 +32,6 @@ pub struct Difference {
     pub findings: Vec<Finding>,
     /// Remarks on how the difference was made, in sentences.
     pub notes: Vec<String>,
-    /// Other open changes, compared with this one.
-    pub open_changes: Vec<OpenChange>,
 }
 
 impl Difference {
@@ -47,9 +39,7 @@ impl Difference {
     /// stale files.
     pub fn is_none(&self) -> bool {
         let same = self.known.as_ref().is_some_and(|(changes, _)| changes.files.is_empty());
-        same && self.brought.is_none()
-            && self.stale == 0
-            && self.open_changes.iter().all(OpenChange::is_independent)
+        same && self.brought.is_none() && self.stale == 0
     }
 }
 
