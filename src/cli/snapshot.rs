@@ -1,12 +1,12 @@
 //! `sipgen snapshot`: writes a cluster's hosts into the repo.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::Options;
 use sipgen::ask::difference;
-use sipgen::base::api::names::{Namespace, ObjectName};
+use sipgen::base::api::names::{HostKey, Namespace, ObjectName};
 use sipgen::base::text::counted;
 use sipgen::base::tree::Tree;
 use sipgen::input::load::{Files, TemporaryCopy};
@@ -16,7 +16,7 @@ use sipgen::output::compare::OutputChanges;
 use sipgen::output::lock::Lock;
 use sipgen::report::{self, ReportDocument};
 use sipgen::setup::snapshot::client::{self, Connection, SnapshotScope};
-use sipgen::setup::snapshot::{self, Access, Event, SecretAccess, Snapshot};
+use sipgen::setup::snapshot::{self, Access, SecretAccess, Snapshot};
 use sipgen::site::sites::{Location, Sites};
 
 use super::progress::Progress;
@@ -26,7 +26,6 @@ use super::{CommandError, CommandResult, print, print_document, repo, say};
 const EXAMPLES: &str = "\
 Examples:
   sipgen snapshot                              write the hosts of the current context's cluster
-  sipgen snapshot --diff                       write them, and print the events since the last snapshot
   sipgen snapshot --check                      check whether the committed snapshot is stale
   sipgen snapshot --context lab -n metal3      another cluster, one namespace
   sipgen snapshot --split-by example.com/rack  a file for each rack
@@ -86,10 +85,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     check: bool,
 
-    /// Print host events since the last snapshot to stdout
-    #[arg(long)]
-    diff: bool,
-
     /// Accept a snapshot that loses more than a tenth of the hosts, or all hosts of a namespace
     #[arg(long)]
     allow_removal: bool,
@@ -105,7 +100,7 @@ pub(crate) struct Arguments {
     /// Print the RBAC objects that allow a ServiceAccount to take snapshots, and exit
     ///
     /// Secrets may be read only if hosts of the last snapshot name them for network data.
-    #[arg(long, conflicts_with_all = ["check", "diff", "commit", "branch"])]
+    #[arg(long, conflicts_with_all = ["check", "commit", "branch"])]
     rbac: bool,
 
     /// With --rbac: allow access to any Secret by name, so that new hosts need no new permissions
@@ -182,8 +177,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         refuse_losses(arguments, &before, &after, &target.directory)?;
         let split_by = target.split_by.as_deref();
         let (changes, tree) = snapshot::changes(target.files, &target.directory, &after, split_by)?;
-        let events = snapshot::events(&before, &after);
-        taken.push(TakenSnapshot { target, after, changes, tree, events });
+        let changed_hosts = after.changed_hosts(&before);
+        taken.push(TakenSnapshot { target, after, changes, tree, changed_hosts });
     }
     for TakenSnapshot { target, changes, .. } in taken.iter().filter(|_| writes) {
         sipgen::write_snapshot(root, &target.directory, changes)?;
@@ -191,12 +186,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     drop(lock);
 
     let mut are_current = true;
-    for TakenSnapshot { target, after, changes, tree, events } in &taken {
+    for TakenSnapshot { target, after, changes, tree, changed_hosts } in &taken {
         if sites.single().is_none() {
             say(report::site(target.site));
-        }
-        if arguments.diff || arguments.check {
-            print(report::events(events, usize::MAX));
         }
         if arguments.check {
             are_current &= is_current(target.files, changes, after)?;
@@ -204,7 +196,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         }
         say(summary(changes, after, &target.directory, writes));
         if commits {
-            commit(&committer()?, &target.directory, tree, events)?;
+            commit(&committer()?, &target.directory, tree, changed_hosts)?;
         }
     }
     Ok(if are_current { CommandResult::Yes } else { CommandResult::No })
@@ -216,7 +208,7 @@ struct TakenSnapshot<'a> {
     after: Snapshot,
     changes: OutputChanges,
     tree: Tree,
-    events: Vec<Event>,
+    changed_hosts: BTreeSet<HostKey>,
 }
 
 /// Lists the snapshots to take: one for a single site, else one per site, each with a context in
@@ -417,7 +409,6 @@ fn is_current(
         difference::between(files, &after, &Options::default(), &|stage| progress.show(stage))?;
     progress.finish();
     drop(lock);
-    print("\n");
     print(report::plan(&difference));
     say(report::findings(&difference.findings, copied.files()));
     say(format!(
@@ -447,7 +438,7 @@ fn commit(
     committer: &Committer,
     directory: &Utf8Path,
     tree: &Tree,
-    events: &[Event],
+    changed_hosts: &BTreeSet<HostKey>,
 ) -> Result<(), CommandError> {
     let content = committer.snapshot_content(directory, tree)?;
     if content.differs() == DifferenceExtent::Not {
@@ -455,8 +446,12 @@ fn commit(
         say("no commit: the snapshot is already committed\n".to_owned());
         return Ok(());
     }
-    let NewCommit { id, branch } =
-        committer.commit(&content, &report::snapshot_message(events), None)?;
+    let message = match changed_hosts.first() {
+        None => "snapshot: update files".to_owned(),
+        Some(only) if changed_hosts.len() == 1 => format!("snapshot: {only}"),
+        Some(_) => format!("snapshot: {} changed", counted(changed_hosts.len(), "host")),
+    };
+    let NewCommit { id, branch } = committer.commit(&content, &message, None)?;
     let place = branch.map_or("a detached HEAD".to_owned(), |branch| format!("branch {branch}"));
     say(format!("committed {} as {id} on {place}\n", counted(content.paths().len(), "file")));
     Ok(())

@@ -7,7 +7,6 @@
 //! * `phrases` and `totals`: phrases for changes of clusters, shared by the following.
 //! * `plan`: a review as text; `commit`: a review as a commit message.
 //! * `comparison`: two states of a repo, as JSON; `markdown`: as a pull request comment.
-//! * `events`: host events between two snapshots.
 //! * `summary`: summary of a run.
 //! * `explanation`: reasons for assignments; `hardware`: inspected hardware.
 //! * `proposals`: result and next steps of `sipgen init`.
@@ -28,7 +27,6 @@ mod comparison;
 mod doctor;
 mod document;
 mod drain;
-mod events;
 mod excerpt;
 mod explanation;
 mod findings;
@@ -66,7 +64,6 @@ pub use comparison::DiffReport;
 pub use doctor::{checks, tally_of_checks};
 pub use document::ReportDocument;
 pub use drain::drain;
-pub use events::{events, snapshot_message};
 pub use explanation::{explain_cluster, explain_host};
 pub use findings::{findings, tally};
 pub use github::github;

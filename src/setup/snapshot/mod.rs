@@ -4,14 +4,12 @@
 //!   read
 //! - `machines`: reduces Machines; `firmware`: reduces the schemas of firmware settings
 //! - `files`: writes a snapshot as files, and reads it back
-//! - `events`: differences between two snapshots
 //! - `losses`: snapshots that lose suspiciously many hosts
 //! - `access`: RBAC objects with the permissions for taking a snapshot
 //! - `client`: reads a cluster; all other modules are pure
 
 mod access;
 pub mod client;
-mod events;
 mod files;
 mod firmware;
 #[cfg_attr(
@@ -30,7 +28,6 @@ use crate::base::api::firmware::SETTINGS;
 use crate::base::api::names::{HostKey, Namespace, ObjectName, SecretKey};
 
 pub use access::{Access, SecretAccess, rbac};
-pub use events::{Event, events};
 pub use files::{changes, read_back};
 pub use firmware::renders_firmware;
 pub use losses::lost;
@@ -71,6 +68,16 @@ impl Snapshot {
         };
         self.secrets.insert(key, secret);
         problem
+    }
+
+    /// Returns the hosts that differ from those of an earlier snapshot.
+    pub fn changed_hosts(&self, earlier: &Snapshot) -> BTreeSet<HostKey> {
+        let differs = |host: &&HostKey| {
+            self.hosts.get(*host) != earlier.hosts.get(*host)
+                || self.hardware.get(*host) != earlier.hardware.get(*host)
+        };
+        let hosts = self.hosts.keys().chain(earlier.hosts.keys());
+        hosts.filter(differs).cloned().collect()
     }
 
     /// Drops hardware, addresses, Machines and firmware without a host, and the status hardware of hosts with HardwareData.

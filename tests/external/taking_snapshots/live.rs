@@ -111,12 +111,9 @@ fn no_value_of_a_secret_reaches_a_file_but_network_data() {
     );
     let repo = Repo::empty();
 
-    let runs = [
-        &["--namespace=canary", "--diff"] as &[&str],
-        &["--namespace=canary", "--check"],
-        &["--rbac"],
-    ]
-    .map(|arguments| snapshot(&repo, server, arguments).expect(0));
+    let runs =
+        [&["--namespace=canary"] as &[&str], &["--namespace=canary", "--check"], &["--rbac"]]
+            .map(|arguments| snapshot(&repo, server, arguments).expect(0));
 
     let files = repo.files("snapshot");
     let texts: Vec<&String> =
@@ -193,13 +190,7 @@ fn planning_takes_hosts_from_a_snapshot_and_a_check_says_what_a_new_one_changes(
     let before = repo.on_disk("");
     let run = snapshot(&repo, server, &["--check"]).expect(1);
     assert!(repo.on_disk("") == before);
-    for said in [
-        "host `events/h1` went from `available` to `error` (registration error, in state `available`)",
-        "host `events/h3` has the label `example.com/rack: r2`, no longer `r3`",
-        "Worker host events/h1 is replaced by",
-    ] {
-        assert!(run.stdout.contains(said), "{said}:\n{}", run.stdout);
-    }
+    assert!(run.stdout.contains("Worker host events/h1 is replaced by"), "{}", run.stdout);
 
     // On a branch of its own first, then here.
     let head = repo.git(&["rev-parse", "HEAD"]);
@@ -212,8 +203,7 @@ fn planning_takes_hosts_from_a_snapshot_and_a_check_says_what_a_new_one_changes(
     );
     let shown = repo.git(&["show", "--format=%b", "--name-status", "nightly"]);
     assert!(shown.contains("D\tlive/r3.yaml") && shown.contains("M\tlive/r2.yaml"), "{shown}");
-    let run = snapshot(&repo, server, &["--commit", "--diff"]).expect(0);
-    assert!(run.stdout.contains("went from `available` to `error`"), "{}", run.stdout);
+    snapshot(&repo, server, &["--commit"]).expect(0);
     assert!(!repo.exists("live/r3.yaml"));
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     let run = snapshot(&repo, server, &["--commit"]).expect(0);
