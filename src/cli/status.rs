@@ -9,8 +9,6 @@ use sipgen::report::{self, StatusReport};
 
 use super::{AnswerFormat, CommandError, CommandResult, print, repo, say};
 
-/// Line width if stdout is not a terminal, in characters.
-const WIDTH: usize = 100;
 /// Maximum number of names in an error message.
 const NAMES_SHOWN: usize = 12;
 
@@ -23,8 +21,8 @@ Examples:
 /// Show a summary of clusters, spare hosts and racks
 ///
 /// Lists requested and assigned hosts of each cluster, what is short, the spare hosts of each
-/// labelSelector, and the worst loss of a rack. A map shows one row per rack and one cell per host.
-/// It shows the plan that `sipgen generate` would compute now; nothing is written.
+/// labelSelector, the worst loss of a rack, and the hosts of each rack by state. It shows the plan
+/// that `sipgen generate` would compute now; nothing is written.
 ///
 /// Exits with 1 if the input has errors. `sipgen report` writes an HTML page with the same content.
 #[derive(clap::Args)]
@@ -86,7 +84,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
                 print(report::status(
                     overview,
                     capacity,
-                    &StatusView { focus, all: arguments.all, width: width() },
+                    &StatusView { focus, all: arguments.all },
                 ));
             }
         }
@@ -140,9 +138,4 @@ fn unknown(kind: &str, name: String, known: impl Iterator<Item = String>) -> Com
     };
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     CommandError(format!("unknown {kind} `{name}`; the site has {shown}{more}"))
-}
-
-/// Returns the terminal's width in characters.
-fn width() -> usize {
-    terminal_size::terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0))
 }

@@ -1,12 +1,6 @@
 //! `sipgen status`: the site at a glance, as text and as JSON.
 
 use serde_json::Value;
-use sipgen::Options;
-use sipgen::ask::capacity::{CapacityScope, capacity};
-use sipgen::ask::overview::Overview;
-use sipgen::input::load::Files;
-use sipgen::report::status as status_text;
-use sipgen::report::status::{StatusFocus, StatusView};
 
 use crate::support::{EDGE, Repo, Run, assert_says, edge_with, labels_of, live_host, run};
 
@@ -42,13 +36,13 @@ fn a_site_is_shown_as_it_stands() {
     14 assigned, 6 free, 1 failed, 1 in use by others, 1 not ready, 1 being deleted
 
     clusters
-         cluster        role          active  standby  have
-      A  tenant-a/core  ControlPlane       2        1     3
-                        Worker             3        1     4
-      B  tenant-a/edge  ControlPlane       1        0     1
-                        Worker             2        0     2
-      C  tenant-b/lab   ControlPlane       1        0     1
-                        Worker             2        1     3
+      cluster        role          active  standby  have
+      tenant-a/core  ControlPlane       2        1     3
+                     Worker             3        1     4
+      tenant-a/edge  ControlPlane       1        0     1
+                     Worker             2        0     2
+      tenant-b/lab   ControlPlane       1        0     1
+                     Worker             2        1     3
 
     spare hosts by selector
       matching  assigned  free  selector
@@ -70,13 +64,10 @@ fn a_site_is_shown_as_it_stands() {
       3 of 3 others do harm as well: `sipgen capacity`
 
     racks
-      a3   A # . a b c
-      a4   ~ A ! . a b
-      a11  A B . % a .
-      a12  . C c c a .
-
-      A control plane of cluster A   a worker of cluster A   . free   ! failed   # in use by others
-      ~ not ready   % being deleted
+      a3   4 assigned, 1 free, 1 in use by others
+      a4   3 assigned, 1 free, 1 failed, 1 not ready
+      a11  3 assigned, 2 free, 1 being deleted
+      a12  4 assigned, 2 free
     ");
 }
 
@@ -104,9 +95,9 @@ fn what_a_first_run_would_do_is_marked() {
     4 assigned (4 added), 3 free, 1 in use by others
 
     clusters
-         cluster    role          active  standby  have
-      A  vino/edge  ControlPlane       1        1     2  2 added
-                    Worker             2        0     2  2 added
+      cluster    role          active  standby  have
+      vino/edge  ControlPlane       1        1     2  2 added
+                 Worker             2        0     2  2 added
 
     spare hosts by selector
       matching  assigned  free  selector
@@ -122,10 +113,8 @@ fn what_a_first_run_would_do_is_marked() {
       1 of 1 others do harm as well: `sipgen capacity`
 
     racks
-      x1  A+a+. #
-      x2  A+a+. .
-
-      A control plane of cluster A   a worker of cluster A   . free   # in use by others   A+ added
+      x1  2 assigned (2 added), 1 free, 1 in use by others
+      x2  2 assigned (2 added), 2 free
     ");
 }
 
@@ -146,18 +135,10 @@ fn a_cluster_is_shown_with_its_services_and_hosts() {
       jumphost                   192.0.2.21:30023
       jumphost2                  192.0.2.21:30024
 
-    racks
-      a3   - # . - a -
-      a4   ~ - ! . - a
-      a11  - A . % - .
-
-      A control plane of cluster A   a worker of cluster A   - another cluster   . free   ! failed
-      # in use by others   ~ not ready   % being deleted
-
     hosts
-      a  metal3/a3u14  Worker of tenant-a/edge
-      a  metal3/a4u16  Worker of tenant-a/edge
-      A  metal3/a11u8  ControlPlane of tenant-a/edge
+      metal3/a3u14  Worker of tenant-a/edge
+      metal3/a4u16  Worker of tenant-a/edge
+      metal3/a11u8  ControlPlane of tenant-a/edge
 
       run `sipgen explain NS/NAME` for the reasons
     ");
@@ -168,18 +149,13 @@ fn a_rack_is_shown_host_by_host() {
     insta::assert_snapshot!(shown(&Repo::generated("multi-cluster"), &["--rack", "a4"]), @"
     rack a4: 3 assigned, 1 free, 1 failed, 1 not ready
 
-    racks
-      a4  ~ A ! . a b
-
-      A control plane of cluster A   a worker of cluster A   . free   ! failed   ~ not ready
-
     hosts
-      ~  metal3/a4u6   unknown               is in the state `inspecting`, neither `available` nor `ready`
-      A  metal3/a4u8   64c-256g-x86_64-1ssd  ControlPlane of tenant-a/core
-      !  metal3/a4u10  64c-256g-x86_64-1ssd  is in an error: Failed to get power state: 401 Unauthorized
-      .  metal3/a4u12  unknown               free
-      a  metal3/a4u14  unknown               Worker of tenant-a/core
-      b  metal3/a4u16  unknown               Worker of tenant-a/edge
+      metal3/a4u6   unknown               is in the state `inspecting`, neither `available` nor `ready`
+      metal3/a4u8   64c-256g-x86_64-1ssd  ControlPlane of tenant-a/core
+      metal3/a4u10  64c-256g-x86_64-1ssd  is in an error: Failed to get power state: 401 Unauthorized
+      metal3/a4u12  unknown               free
+      metal3/a4u14  unknown               Worker of tenant-a/core
+      metal3/a4u16  unknown               Worker of tenant-a/edge
 
       run `sipgen explain NS/NAME` for the reasons
     ");
@@ -195,17 +171,14 @@ fn a_site_without_racks_is_one_group_of_hosts() {
     2 assigned (2 added), 3 free
 
     clusters
-         cluster       role          active  standby  have
-      A  tenant/batch  Worker             2        0     2  2 added
+      cluster       role          active  standby  have
+      tenant/batch  Worker             2        0     2  2 added
 
     spare hosts by selector
       matching  assigned  free  selector
              5         2     3  every host  (tenant/batch Worker)
 
-    hosts without racks: no node set has a topologyKey; choose a label with --by
-      a+a+. . .
-
-      A control plane of cluster A   a worker of cluster A   . free   A+ added
+    no racks: no node set has a topologyKey; choose a label with --by
     ");
 }
 
@@ -230,9 +203,9 @@ fn hosts_that_a_smaller_cluster_gives_back_are_told_from_free_ones() {
     let repo = Repo::generated("multi-cluster");
     repo.replace("tenants/tenant-b/lab.yaml", "        active: 2\n", "        active: 1\n");
 
-    let map = shown(&repo, &["--cluster", "tenant-b/lab"]);
+    let text = shown(&repo, &["--cluster", "tenant-b/lab"]);
 
-    assert_says(&map, &["releases 1 host", "< released", "released by tenant-b/lab"]);
+    assert_says(&text, &["releases 1 host", "released by tenant-b/lab"]);
 }
 
 #[test]
@@ -279,7 +252,7 @@ fn a_cluster_that_cannot_be_read_shows_the_hosts_that_it_keeps() {
 
     assert_says(
         &run.stdout,
-        &["A  tenant-a/edge  ControlPlane       ?        ?     2  1 error", "A a A a . ."],
+        &["tenant-a/edge  ControlPlane       ?        ?     2  1 error", "4 assigned, 2 free"],
     );
 }
 
@@ -335,8 +308,8 @@ fn a_key_that_is_every_hosts_own_is_no_rack_and_hosts_without_the_label_are_a_gr
 
     let text = shown(&repo, &[]);
 
-    let (_, map) = text.split_once("\nracks\n").unwrap();
-    let rows: Vec<&str> = map
+    let (_, racks) = text.split_once("\nracks\n").unwrap();
+    let rows: Vec<&str> = racks
         .lines()
         .filter(|line| line.starts_with("  r") || line.contains("without rack"))
         .collect();
@@ -374,40 +347,12 @@ fn a_large_site_is_shown_in_part_and_says_what_is_left_out() {
         &[
             "… and 20 more clusters without changes or shortages",
             "  every lost host can be replaced",
-            "--all and --rack show the hosts",
+            "--all shows the racks, --rack the hosts of one",
         ],
     );
     assert!(some.lines().count() < 30, "{some}");
     let all = shown(&repo, &["--all"]);
     assert!(all.contains("r99") && all.contains("tenant/c29") && !all.contains('…'), "{all}");
-}
-
-#[test]
-fn a_map_fits_the_terminal_however_narrow_it_is() {
-    let repo = Repo::of_hosts(90);
-    repo.want("tenant/batch", 30);
-    let files = Files::on_disk(repo.path().to_str().unwrap());
-    let generated = sipgen::generate(&files, &Options::default(), &|_| {}).unwrap();
-    let overview = Overview::new(&generated, None).unwrap();
-    let capacity = capacity(&generated, &CapacityScope::default()).unwrap();
-
-    for width in [40, 80, 200] {
-        let text = status_text(
-            &overview,
-            &capacity,
-            &StatusView { focus: StatusFocus::Site, all: false, width },
-        )
-        .to_string();
-        let (_, map) = text.split_once("hosts without racks").unwrap();
-
-        let cells = map.lines().filter(|line| line.starts_with("  a") && !line.contains("cluster"));
-        let longest = cells.map(str::len).max().unwrap();
-        assert!(
-            (width - 3..=width).contains(&longest) || longest == 2 + 90 * 2 - 1,
-            "{width}: {longest}\n{map}"
-        );
-        assert!(map.lines().skip(1).all(|line| line.len() <= width), "{width}\n{map}");
-    }
 }
 
 #[test]

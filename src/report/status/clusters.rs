@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::rack_map::ClusterLetters;
 use super::write_heading;
 use crate::ask::overview::{ClusterOverview, NodeSetOverview, Overview, SpareHosts};
 use crate::base::api::names::{ClusterKey, Namespace, Role};
@@ -21,12 +20,7 @@ const DOMAINS_SHOWN: usize = 12;
 
 /// Writes the table of clusters. If there are too many, clusters with changes or shortages have
 /// priority.
-pub(super) fn write_all(
-    out: &mut ReportText,
-    overview: &Overview,
-    letters: &ClusterLetters<'_>,
-    all: bool,
-) -> fmt::Result {
+pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) -> fmt::Result {
     write_heading(out, "clusters")?;
     if overview.clusters.is_empty() {
         return writeln!(out, "  none");
@@ -44,17 +38,14 @@ pub(super) fn write_all(
         .max()
         .unwrap_or_default()
         .max("cluster".len());
-    let gutter = if matches!(letters, ClusterLetters::ByRole) { "" } else { "   " };
-    writeln!(out, "  {gutter}{:width$}  {COLUMNS}", "cluster")?;
+    writeln!(out, "  {:width$}  {COLUMNS}", "cluster")?;
     for cluster in &shown {
-        let letter = letters.letter(&cluster.key);
-        let letter = if letter.is_empty() { letter } else { format!("{letter}  ") };
         let key = cluster.key.to_string();
         if cluster.node_sets.is_empty() {
             let notes = notes(cluster).join(", ");
             writeln!(
                 out,
-                "  {letter}{key:width$}  {}",
+                "  {key:width$}  {}",
                 if notes.is_empty() { "no hosts requested" } else { &notes }
             )?;
         }
@@ -64,8 +55,8 @@ pub(super) fn write_all(
             let first = number == 0;
             let mut notes = if first { notes(cluster) } else { Vec::new() };
             notes.extend(row_notes);
-            let (letter, key) = if first { (letter.as_str(), key.as_str()) } else { (gutter, "") };
-            let line = format!("  {letter}{key:width$}  {counts}  {}", notes.join(", "));
+            let key = if first { key.as_str() } else { "" };
+            let line = format!("  {key:width$}  {counts}  {}", notes.join(", "));
             writeln!(out, "{}", line.trim_end())?;
         }
     }

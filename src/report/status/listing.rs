@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::rack_map::ClusterLetters;
 use super::write_heading;
 use crate::ask::overview::HostOverview;
 use crate::base::api::hardware::UNKNOWN_KIND;
@@ -13,12 +12,7 @@ use crate::report::{ReportText, one_line};
 /// Maximum number of hosts without `--all`.
 const HOSTS_SHOWN: usize = 100;
 
-pub(super) fn write(
-    out: &mut ReportText,
-    hosts: &[&HostOverview],
-    letters: &ClusterLetters<'_>,
-    all: bool,
-) -> fmt::Result {
+pub(super) fn write(out: &mut ReportText, hosts: &[&HostOverview], all: bool) -> fmt::Result {
     if hosts.is_empty() {
         return Ok(());
     }
@@ -36,8 +30,7 @@ pub(super) fn write(
     for host in shown {
         writeln!(
             out,
-            "  {} {:width$}  {:kind_width$}{}",
-            letters.cell(host),
+            "  {:width$}  {:kind_width$}{}",
             host.key.to_string(),
             kind(host),
             one_line(&words(host))

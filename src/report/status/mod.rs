@@ -1,12 +1,10 @@
 //! Site status for a terminal and as JSON.
 //!
 //! * `clusters`: requested and assigned hosts of each cluster, and the spare hosts.
-//! * `rack_map`: one row per rack, one cell per host.
 //! * `listing`: the hosts of one rack or cluster.
 
 mod clusters;
 mod listing;
-mod rack_map;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +12,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss};
-use crate::ask::overview::{HardwareKind, HostOverview, Overview};
+use crate::ask::overview::{HardwareKind, HostOverview, Overview, Rack};
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::text::counted;
 use crate::plan::host_state::HostState;
@@ -23,9 +21,8 @@ use crate::plan::quotas::QuotaUse;
 
 use super::capacity::{write_lacking, write_worst_loss};
 use super::{ReportText, STRONG, one_line, styled};
-use rack_map::ClusterLetters;
 
-/// Maximum number of racks of which a map is drawn, and of quotas, without `--all`.
+/// Maximum numbers of racks and of quotas without `--all`.
 const RACKS_SHOWN: usize = 8;
 const QUOTAS_SHOWN: usize = 6;
 /// Maximum number of kinds of hardware without `--all`.
@@ -38,8 +35,6 @@ pub struct StatusView<'a> {
     pub focus: StatusFocus<'a>,
     /// Shows every entry, however long the lists are.
     pub all: bool,
-    /// Width of a line, in characters.
-    pub width: usize,
 }
 
 /// Part of a site to show.
@@ -87,11 +82,10 @@ fn write_status(
     capacity: &Capacity,
     view: &StatusView<'_>,
 ) -> fmt::Result {
-    let letters = ClusterLetters::new(overview, view.focus);
     match view.focus {
         StatusFocus::Site => {
             write_headline(out, overview)?;
-            clusters::write_all(out, overview, &letters, view.all)?;
+            clusters::write_all(out, overview, view.all)?;
             let short = short_node_sets(capacity);
             if !short.is_empty() {
                 write_heading(out, "short")?;
@@ -106,10 +100,13 @@ fn write_status(
                 write_worst_loss(out, capacity)?;
             }
             if view.all || overview.racks.len() <= RACKS_SHOWN {
-                return rack_map::write(out, overview, &letters, view);
+                return write_racks(out, overview);
             }
             writeln!(out)?;
-            writeln!(out, "--all and --rack show the hosts, `sipgen capacity` what else fits")
+            writeln!(
+                out,
+                "--all shows the racks, --rack the hosts of one, `sipgen capacity` what else fits"
+            )
         }
         StatusFocus::Rack(name) => {
             let hosts: Vec<&HostOverview> =
@@ -118,12 +115,10 @@ fn write_status(
                 format!("rack {}", one_line(name))
             });
             writeln!(out, "{}: {}", styled(STRONG, name), tally(hosts.iter().copied()))?;
-            rack_map::write(out, overview, &letters, view)?;
-            listing::write(out, &hosts, &letters, view.all)
+            listing::write(out, &hosts, view.all)
         }
         StatusFocus::Cluster(key) => {
             clusters::write_one(out, overview, key)?;
-            rack_map::write(out, overview, &letters, view)?;
             let mut hosts: Vec<&HostOverview> =
                 overview.hosts.iter().filter(|host| concerns(host, key)).collect();
             // Machines are sorted by role and name, other hosts stay in inventory order.
@@ -131,7 +126,7 @@ fn write_status(
                 (Some(a), Some(b)) => by_role_and_name(a, b),
                 (a, b) => a.is_none().cmp(&b.is_none()),
             });
-            listing::write(out, &hosts, &letters, view.all)
+            listing::write(out, &hosts, view.all)
         }
     }
 }
@@ -192,6 +187,27 @@ fn write_hardware(out: &mut ReportText, overview: &Overview, all: bool) -> fmt::
         0 => Ok(()),
         more => writeln!(out, "  … and {}; --all shows all", counted(more, "more kind")),
     }
+}
+
+/// Writes the racks with their hosts by state.
+fn write_racks(out: &mut ReportText, overview: &Overview) -> fmt::Result {
+    let Some(label) = &overview.by else {
+        return write_heading(
+            out,
+            "no racks: no node set has a topologyKey; choose a label with --by",
+        );
+    };
+    write_heading(out, "racks")?;
+    let name = |rack: &Rack| match &rack.name {
+        Some(name) => one_line(name),
+        None => format!("without {}", one_line(label)),
+    };
+    let width = overview.racks.iter().map(|rack| name(rack).len()).max().unwrap_or_default();
+    for rack in &overview.racks {
+        let hosts = rack.hosts.iter().map(|host| &overview.hosts[*host]);
+        writeln!(out, "  {:width$}  {}", name(rack), tally(hosts))?;
+    }
+    Ok(())
 }
 
 fn write_headline(out: &mut ReportText, overview: &Overview) -> fmt::Result {

@@ -122,7 +122,7 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         for focus in focuses.take(6) {
             said.people(
                 "status",
-                &report::status(&overview, &capacity, &StatusView { focus, all: true, width: 100 }),
+                &report::status(&overview, &capacity, &StatusView { focus, all: true }),
             );
         }
         said.people("capacity", &report::capacity(&capacity, true));
