@@ -9,7 +9,7 @@ use sipgen::ask::difference;
 use sipgen::base::api::names::{HostKey, Namespace, ObjectName};
 use sipgen::base::text::counted;
 use sipgen::base::tree::Tree;
-use sipgen::input::load::{Files, TemporaryCopy};
+use sipgen::input::load::Files;
 use sipgen::input::settings::Settings;
 use sipgen::output::commit::{Committer, DifferenceExtent, NewCommit};
 use sipgen::output::compare::OutputChanges;
@@ -191,7 +191,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             say(report::site(target.site));
         }
         if arguments.check {
-            are_current &= is_current(target.files, changes, after)?;
+            are_current &= is_current(target, changes, after)?;
             continue;
         }
         say(summary(changes, after, &target.directory, writes));
@@ -387,7 +387,7 @@ fn refuse_losses(
 
 /// Prints how a stale snapshot changes the plan. Returns whether the snapshot is current.
 fn is_current(
-    files: &Files,
+    SnapshotTarget { files, directory, .. }: &SnapshotTarget<'_>,
     changes: &OutputChanges,
     taken: &Snapshot,
 ) -> Result<bool, CommandError> {
@@ -395,22 +395,27 @@ fn is_current(
         say(format!("the snapshot of {} is current\n", counted(taken.hosts.len(), "host")));
         return Ok(true);
     }
-    let texts = changes.files.iter().map(|(path, change)| (path, change.texts().1));
-    let copied = TemporaryCopy::with(files, texts)?;
-    let chosen = SelectedFiles { files: files.clone(), site: None };
-    let site = Location {
-        name: String::new(),
-        directory: files.site_directory().to_owned(),
-        files: files.clone(),
-    };
-    let after = Sites::find(copied.files().clone())?.counterpart(&site)?;
+    let known = files.files_below(directory)?.into_iter();
+    let mut texts: BTreeMap<Utf8PathBuf, String> =
+        known.filter_map(|file| Some((file.clone(), files.text(&file)?))).collect();
+    for (file, change) in &changes.files {
+        match change.texts().1 {
+            Some(text) => texts.insert(file.clone(), text.to_owned()),
+            None => texts.remove(file),
+        };
+    }
+    let below = texts
+        .into_iter()
+        .filter_map(|(file, text)| Some((file.strip_prefix(directory).ok()?.to_owned(), text)));
+    let after = (*files).clone().with_directory(directory, below);
+    let chosen = SelectedFiles { files: (*files).clone(), site: None };
     let (lock, progress) = (repo::lock_to_read(&chosen)?, Progress::start());
     let difference =
         difference::between(files, &after, &Options::default(), &|stage| progress.show(stage))?;
     progress.finish();
     drop(lock);
     print(report::plan(&difference));
-    say(report::findings(&difference.findings, copied.files()));
+    say(report::findings(&difference.findings, &after));
     say(format!(
         "the snapshot is stale in {}: run `sipgen snapshot` and `sipgen generate`, and commit the result\n",
         counted(changes.files.len(), "file")

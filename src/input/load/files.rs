@@ -132,7 +132,7 @@ impl Files {
     }
 
     /// Replaces all files below a directory. Their paths are relative to it.
-    pub(crate) fn with_directory(
+    pub fn with_directory(
         self,
         directory: &Utf8Path,
         files: impl IntoIterator<Item = (impl AsRef<Utf8Path>, String)>,
@@ -145,6 +145,21 @@ impl Files {
             ),
         };
         Self { cover: Some(Arc::new(cover)), ..self }
+    }
+
+    /// Replaces files in a list by those that hide them. The list is sorted.
+    pub(super) fn covered(
+        &self,
+        mut files: Vec<Utf8PathBuf>,
+        wanted: impl Fn(&Utf8Path) -> bool,
+    ) -> Result<Vec<Utf8PathBuf>, ReadError> {
+        if let Some(cover) = &self.cover {
+            files.retain(|file| !file.starts_with(&cover.directory));
+            let covering = cover.files.files_below(&cover.directory)?;
+            files.extend(covering.into_iter().filter(|file| wanted(file)));
+            files.sort();
+        }
+        Ok(files)
     }
 
     /// Returns the files that hide those on the disk, if a path is below their directory.

@@ -42,6 +42,16 @@ impl Files {
         skip: &Utf8Path,
     ) -> Result<(Vec<Utf8PathBuf>, Vec<UnknownDirectory>), ReadError> {
         let wanted = |file: &Utf8Path| may_hold_resources(file) && !file.starts_with(skip);
+        let (files, closed) = self.uncovered_files(skip, wanted)?;
+        Ok((self.covered(files, wanted)?, closed))
+    }
+
+    /// Returns the same, regardless of the files that hide others.
+    fn uncovered_files(
+        &self,
+        skip: &Utf8Path,
+        wanted: impl Fn(&Utf8Path) -> bool,
+    ) -> Result<(Vec<Utf8PathBuf>, Vec<UnknownDirectory>), ReadError> {
         if let Some(part) = &self.part {
             return Ok((
                 part.files.iter().filter(|file| wanted(file)).cloned().collect(),

@@ -8,7 +8,6 @@
 //! * `kind`, `encoding` and `mentions`: types of directory entries, text encodings, and search for
 //!   words.
 //! * `split`: splits a text into documents and lists into items, without parsing.
-//! * `copy`: a copy of a repo's files with changes.
 //! * `document`: a document and its parsing; `parse_error`: why it fails; `notations`: values that YAML writes in several ways.
 //! * `kustomize` and `sops`: output of these programs; `program` runs them.
 //! * `plain`: unquoted scalars that other programs read differently.
@@ -17,7 +16,6 @@
 //!
 //! These modules do not know the meaning of documents.
 
-mod copy;
 pub mod document;
 mod encoding;
 mod file_objects;
@@ -45,7 +43,6 @@ mod submodules;
 pub mod texts;
 mod worktree;
 
-pub use copy::TemporaryCopy;
 pub use document::Document;
 pub(crate) use file_objects::objects;
 pub use files::{Files, ReadError, Stream};
