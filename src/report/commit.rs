@@ -2,26 +2,21 @@
 
 use std::fmt;
 
-use super::phrases::{self, DiffLine};
-use super::plan::{plain, wrapped};
+use super::ReportText;
+use super::plan::{self, plain};
 use super::totals::{self, ReportedAction};
-use super::{ReportText, one_line};
 use crate::base::text::counted;
 use crate::review::effects::{ClusterReview, FileState, Review};
 
-/// Maximum length of a subject in characters; forges cut longer ones.
+/// Maximum length of a subject in characters; forges cut longer ones. Other lines are broken there.
 const SUBJECT: usize = 72;
-/// Line width of the body, in characters.
+/// Width at which lists of names are broken, in characters.
 const WIDTH: usize = 68;
-/// Maximum numbers of dangers, clusters, and lines of a cluster in a message.
-const MAX_DANGERS: usize = 20;
-const MAX_CLUSTERS: usize = 50;
-const MAX_LINES: usize = 40;
+/// Maximum number of lines of a site in a message.
+const MAX_LINES: usize = 500;
 
 /// Formats the commit message: a subject of at most 72 characters, a blank line, and the plan as
 /// the body.
-///
-/// No line of the body looks like a trailer.
 pub fn commit_message(review: &Review) -> String {
     let mut out = ReportText::default();
     // Writing to a `ReportText` cannot fail.
@@ -93,59 +88,15 @@ fn subject(review: &Review) -> String {
     fitting.unwrap_or_else(|| format!("update {}", counted(clusters.len(), "cluster")))
 }
 
+/// Writes the plan, as `sipgen diff` prints it.
 fn write_body(out: &mut ReportText, review: &Review) -> fmt::Result {
-    if !review.dangers.is_empty() {
-        writeln!(out, "{}:", counted(review.dangers.len(), "danger"))?;
-        for danger in review.dangers.iter().take(MAX_DANGERS) {
-            write_item(out, '!', &one_line(&danger.message))?;
-        }
-        write_more(out, review.dangers.len(), MAX_DANGERS, "dangers")?;
-        writeln!(out)?;
+    let mut body = ReportText::default();
+    plan::write_review(&mut body, review, WIDTH)?;
+    let body = body.fitted(SUBJECT).to_string();
+    let mut lines = body.lines();
+    lines.by_ref().take(MAX_LINES).try_for_each(|line| writeln!(out, "{line}"))?;
+    match lines.count() {
+        0 => Ok(()),
+        more => writeln!(out, "... and {}", counted(more, "more line")),
     }
-    for cluster in review.clusters.iter().take(MAX_CLUSTERS) {
-        writeln!(
-            out,
-            "{}{} is {}",
-            cluster.cluster,
-            phrases::kind(cluster.kind),
-            phrases::state(cluster.state)
-        )?;
-        write_lines(out, &phrases::lines(cluster, &plain))?;
-        writeln!(out)?;
-    }
-    if review.clusters.len() > MAX_CLUSTERS {
-        write_more(out, review.clusters.len(), MAX_CLUSTERS, "clusters")?;
-        writeln!(out)?;
-    }
-    let shared = phrases::shared(&review.shared, &plain);
-    if !shared.is_empty() {
-        writeln!(out, "outside of clusters")?;
-        write_lines(out, &shared)?;
-        writeln!(out)?;
-    }
-    for total in totals::totals(&review.totals).iter().filter(|total| !total.is_empty()) {
-        for line in total.split("; ") {
-            writeln!(out, "- {line}")?;
-        }
-    }
-    Ok(())
-}
-
-fn write_lines(out: &mut ReportText, lines: &[DiffLine]) -> fmt::Result {
-    for DiffLine { sign, text } in lines.iter().take(MAX_LINES) {
-        write_item(out, *sign, text)?;
-    }
-    write_more(out, lines.len(), MAX_LINES, "lines")
-}
-
-fn write_item(out: &mut ReportText, sign: char, text: &str) -> fmt::Result {
-    for (index, line) in wrapped(text, WIDTH).into_iter().enumerate() {
-        let lead = if index == 0 { sign } else { ' ' };
-        writeln!(out, "  {lead} {line}")?;
-    }
-    Ok(())
-}
-
-fn write_more(out: &mut ReportText, all: usize, told: usize, what: &str) -> fmt::Result {
-    if all > told { writeln!(out, "  ... and {} more {what}", all - told) } else { Ok(()) }
 }

@@ -103,7 +103,7 @@ fn a_commit_of_what_clusters_share_has_a_subject_too() {
     assert_says(
         &message,
         &[
-            "update shared files\n\noutside of clusters\n  + declared hosts through hosts/declared/more",
+            "update shared files\n\noutside of clusters\n    + declared hosts through hosts/declared/more",
         ],
     );
 }
