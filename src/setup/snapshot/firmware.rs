@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ObjectKey, key_of, text_at};
+use super::{ObjectKey, keep, text_at};
 use crate::base::api::firmware::{SCHEMA, SETTINGS};
 use crate::base::api::host::{API_VERSION, GROUP};
 use crate::input::load::{Files, ReadError};
@@ -42,12 +42,13 @@ pub fn renders_firmware(repo: &Files, settings: &Settings) -> Result<bool, ReadE
 pub(super) fn firmware_object(live: &Value) -> Option<(ObjectKey, Value)> {
     let kind =
         text_at(live, "/kind").filter(|_| text_at(live, "/apiVersion") == Some(API_VERSION))?;
-    let (namespace, name) = key_of(live)?;
-    let mut kept = json!({"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name.as_str(), "namespace": namespace.as_str()}});
+    let kept = json!({"apiVersion": API_VERSION, "kind": kind});
+    let (key, mut kept) = keep::object(kept, live, &[])?;
     match kind {
         SETTINGS => {
             let schema = text_at(live, "/status/schema/name")?;
-            kept["status"] = json!({"schema": {"name": schema, "namespace": namespace.as_str()}});
+            kept["status"] =
+                json!({"schema": {"name": schema, "namespace": key.namespace.as_str()}});
         }
         SCHEMA => {
             let settings = live.pointer("/spec/schema")?.as_object()?.iter();
@@ -61,6 +62,5 @@ pub(super) fn firmware_object(live: &Value) -> Option<(ObjectKey, Value)> {
         }
         _ => return None,
     }
-    let key = (namespace, GROUP.to_owned(), kind.to_owned(), name);
-    Some((key, kept))
+    Some(((key.namespace, GROUP.to_owned(), kind.to_owned(), key.name), kept))
 }

@@ -54,79 +54,69 @@ const UNTYPED_ERROR: &str = "error";
 
 /// Reduces a live BareMetalHost. Returns `None` if its name or namespace is invalid.
 pub(super) fn host(live: &Value, assignment: &AssignmentSettings) -> Option<(HostKey, Value)> {
-    let (key, mut metadata) = metadata(live)?;
-    let from = ObjectFields(live.get("metadata")?);
-    if let Some(uid) = from.text("uid") {
-        metadata.insert("uid".to_owned(), uid.into());
+    let kept = json!({"apiVersion": host::API_VERSION, "kind": host::KIND});
+    let (key, mut kept) = object(kept, live, &["/metadata/uid"])?;
+    if live.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null()) {
+        kept["metadata"]["deletionTimestamp"] = DELETION.into();
     }
-    if from.0.get("deletionTimestamp").is_some_and(|time| !time.is_null()) {
-        metadata.insert("deletionTimestamp".to_owned(), DELETION.into());
+    let annotations = live.pointer("/metadata/annotations").and_then(Value::as_object);
+    for (field, pairs) in [
+        ("labels", labels(live.pointer("/metadata/labels"))),
+        ("annotations", annotations.map(kept_annotations).unwrap_or_default()),
+    ] {
+        if !pairs.is_empty() {
+            kept["metadata"][field] = pairs.into();
+        }
     }
-    put(&mut metadata, "labels", labels(from.0.get("labels")));
-    let annotations = from.0.get("annotations").and_then(Value::as_object);
-    put(&mut metadata, "annotations", annotations.map(kept_annotations).unwrap_or_default());
     // An empty list means that no field manager is known. A missing one means nothing.
-    if let Some(entries) = from.0.get("managedFields").and_then(Value::as_array) {
-        metadata.insert("managedFields".to_owned(), managers(entries, assignment).into());
+    if let Some(entries) = live.pointer("/metadata/managedFields").and_then(Value::as_array) {
+        kept["metadata"]["managedFields"] = managers(entries, assignment).into();
     }
-    let mut kept =
-        json!({"apiVersion": host::API_VERSION, "kind": host::KIND, "metadata": metadata});
     if let Some(spec) = live.get("spec").filter(|spec| spec.is_object()) {
-        kept["spec"] = self::spec(&ObjectFields(spec)).into();
+        kept["spec"] = self::spec(spec);
     }
     let annotated = |name: &str| {
         annotations?.get(name)?.as_str().and_then(|text| serde_json::from_str(text).ok())
     };
     let annotated_status: Option<Value> = annotated(STATUS);
     let live_status = live.get("status").filter(|status| status.is_object());
-    let status =
-        live_status.or(annotated_status.as_ref()).map(|status| self::status(&ObjectFields(status)));
-    let found = [live_status, annotated_status.as_ref()]
-        .into_iter()
-        .flatten()
-        .find_map(|status| status.get("hardware"));
-    let found = found
-        .cloned()
-        .or_else(|| annotated(DETAILS))
-        .and_then(|found| inspection::hardware(&found));
-    let mut status = status.unwrap_or_default();
-    put(&mut status, "hardware", found.unwrap_or_default());
-    if live_status.is_some() || !status.is_empty() {
-        kept["status"] = status.into();
+    let mut statuses = live_status.into_iter().chain(&annotated_status);
+    let hardware = statuses.clone().find_map(|status| status.get("hardware")).cloned();
+    let hardware = hardware.or_else(|| annotated(DETAILS));
+    let hardware = hardware.and_then(|hardware| inspection::hardware(&hardware));
+    let mut status = statuses.next().map_or_else(|| json!({}), self::status);
+    if let Some(hardware) = hardware.filter(|hardware| *hardware != json!({})) {
+        status["hardware"] = hardware;
+    }
+    if live_status.is_some() || status != json!({}) {
+        kept["status"] = status;
     }
     Some((key, kept))
 }
 
 /// Reduces a live HardwareData. Returns `None` if its hardware cannot be read.
 pub(super) fn hardware_data(live: &Value) -> Option<(HostKey, Value)> {
-    let (key, metadata) = metadata(live)?;
     let hardware = inspection::hardware(live.pointer("/spec/hardware")?)?;
-    let kept = json!({
-        "apiVersion": host::API_VERSION, "kind": hardware::KIND, "metadata": metadata, "spec": {"hardware": hardware}
-    });
-    Some((key, kept))
+    let kept = json!({"apiVersion": host::API_VERSION, "kind": hardware::KIND, "spec": {"hardware": hardware}});
+    object(kept, live, &[])
 }
 
 /// Reduces an IPAddress or Metal3Data to the address, its pool and its claim.
 pub(super) fn address_object(live: &Value) -> Option<(ObjectKey, Value)> {
-    let text = |pointer: &str| text_at(live, pointer);
-    let (api_version, kind) = (text("/apiVersion")?, text("/kind")?);
+    let (api_version, kind) = (text_at(live, "/apiVersion")?, text_at(live, "/kind")?);
     if !ipam::is_address_object(kind, api_version) {
         return None;
     }
-    let (key, metadata) = metadata(live)?;
-    let mut spec = Map::new();
-    for field in ["pool", "poolRef", "claim", "claimRef"] {
-        if let Some(name) = text(&format!("/spec/{field}/name")) {
-            spec.insert(field.to_owned(), json!({"name": name}));
-        }
-    }
-    if let Some(address) = text("/spec/address") {
-        spec.insert("address".to_owned(), address.into());
-    }
-    let kept = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec});
-    let group = group(api_version).to_owned();
-    Some(((key.namespace, group, kind.to_owned(), key.name), kept))
+    let kept = json!({"apiVersion": api_version, "kind": kind, "spec": {}});
+    let texts = [
+        "/spec/address",
+        "/spec/claim/name",
+        "/spec/claimRef/name",
+        "/spec/pool/name",
+        "/spec/poolRef/name",
+    ];
+    let (key, kept) = object(kept, live, &texts)?;
+    Some(((key.namespace, group(api_version).to_owned(), kind.to_owned(), key.name), kept))
 }
 
 /// Reduces the network data of a live Secret, or returns the problem.
@@ -143,39 +133,27 @@ pub(super) fn network_data(live: &Value) -> Result<Value, String> {
         .map_err(|malformed| malformed.to_string())
 }
 
-/// An object to pick fields from.
-struct ObjectFields<'a>(&'a Value);
-
-impl ObjectFields<'_> {
-    fn text(&self, field: &str) -> Option<&str> {
-        self.0.get(field)?.as_str().filter(|text| !text.is_empty())
-    }
-
-    /// Picks the non-empty texts among some fields of an object.
-    fn texts(&self, field: &str, names: &[&str]) -> Map<String, Value> {
-        let Some(object) = self.0.get(field) else {
-            return Map::new();
-        };
-        let text =
-            |name: &&str| Some(((*name).to_owned(), ObjectFields(object).text(name)?.into()));
-        names.iter().filter_map(text).collect()
-    }
-}
-
-/// Adds an object if it is not empty.
-fn put(object: &mut Map<String, Value>, field: &str, value: Map<String, Value>) {
-    if !value.is_empty() {
-        object.insert(field.to_owned(), value.into());
-    }
-}
-
-fn metadata(live: &Value) -> Option<(HostKey, Map<String, Value>)> {
+/// Adds the name, the namespace and some texts of a live object to what is kept of it. Returns `None`
+/// if its name or namespace is invalid.
+pub(super) fn object(mut kept: Value, live: &Value, pointers: &[&str]) -> Option<(HostKey, Value)> {
     let (namespace, name) = key_of(live)?;
-    let key = HostKey { namespace, name };
-    let mut metadata = Map::new();
-    metadata.insert("name".to_owned(), key.name.to_string().into());
-    metadata.insert("namespace".to_owned(), key.namespace.to_string().into());
-    Some((key, metadata))
+    keep_texts(&mut kept, live, &["/metadata/name", "/metadata/namespace"]);
+    keep_texts(&mut kept, live, pointers);
+    Some((HostKey { namespace, name }, kept))
+}
+
+/// Keeps the non-empty texts at some JSON pointers.
+pub(super) fn keep_texts(kept: &mut Value, live: &Value, pointers: &[&str]) {
+    for pointer in pointers {
+        if let Some(text) = text_at(live, pointer) {
+            set(kept, pointer, text);
+        }
+    }
+}
+
+/// Sets the value at a JSON pointer, with the objects around it.
+fn set(object: &mut Value, pointer: &str, value: impl Into<Value>) {
+    *pointer.split('/').skip(1).fold(object, |place, field| &mut place[field]) = value.into();
 }
 
 /// Keeps every valid label, because selectors and topology keys may name any.
@@ -261,43 +239,43 @@ fn managers(entries: &[Value], assignment: &AssignmentSettings) -> Vec<Value> {
     owned.into_iter().map(entry).collect()
 }
 
-fn spec(live: &ObjectFields<'_>) -> Map<String, Value> {
-    let mut spec = Map::new();
-    let mut bmc = live.texts("bmc", &["credentialsName"]);
-    if let Some(address) = text_at(live.0, "/bmc/address") {
-        bmc.insert("address".to_owned(), bare(address).into());
+fn spec(live: &Value) -> Value {
+    let mut spec = json!({});
+    let texts = [
+        "/bmc/credentialsName",
+        "/bootMACAddress",
+        "/consumerRef/kind",
+        "/consumerRef/name",
+        "/consumerRef/namespace",
+        "/networkData/name",
+        "/networkData/namespace",
+        "/preprovisioningNetworkDataName",
+    ];
+    keep_texts(&mut spec, live, &texts);
+    if let Some(address) = text_at(live, "/bmc/address") {
+        set(&mut spec, "/bmc/address", bare(address));
     }
-    if live.0.pointer("/bmc/disableCertificateVerification") == Some(&Value::Bool(true)) {
-        bmc.insert("disableCertificateVerification".to_owned(), true.into());
+    for flag in
+        ["/bmc/disableCertificateVerification", "/disablePowerOff", "/externallyProvisioned"]
+    {
+        if live.pointer(flag) == Some(&Value::Bool(true)) {
+            set(&mut spec, flag, true);
+        }
     }
-    put(&mut spec, "bmc", bmc);
-    for field in ["bootMACAddress", "preprovisioningNetworkDataName"] {
-        spec.extend(live.text(field).map(|text| (field.to_owned(), text.into())));
+    for hidden in ["/image/url", "/customDeploy/method"] {
+        if text_at(live, hidden).is_some() {
+            set(&mut spec, hidden, HIDDEN);
+        }
     }
-    put(&mut spec, "networkData", live.texts("networkData", &["name", "namespace"]));
     // Any reference counts, even an empty one.
-    let consumer = live.texts("consumerRef", &["kind", "name", "namespace"]);
-    spec.extend(
-        live.0
-            .get("consumerRef")
-            .filter(|of| of.is_object())
-            .map(|_| ("consumerRef".to_owned(), consumer.into())),
-    );
-    for field in ["disablePowerOff", "externallyProvisioned"] {
-        let value = live.0.get(field).filter(|value| **value == Value::Bool(true));
-        spec.extend(value.map(|value| (field.to_owned(), value.clone())));
-    }
-    for (field, part) in [("image", "url"), ("customDeploy", "method")] {
-        let is_set = text_at(live.0, &format!("/{field}/{part}")).is_some();
-        spec.extend(is_set.then(|| (field.to_owned(), json!({part: HIDDEN}))));
+    let has_consumer = live.get("consumerRef").is_some_and(Value::is_object);
+    if has_consumer && spec.get("consumerRef").is_none() {
+        spec["consumerRef"] = json!({});
     }
     // The CRD requires it in every spec.
-    spec.extend(
-        live.0
-            .get("online")
-            .filter(|online| online.is_boolean())
-            .map(|on| ("online".to_owned(), on.clone())),
-    );
+    if let Some(online) = live.get("online").filter(|online| online.is_boolean()) {
+        spec["online"] = online.clone();
+    }
     spec
 }
 
@@ -310,13 +288,15 @@ fn bare(address: &str) -> String {
 
 /// Keeps the provisioning state and the error type. Other values of `operationalStatus` do not
 /// matter, and they change often.
-fn status(live: &ObjectFields<'_>) -> Map<String, Value> {
-    let mut status = Map::new();
-    put(&mut status, "provisioning", live.texts("provisioning", &["state"]));
-    let error = live.text("errorType").or_else(|| live.text("errorMessage").map(|_| UNTYPED_ERROR));
-    status.extend(error.map(|error| ("errorType".to_owned(), error.into())));
-    let operational = live.text("operationalStatus").filter(|status| *status == "error");
-    status.extend(operational.map(|status| ("operationalStatus".to_owned(), status.into())));
+fn status(live: &Value) -> Value {
+    let mut status = json!({});
+    keep_texts(&mut status, live, &["/provisioning/state", "/errorType"]);
+    if status.get("errorType").is_none() && text_at(live, "/errorMessage").is_some() {
+        status["errorType"] = UNTYPED_ERROR.into();
+    }
+    if text_at(live, "/operationalStatus") == Some("error") {
+        status["operationalStatus"] = "error".into();
+    }
     status
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{ObjectKey, Snapshot, key_of, text_at};
+use super::{ObjectKey, Snapshot, keep, text_at};
 use crate::base::api::cluster_api::{
     CLUSTER_NAME, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME, GROUP, INFRASTRUCTURE_GROUP, MACHINE,
     METAL3_MACHINE, TOPOLOGY_DEPLOYMENT_NAME,
@@ -35,8 +35,9 @@ pub(super) fn machine_object(live: &Value) -> Option<(ObjectKey, Value)> {
     ) {
         return None;
     }
-    let (namespace, name) = key_of(live)?;
-    let mut metadata = json!({"name": name.to_string(), "namespace": namespace.to_string()});
+    let kept = json!({"apiVersion": api_version, "kind": kind, "spec": {}});
+    let texts = ["/spec/clusterName", "/spec/failureDomain", "/spec/providerID"];
+    let (key, mut kept) = keep::object(kept, live, &texts)?;
     let labels = LABELS.into_iter().filter_map(|key| {
         let value = live.pointer("/metadata/labels")?.get(key)?.as_str()?;
         let is_valid = value.is_empty() || is_label_value(value);
@@ -44,27 +45,20 @@ pub(super) fn machine_object(live: &Value) -> Option<(ObjectKey, Value)> {
     });
     let labels: Map<String, Value> = labels.collect();
     if !labels.is_empty() {
-        metadata["labels"] = labels.into();
+        kept["metadata"]["labels"] = labels.into();
     }
     let owners: Vec<Value> = live.pointer("/metadata/ownerReferences").and_then(Value::as_array).into_iter().flatten().filter_map(|owner| {
         let text = |field: &str| text_at(owner, field);
         Some(json!({"apiVersion": text("/apiVersion")?, "kind": text("/kind")?, "name": text("/name")?}))
     }).collect();
     if !owners.is_empty() {
-        metadata["ownerReferences"] = owners.into();
+        kept["metadata"]["ownerReferences"] = owners.into();
     }
-    let mut spec = Map::new();
-    for field in ["clusterName", "failureDomain", "providerID"] {
-        let text = text_at(live, &format!("/spec/{field}"));
-        spec.extend(text.map(|text| (field.to_owned(), text.into())));
+    let reference = ["/spec/infrastructureRef/kind", "/spec/infrastructureRef/name"];
+    if reference.iter().all(|pointer| text_at(live, pointer).is_some()) {
+        keep::keep_texts(&mut kept, live, &reference);
     }
-    let reference = |field: &str| text_at(live, &format!("/spec/infrastructureRef/{field}"));
-    if let Some((kind, name)) = reference("kind").zip(reference("name")) {
-        spec.insert("infrastructureRef".to_owned(), json!({"kind": kind, "name": name}));
-    }
-    let kept = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec});
-    let key = (namespace, group(api_version).to_owned(), kind.to_owned(), name);
-    Some((key, kept))
+    Some(((key.namespace, group(api_version).to_owned(), kind.to_owned(), key.name), kept))
 }
 
 /// Drops Metal3Machines that use no host of the snapshot, and their Machines.

@@ -1,77 +1,43 @@
 //! Reduction of the result of an inspection.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::put;
-use crate::base::api::hardware::{DiskKind, Hardware};
+use crate::base::api::hardware::{Hardware, Storage};
 
 /// Keeps the hardware facts that requests select by, and those that identify the machine. Serial
 /// numbers of disks are left out.
-pub(super) fn hardware(live: &Value) -> Option<Map<String, Value>> {
-    let Hardware { cpu, ram_mebibytes, nics, storage, system_vendor, firmware, hostname: _ } =
-        serde_json::from_value(live.clone()).ok()?;
-    let some = |fields: Vec<(&str, Option<Value>)>| -> Map<String, Value> {
-        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-    };
+pub(super) fn hardware(live: &Value) -> Option<Value> {
+    let mut hardware: Hardware = serde_json::from_value(live.clone()).ok()?;
+    hardware.hostname = None;
     // Sorted, so that the same processors always give the same bytes.
-    let mut flags = cpu.flags;
-    flags.sort_unstable();
-    flags.dedup();
-    let mut kept = some(vec![("ramMebibytes", ram_mebibytes.map(Value::from))]);
-    put(
-        &mut kept,
-        "cpu",
-        some(vec![
-            ("arch", cpu.arch.map(Value::from)),
-            ("count", cpu.count.map(Value::from)),
-            ("flags", (!flags.is_empty()).then(|| Value::from(flags))),
-            ("model", cpu.model.map(Value::from)),
-        ]),
-    );
-    let nics: Vec<Value> = nics
-        .into_iter()
-        .map(|nic| {
-            some(vec![
-                ("ip", nic.ip.map(Value::from)),
-                ("mac", nic.mac.map(Value::from)),
-                ("model", nic.model.map(Value::from)),
-                ("name", nic.name.map(Value::from)),
-                ("speedGbps", nic.speed_gbps.filter(|speed| *speed > 0).map(Value::from)),
-            ])
-            .into()
-        })
-        .collect();
-    if !nics.is_empty() {
-        kept.insert("nics".to_owned(), nics.into());
+    hardware.cpu.flags.sort_unstable();
+    hardware.cpu.flags.dedup();
+    for nic in &mut hardware.nics {
+        (nic.vendor, nic.pxe) = (None, false);
+        nic.speed_gbps = nic.speed_gbps.filter(|speed| *speed > 0);
     }
-    let mut disks: Vec<(Option<DiskKind>, Option<u64>)> =
-        storage.iter().map(|disk| (disk.disk_kind(), disk.size_bytes)).collect();
     // Inspection lists the same disks in another order each time.
-    disks.sort_unstable();
-    let disks: Vec<Value> = disks
-        .into_iter()
-        .map(|(kind, bytes)| {
-            let kind = kind.map(|kind| Value::from(kind.to_string()));
-            some(vec![("sizeBytes", bytes.map(Value::from)), ("type", kind)]).into()
-        })
-        .collect();
-    if !disks.is_empty() {
-        kept.insert("storage".to_owned(), disks.into());
+    hardware.storage.sort_by_key(|disk| (disk.disk_kind(), disk.size_bytes));
+    for disk in &mut hardware.storage {
+        let kind = disk.disk_kind().map(|kind| kind.to_string());
+        *disk = Storage { kind, size_bytes: disk.size_bytes, ..Storage::default() };
     }
-    let vendor = some(vec![
-        ("manufacturer", system_vendor.manufacturer.map(Value::from)),
-        ("productName", system_vendor.product_name.map(Value::from)),
-        ("serialNumber", system_vendor.serial_number.map(Value::from)),
-    ]);
-    put(&mut kept, "systemVendor", vendor);
-    let bios = some(vec![
-        ("vendor", firmware.bios.vendor.map(Value::from)),
-        ("version", firmware.bios.version.map(Value::from)),
-    ]);
-    if !bios.is_empty() {
-        kept.insert("firmware".to_owned(), json!({"bios": bios}));
-    }
+    let mut kept = serde_json::to_value(hardware).ok()?;
+    remove_empty(&mut kept);
     Some(kept)
+}
+
+/// Removes fields without a value.
+fn remove_empty(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(remove_empty);
+            let empty = [Value::Bool(false), json!({}), json!([])];
+            fields.retain(|_, value| !empty.contains(value));
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_empty),
+        _ => {}
+    }
 }
 
 #[cfg(test)]
@@ -106,7 +72,7 @@ mod tests {
         for empty in ["None", "[]", "false"] {
             assert!(!fields.contains(empty), "set every field of the hardware above: {fields}");
         }
-        let kept = Value::from(hardware(&live).unwrap());
-        assert_eq!(read_hardware(&kept), fields, "add the field to `hardware` of this module");
+        let kept = hardware(&live).unwrap();
+        assert_eq!(read_hardware(&kept), fields, "keep the field in `hardware` of this module");
     }
 }
