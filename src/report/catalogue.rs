@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{ERROR, FAINT, ReportText, STRONG, WARNING, styled};
+use super::{FAINT, ReportText, STRONG, severity_style, styled};
 use crate::base::finding::{Code, Severity};
 
 /// Maximum line width of an explanation on a terminal, in characters.
@@ -10,12 +10,10 @@ const WIDTH: usize = 80;
 
 /// Formats a code's explanation for a terminal: examples are indented, the rest is plain text.
 pub fn explain_code(code: Code) -> ReportText {
-    let word = match code.severity() {
-        Severity::Error => styled(ERROR, format!("error[{code}]")),
-        Severity::Warning => styled(WARNING, format!("warning[{code}]")),
-    };
+    let severity = code.severity();
     ReportText::trusted(&format!(
-        "{word}: {}\n\n{}",
+        "{}: {}\n\n{}",
+        styled(severity_style(severity), format_args!("{}[{code}]", severity.word())),
         styled(STRONG, code.title()),
         plain(code.explanation())
     ))
@@ -33,9 +31,8 @@ pub fn codes() -> ReportText {
                 }
                 let _ = writeln!(out, "{}", styled(STRONG, code.area()));
             }
-            let severity = format!("{:7}", word(*code));
-            let severity =
-                styled(if code.severity() == Severity::Error { ERROR } else { WARNING }, severity);
+            let severity = code.severity();
+            let severity = styled(severity_style(severity), format_args!("{:7}", severity.word()));
             let _ = writeln!(out, "  {}  {severity}  {}", styled(FAINT, code), code.title());
         }
     }
@@ -54,13 +51,6 @@ pub fn codes_as_markdown() -> String {
         }
     }
     out
-}
-
-fn word(code: Code) -> &'static str {
-    match code.severity() {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-    }
 }
 
 fn capitalized(text: &str) -> String {

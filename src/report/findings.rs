@@ -6,8 +6,8 @@ use std::fmt;
 use anstyle::Style;
 use rayon::prelude::*;
 
-use super::{ERROR, FAINT, ReportText, STRONG, WARNING, excerpt, one_line, styled};
-use crate::base::finding::{Code, Finding, Severity};
+use super::{ERROR, FAINT, ReportText, STRONG, WARNING, excerpt, one_line, severity_style, styled};
+use crate::base::finding::{Code, Finding};
 use crate::base::text::counted;
 use crate::input::load::{Excerpt, Files, Texts};
 
@@ -88,14 +88,11 @@ pub(super) fn counts(of: &[(usize, &str, Style)]) -> Option<String> {
 }
 
 fn write_finding(out: &mut ReportText, finding: &Finding, texts: &mut Texts<'_>) -> fmt::Result {
-    let (style, word) = match finding.severity {
-        Severity::Error => (ERROR, "error"),
-        Severity::Warning => (WARNING, "warning"),
-    };
+    let style = severity_style(finding.severity);
     writeln!(
         out,
         "{}: {}",
-        styled(style, format!("{word}[{}]", finding.code)),
+        styled(style, format!("{}[{}]", finding.severity.word(), finding.code)),
         styled(STRONG, one_line(&finding.message))
     )?;
     let excerpts_shown = if finding.places.len() <= STORY_QUOTED { STORY_QUOTED } else { 1 };

@@ -15,7 +15,8 @@ const ANNOTATIONS_KEPT: usize = 10;
 pub fn github(CiResults(results): &CiResults) -> ReportDocument {
     let mut out = String::new();
     let mut left_out = Vec::new();
-    for (severity, command) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
+    for severity in [Severity::Error, Severity::Warning] {
+        let command = severity.word();
         let same_severity: Vec<&LocatedFinding> =
             results.iter().filter(|result| result.severity == severity).collect();
         for result in same_severity.iter().take(ANNOTATIONS_KEPT) {

@@ -10,10 +10,11 @@ use super::comparison::DiffReport;
 use super::lines::FileLines;
 use super::phrases::{self, DiffLine};
 use super::plan::wrapped;
-use super::problem::{Problem, ProblemPlace, ProblemSeverity};
+use super::problem::{Problem, ProblemPlace};
 use super::totals;
 use super::{ReportText, one_line};
 use crate::base::api::names::ClusterKey;
+use crate::base::finding::Severity;
 use crate::base::text::counted;
 use crate::review::effects::{ClusterReview, Danger, FileState, Harm, Review, Totals};
 
@@ -65,7 +66,7 @@ pub fn markdown_of_sites(sites: &[(&str, &DiffReport)]) -> ReportText {
 fn written(head: &str, comparison: &DiffReport, shares: usize) -> String {
     let mut page = MarkdownComment { text: head.to_owned(), left_out: Vec::new(), shares };
     let (errors, warnings): (Vec<&Problem>, Vec<&Problem>) =
-        comparison.findings.iter().partition(|problem| problem.severity == ProblemSeverity::Error);
+        comparison.findings.iter().partition(|problem| problem.severity == Severity::Error);
     for note in &comparison.notes {
         page.push(&format!("{}\n\n", one_line(note)), ERRORS_UNTIL);
     }
@@ -87,11 +88,8 @@ fn written(head: &str, comparison: &DiffReport, shares: usize) -> String {
 }
 
 fn heading(comparison: &DiffReport) -> String {
-    let errors = comparison
-        .findings
-        .iter()
-        .filter(|problem| problem.severity == ProblemSeverity::Error)
-        .count();
+    let errors =
+        comparison.findings.iter().filter(|problem| problem.severity == Severity::Error).count();
     let mut parts = Vec::new();
     if errors > 0 {
         parts.push(counted(errors, "error"));
@@ -374,10 +372,7 @@ fn block(lines: &[DiffLine]) -> String {
 /// Formats a problem as text.
 fn described(problem: &Problem) -> String {
     let Problem { code, severity, message, help, places, .. } = problem;
-    let severity = match severity {
-        ProblemSeverity::Error => "error",
-        ProblemSeverity::Warning => "warning",
-    };
+    let severity = severity.word();
     let mut text = format!("{severity}[{code}]: {}\n", one_line(message));
     for ProblemPlace { file, line, column, what, .. } in places.iter().take(5) {
         let numbers: String =

@@ -53,6 +53,7 @@ use std::fmt;
 
 use anstyle::{AnsiColor, Style};
 
+use crate::base::finding::Severity;
 use crate::base::text::visible::visible;
 use crate::output::render::values::TemplateValue;
 use crate::setup::migrate::{MigratedDocument, Migration};
@@ -73,7 +74,7 @@ pub use lines::{FileLines, diff};
 pub use markdown::{MARKER, markdown, markdown_of_sites};
 pub use page::{PageAnswers, is_page, page};
 pub use plan::{notes, plan};
-pub use problem::{ExplainedCode, Problem, ProblemPlace, ProblemSeverity, Validation};
+pub use problem::{ExplainedCode, Problem, ProblemPlace, Validation};
 pub use proposals::{ExistingInputs, proposals};
 pub use results::CiResults;
 pub use sarif::sarif;
@@ -97,6 +98,13 @@ const STRONG: Style = Style::new().bold();
 const FAINT: Style = AnsiColor::Cyan.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
+
+fn severity_style(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => ERROR,
+        Severity::Warning => WARNING,
+    }
+}
 
 /// Maximum number of clusters that a text names.
 const CLUSTERS_SHOWN: usize = 20;

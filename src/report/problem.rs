@@ -59,7 +59,7 @@ pub struct Problem {
     /// Code of the finding, such as `SIP0101`.
     pub code: &'static str,
     /// Severity of the finding.
-    pub severity: ProblemSeverity,
+    pub severity: Severity,
     /// Title of the code, in a few words.
     pub title: &'static str,
     /// Description of the problem.
@@ -70,16 +70,6 @@ pub struct Problem {
     pub places: Vec<ProblemPlace>,
     /// Clusters that the finding concerns; empty if it concerns the whole run.
     pub clusters: Vec<ClusterKey>,
-}
-
-/// Severity of a problem.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum ProblemSeverity {
-    /// The affected clusters are not generated.
-    Error,
-    /// A likely mistake; nothing is blocked.
-    Warning,
 }
 
 /// Position in the input.
@@ -115,21 +105,12 @@ impl Problem {
         };
         Self {
             code: finding.code.id(),
-            severity: finding.severity.into(),
+            severity: finding.severity,
             title: finding.code.title(),
             message: finding.message.clone(),
             help: finding.help.clone(),
             places: finding.places.iter().map(&mut place).collect(),
             clusters: finding.clusters.clone(),
-        }
-    }
-}
-
-impl From<Severity> for ProblemSeverity {
-    fn from(severity: Severity) -> Self {
-        match severity {
-            Severity::Error => ProblemSeverity::Error,
-            Severity::Warning => ProblemSeverity::Warning,
         }
     }
 }
@@ -141,7 +122,7 @@ pub struct ExplainedCode {
     /// Code of the finding, such as `SIP0101`.
     pub code: &'static str,
     /// Severity of a finding with this code.
-    pub severity: ProblemSeverity,
+    pub severity: Severity,
     /// Subject that the codes of a hundred share.
     pub area: &'static str,
     /// Title, in a few words.
@@ -154,7 +135,7 @@ impl From<Code> for ExplainedCode {
     fn from(code: Code) -> Self {
         Self {
             code: code.id(),
-            severity: code.severity().into(),
+            severity: code.severity(),
             area: code.area(),
             title: code.title(),
             explanation: code.explanation(),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::ReportDocument;
 use super::results::{CiResults, LocatedFinding, RepoPosition};
-use crate::base::finding::{Code, Severity};
+use crate::base::finding::Code;
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -20,7 +20,7 @@ pub fn sarif(CiResults(results): &CiResults) -> serde_json::Result<ReportDocumen
             "id": code.id(),
             "shortDescription": {"text": code.title()},
             "help": {"text": code.explanation(), "markdown": code.explanation()},
-            "defaultConfiguration": {"level": level(code.severity())},
+            "defaultConfiguration": {"level": code.severity().word()},
         })
     });
     let log = json!({
@@ -47,7 +47,7 @@ fn result(result: &LocatedFinding) -> Value {
     });
     json!({
         "ruleId": result.code.id(),
-        "level": level(result.severity),
+        "level": result.severity.word(),
         "message": {"text": text.join("\n")},
         "locations": [location(&result.place)],
         "relatedLocations": Value::from_iter(story),
@@ -66,13 +66,6 @@ fn location(spot: &RepoPosition) -> Value {
         region["endColumn"] = end.into();
     }
     json!({"physicalLocation": {"artifactLocation": {"uri": uri(&spot.path)}, "region": region}})
-}
-
-fn level(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-    }
 }
 
 /// Encodes a path as a URI reference relative to the repo's root (RFC 3986).

@@ -6,6 +6,9 @@ pub mod position;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::base::api::names::ClusterKey;
 use crate::base::text::credentials::masked;
 use crate::base::text::visible::visible;
@@ -14,13 +17,24 @@ pub use code::{Code, ErrorScope, UnknownCode};
 pub(crate) use position::{ComponentLevel, DocumentBuilds, ForeignValue};
 pub use position::{DocumentField, Origin, Place, Position, RouteMapping, RouteStep};
 
-/// Importance of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Severity of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub enum Severity {
-    /// Nothing is written for the objects that the finding concerns.
+    /// The affected clusters are not generated.
     Error,
-    /// Informs without stopping anything.
+    /// A likely mistake; nothing is blocked.
     Warning,
+}
+
+impl Severity {
+    /// Returns the severity as a noun.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
 }
 
 /// A mistake in the input.
