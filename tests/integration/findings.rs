@@ -61,7 +61,7 @@ cases! {
         SIP0112_braces_in_request SIP0826 SIP0827 SIP0817_pod_subnet SIP0817_pod_subnet_of_other_family
     ]
     Some("load-balancer") => [
-        SIP0250 SIP0261 SIP0252 SIP0252_spelled_otherwise SIP0254 SIP0312_cluster_ip SIP0323_network_data SIP0341 SIP0342 SIP0343 SIP0410
+        SIP0250 SIP0261 SIP0252 SIP0254 SIP0312_cluster_ip SIP0323_network_data SIP0341 SIP0342 SIP0343 SIP0410
         SIP0701_no_templates
     ]
     Some("rack-file") => [

@@ -143,7 +143,7 @@ codes! {
     "0240" Unconvertible Error Cluster Shown "a field of an older SIPCluster cannot be converted"
 
     "0250" UnmatchedSelector Warning Cluster Shown "no host has the labels of a node set"
-    "0252" UnknownInterface Warning Cluster Shown "no host has the network of a service, or it is spelled differently"
+    "0252" UnknownInterface Warning Cluster Shown "no host has the network of a service"
     "0254" NothingBehind Warning Cluster Shown "a load balancer has no node set"
     "0256" UnsuitableImage Warning Cluster Shown "a container image has no version, or is too old"
     "0259" OperatorsFinalizer Warning Cluster Shown "a SIPCluster has the finalizer of the SIP operator"

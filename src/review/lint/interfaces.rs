@@ -1,13 +1,12 @@
-//! Rule: services use a network that hosts lack or spell differently.
+//! Rule: services use a network that no host of a node set has.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use super::node_sets::{NodeSets, RequestedNodeSet};
 use super::{at_all, service_field};
 use crate::base::api::names::Role;
 use crate::base::finding::{Code, Finding, Place};
-use crate::base::text::counted;
-use crate::base::text::suggest::{alike, is_spelled_like, letters};
+use crate::base::text::suggest::alike;
 use crate::site::inventory::{Host, natural};
 use crate::site::request::{Cluster, ClusterService};
 
@@ -18,44 +17,28 @@ const NETWORKS_SHOWN: usize = 8;
 /// A network that services of a cluster use.
 type ServiceNetwork<'a> = (&'a Cluster, &'a str);
 
-/// Finds networks that no host of a node set has, and networks that some hosts spell differently.
+/// Finds networks that no host of a node set has.
 pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
-    let misspelt = MisspeltNetworks::new(node_sets);
     let mut nowhere: Vec<(ServiceNetwork<'_>, Vec<&RequestedNodeSet<'_>>)> = Vec::new();
-    let mut elsewhere: BTreeMap<&str, (Vec<&Cluster>, BTreeSet<usize>)> = BTreeMap::new();
     for set in &node_sets.all {
         for interface in set.cluster.interfaces(set.role) {
-            if is_nowhere(set, interface, node_sets) {
-                match nowhere.last_mut() {
-                    Some(((cluster, other), sets))
-                        if *other == interface && cluster.key == set.cluster.key =>
-                    {
-                        sets.push(set);
-                    }
-                    _ => nowhere.push(((set.cluster, interface), vec![set])),
-                }
+            if !is_nowhere(set, interface, node_sets) {
                 continue;
             }
-            let hosts = misspelt.hosts(set, interface, node_sets);
-            if !hosts.is_empty() {
-                let (clusters, all) = elsewhere.entry(interface).or_default();
-                if clusters.last().is_none_or(|cluster| cluster.key != set.cluster.key) {
-                    clusters.push(set.cluster);
+            match nowhere.last_mut() {
+                Some(((cluster, other), sets))
+                    if *other == interface && cluster.key == set.cluster.key =>
+                {
+                    sets.push(set);
                 }
-                all.extend(hosts);
+                _ => nowhere.push(((set.cluster, interface), vec![set])),
             }
         }
     }
-    let mut findings: Vec<Finding> = nowhere
-        .into_iter()
+    let nowhere = nowhere.into_iter();
+    nowhere
         .map(|((cluster, interface), sets)| on_no_host(cluster, interface, &sets, node_sets))
-        .collect();
-    for (interface, (clusters, hosts)) in elsewhere {
-        let hosts: Vec<&Host> =
-            hosts.into_iter().map(|host| &node_sets.site.inventory.hosts[host]).collect();
-        findings.extend(spelled_otherwise(interface, &clusters, &hosts));
-    }
-    findings
+        .collect()
 }
 
 fn has_networks(host: &Host) -> bool {
@@ -132,84 +115,4 @@ fn networks(interface: &str, networks: BTreeSet<&str>, has_hidden: bool) -> Stri
         None => ": set one of these ids".to_owned(),
     };
     format!("they have {}{more}{meant}", shown.join(", "))
-}
-
-/// Hosts with a network whose spelling differs slightly from a service's. They are rare, so they
-/// are searched once for all clusters.
-struct MisspeltNetworks<'a>(HashMap<&'a str, Vec<usize>>);
-
-impl<'a> MisspeltNetworks<'a> {
-    fn new(node_sets: &NodeSets<'a>) -> Self {
-        let mut sought: HashMap<String, BTreeSet<&'a str>> = HashMap::new();
-        for set in &node_sets.all {
-            for interface in set.cluster.interfaces(set.role) {
-                sought.entry(letters(interface).collect()).or_default().insert(interface);
-            }
-        }
-        let mut found: HashMap<&'a str, Vec<usize>> = HashMap::new();
-        for (index, host) in node_sets.site.inventory.hosts.iter().enumerate() {
-            let Ok(data) = &host.network.data else {
-                continue;
-            };
-            for id in data.ids() {
-                // Most networks are spelled as in some service.
-                let letters: String = letters(id).collect();
-                let others = sought
-                    .get(&letters)
-                    .into_iter()
-                    .flatten()
-                    .filter(|interface| **interface != id);
-                others.for_each(|interface| found.entry(interface).or_default().push(index));
-            }
-        }
-        Self(found)
-    }
-
-    /// Lists those that the node set could claim but for the spelling, by index.
-    fn hosts(
-        &self,
-        set: &RequestedNodeSet<'_>,
-        interface: &str,
-        node_sets: &NodeSets<'_>,
-    ) -> Vec<usize> {
-        use kube::core::SelectorExt;
-        let Some(hosts) = self.0.get(interface) else {
-            return Vec::new();
-        };
-        let is_lost = |index: &&usize| {
-            let host = &node_sets.site.inventory.hosts[**index];
-            set.node_set.selector.matches(&host.labels) && host.address(interface).is_err()
-        };
-        hosts.iter().filter(is_lost).copied().collect()
-    }
-}
-
-fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) -> Option<Finding> {
-    let first = hosts.first()?;
-    let Ok(data) = &first.network.data else {
-        return None;
-    };
-    data.ids().find(|id| is_spelled_like(id, interface))?;
-    let id = match data.shown_ids().find(|id| is_spelled_like(id, interface)) {
-        Some(id) => format!("a network `{id}`"),
-        None => "a differently spelled network".to_owned(),
-    };
-    let (verb, them) = if hosts.len() == 1 { ("has", "it") } else { ("have", "them") };
-    let finding = Finding::new(
-        Code::UnknownInterface,
-        format!(
-            "{} {verb} {id}, but services require `{interface}`, so no cluster can claim {them}",
-            counted(hosts.len(), "host")
-        ),
-    );
-    let places = clusters.iter().flat_map(|cluster| places(cluster, interface, &Role::ALL));
-    let finding = at_all(finding, places.take(1));
-    let finding = hosts.iter().fold(finding, |finding, host| {
-        finding.see(host.network_place(), format!("host {}", host.key))
-    });
-    let finding =
-        clusters.iter().fold(finding, |finding, cluster| finding.for_cluster(&cluster.key));
-    Some(finding.help(format!(
-        "rename the network to `{interface}` in their network data, as on the other hosts"
-    )))
 }
