@@ -59,5 +59,4 @@ mod support;
 #[path = "../../benches/site/synthetic.rs"]
 mod synthetic;
 mod taking_snapshots;
-mod traps;
 mod validating;

@@ -8,8 +8,7 @@ use serde::de::DeserializeOwned;
 use super::operators_templates;
 use super::plaintext_secrets::{self, SecretManifest};
 use super::read_object::{
-    HostContent, KustomizationContent, NamedContent, ReadContent, ReadObject, RequestContent,
-    UnreadableKind,
+    KustomizationContent, NamedContent, ReadContent, ReadObject, RequestContent, UnreadableKind,
 };
 use crate::base::api::cluster_api;
 use crate::base::api::firmware::{self, FirmwareObject};
@@ -25,7 +24,6 @@ use crate::base::api::service::{self, Service};
 use crate::base::finding::{Code, Finding, Origin};
 use crate::input::decode::misspelled_kinds::misspelled_kind;
 use crate::input::decode::suspected_templates::SuspectedTemplate;
-use crate::input::decode::yaml_ambiguity;
 use crate::input::decode::{unreadable, unreadable_annotation};
 use crate::input::kustomize;
 use crate::input::load::{Document, ParseError};
@@ -33,7 +31,7 @@ use crate::site::delivery::AgentObject;
 use crate::site::inventory::networks::NetworkDataObject;
 use crate::site::request::ClusterKind;
 use crate::site::request::cluster_parts;
-use crate::site::request::provisioning::{decode_software, unquoted_label};
+use crate::site::request::provisioning::decode_software;
 use crate::site::request::registry::OBJECTS;
 
 /// Fields common to all objects.
@@ -148,10 +146,8 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<ReadObject> 
 fn bare_metal_host(document: &Document<'_>) -> Option<ReadObject> {
     match document.parse::<BareMetalHost>() {
         Ok(mut host) if group(&host.api_version) == host::GROUP => {
-            let ambiguities = yaml_ambiguity::ambiguities(document, &mut host);
             let found = status_of_annotation(&document.origin, &mut host);
-            let content = HostContent { host: Box::new(host), ambiguities };
-            let object = ReadObject::new(document, ReadContent::Host(Box::new(content)));
+            let object = ReadObject::new(document, ReadContent::Host(Box::new(host)));
             Some(object.with(found.into_iter().collect()))
         }
         Ok(host) => misspelled_object(document, Some(host.api_version)),
@@ -279,7 +275,7 @@ fn broken_cluster_part(document: &Document<'_>, error: &ParseError) -> ReadObjec
 /// Reads a SIPCluster, Provisioning or Software, if its API group matches.
 fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<ReadObject> {
     let (kind, api_version) = (object.kind, object.api_version);
-    let mut envelope = match document.parse::<ObjectEnvelope>() {
+    let envelope = match document.parse::<ObjectEnvelope>() {
         Ok(envelope) => envelope,
         // Other API groups have kinds of this name, with other fields.
         Err(_) if object.has_common_name() && !document.mentions(&[object.group]) => {
@@ -302,11 +298,6 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<ReadO
             .help(format!("write `apiVersion: {api_version}`"));
         return Some(ReadObject::unreadable(document, UnreadableKind::Other, finding));
     }
-    let unquoted = if object.cluster_label.is_some() {
-        unquoted_label(document, kind, &mut envelope.metadata)
-    } else {
-        None
-    };
     let metadata = envelope.metadata;
     let (content, is_decoded, found) = match ClusterKind::named(kind) {
         Some(kind) => {
@@ -325,7 +316,7 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<ReadO
     if !is_decoded && document.looks_like_template() {
         return Some(template(document));
     }
-    Some(ReadObject::new(document, content).with(found).with(unquoted.into_iter().collect()))
+    Some(ReadObject::new(document, content).with(found))
 }
 
 fn unreadable_object(
