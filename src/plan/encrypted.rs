@@ -1,9 +1,10 @@
-//! Network data that must be decrypted before clusters can use its hosts.
+//! Encrypted network data of hosts that clusters could use.
 
 use std::collections::BTreeMap;
 
 use kube::core::SelectorExt;
 
+use crate::base::api::ipam::ADDRESSES;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::text::counted;
@@ -23,7 +24,9 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
     for (host, holder, place) in encrypted {
         let may_have = |cluster: &&&Cluster| {
             cluster.parts().any(|(_, part, set)| {
-                set.selector.matches(&host.labels) && !cluster.interfaces(part.role).is_empty()
+                let interfaces = cluster.interfaces(part.role);
+                let lacks_one = |interface: &str| host.address(interface).is_err();
+                set.selector.matches(&host.labels) && interfaces.into_iter().any(lacks_one)
             })
         };
         for cluster in clusters.iter().filter(may_have) {
@@ -45,22 +48,10 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
             counted(needed.len(), "host")
         ),
     };
-    // sops signs the file, but not what another tool renders from it.
-    let stream_help = "decrypt it before it is rendered and given to sipgen";
-    let is_of_stream = |place: &Place| matches!(place, Place::Node(origin, _) if origin.is_rendered() && origin.made_for().is_none());
-    let help = if site.settings.sops.decrypt
-        || needed.values().all(|(_, place)| is_of_stream(place))
-    {
-        format!("{stream_help}; `sops.decrypt` reaches files of the repo only")
-    } else {
-        let own = "set `sops: {decrypt: true}` in sipgen.yaml, if all who run sipgen have the key and the `sops` program";
-        let clear = "leave network data unencrypted, such as by an `encrypted_regex` in .sops.yaml";
-        let stream = needed.values().any(|(_, place)| is_of_stream(place));
-        format!(
-            "{own}; or {clear}{}",
-            if stream { format!("; of what is rendered, {stream_help}") } else { String::new() }
-        )
-    };
+    let help = format!(
+        "leave network data unencrypted, such as by an `encrypted_regex` in .sops.yaml; or give hosts their addresses by the \
+         annotation `{ADDRESSES}: NETWORK=ADDRESS`"
+    );
     let finding = Finding::new(Code::EncryptedNetworkData, message).help(help);
     let finding = needed.into_iter().fold(finding, |finding, (host, (_, place))| {
         finding.see(place.clone(), format!("the network data of {host}"))

@@ -20,7 +20,7 @@
 //!
 //! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
 //! the requests of Provisionings. `ask` answers questions about a plan, and `purchase` finds hosts
-//! that are missing. `encrypted` reports network data that must be decrypted. `placement`, `supply` and `topology` have shared
+//! that are missing. `encrypted` reports network data that is encrypted. `placement`, `supply` and `topology` have shared
 //! data types and lookups.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.

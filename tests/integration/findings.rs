@@ -42,7 +42,7 @@ cases! {
         SIP0208_no_image SIP0209_invalid_node_label SIP0208_no_interface SIP0209_invalid_cluster_ip SIP0208_no_node_port SIP0209_invalid_node_port SIP0209_invalid_replicas SIP0120_invalid_reference SIP0219 SIP0120_invalid_authorized_key SIP0209_several_host_keys
         SIP0237_no_issuer SIP0237_invalid_certificate SIP0209_invalid_duration SIP0237_invalid_client SIP0235 SIP0237_unset_variable SIP0237 SIP0238 SIP0238_unlikely_to_work SIP0240 SIP0240_unknown_spread
         SIP0240_unknown_topology SIP0240_unknown_service SIP0240_node_label_without_value SIP0240_several_node_ports SIP0235_credential_in_url SIP0235_token_in_text SIP0256 SIP0256_too_old SIP0219_no_login SIP0259 SIP0260 SIP0304 SIP0306 SIP0307 SIP0316 SIP0330
-        SIP0331 SIP0332 SIP0333 SIP0344 SIP0345 SIP0345_near_name SIP0401 SIP0403 SIP0508 SIP0520 SIP0521 SIP0610
+        SIP0331 SIP0332 SIP0344 SIP0345 SIP0345_near_name SIP0401 SIP0403 SIP0508 SIP0520 SIP0521 SIP0610
         SIP0615 SIP0619 SIP0711 SIP0714 SIP0803_machine_twice SIP0807 SIP0803_node_name_taken SIP0850 SIP0817_pod_subnet_of_public_installer SIP0852 SIP0853
     ]
     Some("declared-host") => [

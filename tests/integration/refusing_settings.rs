@@ -14,7 +14,7 @@ fn an_unknown_setting() {
     let repo = with_settings("outptu: deploy\n");
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0002]: the settings cannot be read: unknown field `outptu`, expected one of `minimumVersion`, `sites`, `output`, `templates`, `outputs`, `sources`, `sops`, `secrets`, `snapshot`, `inventory`, `credentials`, `externalSecrets`, `gitops`, `flux`, `argocd`, `hosts`, `findings`, `topology`, `requests`, `assignment`, `reservations`, `maintenance`, `quotas`, `services`, `provisioning`
+    error[SIP0002]: the settings cannot be read: unknown field `outptu`, expected one of `minimumVersion`, `sites`, `output`, `templates`, `outputs`, `sources`, `secrets`, `snapshot`, `inventory`, `credentials`, `externalSecrets`, `gitops`, `flux`, `argocd`, `hosts`, `findings`, `topology`, `requests`, `assignment`, `reservations`, `maintenance`, `quotas`, `services`, `provisioning`
       --> sipgen.yaml:1:1
        |
      1 | outptu: deploy

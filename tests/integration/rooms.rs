@@ -239,12 +239,8 @@ const PURE: [&str; 11] = [
 ];
 
 /// Modules that read files or run programs.
-const READERS: [[&str; 3]; 4] = [
-    ["input", "load", "files"],
-    ["input", "load", "kustomize"],
-    ["input", "load", "program"],
-    ["input", "load", "sops"],
-];
+const READERS: [[&str; 3]; 3] =
+    [["input", "load", "files"], ["input", "load", "kustomize"], ["input", "load", "program"]];
 
 #[test]
 fn rooms_that_decide_read_nothing() {

@@ -18,47 +18,11 @@ use crate::base::text::bounded;
 /// The keys of a Secret that may hold network data. The first existing key wins.
 pub const SECRET_KEYS: [&str; 2] = ["networkData", "value"];
 
-/// A Secret, limited to the values that may be network data. sipgen reads no other
-/// value.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct NetworkDataSecret {
-    /// The API group and version.
-    pub api_version: String,
-    /// Name and namespace.
-    pub metadata: super::host::Metadata,
-    /// Values in base64.
-    pub data: Option<NetworkDataValues>,
-    /// Values in plain text.
-    pub string_data: Option<NetworkDataValues>,
-}
-
-/// The values of a Secret that may be network data.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NetworkDataValues {
-    /// Metal3's own key.
-    pub network_data: Option<String>,
-    /// The key that is used if `networkData` is absent.
-    pub value: Option<String>,
-}
-
 /// The networks of a host.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NetworkData {
     networks: Vec<NetworkEntry>,
-    /// Set if the data was encrypted: its ids may be compared, but not shown.
-    is_secret: bool,
 }
-
-/// Ignores whether the data was encrypted.
-impl PartialEq for NetworkData {
-    fn eq(&self, other: &Self) -> bool {
-        self.networks == other.networks
-    }
-}
-
-impl Eq for NetworkData {}
 
 /// A network of a host. A `nodeInterfaceId` refers to its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,9 +53,6 @@ pub enum MalformedNetworkData {
     /// Another format, by its name.
     #[error("is in the format of {0}, not of OpenStack's network_data.json")]
     OtherFormat(&'static str),
-    /// Decrypted data has an invalid or unusable `ip_address`.
-    #[error("has an ip_address by which no other machine reaches it, once it is decrypted")]
-    Decrypted,
     /// An `ip_address` is not an IP address.
     #[error("has {address} in network `{network}`, which is not an IP address")]
     Address {
@@ -331,12 +292,7 @@ impl NetworkData {
             .collect::<Result<_, _>>()?;
         // They are collected in the memory of the raw ones, which are larger.
         networks.shrink_to_fit();
-        Ok(Self { networks, is_secret: false })
-    }
-
-    /// Marks the data as decrypted: only addresses that services use may be shown.
-    pub fn decrypted(self) -> Self {
-        Self { is_secret: true, ..self }
+        Ok(Self { networks })
     }
 
     /// Serializes networks, addresses and cards, and nothing else. Parsing the result gives equal
@@ -386,15 +342,14 @@ impl NetworkData {
         }
     }
 
-    /// Returns the ids of all networks, in order. They must not be shown; see
-    /// [`shown_ids`](Self::shown_ids).
+    /// Returns the ids of all networks, in order. Messages show [`shown_ids`](Self::shown_ids) only.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.networks.iter().map(|network| network.id.as_str())
     }
 
-    /// Returns the ids that may be shown, in order; none if the data was encrypted.
+    /// Returns the ids that may be shown, in order: those that are names.
     pub fn shown_ids(&self) -> impl Iterator<Item = &str> {
-        self.ids().filter(|id| !self.is_secret && is_label_value(id))
+        self.ids().filter(|id| is_label_value(id))
     }
 
     /// Returns all addresses by which others reach the machine, in the order of the networks.

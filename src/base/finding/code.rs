@@ -173,7 +173,6 @@ codes! {
     "0330" UnknownStanding Error Run Shown "the owner of a rendered host is unknown"
     "0331" NetworkDataDiffers Error Run Hidden "a host or Secret has different network data in two places"
     "0332" EncryptedNetworkData Warning Cluster Hidden "network data that clusters need is encrypted"
-    "0333" NotDecrypted Error Run Hidden "network data that hosts need cannot be decrypted"
     "0334" InvalidNetworkData Error Run Hidden "a host's network data is invalid"
 
     "0335" InvalidHostAddress Warning Run Shown "an address of a host is invalid"

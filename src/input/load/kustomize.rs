@@ -177,7 +177,7 @@ fn output(
     longest: Duration,
     shown: impl Fn(&str) -> String,
 ) -> Result<String, BuildError> {
-    let ended = program::run(command, Vec::new(), longest).map_err(|error| match error {
+    let ended = program::run(command, longest).map_err(|error| match error {
         NotRun::Io(error) => BuildError::Io(error),
         NotRun::TimedOut => BuildError::TimedOut(longest),
     })?;

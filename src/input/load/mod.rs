@@ -9,7 +9,7 @@
 //!   words.
 //! * `split`: splits a text into documents and lists into items, without parsing.
 //! * `document`: a document and its parsing; `parse_error`: why it fails; `notations`: values that YAML writes in several ways.
-//! * `kustomize` and `sops`: output of these programs; `program` runs them.
+//! * `kustomize`: output of this program, which `program` runs; `sops`: texts that it encrypted.
 //! * `plain`: unquoted scalars that other programs read differently.
 //! * `texts`: positions and excerpts for messages. `lookup` finds a route among the document's
 //!   `nodes`, and `quoting` decides which text may be shown.
@@ -52,7 +52,7 @@ pub use mentions::mentions;
 pub use parse_error::ParseError;
 pub(crate) use parse_error::in_plain_words;
 pub use part::SitePart;
-pub(crate) use plain::{OtherReading, PlainScalars, is_of_base_60, read_by_others};
+pub(crate) use plain::{OtherReading, PlainScalars, read_by_others};
 pub(crate) use quoting::is_of_secret;
 pub use scan::ScanResult;
 pub(crate) use scan::{scan_made, scan_stream};

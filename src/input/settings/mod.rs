@@ -49,7 +49,7 @@ use requests::RequestSettings;
 use reservations::Reservation;
 use services::ServiceSettings;
 use snapshot::{Secrets, SnapshotSettings};
-use sources::{InputSource, Sops};
+use sources::InputSource;
 
 /// Name of the settings file.
 pub const FILE: &str = "sipgen.yaml";
@@ -92,8 +92,6 @@ pub struct Settings {
     /// Directories and files where SIPClusters, hosts and Secrets are read; by default the whole
     /// repo.
     pub sources: Vec<InputSource>,
-    /// Handling of data encrypted with SOPS.
-    pub sops: Sops,
     /// Rules for Secrets in the inputs.
     pub secrets: Secrets,
     /// Scope and directory of `sipgen snapshot`.
@@ -262,7 +260,6 @@ impl Default for Settings {
             templates: None,
             outputs: Vec::new(),
             sources: Vec::new(),
-            sops: Sops::default(),
             secrets: Secrets::default(),
             snapshot: SnapshotSettings::default(),
             inventory: InventorySettings::default(),

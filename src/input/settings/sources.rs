@@ -35,15 +35,6 @@ pub struct InputSource {
     directory: Utf8PathBuf,
 }
 
-/// Handling of data encrypted with SOPS.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Sops {
-    /// Decrypt network data that hosts need with the local `sops` program.
-    #[serde(default)]
-    pub decrypt: bool,
-}
-
 /// Default timeout of kustomize in seconds.
 const TIMEOUT: u64 = 120;
 

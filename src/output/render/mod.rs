@@ -71,7 +71,6 @@ use crate::base::tree::{Tree, TreePath};
 use crate::plan::Plan;
 use crate::site::Site;
 use crate::site::inventory::Host;
-use crate::site::inventory::networks::NoNetworkData;
 use crate::site::request::Cluster;
 use shared_files::SharedFiles;
 
@@ -157,14 +156,8 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     let unfit =
         new_files.par_iter().flat_map_iter(|(path, text)| unfit(site, templates, path, text));
     findings.par_extend(unfit);
-    // After an error, rendered files are missing anyway. So are services of hosts whose addresses
-    // sops cannot decrypt, which is reported separately.
-    let is_refused = site
-        .inventory
-        .hosts
-        .iter()
-        .any(|host| matches!(host.network.data, Err(NoNetworkData::Refused(_))));
-    if !is_refused && !findings.iter().any(Finding::is_error) {
+    // After an error, rendered files are missing anyway.
+    if !findings.iter().any(Finding::is_error) {
         let new_files = new_files.iter().map(|(path, _)| path.as_str()).collect();
         let found = kustomization_check::check(site, &tree, &new_files, templates);
         findings.extend(found);

@@ -17,7 +17,6 @@ use crate::plan::Placement;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::network_remedy::remedy;
-use crate::site::inventory::networks::{NoAddressReason, NoNetworkData};
 use crate::site::request::{Cluster, ClusterService};
 
 /// Collects one cluster's rendered files, with findings.
@@ -138,8 +137,6 @@ impl<'a> Renderer<'a> {
         for (host, role) in self.hosts(|role| service.uses(role)) {
             match host.address(interface) {
                 Ok(address) => addressed.push((host, role, address)),
-                // Another finding reports this with advice.
-                Err(NoAddressReason::NoData(NoNetworkData::Refused(_))) => complete = false,
                 Err(reason) => {
                     complete = false;
                     self.findings.push(

@@ -272,9 +272,6 @@ fn unaddressed(reason: &NoAddressReason) -> String {
         NoAddressReason::NoData(NoNetworkData::Unreadable(..)) => {
             "with network data that cannot be read".to_owned()
         }
-        NoAddressReason::NoData(NoNetworkData::Refused(_)) => {
-            "with network data that cannot be decrypted".to_owned()
-        }
     }
 }
 

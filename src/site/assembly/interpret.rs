@@ -28,7 +28,6 @@ use crate::input::decode::{unreadable, unreadable_annotation};
 use crate::input::kustomize;
 use crate::input::load::{Document, ParseError};
 use crate::site::delivery::AgentObject;
-use crate::site::inventory::networks::NetworkDataObject;
 use crate::site::request::ClusterKind;
 use crate::site::request::cluster_parts;
 use crate::site::request::provisioning::decode_software;
@@ -180,10 +179,7 @@ fn secret(document: &Document<'_>) -> Option<ReadObject> {
     {
         return Some(registered(object, plain));
     }
-    let network_data = secret
-        .into_network_data()
-        .map(|data| NetworkDataObject::new(&document.origin, data))
-        .map(Box::new);
+    let network_data = secret.network_data().map(Box::new);
     let content = match plain {
         Some(plain) => ReadContent::PlainSecret(plain, network_data),
         None => ReadContent::NetworkData(network_data?),

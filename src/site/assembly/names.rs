@@ -77,7 +77,7 @@ pub(super) fn network_data(
     let keys = namespaces(builds, inputs, origin, own).into_iter().filter_map(|(namespace, _)| {
         Some(SecretKey { namespace: namespace.parse().ok()?, name: name.clone() })
     });
-    keys.filter_map(|key| LocatedNetworkData::from_object(key, origin, object, builds)).collect()
+    keys.map(|key| LocatedNetworkData::from_object(key, origin, object, builds)).collect()
 }
 
 /// Names objects as builds do, and collects findings about names.

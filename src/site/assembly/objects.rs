@@ -139,8 +139,7 @@ pub(super) fn named(
     let left_out = left_out.filter_map(|document| LeftOutHost::new(document, &builds)).collect();
 
     let hosts = completed.documents;
-    let decrypt = settings.sops.decrypt && uses_addresses(&clusters);
-    let networks = networks(naming, &hosts, by_secret, decrypt, &mut findings)
+    let networks = networks(naming, &hosts, by_secret, &mut findings)
         .with_claimed(address_objects, &mut findings);
     let objects = SiteObjects {
         clusters,
@@ -271,14 +270,13 @@ fn networks(
     naming: NamespaceInputs<'_>,
     hosts: &[HostDocument],
     mut by_secret: BySecret,
-    decrypt: bool,
     findings: &mut Vec<Finding>,
 ) -> Networks {
     let NamespaceInputs { repo, files, builds, inputs, .. } = naming;
     let referring: Vec<ReferringHost<'_>> = hosts.iter().map(HostDocument::referring).collect();
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
     by_secret.extend(network_files::generated(repo, builds, &referring, &namespace));
-    Networks::new(repo, files, by_secret, &referring, decrypt, findings)
+    Networks::new(repo, files, by_secret, &referring, findings)
 }
 
 /// Requests with the names that builds give them.
@@ -470,10 +468,4 @@ fn name_hosts(
         }
     }
     named
-}
-
-/// Returns whether a valid request depends on addresses of hosts.
-fn uses_addresses(clusters: &[(ClusterDocument, Spec)]) -> bool {
-    let mut specs = clusters.iter().filter_map(|(_, spec)| spec.as_ref());
-    specs.any(|spec| spec.uses_addresses())
 }

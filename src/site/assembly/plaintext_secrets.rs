@@ -4,6 +4,7 @@
 //! ignored, because they are not in the repo.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -14,10 +15,7 @@ use yaml_serde::Value;
 use super::concern::Concern;
 use super::read_object::PlainSecret;
 use crate::base::api::gitops::SECRET_TYPE;
-use crate::base::api::host;
-use crate::base::api::network_data::{
-    NetworkData, NetworkDataSecret, NetworkDataValues, SECRET_KEYS,
-};
+use crate::base::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::text::counted;
 use crate::input::decode::suspected_templates;
@@ -25,6 +23,7 @@ use crate::input::kustomize::Builds;
 use crate::input::load::{Document, sops};
 use crate::input::settings::snapshot::Plaintext;
 use crate::input::settings::{self, Settings, sources};
+use crate::site::inventory::networks::{NetworkDataObject, read_value};
 
 /// Key of network data in nmstate format, which some image builders of Metal3 read.
 const NMSTATE: &str = "nmstate";
@@ -92,35 +91,26 @@ impl SecretManifest {
         labels.any(|(label, _)| label == SECRET_TYPE)
     }
 
-    /// Returns the Secret as one with network data; `None` if it has none.
-    pub(crate) fn into_network_data(self) -> Option<NetworkDataSecret> {
-        let values = |values: Option<BTreeMap<String, Value>>| {
-            let mut values = values?;
-            let mut text = |key| match values.remove(key)? {
-                Value::String(text) => Some(text),
-                _ => None,
-            };
-            let [network_data, value] = SECRET_KEYS.map(&mut text);
-            (network_data.is_some() || value.is_some())
-                .then_some(NetworkDataValues { network_data, value })
-        };
-        let (data, string_data) = (values(self.data), values(self.string_data));
-        let is_of_v1 = matches!(&self.api_version, Some(Value::String(version)) if version == "v1");
+    /// Returns its network data; `None` if it has none. As in the API server, a plain value wins over
+    /// an encoded one.
+    pub(crate) fn network_data(&self) -> Option<NetworkDataObject> {
         let SecretMetadata { name, namespace, uid, resource_version, managed_fields, .. } =
-            self.metadata;
-        let metadata = host::Metadata {
-            name,
-            namespace,
-            uid,
-            resource_version,
-            managed_fields: managed_fields.map(|IgnoredAny| Vec::new()),
-            ..host::Metadata::default()
-        };
-        (is_of_v1 && (data.is_some() || string_data.is_some())).then(|| NetworkDataSecret {
-            metadata,
-            data,
-            string_data,
-            ..NetworkDataSecret::default()
+            &self.metadata;
+        let fields = [("stringData", &self.string_data, false), ("data", &self.data, true)];
+        let mut values = fields.into_iter().flat_map(|(field, values, is_encoded)| {
+            SECRET_KEYS.into_iter().filter_map(move |key| {
+                let text = values.as_ref()?.get(key)?.as_str()?;
+                Some(([field, key], read_value(text, is_encoded)))
+            })
+        });
+        let is_of_v1 = self.api_version.as_ref().and_then(Value::as_str) == Some("v1");
+        let (route, data) = values.next().filter(|_| is_of_v1)?;
+        Some(NetworkDataObject {
+            name: name.as_ref().and_then(|name| name.parse().ok()),
+            namespace: namespace.clone(),
+            is_live: uid.is_some() || resource_version.is_some() || managed_fields.is_some(),
+            route,
+            data: data.map(Arc::new),
         })
     }
 }
@@ -192,7 +182,7 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
     !(is_network_data
         || is_placeholder(text)
         || sops::is_encrypted(text)
-        || sops::form(text).is_some())
+        || sops::is_encrypted_file(text))
 }
 
 fn decoded(text: &str) -> Option<String> {

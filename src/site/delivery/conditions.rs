@@ -90,7 +90,7 @@ fn not_decrypted(
         files.sort();
         let is_encrypted = |file: &&Utf8PathBuf| {
             let text = repo.files.text(file).filter(|text| text.contains("sops"));
-            text.is_some_and(|text| sops::form(&text).is_some())
+            text.is_some_and(|text| sops::is_encrypted_file(&text))
         };
         let file = files.iter().find(is_encrypted)?;
         let message = format!(

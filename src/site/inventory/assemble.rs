@@ -291,7 +291,7 @@ fn shared_addresses(hosts: &[Host]) -> Vec<Finding> {
 
 /// Reports duplicate network ids, because services would silently use the first network.
 fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
-    // Ids from encrypted network data must not be shown.
+    // An id that is no name is not shown.
     let mut by_id: BTreeMap<Option<&str>, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
         let Ok(data) = &host.network.data else {

@@ -200,7 +200,7 @@ impl Host {
     }
 
     /// Returns the addresses by interface that generated files may show: those of
-    /// [`address`](Self::address), without encrypted network data.
+    /// [`address`](Self::address) with a name.
     pub fn shown_addresses(&self) -> BTreeMap<&str, IpAddr> {
         let known = self.network.addresses.iter();
         let mut shown: BTreeMap<&str, IpAddr> =
@@ -211,21 +211,13 @@ impl Host {
         shown
     }
 
-    /// Returns the address on an interface that users fixed: in network data, unless it was encrypted,
-    /// or in an annotation.
+    /// Returns the address on an interface that users fixed: in network data or in an annotation.
     pub(crate) fn fixed_address(&self, interface: &str) -> Option<IpAddr> {
-        let Ok(data) = &self.network.data else {
-            return self.annotated_address(interface);
-        };
-        let mut shown = data.shown_ids();
-        let is_shown = shown.any(|id| id == interface);
-        let address = is_shown.then(|| data.address(interface).ok()).flatten();
-        address.or_else(|| self.annotated_address(interface))
-    }
-
-    fn annotated_address(&self, interface: &str) -> Option<IpAddr> {
-        let known = self.network.addresses.get(interface)?;
-        (known.source == AddressSource::Annotation).then_some(known.address)
+        let other = self.network.addresses.get(interface);
+        let annotated = || other.filter(|known| known.source == AddressSource::Annotation);
+        self.address_in_network_data(interface)
+            .ok()
+            .or_else(|| annotated().map(|known| known.address))
     }
 
     fn address_in_network_data(&self, interface: &str) -> Result<IpAddr, NoAddressReason> {

@@ -4,7 +4,7 @@
 //! * `evidence`: proof that labels of a host arrive; `appliers`: agents that apply a host.
 //! * `apply_options`: options by which agents lose labels or replace hosts.
 //! * `networks`: addresses of hosts, found by `network_index`. `network_files` reads what
-//!   generators make, `decryption` decrypts, `keyless` finds Secrets without network data, and `network_remedy`
+//!   generators make, `keyless` finds Secrets without network data, and `network_remedy`
 //!   explains how to add some. `addresses`: addresses from other sources.
 //! * `usage`: evidence that a host is in use; `undecided`: values that only Flux knows.
 //! * `hardware`: results of inspection; `machine`: their part that decides about nodes;
@@ -18,7 +18,6 @@ pub(crate) mod addresses;
 pub(crate) mod appliers;
 pub(crate) mod apply_options;
 mod assemble;
-pub(crate) mod decryption;
 mod evidence;
 pub mod hardware;
 pub mod host;

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::networks::{
-    EncryptedValue, LocatedNetworkData, NetworkDataError, ReferringHost, read_text, read_value,
-};
+use super::networks::{LocatedNetworkData, NetworkDataError, ReferringHost, read_text, read_value};
 use crate::base::api::kustomization::GeneratorValue;
 use crate::base::api::names::ObjectName;
 use crate::base::api::names::SecretKey;
@@ -51,14 +49,11 @@ pub(crate) fn generated(
             read.clone().ok_or_else(|| NetworkDataError::NoFile(file.to_owned()))
         };
         let data = match value {
-            GeneratorValue::Literal(value) => read_value(value, false, || EncryptedValue::Rendered),
+            GeneratorValue::Literal(value) => read_value(value, false),
             GeneratorValue::File(file) => generated
                 .path(file)
                 .ok_or_else(|| NetworkDataError::NoFile(file.into()))
-                .and_then(|file| {
-                    text(&file)
-                        .and_then(|text| read_text(&text, || EncryptedValue::File(file.clone())))
-                }),
+                .and_then(|file| read_text(&text(&file)?)),
         };
         for reach in generated.reaches {
             let given = reach.effect.namespace.as_ref().map(|(namespace, _)| namespace.clone());

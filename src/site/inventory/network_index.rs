@@ -7,7 +7,6 @@ use std::sync::Arc;
 use camino::Utf8PathBuf;
 
 use super::addresses::{ClaimedAddresses, NamedObject};
-use super::decryption;
 use super::keyless::{self, KeylessSecret};
 use super::networks::{
     HostNetworkData, LocatedNetworkData, NetworkDataError, NetworkDataHolder, NetworkDataPosition,
@@ -94,13 +93,12 @@ impl Networks {
     }
 
     /// Joins network data with the hosts that name it. Two that differ are a finding if a host names
-    /// them. Encrypted network data is decrypted if a host needs it and `decrypt` is set.
+    /// them.
     pub(crate) fn new(
         repo: &Files,
         files: &[Utf8PathBuf],
         by_secret: BySecret,
         hosts: &[ReferringHost<'_>],
-        decrypt: bool,
         findings: &mut Vec<Finding>,
     ) -> Self {
         let BySecret { mut held, mut duplicates } = by_secret;
@@ -134,19 +132,6 @@ impl Networks {
             }
         }
         networks.keyless = keyless::find(repo, files, &lacking);
-        if decrypt {
-            let needed: BTreeSet<SecretKey> = hosts
-                .iter()
-                .flat_map(|host| &host.names)
-                .filter_map(|name| networks.key_of(name))
-                .collect();
-            let keyed = networks
-                .held
-                .iter_mut()
-                .filter(|(key, _)| needed.contains(key))
-                .flat_map(|(_, held)| held);
-            findings.extend(decryption::decrypt(repo, keyed.collect()));
-        }
         networks.unnamed = networks.unnamed_but(&named);
         networks
     }
@@ -244,13 +229,12 @@ impl Networks {
         }
         let holder = || first.holder.clone();
         let reason = |error: &NetworkDataError| match error {
-            NetworkDataError::Encrypted(_) => {
+            NetworkDataError::Encrypted => {
                 NoNetworkData::Encrypted(holder(), Box::new(first.place()))
             }
             NetworkDataError::Malformed(MalformedNetworkData::OtherFormat(format)) => {
                 NoNetworkData::OtherFormat(holder(), format)
             }
-            NetworkDataError::Refused => NoNetworkData::Refused(holder()),
             unreadable => NoNetworkData::Unreadable(holder(), unreadable.to_string()),
         };
         (first.data.as_ref().map(Arc::clone).map_err(reason), findings)
@@ -260,18 +244,15 @@ impl Networks {
 /// Length in bytes of the hash that kustomize appends to generated names.
 const HASH: usize = 10;
 
-/// Reports unreadable network data, except encrypted data, which `decryption` and lints report.
+/// Reports unreadable network data, except encrypted data, which `plan::encrypted` reports.
 fn unreadable(host: &HostKey, held: &LocatedNetworkData) -> Option<Finding> {
     let error = held.data.as_ref().err()?;
     let help = match error {
         // Other programs may read that format.
-        NetworkDataError::Encrypted(_)
-        | NetworkDataError::Refused
+        NetworkDataError::Encrypted
         | NetworkDataError::Malformed(MalformedNetworkData::OtherFormat(_)) => return None,
         NetworkDataError::Malformed(
-            MalformedNetworkData::Address { .. }
-            | MalformedNetworkData::Unreachable { .. }
-            | MalformedNetworkData::Decrypted,
+            MalformedNetworkData::Address { .. } | MalformedNetworkData::Unreachable { .. },
         ) => {
             let holder = match &held.holder {
                 NetworkDataHolder::Secret(_) => "the Secret".to_owned(),

@@ -62,12 +62,7 @@ pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
              network_data.json under the key `networkData`: `spec: {{networkData: {{name: {name}-network-data}}}}`",
             host.key
         )),
-        Ok(_)
-        | Err(
-            NoNetworkData::Unreadable(..)
-            | NoNetworkData::Refused(_)
-            | NoNetworkData::Encrypted(..),
-        ) => None,
+        Ok(_) | Err(NoNetworkData::Unreadable(..) | NoNetworkData::Encrypted(..)) => None,
     }
 }
 

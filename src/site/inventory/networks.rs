@@ -7,14 +7,12 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 
 use super::keyless::KeylessSecret;
-use crate::base::api::host::{self, live_field};
+use crate::base::api::host;
 use crate::base::api::names::{HostKey, ObjectName, SecretKey};
-use crate::base::api::network_data::{
-    MalformedNetworkData, NetworkData, NetworkDataSecret, SECRET_KEYS,
-};
+use crate::base::api::network_data::{MalformedNetworkData, NetworkData};
 use crate::base::finding::{Origin, Place};
 use crate::input::kustomize::Builds;
 use crate::input::load::sops;
@@ -42,9 +40,6 @@ pub enum NoNetworkData {
     /// It cannot be read: its holder and the reason.
     #[error("has network data in {0}, which {1}")]
     Unreadable(NetworkDataHolder, String),
-    /// sops cannot decrypt its holder. A finding reports that.
-    #[error("has network data in {0}, which cannot be decrypted")]
-    Refused(NetworkDataHolder),
     /// It is encrypted: its holder and the place of the value.
     #[error("has network data in {0}, which is encrypted with SOPS")]
     Encrypted(NetworkDataHolder, Box<Place>),
@@ -137,94 +132,28 @@ pub(crate) enum NetworkDataError {
     #[error("{0}")]
     Malformed(MalformedNetworkData),
     #[error("is encrypted with SOPS")]
-    Encrypted(EncryptedValue),
+    Encrypted,
     #[error("is not base64 of a text")]
     NotBase64,
     #[error("needs {0}, which is not in the repo")]
     NoFile(Utf8PathBuf),
-    /// sops cannot decrypt it. A finding reports that.
-    #[error("cannot be decrypted")]
-    Refused,
-}
-
-/// An encrypted value: its position in the decrypted text.
-#[derive(Debug, Clone)]
-pub(crate) enum EncryptedValue {
-    /// A value of a Secret, by the name and namespace in the file.
-    Object(Arc<Utf8Path>, String, Option<String>),
-    /// A whole file.
-    File(Utf8PathBuf),
-    /// A whole encrypted file inside a value, put there by a generator.
-    Text(String),
-    /// A value in rendered output. sops cannot decrypt it, because the document that it signed is
-    /// gone.
-    Rendered,
-}
-
-/// A value with network data.
-pub(crate) struct NetworkDataValue<'a> {
-    route: [&'static str; 2],
-    pub(crate) text: &'a str,
-    /// Set if it is base64.
-    pub(crate) is_encoded: bool,
-}
-
-/// Returns the value with network data. As in the API server, a plain value wins over an encoded
-/// one.
-pub(crate) fn value(object: &NetworkDataSecret) -> Option<NetworkDataValue<'_>> {
-    let fields = [("stringData", &object.string_data, false), ("data", &object.data, true)];
-    let mut values = fields
-        .into_iter()
-        .filter_map(|(field, values, is_encoded)| Some((field, values.as_ref()?, is_encoded)));
-    values.find_map(|(field, values, is_encoded)| {
-        let mut named = SECRET_KEYS.into_iter().zip([&values.network_data, &values.value]);
-        named.find_map(|(name, value)| {
-            Some(NetworkDataValue { route: [field, name], text: value.as_deref()?, is_encoded })
-        })
-    })
 }
 
 /// Network data, or the reason why it is unknown.
-type Data = Result<Arc<NetworkData>, NetworkDataError>;
+pub(crate) type Data = Result<Arc<NetworkData>, NetworkDataError>;
 
-/// A Secret that may hold network data, before builds name it. Its texts are dropped,
-/// because they are long and a site has thousands.
+/// A Secret with network data, before builds name it. Its texts are dropped, because they are long
+/// and a site has thousands.
 pub(crate) struct NetworkDataObject {
     /// Name in its file; `None` if it is invalid.
     pub(crate) name: Option<ObjectName>,
     /// Namespace in its file.
     pub(crate) namespace: Option<String>,
-    is_live: bool,
-    /// Network data with its route.
-    data: Option<([&'static str; 2], Data)>,
-}
-
-impl NetworkDataObject {
-    /// Extracts the network data of an object.
-    pub(crate) fn new(origin: &Origin, object: NetworkDataSecret) -> Self {
-        let sealed = || match (origin.is_rendered(), origin.made_for(), &object.metadata.name) {
-            (true, None, _) | (.., None) => EncryptedValue::Rendered,
-            // A build may give it another namespace than its file does.
-            (_, Some(_), Some(name)) => {
-                EncryptedValue::Object(origin.file.clone(), name.clone(), None)
-            }
-            (.., Some(name)) => {
-                let namespace = object.metadata.namespace.clone().unwrap_or_default();
-                EncryptedValue::Object(origin.file.clone(), name.clone(), Some(namespace))
-            }
-        };
-        let data = value(&object).map(|value| {
-            let data = read_value(value.text, value.is_encoded, sealed);
-            (value.route, data.map(Arc::new))
-        });
-        let name = object.metadata.name.as_deref();
-        Self {
-            name: name.and_then(|name| name.parse().ok()),
-            is_live: live_field(&object.metadata).is_some(),
-            data,
-            namespace: object.metadata.namespace,
-        }
-    }
+    /// Set if it is a copy of a live object.
+    pub(crate) is_live: bool,
+    /// Field and key of the network data.
+    pub(crate) route: [&'static str; 2],
+    pub(crate) data: Data,
 }
 
 impl LocatedNetworkData {
@@ -236,23 +165,21 @@ impl LocatedNetworkData {
         }
     }
 
-    /// Returns the network data of an object under the key that builds give it; `None` if it has
-    /// none.
+    /// Returns the network data of an object under the key that builds give it.
     pub(crate) fn from_object(
         key: SecretKey,
         origin: &Origin,
         object: &NetworkDataObject,
         builds: &Builds,
-    ) -> Option<Self> {
-        let (route, data) = object.data.as_ref()?;
-        Some(Self {
+    ) -> Self {
+        Self {
             holder: NetworkDataHolder::Secret(key),
-            whereabouts: NetworkDataPosition::Object(origin.clone(), *route),
+            whereabouts: NetworkDataPosition::Object(origin.clone(), object.route),
             is_declared: !builds.reach_of(origin).is_empty(),
             is_live: object.is_live,
             overrides: false,
-            data: data.clone(),
-        })
+            data: object.data.clone(),
+        }
     }
 
     /// Returns network data that a generator makes.
@@ -273,16 +200,12 @@ impl LocatedNetworkData {
     }
 }
 
-pub(crate) fn read_value(
-    value: &str,
-    encoded: bool,
-    sealed: impl Fn() -> EncryptedValue,
-) -> Result<NetworkData, NetworkDataError> {
+pub(crate) fn read_value(value: &str, encoded: bool) -> Result<NetworkData, NetworkDataError> {
     if sops::is_encrypted(value) {
-        return Err(NetworkDataError::Encrypted(sealed()));
+        return Err(NetworkDataError::Encrypted);
     }
     if !encoded {
-        return read_text(value, || EncryptedValue::Text(value.to_owned()));
+        return read_text(value);
     }
     // YAML folds long base64 texts into lines. Most are not folded.
     let unfolded = || value.split_ascii_whitespace().collect::<String>();
@@ -291,36 +214,15 @@ pub(crate) fn read_value(
         .or_else(|_| BASE64_STANDARD.decode(unfolded()))
         .map_err(|_| NetworkDataError::NotBase64)?;
     let text = String::from_utf8(bytes).map_err(|_| NetworkDataError::NotBase64)?;
-    read_text(&text, || EncryptedValue::Text(text.clone()))
+    read_text(&text)
 }
 
 /// Parses network data; a file that sops encrypted is returned as [`NetworkDataError::Encrypted`].
-pub(crate) fn read_text(
-    text: &str,
-    sealed: impl Fn() -> EncryptedValue,
-) -> Result<NetworkData, NetworkDataError> {
-    if sops::form(text).is_some() {
-        return Err(NetworkDataError::Encrypted(sealed()));
+pub(crate) fn read_text(text: &str) -> Result<NetworkData, NetworkDataError> {
+    if sops::is_encrypted_file(text) {
+        return Err(NetworkDataError::Encrypted);
     }
     NetworkData::parse(text).map_err(NetworkDataError::Malformed)
-}
-
-/// Parses a decrypted value.
-pub(crate) fn read_decrypted(value: &str, encoded: bool) -> Result<NetworkData, NetworkDataError> {
-    kept_secret(read_value(value, encoded, || EncryptedValue::Rendered))
-}
-
-/// Marks decrypted network data as secret, so that no message shows a value.
-pub(crate) fn kept_secret(
-    read: Result<NetworkData, NetworkDataError>,
-) -> Result<NetworkData, NetworkDataError> {
-    match read {
-        Ok(data) => Ok(data.decrypted()),
-        Err(NetworkDataError::Malformed(
-            MalformedNetworkData::Address { .. } | MalformedNetworkData::Unreachable { .. },
-        )) => Err(NetworkDataError::Malformed(MalformedNetworkData::Decrypted)),
-        other => other,
-    }
 }
 
 /// Returns the route of the field that names a host's network data, or should name it.

@@ -68,14 +68,12 @@ pub fn networks(address: &str) -> String {
     )
 }
 
-/// A key pair of age: the file with the private half, and the public half.
-pub fn age_key(repo: &Repo) -> (String, String) {
+/// The public half of a new key of age.
+pub fn age_key(repo: &Repo) -> String {
     let file = repo.path().join(".git/age.txt").to_str().unwrap().to_owned();
     let made = run_tool(tool("age-keygen").args(["-o", &file]));
     assert!(made.status.success(), "{}", text(&made.stderr));
-    let recipient =
-        text(&run_tool(tool("age-keygen").args(["-y", &file])).stdout).trim().to_owned();
-    (file, recipient)
+    text(&run_tool(tool("age-keygen").args(["-y", &file])).stdout).trim().to_owned()
 }
 
 /// Has the real sops encrypt a file of a repo in place.

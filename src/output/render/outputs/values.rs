@@ -1,6 +1,6 @@
 //! Values of the templates of outputs: a view of the plan.
 //!
-//! It has nothing that is secret or that changes by itself: no decrypted network data, no credentials
+//! It has nothing that is secret or that changes by itself: no credentials
 //! of BMCs, and of a host's status only whether it is in use. So a second run renders the same files.
 
 use std::collections::BTreeMap;
@@ -125,7 +125,7 @@ pub(super) struct OutputHost<'a> {
     failure_domain: Option<&'a str>,
     /// Its labels, without those of its assignment and those that outputs add.
     labels: BTreeMap<&'a str, &'a str>,
-    /// Its addresses by network, without those of encrypted network data.
+    /// Its addresses by network.
     addresses: BTreeMap<&'a str, IpAddr>,
     /// Access to its BMC, if its manifest or snapshot has a valid address.
     bmc: Option<OutputBmc>,
