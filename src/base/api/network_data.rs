@@ -1,12 +1,10 @@
 //! A host's network data: OpenStack's `network_data.json`, in JSON or YAML.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::ops::Deref;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::json;
 
 use super::address::{is_link_local, is_reachable, parse_address};
@@ -73,141 +71,48 @@ pub enum MalformedNetworkData {
     },
 }
 
-/// A text. JSON without escapes is not copied.
-#[derive(Deserialize)]
-struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
-
-impl From<String> for BorrowedText<'_> {
-    fn from(text: String) -> Self {
-        Self(Cow::Owned(text))
-    }
-}
-
-impl Deref for BorrowedText<'_> {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-/// The fields that matter. `null` stands for a value of an unexpected type where services do not
-/// use it.
+/// The fields that matter.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct RawNetworkData<'a> {
-    #[serde(borrow)]
-    networks: Vec<RawNetwork<'a>>,
-    #[serde(borrow)]
-    links: Vec<RawLink<'a>>,
+struct RawNetworkData {
+    networks: Vec<RawNetwork>,
+    links: Vec<RawLink>,
 }
 
 #[derive(Deserialize)]
-struct RawNetwork<'a> {
-    #[serde(borrow)]
-    id: Option<BorrowedText<'a>>,
-    #[serde(borrow)]
-    ip_address: Option<BorrowedText<'a>>,
-    #[serde(borrow)]
-    link: Option<BorrowedText<'a>>,
-}
-
-#[derive(Deserialize)]
-struct RawLink<'a> {
-    #[serde(borrow)]
-    id: BorrowedText<'a>,
-    #[serde(borrow)]
-    ethernet_mac_address: Option<BorrowedText<'a>>,
-    /// The links of a bond.
-    #[serde(borrow)]
-    bond_links: Option<Vec<BorrowedText<'a>>>,
-    /// The link that a VLAN uses.
-    #[serde(borrow)]
-    vlan_link: Option<BorrowedText<'a>>,
-}
-
-impl<'a> RawNetworkData<'a> {
-    /// Parses JSON or YAML.
-    fn parse(text: &'a str) -> Option<Self> {
-        // JSON first, because it is usual in real Secrets and fast to parse.
-        let json = || serde_json::from_str(text).ok();
-        let lenient_json = || serde_json::from_str::<LenientRaw>(text).ok();
-        let lenient = || lenient_json().or_else(|| bounded::parse::<LenientRaw>(text));
-        json().or_else(|| lenient().map(LenientRaw::into_raw))
-    }
-}
-
-/// The same as [`RawNetworkData`], but a value of an unexpected type does not fail the parse, because services
-/// do not use links. This takes several times as long.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct LenientRaw {
-    networks: Vec<LenientNetwork>,
-    links: LenientItem<Vec<LenientItem<LenientLink>>>,
-}
-
-#[derive(Deserialize)]
-struct LenientNetwork {
+struct RawNetwork {
     id: Option<String>,
     ip_address: Option<String>,
-    #[serde(default)]
-    link: LenientItem<String>,
+    /// The id of a link, or a value of another type.
+    link: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
-struct LenientLink {
+struct RawLink {
     id: String,
-    #[serde(default)]
-    ethernet_mac_address: LenientItem<String>,
-    #[serde(default)]
-    bond_links: LenientItem<Vec<String>>,
-    #[serde(default)]
-    vlan_link: LenientItem<String>,
+    ethernet_mac_address: Option<String>,
+    /// The links of a bond.
+    bond_links: Option<Vec<String>>,
+    /// The link that a VLAN uses.
+    vlan_link: Option<String>,
 }
 
-impl LenientRaw {
-    fn into_raw(self) -> RawNetworkData<'static> {
-        let network = |network: LenientNetwork| RawNetwork {
-            id: network.id.map(BorrowedText::from),
-            ip_address: network.ip_address.map(BorrowedText::from),
-            link: network.link.get().map(BorrowedText::from),
-        };
-        let texts = |texts: Vec<String>| texts.into_iter().map(BorrowedText::from).collect();
-        let link = |link: LenientLink| RawLink {
-            id: link.id.into(),
-            ethernet_mac_address: link.ethernet_mac_address.get().map(BorrowedText::from),
-            bond_links: link.bond_links.get().map(texts),
-            vlan_link: link.vlan_link.get().map(BorrowedText::from),
-        };
-        let links = self.links.get().into_iter().flatten();
-        RawNetworkData {
-            networks: self.networks.into_iter().map(network).collect(),
-            links: links.filter_map(LenientItem::get).map(link).collect(),
-        }
+impl RawNetworkData {
+    fn parse(text: &str) -> Option<Self> {
+        parse_as(text).or_else(|| {
+            // Links of another shape fail nothing, because services do not use them.
+            let mut data: serde_json::Map<String, serde_json::Value> = parse_as(text)?;
+            let links = data.remove("links")?;
+            let links = links.as_array().into_iter().flatten();
+            let links = links.filter_map(|link| RawLink::deserialize(link).ok()).collect();
+            Some(Self { links, ..serde_json::from_value(data.into()).ok()? })
+        })
     }
 }
 
-/// A value, or any other YAML if the value has another type.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum LenientItem<T> {
-    Right(T),
-    Wrong(IgnoredAny),
-}
-
-impl<T> Default for LenientItem<T> {
-    fn default() -> Self {
-        LenientItem::Wrong(IgnoredAny)
-    }
-}
-
-impl<T> LenientItem<T> {
-    fn get(self) -> Option<T> {
-        match self {
-            LenientItem::Right(value) => Some(value),
-            LenientItem::Wrong(_) => None,
-        }
-    }
+/// Parses JSON or YAML. JSON comes first, because it is usual in real Secrets and fast to parse.
+fn parse_as<T: DeserializeOwned>(text: &str) -> Option<T> {
+    serde_json::from_str(text).ok().or_else(|| bounded::parse(text))
 }
 
 /// The maximum number of links that a network uses. A VLAN on a bond of eight cards uses ten.
@@ -215,7 +120,7 @@ const MOST_LINKS: usize = 32;
 
 /// Returns the MAC addresses of the network cards below a link, its own first. A VLAN has the MAC
 /// address of the link that it uses.
-fn cards(link: &str, links: &[RawLink<'_>]) -> Vec<MacAddress> {
+fn cards(link: &str, links: &[RawLink]) -> Vec<MacAddress> {
     let mut found: Vec<MacAddress> = Vec::new();
     let mut used: Vec<&str> = Vec::new();
     let mut open = vec![link];
@@ -225,7 +130,7 @@ fn cards(link: &str, links: &[RawLink<'_>]) -> Vec<MacAddress> {
             continue;
         }
         used.push(id);
-        let Some(link) = links.iter().find(|known| *known.id == *id) else {
+        let Some(link) = links.iter().find(|known| known.id == id) else {
             continue;
         };
         let own = link.ethernet_mac_address.as_deref();
@@ -233,7 +138,7 @@ fn cards(link: &str, links: &[RawLink<'_>]) -> Vec<MacAddress> {
         found.extend(own.filter(|mac| !found.contains(mac)));
         open.extend(link.vlan_link.as_deref());
         let bonded = link.bond_links.as_deref().unwrap_or_default().iter();
-        open.extend(bonded.take(MOST_LINKS).rev().map(|id| &**id));
+        open.extend(bonded.take(MOST_LINKS).rev().map(String::as_str));
     }
     found
 }
@@ -251,7 +156,7 @@ impl TopLevelKeys {
         if text.lines().any(|line| line.starts_with("kind:")) {
             return Some(Self { kind: Some(IgnoredAny), networks: None });
         }
-        serde_json::from_str(text).ok().or_else(|| bounded::parse(text))
+        parse_as(text)
     }
 }
 
@@ -275,7 +180,7 @@ impl NetworkData {
         let RawNetworkData { networks, links } = parsed.ok_or(MalformedNetworkData::Shape)?;
         let mut networks: Vec<NetworkEntry> = networks
             .into_iter()
-            .filter_map(|mut network| Some((network.id.take()?.0.into_owned(), network)))
+            .filter_map(|mut network| Some((network.id.take()?, network)))
             .map(|(id, network)| match network.ip_address.as_deref().map(parse_address) {
                 None | Some(Ok(None)) => Ok(NetworkEntry { id, address: None, cards: Vec::new() }),
                 // A machine may have such an address beside others, as for BGP.
@@ -283,7 +188,7 @@ impl NetworkData {
                     Err(MalformedNetworkData::Unreachable { network: id, address })
                 }
                 Some(Ok(address)) => {
-                    let link = network.link.as_deref();
+                    let link = network.link.as_ref().and_then(|link| link.as_str());
                     let cards = link.map(|link| cards(link, &links)).unwrap_or_default();
                     Ok(NetworkEntry { id, address, cards })
                 }
