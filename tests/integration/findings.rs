@@ -57,7 +57,7 @@ cases! {
     ]
     Some("provisioning") => [
         SIP0515_no_operating_system SIP0540 SIP0801 SIP0803_no_masters SIP0803 SIP0803_invalid_node_name SIP0803_invalid_mac SIP0807_ambiguous_mac SIP0803_shared_mac SIP0803_nothing_asked SIP0803_invalid_requirement SIP0812
-        SIP0803_no_machine_address SIP0821_invalid_pod_subnet SIP0817_pod_subnet_with_host SIP0821_invalid_plugin SIP0817 SIP0817_former_field SIP0817_unknown_cluster_type SIP0909_software_without_cluster SIP0821 SIP0821_two_versions SIP0817_package_twice
+        SIP0803_no_machine_address SIP0821_invalid_pod_subnet SIP0817_pod_subnet_with_host SIP0821_invalid_plugin SIP0817 SIP0817_unknown_cluster_type SIP0909_software_without_cluster SIP0821 SIP0821_two_versions SIP0817_package_twice
         SIP0112_braces_in_request SIP0827 SIP0817_pod_subnet SIP0817_pod_subnet_of_other_family
     ]
     Some("load-balancer") => [

@@ -131,22 +131,6 @@ pub struct ProvisioningSpec {
     #[serde(rename = "PodSubnet", skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"10.244.64.0/18", extend("x-editor" = {"pattern": "^([0-9a-fA-F.:]+/[0-9]{1,3})?$"}))]
     pub pod_subnet: Option<String>,
-    /// Ignored. In resources of 2019: a file on the agent's machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-editor" = {"deprecated": true, "doNotSuggest": true}))]
-    pub hostfile: Option<String>,
-    /// Ignored. In resources of 2019: a directory on the agent's machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-editor" = {"deprecated": true, "doNotSuggest": true}))]
-    pub kud_installer_path: Option<String>,
-    /// Ignored. In resources of 2019: a file on the agent's machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-editor" = {"deprecated": true, "doNotSuggest": true}))]
-    pub dhcp_lease_file: Option<String>,
-    /// Ignored. In resources of 2019: a directory on the agent's machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-editor" = {"deprecated": true, "doNotSuggest": true}))]
-    pub multi_cluster_dir: Option<String>,
 }
 
 /// A plugin that sipgen does not know: a single shell word that is no option.
@@ -365,16 +349,10 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_anything_and_fields_of_2019_are_read() {
-        let spec: ProvisioningSpec = yaml_serde::from_str(
-            "masters: [{head: {}}]\nworkers: []\nhostfile: /h\nkudInstallerPath: /k\ndhcpLeaseFile: /d\n\
-             multiClusterDir: /m\n",
-        )
-        .unwrap();
+    fn a_machine_without_anything_is_read() {
+        let spec: ProvisioningSpec =
+            yaml_serde::from_str("masters: [{head: {}}]\nworkers: []\n").unwrap();
         assert!(spec.masters.unwrap()[0]["head"].as_ref().unwrap().mac_address.is_none());
-        let older =
-            [spec.hostfile, spec.kud_installer_path, spec.dhcp_lease_file, spec.multi_cluster_dir];
-        assert_eq!(older.map(Option::unwrap), ["/h", "/k", "/d", "/m"]);
     }
 
     #[test]

@@ -69,10 +69,6 @@ fn a_provisioning_is_read_leniently_and_written_strictly() {
                 json!({"labelSelector": {"matchLabels": {"rack": "r1"}}}),
             ),
             ("+++", "/spec/masters/1/head-2/memory", json!(17_179_869_184_i64)),
-            ("+++", "/spec/hostfile", json!("/opt/hosts")),
-            ("+++", "/spec/kudInstallerPath", json!("/opt/kud")),
-            ("+++", "/spec/dhcpLeaseFile", json!("/var/lib/leases")),
-            ("+++", "/spec/multiClusterDir", json!("/opt/clusters")),
             ("+++", "/spec/PodSubnet", json!("fd00:10:244::/56")),
             ("+++", "/spec/KUDPlugins", json!(["a-new-plugin"])),
             // What only an editor asks for.

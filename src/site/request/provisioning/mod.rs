@@ -80,7 +80,6 @@ fn check(
     document.check_annotations(&mut check.findings);
     let priority = document.priority(&mut check.findings);
     check.cluster_type(cluster_type);
-    check.former_fields(spec);
     let machines = check.machines(spec, macs, is_virtlet_vm);
     let (pod_subnet, plugins) = (check.pod_subnet(spec, &machines, macs), check.plugins(spec));
     let (masters, workers) = (machines.masters, machines.workers);
@@ -164,24 +163,6 @@ impl ProvisioningValidation<'_> {
             format!("unknown cluster-type `{other}`: the hosts are machines"),
             help,
         );
-    }
-
-    /// Reports fields of 2019, which named files on the agent's machine.
-    fn former_fields(&mut self, spec: &ProvisioningSpec) {
-        let former = [
-            ("hostfile", &spec.hostfile),
-            ("kudInstallerPath", &spec.kud_installer_path),
-            ("dhcpLeaseFile", &spec.dhcp_lease_file),
-            ("multiClusterDir", &spec.multi_cluster_dir),
-        ];
-        for (field, _) in former.into_iter().filter(|(_, value)| value.is_some()) {
-            self.report(
-                Code::DoubtfulInstallerField,
-                self.origin.key(vec!["spec".into(), field.into()]),
-                format!("`{field}` no longer does anything"),
-                "remove it: inspection finds the hosts' addresses, and the image contains the installer",
-            );
-        }
     }
 
     /// Returns the plugins without duplicates.
