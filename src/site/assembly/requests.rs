@@ -16,6 +16,7 @@ use crate::site::request::{
 };
 
 /// Checked requests.
+#[derive(Default)]
 pub(super) struct CheckedRequests {
     pub(super) clusters: BTreeMap<ClusterKey, Request>,
     /// Requests and Softwares that are probably templates of another tool.
@@ -35,50 +36,33 @@ pub(super) fn check(
     templates: Vec<SuspectedTemplate>,
     context: &RequestContext<'_>,
 ) -> CheckedRequests {
-    let mut requests = RequestChecks {
-        context,
-        clusters: BTreeMap::new(),
-        others: Vec::new(),
-        templates,
-        findings: Vec::new(),
-    };
+    let mut requests = CheckedRequests { templates, ..CheckedRequests::default() };
     let check = |(document, spec)| SeparatelyCheckedRequest::new(document, spec, context);
     let checked: Vec<SeparatelyCheckedRequest> = documents.into_par_iter().map(check).collect();
     for request in checked {
-        requests.add(request);
+        requests.add(request, context.settings);
     }
     let known: BTreeSet<ClusterKey> =
         cluster_api_documents.iter().map(|(document, _)| document.key.clone()).collect();
     for (document, spec) in cluster_api_documents {
-        requests.add_of_cluster_api(document, spec);
+        requests.add_of_cluster_api(document, spec, context);
     }
-    let RequestChecks { mut clusters, others, templates, mut findings, .. } = requests;
-    if clusters.values().any(|request| request.kind.descriptor().makes_machines) {
+    if requests.clusters.values().any(|request| request.kind.descriptor().makes_machines) {
         let orphans = context.cluster_parts.orphans(&known);
-        findings.extend(orphans.map(|(document, cluster)| orphan(document, cluster)));
+        requests.findings.extend(orphans.map(|(document, cluster)| orphan(document, cluster)));
     }
-    let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
-    findings.extend(cluster_api::shared_templates(valid));
-    let mut claimants = cluster_api::claimed_by_machines(context.cluster_parts, context.inventory);
-    claimants.extend(others);
-    findings.extend(provisioning::without_cluster(context.software, &clusters));
-    for request in clusters.values_mut().filter_map(|request| request.cluster.as_mut()) {
+    let valid = requests.clusters.values().filter_map(|request| request.cluster.as_ref());
+    requests.findings.extend(cluster_api::shared_templates(valid));
+    let machines = cluster_api::claimed_by_machines(context.cluster_parts, context.inventory);
+    requests.claimants.splice(0..0, machines);
+    requests.findings.extend(provisioning::without_cluster(context.software, &requests.clusters));
+    for request in requests.clusters.values_mut().filter_map(|request| request.cluster.as_mut()) {
         let reservations = context.inventory.reservations_for(&request.key);
         for node_set in request.node_sets.values_mut() {
             node_set.reservations = reservations.clone();
         }
     }
-    CheckedRequests { clusters, templates, claimants, findings }
-}
-
-/// The requests that are checked so far.
-struct RequestChecks<'a, 'site> {
-    context: &'a RequestContext<'site>,
-    clusters: BTreeMap<ClusterKey, Request>,
-    /// Clusters of Cluster API that are no requests.
-    others: Vec<Claimant>,
-    templates: Vec<SuspectedTemplate>,
-    findings: Vec<Finding>,
+    requests
 }
 
 /// A request that was checked without the others.
@@ -109,11 +93,11 @@ impl SeparatelyCheckedRequest {
     }
 }
 
-impl RequestChecks<'_, '_> {
+impl CheckedRequests {
     /// Adds a request, unless its cluster has one.
-    fn add(&mut self, request: SeparatelyCheckedRequest) {
+    fn add(&mut self, request: SeparatelyCheckedRequest, settings: &Settings) {
         if let Some(other) = self.clusters.get(&request.key) {
-            let finding = duplicate(&request, other, self.context.settings);
+            let finding = duplicate(&request, other, settings);
             self.findings.push(finding);
             return;
         }
@@ -133,21 +117,27 @@ impl RequestChecks<'_, '_> {
     }
 
     /// Adds a Cluster of Cluster API if it is a request.
-    fn add_of_cluster_api(&mut self, document: ClusterDocument, spec: Spec) {
+    fn add_of_cluster_api(
+        &mut self,
+        document: ClusterDocument,
+        spec: Spec,
+        context: &RequestContext<'_>,
+    ) {
         match self.clusters.get_mut(&document.key) {
             Some(request) if request.kind.descriptor().allows_cluster_beside => {
-                let found = beside(request, document, spec, self.context);
+                let found = beside(request, document, spec, context);
                 self.findings.extend(found);
             }
-            _ if cluster_api::is_asked(&document.metadata, self.context.settings) => {
-                self.add(SeparatelyCheckedRequest::new(document, spec, self.context));
+            _ if cluster_api::is_asked(&document.metadata, context.settings) => {
+                let request = SeparatelyCheckedRequest::new(document, spec, context);
+                self.add(request, context.settings);
             }
             _ => {
                 let is_opted_out = cluster_api::is_annotated(&document.metadata);
-                let checked = spec.map(|spec| spec.check(document, self.context));
+                let checked = spec.map(|spec| spec.check(document, context));
                 let claimant = |cluster| cluster_api::claimed_by_cluster(cluster, is_opted_out);
                 if let Some(ValidatedDocument::Request(request, _)) = checked {
-                    self.others.extend(request.cluster.iter().flat_map(claimant));
+                    self.claimants.extend(request.cluster.iter().flat_map(claimant));
                 }
             }
         }
