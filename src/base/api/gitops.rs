@@ -4,9 +4,10 @@
 //! Published bindings, such as the `kcr_*` crates, have all fields of one version of the
 //! definitions: an object with an unknown or templated value in any other field could not be read.
 
-use schemars::JsonSchema;
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -387,7 +388,7 @@ pub struct ListGenerator {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ClusterGenerator {
     /// The label selector of the clusters; all clusters without it.
-    pub selector: Option<yaml_serde::Value>,
+    pub selector: Option<LabelSelector>,
     /// Additional parameters.
     pub values: Option<yaml_serde::Value>,
     /// Set if one Application covers all clusters.

@@ -22,7 +22,7 @@ pub(super) struct ArgocdCluster {
     pub(super) name: Option<String>,
     pub(super) server: Option<String>,
     project: Option<String>,
-    labels: BTreeMap<String, String>,
+    pub(super) labels: BTreeMap<String, String>,
     annotations: BTreeMap<String, String>,
 }
 
@@ -63,32 +63,6 @@ impl ArgocdCluster {
     pub(super) fn own() -> Self {
         let [server, name] = [IN_CLUSTER.0, IN_CLUSTER.1].map(|text| Some(text.to_owned()));
         Self { name, server, ..Self::default() }
-    }
-
-    /// Returns whether a selector of an ApplicationSet matches it.
-    pub(super) fn is_selected(&self, selector: &Value) -> bool {
-        let labels = selector.get("matchLabels").and_then(Value::as_mapping);
-        let equal = labels.into_iter().flatten().all(|(key, value)| {
-            let own = key.as_str().and_then(|key| self.labels.get(key));
-            own.is_some() && own.map(String::as_str) == value.as_str()
-        });
-        let expressions = selector.get("matchExpressions").and_then(Value::as_sequence);
-        equal && expressions.into_iter().flatten().all(|expression| self.meets(expression))
-    }
-
-    fn meets(&self, expression: &Value) -> bool {
-        let text = |key: &str| expression.get(key).and_then(Value::as_str).unwrap_or_default();
-        let own = self.labels.get(text("key"));
-        let mut values =
-            expression.get("values").and_then(Value::as_sequence).into_iter().flatten();
-        let is_listed = own.is_some_and(|own| values.any(|value| value.as_str() == Some(own)));
-        match text("operator") {
-            "In" => is_listed,
-            "NotIn" => !is_listed,
-            "Exists" => own.is_some(),
-            "DoesNotExist" => own.is_none(),
-            _ => false,
-        }
     }
 
     /// Returns its parameters for a template.

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::core::{Selector, SelectorExt};
 use yaml_serde::Value;
 
 use super::clusters::{ArgocdCluster, Parameters};
@@ -145,16 +147,15 @@ fn cluster_parameters(
     repo: &DeliveryRepo<'_>,
     generator: &ClusterGenerator,
 ) -> impl Iterator<Item = Parameters> {
-    let has =
-        |selector: &&Value, key: &str| selector.get(key).is_some_and(|value| *value != Value::Null);
     let is_selector =
-        |selector: &&Value| has(selector, "matchLabels") || has(selector, "matchExpressions");
+        |by: &&LabelSelector| by.match_labels.is_some() || by.match_expressions.is_some();
     let selector = generator.selector.as_ref().filter(is_selector);
-    let selected = repo
-        .context
-        .clusters
-        .iter()
-        .filter(|cluster| selector.is_none_or(|by| cluster.is_selected(by)));
+    let selector = selector.map(|by| Selector::try_from(by.clone()));
+    let is_selected = |cluster: &&ArgocdCluster| match &selector {
+        None => true,
+        Some(by) => by.as_ref().is_ok_and(|by| by.matches(&cluster.labels)),
+    };
+    let selected = repo.context.clusters.iter().filter(is_selected);
     let mut clusters: Vec<ArgocdCluster> = selected.cloned().collect();
     // Argo CD's own cluster has no labels, and exists even without a Secret.
     let is_own = |cluster: &ArgocdCluster| {
