@@ -62,6 +62,23 @@ fn a_build_that_nothing_transforms_is_checked_like_any_other() {
             "a Service has no `metadata.name`",
         ),
         ("kind.yaml", "replicas: 3\n".to_owned(), "an object has no `kind`"),
+        (
+            "directive.yaml",
+            format!("%YAML 1.2\n---\n{CONFIG}"),
+            "reads no directives such as `%YAML`\n  --> root/directive.yaml:1",
+        ),
+        ("end.yaml", format!("{CONFIG}---\n...\n"), "a line `...` ends no document"),
+        (
+            "items.yaml",
+            "apiVersion: v1\nkind: List\nitems: {a: b}\n".to_owned(),
+            "`items` of a List must be a list",
+        ),
+        ("merge.yaml", format!("{CONFIG}data: {{<<: a}}\n"), "invalid YAML"),
+        (
+            "escape.yaml",
+            format!("{CONFIG}data: {{a: \"\\/\"}}\n"),
+            "an escape is valid in JSON only\n  --> root/escape.yaml:4",
+        ),
     ] {
         let repo = repo("");
         repo.replace(KUSTOMIZATION, "b.yaml]", &format!("b.yaml, {resource}]"));

@@ -386,6 +386,152 @@ const MUTATIONS: &[Mutation] = &[
         )],
     ),
     (
+        "directive",
+        &[Resource(
+            "e.yaml",
+            "%YAML 1.2\n---\napiVersion: v1\nkind: Service\nmetadata: {name: e}\n",
+        )],
+    ),
+    (
+        "directive behind a comment",
+        &[Resource(
+            "e.yaml",
+            "# c\n%TAG ! tag:example.org,2000:\n---\napiVersion: v1\nkind: Service\nmetadata: {name: e}\n",
+        )],
+    ),
+    (
+        "directive behind an object",
+        &[Resource(
+            "e.yaml",
+            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\n---\n%YAML 1.1\n---\napiVersion: v1\nkind: Service\nmetadata: {name: f}\n",
+        )],
+    ),
+    (
+        "directive behind the end of an object",
+        &[Resource(
+            "e.yaml",
+            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\n...\n%YAML 1.1\n---\napiVersion: v1\nkind: Service\nmetadata: {name: f}\n",
+        )],
+    ),
+    (
+        "percent sign in a text",
+        &[Resource(
+            "e.yaml",
+            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\na: |\n  %YAML 1.1\nb: \"c\n%d\"\n",
+        )],
+    ),
+    (
+        "end of a document",
+        &[Resource("e.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: e}\n...\n")],
+    ),
+    (
+        "end of no document",
+        &[Resource("e.yaml", "...\n---\napiVersion: v1\nkind: Service\nmetadata: {name: e}\n")],
+    ),
+    (
+        "items that are a mapping",
+        &[Resource("e.yaml", "apiVersion: v1\nkind: List\nitems: {a: b}\n")],
+    ),
+    (
+        "items that are an empty mapping",
+        &[Resource("e.yaml", "apiVersion: v1\nkind: List\nitems: {}\n")],
+    ),
+    ("items that are a text", &[Resource("e.yaml", "apiVersion: v1\nkind: List\nitems: a\n")]),
+    (
+        "items of another list that are a mapping",
+        &[Resource("e.yaml", "apiVersion: v1\nkind: ServiceList\nitems: {}\n")],
+    ),
+    (
+        "items of another list that are a text",
+        &[Resource("e.yaml", "apiVersion: v1\nkind: ServiceList\nitems: a\n")],
+    ),
+    ("items that are null", &[Resource("e.yaml", "apiVersion: v1\nkind: ServiceList\nitems:\n")]),
+    (
+        "items of a nested list that are a mapping",
+        &[Resource(
+            "e.yaml",
+            "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: List, items: {a: b}}\n",
+        )],
+    ),
+    (
+        "items without kind",
+        &[Resource("e.yaml", "items:\n- {apiVersion: v1, kind: Service, metadata: {name: e}}\n")],
+    ),
+    (
+        "merge of a text",
+        &[Resource(
+            "e.yaml",
+            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\nspec:\n  <<: a\n",
+        )],
+    ),
+    (
+        "merge of null",
+        &[Resource("e.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: e}\nspec:\n  <<:\n")],
+    ),
+    (
+        "merge of a list of texts",
+        &[Resource(
+            "e.yaml",
+            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\nspec:\n  <<: [a]\n",
+        )],
+    ),
+    (
+        "merge of an alias of a text",
+        &[Resource(
+            "e.yaml",
+            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\na: &x b\nspec:\n  <<: *x\n",
+        )],
+    ),
+    (
+        "merge of an empty list",
+        &[Resource(
+            "e.yaml",
+            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\nspec:\n  <<: []\n",
+        )],
+    ),
+    (
+        "integer of more than 64 bits",
+        &[Resource(
+            "e.yaml",
+            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\na: 123456789012345678901234567890\n",
+        )],
+    ),
+    (
+        "negative integer of more than 64 bits",
+        &[Resource(
+            "e.yaml",
+            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\na: -9223372036854775809\n",
+        )],
+    ),
+    (
+        "escaped slash",
+        &[Resource(
+            "e.yaml",
+            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\na: \"http:\\/\\/x\"\n",
+        )],
+    ),
+    (
+        "backslash and slash",
+        &[Resource(
+            "e.yaml",
+            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\na: \"\\\\/\"\nb: '\\/'\nc: \\/\nd: |\n  \"\\/\"\n",
+        )],
+    ),
+    (
+        "surrogates in JSON",
+        &[Resource(
+            "e.yaml",
+            "{\"apiVersion\": \"v1\", \"kind\": \"Service\", \"metadata\": {\"name\": \"e\"}, \"a\": \"\\ud83d\\ude00\"}",
+        )],
+    ),
+    (
+        "other escape in JSON",
+        &[Resource(
+            "e.yaml",
+            "{\"apiVersion\": \"v1\", \"kind\": \"Service\", \"metadata\": {\"name\": \"e\"}, \"a\": \"\\ud7ff\"}",
+        )],
+    ),
+    (
         "JSON with a trailing comma",
         &[Resource(
             "e.json",

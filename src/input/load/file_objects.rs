@@ -96,7 +96,7 @@ pub(super) fn in_batches<'a>(
 /// each other by aliases or merge keys.
 fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Vec<Document<'a>>) {
     let parsed = parse_yaml::<Value>(text).and_then(|mut value| {
-        let invalid = |message: String| ParseError { message, line: None, column: None };
+        let invalid = |message: String| ParseError { message, line: Some(1), column: None };
         value.apply_merge().map_err(|error| invalid(error.to_string()))?;
         let has_tagged_keys =
             untag_keys(&mut value).map_err(|message| invalid(message.to_owned()))?;
@@ -139,8 +139,8 @@ fn broken<'a>(origin: Origin, error: ParseError, text: &'a str, found: &mut Vec<
 fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<Document<'a>>) {
     let kind = kind_of(&value, text);
     let is_list = kind.as_ref().is_some_and(|kind| kind.ends_with("List"));
-    if is_list && let Some(Value::Sequence(items)) = value.get_mut("items").map(std::mem::take) {
-        for (index, item) in (0..).zip(items) {
+    if is_list && let Some(Value::Sequence(items)) = value.get_mut("items") {
+        for (index, item) in (0..).zip(std::mem::take(items)) {
             // An item of a nested list gets the position of the outer item. Nobody writes nested
             // lists by hand.
             let shape = if origin.shape == DocumentShape::Document {
@@ -154,7 +154,7 @@ fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<D
     } else if kind.is_none() && value.get("items").is_some_and(Value::is_sequence) {
         let message =
             "it has `items`, but no `kind: List`: was the end of the file cut off?".to_owned();
-        broken(origin, ParseError { message, line: None, column: None }, text, found);
+        broken(origin, ParseError { message, line: Some(1), column: None }, text, found);
     } else {
         labels_as_texts(&mut value);
         found.push(Document {

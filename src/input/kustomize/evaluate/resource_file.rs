@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use camino::Utf8Path;
+use granit_parser::{Event, Parser, ScalarStyle};
 use yaml_serde::{Mapping, Value};
 
 use super::budget::size;
@@ -42,7 +43,10 @@ impl ResourceFile {
             text: text.clone(),
             documents: Vec::new(),
             bytes: 0,
-            refused: invalid_separator(&file, &text),
+            refused: unlike_go(&text).map(|(why, at)| {
+                let line = text[..at].matches('\n').count() + 1;
+                (why.to_owned(), Place::Spot(file.clone(), line, None))
+            }),
             is_reported: false,
             is_partial: false,
         };
@@ -75,8 +79,8 @@ impl ResourceFile {
                 Ok(_) => read.refuse(NO_KIND.to_owned(), || document.origin.start()),
                 Err(error) => {
                     read.is_partial = true;
-                    // Errors about limits have no line.
-                    if error.line.is_some() {
+                    // Errors about limits have no line. Go reads integers of more than 64 bits.
+                    if error.line.is_some() && !error.message.contains("invalid type") {
                         // The parser's message may quote a secret.
                         let is_duplicate = error.message.contains("duplicate");
                         let why = if is_duplicate { "a key is duplicated" } else { "invalid YAML" };
@@ -122,8 +126,18 @@ pub(super) fn no_resource(object: &Mapping) -> Option<String> {
     let Some(kind) = kind else {
         return Some(NO_KIND.to_owned());
     };
+    let is_list = kind.ends_with("List");
+    let items = object.get("items").filter(|items| is_list && !items.is_null());
+    let is_ignored = |items: &Value| match items {
+        Value::Sequence(_) => true,
+        Value::Mapping(items) => items.is_empty() && kind == "List",
+        _ => kind == "List",
+    };
+    if items.is_some_and(|items| !is_ignored(items)) {
+        return Some(format!("`items` of a {kind} must be a list"));
+    }
     let has_name = text_at(object, &["metadata", "name"]).is_some_and(|name| !name.is_empty());
-    (!has_name && !kind.ends_with("List")).then(|| format!("a {kind} has no `metadata.name`"))
+    (!has_name && !is_list).then(|| format!("a {kind} has no `metadata.name`"))
 }
 
 /// Returns why kustomize cannot print an object. It prints through JSON.
@@ -168,14 +182,47 @@ fn may_be_skipped(value: &Value) -> bool {
     }
 }
 
-/// Returns the first line that kustomize refuses as a separator of documents.
-fn invalid_separator(file: &Arc<Utf8Path>, text: &str) -> Option<(String, Place)> {
-    let found = memchr::memmem::find_iter(text.as_bytes(), "\n---").find(|at| {
-        let line = text[at + "\n---".len()..].split('\n').next();
-        let rest = line.unwrap_or_default().trim();
-        !rest.is_empty() && !rest.starts_with('#')
-    })?;
-    let line = text[..found].matches('\n').count() + 2;
-    let why = "a line `---` has more than a comment".to_owned();
-    Some((why, Place::Spot(file.clone(), line, None)))
+/// Returns where Go's YAML parser fails although others do not, and the reason. kustomize splits a
+/// text at `---` before it parses.
+fn unlike_go(text: &str) -> Option<(&'static str, usize)> {
+    let offset = |part: &str| part.as_ptr() as usize - text.as_ptr() as usize;
+    for (index, part) in text.split("\n---").enumerate() {
+        let separated = (index > 0).then(|| part.split_once('\n').unwrap_or((part, "")));
+        let (rest, body) = separated.unwrap_or(("", part));
+        if !rest.trim().is_empty() && !rest.trim().starts_with('#') {
+            return Some(("a line `---` has more than a comment", offset(rest)));
+        }
+        let is_content = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
+        match body.split_inclusive('\n').find(is_content) {
+            Some(line) if line.starts_with('%') => {
+                return Some(("kustomize reads no directives such as `%YAML`", offset(line)));
+            }
+            Some(line) if line.starts_with("...") => {
+                return Some(("a line `...` ends no document", offset(line)));
+            }
+            _ => {}
+        }
+    }
+    unknown_escape(text).map(|at| ("an escape is valid in JSON only", at))
+}
+
+/// Returns the offset of a text with `\/`, or with a surrogate such as `\ud83d`.
+fn unknown_escape(text: &str) -> Option<usize> {
+    let is_unknown = |escape: &str| {
+        let mut code = escape.bytes().map(|byte| byte.to_ascii_lowercase());
+        match code.next() {
+            Some(b'u') => code.next() == Some(b'd') && code.next() >= Some(b'8'),
+            first => first == Some(b'/'),
+        }
+    };
+    text.split('\\').skip(1).any(is_unknown).then_some(())?;
+    Parser::new_from_str(text).map_while(Result::ok).find_map(|(event, span)| {
+        let (Event::Scalar(_, ScalarStyle::DoubleQuoted, ..), range) = (event, span.byte_range()?)
+        else {
+            return None;
+        };
+        // An escaped backslash begins no escape.
+        let scalar = text.get(range.clone())?.replace("\\\\", "");
+        scalar.split('\\').skip(1).any(is_unknown).then_some(range.start)
+    })
 }
