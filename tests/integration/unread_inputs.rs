@@ -297,6 +297,29 @@ fn a_link_to_a_directory_without_inputs_is_no_finding() {
 }
 
 #[test]
+fn a_linked_kustomization_is_reported_beside_inputs_only() {
+    let listing = |linked: &str, by: &str| {
+        let repo = declared();
+        repo.write("app/cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
+        repo.write("app/k.yaml", "resources: [cm.yaml]\n");
+        symlink("../app/k.yaml", repo.path().join(linked).join("kustomization.yml")).unwrap();
+        if !by.is_empty() {
+            repo.write(by, &format!("resources: [../{linked}]\n"));
+        }
+        repo
+    };
+    listing("app", "").generate(&["--check"]).expect(0);
+    listing("app", "site/kustomization.yaml").generate(&["--check"]).expect(0);
+
+    let repo = listing("app", "");
+    repo.replace("racks/kustomization.yaml", "resources: [", "resources: [../app, ");
+    assert_says(&repo.refused(), &["SIP0116", "app/kustomization.yml is not read"]);
+    let repo = listing("racks", "");
+    repo.remove("racks/kustomization.yaml");
+    assert_says(&repo.refused(), &["SIP0116", "racks/kustomization.yml is not read"]);
+}
+
+#[test]
 fn the_root_is_where_git_says() {
     let around = tempfile::tempdir().unwrap();
     let repo = around.path().join("repo");

@@ -1,12 +1,14 @@
 //! The files to read: those named like resources, and those that kustomizations list under any
 //! name.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
 use crate::base::api::host;
+use crate::base::api::kustomization::FILE_NAMES;
 use crate::base::finding::{Code, Finding, Place};
 use crate::input::kustomize::Builds;
 use crate::input::load::{EntryKind, Files, ReadError, may_hold_resources, mentions};
@@ -78,8 +80,52 @@ pub(super) fn listed_elsewhere(
         findings
             .push(finding.at(place).help("list the file itself, or put a plain file in its place"));
     }
+    findings.extend(linked_kustomizations(repo, builds, files, output, ours));
     listed.sort();
     (listed, findings)
+}
+
+/// Returns findings for kustomizations that are symbolic links, beside hosts or requests or in their
+/// builds.
+fn linked_kustomizations(
+    repo: &Files,
+    builds: &Builds,
+    files: &[Utf8PathBuf],
+    output: &Utf8Path,
+    ours: &impl Fn(&[u8]) -> bool,
+) -> Vec<Finding> {
+    let has = |file: &Utf8PathBuf, is_ours: &dyn Fn(&[u8]) -> bool| {
+        repo.text(file).is_some_and(|text| is_ours(text.as_bytes()))
+    };
+    let decides = decides();
+    let is_beside = |directory: &Utf8Path| {
+        files.iter().any(|file| file.starts_with(directory) && has(file, ours))
+            || builds.listed_by(directory).flat_map(|by| builds.roots_of(by)).any(|root| {
+                let mut below = builds.below(&builds.root(root).directory).into_keys();
+                below.any(|file| has(&file, &decides))
+            })
+    };
+    let parents = files.iter().filter_map(|file| file.parent());
+    let directories: BTreeSet<&Utf8Path> =
+        parents.chain(builds.listed().map(Utf8PathBuf::as_path)).collect();
+    let directories = directories
+        .into_iter()
+        .filter(|directory| !directory.starts_with(output) && !repo.has_link(directory));
+    let links = directories.filter_map(|directory| {
+        let mut names = FILE_NAMES.iter().map(|name| directory.join(name));
+        Some((directory, names.find(|file| repo.kind(file) == Some(EntryKind::Link))?))
+    });
+    let finding = |(_, link): (&Utf8Path, Utf8PathBuf)| {
+        Finding::new(Code::ListedUnread, format!("{link} is not read: it is a symbolic link"))
+            .at(Place::File(Arc::from(link)))
+            .help("put a plain file in its place")
+    };
+    links.filter(|(directory, _)| is_beside(directory)).map(finding).collect()
+}
+
+/// Returns the check that a text may have hosts or requests.
+fn decides() -> impl Fn(&[u8]) -> bool {
+    mentions(&[&ClusterKind::marks()[..], &[host::KIND]].concat())
 }
 
 /// Returns whether nothing that sipgen reads is behind a link. A directory must not change hosts or
@@ -99,7 +145,7 @@ fn is_harmless_link(
             file == *path || repo.text(&file).is_some_and(|text| !is_ours(text.as_bytes()))
         })
     };
-    let decides = mentions(&[&ClusterKind::marks()[..], &[host::KIND]].concat());
+    let decides = decides();
     let mut roots = builds.listed_by(path).flat_map(|directory| builds.roots_of(directory));
     match repo.kind(&target) {
         Some(EntryKind::File) => repo.text(&target).is_some_and(|text| !ours(text.as_bytes())),
