@@ -371,3 +371,65 @@ fn options_of_agents_objects_that_lose_labels_are_refused() {
         assert!(!told.contains("SIP0625"), "{told}\n{object}");
     }
 }
+
+#[test]
+fn argocd_refuses_labels_that_the_kustomization_has_unless_forced() {
+    for (own, options, is_refused) in [
+        ("commonLabels: {rack: r1}", "commonLabels: {rack: r4}", true),
+        ("commonLabels: {rack: r1}", "commonLabels: {rack: r4}, forceCommonLabels: true", false),
+        ("commonLabels: {rack: r1}", "commonLabels: {rack: r4}, labelWithoutSelector: true", false),
+        ("commonLabels: {other: r1}", "commonLabels: {rack: r4}", false),
+        ("labels: [{pairs: {rack: r1}}]", "commonLabels: {rack: r4}", false),
+        ("commonAnnotations: {a: b}", "commonLabels: {rack: r4}, commonAnnotations: {a: c}", true),
+    ] {
+        let repo = with_hosts(&in_rack("h0", "r1"), 1, "r4");
+        repo.write("hosts/kustomization.yaml", &format!("resources: [h.yaml]\n{own}\n"));
+        let source = format!("    kustomize: {{{options}}}\n");
+        repo.write("agents/k.yaml", &argocd("hosts", &source, ""));
+
+        let run = repo.generate(&[]).expect(is_refused.into());
+
+        if is_refused {
+            assert_says(&run.stderr, &["SIP0118", "Argo CD refuses `", "--> agents/k.yaml:10:"]);
+        }
+    }
+}
+
+#[test]
+fn a_hydrated_application_applies_its_dry_source() {
+    let repo = with_hosts(&in_rack("h0", "r1"), 1, "r4");
+    let application = argocd("hosts", "    kustomize: {commonLabels: {rack: r4}}\n", "");
+    let hydrated = application.replace("  source:\n", "  sourceHydrator:\n   drySource:\n");
+    let synced = "   syncSource: {targetBranch: live, path: hosts}\n  destination:";
+    repo.write("agents/k.yaml", &hydrated.replace("  destination:", synced));
+
+    repo.generate(&[]).expect(0);
+
+    assert_eq!(assigned(&repo), ["Worker metal/h0"]);
+}
+
+#[test]
+fn an_agent_applies_no_directory_that_is_to_be_deleted() {
+    let repo = with_hosts(&in_rack("h0", "r1"), 1, "r1");
+    repo.write("sipgen.yaml", "templates: own\noutputs: [{name: x, scope: cluster}]\n");
+    repo.write(
+        "own/outputs/x/a.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: metal}\n",
+    );
+    let directory = "overlays/clusters/metal/e/x";
+    for object in [flux(&format!("./{directory}/"), ""), argocd(directory, "", "")] {
+        repo.write("agents/k.yaml", &object);
+        repo.generate(&[]).expect(0);
+        repo.commit();
+        let request = repo.read("c/e.yaml");
+        repo.remove("c/e.yaml");
+
+        let told = repo.generate(&["--allow-empty"]).expect(1).stderr;
+
+        assert_says(&told, &["SIP0117", "which is to be deleted", "--> agents/k.yaml:"]);
+        repo.remove("agents/k.yaml");
+        repo.generate(&["--allow-empty"]).expect(0);
+        repo.write("c/e.yaml", &request);
+        repo.generate(&[]).expect(0);
+    }
+}

@@ -186,6 +186,9 @@ pub struct ApplicationSpec {
     pub source: Option<ApplicationSource>,
     /// Several sources.
     pub sources: Option<Vec<ApplicationSource>>,
+    /// A source whose build Argo CD commits to a branch, and applies from there.
+    #[serde(rename = "sourceHydrator")]
+    pub source_hydrator: Option<SourceHydrator>,
     /// The target cluster.
     #[serde(default)]
     pub destination: ApplicationDestination,
@@ -195,6 +198,14 @@ pub struct ApplicationSpec {
     /// Fields that Argo CD does not compare.
     #[serde(rename = "ignoreDifferences")]
     pub ignore_differences: Option<yaml_serde::Value>,
+}
+
+/// A source that Argo CD builds and commits.
+#[derive(Debug, Clone, Deserialize)]
+pub struct SourceHydrator {
+    /// The source to build.
+    #[serde(rename = "drySource")]
+    pub dry_source: ApplicationSource,
 }
 
 /// A reference from an Application to its target cluster.
@@ -257,6 +268,15 @@ pub struct KustomizeSource {
     pub common_labels: Option<yaml_serde::Value>,
     /// Annotations for every object of the build.
     pub common_annotations: Option<yaml_serde::Value>,
+    /// Set if labels that the kustomization has are replaced.
+    #[serde(default)]
+    pub force_common_labels: bool,
+    /// Set if annotations that the kustomization has are replaced.
+    #[serde(default)]
+    pub force_common_annotations: bool,
+    /// Set if the labels are added to `labels` instead of `commonLabels`.
+    #[serde(default)]
+    pub label_without_selector: bool,
 }
 
 /// A source of Flux's source-controller, limited to the fields that decide which files it has.

@@ -56,6 +56,9 @@ pub struct Kustomization {
     /// Set if an agent leaves out those of its components that do not exist.
     #[serde(skip)]
     pub ignores_missing_components: bool,
+    /// Fields with keys that an agent does not add if the kustomization has them.
+    #[serde(skip)]
+    pub unforced: Vec<&'static str>,
     /// Patches. Their files matter, because a patch looks like a manifest of a host.
     pub patches: Option<Vec<Patch>>,
     /// The legacy form of strategic merge patches: paths or inline text.

@@ -1,4 +1,4 @@
-//! Deleted files and directories that kustomizations of the repo list.
+//! Deleted files and directories that kustomizations or agents' objects of the repo name.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use crate::base::finding::{Code, Finding, Place};
 use crate::input::kustomize::BuildEntry;
 use crate::site::Site;
 
-/// Reports entries of kustomizations that name a file or directory that these changes delete.
+/// Reports entries of kustomizations and agents' objects that name a file or directory that these
+/// changes delete.
 pub(crate) fn listed_deletions(
     site: &Site,
     changes: &BTreeMap<Utf8PathBuf, Change>,
@@ -25,14 +26,14 @@ pub(crate) fn listed_deletions(
     let describe = |(name, place): (String, Place)| {
         let by = place.file();
         let message =
-            format!("{by} lists `{name}`, which is to be deleted, so it would no longer build");
+            format!("{by} names `{name}`, which is to be deleted, so it would no longer build");
         Finding::new(Code::BuildRefused, message).at(place).help(
             "remove this entry, in the same commit; or keep the request that the files belong to",
         )
     };
     let entries = site.builds.entries_naming(is_gone, |file| !changes.contains_key(file));
     let entries = entries.into_iter().map(|BuildEntry { place, name, .. }| (name, place));
-    let added = site.wiring.added_components.iter().filter(|(listed, _)| is_gone(listed));
-    let added = added.map(|(listed, place)| (listed.to_string(), place.clone()));
-    entries.chain(added).map(describe).collect()
+    let by_agents = site.wiring.named_by_agents.iter().filter(|(listed, _)| is_gone(listed));
+    let by_agents = by_agents.map(|(listed, place)| (listed.to_string(), place.clone()));
+    entries.chain(by_agents).map(describe).collect()
 }

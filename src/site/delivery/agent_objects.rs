@@ -122,8 +122,9 @@ impl AgentObject {
                 || spec.post_build.is_some()
         };
         let by_argocd = |spec: &ApplicationSpec| {
-            let mut sources = spec.source.iter().chain(spec.sources.iter().flatten());
-            sources.any(|source| source.kustomize.is_some())
+            let hydrated = spec.source_hydrator.iter().map(|hydrator| &hydrator.dry_source);
+            let sources = spec.source.iter().chain(spec.sources.iter().flatten());
+            sources.chain(hydrated).any(|source| source.kustomize.is_some())
         };
         match &self.content {
             AgentObjectContent::Flux(objects) => objects.iter().any(by_flux),

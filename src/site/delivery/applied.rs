@@ -25,6 +25,8 @@ pub(crate) struct AppliedDirectory {
     pub(super) renamed: Option<(&'static str, Place)>,
     /// Directory, relative to the repo's root.
     pub(crate) directory: Utf8PathBuf,
+    /// Set if the object exists only while the directory does.
+    pub(super) is_generated: bool,
     /// Path to the repo from the directory that it names, if that is above the repo.
     pub(super) above: Utf8PathBuf,
     /// Way of reading the directory if it is not a kustomization.

@@ -62,10 +62,16 @@ impl BuildChanges {
         insert(&mut fields, "commonAnnotations", options.common_annotations.as_ref());
         // Whether selectors change as well matters for no kind that sipgen reads.
         insert(&mut fields, "commonLabels", options.common_labels.as_ref());
+        let kustomization = kustomization(fields, options.ignore_missing_components);
+        let unforced = [
+            ("commonLabels", !options.force_common_labels && !options.label_without_selector),
+            ("commonAnnotations", !options.force_common_annotations),
+        ];
+        let unforced = unforced.into_iter().filter_map(|(field, is)| is.then_some(field)).collect();
         BuildChanges {
             directory: directory.clone(),
             origin: moved(origin, route),
-            kustomization: kustomization(fields, options.ignore_missing_components),
+            kustomization: kustomization.map(|read| Kustomization { unforced, ..read }),
             place: origin.at(route.to_vec()),
             common_metadata: None,
             post_build: None,

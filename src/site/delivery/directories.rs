@@ -151,6 +151,7 @@ fn by_flux(
         options: apply_options::from_flux(repo.settings, origin, spec),
         changes: Some(Box::new(changes(&directory))),
         directory,
+        is_generated: false,
         above,
         plain: PlainDirectory::Autodetect,
         explicit: None,
@@ -209,19 +210,18 @@ fn by_argocd(
     spec: &ApplicationSpec,
 ) -> Vec<AppliedDirectory> {
     let argocd = &repo.settings.argocd;
-    let one = spec.source.iter().map(|source| (None, source));
-    let several =
-        spec.sources.iter().flatten().enumerate().map(|(index, source)| (Some(index), source));
+    let one = spec.source.iter().map(|source| (vec!["source".into()], source));
+    let several = spec.sources.iter().flatten().enumerate();
+    let several = several.map(|(index, source)| (vec!["sources".into(), index.into()], source));
+    let hydrated = spec
+        .source_hydrator
+        .iter()
+        .map(|hydrator| (vec!["sourceHydrator".into(), "drySource".into()], &hydrator.dry_source));
     let mut applied = Vec::new();
-    for (index, source) in one.chain(several) {
-        let steps = |fields: &[&str]| {
-            let mut steps: Vec<RouteStep> = route.iter().map(|key| (*key).into()).collect();
-            match index {
-                Some(index) => steps.extend(["sources".into(), index.into()]),
-                None => steps.push("source".into()),
-            }
-            steps.extend(fields.iter().map(|key| (*key).into()));
-            steps
+    for (at, source) in one.chain(several).chain(hydrated) {
+        let steps = |fields: &[&str]| -> Vec<RouteStep> {
+            let keys = |keys: &[&str]| keys.iter().map(|key| RouteStep::from(*key)).collect();
+            [keys(route), at.clone(), keys(fields)].concat()
         };
         let place = |fields: &[&str]| origin.at(steps(fields));
         // Without `argocd.repoURL`, every source counts. A parameter may resolve to this repo.
@@ -283,6 +283,7 @@ fn by_argocd(
                     place(&["kustomize", "components"])
                 }),
                 directory,
+                is_generated: route.len() > 1,
                 above,
                 explicit: is_explicit.then(|| place(&["directory"])),
                 own_namespace: None,

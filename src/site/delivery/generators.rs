@@ -260,7 +260,9 @@ fn flat(value: &Value, route: &str) -> Parameters {
 pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> ApplicationSpec {
     let mut spec = template.clone();
     let fill = |text: &mut String| *text = fill(text, parameters);
-    for source in spec.source.iter_mut().chain(spec.sources.iter_mut().flatten()) {
+    let hydrated = spec.source_hydrator.iter_mut().map(|hydrator| &mut hydrator.dry_source);
+    let sources = spec.source.iter_mut().chain(spec.sources.iter_mut().flatten());
+    for source in sources.chain(hydrated) {
         fill(&mut source.repo_url);
         source.path.iter_mut().for_each(fill);
         let kustomize = source.kustomize.as_mut();

@@ -74,8 +74,8 @@ pub struct DeliveryWiring {
     pub agent_objects_by: Option<String>,
     /// Component that patches each root's hosts, if components are used.
     pub components: BTreeMap<usize, Component>,
-    /// Directories of components that agents' objects add, with their places.
-    pub(crate) added_components: Vec<(Utf8PathBuf, Place)>,
+    /// Directories that agents' objects apply or add as components, with their places.
+    pub(crate) named_by_agents: Vec<(Utf8PathBuf, Place)>,
 }
 
 /// Determines how the repo delivers the output, and reports mistakes. `closed` are directories that
@@ -108,7 +108,10 @@ pub(crate) fn wire(
     findings.extend(conditions::check(&repo, &wiring, applied));
     findings.extend(conditions::unread(settings, applied, closed));
     let added = repo.added.into_iter().map(|(listed, place, _)| (listed, place));
-    wiring.added_components = added.collect();
+    let applied =
+        applied.iter().filter(|applied| applied.exclusion.is_none() && !applied.is_generated);
+    let applied = applied.map(|applied| (applied.directory.clone(), applied.place.clone()));
+    wiring.named_by_agents = added.chain(applied).collect();
     (wiring, findings)
 }
 

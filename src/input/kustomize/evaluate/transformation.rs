@@ -1,5 +1,7 @@
 //! The transformations of a kustomization, in the order of kustomize's built-in transformers.
 
+use std::collections::BTreeMap;
+
 use camino::Utf8Path;
 use yaml_serde::Value;
 
@@ -45,6 +47,7 @@ impl BuildEvaluation<'_> {
             self.check_unique(&objects.list)?;
         }
         set_affixes(node, objects);
+        added.map_or(Ok(()), |added| check_unforced(node, added))?;
         for node in both() {
             self.set_labels(node, objects)?;
             let annotations = node.kustomization.common_annotations.iter().flatten();
@@ -58,9 +61,14 @@ impl BuildEvaluation<'_> {
         self.apply_patches("patchesJson6902", node, directory, objects)?;
         self.check_replicas(node, objects)?;
         self.replace(node, directory, objects)?;
-        if has(&kustomization.transformers) {
-            let why = format!("the `transformers` of `{}` may change anything", node.file);
-            self.leave_to_kustomize(objects, &node.origin.at(["transformers"]), why)?;
+        for (list, entries, does) in [
+            ("transformers", &kustomization.transformers, "change"),
+            ("validators", &kustomization.validators, "refuse"),
+        ] {
+            if has(entries) {
+                let why = format!("the `{list}` of `{}` may {does} anything", node.file);
+                self.leave_to_kustomize(objects, &node.origin.at([list]), why)?;
+            }
         }
         if both().any(|node| node.kustomization.changes_objects()) {
             self.check_unique(&objects.list)?;
@@ -222,6 +230,33 @@ impl BuildEvaluation<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses labels and annotations that an agent adds to a kustomization that has them: Argo CD adds
+/// them by `kustomize edit add`.
+fn check_unforced(node: &KustomizationNode, added: &KustomizationNode) -> Result<(), BuildFailure> {
+    let (own, new) = (&node.kustomization, &added.kustomization);
+    for (field, own, new, force) in [
+        ("commonLabels", &own.common_labels, &new.common_labels, "forceCommonLabels"),
+        (
+            "commonAnnotations",
+            &own.common_annotations,
+            &new.common_annotations,
+            "forceCommonAnnotations",
+        ),
+    ] {
+        let mut keys = new.iter().flat_map(BTreeMap::keys);
+        let is_present = |key: &&String| own.as_ref().is_some_and(|own| own.contains_key(*key));
+        if added.kustomization.unforced.contains(&field)
+            && let Some(key) = keys.find(is_present)
+        {
+            let why =
+                format!("Argo CD refuses `{key}`, which `{}` has, without `{force}`", node.file);
+            let place = added.origin.at([field, key]);
+            return Err(BuildFailure::at(&place)(EvaluationError::Undetermined(why)));
+        }
+    }
+    Ok(())
 }
 
 /// Sets the namespace of all namespaced objects. Returns whether there is one to set.
