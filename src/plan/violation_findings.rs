@@ -2,6 +2,7 @@
 
 use super::assignments::Assignments;
 use super::violations::{Violation, in_use_as};
+use crate::base::api::host::DETACHED_STATE;
 use crate::base::finding::{Code, Finding};
 use crate::site::Site;
 
@@ -32,7 +33,7 @@ impl Assignments<'_> {
                     } else {
                         "`--rebalance` replaces such hosts where possible"
                     };
-                    format!("no Machine can use it until the annotation is removed; it stays: {other}")
+                    format!("no Machine can use it until that ends; it stays: {other}")
                 }
                 (_, Some(why)) => format!("it stays: {why}"),
                 (_, None) if rebalance || violation.is_replaced_at_once() => {
@@ -52,6 +53,9 @@ impl Assignments<'_> {
                     (Code::Failing, host.live_place(["status", "provisioning", "state"]), None)
                 }
                 Violation::InMaintenance | Violation::UsedByAnother => return None,
+                Violation::Reserved(DETACHED_STATE) => {
+                    (Code::Flawed, host.live_place(["status", "operationalStatus"]), None)
+                }
                 Violation::Reserved(annotation) => {
                     (Code::Flawed, host.live_place(["metadata", "annotations", annotation]), None)
                 }

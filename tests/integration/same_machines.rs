@@ -302,3 +302,33 @@ fn a_host_that_is_being_deleted_keeps_its_labels_while_it_is_used() {
         assert_eq!(repo.hosts_of("metal", "one").is_empty(), !stays);
     }
 }
+
+#[test]
+fn systems_of_one_bmc_are_apart_beside_an_address_without_a_system() {
+    let bmc = "redfish://203.0.113.1/redfish/v1/Systems";
+    let repo = repo_of(&[
+        declared("n1", "00:00:5e:00:53:01", &format!("{bmc}/1")),
+        declared("n2", "00:00:5e:00:53:02", &format!("{bmc}/2")),
+        declared("n3", "00:00:5e:00:53:03", "ipmi://203.0.113.1"),
+    ]);
+    repo.want("metal/one", 2);
+
+    let said = repo.generate(&[]).expect(0).stderr;
+
+    assert_eq!(said.matches("SIP0308]: 2 hosts share").count(), 2, "{said}");
+    assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/n1", "Worker metal/n2"]);
+}
+
+#[test]
+fn a_host_that_metal3_detached_is_not_free_whatever_its_annotations() {
+    let repo = snapshot_of(&[
+        inspected("n1", "00:00:5e:00:53:01", "{}")
+            .replace("{provisioning", "{operationalStatus: detached, provisioning"),
+        inspected("n2", "00:00:5e:00:53:02", "{}"),
+    ]);
+    repo.want("metal/one", 1);
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/n2"]);
+    repo.want("metal/one", 2);
+    assert_says(&repo.refused(), &["with `operationalStatus: detached` (metal/n1)"]);
+}

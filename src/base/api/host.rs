@@ -31,6 +31,8 @@ pub static OBJECT: ObjectKind = ObjectKind {
 pub const PAUSED: &str = "baremetalhost.metal3.io/paused";
 /// Annotation: Metal3 no longer manages the host.
 pub const DETACHED: &str = "baremetalhost.metal3.io/detached";
+/// The state in which Metal3 does not manage the host, whatever its annotations.
+pub const DETACHED_STATE: &str = "operationalStatus: detached";
 /// Annotation: the host is in maintenance and gets no new assignment. Its value is the reason.
 pub const MAINTENANCE: &str = "sip.airshipit.org/maintenance";
 /// Annotation: the status as JSON, for a host in git, whose manifest has no status.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::needs::Needs;
+use crate::base::api::host::DETACHED_STATE;
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{ClusterKey, Namespace};
 use crate::site::inventory::host::SameMachine;
@@ -181,6 +182,9 @@ impl Refusal {
                 ),
                 format_args!("not known to have an operating system (no state)"),
             ),
+            Refusal::Reserved(DETACHED_STATE) => {
+                say(format_args!("has `{DETACHED_STATE}`"), format_args!("with `{DETACHED_STATE}`"))
+            }
             Refusal::Reserved(annotation) => say(
                 format_args!("has the annotation {annotation}"),
                 format_args!("with the annotation {annotation}"),

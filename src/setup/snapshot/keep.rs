@@ -294,8 +294,8 @@ fn status(live: &Value) -> Value {
     if status.get("errorType").is_none() && text_at(live, "/errorMessage").is_some() {
         status["errorType"] = UNTYPED_ERROR.into();
     }
-    if text_at(live, "/operationalStatus") == Some("error") {
-        status["operationalStatus"] = "error".into();
+    if let Some(state @ ("error" | "detached")) = text_at(live, "/operationalStatus") {
+        status["operationalStatus"] = state.into();
     }
     status
 }

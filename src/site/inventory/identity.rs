@@ -124,16 +124,25 @@ pub(crate) fn shared<'a>(
     with_hosts.collect()
 }
 
-/// Groups the hosts behind one BMC by system. An address without a system means the only one.
+/// Groups the hosts behind one BMC by system. An address without a system may mean any.
 fn by_system(hosts: Vec<(usize, Option<String>)>) -> Vec<Vec<usize>> {
-    if hosts.iter().any(|(_, system)| system.is_none()) {
-        return vec![hosts.into_iter().map(|(index, _)| index).collect()];
-    }
-    let mut by_system: BTreeMap<Option<String>, Vec<usize>> = BTreeMap::new();
+    let mut by_system: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let mut of_any = Vec::new();
     for (index, system) in hosts {
-        by_system.entry(system).or_default().push(index);
+        match system {
+            Some(system) => by_system.entry(system).or_default().push(index),
+            None => of_any.push(index),
+        }
     }
-    by_system.into_values().collect()
+    if by_system.is_empty() {
+        return vec![of_any];
+    }
+    let with_any = |mut hosts: Vec<usize>| {
+        hosts.extend(&of_any);
+        hosts.sort_unstable();
+        hosts
+    };
+    by_system.into_values().map(with_any).collect()
 }
 
 /// Returns the MAC addresses that a host is known to have.

@@ -21,8 +21,8 @@ use crate::base::api::assignment::{self, ReleaseProgress};
 use crate::base::api::cluster_api::CLUSTER_NAME;
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::host::{
-    self, BareMetalHostStatus, DETACHED, MAINTENANCE, NODE_REUSE, PAUSED, SYNC_OPTIONS, UNHEALTHY,
-    live_field,
+    self, BareMetalHostStatus, DETACHED, DETACHED_STATE, MAINTENANCE, NODE_REUSE, PAUSED,
+    SYNC_OPTIONS, UNHEALTHY, live_field,
 };
 use crate::base::api::ipam::ADDRESSES;
 use crate::base::api::names::HostKey;
@@ -169,7 +169,11 @@ impl HostDescriptions {
             reserved_by: UNHEALTHY
                 .into_iter()
                 .chain([PAUSED, DETACHED])
-                .find(|name| self.all().any(|document| annotation(document, name).is_some())),
+                .find(|name| self.all().any(|document| annotation(document, name).is_some()))
+                .or_else(|| {
+                    let state = self.status()?.operational_status.as_deref();
+                    (state == Some("detached")).then_some(DETACHED_STATE)
+                }),
             reservations: self.reservations(labels, settings, findings),
             maintenance: self.maintenance(&key, labels, settings, findings).map(Box::new),
             disable_power_off: self
