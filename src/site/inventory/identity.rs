@@ -127,18 +127,18 @@ pub(crate) fn shared<'a>(
 /// Groups the hosts behind one BMC by system. An address without a system may mean any.
 fn by_system(hosts: Vec<(usize, Option<String>)>) -> Vec<Vec<usize>> {
     let mut by_system: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    let mut of_any = Vec::new();
+    let mut systemless = Vec::new();
     for (index, system) in hosts {
         match system {
             Some(system) => by_system.entry(system).or_default().push(index),
-            None => of_any.push(index),
+            None => systemless.push(index),
         }
     }
     if by_system.is_empty() {
-        return vec![of_any];
+        return vec![systemless];
     }
     let with_any = |mut hosts: Vec<usize>| {
-        hosts.extend(&of_any);
+        hosts.extend(&systemless);
         hosts.sort_unstable();
         hosts
     };
