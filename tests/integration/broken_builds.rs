@@ -88,6 +88,10 @@ fn a_build_that_nothing_transforms_is_checked_like_any_other() {
 
         assert_says(&run.stderr, &["error[SIP0117]", "`kustomize build root` fails", says]);
     }
+    let large = repo("");
+    large.replace(KUSTOMIZATION, "b.yaml]", "b.yaml, large.yaml]");
+    large.write("root/large.yaml", &format!("{CONFIG}a: 123456789012345678901234567890\n"));
+    large.generate(&[]).expect(0);
     let inline = repo("");
     inline.replace(KUSTOMIZATION, "b.yaml]", "b.yaml, \"kind: ConfigMap\\n\"]");
     let said = inline.generate(&[]).expect(1).stderr;

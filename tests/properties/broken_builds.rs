@@ -490,20 +490,6 @@ const MUTATIONS: &[Mutation] = &[
         )],
     ),
     (
-        "integer of more than 64 bits",
-        &[Resource(
-            "e.yaml",
-            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\na: 123456789012345678901234567890\n",
-        )],
-    ),
-    (
-        "negative integer of more than 64 bits",
-        &[Resource(
-            "e.yaml",
-            "apiVersion: v1\nkind: Service\nmetadata: {name: e}\na: -9223372036854775809\n",
-        )],
-    ),
-    (
         "escaped slash",
         &[Resource(
             "e.yaml",
