@@ -59,4 +59,5 @@ mod support;
 #[path = "../../benches/site/synthetic.rs"]
 mod synthetic;
 mod taking_snapshots;
+mod traps;
 mod validating;

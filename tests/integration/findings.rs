@@ -46,7 +46,7 @@ cases! {
         SIP0615 SIP0619 SIP0711 SIP0714 SIP0803_machine_twice SIP0807 SIP0803_node_name_taken SIP0850 SIP0817_pod_subnet_of_public_installer SIP0852 SIP0853
     ]
     Some("declared-host") => [
-        SIP0302_live_copy_rendered SIP0301_hardware SIP0323 SIP0323_hardware_unreadable SIP0325 SIP0335 SIP0336 SIP0336_ambiguous_assignment_labels SIP0338 SIP0339 SIP0346 SIP0347 SIP0349_unused_duplicate SIP0349 SIP0346_invalid_maintenance SIP0347_idle_maintenance SIP0347_expired SIP0357 SIP0501 SIP0502 SIP0508_several_clusters SIP0517 SIP0522
+        SIP0302_live_copy_rendered SIP0320 SIP0320_unquoted_mac SIP0301_hardware SIP0323 SIP0323_hardware_unreadable SIP0325 SIP0335 SIP0336 SIP0336_ambiguous_assignment_labels SIP0338 SIP0339 SIP0346 SIP0347 SIP0349_unused_duplicate SIP0349 SIP0346_invalid_maintenance SIP0347_idle_maintenance SIP0347_expired SIP0357 SIP0501 SIP0502 SIP0508_several_clusters SIP0517 SIP0522
         SIP0606_component_without_form SIP0606_overlay_in_its_base SIP0304_rendered_twice SIP0604 SIP0606_included_twice SIP0606 SIP0607 SIP0609 SIP0611 SIP0613_component_applied SIP0613
         SIP0614 SIP0610_hosts_renamed SIP0617 SIP0618 SIP0613_read_as_files SIP0621 SIP0622 SIP0621_include_over_output SIP0624 SIP0625 SIP0701 SIP0702
         SIP0703 SIP0704 SIP0703_nothing_rendered SIP0703_too_large SIP0709
@@ -58,7 +58,7 @@ cases! {
     Some("provisioning") => [
         SIP0515_no_operating_system SIP0540 SIP0801 SIP0803_no_masters SIP0803 SIP0803_invalid_node_name SIP0803_invalid_mac SIP0807_ambiguous_mac SIP0803_shared_mac SIP0803_nothing_asked SIP0803_invalid_requirement SIP0812
         SIP0803_no_machine_address SIP0821_invalid_pod_subnet SIP0817_pod_subnet_with_host SIP0821_invalid_plugin SIP0817 SIP0817_unknown_cluster_type SIP0909_software_without_cluster SIP0821 SIP0821_two_versions SIP0817_package_twice
-        SIP0112_braces_in_request SIP0827 SIP0817_pod_subnet SIP0817_pod_subnet_of_other_family
+        SIP0112_braces_in_request SIP0826 SIP0827 SIP0817_pod_subnet SIP0817_pod_subnet_of_other_family
     ]
     Some("load-balancer") => [
         SIP0250 SIP0261 SIP0252 SIP0254 SIP0312_cluster_ip SIP0323_network_data SIP0341 SIP0342 SIP0343 SIP0410

@@ -27,6 +27,25 @@ fn validate_within(repo: &Repo, mebibytes: u64) -> Run {
 }
 
 #[test]
+fn labels_that_others_read_otherwise() {
+    for (open, indent, close) in [("\n", "    ", "\n"), (" {", "", ",")] {
+        let repo = quickstart();
+        let end = if open == " {" { "}" } else { "" };
+        let labels = (0..10_000).fold(String::new(), |mut labels, number| {
+            write!(labels, "{indent}k{number}: yes{close}").unwrap();
+            labels
+        });
+        let metadata =
+            format!("metadata:\n  name: many\n  namespace: metal\n  labels:{open}{labels}{end}\n");
+        repo.write("many.yaml", &format!("{HOST}{metadata}"));
+
+        let run = validate_within(&repo, 700);
+
+        assert_says(&run.stdout, &["SIP0320", "more findings"]);
+    }
+}
+
+#[test]
 fn kustomizations_that_list_much() {
     let repo = quickstart();
     let lists = (0..30_000).fold(String::from("resources:\n"), |mut list, number| {

@@ -1,8 +1,10 @@
 //! What snapshots of real base clusters have in them: `fixtures/traps` has a file for each way in which a host can be
 //! written, and a cluster that wants every one of them with its address.
 
+use std::process::Command;
+
 use crate::support::scenes::traps::repo_with;
-use crate::support::{Repo, assert_says, host, live_host, run};
+use crate::support::{Repo, assert_says, host, live_host, run, text};
 
 /// Every host of the fixture with its address.
 const HOSTS: [(&str, &str); 9] = [
@@ -164,6 +166,36 @@ fn validate_tells_of_hardware_that_cannot_be_read_however_it_is_written() {
 }
 
 #[test]
+fn a_label_that_is_null_is_empty_as_on_the_live_host() {
+    let repo = repo_with("  labels:\n    rack: ~\n");
+    let cluster = "clusters/metal.lab.yaml";
+    repo.replace(cluster, "labelSelector: {}", "labelSelector: {matchLabels: {rack: \"\"}}");
+
+    let run = repo.generate(&[]).expect(0);
+
+    assert_says(&run.stderr, &["warning[SIP0320]", "the API server stores as an empty string"]);
+    assert_eq!(repo.hosts_of("metal", "lab"), ["Worker metal/a1"]);
+}
+
+#[test]
+fn many_hosts_with_one_mistake_are_one_warning() {
+    let repo = Repo::empty();
+    let hosts: String = (0..30)
+        .map(|number| live_host(&format!("a{number}"), "  labels:\n    rack: 008\n"))
+        .collect();
+    repo.write("inventory/hosts.yaml", &hosts);
+    repo.want("metal/lab", 1);
+
+    let run = repo.generate(&[]).expect(0);
+
+    assert_eq!(run.stderr.matches("warning[SIP0320]").count(), 1, "{}", run.stderr);
+    assert_says(
+        &run.stderr,
+        &["the label rack of 30 hosts is `008` without quotes", "and 20 more places"],
+    );
+}
+
+#[test]
 fn the_empty_label_that_vino_copies_is_no_topology_domain() {
     let repo = Repo::empty();
     let labels = "  labels:\n    rack: \"\"\n";
@@ -189,6 +221,30 @@ fn the_empty_label_that_vino_copies_is_no_topology_domain() {
     assert_says(&run.stderr, &["warning[SIP0502]"]);
     let all = ["Worker metal/a1", "Worker metal/a2", "Worker metal/b1"];
     assert_eq!(repo.hosts_of("metal", "lab"), all);
+}
+
+#[test]
+fn a_mac_address_is_a_number_to_tools_of_yaml_1_1() {
+    let python = "import sys, yaml; print(yaml.safe_load(sys.stdin)['mac'])";
+    let read_by_python = |mac: &str| {
+        let script = format!("printf 'mac: %s' {mac} | python3 -c \"{python}\"");
+        text(&Command::new("sh").args(["-c", &script]).output().unwrap().stdout).trim().to_owned()
+    };
+    for (mac, is_number) in
+        [("52:54:00:12:34:56", true), ("08:00:27:12:34:56", false), ("00:00:5e:00:53:01", false)]
+    {
+        let repo = repo_with("");
+        repo.replace(
+            "inventory/hosts.yaml",
+            "  online: true\n",
+            &format!("  online: true\n  bootMACAddress: {mac}\n"),
+        );
+
+        let run = repo.generate(&[]).expect(0);
+
+        assert_eq!(run.stderr.contains("warning[SIP0320]"), is_number, "{mac}: {}", run.stderr);
+        assert_eq!(read_by_python(mac) != mac, is_number, "{mac}");
+    }
 }
 
 #[test]

@@ -74,6 +74,11 @@ pub const SRIOV: &str = "bpa.akraino.org/sriov";
 /// inspection.
 pub const QAT: &str = "bpa.akraino.org/qat";
 
+/// Returns whether a label of a host describes a device.
+pub(crate) fn is_for_device(label: &str) -> bool {
+    [SRIOV, QAT].contains(&label)
+}
+
 /// Returns the probable meaning of a device label's value other than `true` and `false`.
 pub(crate) fn probable_value(value: &str) -> bool {
     !["no", "n", "off", "false", "0", "none", ""].contains(&value.to_ascii_lowercase().as_str())

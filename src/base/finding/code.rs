@@ -167,6 +167,7 @@ codes! {
     "0318" UserInBmcAddress Warning Run Shown "a BMC address contains a credential"
     "0319" UnverifiedBmc Warning Run Shown "a jump host logs in to BMCs that no certificate identifies"
 
+    "0320" UnquotedText Warning Run Shown "other programs read a label or MAC address of a host as another type than text"
     "0323" UnusedHostData Warning Run Shown "hardware details or network data belong to no known host, or cannot be read"
 
     "0325" DuplicateHostAddress Warning Run Shown "two hosts have one address"
@@ -250,6 +251,7 @@ codes! {
     "0812" Unmet Warning Cluster Shown "the host with a machine's MAC address does not meet its requirements"
     "0817" DoubtfulInstallerField Warning Cluster Shown "a setting or package of the installer has no effect or does not fit"
     "0821" InvalidInstallerField Error Cluster Shown "a setting or package of the installer is invalid"
+    "0826" UnquotedName Warning Cluster Shown "other programs read the name of a cluster or machine as another type than text"
     "0827" InvalidDeviceLabel Warning Run Shown "a device label is neither `true` nor `false`"
 
 

@@ -4,6 +4,7 @@
 //! - `unknown_fields`: unknown fields of requests, and values of the wrong type
 //! - `misspelled_kinds`: objects whose kind or group is misspelled
 //! - `suspected_templates`: documents that seem to be templates of other tools
+//! - `yaml_ambiguity`: unquoted values that other programs read differently
 //! - `forbidden_text`: texts that must not reach a file
 //! - `label_selector`: label selectors
 
@@ -12,6 +13,7 @@ pub(crate) mod label_selector;
 pub(crate) mod misspelled_kinds;
 pub(crate) mod suspected_templates;
 pub(crate) mod unknown_fields;
+pub(crate) mod yaml_ambiguity;
 
 use crate::base::finding::{Code, Finding, Origin};
 use crate::input::load::ParseError;

@@ -52,7 +52,7 @@ pub use mentions::mentions;
 pub use parse_error::ParseError;
 pub(crate) use parse_error::in_plain_words;
 pub use part::SitePart;
-pub(crate) use plain::{OtherReading, PlainScalars, read_by_others};
+pub(crate) use plain::{OtherReading, PlainScalars, is_of_base_60, read_by_others};
 pub(crate) use quoting::is_of_secret;
 pub use scan::ScanResult;
 pub(crate) use scan::{scan_made, scan_stream};

@@ -76,6 +76,22 @@ fn is_date(text: &str) -> bool {
     is_part([4, 4], 9999) && is_part([1, 2], 12) && is_part([1, 2], 31) && parts.next().is_none()
 }
 
+/// Returns whether YAML 1.1, as in Python and Ruby, reads an unquoted text as a base-60 number. One
+/// example is the MAC address `52:54:00:12:34:56`.
+pub(crate) fn is_of_base_60(text: &str) -> bool {
+    let mut parts = text.split(':');
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let first = parts.next().unwrap_or_default();
+    let mut others = parts.peekable();
+    // YAML 1.1: `[1-9][0-9_]*(:[0-5]?[0-9])+`, here without underscores.
+    is_digits(first)
+        && !first.starts_with('0')
+        && others.peek().is_some()
+        && others.all(|part| {
+            part.len() <= 2 && is_digits(part) && part.parse::<u8>().is_ok_and(|number| number < 60)
+        })
+}
+
 /// The unquoted scalars of a document. The text is parsed at most once.
 pub(crate) struct PlainScalars<'d> {
     document: &'d Document<'d>,
@@ -176,6 +192,22 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(read_by_others(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_digits_below_sixty_are_of_base_60() {
+        assert!(is_of_base_60("52:54:00:12:34:56"));
+        for text in [
+            "00:00:5e:00:53:15",
+            "08:00:27:12:34:56",
+            "52:54:00:12:34:60",
+            "52",
+            "52:",
+            "",
+            "52:5a",
+        ] {
+            assert!(!is_of_base_60(text), "{text}");
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::read_object::{ObjectsByKind, ReadObject};
+use super::read_object::{HostContent, ObjectsByKind, ReadObject};
 use super::substitution::NamespaceInputs;
 use crate::base::api::host::{BareMetalHost, Metadata};
 use crate::base::api::names::{HostKey, ObjectName};
@@ -43,7 +43,7 @@ const EXAMPLES: [&str; 12] = [
     "testdata",
 ];
 
-type ReadHost = ReadObject<Box<BareMetalHost>>;
+type ReadHost = ReadObject<Box<HostContent>>;
 
 /// The facts that separate the inventory of a repo from examples.
 pub(super) struct Concern<'a> {
@@ -103,7 +103,7 @@ impl<'a> Concern<'a> {
             }
             concern.files.insert(origin.file.clone());
             let is_intended = concern.is_intended(origin);
-            let hosts = file_hosts.iter().map(|host| &*host.content);
+            let hosts = file_hosts.iter().map(|host| &host.content.host);
             let mut inventory_hosts = hosts.filter(|host| is_intended || host.is_live()).peekable();
             if inventory_hosts.peek().is_none() {
                 continue;

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::agent_builds::AgentBuilds;
 use super::interpret::interpret_resource;
-use super::read_object::{ReadContent, ReadObject, UnreadableKind};
+use super::read_object::{HostContent, ReadContent, ReadObject, UnreadableKind};
 use super::substitution::NamespaceInputs;
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::{host, provisioning, sipcluster};
@@ -106,9 +106,10 @@ fn lost_references(objects: &[ReadObject], renamed: &[Renaming]) -> Vec<Finding>
     let mut findings: Vec<Finding> = Vec::new();
     let mut told: HashSet<&Place> = HashSet::new();
     for object in objects {
-        let ReadObject { origin, content: ReadContent::Host(host), .. } = object else {
+        let ReadObject { origin, content: ReadContent::Host(content), .. } = object else {
             continue;
         };
+        let HostContent { host, .. } = &**content;
         let Some((delivered, spec)) = origin.delivered().zip(host.spec.as_ref()) else {
             continue;
         };

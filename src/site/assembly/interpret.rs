@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 use super::operators_templates;
 use super::plaintext_secrets::{self, SecretManifest};
 use super::read_object::{
-    KustomizationContent, NamedContent, ReadContent, ReadObject, RequestContent, UnreadableKind,
+    HostContent, KustomizationContent, NamedContent, ReadContent, ReadObject, RequestContent,
+    UnreadableKind,
 };
 use crate::base::api::cluster_api;
 use crate::base::api::firmware::{self, FirmwareObject};
@@ -24,13 +25,14 @@ use crate::base::api::service::{self, Service};
 use crate::base::finding::{Code, Finding, Origin};
 use crate::input::decode::misspelled_kinds::misspelled_kind;
 use crate::input::decode::suspected_templates::SuspectedTemplate;
+use crate::input::decode::yaml_ambiguity;
 use crate::input::decode::{unreadable, unreadable_annotation};
 use crate::input::kustomize;
 use crate::input::load::{Document, ParseError};
 use crate::site::delivery::AgentObject;
 use crate::site::request::ClusterKind;
 use crate::site::request::cluster_parts;
-use crate::site::request::provisioning::decode_software;
+use crate::site::request::provisioning::{decode_software, unquoted_label};
 use crate::site::request::registry::OBJECTS;
 
 /// Fields common to all objects.
@@ -145,8 +147,10 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<ReadObject> 
 fn bare_metal_host(document: &Document<'_>) -> Option<ReadObject> {
     match document.parse::<BareMetalHost>() {
         Ok(mut host) if group(&host.api_version) == host::GROUP => {
+            let ambiguities = yaml_ambiguity::ambiguities(document, &mut host);
             let found = status_of_annotation(&document.origin, &mut host);
-            let object = ReadObject::new(document, ReadContent::Host(Box::new(host)));
+            let content = HostContent { host: Box::new(host), ambiguities };
+            let object = ReadObject::new(document, ReadContent::Host(Box::new(content)));
             Some(object.with(found.into_iter().collect()))
         }
         Ok(host) => misspelled_object(document, Some(host.api_version)),
@@ -271,7 +275,7 @@ fn broken_cluster_part(document: &Document<'_>, error: &ParseError) -> ReadObjec
 /// Reads a SIPCluster, Provisioning or Software, if its API group matches.
 fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<ReadObject> {
     let (kind, api_version) = (object.kind, object.api_version);
-    let envelope = match document.parse::<ObjectEnvelope>() {
+    let mut envelope = match document.parse::<ObjectEnvelope>() {
         Ok(envelope) => envelope,
         // Other API groups have kinds of this name, with other fields.
         Err(_) if object.has_common_name() && !document.mentions(&[object.group]) => {
@@ -294,6 +298,11 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<ReadO
             .help(format!("write `apiVersion: {api_version}`"));
         return Some(ReadObject::unreadable(document, UnreadableKind::Other, finding));
     }
+    let unquoted = if object.cluster_label.is_some() {
+        unquoted_label(document, kind, &mut envelope.metadata)
+    } else {
+        None
+    };
     let metadata = envelope.metadata;
     let (content, is_decoded, found) = match ClusterKind::named(kind) {
         Some(kind) => {
@@ -312,7 +321,7 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<ReadO
     if !is_decoded && document.looks_like_template() {
         return Some(template(document));
     }
-    Some(ReadObject::new(document, content).with(found))
+    Some(ReadObject::new(document, content).with(found).with(unquoted.into_iter().collect()))
 }
 
 fn unreadable_object(

@@ -14,8 +14,8 @@ use super::names::{BuildNames, ServiceWithPorts, network_data};
 use super::operators_templates;
 use super::plaintext_secrets;
 use super::read_object::{
-    NamedContent, ObjectsByKind, PlainSecret, ReadObject, RequestContent, SoftwareContent,
-    UnreadableKind,
+    HostContent, NamedContent, ObjectsByKind, PlainSecret, ReadObject, RequestContent,
+    SoftwareContent, UnreadableKind,
 };
 use super::scan::{self, ScannedFiles};
 use super::substitution::NamespaceInputs;
@@ -23,13 +23,13 @@ use super::{agent_builds, delivered, misplaced};
 use crate::base::api::firmware::FirmwareObject;
 use crate::base::api::hardware;
 use crate::base::api::hardware_identity::HardwareIdentity;
-use crate::base::api::host::BareMetalHost;
 use crate::base::api::ipam::AddressObject;
 use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::api::provisioning;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::input::decode::suspected_templates::SuspectedTemplate;
+use crate::input::decode::yaml_ambiguity::{self, HostAmbiguity};
 use crate::input::kustomize::{Builds, OverlayBases, RenamingKustomization};
 use crate::input::load::{Files, ReadError};
 use crate::input::settings::Settings;
@@ -436,13 +436,15 @@ struct HostDocuments {
 }
 
 fn name_hosts(
-    hosts: Vec<ReadObject<Box<BareMetalHost>>>,
+    hosts: Vec<ReadObject<Box<HostContent>>>,
     names: &mut BuildNames<'_>,
     concern: &Concern<'_>,
 ) -> HostDocuments {
     let mut named = HostDocuments::default();
+    let mut all_ambiguities = Vec::new();
     let mut quiet = names.quiet();
-    for ReadObject { origin, content: host, findings } in hosts {
+    for ReadObject { origin, content, findings } in hosts {
+        let HostContent { host, ambiguities } = *content;
         let is_input = names.inputs.contains(&origin);
         let names = if is_input { &mut *names } else { &mut quiet };
         let is_meant = concern.has_host(&origin, Some(&host));
@@ -462,10 +464,17 @@ fn name_hosts(
             named.documents.push((document.key.clone(), document.origin.clone()));
         }
         if is_input {
+            let (host, origin) = (&document.key, &document.origin);
+            all_ambiguities.extend(ambiguities.into_iter().map(|ambiguity| HostAmbiguity {
+                host: host.clone(),
+                origin: origin.clone(),
+                ambiguity,
+            }));
             named.inputs.push(document);
         } else {
             named.others.push(document);
         }
     }
+    names.findings.extend(yaml_ambiguity::findings(all_ambiguities));
     named
 }

@@ -15,6 +15,7 @@ use crate::base::api::provisioning::SoftwareSpec;
 use crate::base::api::service::Service;
 use crate::base::finding::{Finding, Origin, Place};
 use crate::input::decode::suspected_templates::SuspectedTemplate;
+use crate::input::decode::yaml_ambiguity::Ambiguity;
 use crate::input::kustomize::KustomizationRefusal;
 use crate::input::load::Document;
 use crate::input::settings::Settings;
@@ -38,7 +39,7 @@ pub(super) enum ReadContent {
     Software(Box<SoftwareContent>),
     /// An object that a Cluster of Cluster API consists of.
     ClusterPart(Box<PartDocument>),
-    Host(Box<BareMetalHost>),
+    Host(Box<HostContent>),
     /// A pool with addresses for hosts.
     Address(Box<NamedContent<AddressObject>>),
     /// The identity of a host's machine in its HardwareData.
@@ -83,6 +84,12 @@ pub(super) type SoftwareContent = NamedContent<Option<Box<SoftwareSpec>>>;
 pub(super) struct NamedContent<T> {
     pub(super) metadata: Metadata,
     pub(super) object: T,
+}
+
+pub(super) struct HostContent {
+    /// Boxed, because documents move several times until they are joined.
+    pub(super) host: Box<BareMetalHost>,
+    pub(super) ambiguities: Vec<Ambiguity>,
 }
 
 pub(super) struct KustomizationContent {
@@ -171,7 +178,7 @@ pub(super) struct ObjectsByKind {
     pub(super) requests: Vec<ReadObject<Box<RequestContent>>>,
     pub(super) software: Vec<ReadObject<Box<SoftwareContent>>>,
     pub(super) cluster_parts: Vec<ReadObject<Box<PartDocument>>>,
-    pub(super) hosts: Vec<ReadObject<Box<BareMetalHost>>>,
+    pub(super) hosts: Vec<ReadObject<Box<HostContent>>>,
     pub(super) network_data: Vec<ReadObject<Box<NetworkDataObject>>>,
     pub(super) services: Vec<ReadObject<Box<Service>>>,
     pub(super) addresses: Vec<ReadObject<Box<NamedContent<AddressObject>>>>,

@@ -1,6 +1,7 @@
 //! Decodes the specs of a Provisioning and of a Software.
 
 use super::documents::misshapen;
+use super::unquoted_names::unquoted_machines;
 use crate::base::api::provisioning::{KIND, ProvisioningSpec, SOFTWARE_KIND, SoftwareSpec};
 use crate::base::finding::Finding;
 use crate::input::decode::unknown_fields::{OF_PROVISIONING, OF_SOFTWARE};
@@ -18,7 +19,8 @@ pub(super) fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
     if !misshapen.is_empty() {
         return (None, misshapen);
     }
-    let (spec, found) = read_spec::<ProvisioningSpec>(document, &value, &OF_PROVISIONING, KIND);
+    let (spec, mut found) = read_spec::<ProvisioningSpec>(document, &value, &OF_PROVISIONING, KIND);
+    found.extend(unquoted_machines(document, &value["spec"]));
     (spec.map(|spec| spec as Box<dyn RequestSpec>), found)
 }
 

@@ -5,12 +5,14 @@
 //! * `machines`: the requested machines and the hosts that their MAC addresses name.
 //! * `pod_subnet`: the pods' network.
 //! * `software`: packages.
+//! * `unquoted_names`: names that other programs read as another value.
 
 mod decode;
 mod documents;
 mod machines;
 mod pod_subnet;
 mod software;
+mod unquoted_names;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +29,7 @@ pub(crate) use decode::decode_software;
 pub(crate) use documents::cluster_of;
 pub(crate) use software::without_cluster;
 use software::{check_packages, software_of};
+pub(crate) use unquoted_names::unquoted_label;
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     object: &provisioning::OBJECT,

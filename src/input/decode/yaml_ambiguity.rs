@@ -1,0 +1,149 @@
+//! Unquoted values of hosts that other programs read differently.
+//!
+//! sipgen reads the text as written. The other readings were observed with kustomize 5.8 and
+//! kubectl's library. Labels must be strings: the API server refuses numbers and booleans. Both
+//! programs preserve an unquoted MAC address, but tools in Python and Ruby, such as Ansible, read a
+//! number.
+
+use std::collections::BTreeMap;
+
+use crate::base::api::host::BareMetalHost;
+use crate::base::api::names::HostKey;
+use crate::base::api::provisioning;
+use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::text::counted;
+use crate::input::load::{Document, OtherReading, PlainScalars, is_of_base_60, read_by_others};
+
+/// An unquoted value of a host that other programs read differently.
+#[derive(Debug)]
+pub(crate) enum Ambiguity {
+    /// Label key, its text, and the other reading.
+    Label(String, String, OtherReading),
+    /// Annotation key and the other reading. The value may be confidential.
+    Annotation(String, OtherReading),
+    /// MAC address for network boot.
+    BootMac(String),
+}
+
+/// An ambiguous value with its host and document.
+pub(crate) struct HostAmbiguity {
+    pub(crate) host: HostKey,
+    pub(crate) origin: Origin,
+    pub(crate) ambiguity: Ambiguity,
+}
+
+/// Finds such values in a host. A null label becomes the empty string, as the API server stores it.
+pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Ambiguity> {
+    let mut ambiguities = Vec::new();
+    let plain = PlainScalars::new(document);
+    for (key, value) in host.metadata.labels.iter_mut().flatten() {
+        if let Some(reading) = read_by_others(value)
+            && plain.has(&["metadata", "labels", key], value)
+        {
+            ambiguities.push(Ambiguity::Label(key.clone(), value.clone(), reading));
+            if reading == OtherReading::Null {
+                value.clear();
+            }
+        }
+    }
+    for (key, value) in host.metadata.annotations.iter().flatten() {
+        if let Some(reading) = read_by_others(value)
+            && plain.has(&["metadata", "annotations", key], value)
+        {
+            ambiguities.push(Ambiguity::Annotation(key.clone(), reading));
+        }
+    }
+    let mac = host.spec.as_ref().and_then(|spec| spec.boot_mac_address.as_ref());
+    ambiguities.extend(
+        mac.filter(|mac| is_of_base_60(mac) && plain.has(&["spec", "bootMACAddress"], mac))
+            .map(|mac| Ambiguity::BootMac(mac.clone())),
+    );
+    ambiguities
+}
+
+/// Reports the ambiguous values of a site, with one finding for equal ones, however many hosts have
+/// them.
+pub(crate) fn findings(ambiguities: Vec<HostAmbiguity>) -> Vec<Finding> {
+    let mut alike: BTreeMap<(Vec<String>, Option<OtherReading>), Vec<Occurrence>> = BTreeMap::new();
+    for HostAmbiguity { host, origin, ambiguity } in ambiguities {
+        let (route, value, reading) = match ambiguity {
+            Ambiguity::Label(key, value, reading) => {
+                (vec!["metadata".to_owned(), "labels".to_owned(), key], Some(value), Some(reading))
+            }
+            Ambiguity::Annotation(key, reading) => {
+                (vec!["metadata".to_owned(), "annotations".to_owned(), key], None, Some(reading))
+            }
+            Ambiguity::BootMac(mac) => {
+                (vec!["spec".to_owned(), "bootMACAddress".to_owned()], Some(mac), None)
+            }
+        };
+        let place = origin.at(route.clone());
+        alike.entry((route, reading)).or_default().push(Occurrence { host, place, value });
+    }
+    alike.into_iter().map(|((route, reading), hosts)| finding(&route, reading, hosts)).collect()
+}
+
+/// One of several equal ambiguities.
+struct Occurrence {
+    host: HostKey,
+    place: Place,
+    value: Option<String>,
+}
+
+fn finding(route: &[String], reading: Option<OtherReading>, hosts: Vec<Occurrence>) -> Finding {
+    let first = hosts.first();
+    let name = match first {
+        Some(first) if hosts.len() == 1 => format!("host {}", first.host),
+        _ => counted(hosts.len(), "host"),
+    };
+    let value = first.and_then(|first| first.value.as_deref());
+    // The same mistake may have different values, for instance hosts of two racks.
+    let are_same = hosts.iter().all(|other| other.value.as_deref() == value);
+    let such_as = if are_same { "" } else { "such as " };
+    let shown = value.map_or("a value".to_owned(), |value| format!("{such_as}`{value}`"));
+    let key = route.last().map(String::as_str).unwrap_or_default();
+    let what = if route.iter().any(|step| step == "labels") { "label" } else { "annotation" };
+    let (code, message) = match reading {
+        Some(reading) => (
+            Code::UnquotedText,
+            format!("the {what} {key} of {name} is {shown} without quotes: {}", in_words(reading)),
+        ),
+        None => (
+            Code::UnquotedText,
+            format!(
+                "the bootMACAddress of {name} is {shown} without quotes: YAML 1.1 tools, such as Ansible, read a \
+                 number of base 60"
+            ),
+        ),
+    };
+    let help = match value {
+        // Device labels are booleans: the meaning of `yes` is written out.
+        Some(value) if provisioning::is_for_device(key) => {
+            format!("write {key}: \"{}\"", provisioning::probable_value(value))
+        }
+        Some(value) => format!("quote the value: {key}: \"{value}\""),
+        None => "quote the value".to_owned(),
+    };
+    let finding = Finding::new(code, message).help(help);
+    let is_one = hosts.len() == 1;
+    hosts.into_iter().fold(finding, |finding, Occurrence { host, place, .. }| {
+        if is_one { finding.at(place) } else { finding.see(place, host.to_string()) }
+    })
+}
+
+/// Describes the other readings and their effect.
+fn in_words(reading: OtherReading) -> &'static str {
+    match reading {
+        OtherReading::Switch => {
+            "kubectl reads a boolean, which the API server refuses; kustomize reads the text"
+        }
+        OtherReading::Boolean => {
+            "kubectl and kustomize read a boolean, which the API server refuses"
+        }
+        OtherReading::Number => "kubectl and kustomize read a number, which the API server refuses",
+        OtherReading::Null => {
+            "kubectl and kustomize read null, which the API server stores as an empty string"
+        }
+        OtherReading::Date => "kustomize rewrites it as a date with a time; kubectl reads the text",
+    }
+}
