@@ -12,8 +12,9 @@ use yaml_serde::{Mapping, Value};
 use super::kustomization::Kustomization;
 use super::kustomization_fields::{KUSTOMIZATION, Type};
 
-/// A kustomization as kustomize decodes it, duplicate keys included, and its fields as written.
-pub struct DecodedKustomization(pub Kustomization, pub Value);
+/// A kustomization as kustomize decodes it, duplicate keys included, or the reason why a field has the
+/// wrong type; and its fields as written.
+pub struct DecodedKustomization(pub Result<Kustomization, String>, pub Value);
 
 impl<'de> Deserialize<'de> for DecodedKustomization {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -21,9 +22,8 @@ impl<'de> Deserialize<'de> for DecodedKustomization {
         // kustomize's parser expands merge keys (`<<`) before it decodes fields.
         written.apply_merge().map_err(D::Error::custom)?;
         let value = in_usual_case(written.clone(), KUSTOMIZATION);
-        yaml_serde::from_value(value)
-            .map(|decoded| Self(decoded, written))
-            .map_err(D::Error::custom)
+        let decoded = yaml_serde::from_value(value).map_err(|error| error.to_string());
+        Ok(Self(decoded, written))
     }
 }
 
@@ -136,8 +136,10 @@ impl<'de> Visitor<'de> for LastWinsVisitor {
 mod tests {
     use super::*;
 
-    fn decoded(text: &str) -> Result<Kustomization, yaml_serde::Error> {
-        yaml_serde::from_str(text).map(|DecodedKustomization(kustomization, _)| kustomization)
+    fn decoded(text: &str) -> Result<Kustomization, String> {
+        let DecodedKustomization(kustomization, _) =
+            yaml_serde::from_str(text).map_err(|error| error.to_string())?;
+        kustomization
     }
 
     // Source: output of `kustomize build` 5.8.2 for the same texts.

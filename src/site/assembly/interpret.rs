@@ -18,7 +18,7 @@ use crate::base::api::hardware;
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::host::{self, BareMetalHost, Metadata};
 use crate::base::api::ipam::{self, AddressObject, SpecObject};
-use crate::base::api::kustomization::{Kustomization, is_kustomization};
+use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::last_wins::DecodedKustomization;
 use crate::base::api::object_kind::ObjectKind;
 use crate::base::api::service::{self, Service};
@@ -28,7 +28,7 @@ use crate::input::decode::suspected_templates::SuspectedTemplate;
 use crate::input::decode::yaml_ambiguity;
 use crate::input::decode::{unreadable, unreadable_annotation};
 use crate::input::kustomize;
-use crate::input::load::{Document, ParseError};
+use crate::input::load::{Document, ParseError, in_plain_words};
 use crate::site::delivery::AgentObject;
 use crate::site::request::ClusterKind;
 use crate::site::request::cluster_parts;
@@ -47,20 +47,28 @@ struct ObjectEnvelope {
 pub(super) fn interpret(document: Document<'_>) -> Option<ReadObject> {
     if is_kustomization(&document.origin.file) {
         return match document.parse_leniently::<DecodedKustomization>() {
-            Ok(DecodedKustomization(kustomization, written)) => {
+            Ok(DecodedKustomization(Err(_), _)) | Err(_) if document.looks_like_template() => None,
+            Ok(DecodedKustomization(decoded, written)) => {
                 let refusal = kustomize::refusal(&document, &written)
                     .filter(|_| !document.looks_like_template());
-                let content = KustomizationContent { kustomization, refusal };
-                Some(ReadObject::new(&document, ReadContent::Kustomization(Box::new(content))))
+                Some(match decoded {
+                    Ok(kustomization) => {
+                        let content = KustomizationContent { kustomization, refusal };
+                        ReadObject::new(&document, ReadContent::Kustomization(Box::new(content)))
+                    }
+                    Err(reason) => {
+                        let (why, place) = refusal.map_or_else(
+                            || (in_plain_words(&reason), document.origin.start()),
+                            |refusal| (refusal.why, refusal.place),
+                        );
+                        let message = format!("the kustomization cannot be read: {why}");
+                        let finding = Finding::new(Code::Unreadable, message).at(place);
+                        let finding = finding.help("write a value of that type");
+                        ReadObject::unreadable(&document, UnreadableKind::Other, finding)
+                    }
+                })
             }
-            Err(_) if document.looks_like_template() => None,
             Err(error) => {
-                // Only field-by-field decoding reports positions.
-                let error = document
-                    .parse::<Kustomization>()
-                    .err()
-                    .filter(|error| error.line.is_some())
-                    .unwrap_or(error);
                 Some(unreadable_object(&document, UnreadableKind::Other, &error, "kustomization"))
             }
         };
