@@ -48,7 +48,7 @@ pub(super) fn load(
         // Line ends as in git; otherwise the output would differ between checkouts.
         own.push((file, layout::text_of(&content)));
     }
-    let none = (own.is_empty() && !has_others)
+    let none = (own.is_empty() && findings.is_empty() && !has_others)
         .then(|| lint::no_templates(settings, directory, repo.kind(directory).is_some()));
     let (templates, found) = Templates::new(directory, own, &settings.outputs);
     findings.extend(none.into_iter().chain(found));

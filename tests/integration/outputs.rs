@@ -823,6 +823,58 @@ fn a_kustomization_lists_files_of_its_output_only() {
     }
 }
 
+#[test]
+fn a_kustomization_that_kustomize_cannot_build_is_refused() {
+    let head =
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n";
+    let patch = "apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: NAME, namespace: tenant}\n    data: {a: b}\n";
+    let patched =
+        |name: &str| format!("{head}patches:\n- patch: |-\n    {}", patch.replace("NAME", name));
+    for (kustomization, says) in [
+        (patched("{{ cluster.name }}"), None),
+        (patched("other"), Some("other")),
+        (
+            head.replace("v1beta1", "v1alpha1").replace("Kustomization", "Component"),
+            Some("is a component"),
+        ),
+        (head.to_owned() + "configMapGenerator: [{name: b, files: [gone]}]\n", Some("gone")),
+    ] {
+        let repo = repo_of("cluster", "a.yaml", &config_map("cluster.name"));
+        repo.write("own/outputs/x/kustomization.yaml", &kustomization);
+        match says {
+            None => drop(repo.generate(&[]).expect(0)),
+            Some(says) => assert_says(
+                &repo.refused(),
+                &["SIP0703", says, "--> own/outputs/x/kustomization.yaml"],
+            ),
+        }
+    }
+}
+
+#[test]
+fn the_help_for_a_missing_namespace_fits_the_scope() {
+    let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME}\n";
+    for (scope, name, help) in [
+        ("cluster", "{{ cluster.name }}", "`namespace: {{ cluster.namespace }}`"),
+        ("site", "facts", "`namespace: NAMESPACE`"),
+    ] {
+        let said = repo_of(scope, "a.yaml", &object.replace("NAME", name)).refused();
+        assert_says(&said, &["without a namespace", help]);
+    }
+}
+
+#[test]
+fn an_unreadable_template_is_no_missing_one() {
+    let repo = Repo::of_hosts(1);
+    repo.want("tenant/edge", 1);
+    repo.write("sipgen.yaml", "templates: own\n");
+    fs::create_dir_all(repo.path().join("own/jumphost")).unwrap();
+    fs::write(repo.path().join("own/jumphost/deployment.yaml"), b"\xff").unwrap();
+    let said = repo.refused();
+    assert_says(&said, &["is not UTF-8"]);
+    assert!(!said.contains("has no files"), "{said}");
+}
+
 const HOSTILE: [&str; 14] = [
     "\"",
     "'",

@@ -338,9 +338,9 @@ impl<'a> DirectoryRenderer<'a> {
 
     /// Reads the objects of an output, and reports those that it must not render.
     fn objects(&mut self, groups: &BTreeMap<&Utf8Path, TemplateGroup<'a>>) -> Vec<RenderedObject> {
-        if !self.is_output() {
+        let TemplateSource::Output(output) = self.source else {
             return Vec::new();
-        }
+        };
         let mut objects: Vec<(&Utf8Path, RenderedObject)> = Vec::new();
         let mut reported = BTreeSet::new();
         for (path, text) in self.rendered.tree.iter().filter(|(path, _)| is_yaml(path)) {
@@ -356,7 +356,9 @@ impl<'a> DirectoryRenderer<'a> {
         }
         let must_name_namespace = !has_own(groups);
         for (path, object) in &objects {
-            let Some((problem, help)) = object.mistake(must_name_namespace) else { continue };
+            let Some((problem, help)) = object.mistake(must_name_namespace, output.scope) else {
+                continue;
+            };
             let source = self.templates.own_of(path);
             let template = source.map_or_else(|| path.as_str(), |file| file.as_str());
             // A template for hosts may have the same mistake for each.

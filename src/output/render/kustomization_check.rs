@@ -14,6 +14,7 @@ use crate::base::finding::{Code, Finding, Place, RouteStep};
 use crate::base::layout::{self, outputs};
 use crate::base::text::yaml;
 use crate::base::tree::files_below;
+use crate::input::kustomize::Builds;
 use crate::site::Site;
 use crate::site::request::{Cluster, ClusterService};
 
@@ -49,18 +50,44 @@ pub(super) fn check(
     let from_template = |path: &Utf8Path| {
         path.file_name() == Some(layout::KUSTOMIZATION) && !path.starts_with(layout::HOSTS)
     };
-    let kustomizations = tree.par_iter().filter(|(path, _)| from_template(path));
-    kustomizations
-        .filter_map(|(path, text)| {
-            let directory = path.parent()?;
-            if is_unchanged(site, tree, new_files, path, directory) {
-                return None;
-            }
-            let kustomization: ServiceKustomization = yaml::from_str(text).ok()?;
-            Some(misfits(site, tree, templates, path, &kustomization))
-        })
-        .flatten()
-        .collect()
+    let is_changed = |path: &Utf8Path| {
+        path.parent().is_some_and(|directory| !is_unchanged(site, tree, new_files, path, directory))
+    };
+    let kustomizations =
+        tree.par_iter().filter(|(path, _)| from_template(path) && is_changed(path));
+    let misfits = kustomizations.clone().filter_map(|(path, text)| {
+        let kustomization: ServiceKustomization = yaml::from_str(text).ok()?;
+        Some(misfits(site, tree, templates, path, &kustomization))
+    });
+    let misfits: Vec<Finding> = misfits.flatten().collect();
+    if !misfits.is_empty() {
+        return misfits;
+    }
+    let own = kustomizations.map(|(path, _)| &**path);
+    unbuildable(tree, templates, own.filter(|path| templates.own_of(path).is_some()).collect())
+}
+
+/// Reports the kustomizations of the repo's own templates whose builds kustomize would refuse.
+fn unbuildable(tree: &Tree, templates: &Templates, own: Vec<&Utf8Path>) -> Vec<Finding> {
+    if own.is_empty() {
+        return Vec::new();
+    }
+    let files = tree.iter().filter(|(path, _)| !path.starts_with(layout::HOSTS));
+    let files = files.map(|(path, text)| (path.to_path_buf(), text.clone())).collect();
+    let refused =
+        Builds::refused(files, |directory| own.iter().any(|path| path.starts_with(directory)));
+    let finding = |(directory, why): (Utf8PathBuf, String)| {
+        let message = format!("what would be {directory} cannot be built by kustomize: {why}");
+        let finding = Finding::new(Code::InvalidManifest, message)
+            .help("correct the template of the kustomization");
+        let below = own.iter().filter(|path| path.starts_with(&directory));
+        let finding = below.fold(finding, |finding, path| templates.at_own(finding, path));
+        match layout::cluster_of(&directory.join(layout::KUSTOMIZATION)) {
+            Some(key) => finding.for_cluster(&key),
+            None => finding,
+        }
+    };
+    refused.into_iter().map(finding).collect()
 }
 
 fn is_unchanged(

@@ -14,6 +14,7 @@ use crate::base::finding::{Code, Finding};
 use crate::base::layout;
 use crate::base::text::yaml;
 use crate::input::load;
+use crate::input::settings::outputs::OutputScope;
 use crate::site::Site;
 
 /// An object that an output renders.
@@ -122,7 +123,11 @@ pub(super) fn objects(file: &Utf8Path, text: &str) -> Vec<RenderedObject> {
 
 impl RenderedObject {
     /// Returns why an output must not render the object, with help.
-    pub(super) fn mistake(&self, must_name_namespace: bool) -> Option<(String, String)> {
+    pub(super) fn mistake(
+        &self,
+        must_name_namespace: bool,
+        scope: OutputScope,
+    ) -> Option<(String, String)> {
         let ObjectIdentity { group, kind, namespace, name } = &self.identity;
         let is_same = |(other, large, _): &&(&str, &str, &str)| group == other && kind == large;
         if let Some((.., reason)) = TOO_LARGE.iter().find(is_same) {
@@ -154,9 +159,15 @@ impl RenderedObject {
                 Some((problem, "use at most 63 of `a-z`, `0-9` and `-`".to_owned()))
             }
             None if must_name_namespace && !CLUSTER_WIDE.contains(&kind.as_str()) => {
-                let help = "write `namespace: {{ cluster.namespace }}` below `metadata`; if the kind has no \
-                            namespace, add a template `kustomization.yaml` with `resources: {{ files }}`";
-                Some((format!("the {kind} `{name}` without a namespace"), help.to_owned()))
+                let namespace = match scope {
+                    OutputScope::Cluster | OutputScope::Host => "{{ cluster.namespace }}",
+                    OutputScope::Site => "NAMESPACE",
+                };
+                let help = format!(
+                    "write `namespace: {namespace}` below `metadata`; if the kind has no namespace, add a template \
+                     `kustomization.yaml` with `resources: {{{{ files }}}}`"
+                );
+                Some((format!("the {kind} `{name}` without a namespace"), help))
             }
             None => None,
         }

@@ -53,7 +53,10 @@ use rayon::prelude::*;
 use yaml_serde::{Mapping, Value};
 
 use super::Builds;
+use crate::base::api::kustomization::is_kustomization;
+use crate::base::api::last_wins::DecodedKustomization;
 use crate::base::finding::{DocumentBuilds, Finding, Origin, Place};
+use crate::base::text::yaml;
 use crate::input::load::{Document, Files};
 pub(crate) use agent_build::AgentBuild;
 use budget::EvaluationBudget;
@@ -284,6 +287,29 @@ impl Builds {
         let mut run = BuildEvaluation::new(self, repo, &wanted, &read, &budget);
         let objects = run.build(&root.directory).map_err(|failure| failure.problem)?;
         Ok(objects.into_iter().map(|object| Value::Mapping(object.value)).collect())
+    }
+
+    /// Returns the builds of files in memory that kustomize refuses, each with the reason. Only those
+    /// in directories that `asks` selects are evaluated.
+    pub(crate) fn refused(
+        files: Vec<(Utf8PathBuf, String)>,
+        asks: impl Fn(&Utf8Path) -> bool,
+    ) -> Vec<(Utf8PathBuf, String)> {
+        let read = |(path, text): &(Utf8PathBuf, String)| {
+            let DecodedKustomization(decoded, _) =
+                is_kustomization(path).then(|| yaml::from_str(text).ok()).flatten()?;
+            Some((Origin::for_file(Arc::from(path.as_path()), text), decoded.ok()?))
+        };
+        let (builds, _) = Self::new(files.iter().filter_map(read).collect());
+        let files = files.into_iter().map(|(path, text)| (path, text.into_bytes()));
+        let repo = Files::in_memory(files);
+        let roots = builds.roots().enumerate().filter(|(_, root)| asks(&root.directory));
+        let refused =
+            roots.filter_map(|(index, root)| match builds.built(&repo, index, BTreeMap::new()) {
+                Err(EvaluationError::Refused(why)) => Some((root.directory.clone(), why)),
+                _ => None,
+            });
+        refused.collect()
     }
 }
 
