@@ -335,3 +335,46 @@ fn an_address_that_nobody_reaches_is_none_whatever_its_source() {
         }
     }
 }
+
+#[test]
+fn no_host_has_the_address_of_its_pools_gateway_or_at_an_end_of_its_network() {
+    let with_gateway = |pre_allocations: &str| {
+        let repo = repo(pre_allocations);
+        repo.replace(
+            "inventory/pool.yaml",
+            "namePrefix: p\n",
+            "namePrefix: p\n  gateway: 192.0.2.1\n  prefix: 24\n",
+        );
+        repo
+    };
+    let gateway = "is the address of a gateway";
+    for (address, says) in
+        [("192.0.2.1", gateway), ("192.0.2.255", "is the first or last address of its network")]
+    {
+        let kept = format!(
+            "{{m1-provisioning: {address}, m2-provisioning: 192.0.2.12, m3-provisioning: 192.0.2.13}}"
+        );
+        let repo = with_gateway(&kept);
+        let said = repo.generate(&[]).expect(0).stderr;
+        assert_says(&said, &["SIP0335", says, "--> inventory/pool.yaml:8:"]);
+        assert!(!haproxy(&repo).contains(&format!("{address}:")));
+    }
+    let kept = "{m2-provisioning: 192.0.2.12, m3-provisioning: 192.0.2.13}";
+    let repo = with_gateway(kept);
+    repo.replace(
+        "inventory/hosts.yaml",
+        "{name: m1, ",
+        "{name: m1, annotations: {sip.airshipit.org/addresses: provisioning=192.0.2.1}, ",
+    );
+    assert_says(
+        &repo.generate(&[]).expect(0).stderr,
+        &["SIP0335", gateway, "--> inventory/hosts.yaml:"],
+    );
+    assert!(!haproxy(&repo).contains("192.0.2.1:"));
+    let repo = with_gateway(kept);
+    with_network_data(&repo, "192.0.2.1");
+    assert_says(&repo.refused(), &["SIP0354", gateway, "--> inventory/pool.yaml:5:"]);
+    let repo = with_gateway(kept);
+    with_network_data(&repo, "192.0.2.0");
+    assert_says(&repo.refused(), &["SIP0334", "is the first or last address of its network"]);
+}

@@ -185,7 +185,7 @@ fn an_address_in_network_data_that_no_other_machine_reaches() {
                 "--> sites/lab/hosts/rack-a.yaml:28:3",
             ],
         );
-        assert_says(&said, &["by which no other machine reaches it"]);
+        assert_says(&said, &["by which no other machine reaches the host"]);
     }
 }
 
@@ -483,12 +483,18 @@ fn a_snapshot_in_yaml_that_was_cut_off_before_its_kind() {
 #[test]
 fn a_kustomization_that_cannot_be_read() {
     let repo = quickstart();
-    repo.write(HOSTS, "resources: rack-a.yaml\n");
-
-    assert_says(
-        &repo.refused(),
-        &["the kustomization cannot be read: ", "--> sites/lab/hosts/kustomization.yaml:1:"],
-    );
+    for (text, says, at) in [
+        ("resources: rack-a.yaml\n", "`resources` must be a list, found a string", "1:12"),
+        ("resources: [rack-a.yaml]\n\nnamespace: 5\n", "`namespace` must be a string", "3:12"),
+        ("resources:\n- rack-a.yaml\n- 5\n", "`resources[1]` must be a string", "3:3"),
+        ("resources: [rack-a.yaml]\nlabels:\n- pairs: [a]\n", "`labels[0].pairs` must be", "3:10"),
+        ("resources: [rack-a.yaml]\npatches:\n- path: [a]\n", "`patches[0].path` must be", "3:9"),
+        ("resources: [rack-a.yaml]\nsortOptions: [x]\n", "`sortOptions` must be", "2:14"),
+    ] {
+        repo.write(HOSTS, text);
+        let place = format!("--> sites/lab/hosts/kustomization.yaml:{at}");
+        assert_says(&repo.refused(), &["the kustomization cannot be read: ", says, &place]);
+    }
 }
 
 #[test]

@@ -1,24 +1,46 @@
 //! Addresses by which machines reach each other.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use crate::base::text::counted;
 
 /// The mistake in an address that is not reachable.
-pub const UNREACHABLE: &str = "is an address by which no other machine reaches the host";
+const UNREACHABLE: &str = "is an address by which no other machine reaches the host";
 
 /// Returns whether machines on other networks can reach a machine by this address. An address that
 /// they cannot reach serves nobody, whatever its source.
 pub fn is_reachable(address: IpAddr) -> bool {
     // An IPv4-mapped IPv6 address counts as its IPv4 address.
     let address = address.to_canonical();
-    let is_this_network = matches!(address, IpAddr::V4(address) if address.octets()[0] == 0);
+    let is_reserved =
+        matches!(address, IpAddr::V4(address) if matches!(address.octets()[0], 0 | 240..));
     !address.is_unspecified()
-        && !is_this_network
+        && !is_reserved
         && !address.is_loopback()
         && !address.is_multicast()
         && !is_link_local(address)
-        && address != IpAddr::V4(Ipv4Addr::BROADCAST)
+}
+
+/// Returns why no host can have an address in its network, as the end of a sentence.
+pub fn unusable(
+    address: IpAddr,
+    prefix: Option<u32>,
+    mut gateways: impl Iterator<Item = IpAddr>,
+) -> Option<&'static str> {
+    let is_at_an_end = || {
+        let (IpAddr::V4(address), Some(prefix @ ..31)) = (address.to_canonical(), prefix) else {
+            return false;
+        };
+        let hosts = u32::MAX >> prefix;
+        [0, hosts].contains(&(address.to_bits() & hosts))
+    };
+    if !is_reachable(address) {
+        Some(UNREACHABLE)
+    } else if gateways.any(|gateway| gateway == address) {
+        Some("is the address of a gateway")
+    } else {
+        is_at_an_end().then_some("is the first or last address of its network")
+    }
 }
 
 /// Returns whether an address is valid on one link only: 169.254.0.0/16 or fe80::/10.
@@ -29,9 +51,9 @@ pub fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-/// Parses an `ip_address`. Real data has a prefix (`10.0.0.5/24`), which Nova's schema lacks, and
+/// Parses an `ip_address`, and its prefix length if it has one. Real data has a prefix (`10.0.0.5/24`), which Nova's schema lacks, and
 /// `<no value>` or an empty text if a template found no address.
-pub(super) fn parse_address(text: &str) -> Result<Option<IpAddr>, String> {
+pub(super) fn parse_address(text: &str) -> Result<Option<(IpAddr, Option<u32>)>, String> {
     let text = text.trim();
     if text.is_empty() || text == "<no value>" {
         return Ok(None);
@@ -43,9 +65,9 @@ pub(super) fn parse_address(text: &str) -> Result<Option<IpAddr>, String> {
     let malformed = || in_words(text);
     let address: IpAddr = address.parse().map_err(|_| malformed())?;
     let longest = if address.is_ipv4() { 32 } else { 128 };
-    match prefix.map(str::parse::<u8>) {
-        None => Ok(Some(address)),
-        Some(Ok(prefix)) if prefix <= longest => Ok(Some(address)),
+    match prefix.map(str::parse::<u32>) {
+        None => Ok(Some((address, None))),
+        Some(Ok(prefix)) if prefix <= longest => Ok(Some((address, Some(prefix)))),
         Some(_) => Err(malformed()),
     }
 }
@@ -85,6 +107,7 @@ mod tests {
             ("127.8.0.1", false),
             ("169.254.3.7", false),
             ("224.0.0.1", false),
+            ("240.0.0.1", false),
             ("255.255.255.255", false),
             ("::", false),
             ("::1", false),
@@ -95,6 +118,28 @@ mod tests {
             ("::ffff:127.0.0.1", false),
         ] {
             assert_eq!(is_reachable(text.parse().unwrap()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_host_has_the_address_of_a_gateway_or_at_an_end_of_its_network() {
+        for (text, prefix, is_usable) in [
+            ("10.0.0.5", Some(24), true),
+            ("10.0.0.0", Some(24), false),
+            ("10.0.0.255", Some(24), false),
+            ("10.0.0.255", Some(23), true),
+            ("10.0.1.255", Some(23), false),
+            ("10.0.0.0", Some(31), true),
+            ("10.0.0.0", Some(32), true),
+            ("10.0.0.0", None, true),
+            ("10.255.255.255", Some(0), true),
+            ("2001:db8::", Some(64), true),
+            ("10.0.0.1", Some(24), false),
+            ("240.0.0.9", None, false),
+        ] {
+            let gateways = ["10.0.0.1".parse().unwrap()].into_iter();
+            let why = unusable(text.parse().unwrap(), prefix, gateways);
+            assert_eq!(why.is_none(), is_usable, "{text} {prefix:?} {why:?}");
         }
     }
 }

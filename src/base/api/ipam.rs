@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use super::address::is_reachable;
+use super::address::{is_reachable, unusable};
 use super::group;
 use super::host::Metadata;
 use super::names::Invalid;
@@ -58,6 +58,10 @@ pub struct PoolSpec {
     pub cluster_name: Option<String>,
     /// Its ranges.
     pub pools: Vec<PoolRange>,
+    /// Gateway of the ranges that have none of their own.
+    pub gateway: Option<String>,
+    /// Prefix length of the ranges that have none of their own.
+    pub prefix: Option<u32>,
     /// Addresses by the claims that they are kept for.
     pub pre_allocations: BTreeMap<String, String>,
 }
@@ -72,6 +76,10 @@ pub struct PoolRange {
     pub end: Option<String>,
     /// Network. Without a start, its own address is none of the range.
     pub subnet: Option<String>,
+    /// Gateway.
+    pub gateway: Option<String>,
+    /// Prefix length.
+    pub prefix: Option<u32>,
 }
 
 impl PoolRange {
@@ -96,6 +104,18 @@ impl PoolRange {
         let end = end.filter(|_| start.is_some());
         let is_before_end = end.is_none_or(|end| is_alike(&end) && address <= end);
         Some(is_in_subnet && is_after_start && is_before_end)
+    }
+}
+
+impl PoolSpec {
+    /// Returns why no host can have an address of the pool.
+    pub fn unusable(&self, address: IpAddr) -> Option<&'static str> {
+        let mut ranges = self.pools.iter();
+        let range = ranges.find(|range| range.contains(address) == Some(true));
+        let prefix = range.and_then(|range| range.prefix).or(self.prefix);
+        let ranges = self.pools.iter().map(|range| &range.gateway);
+        let gateways = ranges.chain([&self.gateway]).flatten();
+        unusable(address, prefix, gateways.filter_map(|gateway| gateway.parse().ok()))
     }
 }
 
@@ -206,7 +226,8 @@ mod tests {
     fn a_range_has_the_addresses_that_metal3_finds_in_it() {
         let range = |start: &str, end: &str, subnet: &str| {
             let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-            PoolRange { start: text(start), end: text(end), subnet: text(subnet) }
+            let (start, end, subnet) = (text(start), text(end), text(subnet));
+            PoolRange { start, end, subnet, ..PoolRange::default() }
         };
         for (start, end, subnet, address, expected) in [
             ("192.0.2.10", "192.0.2.50", "", "192.0.2.10", Some(true)),

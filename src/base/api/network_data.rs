@@ -1,13 +1,13 @@
 //! A host's network data: OpenStack's `network_data.json`, in JSON or YAML.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::address::{is_link_local, is_reachable, parse_address};
+use super::address::{is_link_local, is_reachable, parse_address, unusable};
 use super::mac::MacAddress;
 use super::names::is_label_value;
 use super::network_format;
@@ -59,15 +59,15 @@ pub enum MalformedNetworkData {
         /// A description of the value. It quotes the value only if it looks like an address.
         address: String,
     },
-    /// An `ip_address` by which no other machine can reach the host.
-    #[error(
-        "has the ip_address `{address}` in network `{network}`, by which no other machine reaches it"
-    )]
-    Unreachable {
+    /// An `ip_address` that no host can have.
+    #[error("has the ip_address `{address}` in network `{network}`, which {why}")]
+    Unusable {
         /// The network's id.
         network: String,
         /// The address.
         address: IpAddr,
+        /// The reason.
+        why: &'static str,
     },
 }
 
@@ -83,8 +83,27 @@ struct RawNetworkData {
 struct RawNetwork {
     id: Option<String>,
     ip_address: Option<String>,
-    /// The id of a link, or a value of another type.
-    link: Option<serde_json::Value>,
+    // A value of an unexpected type in the others fails nothing.
+    #[serde(default)]
+    netmask: Value,
+    #[serde(default)]
+    gateway: Value,
+    #[serde(default)]
+    routes: Value,
+    /// The id of a link.
+    #[serde(default)]
+    link: Value,
+}
+
+impl RawNetwork {
+    /// Returns why no host can have an address in the network. `prefix` is its length, if known.
+    fn unusable(&self, address: IpAddr, prefix: Option<u32>) -> Option<&'static str> {
+        let mask = || self.netmask.as_str()?.parse::<Ipv4Addr>().ok();
+        let prefix = prefix.or_else(|| Some(mask()?.to_bits().leading_ones()));
+        let routes = self.routes.as_array().into_iter().flatten();
+        let gateways = routes.map(|route| &route["gateway"]).chain([&self.gateway]);
+        unusable(address, prefix, gateways.filter_map(|gateway| gateway.as_str()?.parse().ok()))
+    }
 }
 
 #[derive(Deserialize)]
@@ -101,7 +120,7 @@ impl RawNetworkData {
     fn parse(text: &str) -> Option<Self> {
         parse_as(text).or_else(|| {
             // Links of another shape fail nothing, because services do not use them.
-            let mut data: serde_json::Map<String, serde_json::Value> = parse_as(text)?;
+            let mut data: serde_json::Map<String, Value> = parse_as(text)?;
             let links = data.remove("links")?;
             let links = links.as_array().into_iter().flatten();
             let links = links.filter_map(|link| RawLink::deserialize(link).ok()).collect();
@@ -183,14 +202,15 @@ impl NetworkData {
             .filter_map(|mut network| Some((network.id.take()?, network)))
             .map(|(id, network)| match network.ip_address.as_deref().map(parse_address) {
                 None | Some(Ok(None)) => Ok(NetworkEntry { id, address: None, cards: Vec::new() }),
-                // A machine may have such an address beside others, as for BGP.
-                Some(Ok(Some(address))) if !is_reachable(address) && !is_link_local(address) => {
-                    Err(MalformedNetworkData::Unreachable { network: id, address })
-                }
-                Some(Ok(address)) => {
-                    let link = network.link.as_ref().and_then(|link| link.as_str());
-                    let cards = link.map(|link| cards(link, &links)).unwrap_or_default();
-                    Ok(NetworkEntry { id, address, cards })
+                Some(Ok(Some((address, prefix)))) => {
+                    // A machine may have a link-local address beside others, as for BGP.
+                    let why = network.unusable(address, prefix);
+                    if let Some(why) = why.filter(|_| !is_link_local(address)) {
+                        return Err(MalformedNetworkData::Unusable { network: id, address, why });
+                    }
+                    let cards =
+                        network.link.as_str().map(|link| cards(link, &links)).unwrap_or_default();
+                    Ok(NetworkEntry { id, address: Some(address), cards })
                 }
                 Some(Err(address)) => Err(MalformedNetworkData::Address { network: id, address }),
             })
@@ -202,8 +222,8 @@ impl NetworkData {
 
     /// Serializes networks, addresses and cards, and nothing else. Parsing the result gives equal
     /// data.
-    pub fn essentials(&self) -> serde_json::Value {
-        let mut links: BTreeMap<String, serde_json::Value> = BTreeMap::new();
+    pub fn essentials(&self) -> Value {
+        let mut links: BTreeMap<String, Value> = BTreeMap::new();
         let mut link = |cards: &[MacAddress]| -> Option<String> {
             for mac in cards.iter().map(MacAddress::to_string) {
                 links
@@ -225,7 +245,7 @@ impl NetworkData {
                 }
             }
         };
-        let networks: Vec<serde_json::Value> = self
+        let networks: Vec<Value> = self
             .networks
             .iter()
             .map(|network| {
@@ -239,7 +259,7 @@ impl NetworkData {
                 written
             })
             .collect();
-        let links: Vec<serde_json::Value> = links.into_values().collect();
+        let links: Vec<Value> = links.into_values().collect();
         if links.is_empty() {
             json!({"networks": networks})
         } else {
@@ -422,13 +442,19 @@ mod tests {
             "127.0.0.1",
             "224.0.0.5",
             "255.255.255.255",
-            "::",
-            "::1/128",
-            "ff02::1",
-            "::ffff:0.0.0.0",
+            "'::'",
+            "'::1/128'",
+            "'ff02::1'",
+            "'::ffff:0.0.0.0'",
+            "192.0.2.0/24",
+            "192.0.2.255/24",
+            "192.0.2.0, netmask: 255.255.255.0",
+            "192.0.2.1, gateway: 192.0.2.1",
+            "192.0.2.1, routes: [{network: 0.0.0.0, gateway: 192.0.2.1}]",
+            "192.0.2.1, routes: [1, {gateway: 192.0.2.1}]",
         ] {
-            let error = networks(&format!("- {{id: oam, ip_address: '{bad}'}}\n")).unwrap_err();
-            assert!(matches!(error, MalformedNetworkData::Unreachable { .. }), "{bad}: {error}");
+            let error = networks(&format!("- {{id: oam, ip_address: {bad}}}\n")).unwrap_err();
+            assert!(matches!(error, MalformedNetworkData::Unusable { .. }), "{bad}: {error}");
         }
         for good in ["169.254.0.7/16", "fe80::7/64", "192.0.2.255/32", "10.0.0.0/31"] {
             assert!(networks(&format!("- {{id: oam, ip_address: '{good}'}}\n")).is_ok(), "{good}");

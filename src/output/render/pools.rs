@@ -43,7 +43,7 @@ pub(super) fn pinned(
     let pools = site.inventory.pools.get(namespace).into_iter().flatten();
     // A pool without a Cluster may serve any.
     let own = |pool: &AddressPool| {
-        let owner = pool.cluster.as_deref().filter(|owner| !owner.is_empty());
+        let owner = pool.spec.cluster_name.as_deref().filter(|owner| !owner.is_empty());
         owner.is_none_or(|owner| owner == cluster.key.name.as_str())
     };
     for (name, pool) in pools.filter(|(_, pool)| own(pool)) {
@@ -97,6 +97,9 @@ fn conflict(
     host: &Host,
 ) -> Option<(String, Place)> {
     let origin = pool.origin.as_ref()?;
+    if let Some(why) = pool.spec.unusable(address) {
+        return Some((format!("it {why}"), origin.at(["spec"])));
+    }
     let kept_at = |claim: &str| origin.at(["spec", "preAllocations", claim]);
     if let Some(other) = pool.kept.get(claim) {
         let reason = || (format!("it keeps {other} for it"), kept_at(claim));
@@ -120,10 +123,10 @@ fn conflict(
         let reason = format!("the claim `{other}` has the address");
         return Some((reason, origin.name()));
     }
-    let contains = pool.ranges.iter().map(|range| range.contains(address));
+    let contains = pool.spec.pools.iter().map(|range| range.contains(address));
     let contains: Option<Vec<bool>> = contains.collect();
     let is_outside = contains.is_some_and(|contains| !contains.contains(&true));
-    (is_outside && !pool.ranges.is_empty()).then(|| {
+    (is_outside && !pool.spec.pools.is_empty()).then(|| {
         let reason = "none of its ranges has the address".to_owned();
         (reason, origin.at(["spec", "pools"]))
     })

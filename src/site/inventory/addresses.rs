@@ -8,8 +8,8 @@ use std::fmt;
 use std::net::IpAddr;
 
 use super::hardware::HostHardware;
-use crate::base::api::address::{UNREACHABLE, is_reachable};
-use crate::base::api::ipam::{ADDRESSES, AddressObject, InterfaceAddresses, PoolRange, claim_of};
+use crate::base::api::address::is_reachable;
+use crate::base::api::ipam::{ADDRESSES, AddressObject, InterfaceAddresses, PoolSpec, claim_of};
 use crate::base::api::names::{HostKey, Namespace};
 use crate::base::finding::{Code, Finding, Origin, Place};
 
@@ -74,10 +74,8 @@ struct NamespaceAddresses {
 pub struct AddressPool {
     /// The IPPool, if it is in the inputs.
     pub origin: Option<Origin>,
-    /// The Cluster that it belongs to.
-    pub cluster: Option<String>,
-    /// Its ranges.
-    pub ranges: Vec<PoolRange>,
+    /// Its spec, without what it keeps.
+    pub spec: PoolSpec,
     /// Addresses that it keeps, by claim.
     pub kept: BTreeMap<String, IpAddr>,
     /// Addresses that claims got.
@@ -90,11 +88,11 @@ impl ClaimedAddresses {
         let mut namespaces: BTreeMap<Namespace, NamespaceAddresses> = BTreeMap::new();
         for NamedObject { namespace, name, origin, object } in objects {
             let known = namespaces.entry(namespace).or_default();
-            let mut read = |text: &str, title: String, place: Place| {
-                let parsed: Option<IpAddr> = text.parse().ok();
-                let address = parsed.filter(|address| is_reachable(*address));
-                if address.is_none() {
-                    let reason = parsed.map_or("is no IP address", |_| UNREACHABLE);
+            let mut read = |pool: &PoolSpec, text: &str, title: String, place: Place| {
+                let address: Option<IpAddr> = text.parse().ok();
+                let reason =
+                    address.map_or(Some("is no IP address"), |address| pool.unusable(address));
+                if let Some(reason) = reason {
                     let message = format!("`{text}` of {title} {reason}");
                     findings.push(
                         Finding::new(Code::InvalidHostAddress, message)
@@ -102,24 +100,29 @@ impl ClaimedAddresses {
                             .help("write an address without a prefix length, such as `192.0.2.10`"),
                     );
                 }
-                address
+                address.filter(|_| reason.is_none())
             };
             match object {
-                AddressObject::Pool(spec) => {
+                AddressObject::Pool(mut spec) => {
                     let pool = known.pools.entry(name.clone()).or_default();
-                    for (claim, text) in &spec.pre_allocations {
+                    for (claim, text) in &std::mem::take(&mut spec.pre_allocations) {
                         let place = origin.at(["spec", "preAllocations", claim.as_str()]);
-                        let address = read(text, format!("`{claim}` in the IPPool {name}"), place);
+                        let address =
+                            read(&spec, text, format!("`{claim}` in the IPPool {name}"), place);
                         let kept = address.map(|address| (claim.clone(), address));
                         pool.kept.extend(kept);
                     }
-                    pool.cluster = spec.cluster_name;
-                    pool.ranges = spec.pools;
+                    pool.spec = spec;
                     pool.origin = Some(origin);
                 }
                 AddressObject::Address(spec) => {
                     let place = origin.at(["spec", "address"]);
-                    let address = read(&spec.address, format!("the IPAddress {name}"), place);
+                    let address = read(
+                        &PoolSpec::default(),
+                        &spec.address,
+                        format!("the IPAddress {name}"),
+                        place,
+                    );
                     let pool = known.pools.entry(spec.pool.name).or_default();
                     let given = address.map(|address| (spec.claim.name, address));
                     pool.given.extend(given);
@@ -206,8 +209,18 @@ pub(crate) fn known_addresses(
     match text.parse() {
         Ok(InterfaceAddresses(annotated)) => {
             let source = AddressSource::Annotation;
-            let annotated = annotated.into_iter();
-            addresses.extend(annotated.map(|(name, address)| (name, KnownAddress { address, source })));
+            let pools = claimed.namespaces.get(&facts.host.namespace).map(|known| &known.pools);
+            for (name, address) in annotated {
+                let pool = pools.and_then(|pools| pools.get(&name));
+                match pool.and_then(|pool| pool.spec.unusable(address)) {
+                    Some(why) => findings.push(
+                        Finding::new(Code::InvalidHostAddress, format!("`{address}` of `{ADDRESSES}` {why}"))
+                            .at(origin.at(["metadata", "annotations", ADDRESSES]))
+                            .help(format!("write another address of the IPPool {name}")),
+                    ),
+                    None => drop(addresses.insert(name, KnownAddress { address, source })),
+                }
+            }
         }
         Err(error) => findings.push(
             Finding::new(Code::InvalidHostAddress, format!("`{ADDRESSES}: {text}` {error}"))

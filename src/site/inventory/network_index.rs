@@ -252,7 +252,7 @@ fn unreadable(host: &HostKey, held: &LocatedNetworkData) -> Option<Finding> {
         NetworkDataError::Encrypted
         | NetworkDataError::Malformed(MalformedNetworkData::OtherFormat(_)) => return None,
         NetworkDataError::Malformed(
-            MalformedNetworkData::Address { .. } | MalformedNetworkData::Unreachable { .. },
+            MalformedNetworkData::Address { .. } | MalformedNetworkData::Unusable { .. },
         ) => {
             let holder = match &held.holder {
                 NetworkDataHolder::Secret(_) => "the Secret".to_owned(),
