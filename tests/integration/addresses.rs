@@ -373,7 +373,7 @@ fn no_host_has_the_address_of_its_pools_gateway_or_at_an_end_of_its_network() {
     assert!(!haproxy(&repo).contains("192.0.2.1:"));
     let repo = with_gateway(kept);
     with_network_data(&repo, "192.0.2.1");
-    assert_says(&repo.refused(), &["SIP0354", gateway, "--> inventory/pool.yaml:5:"]);
+    assert_says(&repo.refused(), &["SIP0354", gateway, "--> inventory/pool.yaml:4:"]);
     let repo = with_gateway(kept);
     with_network_data(&repo, "192.0.2.0");
     assert_says(&repo.refused(), &["SIP0334", "is the first or last address of its network"]);

@@ -487,9 +487,9 @@ fn a_kustomization_that_cannot_be_read() {
         ("resources: rack-a.yaml\n", "`resources` must be a list, found a string", "1:12"),
         ("resources: [rack-a.yaml]\n\nnamespace: 5\n", "`namespace` must be a string", "3:12"),
         ("resources:\n- rack-a.yaml\n- 5\n", "`resources[1]` must be a string", "3:3"),
-        ("resources: [rack-a.yaml]\nlabels:\n- pairs: [a]\n", "`labels[0].pairs` must be", "3:10"),
-        ("resources: [rack-a.yaml]\npatches:\n- path: [a]\n", "`patches[0].path` must be", "3:9"),
-        ("resources: [rack-a.yaml]\nsortOptions: [x]\n", "`sortOptions` must be", "2:14"),
+        ("resources: [rack-a.yaml]\nlabels:\n- pairs: [a]\n", "`labels[0].pairs` must be", "3:3"),
+        ("resources: [rack-a.yaml]\npatches:\n- path: [a]\n", "`patches[0].path` must be", "3:3"),
+        ("resources: [rack-a.yaml]\nsortOptions: [x]\n", "`sortOptions` must be", "2:"),
     ] {
         repo.write(HOSTS, text);
         let place = format!("--> sites/lab/hosts/kustomization.yaml:{at}");
