@@ -10,7 +10,7 @@ use crate::input::load::{Files, Texts};
 use crate::review::effects::Review;
 
 /// Version of the JSON format of [`DiffReport`].
-const VERSION: u32 = 2;
+const VERSION: u32 = 1;
 
 /// Output of `sipgen diff --format json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -57,7 +57,7 @@ fn it_says_what_was_compared() {
 
     assert_eq!(
         (&document["version"], &document["base"], &document["head"]),
-        (&2.into(), &"HEAD".into(), &"HEAD".into())
+        (&1.into(), &"HEAD".into(), &"HEAD".into())
     );
     assert_eq!(json(&repo, &[])["base"], Value::Null);
 }
