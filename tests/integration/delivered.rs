@@ -96,16 +96,18 @@ fn two_builds_that_make_different_things_of_one_host_are_told_apart() {
 
 #[test]
 fn what_only_kustomize_can_do_concerns_hosts_and_requests_alone() {
-    let transformers = "transformers: [more.yaml]\n";
-    let repo = with_site("");
-    repo.write("apps/kustomization.yaml", &format!("resources: [app.yaml]\n{transformers}"));
-    repo.write("apps/app.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n");
-    repo.generate(&[]).expect(0);
+    for entry in ["transformers: [more.yaml]\n", "validators: [more.yaml]\n"] {
+        let repo = with_site("");
+        repo.write("apps/kustomization.yaml", &format!("resources: [app.yaml]\n{entry}"));
+        repo.write("apps/app.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n");
+        repo.generate(&[]).expect(0);
 
-    repo.write("site/more.yaml", "");
-    repo.write("site/kustomization.yaml", &format!("resources: [../base]\n{transformers}"));
-    let refused = repo.generate(&[]).expect(1).stderr;
-    assert_says(&refused, &["SIP0118", "site/kustomization.yaml:2", "- kustomization: site"]);
+        repo.write("site/more.yaml", "");
+        repo.write("site/kustomization.yaml", &format!("resources: [../base]\n{entry}"));
+        let refused = repo.generate(&[]).expect(1).stderr;
+        let place = "site/kustomization.yaml:2";
+        assert_says(&refused, &["SIP0118", place, "- kustomization: site"]);
+    }
 }
 
 #[test]
