@@ -51,8 +51,9 @@ pub fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-/// Parses an `ip_address`, and its prefix length if it has one. Real data has a prefix (`10.0.0.5/24`), which Nova's schema lacks, and
-/// `<no value>` or an empty text if a template found no address.
+/// Parses an `ip_address`, and its prefix length if it has one. Real data has a prefix
+/// (`10.0.0.5/24`), which Nova's schema lacks, and `<no value>` or an empty text if a template found
+/// no address.
 pub(super) fn parse_address(text: &str) -> Result<Option<(IpAddr, Option<u32>)>, String> {
     let text = text.trim();
     if text.is_empty() || text == "<no value>" {

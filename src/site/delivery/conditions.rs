@@ -89,8 +89,7 @@ fn not_decrypted(
         let mut files: Vec<Utf8PathBuf> = repo.builds.below(&root.directory).into_keys().collect();
         files.sort();
         let is_encrypted = |file: &&Utf8PathBuf| {
-            let text = repo.files.text(file).filter(|text| text.contains("sops"));
-            text.is_some_and(|text| sops::is_encrypted_file(&text))
+            repo.files.text(file).is_some_and(|text| sops::is_encrypted_file(&text))
         };
         let file = files.iter().find(is_encrypted)?;
         let message = format!(

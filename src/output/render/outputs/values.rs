@@ -1,7 +1,7 @@
 //! Values of the templates of outputs: a view of the plan.
 //!
-//! It has nothing that is secret or that changes by itself: no credentials
-//! of BMCs, and of a host's status only whether it is in use. So a second run renders the same files.
+//! It has nothing that is secret or that changes by itself: no credentials of BMCs, and of a host's
+//! status only whether it is in use. So a second run renders the same files.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
