@@ -12,7 +12,6 @@ use sipgen::base::api::names::ClusterKey;
 use sipgen::base::finding::Finding;
 use sipgen::base::text::in_shell;
 use sipgen::input::load::Files;
-use sipgen::output::commit::Committer;
 use sipgen::output::compare::{Change, OutputChanges, in_worktree};
 use sipgen::output::lock::Lock;
 use sipgen::plan::HostReplacement;
@@ -20,7 +19,6 @@ use sipgen::report::{self, CiResults, ReportDocument, ReportText};
 use sipgen::site::sites::Sites;
 use sipgen::{GeneratedSite, Options, WriteError};
 
-use super::commit::Commit;
 use super::progress::Progress;
 use super::repo::Runs;
 use super::{
@@ -118,21 +116,6 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["rev", "input"])]
     from_index: bool,
 
-    /// Commit the generated files only
-    ///
-    /// Other changes stay as they are, staged or not. Hooks run and commits are signed as usual.
-    /// The message ends with the revision of the inputs. Nothing is ever pushed.
-    #[arg(long, conflicts_with = "check")]
-    commit: bool,
-
-    /// Commit to this branch without touching worktree and index; implies --commit
-    ///
-    /// A missing branch is created at HEAD, and one that is behind HEAD is fast-forwarded first. If
-    /// HEAD already has the generated files, the branch is neither created nor moved. A branch
-    /// whose inputs differ from those of HEAD is refused.
-    #[arg(long, value_name = "NAME", conflicts_with = "check")]
-    branch: Option<String>,
-
     /// Accept a repo without SIPClusters, and release all hosts
     ///
     /// Required once, while the output directory still has files of a cluster; later runs only
@@ -171,22 +154,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
                        working tree; check out the revision to write it";
         return Err(CommandError(message.to_owned()));
     }
-    if !arguments.from.input.is_empty() && (arguments.commit || arguments.branch.is_some()) {
-        let message = "conflicting --input and --commit: a commit names the revision of its inputs, and \
-                       a stream has none";
-        return Err(CommandError(message.to_owned()));
-    }
     let chosen = arguments.from.chosen()?;
     let options = repo::options()?
         .keep_going(arguments.keep_going)
         .only(arguments.only.iter().cloned())
         .rebalance(arguments.rebalance)
         .allow_empty(arguments.allow_empty);
-    // Obstacles to the commit are reported before anything is written.
-    let committer = arguments.committer(&chosen.files)?;
-    let may_write = !arguments.check && arguments.branch.is_none();
+    let writes = !arguments.check;
     // The exclusive lock is taken before reading, so that inputs and output are consistent.
-    let lock = may_write.then(|| Lock::exclusive(chosen.files.root())).transpose()?;
+    let lock = writes.then(|| Lock::exclusive(chosen.files.root())).transpose()?;
     let chosen = if arguments.from_index { chosen.staged()? } else { chosen };
     let (lock, sites) = match lock {
         Some(lock) => {
@@ -212,13 +188,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     } else {
         Vec::new()
     };
-    let may_commit = runs.iter().any(|(_, run)| run.changes.is_some());
-    let commit = committer
-        .filter(|_| may_commit)
-        .map(|committer| Commit::new(committer, &runs))
-        .transpose()?;
-    let is_idle = commit.as_ref().is_some_and(|commit| commit.is_idle(&runs));
-    let writes = may_write && !is_idle;
     // Findings quote the lines that were read, so they are formatted before the files change.
     let mut formatted = FormattedFindings::new(arguments, &sites, &runs)?;
     let mut summaries = None;
@@ -236,7 +205,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         }
     }
     let summaries = summaries.unwrap_or_else(|| summaries_of(&runs, writes));
-    // A commit's hooks may run sipgen, and a reader of the output may be slow.
+    // A reader of the output may be slow.
     drop(lock);
     progress.finish();
 
@@ -260,20 +229,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     say(report::edited_files(&edited, writes));
     built.into_iter().for_each(say);
     // A renamed input in a comment must not block a commit or merge.
-    let counts = |change: &Change| !(is_idle || arguments.check && change.is_in_mark_only());
+    let counts = |change: &Change| !(arguments.check && change.is_in_mark_only());
     let changed = changes.files.values().any(counts);
-    match commit {
-        Some(commit) if may_change => commit.carry_out(&runs, arguments.from_index)?,
-        None if may_change && (arguments.check || arguments.from_index) => {
-            if arguments.check {
-                say(report::stale_files(&changes));
-                say(report::renamed_inputs(&changes, &arguments.writing_command()));
-            }
-            if changed {
-                say(report::stale_help(&arguments.remedy(&runs, chosen.files.root())));
-            }
-        }
-        _ => {}
+    if may_change && arguments.check {
+        say(report::stale_files(&changes));
+        say(report::renamed_inputs(&changes, &arguments.writing_command()));
+    }
+    if may_change && changed && (arguments.check || arguments.from_index) {
+        say(report::stale_help(&arguments.remedy(&runs, chosen.files.root())));
     }
     let failed = repo::findings(&sites, &runs).0.iter().any(Finding::is_error);
     let refused = failed || changed && (arguments.check || arguments.exit_code);
@@ -317,12 +280,6 @@ fn all_changes<'a>(runs: &'a Runs<'_>) -> Cow<'a, OutputChanges> {
 }
 
 impl Arguments {
-    fn committer(&self, files: &Files) -> Result<Option<Committer>, CommandError> {
-        let commits = self.commit || self.branch.is_some();
-        let committer = commits.then(|| Committer::new(files.root(), self.branch.as_deref()));
-        Ok(committer.transpose()?)
-    }
-
     /// Returns the command that brings the repo up to date.
     fn remedy(&self, runs: &Runs<'_>, root: &Utf8Path) -> String {
         let changes = |run: &&GeneratedSite| {

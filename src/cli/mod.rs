@@ -2,7 +2,6 @@
 
 mod builds;
 mod capacity;
-mod commit;
 mod completions;
 mod diff;
 mod doctor;

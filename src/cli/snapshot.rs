@@ -1,17 +1,15 @@
 //! `sipgen snapshot`: writes a cluster's hosts into the repo.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::Options;
 use sipgen::ask::difference;
-use sipgen::base::api::names::{HostKey, Namespace, ObjectName};
+use sipgen::base::api::names::{Namespace, ObjectName};
 use sipgen::base::text::counted;
-use sipgen::base::tree::Tree;
 use sipgen::input::load::Files;
 use sipgen::input::settings::Settings;
-use sipgen::output::commit::{Committer, DifferenceExtent, NewCommit};
 use sipgen::output::compare::OutputChanges;
 use sipgen::output::lock::Lock;
 use sipgen::report::{self, ReportDocument};
@@ -89,18 +87,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     allow_removal: bool,
 
-    /// Commit the snapshot only; other changes are left alone
-    #[arg(long, conflicts_with = "check")]
-    commit: bool,
-
-    /// Commit to this branch without touching worktree and index; implies --commit
-    #[arg(long, value_name = "NAME", conflicts_with = "check")]
-    branch: Option<String>,
-
     /// Print the RBAC objects that allow a ServiceAccount to take snapshots, and exit
     ///
     /// Secrets may be read only if hosts of the last snapshot name them for network data.
-    #[arg(long, conflicts_with_all = ["check", "commit", "branch"])]
+    #[arg(long, conflicts_with = "check")]
     rbac: bool,
 
     /// With --rbac: allow access to any Secret by name, so that new hosts need no new permissions
@@ -154,19 +144,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         }));
         return Ok(CommandResult::Yes);
     }
-    // Obstacles to the commit are reported before the cluster is read.
-    let commits = arguments.commit || arguments.branch.is_some();
-    let committer = || Committer::new(sites.repo.root(), arguments.branch.as_deref());
-    if commits {
-        committer()?;
-    }
-
     // Nothing is written before every cluster is read and every loss is judged.
     let read: Vec<Snapshot> =
         targets.iter().map(|target| read(arguments, target)).collect::<Result<_, _>>()?;
     // Reading a cluster may be slow, so the repo is locked only to compare and write.
     let root = sites.repo.root();
-    let writes = !arguments.check && arguments.branch.is_none();
+    let writes = !arguments.check;
     let lock = if writes { Lock::exclusive(root)? } else { Lock::shared(root)? };
     let mut taken = Vec::new();
     for (target, after) in targets.iter().zip(read) {
@@ -176,17 +159,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         let before = snapshot::read_back(target.files, &target.directory)?.unwrap_or_default();
         refuse_losses(arguments, &before, &after, &target.directory)?;
         let split_by = target.split_by.as_deref();
-        let (changes, tree) = snapshot::changes(target.files, &target.directory, &after, split_by)?;
-        let changed_hosts = after.changed_hosts(&before);
-        taken.push(TakenSnapshot { target, after, changes, tree, changed_hosts });
+        let changes = snapshot::changes(target.files, &target.directory, &after, split_by)?;
+        taken.push((target, after, changes));
     }
-    for TakenSnapshot { target, changes, .. } in taken.iter().filter(|_| writes) {
+    for (target, _, changes) in taken.iter().filter(|_| writes) {
         sipgen::write_snapshot(root, &target.directory, changes)?;
     }
     drop(lock);
 
     let mut are_current = true;
-    for TakenSnapshot { target, after, changes, tree, changed_hosts } in &taken {
+    for (target, after, changes) in &taken {
         if sites.single().is_none() {
             say(report::site(target.site));
         }
@@ -194,21 +176,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             are_current &= is_current(target, changes, after)?;
             continue;
         }
-        say(summary(changes, after, &target.directory, writes));
-        if commits {
-            commit(&committer()?, &target.directory, tree, changed_hosts)?;
-        }
+        say(summary(changes, after, &target.directory));
     }
     Ok(if are_current { CommandResult::Yes } else { CommandResult::No })
-}
-
-/// Snapshot of a target, and its differences to the repo.
-struct TakenSnapshot<'a> {
-    target: &'a SnapshotTarget<'a>,
-    after: Snapshot,
-    changes: OutputChanges,
-    tree: Tree,
-    changed_hosts: BTreeSet<HostKey>,
 }
 
 /// Lists the snapshots to take: one for a single site, else one per site, each with a context in
@@ -423,41 +393,10 @@ fn is_current(
     Ok(false)
 }
 
-fn summary(
-    changes: &OutputChanges,
-    after: &Snapshot,
-    directory: &Utf8Path,
-    is_written: bool,
-) -> String {
+fn summary(changes: &OutputChanges, after: &Snapshot, directory: &Utf8Path) -> String {
     let hosts = counted(after.hosts.len(), "host");
-    match (changes.files.len(), is_written) {
-        (0, _) => format!("{hosts} read; {directory} is current\n"),
-        (files, true) => {
-            format!("{hosts} read; {} changed in {directory}\n", counted(files, "file"))
-        }
-        (_, false) => format!("{hosts} read\n"),
+    match changes.files.len() {
+        0 => format!("{hosts} read; {directory} is current\n"),
+        files => format!("{hosts} read; {} changed in {directory}\n", counted(files, "file")),
     }
-}
-
-fn commit(
-    committer: &Committer,
-    directory: &Utf8Path,
-    tree: &Tree,
-    changed_hosts: &BTreeSet<HostKey>,
-) -> Result<(), CommandError> {
-    let content = committer.snapshot_content(directory, tree)?;
-    if content.differs() == DifferenceExtent::Not {
-        committer.stage_committed(&content)?;
-        say("no commit: the snapshot is already committed\n".to_owned());
-        return Ok(());
-    }
-    let message = match changed_hosts.first() {
-        None => "snapshot: update files".to_owned(),
-        Some(only) if changed_hosts.len() == 1 => format!("snapshot: {only}"),
-        Some(_) => format!("snapshot: {} changed", counted(changed_hosts.len(), "host")),
-    };
-    let NewCommit { id, branch } = committer.commit(&content, &message, None)?;
-    let place = branch.map_or("a detached HEAD".to_owned(), |branch| format!("branch {branch}"));
-    say(format!("committed {} as {id} on {place}\n", counted(content.paths().len(), "file")));
-    Ok(())
 }

@@ -1,12 +1,10 @@
-//! Generated files: rendered, compared with the disk, written and committed.
+//! Generated files: rendered, compared with the disk, and written.
 //!
 //! - `render`: renders plans
 //! - `compare`: the difference between rendered files and the disk
 //! - `write`: applies such a difference completely or not at all
 //! - `lock`: excludes other writers of the same directory
-//! - `commit`: commits generated files
 
-pub mod commit;
 pub mod compare;
 pub mod lock;
 pub mod render;

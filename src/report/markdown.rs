@@ -342,8 +342,7 @@ fn row(cluster: &ClusterReview) -> String {
 
 /// Summarizes a cluster's changes, such as `adds 4 hosts, creates 4 services`.
 fn does(cluster: &ClusterReview) -> String {
-    let deeds = totals::deeds(&[cluster]);
-    deeds.iter().map(|deed| format!("{} {}", deed.does, deed.what)).collect::<Vec<_>>().join(", ")
+    totals::deeds(cluster).join(", ")
 }
 
 /// Formats lines as a diff block, which GitHub and GitLab colour.

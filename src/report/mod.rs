@@ -5,7 +5,7 @@
 //! * `findings`: findings with their positions; `excerpt` quotes the lines.
 //! * `lines`: unified diffs.
 //! * `phrases` and `totals`: phrases for changes of clusters, shared by the following.
-//! * `plan`: a review as text; `commit`: a review as a commit message.
+//! * `plan`: a review as text.
 //! * `comparison`: two states of a repo, as JSON; `markdown`: as a pull request comment.
 //! * `summary`: summary of a run.
 //! * `explanation`: reasons for assignments; `hardware`: inspected hardware.
@@ -22,7 +22,6 @@
 
 mod capacity;
 mod catalogue;
-mod commit;
 mod comparison;
 mod doctor;
 mod document;
@@ -60,7 +59,6 @@ use crate::setup::migrate::{MigratedDocument, Migration};
 
 pub use capacity::capacity;
 pub use catalogue::{codes, codes_as_markdown, explain_code};
-pub use commit::{commit_message, commit_message_of_sites};
 pub use comparison::DiffReport;
 pub use doctor::{checks, tally_of_checks};
 pub use document::ReportDocument;

@@ -22,23 +22,17 @@ pub fn plan(difference: &Difference) -> ReportText {
     let mut out = ReportText::default();
     if let Some((_, review)) = &difference.known {
         // Writing to a `ReportText` cannot fail.
-        let _ = write_review(&mut out, review, WIDTH);
+        let _ = write_dangers(&mut out, review).and_then(|()| write_changes(&mut out, review));
         if let Some(brought) = &difference.brought {
             let _ = writeln!(out);
             let _ = writeln!(out, "{}", styled(STRONG, phrases::BROUGHT));
-            let _ = write_changes(&mut out, brought, WIDTH);
+            let _ = write_changes(&mut out, brought);
         }
     }
     out
 }
 
-/// Writes dangers and changes. Lists of names are wrapped at a width in characters.
-pub(super) fn write_review(out: &mut ReportText, review: &Review, width: usize) -> fmt::Result {
-    write_dangers(out, review)?;
-    write_changes(out, review, width)
-}
-
-fn write_changes(out: &mut ReportText, review: &Review, width: usize) -> fmt::Result {
+fn write_changes(out: &mut ReportText, review: &Review) -> fmt::Result {
     for cluster in &review.clusters {
         let sign = phrases::sign(cluster.state);
         let style = style_of(sign);
@@ -52,12 +46,12 @@ fn write_changes(out: &mut ReportText, review: &Review, width: usize) -> fmt::Re
             continue;
         }
         writeln!(out)?;
-        write_lines(out, &phrases::lines(cluster, &plain), width)?;
+        write_lines(out, &phrases::lines(cluster, &plain))?;
     }
     let shared = phrases::shared(&review.shared, &plain);
     if !shared.is_empty() {
         writeln!(out, "{}", styled(STRONG, "outside of clusters"))?;
-        write_lines(out, &shared, width)?;
+        write_lines(out, &shared)?;
     }
     if review.totals.files.all() == 0 {
         return writeln!(out, "no changes");
@@ -86,9 +80,9 @@ fn write_dangers(out: &mut ReportText, review: &Review) -> fmt::Result {
     if review.dangers.is_empty() { Ok(()) } else { writeln!(out) }
 }
 
-fn write_lines(out: &mut ReportText, lines: &[DiffLine], width: usize) -> fmt::Result {
+fn write_lines(out: &mut ReportText, lines: &[DiffLine]) -> fmt::Result {
     for DiffLine { sign, text } in lines {
-        let mut wrapped = wrapped(text, width).into_iter();
+        let mut wrapped = wrapped(text, WIDTH).into_iter();
         let first = wrapped.next().unwrap_or_default();
         writeln!(out, "    {} {first}", styled(style_of(*sign), sign))?;
         for line in wrapped {

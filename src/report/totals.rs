@@ -3,76 +3,38 @@
 use crate::base::text::counted;
 use crate::review::effects::{ChangeCounts, ClusterReview, FileState, Totals};
 
-/// An action, for sentences about clusters and for commit subjects.
-pub(super) struct ReportedAction {
-    /// Third person: "the cluster …".
-    pub(super) does: &'static str,
-    /// Imperative, for commit subjects.
-    pub(super) imperative: &'static str,
-    pub(super) what: String,
-}
-
-fn deed(
-    does: &'static str,
-    imperative: &'static str,
-    count: usize,
-    noun: &str,
-) -> Option<ReportedAction> {
-    (count > 0).then(|| ReportedAction { does, imperative, what: counted(count, noun) })
-}
-
-/// Lists what changes in clusters, as briefly as possible.
-pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<ReportedAction> {
-    let sum = |of: &dyn Fn(&ClusterReview) -> usize| {
-        clusters.iter().map(|cluster| of(cluster)).sum::<usize>()
-    };
-    let adopted = sum(&|cluster| cluster.hosts.added.iter().filter(|added| added.adopted).count());
-    let services = |state: FileState| {
-        sum(&|cluster| cluster.services.iter().filter(|of| of.state == state).count())
-    };
-    let outputs = |state: FileState| {
-        sum(&|cluster| cluster.outputs.iter().filter(|of| of.state == state).count())
-    };
-    let endpoints = |cluster: &ClusterReview| match cluster.state {
+/// Lists what a cluster changes, as briefly as possible, such as `adds 4 hosts`.
+pub(super) fn deeds(cluster: &ClusterReview) -> Vec<String> {
+    let ClusterReview { hosts, .. } = cluster;
+    let adopted = hosts.added.iter().filter(|added| added.adopted).count();
+    let services = |state| cluster.services.iter().filter(|service| service.state == state).count();
+    let outputs = |state| cluster.outputs.iter().filter(|output| output.state == state).count();
+    let endpoints = match cluster.state {
         // A cluster's endpoints are created and deleted with it.
         FileState::Created | FileState::Deleted => 0,
         FileState::Changed => cluster.endpoints.len(),
     };
     let deeds = [
-        deed("runs", "run", sum(&|cluster| usize::from(runs_installer(cluster))), "installer"),
-        deed("adds", "add", sum(&|cluster| cluster.hosts.added.len()) - adopted, "host"),
-        deed("adopts", "adopt", adopted, "host"),
-        deed("replaces", "replace", sum(&|cluster| cluster.hosts.replaced.len()), "host"),
-        deed("releases", "release", sum(&|cluster| cluster.hosts.given_back.len()), "host"),
-        deed("takes over", "take over", sum(&|cluster| cluster.hosts.from_others.len()), "host"),
-        deed("hands over", "hand over", sum(&|cluster| cluster.hosts.to_others.len()), "host"),
-        deed(
-            "changes the role of",
-            "change the role of",
-            sum(&|cluster| cluster.hosts.with_another_role().count()),
-            "host",
-        ),
-        deed(
-            "changes the metadata of",
-            "change the metadata of",
-            sum(&|cluster| cluster.hosts.with_other_metadata().len()),
-            "host",
-        ),
-        deed(
-            "renames",
-            "rename",
-            sum(&|cluster| cluster.hosts.with_another_name().count()),
-            "machine",
-        ),
-        deed("creates", "create", services(FileState::Created), "service"),
-        deed("changes", "change", services(FileState::Changed), "service"),
-        deed("deletes", "delete", services(FileState::Deleted), "service"),
-        deed("creates", "create", outputs(FileState::Created), "output"),
-        deed("changes", "change", outputs(FileState::Changed), "output"),
-        deed("deletes", "delete", outputs(FileState::Deleted), "output"),
-        deed("changes", "change", sum(&endpoints), "endpoint"),
+        ("runs", usize::from(runs_installer(cluster)), "installer"),
+        ("adds", hosts.added.len() - adopted, "host"),
+        ("adopts", adopted, "host"),
+        ("replaces", hosts.replaced.len(), "host"),
+        ("releases", hosts.given_back.len(), "host"),
+        ("takes over", hosts.from_others.len(), "host"),
+        ("hands over", hosts.to_others.len(), "host"),
+        ("changes the role of", hosts.with_another_role().count(), "host"),
+        ("changes the metadata of", hosts.with_other_metadata().len(), "host"),
+        ("renames", hosts.with_another_name().count(), "machine"),
+        ("creates", services(FileState::Created), "service"),
+        ("changes", services(FileState::Changed), "service"),
+        ("deletes", services(FileState::Deleted), "service"),
+        ("creates", outputs(FileState::Created), "output"),
+        ("changes", outputs(FileState::Changed), "output"),
+        ("deletes", outputs(FileState::Deleted), "output"),
+        ("changes", endpoints, "endpoint"),
     ];
-    deeds.into_iter().flatten().collect()
+    let made = deeds.into_iter().filter(|(_, count, _)| *count > 0);
+    made.map(|(verb, count, noun)| format!("{verb} {}", counted(count, noun))).collect()
 }
 
 fn runs_installer(cluster: &ClusterReview) -> bool {

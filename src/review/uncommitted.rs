@@ -11,8 +11,8 @@ use camino::Utf8PathBuf;
 
 use crate::base::api::names::HostKey;
 use crate::base::layout;
+use crate::input::git::{HeadCommit, History};
 use crate::input::load::Files;
-use crate::output::commit::{HeadCommit, History};
 use crate::output::compare::{Change, OutputChanges};
 use crate::plan::Plan;
 use crate::site::Site;

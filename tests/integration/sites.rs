@@ -271,12 +271,8 @@ fn beside_sites_a_directory_has_one_for_each_site() {
 #[test]
 fn every_command_works_at_the_root() {
     let repo = monorepo(SETTINGS);
-    repo.generate(&["--commit"]).expect(0);
-    assert_says(
-        &repo.git(&["log", "-1", "--format=%B"]),
-        &["update production, staging", "site production", "site staging"],
-    );
-    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    repo.generate(&[]).expect(0);
+    repo.commit();
     repo.write("tenants/staging/more.yaml", &edge(1).replace("name: edge", "name: more"));
     repo.write(
         "tenants/staging/kustomization.yaml",

@@ -1,22 +1,24 @@
 //! git operations that several rooms use.
 //!
 //! * `open`: opens the repo around a directory, and its index, by git's own rules.
-//! * `program`: runs the git program, which hooks, signing and identity require.
-//! * `index`: updates git's index, safely if the run is killed.
+//! * `head`: the files of the checked-out commit.
+//! * `history`: the files of all commits that an agent may have applied.
 //! * `version`: the commit that files have.
 //! * `checkout`: directories of a worktree as git sees them.
 
 mod checkout;
-pub(crate) mod index;
+mod head;
+mod history;
 pub(crate) mod open;
-pub(crate) mod program;
 mod version;
 
 pub use checkout::{Checkout, DirectoryState, Hook, LastChange};
+pub(crate) use head::HeadCommit;
+pub(crate) use history::History;
 pub use open::{EnclosingRepo, KnownBranches, around};
 pub use version::{RepoVersion, version};
 
-/// The reason why git's files cannot be read, or a commit failed.
+/// The reason why git's files cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct GitError(String);

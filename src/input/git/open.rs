@@ -165,12 +165,6 @@ impl OpenedRepo {
         Some(self.repo.workdir().unwrap_or(Path::new("")).join(file))
     }
 
-    /// Returns the repo's own directory if it can be found only by the environment.
-    pub(super) fn named_by_environment(&self) -> Option<&Path> {
-        let is_found = || self.repo.workdir().is_some_and(|top| discover(top).is_ok());
-        (self.is_from_environment && !is_found()).then(|| self.repo.path())
-    }
-
     /// Returns the worktree's top directory.
     pub(crate) fn workdir(&self) -> Result<&Path, GitError> {
         self.repo.workdir().ok_or_else(|| {

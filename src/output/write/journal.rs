@@ -25,7 +25,7 @@ use super::{
     PreparedChanges, StagedFile, WriteError, above, handover, is_absent, remove, remove_empty,
 };
 use crate::base::layout;
-use crate::output::commit::HeadCommit;
+use crate::input::git::HeadCommit;
 use crate::output::compare::Change;
 
 /// File name of the journal. It matches the pattern of temporary files, so no other code treats it

@@ -1,10 +1,10 @@
 //! `.gitattributes`: display of generated files in reviews.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{FileAction, Proposal};
+use crate::base::layout;
 use crate::input::load::Files;
-use crate::output::commit::attributes;
 
 const FILE: &str = ".gitattributes";
 
@@ -23,4 +23,44 @@ pub(super) fn propose(repo: &Files, outputs: &[Utf8PathBuf]) -> Proposal {
     };
     let note = "folds generated services in reviews, but not the labels of hosts";
     Proposal::new(repo, FILE, note, || wanted.clone(), lacks)
+}
+
+/// Returns the lines for a `.gitattributes` beside `sipgen.yaml`.
+///
+/// GitHub and GitLab fold services in reviews, because they are many and derived from the requests.
+/// Labels of hosts are never folded, because they need review. Line ends are fixed, so that a
+/// checkout with `core.autocrlf` changes no file.
+pub fn attributes(output: &Utf8Path) -> String {
+    let line =
+        |directory: &Utf8Path, attributes: &str| format!("{} {attributes}\n", pattern(directory));
+    let folded = [layout::CLUSTERS, layout::CRDS, layout::SHARED, layout::TENANTS]
+        .map(|directory| line(&output.join(directory), "linguist-generated gitlab-generated"));
+    format!(
+        "# What sipgen writes. Reviews fold the services, never the labels of hosts.\n{}{}{}",
+        line(output, "text eol=lf"),
+        folded.concat(),
+        line(&output.join(layout::HOSTS), "-linguist-generated -gitlab-generated")
+    )
+}
+
+/// Returns a pattern that matches the files below a directory, quoted if it has whitespace.
+fn pattern(directory: &Utf8Path) -> String {
+    let is_special = |c: &char| matches!(c, '*' | '?' | '[' | '\\');
+    let escaped = directory
+        .as_str()
+        .chars()
+        .flat_map(|c| Some('\\').filter(|_| is_special(&c)).into_iter().chain([c]));
+    let pattern: String = ['/'].into_iter().chain(escaped).chain("/**".chars()).collect();
+    if !pattern.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"') {
+        return pattern;
+    }
+    let quoted: String = pattern
+        .chars()
+        .map(|c| match c {
+            '"' | '\\' => format!("\\{c}"),
+            c if c.is_ascii_control() => format!("\\{:03o}", u32::from(c)),
+            c => c.to_string(),
+        })
+        .collect();
+    format!("\"{quoted}\"")
 }

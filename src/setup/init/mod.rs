@@ -24,6 +24,7 @@ use crate::input::load::{EntryKind, Files, ReadError};
 use crate::input::settings::{self, Settings};
 use crate::output::compare::{Change, OutputChanges};
 
+pub use attributes::attributes;
 pub use forge::{Forge, forges};
 
 /// A file that a repo requires.

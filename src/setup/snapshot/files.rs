@@ -47,7 +47,7 @@ pub fn changes(
     directory: &Utf8Path,
     snapshot: &Snapshot,
     split_by: Option<&str>,
-) -> Result<(OutputChanges, Tree), SnapshotWriteError> {
+) -> Result<OutputChanges, SnapshotWriteError> {
     let tree = texts(snapshot, split_by);
     let (mut changes, mut there) = (OutputChanges::default(), BTreeSet::new());
     for (path, kind) in repo.entries_below(directory)? {
@@ -86,7 +86,7 @@ pub fn changes(
     {
         changes.files.insert(directory.join(relative), Change::Create { after: after.clone() });
     }
-    Ok((changes, tree))
+    Ok(changes)
 }
 
 /// Reads the snapshot below a directory. Returns `None` if there is none.
@@ -297,7 +297,7 @@ mod tests {
         let compared = |files: &BTreeMap<_, _>| {
             changes(&repo(files.clone()), Utf8Path::new("snapshot"), &snapshot, None)
         };
-        let (changes, _) = compared(&files).unwrap();
+        let changes = compared(&files).unwrap();
         let changed: Vec<_> = changes.files.keys().map(|path| path.as_str()).collect();
         assert_eq!(changed, ["snapshot/gone.yaml"]);
         files.insert(own, b"a: b\n".to_vec());

@@ -70,16 +70,6 @@ impl Snapshot {
         problem
     }
 
-    /// Returns the hosts that differ from those of an earlier snapshot.
-    pub fn changed_hosts(&self, earlier: &Snapshot) -> BTreeSet<HostKey> {
-        let differs = |host: &&HostKey| {
-            self.hosts.get(*host) != earlier.hosts.get(*host)
-                || self.hardware.get(*host) != earlier.hardware.get(*host)
-        };
-        let hosts = self.hosts.keys().chain(earlier.hosts.keys());
-        hosts.filter(differs).cloned().collect()
-    }
-
     /// Drops hardware, addresses, Machines and firmware without a host, and the status hardware of hosts with HardwareData.
     pub fn finish(&mut self) {
         self.hardware.retain(|key, _| self.hosts.contains_key(key));

@@ -22,6 +22,12 @@ pub(crate) fn jobs() -> Value {
     yaml_serde::from_str(&documents().1).unwrap()
 }
 
+/// Returns the default of an input.
+pub(crate) fn default_of(input: &str) -> String {
+    let inputs: Value = yaml_serde::from_str(&documents().0).unwrap();
+    inputs["spec"]["inputs"][input]["default"].as_str().unwrap().to_owned()
+}
+
 /// Returns the script of a job.
 pub(crate) fn script(jobs: &Value, name: &str) -> String {
     lines(&jobs[name]["script"])

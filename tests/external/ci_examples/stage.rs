@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::ci_examples::component::{jobs, script};
+use crate::ci_examples::component::{default_of, jobs, script};
 use crate::ci_examples::forge::Forge;
 use crate::ci_examples::runner::Job;
 use crate::ci_examples::{sh, traced};
@@ -166,6 +166,7 @@ impl Stage {
             ("CI_SERVER_HOST", "127.0.0.1"),
             ("CI_SERVER_PORT", &self.forge.port.to_string()),
             ("CI_PROJECT_PATH", "platform/fleet"),
+            ("SIPGEN_OUTPUT", &default_of("output")),
             ("SIPGEN_TOKEN", "token-of-the-bot"),
             ("GIT_TERMINAL_PROMPT", "0"),
             ("NO_PROXY", "*"),

@@ -93,7 +93,7 @@ fn exchange() -> Repo {
     repo
 }
 
-/// Runs that write and do not commit.
+/// Runs that write.
 pub(crate) fn generating() -> Vec<Case> {
     let scale = |workers: [usize; 3]| {
         changed(site(), |repo| {
@@ -155,52 +155,6 @@ pub(crate) fn generating() -> Vec<Case> {
             &["--from-index"],
             changed(scale([2, 6, 2]), |repo| {
                 repo.git(&["add", "clusters"]);
-            }),
-        ),
-    ]
-}
-
-/// Runs that commit.
-pub(crate) fn committing() -> Vec<Case> {
-    let scaled = || {
-        changed(site(), |repo| {
-            repo.want("alpha/one", 6);
-            repo.want("beta/two", 2);
-            rename(repo, "beta/three", "beta/four", 3);
-            repo.git(&["add", "--all", "clusters"]);
-            repo.git(&["commit", "--quiet", "--message", "inputs"]);
-        })
-    };
-    let with_work = |repo: &Repo| {
-        repo.write("staged", "mine\n");
-        repo.git(&["add", "staged"]);
-        repo.write("notes", "mine\n");
-    };
-    vec![
-        Case::new("commit", &["--commit"], scaled()),
-        Case::new("commit beside work", &["--commit"], changed(scaled(), with_work)),
-        Case::new(
-            "commit on a detached HEAD",
-            &["--commit"],
-            changed(scaled(), |repo| {
-                repo.git(&["checkout", "--quiet", "--detach"]);
-            }),
-        ),
-        Case::new("commit a creation", &["--commit"], Repo::of_fixture("quickstart")),
-        Case::new(
-            "commit from packed refs",
-            &["--commit"],
-            changed(scaled(), |repo| {
-                repo.git(&["pack-refs", "--all"]);
-            }),
-        ),
-        Case::new("branch", &["--branch", "next"], scaled()),
-        Case::new(
-            "branch that is ahead",
-            &["--branch", "next"],
-            changed(scaled(), |repo| {
-                repo.generate(&["--branch", "next"]).expect(0);
-                repo.want("alpha/one", 7);
             }),
         ),
     ]

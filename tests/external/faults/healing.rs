@@ -1,12 +1,11 @@
 //! What the next run makes of what others have left, and what it leaves alone.
 
 use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::faults::cases::giving_back;
 use crate::faults::state::{State, copy_of, git};
-use crate::faults::traced::{Point, Whose, killed_at, plain};
+use crate::faults::traced::{Point, killed_at, plain};
 use crate::support::{Repo, assert_says, run};
 
 const ONE: &str = "overlays/hosts/observed/alpha.one/hosts.yaml";
@@ -19,12 +18,7 @@ fn killed() -> (Repo, State) {
     repo.commit();
     let before = State::of(repo.path());
     // The first call puts the journal into its place.
-    assert!(killed_at(
-        repo.path(),
-        &[],
-        Whose::Own,
-        &Point { call: "renameat".to_owned(), nth: 3 }
-    ));
+    assert!(killed_at(repo.path(), &[], &Point { call: "renameat".to_owned(), nth: 3 }));
     assert!(repo.exists(JOURNAL));
     assert!(repo.read(ONE).as_bytes() != before.files[Path::new(ONE)], "nothing was changed");
     (repo, before)
@@ -33,13 +27,7 @@ fn killed() -> (Repo, State) {
 #[test]
 fn commands_that_read_refuse_half_of_a_run() {
     let (repo, _) = killed();
-    for command in [
-        &["status"][..],
-        &["diff"],
-        &["validate"],
-        &["generate", "--check"],
-        &["generate", "--branch", "x"],
-    ] {
+    for command in [&["status"][..], &["diff"], &["validate"], &["generate", "--check"]] {
         let refused = run(&mut repo.sipgen(command)).expect(2);
         assert_says(&refused.stderr, &["`overlays` is half written", "`sipgen generate`"]);
     }
@@ -127,109 +115,6 @@ fn a_second_run_waits_and_then_names_the_first() {
     directory.unlock().unwrap();
     directory.lock_shared().unwrap();
     repo.generate(&["--check"]).expect(1);
-}
-
-#[test]
-fn what_an_earlier_kill_has_left_in_the_index_is_no_longer_there() {
-    let repo = giving_back();
-    repo.generate(&["--commit"]).expect(0);
-    repo.git(&["read-tree", "HEAD~"]);
-    fs::create_dir(repo.path().join(".git/sipgen-left")).unwrap();
-
-    let healed = repo.generate(&["--commit"]).expect(0);
-
-    assert_says(&healed.stderr, &["already committed", "git's index: "]);
-    let state = State::of(repo.path());
-    assert_eq!((state.status.as_str(), state.leftovers.len()), ("", 0));
-}
-
-#[test]
-fn the_lock_of_another_git_stays() {
-    let repo = giving_back();
-    fs::create_dir(repo.path().join(".git/sipgen-left")).unwrap();
-    repo.write(".git/sipgen-left/next-index", "");
-    repo.write(".git/index.lock", "");
-
-    let refused = repo.generate(&["--commit"]).expect(2);
-
-    assert_says(&refused.stderr, &["another git is at work", "index.lock"]);
-    assert!(repo.exists(".git/index.lock"));
-}
-
-#[test]
-fn an_older_git_runs_the_hooks_as_well() {
-    let repo = giving_back();
-    let programs = tempfile::tempdir().unwrap();
-    let executable = |path: &Path, text: &str| {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    };
-    let git = run_which_git();
-    executable(
-        &programs.path().join("git"),
-        &format!(
-            "case $1 in version) echo git version 2.34.1;; hook) exit 1;; *) exec {git} \"$@\";; esac"
-        ),
-    );
-    executable(&repo.path().join(".git/hooks/commit-msg"), "echo Reviewed-by: a hook >> $1");
-    executable(
-        &repo.path().join(".git/hooks/pre-commit"),
-        "[ -n \"$GIT_INDEX_FILE\" ] && touch .git/seen",
-    );
-    let path = std::env::var("PATH").unwrap();
-    let with_it = |arguments: &[&str]| {
-        run(plain(repo.path(), arguments)
-            .env("PATH", format!("{}:{path}", programs.path().display())))
-    };
-
-    with_it(&["--commit"]).expect(0);
-
-    assert!(repo.exists(".git/seen"));
-    assert_says(
-        &repo.git(&["show", "--no-patch", "--format=%B", "HEAD"]),
-        &["Reviewed-by: a hook"],
-    );
-    executable(&repo.path().join(".git/hooks/pre-commit"), "exit 1");
-    repo.want("alpha/one", 2);
-    let refused = with_it(&["--commit"]).expect(2);
-    assert_says(&refused.stderr, &["the hook `pre-commit` failed"]);
-}
-
-fn run_which_git() -> String {
-    let paths = std::env::var("PATH").unwrap();
-    let found =
-        paths.split(':').map(|path| format!("{path}/git")).find(|path| Path::new(path).is_file());
-    found.unwrap()
-}
-
-#[test]
-fn a_hook_that_commits_is_not_taken_back() {
-    for (name, commits) in [
-        ("pre-commit", "git commit --quiet --allow-empty --message theirs"),
-        (
-            "post-index-change",
-            "git update-ref HEAD $(git commit-tree -p HEAD -m theirs $(git rev-parse HEAD:))",
-        ),
-    ] {
-        let repo = giving_back();
-        let hook = repo.path().join(".git/hooks").join(name);
-        fs::create_dir_all(hook.parent().unwrap()).unwrap();
-        let script = format!(
-            "#!/bin/sh\n[ -e .git/once ] && exit\ntouch .git/once\nGIT_INDEX_FILE= ; unset GIT_INDEX_FILE\n{commits}\n"
-        );
-        fs::write(&hook, script).unwrap();
-        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-
-        let refused = repo.generate(&["--commit"]).expect(2);
-
-        assert_says(&refused.stderr, &["HEAD moved during this run", "run the command again"]);
-        assert_eq!(repo.git(&["log", "-1", "--format=%s"]).trim(), "theirs");
-        assert_eq!(repo.git(&["diff", "--cached", "--name-only", "HEAD"]), "");
-        repo.generate(&["--commit"]).expect(0);
-        assert_eq!(repo.git(&["log", "-1", "--skip=1", "--format=%s"]).trim(), "theirs");
-        assert_eq!(State::of(repo.path()).status, "");
-    }
 }
 
 #[test]

@@ -8,31 +8,22 @@ use std::thread;
 use std::time::Duration;
 
 use crate::faults::cases::giving_back;
-use crate::faults::kill_points::{in_parallel, sample};
-use crate::faults::state::{State, copy_of, git};
-use crate::faults::traced::{Point, Whose, plain, points, stopped_at};
+use crate::faults::kill_points::in_parallel;
+use crate::faults::state::{State, copy_of};
+use crate::faults::traced::{Point, plain, points, stopped_at};
 use crate::support::{Repo, Run, text};
 
-/// One in how many points is tried by default.
-const SAMPLE: usize = 4;
 /// How long somebody else gets before the stopped run goes on: whoever waits for it has to.
 const TURN: Duration = Duration::from_millis(800);
 
-/// Stops runs with these arguments everywhere, and has `meanwhile` work and judge what comes of it.
-fn disturbed(
-    repo: &Repo,
-    arguments: &[&str],
-    meanwhile: impl Fn(&Path, Race<'_>) -> Result<(), String> + Sync,
-) {
+/// Stops runs everywhere, and has `meanwhile` work and judge what comes of it.
+fn disturbed(repo: &Repo, meanwhile: impl Fn(&Path, Race<'_>) -> Result<(), String> + Sync) {
     let counted = copy_of(repo.path());
-    let points = sample(
-        points(counted.path(), arguments, Whose::Own),
-        if arguments.is_empty() { 1 } else { SAMPLE },
-    );
+    let points = points(counted.path(), &[]);
     let (failures, stopped) = (Mutex::new(Vec::new()), Mutex::new(0));
     in_parallel(&points, |point| {
         let copy = copy_of(repo.path());
-        let race = Race { arguments, point, stopped: &stopped };
+        let race = Race { point, stopped: &stopped };
         if let Err(failure) = meanwhile(copy.path(), race) {
             failures.lock().unwrap().push(format!("stopped at {point:?}: {failure}"));
         }
@@ -52,7 +43,6 @@ fn disturbed(
 
 /// A run that is to be stopped.
 struct Race<'a> {
-    arguments: &'a [&'a str],
     point: &'a Point,
     stopped: &'a Mutex<usize>,
 }
@@ -60,21 +50,18 @@ struct Race<'a> {
 impl Race<'_> {
     /// Stops the run, has somebody else work, and lets it go on.
     fn run<T>(&self, repo: &Path, work: impl FnOnce() -> T) -> (Run, T) {
-        let stopped = stopped_at(repo, self.arguments, self.point);
+        let stopped = stopped_at(repo, self.point);
         *self.stopped.lock().unwrap() += usize::from(stopped.is_stopped());
         let done = work();
         (stopped.go_on(), done)
     }
 
     /// As [`Race::run`], of another sipgen, which may have to wait for this one.
-    fn against(&self, repo: &Path, arguments: &[&str], prepare: impl FnOnce()) -> (Run, Run) {
+    fn against(&self, repo: &Path, prepare: impl FnOnce()) -> (Run, Run) {
         let (one, other) = self.run(repo, || {
             prepare();
-            let mut other = plain(repo, arguments)
-                .stdout(Stdio::null())
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap();
+            let mut other =
+                plain(repo, &[]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
             let pause = Duration::from_millis(20);
             for _ in 0..TURN.as_millis() / pause.as_millis() {
                 if other.try_wait().unwrap().is_some() {
@@ -113,14 +100,7 @@ fn nothing_lost(state: &State) -> Result<(), String> {
 
 /// Whether a run has done its work or said why not.
 fn honest(run: &Run) -> Result<(), String> {
-    let says_why = [
-        "in use by",
-        "changed after this run",
-        "moved during this run",
-        "was checked out",
-        "run the command again",
-        ".lock",
-    ];
+    let says_why = ["in use by", "changed after this run", "run the command again"];
     match run.code {
         0 => Ok(()),
         2 if says_why.iter().any(|why| run.stderr.contains(why)) => Ok(()),
@@ -129,19 +109,19 @@ fn honest(run: &Run) -> Result<(), String> {
 }
 
 /// What an undisturbed run makes of a repo.
-fn undisturbed(repo: &Repo, arguments: &[&str], change: impl FnOnce(&Path)) -> State {
+fn undisturbed(repo: &Repo, change: impl FnOnce(&Path)) -> State {
     let copy = copy_of(repo.path());
     change(copy.path());
-    crate::support::run(&mut plain(copy.path(), arguments)).expect(0);
+    crate::support::run(&mut plain(copy.path(), &[])).expect(0);
     State::of(copy.path())
 }
 
 #[test]
 fn two_runs_that_write_lose_nothing() {
     let repo = giving_back();
-    let after = undisturbed(&repo, &[], want_less);
-    disturbed(&repo, &[], |path, race| {
-        let (one, other) = race.against(path, &[], || want_less(path));
+    let after = undisturbed(&repo, want_less);
+    disturbed(&repo, |path, race| {
+        let (one, other) = race.against(path, || want_less(path));
         honest(&one)?;
         honest(&other)?;
         nothing_lost(&State::of(path))?;
@@ -155,7 +135,7 @@ fn two_runs_that_write_lose_nothing() {
 fn an_editor_that_saves_a_generated_file_meanwhile_loses_nothing() {
     let repo = giving_back();
     let file = "overlays/hosts/observed/alpha.one/hosts.yaml";
-    disturbed(&repo, &[], |path, race| {
+    disturbed(&repo, |path, race| {
         let edited = fs::read_to_string(path.join(file)).unwrap() + "# edited\n";
         let (run, is_in_time) = race.run(path, || {
             // Before anything is read come the first lock and calls that open files; before the first file is replaced
@@ -176,97 +156,6 @@ fn an_editor_that_saves_a_generated_file_meanwhile_loses_nothing() {
                 Err(format!("the edit is lost; exit code {}:\n{}", run.code, run.stderr))
             }
             2 if is_left => Err("files are left behind".to_owned()),
-            _ => Ok(()),
-        }
-    });
-}
-
-/// Whether HEAD has a commit that somebody has made.
-fn has_commit(repo: &Path, message: &str) -> bool {
-    git(repo, &["log", "--format=%s"]).unwrap().lines().any(|subject| subject == message)
-}
-
-#[test]
-fn two_runs_that_commit_take_nothing_back() {
-    let repo = giving_back();
-    let after = undisturbed(&repo, &["--commit"], want_less);
-    for arguments in [["--commit"].as_slice(), &[]] {
-        disturbed(&repo, &["--commit"], |path, race| {
-            let (one, other) = race.against(path, arguments, || want_less(path));
-            honest(&one)?;
-            honest(&other)?;
-            nothing_lost(&State::of(path))?;
-            crate::support::run(&mut plain(path, &["--commit"])).expect(0);
-            let state = State::of(path);
-            let is_right = state.files == after.files
-                && state.status == after.status
-                && state.leftovers.is_empty();
-            if is_right { Ok(()) } else { Err(state.difference(&after)) }
-        });
-    }
-}
-
-#[test]
-fn a_commit_of_somebody_elses_is_never_taken_back() {
-    let repo = giving_back();
-    disturbed(&repo, &["--commit"], |path, race| {
-        let (run, theirs) = race.run(path, || {
-            fs::write(path.join("notes"), "theirs\n").unwrap();
-            git(path, &["add", "notes"])
-                .and_then(|_| git(path, &["commit", "--quiet", "--message", "theirs"]))
-        });
-        honest(&run)?;
-        if let Err(refused) = &theirs
-            && !refused.contains("index.lock")
-        {
-            return Err(refused.clone());
-        }
-        let files = git(path, &["ls-tree", "-r", "--name-only", "HEAD"])?;
-        if theirs.is_ok()
-            && !(has_commit(path, "theirs") && files.lines().any(|file| file == "notes"))
-        {
-            return Err(format!(
-                "their commit is taken back; exit code {}:\n{}",
-                run.code, run.stderr
-            ));
-        }
-        let staged = git(path, &["diff", "--cached", "--name-only", "HEAD", "--", "overlays"])?;
-        if !staged.is_empty() {
-            return Err(format!(
-                "the next commit takes back {staged}; exit code {}:\n{}",
-                run.code, run.stderr
-            ));
-        }
-        crate::support::run(&mut plain(path, &["--commit"])).expect(0);
-        let state = State::of(path);
-        let is_clean = state.leftovers.is_empty() && !state.status.contains("overlays");
-        if is_clean {
-            nothing_lost(&state)
-        } else {
-            Err(format!("{} {:?}", state.status, state.leftovers))
-        }
-    });
-}
-
-#[test]
-fn a_branch_that_is_checked_out_meanwhile_gets_no_commit_of_the_other() {
-    let repo = giving_back();
-    disturbed(&repo, &["--commit"], |path, race| {
-        let main = git(path, &["symbolic-ref", "HEAD"])?;
-        let (run, switched) =
-            race.run(path, || git(path, &["switch", "--quiet", "--create", "feature"]));
-        switched?;
-        honest(&run)?;
-        let (ours, theirs) =
-            (git(path, &["rev-parse", main.trim()])?, git(path, &["rev-parse", "feature"])?);
-        let base = git(path, &["rev-list", "--max-parents=0", "feature"])?;
-        let staged = git(path, &["diff", "--cached", "--name-only", "HEAD"])?;
-        match run.code {
-            _ if !staged.is_empty() => {
-                Err(format!("{staged} is staged; exit code {}:\n{}", run.code, run.stderr))
-            }
-            0 if theirs == ours || theirs != base => Ok(()),
-            0 => Err("the commit is on neither branch".to_owned()),
             _ => Ok(()),
         }
     });

@@ -1,4 +1,4 @@
-//! What a repo holds: its files, its refs, and what git says of them.
+//! What a repo holds: its files, and what git says of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
 use crate::faults::traced::prepare;
 use crate::support::{documents, text};
@@ -24,15 +24,12 @@ pub(crate) fn copy_of(repo: &Path) -> TempDir {
     copy
 }
 
-/// All that matters of a repo.
+/// The files of a repo, and what git says of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct State {
     pub files: BTreeMap<PathBuf, Vec<u8>>,
     pub directories: BTreeSet<PathBuf>,
-    pub refs: BTreeMap<PathBuf, String>,
     pub status: String,
-    /// What is left in git's directory and should not be.
-    pub leftovers: Vec<PathBuf>,
 }
 
 impl State {
@@ -40,31 +37,16 @@ impl State {
         let mut state = Self {
             files: BTreeMap::new(),
             directories: BTreeSet::new(),
-            refs: BTreeMap::new(),
             status: git(repo, &["status", "--porcelain", "--untracked-files=all"]).unwrap(),
-            leftovers: Vec::new(),
         };
-        for entry in WalkDir::new(repo).min_depth(1) {
+        let is_not_gits = |entry: &DirEntry| entry.file_name() != ".git";
+        for entry in WalkDir::new(repo).min_depth(1).into_iter().filter_entry(is_not_gits) {
             let entry = entry.unwrap();
             let path = entry.path().strip_prefix(repo).unwrap().to_owned();
-            let is_gits = path.starts_with(".git");
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if is_gits && (name.starts_with("sipgen-") || name.ends_with(".lock")) {
-                state.leftovers.push(path.clone());
-            }
-            match (entry.file_type().is_dir(), is_gits) {
-                (true, false) => {
-                    state.directories.insert(path);
-                }
-                (false, false) => {
-                    state.files.insert(path, fs::read(entry.path()).unwrap());
-                }
-                (false, true)
-                    if path.starts_with(".git/refs") || path == Path::new(".git/HEAD") =>
-                {
-                    state.refs.insert(path, fs::read_to_string(entry.path()).unwrap());
-                }
-                _ => {}
+            if entry.file_type().is_dir() {
+                state.directories.insert(path);
+            } else {
+                state.files.insert(path, fs::read(entry.path()).unwrap());
             }
         }
         state
@@ -80,8 +62,8 @@ impl State {
         let directories: Vec<_> =
             self.directories.symmetric_difference(&other.directories).collect();
         format!(
-            "files {files:?}\ndirectories {directories:?}\nrefs {:?} {:?}\nstatus {:?} {:?}\nleftovers {:?} {:?}",
-            self.refs, other.refs, self.status, other.status, self.leftovers, other.leftovers
+            "files {files:?}\ndirectories {directories:?}\nstatus {:?} {:?}",
+            self.status, other.status
         )
     }
 

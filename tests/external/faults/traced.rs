@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use crate::support::{Run, run_tool, text};
 
-/// The calls that change files, refs or locks.
+/// The calls that change files or locks.
 const CALLS: [&str; 20] = [
     "openat",
     "creat",
@@ -42,23 +42,12 @@ pub(crate) struct Point {
     pub nth: usize,
 }
 
-/// Whose calls count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
-    /// Those of sipgen.
-    Own,
-    /// Those of the git that it runs as well.
-    All,
-}
-
-/// The environment of every run: one thread that reads and writes, and commits that are the same every time.
+/// The environment of every run: one thread that reads and writes.
 pub(crate) fn prepare(command: &mut Command) -> &mut Command {
-    let date = "2026-01-01T00:00:00Z";
     command
         .env("RAYON_NUM_THREADS", "1")
-        .env("GIT_AUTHOR_DATE", date)
-        .env("GIT_COMMITTER_DATE", date);
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
 }
 
 /// An untraced run.
@@ -68,12 +57,9 @@ pub(crate) fn plain(repo: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn traced(repo: &Path, arguments: &[&str], whose: Whose, options: &[&str]) -> Command {
+fn traced(repo: &Path, arguments: &[&str], options: &[&str]) -> Command {
     let mut command = Command::new("strace");
     command.args(["-f", "-q"]);
-    if whose == Whose::Own {
-        command.args(["-b", "execve"]);
-    }
     command
         .args(options)
         .arg(env!("CARGO_BIN_EXE_sipgen"))
@@ -85,11 +71,11 @@ fn traced(repo: &Path, arguments: &[&str], whose: Whose, options: &[&str]) -> Co
 }
 
 /// The points of a run, which is carried out.
-pub(crate) fn points(repo: &Path, arguments: &[&str], whose: Whose) -> Vec<Point> {
+pub(crate) fn points(repo: &Path, arguments: &[&str]) -> Vec<Point> {
     let log = tempfile::NamedTempFile::new().unwrap();
     let trace = format!("trace={}", CALLS.join(","));
     let options = ["-y", "-e", &trace, "-e", "signal=none", "-o", log.path().to_str().unwrap()];
-    run_tool(&mut traced(repo, arguments, whose, &options));
+    run_tool(&mut traced(repo, arguments, &options));
     let log = String::from_utf8_lossy(&fs::read(log.path()).unwrap()).into_owned();
     let repo = repo.canonicalize().unwrap();
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -120,24 +106,24 @@ pub(crate) fn points(repo: &Path, arguments: &[&str], whose: Whose) -> Vec<Point
     points.into_iter().collect()
 }
 
-/// Runs sipgen and kills it, or git, before the call. Returns whether it got there.
-pub(crate) fn killed_at(repo: &Path, arguments: &[&str], whose: Whose, point: &Point) -> bool {
+/// Runs sipgen and kills it before the call. Returns whether it got there.
+pub(crate) fn killed_at(repo: &Path, arguments: &[&str], point: &Point) -> bool {
     let trace = format!("trace={}", point.call);
     let inject = format!("inject={}:signal=KILL:when={}", point.call, point.nth);
     let log = tempfile::NamedTempFile::new().unwrap();
     let options = ["-e", &trace, "-e", &inject, "-o", log.path().to_str().unwrap()];
-    run_tool(&mut traced(repo, arguments, whose, &options));
+    run_tool(&mut traced(repo, arguments, &options));
     let log = fs::read(log.path()).unwrap();
     String::from_utf8_lossy(&log).contains("killed by SIGKILL")
 }
 
 /// Starts sipgen, which stops before the call, and waits until it has stopped or ended.
-pub(crate) fn stopped_at(repo: &Path, arguments: &[&str], point: &Point) -> Stopped {
+pub(crate) fn stopped_at(repo: &Path, point: &Point) -> Stopped {
     let trace = format!("trace={}", point.call);
     let inject = format!("inject={}:signal=STOP:when={}", point.call, point.nth);
     let log = tempfile::NamedTempFile::new().unwrap();
     let options = ["-e", &trace, "-e", &inject, "-o", log.path().to_str().unwrap()];
-    let mut command = traced(repo, arguments, Whose::Own, &options);
+    let mut command = traced(repo, &[], &options);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut child = child
         .unwrap_or_else(|error| panic!("strace cannot be run ({error}); see tests/tools/install"));

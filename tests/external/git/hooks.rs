@@ -259,22 +259,6 @@ fn a_mistake_is_refused_with_its_line_and_stale_overlays_are_not() {
 }
 
 #[test]
-fn the_writing_commit_passes_its_own_hook() {
-    let guarded = checking(quickstart());
-    want_more(&guarded.repo);
-    guarded.repo.git(&["commit", "--quiet", "--no-verify", "--all", "--message", "more"]);
-    guarded.repo.write("notes", "mine\n");
-    guarded.repo.git(&["add", "notes"]);
-
-    let mut sipgen = guarded
-        .with_environment(guarded.repo.sipgen(&["generate", "--commit"]), guarded.repo.path());
-    run(&mut sipgen).expect(0);
-
-    assert_eq!(guarded.repo.git(&["status", "--porcelain"]), "A  notes\n");
-    assert_eq!(crate::support::scenes::git::changed_by(&guarded.repo, "HEAD").len(), 6);
-}
-
-#[test]
 fn pre_commit_takes_the_manifest() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join(MANIFEST);
 

@@ -75,8 +75,7 @@ fn a_stream_goes_with_every_command_that_asks_about_the_site() {
         piped(&repo, command, &stream).expect(0);
     }
     for command in [
-        &["generate", "--input", "-", "--commit"][..],
-        &["generate", "--input", "-", "--rev", "HEAD"],
+        &["generate", "--input", "-", "--rev", "HEAD"][..],
         &["generate", "--input", "-", "--from-index"],
         &["generate", "--input", "-", "--input", "-"],
         &["generate", "--input", "missing.yaml"],

@@ -16,7 +16,7 @@ fn attributes(repo: &Repo, file: &str) -> [String; 4] {
 #[test]
 fn services_fold_in_reviews_and_the_labels_of_hosts_never_do() {
     let repo = quickstart();
-    repo.write(".gitattributes", &sipgen::output::commit::attributes(Utf8Path::new("overlays")));
+    repo.write(".gitattributes", &sipgen::setup::init::attributes(Utf8Path::new("overlays")));
     let output = repo.files("overlays");
 
     for file in output.keys() {
@@ -36,7 +36,7 @@ fn services_fold_in_reviews_and_the_labels_of_hosts_never_do() {
 fn the_docs_have_the_same_lines() {
     let docs = include_str!("../../../docs/reference/git.md");
 
-    let attributes = sipgen::output::commit::attributes(Utf8Path::new("overlays"));
+    let attributes = sipgen::setup::init::attributes(Utf8Path::new("overlays"));
 
     let (_, lines) = attributes.split_once('\n').unwrap();
     assert!(docs.contains(lines), "{lines}");
@@ -56,7 +56,7 @@ fn the_output_directory_may_have_any_name() {
         "tab\there",
     ] {
         let repo = Repo::empty();
-        repo.write(".gitattributes", &sipgen::output::commit::attributes(Utf8Path::new(output)));
+        repo.write(".gitattributes", &sipgen::setup::init::attributes(Utf8Path::new(output)));
 
         assert_eq!(attributes(&repo, &format!("{output}/clusters/a/b.yaml"))[2], "set", "{output}");
         assert_eq!(
@@ -71,7 +71,7 @@ fn the_output_directory_may_have_any_name() {
 #[test]
 fn a_checkout_changes_no_line_end() {
     let repo = quickstart();
-    repo.write(".gitattributes", &sipgen::output::commit::attributes(Utf8Path::new("overlays")));
+    repo.write(".gitattributes", &sipgen::setup::init::attributes(Utf8Path::new("overlays")));
     repo.commit();
     repo.git(&["config", "core.autocrlf", "true"]);
     let before = repo.files("overlays");

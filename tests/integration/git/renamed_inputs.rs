@@ -1,6 +1,6 @@
 //! Generated files name their input in a comment. When that is all that differs, nobody is bothered.
 
-use crate::support::scenes::git::{ONE_WORKER, TWO_WORKERS, changed_by, id, quickstart, status};
+use crate::support::scenes::git::{ONE_WORKER, TWO_WORKERS, quickstart};
 use crate::support::{EDGE, Repo, assert_says};
 
 const RENAMED: &str = "sites/lab/clusters/renamed.yaml";
@@ -9,20 +9,6 @@ const RENAMED: &str = "sites/lab/clusters/renamed.yaml";
 fn rename_an_input(repo: &Repo) {
     repo.git(&["mv", EDGE, RENAMED]);
     repo.replace("sites/lab/clusters/kustomization.yaml", "edge.yaml", "renamed.yaml");
-}
-
-#[test]
-fn a_change_of_comments_alone_is_neither_written_nor_committed() {
-    let repo = quickstart();
-    rename_an_input(&repo);
-    repo.commit();
-    let (before, on_disk) = (id(&repo, "HEAD"), repo.on_disk(""));
-
-    let run = repo.generate(&["--commit", "--exit-code"]).expect(0);
-
-    assert_says(&run.stderr, &["no commit: only comments"]);
-    assert_eq!(id(&repo, "HEAD"), before);
-    assert!(repo.on_disk("") == on_disk, "files have changed");
 }
 
 #[test]
@@ -58,17 +44,4 @@ fn beside_one_that_matters_changes_of_comments_are_not_called_stale() {
         run.stderr.lines().filter(|line| line.starts_with("  changed")).collect();
     assert_eq!(named.len(), 6, "{}", run.stderr);
     assert_says(&run.stderr, &["differ only in the comment"]);
-}
-
-#[test]
-fn a_change_of_comments_goes_with_one_that_matters() {
-    let repo = quickstart();
-    rename_an_input(&repo);
-    repo.replace(RENAMED, ONE_WORKER, TWO_WORKERS);
-    repo.commit();
-
-    repo.generate(&["--commit"]).expect(0);
-
-    assert!(changed_by(&repo, "HEAD").len() > 5);
-    assert_eq!(status(&repo), [""; 0]);
 }

@@ -59,7 +59,8 @@ fn released() -> Repo {
 /// Commits the inputs, and then what is generated from them.
 fn generate(repo: &Repo) {
     repo.commit();
-    repo.generate(&["--commit"]).expect(0);
+    repo.generate(&[]).expect(0);
+    repo.commit();
 }
 
 #[test]

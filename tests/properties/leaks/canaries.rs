@@ -360,7 +360,6 @@ fn in_arguments() {
     for arguments in [
         &["generate", "--check", "--input", &url][..],
         &["generate", "--rev", &url, "--check"],
-        &["generate", "--branch", &url],
         &["diff", "--base", &url],
         &["status", "--rack", &url],
         &["status", "--by", &url],

@@ -28,8 +28,6 @@ pub enum Form {
     Commands,
     Json,
     Page,
-    /// As the message of a commit.
-    Message,
     /// Into a file.
     Written,
 }
@@ -87,10 +85,9 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         let review = Review::new(&changes, &generated.tree, &generated.site);
         (changes, review)
     });
-    if let Some((changes, review)) = &known {
+    if let Some((changes, _)) = &known {
         said.people("stale", &report::stale_files(changes));
         said.add("--diff", Form::Diff, report::diff(changes).to_string());
-        said.add("commit", Form::Message, report::commit_message(review));
         for (path, text) in &generated.tree {
             said.add(path.as_str(), Form::Written, text.clone());
         }

@@ -68,7 +68,6 @@ fn of_arguments() {
     let cluster = format!("tenant-a/{NAME}");
     for arguments in [
         &["generate", "--check", "--only", &cluster][..],
-        &["generate", "--branch", NAME],
         &["generate", "--rev", NAME, "--check"],
         &["generate", "--repo", NAME],
         &["generate", "--input", NAME],
@@ -103,11 +102,6 @@ fn of_branches_and_revisions() {
     is_tame(&mut repo.sipgen(&["generate", "--check", "--rev", branch]), Form::People);
     is_tame(&mut repo.sipgen(&["diff", "--base", branch, "--format", "markdown"]), Form::People);
     is_tame(&mut repo.sipgen(&["diff", "--base", branch, "--format", "json"]), Form::Json);
-    repo.git(&["config", "user.name", "test"]);
-    repo.git(&["config", "user.email", "test@example.com"]);
-    repo.commit();
-    is_tame(&mut repo.sipgen(&["generate", "--commit"]), Form::People);
-    assert!(acts(Form::Message, &repo.git(&["log", "-1", "--format=%B"])).is_none());
 }
 
 /// A user's own file is shown line by line: a line that a runner takes for a command has a sign before it that is a

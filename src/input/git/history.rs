@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use camino::{Utf8Path, Utf8PathBuf};
 use git2::{Oid, Repository};
 
-use crate::input::git::open::{self, OpenedRepo};
+use super::open::{self, OpenedRepo};
 
 /// The commits of local and remote branches and tags, and those that were checked out.
 pub(crate) struct History {

@@ -3,8 +3,8 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use git2::{Oid, Repository};
 
+use super::open::{self, OpenedRepo};
 use crate::base::layout;
-use crate::input::git::open::{self, OpenedRepo};
 
 /// The checked-out commit of the repo around a directory.
 pub(crate) struct HeadCommit {
