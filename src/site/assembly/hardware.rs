@@ -99,40 +99,21 @@ struct HardwareDocument {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct HardwareObject {
+struct HardwareObject<S, T> {
     api_version: String,
     metadata: Metadata,
-    spec: Option<HardwareSpec>,
-    status: Option<HardwareStatus>,
+    spec: Option<S>,
+    status: Option<T>,
 }
 
-#[derive(Deserialize)]
-struct HardwareSpec {
+#[derive(Default, Deserialize)]
+struct HardwareSpec<H> {
     #[serde(rename = "bootMACAddress")]
     boot_mac_address: Option<String>,
-    hardware: Option<Hardware>,
+    hardware: Option<H>,
 }
 
-/// An object whose hardware cannot be read. Its other fields still count.
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct UnreadableHardware {
-    api_version: String,
-    metadata: Metadata,
-    spec: Option<UnreadableSpec>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum UnreadableSpec {
-    Mapping {
-        #[serde(rename = "bootMACAddress", default)]
-        boot_mac_address: Option<String>,
-    },
-    Other(IgnoredAny),
-}
-
-#[derive(Deserialize)]
 struct HardwareStatus {
     hardware: Option<Hardware>,
 }
@@ -212,17 +193,15 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
         _ => return None,
     };
     let origin = document.origin.clone();
-    let object = match document.parse::<HardwareObject>() {
+    let object = match document.parse::<HardwareObject<HardwareSpec<Hardware>, HardwareStatus>>() {
         Ok(object) => object,
         Err(_) if document.looks_like_template() => return None,
         // The fields beside the hardware are still valid.
         Err(error) => {
             let field = if kind == host::KIND { "status" } else { "spec" };
-            let rest = document.parse::<UnreadableHardware>().ok()?;
-            let boot_mac_address = match rest.spec {
-                Some(UnreadableSpec::Mapping { boot_mac_address }) => boot_mac_address,
-                None | Some(UnreadableSpec::Other(_)) => None,
-            };
+            let rest = document.parse::<HardwareObject<IgnoredAny, IgnoredAny>>().ok()?;
+            let spec = document.parse::<HardwareObject<HardwareSpec<IgnoredAny>, IgnoredAny>>();
+            let boot_mac_address = spec.ok().and_then(|object| object.spec?.boot_mac_address);
             let finding = unreadable(kind, &error, &origin, origin.at([field]));
             return (group(&rest.api_version) == host::GROUP).then_some(HardwareDocument {
                 origin,
