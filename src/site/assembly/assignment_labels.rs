@@ -4,25 +4,41 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::api::assignment::{Claim, NamedClaim};
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, ObjectName, Part, is_label};
-use crate::base::finding::{Code, Finding};
+use crate::base::finding::{Code, Finding, Origin};
 use crate::base::text::counted;
 use crate::input::settings::Settings;
 use crate::site::inventory::Inventory;
 use crate::site::previous::{PreviousOutput, RecordedAssignment};
+use crate::site::request::sipcluster::legacy_labels;
 use crate::site::request::{Cluster, Request};
 
 /// Completes claims by labels that name no namespace, and parts that labels do not tell apart.
 pub(super) fn resolve(
-    mut inventory: Inventory,
+    inventory: &mut Inventory,
     clusters: &BTreeMap<ClusterKey, Request>,
     state: &PreviousOutput,
-) -> Inventory {
+) -> Vec<Finding> {
     let mut by_name: BTreeMap<&ObjectName, Vec<&ClusterKey>> = BTreeMap::new();
     for key in clusters.keys() {
         by_name.entry(&key.name).or_default().push(key);
     }
+    let mut findings = Vec::new();
     for host in &mut inventory.hosts {
-        for (claim, _) in &mut host.assignment.claims {
+        let is_current = |(claim, _): &(Claim, Origin)| matches!(claim, Claim::Cluster(..));
+        let has_current = host.assignment.claims.iter().any(is_current);
+        for (claim, origin) in &mut host.assignment.claims {
+            if let Claim::Older(older) = claim {
+                *claim = match legacy_labels::resolved(older, &host.key, origin, clusters) {
+                    Ok(resolved) => {
+                        host.assignment.legacy_key = (!has_current).then_some(older.label);
+                        resolved
+                    }
+                    Err(finding) => {
+                        findings.push(finding);
+                        Claim::Unclear(std::mem::take(&mut older.labels))
+                    }
+                };
+            }
             if let Claim::Named(NamedClaim { name, part, labels }) = claim {
                 let named_clusters = by_name.get(name).map_or(&[][..], Vec::as_slice);
                 *claim = match owner(&host.key, name, named_clusters, state) {
@@ -39,11 +55,11 @@ pub(super) fn resolve(
         }
         host.assignment.claims.dedup();
     }
-    inventory
+    findings
 }
 
 /// Returns the cluster of a name that a host belongs to: the one that it was assigned to, or else
-/// the one in its namespace, or else the only one.
+/// the nearest.
 fn owner<'a>(
     host: &HostKey,
     name: &ObjectName,
@@ -53,16 +69,8 @@ fn owner<'a>(
     let held = state.held.get(host).into_iter().flatten();
     let released = state.released.get(host).and_then(|release| release.by.as_ref());
     let mut before = held.map(|held| &held.cluster).chain(released);
-    let in_namespace = || {
-        let mut beside =
-            named_clusters.iter().filter(|cluster| cluster.namespace == host.namespace);
-        beside.next().copied()
-    };
-    let only = || match named_clusters {
-        [only] => Some(*only),
-        _ => None,
-    };
-    before.find(|cluster| cluster.name == *name).or_else(in_namespace).or_else(only)
+    let assigned = before.find(|cluster| cluster.name == *name);
+    assigned.or_else(|| legacy_labels::nearest(named_clusters, host))
 }
 
 /// Returns the part of a cluster that labels mean.

@@ -65,7 +65,6 @@ use crate::site::delivery::{self, DeliveryWiring};
 use crate::site::inventory::{self, Inventory, identity};
 use crate::site::previous::PreviousOutput;
 use crate::site::request::cluster_api::{Claimant, MachineObjects};
-use crate::site::request::sipcluster::legacy_labels;
 use crate::site::request::{Cluster, ClusterKind, NodeSet, Request, RequestContext};
 use evidence::HostProofs;
 use inputs::BuiltSources;
@@ -150,13 +149,12 @@ impl ReadRepo {
 /// Completes hosts by what needs all requests or all hosts: assignments by older labels, which name
 /// no namespace, and other hosts of the same machine.
 fn identified(
-    inventory: Inventory,
+    mut inventory: Inventory,
     mut hardware: HashMap<HostKey, HardwareIdentity>,
     clusters: &BTreeMap<ClusterKey, Request>,
     state: &PreviousOutput,
 ) -> (Inventory, Vec<Finding>) {
-    let (inventory, mut findings) = legacy_labels::resolve(inventory, clusters);
-    let mut inventory = assignment_labels::resolve(inventory, clusters, state);
+    let mut findings = assignment_labels::resolve(&mut inventory, clusters, state);
     for host in &mut inventory.hosts {
         if let Some(identity) = hardware.remove(&host.key) {
             host.hardware = identity;
