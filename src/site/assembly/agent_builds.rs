@@ -50,7 +50,7 @@ pub(super) fn collect(
     }
     // Secrets that name clusters.
     let clusters = objects.iter().filter_map(|object| match &object.content {
-        ReadContent::ClusterSecret(agent, _) => Some((**agent).clone()),
+        ReadContent::Secret(secret) => secret.agent.as_deref().cloned(),
         _ => None,
     });
     let clusters: Vec<AgentObject> = clusters.collect();

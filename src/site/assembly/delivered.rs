@@ -20,15 +20,8 @@ use crate::input::settings::Settings;
 const VITAL_KINDS: [&str; 4] =
     [host::KIND, sipcluster::OBJECT.kind, provisioning::OBJECT.kind, provisioning::SOFTWARE.kind];
 
-/// Objects as builds deliver them.
-pub(super) struct DeliveredObjects {
-    pub(super) objects: Vec<ReadObject>,
-    /// Objects that overlays of the output patch.
-    pub(super) overlay_bases: OverlayBases,
-    pub(super) findings: Vec<Finding>,
-}
-
-/// Replaces objects by what builds make of their documents.
+/// Replaces objects by what builds make of their documents. Also returns the objects that overlays of
+/// the output patch, and findings.
 ///
 /// Documents that kustomize would refuse, or that only kustomize can build, stay as in their file
 /// and are reported.
@@ -36,7 +29,7 @@ pub(super) fn by_builds(
     naming: NamespaceInputs<'_>,
     agents: &AgentBuilds,
     read: Vec<ReadObject>,
-) -> DeliveredObjects {
+) -> (Vec<ReadObject>, OverlayBases, Vec<Finding>) {
     let NamespaceInputs { repo, builds, inputs, settings, .. } = naming;
     let files_with = |is_wanted: &dyn Fn(&ReadObject) -> bool| -> HashSet<Arc<Utf8Path>> {
         let wanted = read.iter().filter(|object| object.is_built() && is_wanted(object));
@@ -63,7 +56,7 @@ pub(super) fn by_builds(
     let (overlay_bases, mut findings) = (evaluated.overlay_bases, evaluated.findings);
     // The usual case: builds change nothing but namespaces.
     if evaluated.read.is_empty() && evaluated.unknown.is_empty() {
-        return DeliveredObjects { objects: read, overlay_bases, findings };
+        return (read, overlay_bases, findings);
     }
     let interpret = |(file, documents): (Arc<Utf8Path>, Vec<DeliveredDocument>)| {
         let objects =
@@ -93,7 +86,7 @@ pub(super) fn by_builds(
     }
     objects.extend(delivered.into_values().flatten());
     findings.extend(lost_references(&objects, &evaluated.renamed));
-    DeliveredObjects { objects, overlay_bases, findings }
+    (objects, overlay_bases, findings)
 }
 
 /// Reports hosts that refer to an object that a build renames. kustomize does not know these
@@ -150,14 +143,12 @@ impl ReadObject {
             | ReadContent::Address(_)
             | ReadContent::Hardware(_)
             | ReadContent::Firmware(_)
-            | ReadContent::NetworkData(_)
-            | ReadContent::PlainSecret(..)
             | ReadContent::Service(_)
             | ReadContent::Unreadable(UnreadableKind::Host | UnreadableKind::Other) => true,
+            ReadContent::Secret(secret) => secret.agent.is_none(),
             ReadContent::Kustomization(_)
             | ReadContent::Template(_)
             | ReadContent::Agent(_)
-            | ReadContent::ClusterSecret(..)
             | ReadContent::OperatorsTemplates(_)
             | ReadContent::Definition(_)
             | ReadContent::GeneratedHosts
@@ -179,10 +170,9 @@ impl ReadObject {
     /// the plain text of a Secret is kept, because it is in the file in any case.
     fn with_roots(mut self, roots: Vec<usize>) -> Option<Self> {
         if roots.is_empty() {
-            let ReadContent::PlainSecret(plain, _) = self.content else {
-                return None;
-            };
-            return Some(Self { content: ReadContent::PlainSecret(plain, None), ..self });
+            let ReadContent::Secret(secret) = &mut self.content else { return None };
+            secret.network_data = None;
+            return secret.plain.is_some().then_some(self);
         }
         let delivered = DocumentBuilds { roots, ..DocumentBuilds::default() };
         self.origin = self.origin.delivered_as(delivered);
@@ -200,13 +190,11 @@ impl ReadObject {
     }
 
     /// Removes what was already found in the file: the plain text of a Secret, and agents' objects.
-    fn without_plain_text(self) -> Option<Self> {
-        match self.content {
-            ReadContent::PlainSecret(_, data) => {
-                Some(Self { content: ReadContent::NetworkData(data?), ..self })
-            }
-            _ if self.is_for_agents() => None,
-            _ => Some(self),
+    fn without_plain_text(mut self) -> Option<Self> {
+        if let ReadContent::Secret(secret) = &mut self.content {
+            secret.plain = None;
+            secret.network_data.as_ref()?;
         }
+        (!self.is_for_agents()).then_some(self)
     }
 }

@@ -9,7 +9,7 @@ use super::operators_templates;
 use super::plaintext_secrets::{self, SecretManifest};
 use super::read_object::{
     HostContent, KustomizationContent, NamedContent, ReadContent, ReadObject, RequestContent,
-    UnreadableKind,
+    SecretContent, UnreadableKind,
 };
 use crate::base::api::cluster_api;
 use crate::base::api::firmware::{self, FirmwareObject};
@@ -179,24 +179,18 @@ fn template(document: &Document<'_>) -> ReadObject {
 
 /// Reads a Secret: one that registers a cluster in Argo CD, or one that may hold network data.
 fn secret(document: &Document<'_>) -> Option<ReadObject> {
-    let registered = |object, plain| {
-        ReadObject::new(document, ReadContent::ClusterSecret(Box::new(object), plain))
+    let secret = document.parse::<SecretManifest>().ok();
+    let is_for_agents = secret.as_ref().is_none_or(SecretManifest::is_of_argocd);
+    let agent = is_for_agents.then(|| AgentObject::read(document)).flatten();
+    let plain = secret.as_ref().and_then(|it| plaintext_secrets::document_secret(document, it));
+    let network_data = secret.filter(|_| agent.is_none()).and_then(|it| it.network_data());
+    let matters = agent.is_some() || plain.is_some() || network_data.is_some();
+    let content = SecretContent {
+        agent: agent.map(Box::new),
+        plain: plain.map(Box::new),
+        network_data: network_data.map(Box::new),
     };
-    let Ok(secret) = document.parse::<SecretManifest>() else {
-        return AgentObject::read(document).map(|object| registered(object, None));
-    };
-    let plain = plaintext_secrets::document_secret(document, &secret).map(Box::new);
-    if secret.is_of_argocd()
-        && let Some(object) = AgentObject::read(document)
-    {
-        return Some(registered(object, plain));
-    }
-    let network_data = secret.network_data().map(Box::new);
-    let content = match plain {
-        Some(plain) => ReadContent::PlainSecret(plain, network_data),
-        None => ReadContent::NetworkData(network_data?),
-    };
-    Some(ReadObject::new(document, content))
+    matters.then(|| ReadObject::new(document, ReadContent::Secret(content)))
 }
 
 /// Reports an object whose kind is probably misspelled.
@@ -261,10 +255,7 @@ fn cluster_api_object(document: &Document<'_>, kind: &str) -> Option<ReadObject>
 fn misspelled_part(document: &Document<'_>, kind: &str) -> Option<Finding> {
     let (meant, own_group) = cluster_parts::intended_kind(kind)?;
     let envelope = document.parse::<ObjectEnvelope>().ok()?;
-    if group(&envelope.api_version) != own_group {
-        return None;
-    }
-    if document.looks_like_template() {
+    if group(&envelope.api_version) != own_group || document.looks_like_template() {
         return None;
     }
     let message =

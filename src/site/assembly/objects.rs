@@ -91,13 +91,29 @@ pub(super) fn named(
     repo: &Files,
     settings: &Settings,
 ) -> Result<(SiteObjects, Vec<Finding>), ReadError> {
-    let ScannedFiles { objects, files, closed, builds, refused, build_findings, too_large, unread } =
-        scanned;
+    let ScannedFiles {
+        mut objects,
+        files,
+        closed,
+        builds,
+        refused,
+        build_findings,
+        too_large,
+        unread,
+    } = scanned;
     let (inputs, input_findings) = InputSelection::new(repo, settings, &files, &builds);
     let naming =
         NamespaceInputs { repo, files: &files, builds: &builds, inputs: &inputs, settings };
-    let BuiltObjects { objects: mut all, rendered, overlay_bases, mut findings } =
-        built(naming, objects)?;
+    let agent_builds = agent_builds::collect(naming, &mut objects)?;
+    let (objects, overlay_bases, build_errors) =
+        delivered::by_builds(naming, &agent_builds, objects);
+    let (rendered, mut findings) = BuiltSources::build(repo, settings);
+    let (count, rendered_objects) = rendered.read(repo, |document| interpret_rendered(&document));
+    if count == 0 && !repo.streams().is_empty() {
+        findings.push(inputs::empty(repo));
+    }
+    findings.extend(build_errors);
+    let mut all = ObjectsByKind::new(objects.into_iter().chain(rendered_objects));
     findings.extend(too_large.into_iter().filter(|finding| is_relevant(naming, finding)));
     findings.extend(unread);
     findings.extend(misplaced::findings(repo, settings, &all.generated_hosts));
@@ -165,37 +181,6 @@ pub(super) fn named(
         closed,
     };
     Ok((objects, findings))
-}
-
-/// Objects as builds deliver them, by kind.
-struct BuiltObjects {
-    objects: ObjectsByKind,
-    rendered: BuiltSources,
-    /// Objects that overlays of the output patch.
-    overlay_bases: OverlayBases,
-    findings: Vec<Finding>,
-}
-
-/// Evaluates the builds of the repo's objects, and reads those of streams and built sources.
-fn built(
-    naming: NamespaceInputs<'_>,
-    mut objects: Vec<ReadObject>,
-) -> Result<BuiltObjects, ReadError> {
-    let repo = naming.repo;
-    let agents = agent_builds::collect(naming, &mut objects)?;
-    let delivered = delivered::by_builds(naming, &agents, objects);
-    let (rendered, mut findings) = BuiltSources::build(repo, naming.settings);
-    let (count, rendered_objects) = rendered.read(repo, |document| interpret_rendered(&document));
-    if count == 0 && !repo.streams().is_empty() {
-        findings.push(inputs::empty(repo));
-    }
-    findings.extend(delivered.findings);
-    Ok(BuiltObjects {
-        objects: ObjectsByKind::new(delivered.objects.into_iter().chain(rendered_objects)),
-        rendered,
-        overlay_bases: delivered.overlay_bases,
-        findings,
-    })
 }
 
 /// Returns whether a finding is about a file that is an input or that a build reaches.

@@ -46,15 +46,10 @@ pub(super) enum ReadContent {
     Hardware(Box<NamedContent<HardwareIdentity>>),
     /// Firmware settings of a host, or their schema.
     Firmware(Box<NamedContent<FirmwareObject>>),
-    /// A Secret that may hold network data.
-    NetworkData(Box<NetworkDataObject>),
-    /// A Secret with values in plain text, and its network data.
-    PlainSecret(Box<PlainSecret>, Option<Box<NetworkDataObject>>),
+    Secret(SecretContent),
     Kustomization(Box<KustomizationContent>),
     Template(Box<SuspectedTemplate>),
     Agent(Box<AgentObject>),
-    /// A Secret that registers a cluster in Argo CD, with its values in plain text.
-    ClusterSecret(Box<AgentObject>, Option<Box<PlainSecret>>),
     Service(Box<Service>),
     /// HAProxy templates of the SIP operator.
     OperatorsTemplates(Vec<Place>),
@@ -96,6 +91,14 @@ pub(super) struct KustomizationContent {
     pub(super) kustomization: Kustomization,
     /// The reason if kustomize refuses to read it.
     pub(super) refusal: Option<KustomizationRefusal>,
+}
+
+/// What matters of a Secret.
+pub(super) struct SecretContent {
+    /// Registers a cluster in Argo CD.
+    pub(super) agent: Option<Box<AgentObject>>,
+    pub(super) plain: Option<Box<PlainSecret>>,
+    pub(super) network_data: Option<Box<NetworkDataObject>>,
 }
 
 /// A Secret with values in plain text. Keys are not shown, because users swap keys and passwords.
@@ -148,7 +151,10 @@ impl ReadObject {
 
     /// Returns whether the object configures an agent.
     pub(super) fn is_for_agents(&self) -> bool {
-        matches!(self.content, ReadContent::Agent(_) | ReadContent::ClusterSecret(..))
+        match &self.content {
+            ReadContent::Secret(secret) => secret.agent.is_some(),
+            other => matches!(other, ReadContent::Agent(_)),
+        }
     }
 
     /// Returns whether the object is a Cluster of Cluster API that requests hosts.
@@ -209,11 +215,9 @@ impl ObjectsByKind {
                 self.cluster_parts.push(object.with_content(content))
             }
             ReadContent::Host(content) => self.hosts.push(object.with_content(content)),
-            ReadContent::NetworkData(content) => {
-                self.network_data.push(object.with_content(content))
-            }
-            ReadContent::PlainSecret(plain, network_data) => {
-                self.plain_secrets.push(*plain);
+            ReadContent::Secret(SecretContent { agent, plain, network_data }) => {
+                self.agents.extend(agent.map(|agent| *agent));
+                self.plain_secrets.extend(plain.map(|plain| *plain));
                 self.network_data.extend(network_data.map(|content| object.with_content(content)));
             }
             ReadContent::Service(content) => self.services.push(object.with_content(content)),
@@ -223,10 +227,6 @@ impl ObjectsByKind {
             ReadContent::Unreadable(content) => self.unreadable.push(object.with_content(content)),
             ReadContent::Template(template) => self.templates.push(*template),
             ReadContent::Agent(object) => self.agents.push(*object),
-            ReadContent::ClusterSecret(object, plain) => {
-                self.agents.push(*object);
-                self.plain_secrets.extend(plain.map(|plain| *plain));
-            }
             ReadContent::OperatorsTemplates(templates) => {
                 self.operators_templates.extend(templates);
             }
