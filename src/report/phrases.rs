@@ -282,7 +282,7 @@ fn installer(change: &InstallerChange, name: Name<'_>) -> DiffLine {
         runs,
         job_before,
         job_after,
-        aspects,
+        files,
         begin_workloads,
         end_workloads,
         ..
@@ -303,14 +303,14 @@ fn installer(change: &InstallerChange, name: Name<'_>) -> DiffLine {
         FileState::Created => format!("installer: Job {} runs on all machines", job(job_after)),
         FileState::Deleted => format!("installer: Job {}", job(job_before)),
         FileState::Changed => {
-            let aspects: Vec<&str> = aspects.iter().map(|aspect| aspect.word()).collect();
-            let aspects =
-                if aspects.is_empty() { "only comments".to_owned() } else { aspects.join(", ") };
+            let files: Vec<String> = files.iter().map(|file| name(file)).collect();
+            let files =
+                if files.is_empty() { "only comments".to_owned() } else { files.join(", ") };
             let what = if *scales { "which adds workers" } else { "which runs on all machines" };
             let jobs = format!("; Job {} -> {}, {what}", job(job_before), job(job_after));
             let begin = workloads("now run", begin_workloads);
             let end = workloads("no longer run", end_workloads);
-            format!("installer: {aspects}{begin}{end}{}", if *runs { &jobs } else { "" })
+            format!("installer: {files}{begin}{end}{}", if *runs { &jobs } else { "" })
         }
     };
     DiffLine::new(*state, text)

@@ -837,7 +837,7 @@ fn a_job_that_only_adds_workers_scales_and_a_repeated_run_keeps_it() {
         repo.replace(PRESS, "    - body-3:\n", "    - body-4: {cpu: 8}\n    - body-3:\n");
         let said = run(&mut repo.sipgen(&["diff"])).stdout;
         assert_says(&said, &["which adds workers", "the installer adds workers to lab/press"]);
-        assert_says(&said, &["installer: machines; Job"]);
+        assert_says(&said, &["installer: ", "addresses.yaml,"]);
         let scaled = press_job(&repo);
         assert_ne!(scaled.0, first.0);
         assert_eq!((scaled.1.as_str(), scaled.2), ("scale", true));

@@ -1,6 +1,6 @@
 //! Dangers: changes that can cause an outage or a loss.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::hosts::{ConsumedHost, MovedHost, ReleaseReason, in_order};
 use super::{
-    ClusterReview, EndpointChange, EndpointKind, FileState, ImmutableField, InstallerAspect,
-    ReaddressedMachine, ReleasedObservedHost, SharedChanges,
+    ClusterReview, EndpointChange, EndpointKind, FileState, ImmutableField, ReaddressedMachine,
+    ReleasedObservedHost, SharedChanges,
 };
 use crate::base::api::names::{ClusterKey, HostKey, NodeName};
 use crate::input::settings::gitops::HostsForm;
@@ -61,8 +61,8 @@ pub enum Harm {
         before: Option<String>,
         /// Job that runs.
         after: String,
-        /// Reasons why it is another Job.
-        because: BTreeSet<InstallerAspect>,
+        /// Changed files, for which it is another Job.
+        because: Vec<String>,
     },
     /// A cluster releases hosts that are in use.
     ConsumedHostGivenBack {
@@ -326,7 +326,7 @@ fn installer_harm(review: &ClusterReview, site: &Site) -> Option<Harm> {
         machines: asked.map(|cluster| cluster.node_sets.len()),
         before: installer.job_before.clone(),
         after: installer.job_after.clone()?,
-        because: installer.aspects.clone(),
+        because: installer.files.clone(),
     })
 }
 

@@ -84,15 +84,9 @@ impl Harm {
                 let (again, why, goes) = match before {
                     None => ("", String::new(), String::new()),
                     Some(before) => {
-                        let because: Vec<&str> =
-                            because.iter().map(|aspect| aspect.word()).collect();
-                        let why = if because.is_empty() {
-                            "Job".to_owned()
-                        } else {
-                            because.join(" and ")
-                        };
+                        let files: Vec<String> = because.iter().map(|file| name(file)).collect();
                         let goes = format!("; Job {} is deleted, even while it runs", name(before));
-                        (" again", format!(", because of changed {why}"), goes)
+                        (" again", format!(", because of {}", first_few(files, HOSTS_NAMED)), goes)
                     }
                 };
                 format!(

@@ -3,7 +3,7 @@
 //! A Job runs once, and its name ends in a hash of its content. So a new name is a new Job, and the
 //! installer runs on the cluster's machines as soon as an agent applies it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use camino::Utf8Path;
 use schemars::JsonSchema;
@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use yaml_serde::Value;
 
 use super::{ChangedFiles, FileState, Texts, below};
-use crate::base::api::installed::ANNOTATION;
 use crate::base::api::names::ClusterKey;
 use crate::base::layout;
 use crate::base::text::yaml;
@@ -20,8 +19,6 @@ use crate::site::inventory::natural;
 /// Names of the files to review, in the installer's directory.
 const JOB: &str = "job.yaml";
 const ADDRESSES: &str = "addresses.yaml";
-const VARIABLES: &str = "group_vars/all.yml";
-const PACKAGES: &str = "group_vars/kube";
 
 /// Key prefixes of addresses, by role.
 const ROLES: [&str; 2] = ["MASTER_", "WORKER_"];
@@ -41,43 +38,15 @@ pub struct InstallerChange {
     pub job_before: Option<String>,
     /// Job after; null if its file does not change.
     pub job_after: Option<String>,
-    /// Changed aspects; empty if only comments differ.
-    pub aspects: BTreeSet<InstallerAspect>,
+    /// Changed files of its configuration. The Job itself is one only if it changes alone; empty if
+    /// only comments differ.
+    pub files: Vec<String>,
     /// Machines whose address changes, in natural order.
     pub readdressed: Vec<ReaddressedMachine>,
     /// Masters that start to run workloads, in natural order.
     pub begin_workloads: Vec<String>,
     /// Masters that stop running workloads, in natural order.
     pub end_workloads: Vec<String>,
-}
-
-/// Aspect of an installer that can change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum InstallerAspect {
-    /// Machines or their roles.
-    Machines,
-    /// Addresses of machines.
-    Addresses,
-    /// Installed packages.
-    Packages,
-    /// Container image of the installer.
-    Image,
-    /// Anything else, such as variables, plugins, the pod network or the order of the machines.
-    Configuration,
-}
-
-impl InstallerAspect {
-    /// Returns the aspect as a noun.
-    pub fn word(self) -> &'static str {
-        match self {
-            InstallerAspect::Machines => "machines",
-            InstallerAspect::Addresses => "addresses",
-            InstallerAspect::Packages => "packages",
-            InstallerAspect::Image => "image",
-            InstallerAspect::Configuration => "configuration",
-        }
-    }
 }
 
 /// A machine whose address changes.
@@ -102,23 +71,20 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
     let state = FileState::by_witness(&files, layout::KUSTOMIZATION);
     let (before, after) = texts(&files, JOB);
     let (before, after) = (before.and_then(documents), after.and_then(documents));
-    let job_before = before.as_deref().and_then(|before| Job::read(before, after.as_deref()));
-    let job_after = after.as_deref().and_then(|after| Job::read(after, before.as_deref()));
-    let name = |job: &Option<Job>| job.as_ref().and_then(|job| job.name.clone());
-    let (name_before, name_after) = (name(&job_before), name(&job_after));
-    let scales = job_after.as_ref().is_some_and(|job| job.scales);
-    let addresses = InstallerAddresses::from_files(&files);
-    let aspects = match state {
-        FileState::Changed => aspects(&files, &addresses, job_before, job_after),
-        FileState::Created | FileState::Deleted => BTreeSet::new(),
+    let job = |documents: &Option<Vec<Value>>, others: &Option<Vec<Value>>| {
+        Job::read(documents.as_deref()?, others.as_deref().unwrap_or_default())
     };
+    let (job_before, job_after) = (job(&before, &after), job(&after, &before));
+    let scales = job_after.as_ref().is_some_and(|job| job.scales);
+    let (name_before, name_after) = (job_before.map(|job| job.name), job_after.map(|job| job.name));
+    let addresses = InstallerAddresses::from_files(&files);
     Some(InstallerChange {
         state,
         runs: name_after.is_some() && name_after != name_before,
         scales,
         job_before: name_before,
         job_after: name_after,
-        aspects,
+        files: changed_files(&files),
         readdressed: addresses.changed(),
         begin_workloads: InstallerAddresses::with_both_roles_only(
             &addresses.after,
@@ -131,45 +97,16 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
     })
 }
 
-fn aspects(
-    files: &ChangedFiles<'_>,
-    addresses: &InstallerAddresses,
-    before: Option<Job>,
-    after: Option<Job>,
-) -> BTreeSet<InstallerAspect> {
-    let mut aspects = BTreeSet::new();
-    aspects.extend(addresses.have_others().then_some(InstallerAspect::Machines));
-    aspects.extend((!addresses.changed().is_empty()).then_some(InstallerAspect::Addresses));
-    // Another inventory format stores the same packages under other file names.
-    let (packages_before, packages_after): (Vec<_>, Vec<_>) = files
-        .iter()
-        .filter(|(file, _)| file.as_str().starts_with(PACKAGES))
-        .map(|(_, texts)| *texts)
-        .unzip();
-    if bodies(packages_before) != bodies(packages_after) {
-        aspects.insert(InstallerAspect::Packages);
-    }
-    if let (Some(before), Some(after)) = (before, after) {
-        aspects.extend((before.image != after.image).then_some(InstallerAspect::Image));
-        let is_same = before.command == after.command && before.rest == after.rest;
-        aspects.extend((!is_same).then_some(InstallerAspect::Configuration));
-    }
-    let (before, after) = texts(files, VARIABLES);
-    if before.map(layout::body) != after.map(layout::body) {
-        aspects.insert(InstallerAspect::Configuration);
-    }
-    let only_comments =
-        files.values().all(|(before, after)| before.map(layout::body) == after.map(layout::body));
-    if aspects.is_empty() && !only_comments {
-        aspects.insert(InstallerAspect::Configuration);
-    }
-    aspects
-}
-
-fn bodies(texts: Vec<Option<&str>>) -> Vec<&str> {
-    let mut bodies: Vec<&str> = texts.into_iter().flatten().map(layout::body).collect();
-    bodies.sort_unstable();
-    bodies
+/// Lists the files whose content changes.
+fn changed_files(files: &ChangedFiles<'_>) -> Vec<String> {
+    let has_changed =
+        |(before, after): &Texts<'_>| before.map(layout::body) != after.map(layout::body);
+    let changed = files.iter().filter(|(_, texts)| has_changed(texts));
+    let names = changed.map(|(file, _)| file.to_string());
+    // The name of the Job and the list of files follow from the others.
+    let (follow, names): (Vec<_>, Vec<_>) =
+        names.partition(|name| matches!(name.as_str(), JOB | layout::KUSTOMIZATION));
+    if names.is_empty() { follow } else { names }
 }
 
 /// Returns the texts of a file before and after; `None` if it does not change.
@@ -190,76 +127,34 @@ fn name_of_job(document: &Value) -> Option<&Value> {
     document.get("metadata").filter(|_| is_job)?.get("name")
 }
 
-/// Content of a Job, without its mounts, which follow from the other files.
+/// A Job that installs Kubernetes.
 struct Job {
-    name: Option<String>,
-    image: Value,
+    name: String,
     /// Set if it only adds workers.
     scales: bool,
-    /// Command of its container without playbooks, which follow from the mode and the packages.
-    command: Vec<String>,
-    /// Remaining fields, including other documents of the file.
-    rest: Vec<Value>,
 }
 
 impl Job {
     /// Finds the Job among the documents of its file. If there are several, it is the one that the
-    /// `other` side of the change lacks.
-    fn read(documents: &[Value], other: Option<&[Value]>) -> Option<Self> {
-        let is_in_other = |name: &Value| {
-            other.unwrap_or_default().iter().any(|other| name_of_job(other) == Some(name))
-        };
-        let mut jobs = documents
-            .iter()
-            .enumerate()
-            .filter_map(|(at, document)| Some((at, name_of_job(document)?)));
+    /// other side of the change lacks.
+    fn read(documents: &[Value], others: &[Value]) -> Option<Self> {
+        let is_in_others =
+            |name: &Value| others.iter().any(|other| name_of_job(other) == Some(name));
+        let mut jobs =
+            documents.iter().filter_map(|document| Some((document, name_of_job(document)?)));
         let first = jobs.clone().next()?;
-        let (at, _) = jobs.find(|(_, name)| !is_in_other(name)).unwrap_or(first);
-        let mut others = documents.to_vec();
-        let mut rest = others.remove(at);
-        let metadata = rest.get_mut("metadata")?;
-        let name = take(metadata, "name").as_str().map(str::to_owned);
-        // The record follows from the other files, and changes nothing of what the Job does.
-        if let Some(annotations) = metadata.get_mut("annotations") {
-            take(annotations, ANNOTATION);
-            if annotations.as_mapping().is_some_and(|left| left.is_empty()) {
-                take(metadata, "annotations");
-            }
-        }
-        let template = rest.get_mut("spec")?.get_mut("template")?;
-        if let Some(metadata) = template.get_mut("metadata") {
-            take(metadata, "annotations");
-        }
-        let pod = template.get_mut("spec")?;
-        take(pod, "volumes");
+        let (job, name) = jobs.find(|(_, name)| !is_in_others(name)).unwrap_or(first);
+        let pod = job.get("spec")?.get("template")?.get("spec")?;
         // If the installer is an init container, then the other one only saves the kubeconfig.
-        take(pod, "serviceAccountName");
-        let installers = take(pod, "initContainers");
-        if !installers.is_null() {
-            *pod.get_mut("containers")? = installers;
-        }
-        let container = pod.get_mut("containers")?.get_mut(0)?;
-        let image = take(container, "image");
-        take(container, "volumeMounts");
-        let arguments = take(container, "command");
-        let arguments = arguments.as_sequence().map(Vec::as_slice).unwrap_or_default().iter();
-        let (playbooks, command): (Vec<_>, Vec<_>) = arguments
-            .filter_map(Value::as_str)
-            .partition(|argument| argument.ends_with(".yml") || *argument == "--scale");
-        others.push(rest);
+        let containers = pod.get("initContainers").or_else(|| pod.get("containers"))?;
+        let command = containers.get(0)?.get("command").and_then(Value::as_sequence);
+        let adds_workers =
+            |argument: &str| argument == "--scale" || argument.ends_with("scale.yml");
         Some(Self {
-            name,
-            image,
-            scales: playbooks.iter().any(|playbook| playbook.contains("scale")),
-            command: command.into_iter().map(str::to_owned).collect(),
-            rest: others,
+            name: name.as_str()?.to_owned(),
+            scales: command.into_iter().flatten().filter_map(Value::as_str).any(adds_workers),
         })
     }
-}
-
-/// Removes a value from a mapping; null if it is missing.
-fn take(mapping: &mut Value, key: &str) -> Value {
-    mapping.as_mapping_mut().and_then(|mapping| mapping.remove(key)).unwrap_or(Value::Null)
 }
 
 /// Returns the addresses before and after, by role and name; `None` if they do not change.
@@ -284,11 +179,6 @@ impl InstallerAddresses {
         };
         let (before, after) = texts(files, ADDRESSES);
         Self { before: read(before), after: read(after) }
-    }
-
-    /// Reports whether machines or roles differ.
-    fn have_others(&self) -> bool {
-        !self.before.keys().eq(self.after.keys())
     }
 
     /// Lists the masters on both sides that are also workers on `this` side only.
@@ -370,51 +260,16 @@ mod tests {
 
     const COMMAND: [&str; 5] = ["./installer", "--cluster", "depot", "--network", "10.244.0.0/16"];
 
-    fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
-        COMMAND.iter().chain(more).copied().collect()
-    }
-
     #[test]
-    fn another_job_runs_and_says_what_it_does_otherwise() {
-        let was = job("kud-depot-aaaa", "kud:1", &with(&["--plugins", "multus"]));
-        for (is, aspect) in [
-            (
-                job("kud-depot-bbbb", "kud:2", &with(&["--plugins", "multus"])),
-                InstallerAspect::Image,
-            ),
-            (
-                job("kud-depot-bbbb", "kud:1", &with(&["--plugins", "multus", "qat"])),
-                InstallerAspect::Configuration,
-            ),
-            (job("kud-depot-bbbb", "kud:1", &with(&[])), InstallerAspect::Configuration),
-            (
-                job(
-                    "kud-depot-bbbb",
-                    "kud:1",
-                    &[
-                        "./installer",
-                        "--cluster",
-                        "depot",
-                        "--network",
-                        "fd00::/64",
-                        "--plugins",
-                        "multus",
-                    ],
-                ),
-                InstallerAspect::Configuration,
-            ),
-            (
-                job("kud-depot-bbbb", "kud:1", &with(&["--plugins", "multus", "--verbose"])),
-                InstallerAspect::Configuration,
-            ),
-        ] {
-            let change = changed(&[(JOB, &was, &is)]);
+    fn another_job_runs() {
+        let was = job("kud-depot-aaaa", "kud:1", &COMMAND);
 
-            assert!(change.runs);
-            assert_eq!(change.aspects, BTreeSet::from([aspect]), "{is}");
-            assert_eq!(change.job_before.as_deref(), Some("kud-depot-aaaa"));
-            assert_eq!(change.job_after.as_deref(), Some("kud-depot-bbbb"));
-        }
+        let change = changed(&[(JOB, &was, &job("kud-depot-bbbb", "kud:2", &COMMAND))]);
+
+        assert!(change.runs && !change.scales);
+        assert_eq!(change.files, [JOB]);
+        assert_eq!(change.job_before.as_deref(), Some("kud-depot-aaaa"));
+        assert_eq!(change.job_after.as_deref(), Some("kud-depot-bbbb"));
     }
 
     #[test]
@@ -423,7 +278,7 @@ mod tests {
 
         let change = changed(&[(JOB, &was, &was.replace("from x", "from y"))]);
 
-        assert!(!change.runs && change.aspects.is_empty());
+        assert!(!change.runs && change.files.is_empty());
     }
 
     #[test]
@@ -437,15 +292,11 @@ mod tests {
             changed(&[(JOB, &format!("{beside}{check}{was}"), &format!("{beside}{check}{is}"))]);
 
         assert!(change.runs);
-        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Image]));
         assert_eq!(change.job_before.as_deref(), Some("kud-depot-aaaa"));
         assert_eq!(change.job_after.as_deref(), Some("kud-depot-bbbb"));
 
         let change = changed(&[(JOB, &was, &format!("{beside}{was}"))]);
-        assert_eq!(
-            (change.runs, change.aspects),
-            (false, BTreeSet::from([InstallerAspect::Configuration]))
-        );
+        assert!(!change.runs && change.files == [JOB]);
     }
 
     #[test]
@@ -461,22 +312,17 @@ mod tests {
     }
 
     #[test]
-    fn machines_addresses_and_the_rest_of_the_inventory_are_told_apart() {
+    fn machines_with_another_address_are_named() {
         let was = addresses(&[
             ("MASTER_m-1", "10.0.0.1"),
             ("WORKER_m-1", "10.0.0.1"),
             ("WORKER_w-2", "10.0.0.2"),
         ]);
-        let moved = addresses(&[
-            ("MASTER_m-1", "10.0.0.9"),
-            ("WORKER_m-1", "10.0.0.9"),
-            ("WORKER_w-2", "10.0.0.2"),
-        ]);
-        let without = addresses(&[("MASTER_m-1", "10.0.0.1"), ("WORKER_m-1", "10.0.0.1")]);
-        let inventory = ("hosts.ini", "[all]\na\n", "[all]\nb\n");
+        let moved = addresses(&[("MASTER_m-1", "10.0.0.9"), ("WORKER_m-1", "10.0.0.9")]);
 
-        let change = changed(&[(ADDRESSES, &was, &moved), inventory]);
-        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Addresses]));
+        let change = changed(&[(ADDRESSES, &was, &moved), ("hosts.ini", "a", "a")]);
+
+        assert_eq!(change.files, [ADDRESSES]);
         let [ReaddressedMachine { node, before, after }] = change.readdressed.as_slice() else {
             panic!("{change:?}")
         };
@@ -484,14 +330,6 @@ mod tests {
             (node.as_str(), before.as_str(), after.as_str()),
             ("m-1", "10.0.0.1", "10.0.0.9")
         );
-
-        let change = changed(&[(ADDRESSES, &was, &without), inventory]);
-        assert_eq!(
-            (change.aspects, change.readdressed),
-            (BTreeSet::from([InstallerAspect::Machines]), Vec::new())
-        );
-
-        assert_eq!(changed(&[inventory]).aspects, BTreeSet::from([InstallerAspect::Configuration]));
     }
 
     #[test]
@@ -509,36 +347,21 @@ mod tests {
     }
 
     #[test]
-    fn a_job_of_kubespray_that_adds_workers_differs_by_its_playbook_alone() {
+    fn a_job_of_kubespray_that_adds_workers_differs_by_its_playbook() {
         let full = job("k8s-depot-aaaa", "kubespray:1", &["ansible-playbook", "cluster.yml"]);
         let arguments = ["ansible-playbook", "/inventory/packages.yml", "scale.yml"];
         let scale = job("k8s-depot-bbbb", "kubespray:1", &arguments);
 
-        let change = changed(&[(JOB, &full, &scale), (VARIABLES, "a", "b")]);
+        let change = changed(&[(JOB, &full, &scale), ("group_vars/all.yml", "a", "b")]);
 
         assert!(change.runs && change.scales);
-        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Configuration]));
-        let change = changed(&[(JOB, &full, &scale), ("group_vars/kube_node.yml", "a", "b")]);
-        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Packages]));
-    }
-
-    #[test]
-    fn the_same_packages_in_files_of_other_names_are_the_same() {
-        let form = [("hosts.ini", "a", ""), ("hosts.yaml", "", "b")];
-        let renamed =
-            [("group_vars/kube-node.yml", "p", ""), ("group_vars/kube_node.yml", "", "p")];
-
-        let aspects = changed(&[form, renamed].concat()).aspects;
-        assert_eq!(aspects, BTreeSet::from([InstallerAspect::Configuration]));
-        let aspects = changed(&[("group_vars/kube-node.yml", "p", "q")]).aspects;
-        assert_eq!(aspects, BTreeSet::from([InstallerAspect::Packages]));
+        assert_eq!(change.files, ["group_vars/all.yml"]);
     }
 
     #[test]
     fn a_job_that_cannot_be_read_is_no_reason_to_say_that_nothing_runs_unknowingly() {
         let change = changed(&[(JOB, "{", &job("kud-depot-bbbb", "kud:1", &COMMAND))]);
 
-        assert!(change.runs);
-        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Configuration]));
+        assert!(change.runs && change.files == [JOB]);
     }
 }

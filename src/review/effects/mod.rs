@@ -48,7 +48,7 @@ pub use endpoints::{EndpointChange, EndpointKind};
 pub use hosts::HostChanges;
 use hosts::ReviewFacts;
 pub use immutable::ImmutableField;
-pub use installer::{InstallerAspect, InstallerChange, ReaddressedMachine};
+pub use installer::{InstallerChange, ReaddressedMachine};
 pub use outputs::OutputChange;
 pub use services::{Aspect, ServiceChange};
 pub use shared::{ChangedRoot, ReleasedObservedHost, SharedChanges};

@@ -103,11 +103,11 @@ fn a_master_that_begins_or_ends_to_run_workloads_is_named() {
     let both = "    - head-1:\n        memory: 32Gi\n";
     let repo = Repo::generated("provisioning");
     repo.replace(PRESS, both, "");
-    assert_says(&plan(&repo), &["installer: machines; workloads no longer run on head-1; Job"]);
+    assert_says(&plan(&repo), &["; workloads no longer run on head-1; Job"]);
 
     repo.generate(&[]).expect(0);
     repo.replace(PRESS, "  workers:\n", &format!("  workers:\n{both}"));
-    assert_says(&plan(&repo), &["installer: machines; workloads now run on head-1; Job"]);
+    assert_says(&plan(&repo), &["; workloads now run on head-1; Job"]);
     let json: serde_json::Value =
         serde_json::from_str(&repo.diff(&["--format", "json"]).stdout).unwrap();
     let installer = &json["review"]["clusters"][0]["installer"];
@@ -145,7 +145,7 @@ fn a_comment_and_programs_are_told_the_same() {
         serde_json::from_str(&repo.diff(&["--format", "json"]).stdout).unwrap();
     let (danger, cluster) = (&json["review"]["dangers"][0], &json["review"]["clusters"][0]);
     assert_eq!((&danger["code"], &danger["machines"]), (&"installer-runs".into(), &4.into()));
-    assert_eq!(danger["because"], serde_json::json!(["configuration"]));
+    assert_eq!(danger["because"], serde_json::json!(["group_vars/all.yml"]));
     assert_eq!(
         (&cluster["kind"], &cluster["installer"]["runs"]),
         (&"Provisioning".into(), &true.into())
