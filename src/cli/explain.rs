@@ -144,8 +144,10 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResul
         let (site, plan) = (&generated.site, &generated.plan);
         let (mut host, mut found) = (None, Vec::new());
         if let Some(explanation) = explain::host(site, plan, &key) {
-            let (hardware, findings) = hardware::host_hardware(&location.files, site, &key)?;
+            let (mut hardware, findings) =
+                hardware::known_hardware(&location.files, site, Some(&key))?;
             found = findings;
+            let hardware = hardware.remove(&key).unwrap_or_default();
             host = Some(ExplainedHost { explanation, hardware });
         }
         let explanation = ExplainOutput { cluster: explain::cluster(site, plan, name), host };

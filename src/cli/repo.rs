@@ -255,14 +255,14 @@ pub(super) fn overview(
     generated: &GeneratedSite,
     by: Option<&str>,
 ) -> Result<Overview, CommandError> {
-    let (hardware, _) = hardware::all_hardware(&site.files, &generated.site)?;
+    let (hardware, _) = hardware::known_hardware(&site.files, &generated.site, None)?;
     Ok(Overview::new(generated, by)?.with_hardware(&hardware))
 }
 
 /// Adds the findings about inspected hardware, which `generate` skips unless requests require some.
 pub(super) fn add_hardware_findings(runs: &mut Runs<'_>) -> Result<(), CommandError> {
     for (site, run) in runs.iter_mut().filter(|(_, run)| !run.site.knows_hardware) {
-        let (_, found) = hardware::all_hardware(&site.files, &run.site)?;
+        let (_, found) = hardware::known_hardware(&site.files, &run.site, None)?;
         let settings = &run.site.settings;
         let (muted, shown): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|finding| settings.ignores(finding));

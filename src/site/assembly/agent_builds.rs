@@ -12,7 +12,7 @@ use crate::base::finding::Origin;
 use crate::base::layout;
 use crate::input::kustomize::{AgentBuild, EvaluatedFiles};
 use crate::input::load::ReadError;
-use crate::site::delivery::{AgentObject, Agents, BuildChanges};
+use crate::site::delivery::{AgentObject, Agents, AppliedDirectory, BuildChanges};
 
 /// Maximum number of levels at which agents' objects apply agents' objects.
 const LEVELS: usize = 5;
@@ -135,8 +135,9 @@ fn by_root(
 ) -> Result<AgentBuilds, ReadError> {
     let NamespaceInputs { repo, settings, builds: all_builds, files, .. } = naming;
     let agents = Agents::new(repo, settings, all_builds, objects, files);
-    let changes: Vec<BuildChanges> = agents.into_build_changes().collect();
-    let variables = VariableSources::read(naming, changes.iter())?;
+    let applied = agents.applied.into_iter().filter(AppliedDirectory::is_of_site);
+    let changes: Vec<Box<BuildChanges>> = applied.filter_map(|applied| applied.changes).collect();
+    let variables = VariableSources::read(naming, changes.iter().map(|changes| &**changes))?;
     let coverage = Coverage::new(naming);
     let mut builds = AgentBuilds::new();
     for changes in &changes {

@@ -28,22 +28,21 @@ use crate::input::decode::unreadable_annotation;
 use crate::input::kustomize::Builds;
 use crate::input::load::{Document, Files, ParseError, ReadError, mentions};
 use crate::input::settings::Settings;
-use crate::site::inventory::hardware::{
-    HardwareByHost, HardwareSource, HostHardware, InspectedHardware,
-};
+use crate::site::inventory::hardware::{HardwareByHost, HardwareSource, InspectedHardware};
 
-/// Returns the hardware of all hosts of a site that was read from `repo`, with findings.
+/// Returns the hardware of a site that was read from `repo`, of all hosts or only one, with findings.
 ///
 /// # Errors
 ///
 /// Returns an error if a file cannot be read.
-pub fn all_hardware(
+pub fn known_hardware(
     repo: &Files,
     site: &Site,
+    only: Option<&HostKey>,
 ) -> Result<(HardwareByHost, Vec<Finding>), ReadError> {
     let is_host = |host: &HostKey| site.inventory.host(host).is_some();
     let built = (&site.builds, &site.rendered);
-    read(repo, &site.settings, built, &is_host, None)
+    read(repo, &site.settings, built, &is_host, only)
 }
 
 /// Returns the hardware of hosts while their site is being read, if requests require some, or the
@@ -69,22 +68,6 @@ pub(super) fn if_it_decides(
     let (hardware, findings) =
         read(repo, settings, (&objects.builds, &objects.rendered), &is_host, None)?;
     Ok((Some(hardware), findings))
-}
-
-/// Returns the hardware of one host, with findings.
-///
-/// # Errors
-///
-/// Returns an error if a file cannot be read.
-pub fn host_hardware(
-    repo: &Files,
-    site: &Site,
-    host: &HostKey,
-) -> Result<(HostHardware, Vec<Finding>), ReadError> {
-    let is_host = |host: &HostKey| site.inventory.host(host).is_some();
-    let built = (&site.builds, &site.rendered);
-    let (mut all, findings) = read(repo, &site.settings, built, &is_host, Some(host))?;
-    Ok((all.remove(host).unwrap_or_default(), findings))
 }
 
 /// The content of one document about a host's hardware.

@@ -11,7 +11,6 @@ use crate::base::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::text::counted;
 use crate::input::kustomize::Builds;
-use crate::input::settings::{InventoryMode, Settings};
 use crate::site::inventory::host_document::{HostDocument, named_secrets};
 use crate::site::previous::PreviousOutput;
 use crate::site::request::Request;
@@ -38,14 +37,6 @@ impl LeftOutHost {
     }
 }
 
-/// Returns the hosts that inputs omit. In mode `observed`, only snapshots count, so there are none.
-pub(super) fn hosts(
-    all: HashMap<HostKey, LeftOutHost>,
-    settings: &Settings,
-) -> HashMap<HostKey, LeftOutHost> {
-    if settings.inventory.mode == InventoryMode::Observed { HashMap::new() } else { all }
-}
-
 /// Returns the roots of omitted hosts that have a generated overlay: agents apply it, and so these
 /// hosts.
 pub(super) fn roots(
@@ -54,15 +45,6 @@ pub(super) fn roots(
 ) -> BTreeSet<usize> {
     let applied = left_out.values().filter(|host| state.has_overlay_of(&host.root));
     applied.map(|host| host.root_index).collect()
-}
-
-/// Returns the hosts that are assigned to clusters.
-pub(super) fn held(
-    mut left_out: HashMap<HostKey, LeftOutHost>,
-    state: &PreviousOutput,
-) -> HashMap<HostKey, LeftOutHost> {
-    left_out.retain(|host, _| state.held.contains_key(host));
-    left_out
 }
 
 /// Reports clusters of the output directory that no input requests, but files of the repo do.

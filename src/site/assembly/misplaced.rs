@@ -34,7 +34,14 @@ pub(super) fn findings(
             format!("{} of sipgen's own files with hosts {verb} {place}", files.len()),
         )
         .help(match owner {
-            Some(owner) => other_site_help(owner),
+            Some(owner) => {
+                let directory = in_shell(owner.as_str());
+                format!(
+                    "leave them alone: they are the memory of another site, which `sipgen generate --repo {directory}` generates. \
+                     Generate this one by --repo, too, from a directory beside it; a submodule is left out by `update = none` in \
+                     .gitmodules and `git submodule deinit {directory}`"
+                )
+            }
             None => {
                 let files: Vec<&Utf8Path> = files.iter().map(|file| &***file).collect();
                 format!(
@@ -43,10 +50,7 @@ pub(super) fn findings(
                 )
             }
         });
-        files
-            .first()
-            .into_iter()
-            .fold(finding, |finding, file| finding.at(Place::File(Arc::clone(file))))
+        finding.at(Place::File(Arc::clone(files[0])))
     };
     by_owner.into_iter().map(finding).collect()
 }
@@ -61,14 +65,4 @@ fn settled_directory<'a>(repo: &Files, file: &'a Utf8Path) -> Option<&'a Utf8Pat
     above
         .into_iter()
         .find(|directory| repo.kind(&directory.join(settings::FILE)) == Some(EntryKind::File))
-}
-
-/// Returns the help for a nested site.
-fn other_site_help(owner: &Utf8Path) -> String {
-    let directory = in_shell(owner.as_str());
-    format!(
-        "leave them alone: they are the memory of another site, which `sipgen generate --repo {directory}` generates. \
-         Generate this one by --repo, too, from a directory beside it; a submodule is left out by `update = none` in \
-         .gitmodules and `git submodule deinit {directory}`"
-    )
 }

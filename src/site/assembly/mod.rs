@@ -60,7 +60,7 @@ use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
 use crate::input::kustomize::{BuildRoot, Builds, OverlayBases};
 use crate::input::load::{Files, ReadError};
-use crate::input::settings::Settings;
+use crate::input::settings::{InventoryMode, Settings};
 use crate::site::delivery::{self, DeliveryWiring};
 use crate::site::inventory::{self, Inventory, identity};
 use crate::site::previous::PreviousOutput;
@@ -114,36 +114,29 @@ pub struct Site {
     rendered: BuiltSources,
 }
 
-/// The objects of a repo and the previous output.
-struct ReadRepo {
-    objects: SiteObjects,
-    state: PreviousOutput,
-    findings: Vec<Finding>,
-}
-
-impl ReadRepo {
-    /// Reads the files of a repo.
-    ///
-    /// Listing and naming are serial for the most part, and what runs beside them keeps the other
-    /// cores busy. Objects are read on the calling thread, whose stack is larger than those of the
-    /// pool.
-    fn new(repo: &Files, settings: &Settings) -> Result<Self, ReadError> {
-        let mut entries = Ok(Vec::new());
-        let scanned = rayon::in_place_scope(|scope| {
-            scope.spawn(|_| entries = repo.entries_below(&settings.output));
-            scan::scan(repo, settings)
-        })?;
-        let entries = entries?;
-        let mut state = Ok((PreviousOutput::default(), Vec::new()));
-        let objects = rayon::in_place_scope(|scope| {
-            scope.spawn(|_| state = PreviousOutput::read(repo, settings, entries));
-            objects::named(scanned, repo, settings)
-        });
-        let (objects, mut findings) = objects?;
-        let (state, found) = state?;
-        findings.extend(found);
-        Ok(Self { objects, state, findings })
-    }
+/// Reads the objects of a repo and the previous output.
+///
+/// Listing and naming are serial for the most part, and what runs beside them keeps the other cores
+/// busy. Objects are read on the calling thread, whose stack is larger than those of the pool.
+fn read_files(
+    repo: &Files,
+    settings: &Settings,
+) -> Result<(SiteObjects, PreviousOutput, Vec<Finding>), ReadError> {
+    let mut entries = Ok(Vec::new());
+    let scanned = rayon::in_place_scope(|scope| {
+        scope.spawn(|_| entries = repo.entries_below(&settings.output));
+        scan::scan(repo, settings)
+    })?;
+    let entries = entries?;
+    let mut state = Ok((PreviousOutput::default(), Vec::new()));
+    let objects = rayon::in_place_scope(|scope| {
+        scope.spawn(|_| state = PreviousOutput::read(repo, settings, entries));
+        objects::named(scanned, repo, settings)
+    });
+    let (objects, mut findings) = objects?;
+    let (state, found) = state?;
+    findings.extend(found);
+    Ok((objects, state, findings))
 }
 
 /// Completes hosts by what needs all requests or all hosts: assignments by older labels, which name
@@ -172,7 +165,7 @@ impl Site {
     ///
     /// Returns an error if a file or directory cannot be read.
     pub fn read(repo: &Files, settings: Settings) -> Result<(Self, Vec<Finding>), ReadError> {
-        let ReadRepo { mut objects, state, findings: mut all } = ReadRepo::new(repo, &settings)?;
+        let (mut objects, state, mut all) = read_files(repo, &settings)?;
         let mut take = |findings: Vec<Finding>| all.extend(findings);
         let (builds, agents, documents) = (&objects.builds, &objects.agents, &objects.documents);
         let reached = agents.reached(repo, &settings, builds, documents);
@@ -195,13 +188,17 @@ impl Site {
             hardware.as_ref(),
         );
         take(findings);
-        let left_out = left_out::hosts(objects.left_out, &settings);
+        let mut left_out = objects.left_out;
+        // Only snapshots count then.
+        if settings.inventory.mode == InventoryMode::Observed {
+            left_out.clear();
+        }
         let kept = left_out::roots(&left_out, &state)
             .into_iter()
             .chain(evidence::roots_with_overlay(&inventory, builds, &state))
             .collect();
         let inventory = inventory.with_roots(kept, builds);
-        let left_out = left_out::held(left_out, &state);
+        left_out.retain(|host, _| state.held.contains_key(host));
 
         let (wiring, findings) =
             delivery::wire(repo, &settings, &inventory, builds, agents, &reached, &objects.closed);

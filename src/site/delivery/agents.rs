@@ -7,7 +7,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::agent_objects::{AgentContext, AgentObject, AgentObjectContent};
 use super::applied::{AppliedDirectory, PlainDirectory};
-use super::build_changes::BuildChanges;
 use super::directories::directories;
 use super::reached::{Overlays, ReachedContent, added_components};
 use super::repo::{DeliveryRepo, shown};
@@ -99,17 +98,6 @@ impl Agents {
         };
         let applied = directories(&repo, objects);
         Self { applied, context, unreadable }
-    }
-
-    /// Returns the directories that agents apply.
-    pub(crate) fn into_applied(self) -> Vec<AppliedDirectory> {
-        self.applied
-    }
-
-    /// Returns the changes of the site's objects to what they build.
-    pub(crate) fn into_build_changes(self) -> impl Iterator<Item = BuildChanges> {
-        let applied = self.applied.into_iter().filter(AppliedDirectory::is_of_site);
-        applied.filter_map(|applied| applied.changes.map(|changes| *changes))
     }
 
     /// Returns what the objects reach, in their order. `documents` are all documents of hosts.

@@ -40,7 +40,7 @@ pub(crate) struct AppliedDirectory {
     /// Options by which labels do not arrive, or hosts are replaced.
     pub(super) options: Vec<ObjectOption>,
     /// Changes to the build.
-    pub(super) changes: Option<Box<BuildChanges>>,
+    pub(crate) changes: Option<Box<BuildChanges>>,
     /// Flux's decryption settings.
     pub(super) decryption: Option<yaml_serde::Value>,
 }

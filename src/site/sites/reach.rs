@@ -169,7 +169,7 @@ impl<'a> ReferenceGraph<'a> {
     fn followed(&self, settings: &Settings, objects: &[AgentObject]) -> Vec<AppliedDirectory> {
         let own = objects.iter().filter(|object| !object.is_context());
         let objects = own.chain(&self.context).cloned().collect();
-        Agents::new(self.files, settings, &Builds::default(), objects, &self.all).into_applied()
+        Agents::new(self.files, settings, &Builds::default(), objects, &self.all).applied
     }
 
     /// Returns a file that can hold resources, by its path.

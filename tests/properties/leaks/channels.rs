@@ -67,7 +67,8 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         }
     };
     let mut findings = generated.findings.clone();
-    let (mut known_hardware, found) = hardware::all_hardware(files, &generated.site).unwrap();
+    let (mut known_hardware, found) =
+        hardware::known_hardware(files, &generated.site, None).unwrap();
     findings.extend(found);
     said.people("findings", &report::findings(&findings, files));
     said.people("tally", &report::tally(&findings, 0));
