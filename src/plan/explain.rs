@@ -271,7 +271,7 @@ pub fn facts(site: &Site, host: &Host, plan: &Plan) -> Vec<String> {
     facts.extend(host.live.deleting.then(|| "is being deleted".to_owned()));
     facts.extend(host.live.error.as_ref().map(|error| format!("is in an error: {error}")));
     facts.extend(host.maintenance.as_ref().map(|mark| format!("is in maintenance: {mark}")));
-    facts.extend(host.reserved_by.map(|annotation| format!("has the annotation {annotation}")));
+    facts.extend(host.reserved_by.map(|mark| Refusal::Reserved(mark).to_string()));
     for (interface, known) in &host.network.addresses {
         facts.push(format!(
             "has the address {} on `{interface}` by {}",

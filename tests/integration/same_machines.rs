@@ -1,6 +1,6 @@
 //! Hosts of one machine, hosts that Metal3 does not register, and the choice among free hosts.
 
-use crate::support::{Repo, assert_says, host, live_host};
+use crate::support::{Repo, assert_says, host, live_host, run};
 
 /// A declared host with a spec.
 fn declared(name: &str, mac: &str, bmc: &str) -> String {
@@ -329,6 +329,8 @@ fn a_host_that_metal3_detached_is_not_free_whatever_its_annotations() {
     repo.want("metal/one", 1);
     repo.generate(&[]).expect(0);
     assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/n2"]);
+    let explained = run(&mut repo.sipgen(&["explain", "metal/n1"])).expect(0).stdout;
+    assert_says(&explained, &["has `operationalStatus: detached`"]);
     repo.want("metal/one", 2);
     assert_says(&repo.refused(), &["with `operationalStatus: detached` (metal/n1)"]);
 }
