@@ -126,9 +126,7 @@ impl<'a> ServiceBuild<'a> {
 
     /// Adds a generated ConfigMap.
     fn generate(&mut self, generator: &Value, files: &Files<'a>) {
-        let text =
-            |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-        let name = text(generator, "name").unwrap_or_default();
+        let name = generator.get("name").and_then(Value::as_str).unwrap_or_default();
         let keeps_its_name = generator
             .get("options")
             .and_then(|options| options.get("disableNameSuffixHash"))
@@ -140,7 +138,8 @@ impl<'a> ServiceBuild<'a> {
             let found = files.get_key_value(Utf8Path::new(file));
             self.read.extend(found.map(|(path, _)| *path));
             let text = found.map(|(_, text)| *text);
-            self.generated.insert((name.clone(), key.to_owned()), ConfigMapEntry { text, hashed });
+            self.generated
+                .insert((name.to_owned(), key.to_owned()), ConfigMapEntry { text, hashed });
         }
     }
 
@@ -170,21 +169,15 @@ impl<'a> ServiceBuild<'a> {
             return None;
         }
         let (from, to) = (target.get("name")?.as_str()?, operation.get("value")?.as_str()?);
-        let renamed = |name: String| if name == from { to.to_owned() } else { name };
-        self.objects = std::mem::take(&mut self.objects)
-            .into_iter()
-            .map(|((kind, name), mut object)| {
-                let name = renamed(name);
-                if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_mapping_mut) {
-                    metadata.insert("name".into(), name.clone().into());
-                }
-                ((kind, name), object)
-            })
-            .collect();
-        self.generated = std::mem::take(&mut self.generated)
-            .into_iter()
-            .map(|((name, key), entry)| ((renamed(name), key), entry))
-            .collect();
+        let renamed: Vec<_> = self.objects.extract_if(.., |(_, name), _| name == from).collect();
+        for ((kind, _), mut object) in renamed {
+            object["metadata"]["name"] = to.into();
+            self.objects.insert((kind, to.to_owned()), object);
+        }
+        let renamed: Vec<_> = self.generated.extract_if(.., |(name, _), _| name == from).collect();
+        for ((_, key), entry) in renamed {
+            self.generated.insert((to.to_owned(), key), entry);
+        }
         Some(())
     }
 
