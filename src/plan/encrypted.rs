@@ -52,9 +52,9 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
         "leave network data unencrypted, such as by an `encrypted_regex` in .sops.yaml; or give hosts their addresses by the \
          annotation `{ADDRESSES}: NETWORK=ADDRESS`"
     );
-    let finding = Finding::new(Code::EncryptedNetworkData, message).help(help);
-    let finding = needed.into_iter().fold(finding, |finding, (host, (_, place))| {
-        finding.see(place.clone(), format!("the network data of {host}"))
-    });
-    Some(concerned.into_iter().fold(finding, |finding, cluster| finding.for_cluster(&cluster.key)))
+    let places = needed
+        .into_iter()
+        .map(|(host, (_, place))| (place.clone(), format!("the network data of {host}")));
+    let finding = Finding::new(Code::EncryptedNetworkData, message).help(help).see_each(places);
+    Some(finding.for_clusters(concerned.into_iter().map(|cluster| &cluster.key)))
 }

@@ -81,6 +81,16 @@ impl Finding {
         self.with(place, Some(escaped(&what.into())))
     }
 
+    /// Adds places to fix.
+    pub fn at_each(self, places: impl IntoIterator<Item = Place>) -> Self {
+        places.into_iter().fold(self, Finding::at)
+    }
+
+    /// Adds related places, each with an explanation.
+    pub fn see_each<T: Into<String>>(self, places: impl IntoIterator<Item = (Place, T)>) -> Self {
+        places.into_iter().fold(self, |finding, (place, what)| finding.see(place, what))
+    }
+
     /// Adds a place. For one in a kustomization, also adds the overridden place in the manifest,
     /// where users look first.
     fn with(mut self, place: Place, what: Option<String>) -> Self {
@@ -102,6 +112,12 @@ impl Finding {
     /// Adds a cluster that it concerns.
     pub fn for_cluster(mut self, cluster: &ClusterKey) -> Self {
         self.clusters.push(cluster.clone());
+        self
+    }
+
+    /// Adds clusters that it concerns.
+    pub fn for_clusters<'k>(mut self, clusters: impl IntoIterator<Item = &'k ClusterKey>) -> Self {
+        self.clusters.extend(clusters.into_iter().cloned());
         self
     }
 

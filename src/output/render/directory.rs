@@ -405,10 +405,7 @@ pub(super) fn host_contexts(values: &Value) -> impl Iterator<Item = Value> {
 
 /// Adds the host that a template was rendered for to a finding.
 pub(super) fn for_host(finding: Finding, host: Option<&&Host>) -> Finding {
-    match host {
-        Some(host) => finding.see(host.origin.name(), format!("host {}", host.key)),
-        None => finding,
-    }
+    finding.see_each(host.map(|host| (host.origin.name(), format!("host {}", host.key))))
 }
 
 /// Returns values with one more.

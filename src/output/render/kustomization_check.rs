@@ -82,10 +82,7 @@ fn unbuildable(tree: &Tree, templates: &Templates, own: Vec<&Utf8Path>) -> Vec<F
             .help("correct the template of the kustomization");
         let below = own.iter().filter(|path| path.starts_with(&directory));
         let finding = below.fold(finding, |finding, path| templates.at_own(finding, path));
-        match layout::cluster_of(&directory.join(layout::KUSTOMIZATION)) {
-            Some(key) => finding.for_cluster(&key),
-            None => finding,
-        }
+        finding.for_clusters(&layout::cluster_of(&directory.join(layout::KUSTOMIZATION)))
     };
     refused.into_iter().map(finding).collect()
 }

@@ -211,8 +211,8 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
         };
         let hosts = site.inventory.hosts.iter().filter(is_variable);
         let places = hosts.map(|host| host.origin.at(["metadata", "annotations", SYNC_OPTIONS]));
-        places
-            .fold(Finding::new(Code::VariableRendered, file_message()), Finding::at)
+        Finding::new(Code::VariableRendered, file_message())
+            .at_each(places)
             .help("it comes from an annotation of a host: write it there without `${`")
     } else {
         let places = templates.own_with(layout::VARIABLE, path);
@@ -221,15 +221,11 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
             format!("the template {} renders `${{`, which Flux reads as a variable", place.file())
         };
         let message = places.first().map_or_else(file_message, template_message);
-        places
-            .into_iter()
-            .fold(Finding::new(Code::VariableRendered, message), Finding::at)
+        Finding::new(Code::VariableRendered, message)
+            .at_each(places)
             .help("write it there without `${`, in a shell as `$NAME`")
     };
-    Some(match layout::cluster_of(path) {
-        Some(cluster) => finding.for_cluster(&cluster),
-        None => finding,
-    })
+    Some(finding.for_clusters(&layout::cluster_of(path)))
 }
 
 /// Reports a credential in a file, which would reach git. It is not shown.
@@ -282,10 +278,7 @@ fn from_template(finding: Finding, templates: &Templates, path: &Utf8Path, help:
             "{help}; it comes from a value of the inputs, or from a template that others include"
         )),
     };
-    match layout::cluster_of(path) {
-        Some(cluster) => finding.for_cluster(&cluster),
-        None => finding,
-    }
+    finding.for_clusters(&layout::cluster_of(path))
 }
 
 /// Returns the directories of the CustomResourceDefinitions that services of planned clusters, or the

@@ -191,10 +191,8 @@ impl<'a> Renderer<'a> {
                 format!("{} hosts of {name} share the address {address}", hosts.len()),
             )
             .help("fix their network data: connections to one of them may reach another");
-            let add = |finding: Finding, (host, place): (&Host, Place)| {
-                finding.see(place, host.key.to_string())
-            };
-            self.findings.push(hosts.into_iter().fold(finding, add));
+            let hosts = hosts.into_iter().map(|(host, place)| (place, host.key.to_string()));
+            self.findings.push(finding.see_each(hosts));
         }
     }
 }

@@ -60,8 +60,5 @@ pub(super) fn unverified(site: &Site, plan: &Plan, clusters: &[&Cluster]) -> Opt
         "use `https` and certificates of an authority that the jump host's image trusts; if only trusted machines reach \
          these BMCs, list SIP0319 in `findings.ignore` of sipgen.yaml, with that reason",
     );
-    Some(match second {
-        Some((_, place)) => finding.see(place, "not verified"),
-        None => finding,
-    })
+    Some(finding.see_each(second.map(|(_, place)| (place, "not verified"))))
 }

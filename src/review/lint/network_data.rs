@@ -142,16 +142,13 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
         "services require the addresses of hosts, so no cluster can claim them: {}",
         add.unwrap_or_default()
     );
-    let mut finding = Finding::new(Code::MissingNetworkData, message)
+    let keyless = named.iter().filter_map(|(.., keyless)| *keyless);
+    let others = others.iter().map(|(host, secret, _)| {
+        (host.network_place(), format!("host {} names {secret}", host.key))
+    });
+    let finding = Finding::new(Code::MissingNetworkData, message)
         .at(first.network_place())
-        .help(format!("{help}{}", meant.unwrap_or_default()));
-    for (_, _, keyless) in &named {
-        finding = keyless
-            .iter()
-            .fold(finding, |finding, keyless| finding.see(keyless.origin.name(), "the Secret"));
-    }
-    for (host, secret, _) in others {
-        finding = finding.see(host.network_place(), format!("host {} names {secret}", host.key));
-    }
-    Some(finding)
+        .see_each(keyless.map(|keyless| (keyless.origin.name(), "the Secret")))
+        .see_each(others);
+    Some(finding.help(format!("{help}{}", meant.unwrap_or_default())))
 }

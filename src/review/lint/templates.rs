@@ -31,8 +31,7 @@ pub(crate) fn operators_templates(site: &Site, has_own: bool) -> Option<Finding>
         "the SIP operator's HAProxy templates are not used: load balancers have sipgen's configuration",
     );
     let places = site.operators_templates.iter().cloned();
-    let finding = places.fold(finding, Finding::at);
-    Some(finding.help(
+    Some(finding.at_each(places).help(
         "delete them; if you changed them, first rewrite them: docs/operations/from-sip-operator.md lists the counterparts",
     ))
 }

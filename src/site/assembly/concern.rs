@@ -352,10 +352,8 @@ pub(super) fn without_duplicates(
                 files_of(&files)
             ),
         );
-        let finding = hosts
-            .iter()
-            .take(SHOWN)
-            .fold(finding, |finding, index| finding.at(documents[*index].origin.name()));
+        let shown = hosts.iter().take(SHOWN);
+        let finding = finding.at_each(shown.map(|index| documents[*index].origin.name()));
         let files: Vec<&Utf8Path> = files.iter().map(Utf8PathBuf::as_path).collect();
         // If all files may be examples, the advice must not exclude every one.
         let others = files

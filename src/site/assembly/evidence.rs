@@ -300,8 +300,6 @@ fn host_count(documents: &[&HostDocument]) -> String {
 }
 
 fn first_of(hosts: &[&HostDocument], finding: Finding) -> Finding {
-    hosts
-        .iter()
-        .take(SHOWN)
-        .fold(finding, |finding, host| finding.see(host.origin.name(), host.key.to_string()))
+    let shown = hosts.iter().take(SHOWN);
+    finding.see_each(shown.map(|host| (host.origin.name(), host.key.to_string())))
 }

@@ -83,11 +83,11 @@ impl UnreadPlace {
                 which.name
             ),
         };
-        let finding = Finding::new(Code::LossUnproven, format!("{missing}, and {}", self.why))
+        Finding::new(Code::LossUnproven, format!("{missing}, and {}", self.why))
             .at(self.place)
+            .see_each(self.others)
             .help(self.help)
-            .for_cluster(which.cluster);
-        self.others.into_iter().fold(finding, |finding, (place, why)| finding.see(place, why))
+            .for_cluster(which.cluster)
     }
 }
 

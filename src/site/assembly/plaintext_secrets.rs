@@ -290,9 +290,7 @@ fn finding(secrets: &[PlainSecret], settings: &Settings, is_used: bool) -> Findi
         ),
     };
     let shown = secrets.iter().take(SHOWN);
-    shown.fold(Finding::new(code, message).help(help), |finding, secret| {
-        finding.at(secret.place.clone())
-    })
+    Finding::new(code, message).help(help).at_each(shown.map(|secret| secret.place.clone()))
 }
 
 #[cfg(test)]

@@ -5,14 +5,13 @@
 //! give to a host.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::repo::{DeliveryRepo, shown};
 use crate::base::api::kustomization::listed;
 use crate::base::api::names::HostKey;
-use crate::base::finding::{Code, Finding, Place};
+use crate::base::finding::{Code, Finding};
 use crate::base::text::{abbreviated, counted};
 use crate::input::kustomize::{BuildRoot, ListField, Listing};
 use crate::input::load::kustomize::relative;
@@ -67,12 +66,12 @@ pub(super) fn included(repo: &DeliveryRepo<'_>) -> (BTreeMap<usize, Component>, 
         findings.extend(found);
     }
     findings.extend(listings.into_iter().map(|(listed, listings)| {
-        let finding = Finding::new(
+        Finding::new(
             Code::NothingToList,
             format!("{listed} is listed, but sipgen does not write such a component"),
         )
-        .help("remove the line");
-        listings.into_iter().fold(finding, |finding, listing| finding.at(listing.place))
+        .help("remove the line")
+        .at_each(listings.into_iter().map(|listing| listing.place))
     }));
     (components, findings)
 }
@@ -178,12 +177,8 @@ fn out_of_reach(
     )
     .at(listing.place.clone())
     .help(line_to_add(repo, component, lowest, "move the line: "));
-    Some(
-        missing
-            .iter()
-            .take(SHOWN)
-            .fold(finding, |finding, host| finding.see(host.origin.name(), "out of reach")),
-    )
+    let shown = missing.iter().take(SHOWN);
+    Some(finding.see_each(shown.map(|host| (host.origin.name(), "out of reach"))))
 }
 
 fn not_included(
@@ -216,11 +211,7 @@ fn line_to_add(
     let file = repo
         .builds
         .place_in(directory, "components")
-        .map_or_else(|| shown(directory).into(), file_of);
+        .map_or_else(|| shown(directory), |place| place.file().to_string());
     let way = relative(directory, component);
     format!("{to_do}add it to {file}:\ncomponents:\n  - {}", listed(way.as_str()))
-}
-
-fn file_of(place: Place) -> Arc<str> {
-    Arc::from(place.file().as_str())
 }

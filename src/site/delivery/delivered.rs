@@ -111,10 +111,7 @@ pub(super) fn applied_already(
         } else {
             "hosts are labelled without waiting for it; to use sipgen's own object, hand over as in docs/how-to/existing-repo.md"
         });
-        match &directory.listed {
-            Some(listed) => finding.see(listed.clone(), "where it is listed"),
-            None => finding,
-        }
+        finding.see_each(directory.listed.iter().map(|it| (it.clone(), "where it is listed")))
     };
     directories.iter().map(warn).collect()
 }

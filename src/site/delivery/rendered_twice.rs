@@ -198,11 +198,8 @@ impl ReachedContent<'_> {
                  the files are a snapshot, move them out of {here}"
             ),
         });
-        Some(
-            self.plain.iter().take(SHOWN).fold(finding, |finding, (host, origin)| {
-                finding.see(origin.name(), host.to_string())
-            }),
-        )
+        let shown = self.plain.iter().take(SHOWN);
+        Some(finding.see_each(shown.map(|(host, origin)| (origin.name(), host.to_string()))))
     }
 
     /// Reports hosts that the object moves to another namespace.

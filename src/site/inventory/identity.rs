@@ -236,11 +236,9 @@ fn finding(identities: &[SharedIdentity<'_>]) -> Option<Finding> {
             "fix the addresses: power commands for these hosts reach the same machine"
         }
     };
-    let finding = Finding::new(Code::SameMachine, message).help(help);
-    let add = |finding: Finding, (_, host): &(usize, &Host)| {
-        finding.see(first.identity.place(host), host.key.to_string())
-    };
-    Some(first.hosts.iter().fold(finding, add))
+    let hosts = first.hosts.iter();
+    let places = hosts.map(|(_, host)| (first.identity.place(host), host.key.to_string()));
+    Some(Finding::new(Code::SameMachine, message).help(help).see_each(places))
 }
 
 /// Maximum number of identities that a message names.

@@ -66,9 +66,7 @@ fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
         "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs in by \
          the Secret that spec.bmc.credentialsName names",
     );
-    Some(hosts.iter().fold(finding, |finding, host| {
-        finding.see(host.origin.at(["spec", "bmc", "address"]), host.key.to_string())
-    }))
+    Some(with_hosts(finding, &hosts, BMC_ADDRESS))
 }
 
 /// Reports boot MAC addresses that the API server refuses, or that no network card has.
@@ -120,10 +118,8 @@ fn with_hosts<const N: usize>(
     hosts: &[&Host],
     route: [&'static str; N],
 ) -> Finding {
-    hosts.iter().fold(finding, |finding, host| {
-        let route = route.into_iter().map(RouteStep::from);
-        finding.see(host.origin.at(route), host.key.to_string())
-    })
+    let place = |host: &Host| host.origin.at(route.into_iter().map(RouteStep::from));
+    finding.see_each(hosts.iter().map(|host| (place(host), host.key.to_string())))
 }
 
 /// Returns a subject with its verb: `host metal/r07-n01 has`, `2 hosts have`; `None` for no host.

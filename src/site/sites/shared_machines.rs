@@ -81,7 +81,9 @@ fn finding([one, other]: [&str; 2], machines: &[SharedMachine<'_>]) -> Finding {
     let places = places.map(|(host, identity)| (host, identity, identity.place(host)));
     // A base that both sites build has a single place.
     let places = places.filter(|(.., place)| seen.insert(format!("{place:?}")));
-    places.fold(finding, |finding, (host, identity, place)| {
-        finding.see(place, format!("{}, by {}", host.key, identity.words()))
-    })
+    finding.see_each(
+        places.map(|(host, identity, place)| {
+            (place, format!("{}, by {}", host.key, identity.words()))
+        }),
+    )
 }

@@ -50,8 +50,7 @@ fn mistakes(
         let at = |message: String, help: &str| {
             let own = templates.own_file(template_directory(name).join(file).as_str());
             let places = own.map(|own| Place::File(own.clone()));
-            let finding = Finding::new(Code::TemplateFails, message).help(help);
-            places.into_iter().fold(finding, Finding::at)
+            Finding::new(Code::TemplateFails, message).help(help).at_each(places)
         };
         if file.file_name().is_some_and(|name| OTHER_KUSTOMIZATIONS.contains(&name)) {
             let message = format!(

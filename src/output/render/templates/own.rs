@@ -26,8 +26,7 @@ impl Templates {
 
     /// Adds the place of the repo's own template for a file to a finding.
     pub(in crate::output::render) fn at_own(&self, finding: Finding, path: &Utf8Path) -> Finding {
-        let own = self.own_of(path).map(|own| Place::File(own.clone()));
-        own.into_iter().fold(finding, Finding::at)
+        finding.at_each(self.own_of(path).map(|own| Place::File(own.clone())))
     }
 
     /// Returns the file of the repo's own template, if any.

@@ -400,14 +400,12 @@ impl ProvisioningValidation<'_> {
             }
             several => {
                 let hosts = several.iter().map(|index| macs.host(*index));
+                let hosts = hosts.map(|host| (place_of(host, mac), host.key.to_string()));
                 let message = format!(
                     "{} have the MAC address `{mac}` of `{name}`",
                     counted(several.len(), "host")
                 );
-                let finding = Finding::new(Code::UnknownMac, message).at(place);
-                let finding = hosts.fold(finding, |finding, host| {
-                    finding.see(place_of(host, mac), host.key.to_string())
-                });
+                let finding = Finding::new(Code::UnknownMac, message).at(place).see_each(hosts);
                 let help = "one of them is a copy or a typo: fix it, or take a new snapshot";
                 self.findings.push(finding.help(help).for_cluster(self.key));
                 None

@@ -229,10 +229,8 @@ fn check_name(
     let finding = Finding::new(Code::AmbiguousHostName, message)
         .at(host.origin.at(["metadata", "name"]))
         .help("rename one of them: a jump host names hosts of other namespaces NAMESPACE.NAME");
-    renderer.findings.push(match other {
-        Some(other) => finding.see(other.origin.at(["metadata", "name"]), "the other one"),
-        None => finding,
-    });
+    let other = other.map(|other| (other.origin.at(["metadata", "name"]), "the other one"));
+    renderer.findings.push(finding.see_each(other));
     false
 }
 
