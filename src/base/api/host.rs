@@ -74,6 +74,16 @@ pub struct BareMetalHost {
     pub status: Option<BareMetalHostStatus>,
 }
 
+/// The fields of any object.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ObjectEnvelope {
+    /// API group and version.
+    pub api_version: String,
+    /// Name, namespace and more.
+    pub metadata: Metadata,
+}
+
 /// The fields of an object's metadata that sipgen reads.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -20,7 +20,8 @@ use super::objects::SiteObjects;
 use super::{Site, listing};
 use crate::base::api::group;
 use crate::base::api::hardware::{self, DETAILS, Hardware};
-use crate::base::api::host::{self, Metadata, STATUS};
+use crate::base::api::host::{self, Metadata, ObjectEnvelope, STATUS};
+use crate::base::api::ipam::SpecObject;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
@@ -82,21 +83,21 @@ struct HardwareDocument {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct HardwareObject<S, T> {
+struct HardwareObject {
     api_version: String,
     metadata: Metadata,
-    spec: Option<S>,
-    status: Option<T>,
+    spec: Option<HardwareSpec<Hardware>>,
+    status: Option<HardwareStatus>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct HardwareSpec<H> {
     #[serde(rename = "bootMACAddress")]
     boot_mac_address: Option<String>,
     hardware: Option<H>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct HardwareStatus {
     hardware: Option<Hardware>,
 }
@@ -176,15 +177,15 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
         _ => return None,
     };
     let origin = document.origin.clone();
-    let object = match document.parse::<HardwareObject<HardwareSpec<Hardware>, HardwareStatus>>() {
+    let object = match document.parse::<HardwareObject>() {
         Ok(object) => object,
         Err(_) if document.looks_like_template() => return None,
         // The fields beside the hardware are still valid.
         Err(error) => {
             let field = if kind == host::KIND { "status" } else { "spec" };
-            let rest = document.parse::<HardwareObject<IgnoredAny, IgnoredAny>>().ok()?;
-            let spec = document.parse::<HardwareObject<HardwareSpec<IgnoredAny>, IgnoredAny>>();
-            let boot_mac_address = spec.ok().and_then(|object| object.spec?.boot_mac_address);
+            let rest = document.parse::<ObjectEnvelope>().ok()?;
+            let object = document.parse::<SpecObject<HardwareSpec<IgnoredAny>>>();
+            let boot_mac_address = object.ok().and_then(|object| object.spec.boot_mac_address);
             let finding = unreadable(kind, &error, &origin, origin.at([field]));
             return (group(&rest.api_version) == host::GROUP).then_some(HardwareDocument {
                 origin,

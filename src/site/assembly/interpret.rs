@@ -16,7 +16,7 @@ use crate::base::api::firmware::{self, FirmwareObject};
 use crate::base::api::group;
 use crate::base::api::hardware;
 use crate::base::api::hardware_identity::HardwareIdentity;
-use crate::base::api::host::{self, BareMetalHost, Metadata};
+use crate::base::api::host::{self, BareMetalHost, ObjectEnvelope};
 use crate::base::api::ipam::{self, AddressObject, SpecObject};
 use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::last_wins::DecodedKustomization;
@@ -34,14 +34,6 @@ use crate::site::request::ClusterKind;
 use crate::site::request::cluster_parts;
 use crate::site::request::provisioning::{decode_software, unquoted_label};
 use crate::site::request::registry::OBJECTS;
-
-/// Fields common to all objects.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct ObjectEnvelope {
-    api_version: String,
-    metadata: Metadata,
-}
 
 /// Reads a document of a relevant kind. Templates of other tools may look like one but are not.
 pub(super) fn interpret(document: Document<'_>) -> Option<ReadObject> {

@@ -180,7 +180,7 @@ impl Site {
 
         let (hardware, findings) = hardware::if_it_decides(repo, &settings, &objects)?;
         take(findings);
-        let (inventory, findings) = inventory::assemble(
+        let (mut inventory, findings) = inventory::assemble(
             objects.hosts,
             objects.networks,
             builds,
@@ -193,11 +193,9 @@ impl Site {
         if settings.inventory.mode == InventoryMode::Observed {
             left_out.clear();
         }
-        let kept = left_out::roots(&left_out, &state)
-            .into_iter()
-            .chain(evidence::roots_with_overlay(&inventory, builds, &state))
-            .collect();
-        let inventory = inventory.with_roots(kept, builds);
+        let mut kept = left_out::roots(&left_out, &state);
+        kept.extend(evidence::roots_with_overlay(&inventory, builds, &state));
+        inventory.roots.extend(kept.into_iter().map(|index| (index, builds.root(index).clone())));
         left_out.retain(|host, _| state.held.contains_key(host));
 
         let (wiring, findings) =

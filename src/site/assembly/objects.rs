@@ -34,7 +34,7 @@ use crate::input::kustomize::{Builds, OverlayBases, RenamingKustomization};
 use crate::input::load::{Files, ReadError};
 use crate::input::settings::Settings;
 use crate::site::delivery::Agents;
-use crate::site::inventory::addresses::NamedObject;
+use crate::site::inventory::addresses::{ClaimedAddresses, NamedObject};
 use crate::site::inventory::host_document::HostDocument;
 use crate::site::inventory::network_files;
 use crate::site::inventory::network_index::{BySecret, Networks};
@@ -155,8 +155,8 @@ pub(super) fn named(
     let left_out = left_out.filter_map(|document| LeftOutHost::new(document, &builds)).collect();
 
     let hosts = completed.documents;
-    let networks = networks(naming, &hosts, by_secret, &mut findings)
-        .with_claimed(address_objects, &mut findings);
+    let mut networks = networks(naming, &hosts, by_secret, &mut findings);
+    networks.claimed = ClaimedAddresses::new(address_objects, &mut findings);
     let objects = SiteObjects {
         clusters,
         in_repo,

@@ -32,7 +32,8 @@ use crate::input::settings::{self, Settings};
 pub struct Inventory {
     /// Every host once, in natural order of their names (`r9` before `r10`).
     pub hosts: Vec<Host>,
-    /// The outermost kustomizations that render hosts, by the index in [`Evidence::Applied`].
+    /// The outermost kustomizations that render hosts, inputs or not, by the index in
+    /// [`Evidence::Applied`].
     pub roots: BTreeMap<usize, BuildRoot>,
     /// Secrets with network data that no host names, in file order.
     pub unnamed_network_data: Vec<UnnamedNetworkData>,
@@ -44,15 +45,6 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// Adds outermost kustomizations whose hosts are not among the inputs.
-    pub(crate) fn with_roots(mut self, indices: BTreeSet<usize>, builds: &Builds) -> Self {
-        for index in indices {
-            let root = || builds.root(index).clone();
-            self.roots.entry(index).or_insert_with(root);
-        }
-        self
-    }
-
     /// Removes hosts.
     pub(crate) fn remove(&mut self, hosts: &BTreeSet<HostKey>) {
         if hosts.is_empty() {
@@ -124,7 +116,7 @@ pub(crate) fn assemble(
         }
     }
     inventory.unnamed_network_data = networks.unnamed().to_vec();
-    inventory.pools = networks.claimed().pools();
+    inventory.pools = networks.claimed.pools();
     // Freed beside what follows.
     rayon::spawn(|| drop(networks));
     for root in inventory.roots.values() {
@@ -301,19 +293,17 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
             by_id.entry(data.shown_ids().find(|shown| *shown == id)).or_default().push(host);
         }
     }
-    let describe =
-        |(id, hosts): (Option<&str>, Vec<&Host>)| {
-            let networks =
-                id.map_or_else(|| "networks of one id".to_owned(), |id| format!("networks `{id}`"));
-            let message =
-                format!("{} several {networks}, with different addresses", in_number(&hosts)?);
-            let finding = Finding::new(Code::AmbiguousNetwork, message).help(
+    let describe = |(id, hosts): (Option<&str>, Vec<&Host>)| {
+        let networks =
+            id.map_or_else(|| "networks of one id".to_owned(), |id| format!("networks `{id}`"));
+        let message =
+            format!("{} several {networks}, with different addresses", in_number(&hosts)?);
+        let finding = Finding::new(Code::AmbiguousNetwork, message).help(
             "services take the first one's address: give each network of a host an id of its own",
         );
-            Some(hosts.iter().fold(finding, |finding, host| {
-                finding.see(host.network_place(), host.key.to_string())
-            }))
-        };
+        let places = hosts.iter().map(|host| (host.network_place(), host.key.to_string()));
+        Some(finding.see_each(places))
+    };
     by_id.into_iter().filter_map(describe).collect()
 }
 

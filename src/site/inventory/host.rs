@@ -89,7 +89,7 @@ pub struct SameMachine {
 
 /// State of a host's object in the base cluster, from its snapshot, or else from the status in its
 /// manifest.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct LiveState {
     /// The snapshot, if there is one.
     pub origin: Option<Origin>,
@@ -115,7 +115,7 @@ pub struct LiveState {
 }
 
 /// Labels that assign a host to a cluster, in its manifest and in its snapshot.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct AssignmentLabels {
     /// Assignments by labels, of the manifest first, with their documents.
     pub claims: Vec<(Claim, Origin)>,

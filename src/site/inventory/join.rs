@@ -132,7 +132,7 @@ impl HostDescriptions {
         let boot_mac = spec.and_then(|spec| spec.boot_mac_address.as_deref());
         let network = HostNetwork {
             data,
-            addresses: addresses::known_addresses(&facts, networks.claimed(), findings),
+            addresses: addresses::known_addresses(&facts, &networks.claimed, findings),
             field: networks::field(spec),
             secrets: spec.map(named_secrets).unwrap_or_default(),
             boot_mac: boot_mac.and_then(|mac| mac.parse().ok()),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use camino::Utf8PathBuf;
 
-use super::addresses::{ClaimedAddresses, NamedObject};
+use super::addresses::ClaimedAddresses;
 use super::keyless::{self, KeylessSecret};
 use super::networks::{
     HostNetworkData, LocatedNetworkData, NetworkDataError, NetworkDataHolder, NetworkDataPosition,
@@ -73,25 +73,10 @@ pub(crate) struct Networks {
     /// Secrets that hosts name and that have no network data.
     keyless: BTreeMap<SecretKey, KeylessSecret>,
     /// Addresses that Machines claimed or that pools keep.
-    claimed: ClaimedAddresses,
+    pub(crate) claimed: ClaimedAddresses,
 }
 
 impl Networks {
-    /// Adds the addresses that Machines claimed or that pools keep for hosts.
-    pub(crate) fn with_claimed(
-        mut self,
-        objects: Vec<NamedObject>,
-        findings: &mut Vec<Finding>,
-    ) -> Self {
-        self.claimed = ClaimedAddresses::new(objects, findings);
-        self
-    }
-
-    /// Returns the addresses that Machines claimed or that pools keep.
-    pub(crate) fn claimed(&self) -> &ClaimedAddresses {
-        &self.claimed
-    }
-
     /// Joins network data with the hosts that name it. Two that differ are a finding if a host names
     /// them.
     pub(crate) fn new(

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::base::api::cluster_api::{
@@ -13,7 +12,8 @@ use crate::base::api::cluster_api::{
     MachineTemplateSpec, Metal3ClusterSpec, Metal3MachineSpec,
 };
 use crate::base::api::group;
-use crate::base::api::host::Metadata;
+use crate::base::api::host::{Metadata, ObjectEnvelope};
+use crate::base::api::ipam::SpecObject;
 use crate::base::api::names::{ClusterKey, Namespace};
 use crate::base::finding::Origin;
 use crate::input::load::{Document, ParseError};
@@ -43,18 +43,6 @@ pub(crate) struct PartDocument {
     pub(crate) spec: Result<PartSpec, ParseError>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PartHeader {
-    api_version: String,
-    metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-struct PartObject<T> {
-    spec: T,
-}
-
 type ReadSpec = fn(&Document<'_>) -> Result<PartSpec, ParseError>;
 
 /// Reads an object of a Cluster; `None` for any other object. The error is that of a document without
@@ -78,7 +66,7 @@ pub(crate) fn read(document: &Document<'_>) -> Option<Result<PartDocument, Parse
         }
         _ => return None,
     };
-    match document.parse::<PartHeader>() {
+    match document.parse::<ObjectEnvelope>() {
         Ok(head) => (group(&head.api_version) == own_group).then(|| {
             Ok(PartDocument {
                 kind: kind.to_owned(),
@@ -120,7 +108,7 @@ pub(crate) fn may_be_part(document: &Document<'_>) -> bool {
 }
 
 fn spec<T: DeserializeOwned>(document: &Document<'_>) -> Result<T, ParseError> {
-    document.parse::<PartObject<T>>().map(|with| with.spec)
+    document.parse::<SpecObject<T>>().map(|object| object.spec)
 }
 
 /// The objects of all Clusters, by kind, namespace and name.
