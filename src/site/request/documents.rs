@@ -1,16 +1,17 @@
 //! Decoded requests, before validation.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use super::cluster_parts::ClusterParts;
 use super::kind::ClusterKind;
-use super::{Cluster, Request};
+use super::{Cluster, NodeSet, Request};
 use crate::base::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::base::api::cluster_api::{
     ASSIGN, HARDWARE, MAX_PER_DOMAIN, SAME_DOMAIN, SPARE, SPREAD_CONSTRAINTS, TOPOLOGY_KEY,
 };
 use crate::base::api::host::Metadata;
-use crate::base::api::names::{ClusterKey, ObjectName, is_label_value};
+use crate::base::api::names::{ClusterKey, ObjectName, Part, is_label_value};
 use crate::base::api::provisioning::SoftwareSpec;
 use crate::base::finding::{Code, DocumentField, Finding, Origin};
 use crate::base::text::suggest::alike;
@@ -147,6 +148,27 @@ impl ClusterDocument {
             );
             0
         })
+    }
+
+    /// Returns the cluster that it requests, with nothing but hosts.
+    pub(super) fn cluster(
+        &self,
+        priority: i64,
+        node_sets: BTreeMap<Part, Box<NodeSet>>,
+    ) -> Cluster {
+        Cluster {
+            kind: self.kind,
+            key: self.key.clone(),
+            origin: self.origin.clone(),
+            metadata: (&self.metadata).into(),
+            priority,
+            node_sets,
+            services: Vec::new(),
+            installation: None,
+            machine_templates: Vec::new(),
+            lacks_failure_domains: false,
+            kubernetes_version: None,
+        }
     }
 
     /// Converts the document to a request. `cluster` is `None` if the request is invalid.

@@ -105,19 +105,7 @@ fn check(
         master_packages,
         worker_packages,
     });
-    let cluster = Cluster {
-        kind: document.kind,
-        key: key.clone(),
-        origin: origin.clone(),
-        metadata: (&document.metadata).into(),
-        priority,
-        node_sets,
-        services: Vec::new(),
-        installation,
-        machine_templates: Vec::new(),
-        lacks_failure_domains: false,
-        kubernetes_version: None,
-    };
+    let cluster = Cluster { installation, ..document.cluster(priority, node_sets) };
     (valid.then_some(cluster), named, findings)
 }
 

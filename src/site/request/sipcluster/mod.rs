@@ -89,19 +89,7 @@ fn check(
     let services = check.services(&spec.services);
     let findings = check.findings;
     let valid = !findings.iter().any(Finding::is_error);
-    let cluster = Cluster {
-        kind: document.kind,
-        key: key.clone(),
-        origin: origin.clone(),
-        metadata: (&document.metadata).into(),
-        priority,
-        node_sets,
-        services,
-        installation: None,
-        machine_templates: Vec::new(),
-        lacks_failure_domains: false,
-        kubernetes_version: None,
-    };
+    let cluster = Cluster { services, ..document.cluster(priority, node_sets) };
     (valid.then_some(cluster), findings)
 }
 
@@ -149,19 +137,6 @@ impl SipclusterValidation<'_> {
                 Finding::new(Code::InvalidField, mistake.message).at(place).help(mistake.help);
             self.findings.push(finding.for_cluster(self.key));
         }
-    }
-
-    /// Reports a mistake in a key without quoting the value.
-    fn report_key(
-        &mut self,
-        code: Code,
-        route: Route,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) {
-        self.findings.push(
-            Finding::new(code, message).at(self.origin.key(route)).help(help).for_cluster(self.key),
-        );
     }
 
     fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, Box<NodeSet>> {

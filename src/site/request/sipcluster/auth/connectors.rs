@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::values::{self, DollarMeaning};
 use crate::base::api::auth;
 use crate::base::api::issuer::IssuerUrl;
-use crate::base::finding::{Code, RouteStep};
+use crate::base::finding::{Code, Finding, RouteStep};
 use crate::base::text::suggest::alike;
 use crate::site::request::service::auth::DexConnector;
 use crate::site::request::sipcluster::{Route, SipclusterValidation, below};
@@ -210,7 +210,9 @@ impl ConnectorCheck<'_, '_> {
                         None => "remove it: Dex ignores unknown settings silently".to_owned(),
                     };
                     let message = format!("{of} has the unknown setting `{key}`");
-                    self.check.report_key(Code::InvalidAuth, route, message, help);
+                    let place = self.check.origin.key(route);
+                    let finding = Finding::new(Code::InvalidAuth, message).at(place).help(help);
+                    self.check.findings.push(finding.for_cluster(self.check.key));
                 }
             }
         }
