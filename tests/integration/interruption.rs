@@ -167,30 +167,6 @@ fn a_killed_run_leaves_whole_files_and_the_next_one_makes_the_rest() {
 }
 
 #[test]
-fn unfinished_directories_of_a_killed_run_are_no_output_and_are_removed() {
-    let repo = Repo::generated("multi-cluster");
-    let whole = repo.files("overlays");
-    let left = |of: &BTreeMap<String, String>| {
-        put(&repo, of);
-        for (path, text) in &whole {
-            repo.write(&format!("overlays/.sipgen-new.tmp/0/{path}"), text);
-        }
-        fs::create_dir_all(repo.path().join("overlays/.sipgen-new.tmp/1")).unwrap();
-    };
-
-    left(&whole);
-    repo.generate(&["--check"]).expect(0);
-    repo.generate(&[]).expect(0);
-    assert!(!repo.exists("overlays/.sipgen-new.tmp"));
-    assert_eq!(repo.files("overlays"), whole);
-
-    left(&BTreeMap::new());
-    repo.generate(&[]).expect(0);
-    assert!(!repo.exists("overlays/.sipgen-new.tmp"));
-    assert_eq!(repo.files("overlays"), whole);
-}
-
-#[test]
 fn a_killed_run_forgets_no_host_that_is_given_back() {
     let repo = Repo::empty();
     let hosts: String =

@@ -130,7 +130,7 @@ fn undo(root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), W
     // Undone in the order of a handover as well, so that no host is ever in two files.
     let changes = journal.undoing(root, output)?;
     let steps = handover::steps(&changes, output);
-    PreparedChanges::new(root, None, &changes, &[])?.carry_out(&steps)?;
+    PreparedChanges::new(root, &changes, &[])?.carry_out(&steps)?;
     remove_empty(&journal.directories.iter().map(|path| root.join(output).join(path)).collect());
     WrittenJournal { root, output }.delete()
 }

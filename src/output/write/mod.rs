@@ -3,7 +3,6 @@
 //!
 //! - `handover`: an order of changes in which no host is ever in two files
 //! - `journal`: a record of an interrupted run's changes, for the next run to undo
-//! - `new_directories`: directories that are built aside and renamed as a whole
 //!
 //! A failure during staging leaves every file unchanged. A run that is killed later leaves whole
 //! files and a journal. The next run restores the files of hosts, so it reads what the killed run
@@ -11,7 +10,6 @@
 
 mod handover;
 mod journal;
-mod new_directories;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, Permissions};
@@ -27,7 +25,6 @@ use crate::base::layout;
 use crate::base::tree::above;
 use handover::WriteStep;
 use journal::{Journal, JournalScope};
-use new_directories::NewDirectories;
 
 pub use journal::{is_interrupted, undo_interrupted, undo_interrupted_snapshot};
 
@@ -81,7 +78,7 @@ pub fn write(root: &Utf8Path, changes: &OutputChanges) -> Result<(), WriteError>
     let written = written.into_iter().map(|(path, _)| WriteStep::Put(path));
     let steps: Vec<WriteStep<'_>> =
         written.chain(removed.into_iter().map(|(path, _)| WriteStep::Remove(path))).collect();
-    PreparedChanges::new(root, None, &changes.files, &changes.leftovers)?.carry_out(&steps)
+    PreparedChanges::new(root, &changes.files, &changes.leftovers)?.carry_out(&steps)
 }
 
 /// Applies changes of the output directory.
@@ -121,16 +118,8 @@ fn write_with_journal(
     changes: &OutputChanges,
     scope: JournalScope,
 ) -> Result<(), WriteError> {
-    // Files of a snapshot are few, and whoever reads them need not know unfinished directories.
-    let built_in = (scope == JournalScope::Hosts).then_some(output);
-    if let Some(output) = built_in {
-        new_directories::remove_leftovers(root, output)?;
-    }
-    let leftovers = changes.leftovers.iter();
-    let leftovers = leftovers.filter(|path| !new_directories::contains(output, path));
-    let leftovers: Vec<Utf8PathBuf> = leftovers.cloned().collect();
     let steps = handover::steps(&changes.files, output);
-    let prepared = PreparedChanges::new(root, built_in, &changes.files, &leftovers)?;
+    let prepared = PreparedChanges::new(root, &changes.files, &changes.leftovers)?;
     if changes.files.is_empty() {
         return prepared.carry_out(&steps);
     }
@@ -176,8 +165,6 @@ fn expect_unchanged<'a>(
 /// Staged changes that are known to be permitted.
 struct PreparedChanges<'a> {
     root: &'a Utf8Path,
-    new: Option<NewDirectories<'a>>,
-    /// Files in other directories.
     staged: HashMap<&'a str, StagedFile>,
     leftovers: &'a [Utf8PathBuf],
     /// Directories that were created for them.
@@ -185,17 +172,15 @@ struct PreparedChanges<'a> {
 }
 
 impl<'a> PreparedChanges<'a> {
-    /// Stages the changes. Only directories and temporary files are created. New directories are
-    /// built in the directory `built_in`, if there is one.
+    /// Stages the changes. Only directories and temporary files are created.
     fn new(
         root: &'a Utf8Path,
-        built_in: Option<&'a Utf8Path>,
         changes: &'a BTreeMap<Utf8PathBuf, Change>,
         leftovers: &'a [Utf8PathBuf],
     ) -> Result<Self, WriteError> {
         let mut prepared =
-            Self { root, new: None, staged: HashMap::new(), leftovers, created: BTreeSet::new() };
-        match prepared.stage(built_in, changes) {
+            Self { root, staged: HashMap::new(), leftovers, created: BTreeSet::new() };
+        match prepared.stage(changes) {
             Ok(()) => Ok(prepared),
             Err(error) => {
                 prepared.abandon();
@@ -204,24 +189,14 @@ impl<'a> PreparedChanges<'a> {
         }
     }
 
-    fn stage(
-        &mut self,
-        built_in: Option<&'a Utf8Path>,
-        changes: &'a BTreeMap<Utf8PathBuf, Change>,
-    ) -> Result<(), WriteError> {
+    fn stage(&mut self, changes: &'a BTreeMap<Utf8PathBuf, Change>) -> Result<(), WriteError> {
         let root = self.root;
-        let mut written: Vec<(&Utf8Path, &str)> = changes
+        let written: Vec<(&Utf8Path, &str)> = changes
             .iter()
             .filter_map(|(path, change)| Some((path.as_path(), change.texts().1?)))
             .collect();
-        if let Some(output) = built_in.filter(|_| !written.is_empty()) {
-            self.created = create_directories(root, [output].into_iter())?;
-            let (new, others) = NewDirectories::build(root, output, written)?;
-            self.new = Some(new);
-            written = others;
-        }
         let directories = written.iter().filter_map(|(path, _)| path.parent());
-        self.created.extend(create_directories(root, directories)?);
+        self.created = create_directories(root, directories)?;
         self.staged = written
             .par_iter()
             .map(|(path, text)| Ok((path.as_str(), StagedFile::new(root.join(path), text)?)))
@@ -233,8 +208,7 @@ impl<'a> PreparedChanges<'a> {
 
     /// Removes the temporary files and directories.
     fn abandon(self) {
-        let Self { new, staged, created, .. } = self;
-        drop(new);
+        let Self { staged, created, .. } = self;
         drop(staged);
         remove_empty(&created);
     }
@@ -246,8 +220,6 @@ impl<'a> PreparedChanges<'a> {
                 WriteStep::Put(path) => {
                     if let Some(staged) = self.staged.remove(path.as_str()) {
                         staged.rename()?;
-                    } else if let Some(new) = &mut self.new {
-                        new.put(path)?;
                     }
                 }
                 WriteStep::Remove(path) => {
