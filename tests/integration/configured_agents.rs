@@ -252,6 +252,47 @@ fn application_sets_apply_what_their_generators_say() {
             here,
             unlabelled.clone(),
         ),
+        (
+            "{list: {elementsYaml: '[{dir: inventory}]'}}".to_owned(),
+            "{{dir}}",
+            here,
+            unlabelled.clone(),
+        ),
+        (
+            "{list: {elementsYaml: '{{ .all | toJson }}'}}".to_owned(),
+            "{{dir}}",
+            here,
+            vec![Code::SetAside],
+        ),
+        // A later generator of a matrix has the parameters of those before it.
+        (
+            "{matrix: {generators: [{list: {elements: [{dir: inventory}, {dir: none}]}}, \
+             {git: {directories: [{path: '{{dir}}'}]}}]}}"
+                .to_owned(),
+            "{{path}}",
+            here,
+            unlabelled.clone(),
+        ),
+        (
+            "{git: {directories: [{path: inv*}], values: {dir: '{{path}}'}}}".to_owned(),
+            "{{values.dir}}",
+            here,
+            unlabelled.clone(),
+        ),
+        (
+            "{list: {elements: [{dir: inventory, e: a}]}, selector: {matchLabels: {e: a}}}"
+                .to_owned(),
+            "{{dir}}",
+            here,
+            unlabelled.clone(),
+        ),
+        (
+            "{list: {elements: [{dir: inventory, e: a}]}, selector: {matchLabels: {e: b}}}"
+                .to_owned(),
+            "{{dir}}",
+            here,
+            vec![],
+        ),
         ("{plugin: {}}".to_owned(), "{{dir}}", here, vec![Code::SetAside]),
         ("{plugin: {}}".to_owned(), "x-{{dir}}", here, vec![]),
     ] {
@@ -261,10 +302,24 @@ fn application_sets_apply_what_their_generators_say() {
         assert_eq!(codes(&generated), expected, "{text}: {:?}", generated.findings);
     }
 
-    // A patch of the Applications may change everything that they apply.
-    let text = set(&format!("{{{list}}}"), "{{dir}}", here) + "  templatePatch: '{spec: {}}'\n";
-    let generated = site(&argocd(""), &[("argocd/sites.yaml", &text)]);
-    assert!(codes(&generated).contains(&Code::DirectoryUnread), "{:?}", generated.findings);
+    // A patch of the Applications, or a template of a generator, may change everything that they apply.
+    let patched = set(&format!("{{{list}}}"), "{{dir}}", here) + "  templatePatch: '{spec: {}}'\n";
+    let own =
+        "{list: {elements: [{dir: inventory}], template: {spec: {source: {path: '{{dir}}'}}}}}";
+    for text in [patched, set(own, "other", here)] {
+        let generated = site(&argocd(""), &[("argocd/sites.yaml", &text)]);
+        assert!(codes(&generated).contains(&Code::DirectoryUnread), "{:?}", generated.findings);
+    }
+}
+
+// `SecureJoin` of kustomize-controller.
+#[test]
+fn a_path_above_the_source_is_one_of_the_source() {
+    for path in ["../inventory", "/../inventory", "./a/../../inventory/"] {
+        let object = flux_kustomization("flux-system", &format!("path: {path}"));
+        let generated = site("gitops: flux\n", &[("flux.yaml", &object)]);
+        assert_eq!(codes(&generated), [Code::RenderedUnlabelled], "{path}");
+    }
 }
 
 /// A GitRepository of Flux in `flux-system`.

@@ -188,7 +188,10 @@ fn generators_that_multiply() {
         repo.write(&file, "resources: []\n");
     }
     let globs = format!("{{git: {{repoURL: x, directories: [{globs}]}}}}");
-    for (name, generator) in [("merge", merge), ("matrix", matrix), ("globs", globs)] {
+    let filled = "{git: {repoURL: x, directories: [{path: '{{k}}'}]}}";
+    let filled = format!("{{matrix: {{generators: [{}, {filled}]}}}}", without_equal("c"));
+    let generators = [("merge", merge), ("matrix", matrix), ("globs", globs), ("filled", filled)];
+    for (name, generator) in generators {
         repo.write(
             &format!("argocd/{name}.yaml"),
             &format!(

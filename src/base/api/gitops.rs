@@ -158,7 +158,7 @@ pub struct SubstituteReference {
 }
 
 /// A reference from a Kustomization to its source.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct FluxSourceRef {
     /// The kind.
     pub kind: Option<String>,
@@ -182,6 +182,8 @@ pub struct Application {
 /// The spec of an Application, with one source or several.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ApplicationSpec {
+    /// The project; default: `default`.
+    pub project: Option<String>,
     /// The only source.
     pub source: Option<ApplicationSource>,
     /// Several sources.
@@ -223,6 +225,9 @@ pub struct ApplicationSource {
     /// The URL of the repo.
     #[serde(rename = "repoURL", default)]
     pub repo_url: String,
+    /// The branch, tag or commit; default: `HEAD`.
+    #[serde(rename = "targetRevision")]
+    pub target_revision: Option<String>,
     /// The directory in the repo; absent for a chart from a Helm repo.
     pub path: Option<String>,
     /// Options for a directory without a kustomization.
@@ -298,6 +303,9 @@ pub struct FluxSource {
 pub struct FluxSourceSpec {
     /// The URL of the repo.
     pub url: Option<String>,
+    /// GitRepository only: what to fetch.
+    #[serde(rename = "ref", default)]
+    pub reference: FluxGitReference,
     /// Patterns of files to exclude, in the syntax of `.gitignore`.
     pub ignore: Option<String>,
     /// GitRepository only: the directories to check out, besides the files in the root directory.
@@ -306,6 +314,13 @@ pub struct FluxSourceSpec {
     pub include: Option<Vec<Include>>,
     /// Bucket only: the prefix of the objects to fetch.
     pub prefix: Option<String>,
+}
+
+/// What a GitRepository fetches.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct FluxGitReference {
+    /// The branch.
+    pub branch: Option<String>,
 }
 
 /// A GitRepository, in the same namespace, whose files are copied into another one.
@@ -395,6 +410,21 @@ pub struct ApplicationSetGenerator {
     pub list: Option<ListGenerator>,
     /// Parameters from the clusters that are registered in Argo CD.
     pub clusters: Option<ClusterGenerator>,
+    /// Parameters that are used.
+    pub selector: Option<LabelSelector>,
+}
+
+impl ApplicationSetGenerator {
+    /// Returns whether it changes the template of the Applications.
+    pub fn has_template(&self) -> bool {
+        let templates = [
+            self.git.as_ref().is_some_and(|git| git.template.is_some()),
+            self.list.as_ref().is_some_and(|list| list.template.is_some()),
+            self.clusters.as_ref().is_some_and(|clusters| clusters.template.is_some()),
+            [&self.matrix, &self.merge].into_iter().flatten().any(|all| all.template.is_some()),
+        ];
+        templates.contains(&true)
+    }
 }
 
 /// Parameters listed in the ApplicationSet itself.
@@ -402,6 +432,11 @@ pub struct ApplicationSetGenerator {
 pub struct ListGenerator {
     /// Parameter sets, each for one Application.
     pub elements: Option<Vec<yaml_serde::Value>>,
+    /// Further parameter sets, in a text.
+    #[serde(rename = "elementsYaml")]
+    pub elements_yaml: Option<String>,
+    /// Fields that replace those of the ApplicationSet's template.
+    pub template: Option<IgnoredAny>,
 }
 
 /// Parameters from the clusters that are registered in Argo CD.
@@ -414,14 +449,18 @@ pub struct ClusterGenerator {
     /// Set if one Application covers all clusters.
     #[serde(default, rename = "flatList")]
     pub flat_list: bool,
+    /// Fields that replace those of the ApplicationSet's template.
+    pub template: Option<IgnoredAny>,
 }
 
 /// Generators nested in a matrix or merge generator.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Generators {
-    /// The nested generators.
-    pub generators: Vec<ApplicationSetGenerator>,
+    /// The nested generators. Those of a matrix may contain parameters of the ones before them.
+    pub generators: Vec<yaml_serde::Value>,
+    /// Fields that replace those of the ApplicationSet's template.
+    pub template: Option<IgnoredAny>,
     /// The parameters by which a merge generator matches parameter sets.
     #[serde(rename = "mergeKeys")]
     pub merge_keys: Vec<String>,
@@ -431,6 +470,11 @@ pub struct Generators {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct GitGenerator {
+    /// The URL of the repo.
+    #[serde(rename = "repoURL")]
+    pub repo_url: String,
+    /// The branch, tag or commit.
+    pub revision: Option<String>,
     /// Globs of directories.
     pub directories: Vec<GitDirectory>,
     /// Globs of files that contain parameters.
@@ -438,6 +482,10 @@ pub struct GitGenerator {
     /// The prefix of the names of path parameters.
     #[serde(rename = "pathParamPrefix")]
     pub path_param_prefix: Option<String>,
+    /// Additional parameters.
+    pub values: Option<yaml_serde::Value>,
+    /// Fields that replace those of the ApplicationSet's template.
+    pub template: Option<IgnoredAny>,
 }
 
 /// A glob of directories or files.

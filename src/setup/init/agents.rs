@@ -3,22 +3,24 @@
 use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::Deserialize;
 use yaml_serde::Value;
 
+use crate::base::api::gitops::{
+    APPLICATION, APPLICATION_SET, AgentObjectName, ApplicationSetGenerator, ApplicationSpec,
+    FluxSourceRef, GIT_REPOSITORY,
+};
 use crate::base::text::repo_url;
 use crate::input::load::{Document, Files, ReadError, mentions};
+use crate::site::delivery::{AgentObject, AgentObjectContent, GROUPS};
 
-const FLUX_DOMAIN: &str = "toolkit.fluxcd.io";
-const ARGOCD_GROUP: &str = "argoproj.io/";
-/// Kinds of Argo CD. Its API group also has kinds of other Argo projects.
-const ARGOCD_KINDS: [&str; 3] = ["Application", "ApplicationSet", "AppProject"];
 /// File names and the source name that `flux bootstrap` uses.
 const FLUX_COMPONENTS: &str = "gotk-components.yaml";
 const FLUX_SYSTEM: &str = "flux-system";
-const GIT_REPOSITORY: &str = "GitRepository";
 /// Usual namespace of Argo CD and its Applications.
 const ARGOCD_NAMESPACE: &str = "argocd";
+
+/// A GitRepository, with its URL and branch.
+type GitSource = (FluxSourceRef, String, Option<String>);
 
 /// Agents with manifests in the repo.
 #[derive(Debug, Default)]
@@ -39,7 +41,7 @@ pub(super) enum DetectedAgent<'a> {
 pub(super) struct FluxEvidence {
     pub(super) seen_in: Utf8PathBuf,
     /// Source with this repo, if known.
-    pub(super) source: Option<FluxSourceReference>,
+    pub(super) source: Option<FluxSourceRef>,
     /// Branch that the source fetches.
     pub(super) branch: Option<String>,
     /// Decryption settings, if all Kustomizations with decryption agree.
@@ -58,14 +60,7 @@ pub(super) struct ArgocdEvidence {
     pub(super) open: Vec<String>,
 }
 
-/// Reference to a Flux source.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct FluxSourceReference {
-    pub(super) kind: String,
-    pub(super) name: String,
-    pub(super) namespace: Option<String>,
-}
-
+/// A source of Argo CD.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ArgocdSource {
     pub(super) repo_url: String,
@@ -73,35 +68,6 @@ pub(super) struct ArgocdSource {
     pub(super) project: Option<String>,
     /// Namespace of the Application, unless it is the usual one.
     pub(super) namespace: Option<String>,
-}
-
-/// Evidence in a document or a file name.
-enum AgentEvidence {
-    /// Flux is used.
-    Flux,
-    /// A Flux source with its URL and branch.
-    Source(FluxSourceReference, String, Option<String>),
-    /// A Flux Kustomization with its source and decryption.
-    Used(FluxSourceReference, Option<Value>),
-    /// An Argo CD object with its sources.
-    Argocd(Vec<ArgocdSource>),
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AgentManifest {
-    api_version: String,
-    kind: String,
-    #[serde(default)]
-    metadata: ManifestMetadata,
-    #[serde(default)]
-    spec: Value,
-}
-
-#[derive(Default, Deserialize)]
-struct ManifestMetadata {
-    name: Option<String>,
-    namespace: Option<String>,
 }
 
 impl DetectedAgents {
@@ -140,159 +106,138 @@ pub(super) fn find(
     remote: Option<&str>,
 ) -> Result<DetectedAgents, ReadError> {
     let (files, _) = repo.files_and_closed(output)?;
-    let has_signs = mentions(&[FLUX_DOMAIN, ARGOCD_GROUP]);
-    let look = |_: &Utf8Path, content: &[u8]| has_signs(content);
-    let read = |document: Document<'_>| {
-        let sign = sign(&document.parse().ok()?)?;
-        Some((document.origin.file.to_path_buf(), sign))
-    };
-    let flux_branches = files.iter().filter(|file| file.file_name() == Some(FLUX_COMPONENTS));
-    let mut signs: Vec<(Utf8PathBuf, AgentEvidence)> =
-        flux_branches.map(|file| (file.clone(), AgentEvidence::Flux)).collect();
-    signs.extend(repo.scan(&files, look, read)?);
-
-    let mut agents = DetectedAgents::default();
+    let has_groups = mentions(&GROUPS);
+    let look = |_: &Utf8Path, content: &[u8]| has_groups(content);
+    let read = |document: Document<'_>| AgentObject::read(&document);
+    let components = files.iter().find(|file| file.file_name() == Some(FLUX_COMPONENTS)).cloned();
+    let (mut flux_in, mut argocd_in) = (components, None);
     let (mut sources, mut used, mut applied) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     let mut decryptions: Vec<Value> = Vec::new();
-    let mut branches: Vec<(FluxSourceReference, String)> = Vec::new();
-    for (seen_in, sign) in signs {
-        if let AgentEvidence::Argocd(from) = sign {
-            applied.extend(from);
-            agents.argocd.get_or_insert(ArgocdEvidence { seen_in, source: None, open: Vec::new() });
-            continue;
-        }
-        agents.flux.get_or_insert(FluxEvidence {
-            seen_in,
-            source: None,
-            branch: None,
-            decryption: None,
-            open: Vec::new(),
-        });
-        match sign {
-            AgentEvidence::Source(source, url, branch) => {
-                branches.extend(branch.map(|branch| (source.clone(), branch)));
-                sources.push((source, url));
+    for AgentObject { origin, content } in repo.scan(&files, look, read)? {
+        let seen_in = || origin.file.to_path_buf();
+        match content {
+            AgentObjectContent::Application(object) => {
+                argocd_in.get_or_insert_with(seen_in);
+                applied.extend(argocd_sources(&object.spec, &[], object.metadata));
             }
-            AgentEvidence::Used(source, decryption) => {
-                used.insert(source);
-                decryptions
-                    .extend(decryption.filter(|decryption| !decryptions.contains(decryption)));
+            AgentObjectContent::ApplicationSet(set) => {
+                argocd_in.get_or_insert_with(seen_in);
+                let (spec, generators) = (&set.spec.template.spec, &set.spec.generators);
+                applied.extend(argocd_sources(spec, generators, set.metadata));
             }
-            AgentEvidence::Flux | AgentEvidence::Argocd(_) => {}
-        }
-    }
-    if let Some(flux) = &mut agents.flux {
-        if sources.is_empty() && used.len() > 1 {
-            let names =
-                used.iter().map(|FluxSourceReference { kind, name, .. }| format!("{kind} {name}"));
-            flux.open.push(format!("sourceRef: the source with this repo: {}", one_of(names)));
-        }
-        flux.source = own_repository(&sources, used, remote);
-        let own = branches.iter().find(|(source, _)| flux.source.as_ref() == Some(source));
-        flux.branch = own.map(|(_, branch)| branch.clone());
-        if flux.source.as_ref().is_some_and(|source| source.kind != GIT_REPOSITORY) {
-            flux.open.push(
-                "path: the path of this repo's root in the artifact, unless it is the artifact's root".to_owned(),
-            );
-        }
-        match decryptions.as_slice() {
-            [only] => flux.decryption = Some(only.clone()),
-            [] => {}
-            several => {
-                let several = several.iter().filter_map(|one| serde_json::to_string(one).ok());
-                flux.open.push(format!("decryption: {}", one_of(several)));
+            AgentObjectContent::Source(source) if source.kind == GIT_REPOSITORY => {
+                flux_in.get_or_insert_with(seen_in);
+                let AgentObjectName { name, namespace } = source.metadata;
+                let reference = FluxSourceRef { kind: Some(source.kind), name, namespace };
+                let (url, branch) = (source.spec.url, source.spec.reference.branch);
+                sources.push((reference, url.unwrap_or_default(), branch));
+            }
+            AgentObjectContent::Flux(objects) => {
+                flux_in.get_or_insert_with(seen_in);
+                for object in objects {
+                    let mut source = object.spec.source_ref;
+                    source.namespace = source.namespace.or(object.metadata.namespace);
+                    used.extend((!source.name.is_empty()).then_some(source));
+                    let decryption = object.spec.decryption.filter(Value::is_mapping);
+                    decryptions.extend(decryption.filter(|other| !decryptions.contains(other)));
+                }
+            }
+            AgentObjectContent::Cluster(_)
+            | AgentObjectContent::Unreadable(APPLICATION | APPLICATION_SET) => {
+                argocd_in.get_or_insert_with(seen_in);
+            }
+            AgentObjectContent::Instance(_)
+            | AgentObjectContent::HelmRelease(_)
+            | AgentObjectContent::Source(_)
+            | AgentObjectContent::Unreadable(_) => {
+                flux_in.get_or_insert_with(seen_in);
             }
         }
     }
-    if let Some(argocd) = &mut agents.argocd {
-        (argocd.source, argocd.open) = own_source(applied, remote);
-    }
-    Ok(agents)
+    let flux = flux_in.map(|seen_in| flux(seen_in, &sources, &used, decryptions, remote));
+    let argocd = argocd_in.map(|seen_in| {
+        let (source, open) = own_source(applied, remote);
+        ArgocdEvidence { seen_in, source, open }
+    });
+    Ok(DetectedAgents { flux, argocd })
 }
 
-/// Reads the evidence from an object.
-fn sign(object: &AgentManifest) -> Option<AgentEvidence> {
-    let AgentManifest { api_version, kind, metadata, spec } = object;
-    let group = api_version.split('/').next().unwrap_or_default();
-    if group.strip_suffix(FLUX_DOMAIN).is_some_and(|rest| rest.ends_with('.')) {
-        let namespace = metadata.namespace.clone();
-        let sign = match kind.as_str() {
-            GIT_REPOSITORY => metadata.name.clone().zip(text(spec, "url")).map(|(name, url)| {
-                let branch = spec.get("ref").and_then(|reference| text(reference, "branch"));
-                AgentEvidence::Source(
-                    FluxSourceReference { kind: kind.clone(), name, namespace },
-                    url,
-                    branch,
-                )
-            }),
-            "Kustomization" => spec.get("sourceRef").and_then(|source| {
-                let namespace = text(source, "namespace").or(namespace);
-                let source = FluxSourceReference {
-                    kind: text(source, "kind")?,
-                    name: text(source, "name")?,
-                    namespace,
-                };
-                Some(AgentEvidence::Used(
-                    source,
-                    spec.get("decryption").filter(|value| value.is_mapping()).cloned(),
-                ))
-            }),
-            _ => None,
-        };
-        return Some(sign.unwrap_or(AgentEvidence::Flux));
+/// Derives Flux's settings from its sources, each with URL and branch, and from their uses.
+fn flux(
+    seen_in: Utf8PathBuf,
+    sources: &[GitSource],
+    used: &BTreeSet<FluxSourceRef>,
+    decryptions: Vec<Value>,
+    remote: Option<&str>,
+) -> FluxEvidence {
+    let mut open = Vec::new();
+    if sources.is_empty() && used.len() > 1 {
+        let names = used.iter().map(|source| format!("{} {}", kind_of(source), source.name));
+        open.push(format!("sourceRef: the source with this repo: {}", one_of(names)));
     }
-    let is_argocd = api_version.starts_with(ARGOCD_GROUP) && ARGOCD_KINDS.contains(&kind.as_str());
-    let namespace = metadata
-        .namespace
-        .clone()
-        .filter(|namespace| kind != "AppProject" && namespace != ARGOCD_NAMESPACE);
-    is_argocd.then(|| AgentEvidence::Argocd(sources(spec, namespace.as_ref())))
+    let source = own_repository(sources, used, remote);
+    let own = sources.iter().find(|(other, ..)| source.as_ref() == Some(other));
+    let branch = own.and_then(|(_, _, branch)| branch.clone());
+    if source.as_ref().is_some_and(|source| kind_of(source) != GIT_REPOSITORY) {
+        open.push(
+            "path: the path of this repo's root in the artifact, unless it is the artifact's root"
+                .to_owned(),
+        );
+    }
+    if decryptions.len() > 1 {
+        let several = decryptions.iter().filter_map(|one| serde_json::to_string(one).ok());
+        open.push(format!("decryption: {}", one_of(several)));
+    }
+    let is_one = decryptions.len() == 1;
+    let decryption = decryptions.into_iter().next().filter(|_| is_one);
+    FluxEvidence { seen_in, source, branch, decryption, open }
 }
 
-/// Returns the sources of an Application or ApplicationSet, except Helm charts.
-fn sources(spec: &Value, namespace: Option<&String>) -> Vec<ArgocdSource> {
-    let list =
-        |value: Option<&Value>| value.and_then(Value::as_sequence).cloned().unwrap_or_default();
-    let application =
-        spec.get("template").and_then(|template| template.get("spec")).unwrap_or(spec);
-    let application_sources =
-        application.get("source").cloned().into_iter().chain(list(application.get("sources")));
-    let generators = list(spec.get("generators"))
-        .into_iter()
-        .filter_map(|generator| generator.get("git").cloned());
-    // Values with ApplicationSet parameters are unknown.
-    let value = |of: &Value, key: &str| text(of, key).filter(|value| !value.contains("{{"));
-    let source = |source: Value| {
-        let repo_url = value(&source, "repoURL").filter(|_| source.get("chart").is_none())?;
+/// Returns the sources of an Application, and those of an ApplicationSet's generators, except
+/// charts. Values with parameters are unknown.
+fn argocd_sources(
+    spec: &ApplicationSpec,
+    generators: &[ApplicationSetGenerator],
+    metadata: AgentObjectName,
+) -> Vec<ArgocdSource> {
+    let known = |text: &String| !text.is_empty() && !text.contains("{{");
+    let own = spec.source.iter().chain(spec.sources.iter().flatten());
+    let own = own.filter(|source| source.path.is_some());
+    let own = own.map(|source| (&source.repo_url, &source.target_revision));
+    let generators = generators.iter().filter_map(|generator| generator.git.as_ref());
+    let all = own.chain(generators.map(|git| (&git.repo_url, &git.revision)));
+    let namespace = metadata.namespace.filter(|namespace| namespace != ARGOCD_NAMESPACE);
+    let project = spec.project.clone().filter(|name| known(name) && name != "default");
+    let source = |(url, revision): (&String, &Option<String>)| {
         Some(ArgocdSource {
-            repo_url: repo_url::without_credentials(&repo_url)?,
-            target_revision: value(&source, "targetRevision")
-                .or_else(|| value(&source, "revision")),
-            project: value(application, "project").filter(|project| project != "default"),
-            namespace: namespace.cloned(),
+            repo_url: repo_url::without_credentials(Some(url).filter(|url| known(url))?)?,
+            target_revision: revision.clone().filter(known),
+            project: project.clone(),
+            namespace: namespace.clone(),
         })
     };
-    application_sources.chain(generators).filter_map(source).collect()
-}
-
-fn text(value: &Value, key: &str) -> Option<String> {
-    value.get(key)?.as_str().map(str::to_owned)
+    all.filter_map(source).collect()
 }
 
 /// Finds the Flux source of this repo: by URL, else the bootstrapped one, else the only one. If the
 /// repo has no sources, it is the only one in use.
 fn own_repository(
-    sources: &[(FluxSourceReference, String)],
-    used: BTreeSet<FluxSourceReference>,
+    sources: &[GitSource],
+    used: &BTreeSet<FluxSourceRef>,
     remote: Option<&str>,
-) -> Option<FluxSourceReference> {
+) -> Option<FluxSourceRef> {
     if sources.is_empty() {
         return used.first().filter(|_| used.len() == 1).cloned();
     }
-    let own = sources.iter().find(|(_, url)| is_same_repo(url, remote));
-    let bootstrapped = || sources.iter().find(|(source, _)| source.name == FLUX_SYSTEM);
+    let own = sources.iter().find(|(_, url, _)| is_same_repo(url, remote));
+    let bootstrapped = || sources.iter().find(|(source, ..)| source.name == FLUX_SYSTEM);
     let only = || sources.first().filter(|_| sources.len() == 1);
-    own.or_else(bootstrapped).or_else(only).map(|(source, _)| source.clone())
+    own.or_else(bootstrapped).or_else(only).map(|(source, ..)| source.clone())
+}
+
+/// Returns the kind of a source.
+fn kind_of(source: &FluxSourceRef) -> &str {
+    source.kind.as_deref().unwrap_or(GIT_REPOSITORY)
 }
 
 /// Finds the Argo CD source of this repo: by URL, else the remote, else the only source. Settings

@@ -2,9 +2,10 @@
 
 use camino::Utf8Path;
 
-use super::agents::{ArgocdSource, DetectedAgent, DetectedAgents, FluxSourceReference};
+use super::agents::{ArgocdSource, DetectedAgent, DetectedAgents};
 use super::base_clusters::BaseClusters;
 use super::{FileAction, Proposal};
+use crate::base::api::gitops::FluxSourceRef;
 use crate::base::text::counted;
 use crate::input::load::Files;
 use crate::input::settings::{self, Settings};
@@ -71,16 +72,12 @@ fn gitops(agents: &DetectedAgents) -> Gitops {
                     flux.open.join(", ")
                 ));
             }
-            let source =
-                flux.source.as_ref().map(|FluxSourceReference { kind, name, namespace }| {
-                    let entries =
-                        [entry("    ", "kind", Some(kind)), entry("    ", "name", Some(name))]
-                            .concat();
-                    format!(
-                        "flux:\n  sourceRef:\n{entries}{}",
-                        entry("    ", "namespace", namespace.as_ref())
-                    )
-                });
+            let source = flux.source.as_ref().map(|FluxSourceRef { kind, name, namespace }| {
+                let fields = [("kind", kind.as_ref()), ("name", Some(name))];
+                let fields = fields.into_iter().chain([("namespace", namespace.as_ref())]);
+                let lines: String = fields.map(|(key, value)| entry("    ", key, value)).collect();
+                format!("flux:\n  sourceRef:\n{lines}")
+            });
             let decryption = flux
                 .decryption
                 .as_ref()

@@ -19,11 +19,12 @@ use crate::input::load::{Document, ParseError};
 pub(crate) struct AgentObject {
     /// Its position in the repo.
     pub(crate) origin: Origin,
-    pub(super) content: AgentObjectContent,
+    pub(crate) content: AgentObjectContent,
 }
 
 #[derive(Clone)]
-pub(super) enum AgentObjectContent {
+/// The content of such an object.
+pub(crate) enum AgentObjectContent {
     /// A Kustomization, or those of a ResourceSet.
     Flux(Vec<FluxKustomization>),
     /// The Kustomization of a FluxInstance.
@@ -166,7 +167,11 @@ impl AgentObjectContent {
             HELM_RELEASE => Self::HelmRelease(Box::new(document.parse()?)),
             APPLICATION => Self::Application(Box::new(document.parse()?)),
             APPLICATION_SET => match document.parse::<ApplicationSet>()? {
-                set if set.spec.template_patch.is_some() => Self::Unreadable(APPLICATION_SET),
+                set if set.spec.template_patch.is_some()
+                    || set.spec.generators.iter().any(|generator| generator.has_template()) =>
+                {
+                    Self::Unreadable(APPLICATION_SET)
+                }
                 set => Self::ApplicationSet(Box::new(set)),
             },
             SECRET => {

@@ -18,7 +18,7 @@ pub(super) type Parameters = BTreeMap<String, String>;
 
 /// A cluster of Argo CD. Its name and address are unknown if the Secret is encrypted.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ArgocdCluster {
+pub(crate) struct ArgocdCluster {
     pub(super) name: Option<String>,
     pub(super) server: Option<String>,
     project: Option<String>,

@@ -13,7 +13,7 @@ use super::build_changes::BuildChanges;
 use super::clusters::ArgocdCluster;
 use super::generators;
 use super::includes::{self, IncludeTarget};
-use super::paths::{in_repo, matching_directories};
+use super::paths::{in_repo, matching_directories, within_source};
 use super::repo::DeliveryRepo;
 use crate::base::api::flux::HelmRelease;
 use crate::base::api::gitops::{
@@ -107,7 +107,7 @@ fn by_flux(
     let flux = &repo.settings.flux;
     let changes = |directory: &Utf8PathBuf| BuildChanges::from_flux(directory, origin, &object);
     let FluxKustomization { metadata, spec } = &object;
-    let path = spec.path.clone().unwrap_or_default();
+    let path = within_source(spec.path.as_deref().unwrap_or_default()).into_string();
     let target = includes::target(repo, &spec.source_ref, metadata.namespace.as_deref(), &path);
     let (path, is_ours) = match &target {
         IncludeTarget::Here(path) => (path.as_str(), true),

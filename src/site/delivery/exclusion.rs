@@ -27,7 +27,7 @@ pub(super) fn excluded(applied: &AppliedDirectory) -> Option<Finding> {
                 .to_owned(),
         ),
         Exclusion::Undecided => (
-            format!("may apply {here}: its path has a parameter whose value no file of the repo has"),
+            format!("may apply {here}: its path has a parameter that sipgen cannot evaluate"),
             format!(
                 "if it applies {here} to the base cluster, name the path in a list or git generator, or apply it by an \
                  Application of its own; otherwise mute this warning"

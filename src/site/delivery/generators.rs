@@ -27,6 +27,8 @@ const APPLICATIONS: usize = 10_000;
 const PARAMETERS: usize = 1_000_000;
 /// Maximum number of globs of a generator.
 const GLOBS: usize = 1_000;
+/// Start of a parameter in a text.
+const PARAMETER: &str = "{{";
 /// Maximum nesting depth of generators.
 const DEPTH: usize = 8;
 
@@ -66,7 +68,24 @@ impl ParameterGeneration<'_, '_> {
         Some(all)
     }
 
+    /// Returns the parameters of a generator that its selector leaves.
     fn parameters(
+        &mut self,
+        generator: &ApplicationSetGenerator,
+        depth: usize,
+    ) -> Option<Vec<Parameters>> {
+        let mut all = self.unselected(generator, depth)?;
+        let selector = generator.selector.clone().and_then(|by| Selector::try_from(by).ok());
+        // Other generators may have parameters that are unknown.
+        if let Some(selector) =
+            selector.filter(|_| generator.git.is_some() || generator.list.is_some())
+        {
+            all.retain(|parameters| parameters.is_empty() || selector.matches(parameters));
+        }
+        Some(all)
+    }
+
+    fn unselected(
         &mut self,
         generator: &ApplicationSetGenerator,
         depth: usize,
@@ -78,7 +97,12 @@ impl ParameterGeneration<'_, '_> {
             return self.counted(git_parameters(self.repo, git));
         }
         if let Some(list) = &generator.list {
-            let elements = list.elements.iter().flatten();
+            let text = list.elements_yaml.as_deref().unwrap_or_default();
+            if text.contains(PARAMETER) {
+                return Some(vec![Parameters::new()]);
+            }
+            let more: Vec<Value> = bounded::parse(text).unwrap_or_default();
+            let elements = list.elements.iter().flatten().chain(&more);
             return self.counted(elements.map(|element| flat(element, "")));
         }
         if let Some(clusters) = &generator.clusters {
@@ -87,25 +111,61 @@ impl ParameterGeneration<'_, '_> {
         if let Some(matrix) = &generator.matrix {
             let mut found = vec![Parameters::new()];
             for inner in &matrix.generators {
-                let more = self.all_parameters(std::slice::from_ref(inner), depth + 1)?;
-                let pairs = found.iter().flat_map(|one| more.iter().map(move |other| (one, other)));
-                let joined = pairs
-                    .map(|(one, other)| one.clone().into_iter().chain(other.clone()).collect());
-                found = self.counted(joined.take(APPLICATIONS))?;
+                found = self.combined(found, inner, depth)?;
             }
             return Some(found);
         }
         if let Some(merge) = &generator.merge {
             let mut generators = merge.generators.iter();
-            let first = generators.next().map_or(&[][..], std::slice::from_ref);
-            let mut found = self.all_parameters(first, depth + 1)?;
+            let first = generators.next().map(|first| self.nested(first, None, depth));
+            let mut found = first.unwrap_or(Some(Vec::new()))?;
             for inner in generators {
-                let more = self.all_parameters(std::slice::from_ref(inner), depth + 1)?;
+                let more = self.nested(inner, None, depth)?;
                 found = self.counted(merged(found, &more, &merge.merge_keys))?;
             }
             return Some(found);
         }
         Some(vec![Parameters::new()])
+    }
+
+    /// Combines parameters with those of the next generator of a matrix, which may contain them.
+    fn combined(
+        &mut self,
+        found: Vec<Parameters>,
+        inner: &Value,
+        depth: usize,
+    ) -> Option<Vec<Parameters>> {
+        let fixed =
+            if has_parameters(inner) { None } else { Some(self.nested(inner, None, depth)?) };
+        let mut all = Vec::new();
+        for one in found {
+            let more = match &fixed {
+                Some(fixed) => fixed,
+                None => &self.nested(inner, Some(&one), depth)?,
+            };
+            let joined = more.iter().map(|other| one.clone().into_iter().chain(other.clone()));
+            let joined = joined.take(APPLICATIONS - all.len()).map(Iterator::collect);
+            all.extend(self.counted(joined)?);
+        }
+        Some(all)
+    }
+
+    /// Returns the parameters of a nested generator in which known ones are filled in.
+    fn nested(
+        &mut self,
+        generator: &Value,
+        known: Option<&Parameters>,
+        depth: usize,
+    ) -> Option<Vec<Parameters>> {
+        let mut generator = generator.clone();
+        if let Some(known) = known {
+            // Each combination searches the files anew.
+            self.left =
+                self.left.checked_sub(1 + value_count(&generator) + self.repo.paths.len())?;
+            fill_value(&mut generator, known);
+        }
+        let generator = yaml_serde::from_value(generator).ok()?;
+        self.all_parameters(&[generator], depth + 1)
     }
 
     /// Collects and counts parameters.
@@ -167,14 +227,16 @@ fn cluster_parameters(
     if clusters.is_empty() || generator.flat_list {
         clusters = vec![ArgocdCluster::default()];
     }
-    let values = generator.values.as_ref().map(|values| flat(values, "values")).unwrap_or_default();
-    let registered_parameters = move |cluster: ArgocdCluster| {
-        let known = cluster.parameters();
-        let values: Parameters =
-            values.iter().map(|(key, value)| (key.clone(), fill(value, &known))).collect();
-        known.into_iter().chain(values).collect()
-    };
-    clusters.into_iter().map(registered_parameters)
+    let values = generator.values.clone();
+    clusters.into_iter().map(move |cluster| with_values(cluster.parameters(), values.as_ref()))
+}
+
+/// Adds the `values` of a generator, which may contain its other parameters.
+fn with_values(known: Parameters, values: Option<&Value>) -> Parameters {
+    let values = values.map(|values| flat(values, "values")).unwrap_or_default();
+    let filled: Vec<(String, String)> =
+        values.into_iter().map(|(key, value)| (key, fill(&value, &known))).collect();
+    known.into_iter().chain(filled).collect()
 }
 
 fn git_parameters(repo: &DeliveryRepo<'_>, git: &GitGenerator) -> Vec<Parameters> {
@@ -200,7 +262,7 @@ fn git_parameters(repo: &DeliveryRepo<'_>, git: &GitGenerator) -> Vec<Parameters
     if !git.directories.is_empty() {
         return matching_directories(repo, &git.directories)
             .iter()
-            .map(|directory| path_parameters(directory))
+            .map(|directory| with_values(path_parameters(directory), git.values.as_ref()))
             .collect();
     }
     let globs: Vec<_> = git
@@ -226,7 +288,8 @@ fn git_parameters(repo: &DeliveryRepo<'_>, git: &GitGenerator) -> Vec<Parameters
         let path = path_parameters(in_source(file).parent()?);
         let each = one_or_more
             .iter()
-            .map(|content| flat(content, "").into_iter().chain(path.clone()).collect());
+            .map(|content| flat(content, "").into_iter().chain(path.clone()).collect())
+            .map(|parameters| with_values(parameters, git.values.as_ref()));
         Some(each.collect::<Vec<Parameters>>())
     };
     matching.filter_map(file_parameters).flatten().collect()
@@ -286,6 +349,25 @@ pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> App
     }
     spec.destination.server.iter_mut().chain(&mut spec.destination.name).for_each(fill);
     spec
+}
+
+/// Returns whether a value contains parameters.
+fn has_parameters(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(PARAMETER),
+        Value::Sequence(items) => items.iter().any(has_parameters),
+        Value::Mapping(fields) => fields.values().any(has_parameters),
+        _ => false,
+    }
+}
+
+/// Returns the number of values in a value.
+fn value_count(value: &Value) -> usize {
+    1 + match value {
+        Value::Sequence(items) => items.iter().map(value_count).sum(),
+        Value::Mapping(fields) => fields.values().map(value_count).sum::<usize>(),
+        _ => 0,
+    }
 }
 
 fn fill_value(value: &mut Value, parameters: &Parameters) {

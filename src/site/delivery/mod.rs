@@ -51,7 +51,7 @@ use crate::input::settings::Settings;
 use crate::input::settings::gitops::HostsForm;
 use crate::site::inventory::Inventory;
 
-pub(crate) use agent_objects::{AgentObject, GROUPS};
+pub(crate) use agent_objects::{AgentObject, AgentObjectContent, GROUPS};
 pub(crate) use agents::{Agents, AppliedBuilds, RenderedDirectory, applied_builds};
 pub(crate) use applied::AppliedDirectory;
 pub(crate) use build_changes::BuildChanges;

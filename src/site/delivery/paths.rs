@@ -56,6 +56,19 @@ pub(crate) fn source_contains(source: &DirectorySource, file: &Utf8Path) -> bool
     (source.recurse || !is_below) && include.is_none_or(matches) && !exclude.is_some_and(matches)
 }
 
+/// Returns a path of a Flux source without `..`. As in Flux, `..` at the source's root stays there.
+pub(super) fn within_source(path: &str) -> Utf8PathBuf {
+    let mut plain = Utf8PathBuf::new();
+    for component in Utf8Path::new(path).components() {
+        match component {
+            Utf8Component::Normal(name) => plain.push(name),
+            Utf8Component::ParentDir => drop(plain.pop()),
+            Utf8Component::CurDir | Utf8Component::RootDir | Utf8Component::Prefix(_) => {}
+        }
+    }
+    plain
+}
+
 /// Converts a path in an agent's source to a path in the repo, which is at `prefix` in the source.
 ///
 /// For a path above the repo, the second value is the way from it to the repo's root. Returns
@@ -107,6 +120,19 @@ mod tests {
                 Some(("".into(), above.into())),
                 "{path}"
             );
+        }
+    }
+
+    #[test]
+    fn a_path_of_flux_never_leaves_its_source() {
+        for (path, plain) in [
+            ("../inv", "inv"),
+            ("/../inv", "inv"),
+            ("./a/../../b/./c/", "b/c"),
+            ("a/b", "a/b"),
+            ("..", ""),
+        ] {
+            assert_eq!(within_source(path), plain, "{path}");
         }
     }
 
