@@ -34,6 +34,8 @@ fn identity(url: &str) -> Option<(RepoIdentity, Option<&str>)> {
     let url = url.trim();
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (authority, path) = match scheme {
+        // An IPv6 address has colons, too.
+        "" if rest.contains("]:") => rest.split_once("]:")?,
         "" => rest.split_once(':')?,
         _ => rest.split_once('/')?,
     };
@@ -51,12 +53,44 @@ fn identity(url: &str) -> Option<(RepoIdentity, Option<&str>)> {
     };
     // Servers redirect plain HTTP.
     let port = port.map(|port| if port == "80" { "443" } else { port });
-    let (host, path) = (host.to_ascii_lowercase(), path.to_owned());
+    let (host, path) = on_forge(&host.to_ascii_lowercase(), path);
     (!host.is_empty() && !path.is_empty()).then_some((RepoIdentity { host, path }, port))
 }
 
+/// Returns the host and path by which a public forge names a repo. Several hosts of a forge have the
+/// same repos, and their paths ignore case.
+fn on_forge(host: &str, path: &str) -> (String, String) {
+    let parts = |path: &str| path.split('/').map(str::to_owned).collect::<Vec<_>>();
+    let azure = |mut parts: Vec<String>| {
+        // A repo that has the name of its project may be named by it alone.
+        if let Some(at) = parts.iter().position(|part| part == "_git") {
+            let name = if at == 1 { parts.last().cloned() } else { None };
+            parts.splice(at..=at, name);
+        }
+        ("dev.azure.com".to_owned(), parts.join("/").to_lowercase())
+    };
+    match host {
+        "dev.azure.com" => azure(parts(path)),
+        "ssh.dev.azure.com" | "vs-ssh.visualstudio.com" => {
+            azure(parts(path.strip_prefix("v3/").unwrap_or(path)))
+        }
+        "github.com" | "ssh.github.com" => ("github.com".to_owned(), path.to_lowercase()),
+        "gitlab.com" | "altssh.gitlab.com" => ("gitlab.com".to_owned(), path.to_lowercase()),
+        "bitbucket.org" | "altssh.bitbucket.org" => {
+            ("bitbucket.org".to_owned(), path.to_lowercase())
+        }
+        _ => match host.strip_suffix(".visualstudio.com") {
+            Some(organization) => {
+                let path = path.strip_prefix("DefaultCollection/").unwrap_or(path);
+                azure([vec![organization.to_owned()], parts(path)].concat())
+            }
+            None => (host.to_owned(), path.to_owned()),
+        },
+    }
+}
+
 fn local_path(url: &str) -> &str {
-    let path = url.trim_end_matches('/');
+    let path = url.strip_prefix("file://").unwrap_or(url).trim_end_matches('/');
     path.strip_suffix(".git").unwrap_or(path)
 }
 
@@ -121,6 +155,8 @@ mod tests {
             assert_eq!(host(one).as_deref(), Some("git.example.com"), "{one}");
         }
         assert!(is_same_repo("/srv/fleet.git", "/srv/fleet/"));
+        assert!(is_same_repo("file:///srv/fleet.git", "/srv/fleet"));
+        assert!(is_same_repo("git@[2001:db8::1]:fleet.git", "https://[2001:db8::1]/fleet"));
         for (one, other) in [
             (urls[0], "https://git.example.com/platform/fleet2.git"),
             (urls[0], "https://git.example.com/Platform/fleet.git"),
@@ -135,6 +171,43 @@ mod tests {
         }
         for path in ["/srv/fleet.git", "../fleet", "a/b:c", "file:///srv/fleet", ""] {
             assert_eq!(host(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_repo_of_a_public_forge_has_several_hosts_and_ignores_case() {
+        for urls in [
+            &[
+                "https://dev.azure.com/org/proj/_git/repo",
+                "https://org@dev.azure.com/Org/proj/_git/repo",
+                "git@ssh.dev.azure.com:v3/org/proj/repo",
+                "ssh://git@ssh.dev.azure.com/v3/org/proj/repo",
+                "https://org.visualstudio.com/proj/_git/repo",
+                "https://org.visualstudio.com/DefaultCollection/proj/_git/repo",
+                "org@vs-ssh.visualstudio.com:v3/org/proj/repo",
+            ][..],
+            &["https://dev.azure.com/org/_git/repo", "https://dev.azure.com/org/repo/_git/repo"],
+            &[
+                "https://github.com/A/x",
+                "git@github.com:a/X.git",
+                "ssh://git@ssh.github.com:443/a/x",
+            ],
+            &["https://gitlab.com/A/b/x", "ssh://git@altssh.gitlab.com:443/a/b/x.git"],
+            &["https://bitbucket.org/a/x", "ssh://git@altssh.bitbucket.org:443/a/x.git"],
+        ] {
+            for one in urls {
+                assert!(urls.iter().all(|other| is_same_repo(one, other)), "{one} {urls:?}");
+            }
+        }
+        for (one, other) in [
+            (
+                "https://dev.azure.com/org/proj/_git/repo",
+                "https://dev.azure.com/org/proj/_git/other",
+            ),
+            ("https://dev.azure.com/org/_git/repo", "https://dev.azure.com/org/proj/_git/repo"),
+            ("https://github.com/a/x", "https://gitlab.com/a/x"),
+        ] {
+            assert!(!is_same_repo(one, other), "{one} {other}");
         }
     }
 
