@@ -825,6 +825,23 @@ fn machines_that_select_hosts_by_labels_of_assignments_claim_no_others() {
 }
 
 #[test]
+fn a_cluster_that_is_no_request_and_cannot_be_read_is_told() {
+    let repo = Repo::of_fixture("capm3");
+    repo.remove("sipgen.yaml");
+    repo.write(
+        "clusters/pool.yaml",
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: pool, namespace: tenant-a}\n\
+         spec: {nodes: {ControlPlane: {labelSelector: {}, count: {active: 1}}}}\n",
+    );
+    repo.replace("clusters/edge/control-plane.yaml", "replicas: 3", "replicas: '3'");
+
+    let told = repo.generate(&["--check"]).expect(1).stderr;
+
+    let unknown = "the Cluster tenant-a/edge is no request, and which hosts it claims is unknown";
+    assert_says(&told, &["warning[SIP0910]", unknown, "clusters/edge/control-plane.yaml:"]);
+}
+
+#[test]
 fn clusters_that_share_a_template_are_refused() {
     let repo = Repo::of_fixture("capm3");
     let core = ["cluster", "control-plane"]

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::host::Metadata;
 use super::object_kind::ObjectKind;
@@ -319,6 +320,9 @@ pub struct Metal3MachineTemplate {
 pub struct Metal3MachineSpec {
     /// The hosts that it may claim.
     pub host_selector: HostSelector,
+    /// Other fields, of which one may be misspelled.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, IgnoredAny>,
 }
 
 /// Labels of hosts that a Metal3Machine may claim.
@@ -329,6 +333,9 @@ pub struct HostSelector {
     pub match_labels: BTreeMap<String, String>,
     /// Further requirements.
     pub match_expressions: Vec<HostRequirement>,
+    /// Other fields, which the API server drops.
+    #[serde(flatten)]
+    pub unknown: BTreeMap<String, IgnoredAny>,
 }
 
 /// A requirement on a label. CAPM3 ignores the case of its operator.

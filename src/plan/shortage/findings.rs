@@ -3,6 +3,7 @@
 use super::wording::some_of;
 use super::{Shortage, ShortageReason};
 use crate::base::api::cluster_api::SPARE;
+use crate::base::api::names::Role;
 use crate::base::finding::{Code, Finding};
 use crate::base::text::{counted, lower_bound};
 use crate::plan::demand::NodeSetDemand;
@@ -42,10 +43,14 @@ impl Shortage {
         };
         // Without the hosts for rollouts, it would be filled.
         let rollouts = (self.short_of() <= for_rollouts).then(|| {
+            // Cluster API refuses 0 for a control plane of fewer than three.
+            let has_other_way =
+                part.role == Role::Worker || self.wanted.saturating_sub(for_rollouts) >= 3;
             format!(
-                "`maxSurge` of its rollout adds {} to its replicas: to go without, set `maxSurge: 0`, or annotate the \
-                 object with `{SPARE}: \"0\"`",
-                counted(for_rollouts, "host")
+                "`maxSurge` of its rollout adds {} to its replicas: to go without, {}annotate the object with \
+                 `{SPARE}: \"0\"`",
+                counted(for_rollouts, "host"),
+                if has_other_way { "set `maxSurge: 0`, or " } else { "" }
             )
         });
         let finding = Finding::new(
@@ -120,9 +125,8 @@ impl Shortage {
             Some(Refusal::Assigned(owner)) => site.clusters.get(owner),
             _ => None,
         };
-        let owner = owner.map(|owner| owner.origin.name()).into_iter();
-        let finding = owner.fold(finding, |finding, at| finding.see(at, "its current cluster"));
-        finding.help(help).for_cluster(&cluster.key)
+        let owner = owner.map(|owner| (owner.origin.name(), "its current cluster"));
+        finding.see_each(owner).help(help).for_cluster(&cluster.key)
     }
 }
 
@@ -195,8 +199,7 @@ impl SimilarShortages<'_> {
             Some(mismatch) => mismatch.point(finding, &node_set.selector_at),
             None => finding.at(place(first)),
         };
-        Some(others.iter().fold(finding.for_cluster(&cluster.key), |finding, demand| {
-            finding.see(place(demand), "and this one")
-        }))
+        let others = others.iter().map(|demand| (place(demand), "and this one"));
+        Some(finding.see_each(others).for_cluster(&cluster.key))
     }
 }

@@ -134,14 +134,30 @@ impl CheckedRequests {
             }
             _ => {
                 let is_opted_out = cluster_api::is_annotated(&document.metadata);
+                let key = document.key.clone();
                 let checked = spec.map(|spec| spec.check(document, context));
                 let claimant = |cluster| cluster_api::claimed_by_cluster(cluster, is_opted_out);
-                if let Some(ValidatedDocument::Request(request, _)) = checked {
+                if let Some(ValidatedDocument::Request(request, found)) = checked {
                     self.claimants.extend(request.cluster.iter().flat_map(claimant));
+                    let mut hosts = context.inventory.hosts.iter();
+                    if hosts.any(|host| host.key.namespace == key.namespace) {
+                        let error = found.into_iter().find(Finding::is_error);
+                        self.findings.extend(error.map(|error| unknown_claims(&key, error)));
+                    }
                 }
             }
         }
     }
+}
+
+/// Reports a Cluster that is no request, and that may claim hosts all the same.
+fn unknown_claims(cluster: &ClusterKey, error: Finding) -> Finding {
+    let code = Code::ForeignClaimant;
+    let message = format!(
+        "the Cluster {cluster} is no request, and which hosts it claims is unknown: {}",
+        error.message
+    );
+    Finding { code, severity: code.severity(), message, clusters: Vec::new(), ..error }
 }
 
 /// Compares a SIPCluster with the Cluster beside it, and takes the version of Kubernetes from that.

@@ -8,6 +8,7 @@ use crate::base::api::assignment;
 use crate::base::api::cluster_api::{HostRequirement, HostSelector};
 use crate::base::api::names::{is_label_key, is_label_value};
 use crate::base::finding::RouteStep;
+use crate::base::text::suggest::alike;
 use crate::input::decode::label_selector::Mistake;
 
 /// Returns the requirements of a host selector, without those on the labels `assigned`, which sipgen
@@ -37,6 +38,16 @@ pub(super) fn requirements(
                 "keys are `prefix/name`, values have at most 63 letters, digits, `-`, `_` and `.`",
             ));
         }
+    }
+    for key in selector.unknown.keys() {
+        let help = match alike(key, ["matchLabels", "matchExpressions"]) {
+            Some(meant) => format!("write `{meant}`, or remove `{key}`"),
+            None => format!("write labels below `matchLabels`, or remove `{key}`"),
+        };
+        let message = format!(
+            "the `hostSelector` has the unknown field `{key}`: the API server drops it, and any host matches"
+        );
+        mistakes.push(Mistake { route: vec![key.as_str().into()], by_key: true, message, help });
     }
     let requirements = selector.match_expressions.iter().enumerate();
     for (index, requirement) in requirements.filter(|(_, requirement)| !own(&requirement.key)) {
@@ -178,6 +189,19 @@ mod tests {
         ] {
             let mistakes = read(&format!("matchExpressions: [{requirement}]")).unwrap_err();
             assert!(mistakes[0].contains(part), "{requirement}: {mistakes:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_api_server_drops_is_refused() {
+        for (selector, part) in [
+            ("{role: w}", "unknown field `role`"),
+            ("{matchLabels: {}, role: w}", "unknown field `role`"),
+            ("{matchlabels: {role: w}}", "unknown field `matchlabels`"),
+            ("{matchExpression: []}", "unknown field `matchExpression`"),
+        ] {
+            let mistakes = read(selector).unwrap_err();
+            assert!(mistakes[0].contains(part), "{selector}: {mistakes:?}");
         }
     }
 

@@ -32,12 +32,13 @@ use super::documents::{
 };
 use super::object_name;
 use crate::base::api::cluster_api::{
-    self, ASSIGN, ClusterSpec, FAILURE_DOMAIN, HARDWARE, SPARE, TOPOLOGY_KEY,
+    self, ASSIGN, ClusterSpec, FAILURE_DOMAIN, HARDWARE, Metal3MachineSpec, SPARE, TOPOLOGY_KEY,
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::names::{ClusterKey, NodeName, Part, is_label_key};
 use crate::base::api::topology_spread::{MOST_HOSTS, TopologySpread, spread_requirements};
 use crate::base::finding::{Code, DocumentField, Finding, Origin};
+use crate::base::text::suggest::alike;
 use crate::input::load::Document;
 use crate::input::settings::Settings;
 use crate::input::settings::assignment::AssignmentSettings;
@@ -153,17 +154,10 @@ fn check(
     let kubernetes_version = check.kubernetes_version(spec);
     let valid = !check.findings.iter().any(Finding::is_error);
     let cluster = Cluster {
-        kind: document.kind,
-        key: key.clone(),
-        origin: origin.clone(),
-        metadata: (&document.metadata).into(),
-        priority,
-        node_sets,
-        services: Vec::new(),
-        installation: None,
         machine_templates,
         lacks_failure_domains: check.lacks_failure_domains(spec),
         kubernetes_version,
+        ..document.cluster(priority, node_sets)
     };
     (valid.then_some(cluster), check.findings)
 }
@@ -313,7 +307,16 @@ impl<'a> ClusterApiValidation<'a> {
     /// Returns the hosts that a machine template selects, and where it says so.
     fn selector(&mut self, set: &ScaledMachines<'_>) -> (Selector, DocumentField) {
         let at = set.template.selector_at();
-        let selector = &set.template.spec.template.spec.host_selector;
+        let Metal3MachineSpec { host_selector: selector, others } =
+            &set.template.spec.template.spec;
+        if let Some(key) = others.keys().find(|key| alike(key, ["hostSelector"]).is_some()) {
+            self.report(
+                Code::InvalidRequestAnnotation,
+                set.template.field(key),
+                format!("the unknown field `{key}`: the API server drops it, and any host matches"),
+                format!("write `hostSelector`, or remove `{key}`"),
+            );
+        }
         let assigned = self.assignment.labels_of(self.key, &self.part(set));
         match host_selector::requirements(selector, &assigned) {
             Ok(selector) => (selector, at),

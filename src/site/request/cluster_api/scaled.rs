@@ -46,8 +46,13 @@ pub(super) struct NodeSetTemplate<'a> {
 }
 
 impl NodeSetTemplate<'_> {
+    /// Returns a field of the Metal3Machines.
+    pub(super) fn field(&self, name: &str) -> DocumentField {
+        DocumentField::new(self.origin, ["spec", "template", "spec", name])
+    }
+
     pub(super) fn selector_at(&self) -> DocumentField {
-        DocumentField::new(self.origin, ["spec", "template", "spec", "hostSelector"])
+        self.field("hostSelector")
     }
 }
 
