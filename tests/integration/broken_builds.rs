@@ -105,6 +105,22 @@ fn a_build_that_nothing_transforms_is_checked_like_any_other() {
 }
 
 #[test]
+fn a_field_that_nothing_reads_breaks_a_build_all_the_same() {
+    for field in ["description: {{ text }}", "rootDeviceHints: {deviceName: {{ device }}}"] {
+        let repo = repo("");
+        repo.replace(
+            "root/a.yaml",
+            "spec: {online: true}",
+            &format!("spec:\n  online: true\n  {field}"),
+        );
+
+        let run = repo.generate(&[]).expect(1);
+
+        assert_says(&run.stderr, &["error[SIP0117]", "a key is not a string", "root/a.yaml:"]);
+    }
+}
+
+#[test]
 fn a_removed_rack_that_is_still_listed_is_an_error_of_every_command() {
     let repo = repo("");
     repo.generate(&[]).expect(0);

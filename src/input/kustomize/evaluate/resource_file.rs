@@ -8,6 +8,7 @@ use yaml_serde::{Mapping, Value};
 
 use super::budget::size;
 use super::object::text_at;
+use crate::base::api::host::{self, BareMetalHost};
 use crate::base::finding::{Origin, Place};
 use crate::base::text::yaml;
 use crate::input::load::{Files, objects, texts_of_documents};
@@ -60,10 +61,16 @@ impl ResourceFile {
                 Ok(Value::Mapping(object)) if object.is_empty() => {}
                 Ok(Value::Mapping(mut object)) => {
                     let place = || document.origin.start();
-                    if let Some(why) = no_resource(&object).or_else(|| not_json(&object)) {
+                    let incomplete = no_resource(&object);
+                    let is_complete = incomplete.is_none();
+                    if let Some(why) = incomplete.or_else(|| not_json(&object)) {
                         let is_vital =
                             document.kind().is_some_and(|kind| vital_kinds.contains(&kind));
-                        read.is_reported |= is_vital && read.refused.is_none();
+                        // Fields of a host that sipgen does not read have no finding of their own.
+                        let is_unread = is_complete
+                            && document.kind() == Some(host::KIND)
+                            && document.parse::<BareMetalHost>().is_ok();
+                        read.is_reported |= is_vital && !is_unread && read.refused.is_none();
                         read.refuse(why, place);
                     }
                     if !is_changed {
