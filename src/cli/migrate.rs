@@ -28,9 +28,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let migration = sipgen::migrate(&from.sites()?)?;
     print_lines(&report::migration(&migration));
     say(report::findings(&migration.findings, &from.files));
-    if migration.documents.is_empty() {
+    let is_complete = migration.findings.is_empty();
+    if migration.documents.is_empty() && is_complete {
         say("no legacy SIPCluster found\n".to_owned());
     }
-    let is_complete = migration.findings.is_empty();
     Ok(if is_complete { CommandResult::Yes } else { CommandResult::No })
 }

@@ -318,6 +318,13 @@ fn a_host_whose_older_labels_name_nobody_in_particular_is_given_to_nobody() {
             &["a/edge"],
             "contradict each other",
         ),
+        // Labels of today that are incomplete.
+        (
+            "cluster-namespace: a\ncluster-name: edge\nnode-type: worker",
+            &["a/edge"],
+            "name no cluster and role",
+        ),
+        ("cluster-namespace: a\ncluster-name: edge", &["a/edge"], "name no cluster and role"),
     ] {
         let repo = labelled(labels, clusters);
         let run = repo.generate(&["--keep-going"]);

@@ -347,7 +347,7 @@ fn a_host_that_labels_give_to_a_cluster_of_another_repo() {
                   sip.airshipit.org/node-type: Worker\n";
     repo.replace(RACK_C, C1_LABELS, &format!("{C1_LABELS}{labels}"));
 
-    refused_for_lab_c1(&repo, "with assignment labels of another cluster");
+    refused_for_lab_c1(&repo, "with other assignment labels");
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn a_host_that_labels_of_2020_say_is_taken() {
         let repo = one_host_left();
         repo.replace(RACK_C, C1_LABELS, &format!("{C1_LABELS}    sip.airshipit.org/{label}\n"));
 
-        refused_for_lab_c1(&repo, "with assignment labels of another cluster");
+        refused_for_lab_c1(&repo, "with other assignment labels");
     }
 }
 

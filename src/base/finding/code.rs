@@ -213,7 +213,7 @@ codes! {
 
     "0517" QuotaExceeded Warning Run Shown "a namespace has more hosts than its quota"
     "0518" InMaintenance Warning Cluster Shown "a cluster has hosts that are marked for maintenance"
-    "0520" UnclearOlderLabels Warning Either Shown "the cluster of a host's older labels is ambiguous"
+    "0520" UnclearLabels Warning Either Shown "the cluster of a host's labels is unknown"
     "0521" AdoptedByOlderLabels Warning Cluster Shown "a cluster adopts a host by labels of an older generation"
 
     "0522" HostsElsewhere Warning Run Shown "clusters have hosts of another namespace, which Cluster API cannot claim"

@@ -123,7 +123,7 @@ impl Refusal {
             ),
             Refusal::Claimed(claim) => say(
                 format_args!("has the labels {claim}"),
-                format_args!("with assignment labels of another cluster"),
+                format_args!("with other assignment labels"),
             ),
             Refusal::GivenBack(by) => say(
                 format_args!("is being released by {by} and not yet seen free"),

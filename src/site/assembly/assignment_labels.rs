@@ -27,6 +27,9 @@ pub(super) fn resolve(
         let is_current = |(claim, _): &(Claim, Origin)| matches!(claim, Claim::Cluster(..));
         let has_current = host.assignment.claims.iter().any(is_current);
         for (claim, origin) in &mut host.assignment.claims {
+            if let Claim::Unclear(labels) = claim {
+                findings.push(unclear(&host.key, labels, origin));
+            }
             if let Claim::Older(older) = claim {
                 *claim = match legacy_labels::resolved(older, &host.key, origin, clusters) {
                     Ok(resolved) => {
@@ -56,6 +59,16 @@ pub(super) fn resolve(
         host.assignment.claims.dedup();
     }
     findings
+}
+
+/// Reports labels of an assignment that are incomplete or invalid.
+fn unclear(host: &HostKey, labels: &str, origin: &Origin) -> Finding {
+    let message = format!(
+        "the labels {labels} of host {host} name no cluster and role: the host is treated as belonging to another owner"
+    );
+    Finding::new(Code::UnclearLabels, message)
+        .at(origin.at(["metadata", "labels"]))
+        .help("complete the labels of its assignment; or remove them if the host is unassigned")
 }
 
 /// Returns the cluster of a name that a host belongs to: the one that it was assigned to, or else
@@ -217,5 +230,5 @@ fn changed_at_once(
          have both until you remove it",
     );
     let clusters: BTreeSet<&ClusterKey> = changed.iter().map(|(_, held)| &held.cluster).collect();
-    Some(clusters.into_iter().fold(finding, |finding, cluster| finding.for_cluster(cluster)))
+    Some(finding.for_clusters(clusters))
 }

@@ -26,7 +26,7 @@ pub(crate) fn resolved(
         let message = format!(
             "older labels assign host {host} to {cluster}, {why}: the host is treated as belonging to another owner"
         );
-        Finding::new(Code::UnclearOlderLabels, message).at(origin.at(["metadata", "labels", label])).help(
+        Finding::new(Code::UnclearLabels, message).at(origin.at(["metadata", "labels", label])).help(
             "use the current labels sip.airshipit.org/cluster-namespace, cluster-name and node-type; or remove the older labels if the host is unassigned",
         )
     };
