@@ -320,6 +320,9 @@ fn a_path_above_the_source_is_one_of_the_source() {
         let generated = site("gitops: flux\n", &[("flux.yaml", &object)]);
         assert_eq!(codes(&generated), [Code::RenderedUnlabelled], "{path}");
     }
+    // Flux refuses a file.
+    let object = flux_kustomization("flux-system", "path: inventory/hosts.yaml");
+    assert_eq!(codes(&site("gitops: flux\n", &[("flux.yaml", &object)])), []);
 }
 
 /// A GitRepository of Flux in `flux-system`.

@@ -201,11 +201,14 @@ fn argocd_sources(
     metadata: AgentObjectName,
 ) -> Vec<ArgocdSource> {
     let known = |text: &String| !text.is_empty() && !text.contains("{{");
-    let own = spec.source.iter().chain(spec.sources.iter().flatten());
-    let own = own.filter(|source| source.path.is_some());
-    let own = own.map(|source| (&source.repo_url, &source.target_revision));
-    let generators = generators.iter().filter_map(|generator| generator.git.as_ref());
-    let all = own.chain(generators.map(|git| (&git.repo_url, &git.revision)));
+    let sources = spec.source.iter().chain(spec.sources.iter().flatten());
+    let directories = sources
+        .filter(|source| source.path.is_some())
+        .map(|source| (&source.repo_url, &source.target_revision));
+    let generated = generators
+        .iter()
+        .filter_map(|generator| generator.git.as_ref())
+        .map(|git| (&git.repo_url, &git.revision));
     let namespace = metadata.namespace.filter(|namespace| namespace != ARGOCD_NAMESPACE);
     let project = spec.project.clone().filter(|name| known(name) && name != "default");
     let source = |(url, revision): (&String, &Option<String>)| {
@@ -216,7 +219,7 @@ fn argocd_sources(
             namespace: namespace.clone(),
         })
     };
-    all.filter_map(source).collect()
+    directories.chain(generated).filter_map(source).collect()
 }
 
 /// Finds the Flux source of this repo: by URL, else the bootstrapped one, else the only one. If the

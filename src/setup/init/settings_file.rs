@@ -73,9 +73,12 @@ fn gitops(agents: &DetectedAgents) -> Gitops {
                 ));
             }
             let source = flux.source.as_ref().map(|FluxSourceRef { kind, name, namespace }| {
-                let fields = [("kind", kind.as_ref()), ("name", Some(name))];
-                let fields = fields.into_iter().chain([("namespace", namespace.as_ref())]);
-                let lines: String = fields.map(|(key, value)| entry("    ", key, value)).collect();
+                let fields = [
+                    ("kind", kind.as_ref()),
+                    ("name", Some(name)),
+                    ("namespace", namespace.as_ref()),
+                ];
+                let lines = fields.map(|(key, value)| entry("    ", key, value)).concat();
                 format!("flux:\n  sourceRef:\n{lines}")
             });
             let decryption = flux

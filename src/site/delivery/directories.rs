@@ -22,6 +22,7 @@ use crate::base::api::gitops::{
 };
 use crate::base::finding::{Origin, Place, RouteStep};
 use crate::input::kustomize::join;
+use crate::input::load::EntryKind;
 use crate::input::settings::gitops::SourceRef;
 
 /// File that makes a directory a Helm chart.
@@ -119,6 +120,10 @@ fn by_flux(
         }
     };
     let (directory, above) = in_repo(path, &flux.path)?;
+    // Flux refuses a path that is no directory.
+    if repo.files.kind(&directory) == Some(EntryKind::File) {
+        return None;
+    }
     // The settings need no source before sipgen writes Kustomizations, so the default proves
     // nothing. Root directories are excluded, because every repo has one.
     let is_unsaid =

@@ -143,8 +143,10 @@ impl ParameterGeneration<'_, '_> {
                 Some(fixed) => fixed,
                 None => &self.nested(inner, Some(&one), depth)?,
             };
-            let joined = more.iter().map(|other| one.clone().into_iter().chain(other.clone()));
-            let joined = joined.take(APPLICATIONS - all.len()).map(Iterator::collect);
+            let joined = more
+                .iter()
+                .take(APPLICATIONS - all.len())
+                .map(|other| one.clone().into_iter().chain(other.clone()).collect());
             all.extend(self.counted(joined)?);
         }
         Some(all)

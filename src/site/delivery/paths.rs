@@ -58,15 +58,20 @@ pub(crate) fn source_contains(source: &DirectorySource, file: &Utf8Path) -> bool
 
 /// Returns a path of a Flux source without `..`. As in Flux, `..` at the source's root stays there.
 pub(super) fn within_source(path: &str) -> Utf8PathBuf {
-    let mut plain = Utf8PathBuf::new();
+    without_dots(path).0
+}
+
+/// Returns a path without `..`, and whether it leads above its root on the way.
+fn without_dots(path: &str) -> (Utf8PathBuf, bool) {
+    let (mut plain, mut leaves) = (Utf8PathBuf::new(), false);
     for component in Utf8Path::new(path).components() {
         match component {
             Utf8Component::Normal(name) => plain.push(name),
-            Utf8Component::ParentDir => drop(plain.pop()),
+            Utf8Component::ParentDir => leaves |= !plain.pop(),
             Utf8Component::CurDir | Utf8Component::RootDir | Utf8Component::Prefix(_) => {}
         }
     }
-    plain
+    (plain, leaves)
 }
 
 /// Converts a path in an agent's source to a path in the repo, which is at `prefix` in the source.
@@ -74,13 +79,9 @@ pub(super) fn within_source(path: &str) -> Utf8PathBuf {
 /// For a path above the repo, the second value is the way from it to the repo's root. Returns
 /// `None` for any other path.
 pub(crate) fn in_repo(path: &str, prefix: &Utf8Path) -> Option<(Utf8PathBuf, Utf8PathBuf)> {
-    let mut plain = Utf8PathBuf::new();
-    for component in Utf8Path::new(path).components() {
-        match component {
-            Utf8Component::Normal(name) => plain.push(name),
-            Utf8Component::ParentDir => plain.pop().then_some(())?,
-            Utf8Component::CurDir | Utf8Component::RootDir | Utf8Component::Prefix(_) => {}
-        }
+    let (plain, leaves) = without_dots(path);
+    if leaves {
+        return None;
     }
     match plain.strip_prefix(prefix) {
         Ok(directory) => Some((directory.to_owned(), Utf8PathBuf::new())),

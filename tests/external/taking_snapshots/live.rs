@@ -193,7 +193,8 @@ fn planning_takes_hosts_from_a_snapshot_and_a_check_says_what_a_new_one_changes(
     assert!(run.stdout.contains("Worker host events/h1 is replaced by"), "{}", run.stdout);
 
     snapshot(&repo, server, &[]).expect(0);
-    assert_eq!(repo.git(&["status", "--porcelain", "live"]), " M live/r2.yaml\n D live/r3.yaml\n");
+    let changed = repo.git(&["status", "--porcelain", "live"]);
+    assert_eq!(changed, " M live/r1.yaml\n M live/r2.yaml\n D live/r3.yaml\n");
     let run = snapshot(&repo, server, &[]).expect(0);
     assert!(run.stderr.contains("live is current"), "{}", run.stderr);
 }
