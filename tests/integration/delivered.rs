@@ -41,6 +41,23 @@ fn labels_of_every_form_select_hosts() {
 }
 
 #[test]
+fn a_secret_in_plain_text_is_told_once_whatever_builds_make_of_it() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: login, namespace: metal}\n";
+    for patch in ["stringData: {more: ''}\n", "$patch: delete\n"] {
+        let repo = with_site("patches: [{path: login.yaml}]\n");
+        repo.write("base/login.yaml", &format!("{secret}stringData: {{password: hunter2}}\n"));
+        repo.replace("base/kustomization.yaml", "resources: [", "resources: [login.yaml, ");
+        repo.write("site/login.yaml", &format!("{secret}{patch}"));
+
+        let refused = repo.generate(&[]).expect(1).stderr;
+
+        assert_eq!(refused.matches("error[SIP0342]").count(), 1, "{refused}");
+        assert_says(&refused, &["the Secret `login` has values in plain text", "base/login.yaml:"]);
+        assert!(!refused.contains("hunter2"), "{refused}");
+    }
+}
+
+#[test]
 fn a_component_changes_what_its_build_has() {
     let repo = with_site("components: [../racks]\n");
     repo.write(
