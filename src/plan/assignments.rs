@@ -138,7 +138,11 @@ pub(super) fn current_assignments<'a>(
         match adopter(host, user, site) {
             Ok(Some((cluster, part, origin))) if !frozen.contains(cluster) => {
                 findings.extend(ownership_change::applied_in_full(host, cluster, origin));
-                findings.extend(adopted_by_legacy_labels(host, cluster, part, origin));
+                // Without such a node set, the host is released, and its labels are removed.
+                let wants = site.valid_cluster(cluster);
+                if wants.is_none_or(|wants| wants.node_sets.contains_key(part)) {
+                    findings.extend(adopted_by_legacy_labels(host, cluster, part, origin));
+                }
                 let assignment =
                     CurrentAssignment { host: index, part, how: AssignmentMethod::Adopted, origin };
                 assignments.by_cluster.entry(cluster).or_default().push(assignment);

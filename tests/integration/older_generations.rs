@@ -358,6 +358,15 @@ fn a_host_that_the_operator_of_2020_has_given_back_is_free() {
 }
 
 #[test]
+fn a_host_of_a_role_that_is_not_wanted_is_not_called_adopted() {
+    let repo = labelled("cluster: edge\nnode-type: ControlPlane", &["a/edge"]);
+
+    let said = repo.generate(&[]).expect(0).stderr;
+
+    assert!(!said.contains("SIP0521"), "{said}");
+}
+
+#[test]
 fn todays_labels_count_before_older_ones() {
     let today = "cluster-namespace: b\ncluster-name: edge\nnode-type: Worker\ncluster: a_edge";
     let repo = labelled(today, &["a/edge", "b/edge"]);
