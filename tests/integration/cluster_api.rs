@@ -773,15 +773,23 @@ fn hosts_that_are_labelled_by_hand_are_a_pool_to_choose_from() {
     assert_eq!(assigned(&repo).len(), 6);
 }
 
-#[test]
-fn machines_that_select_hosts_by_labels_of_assignments_claim_no_others() {
+/// A repo with a SIPCluster for these hosts, and a Cluster that is no request.
+fn with_pool(hosts: usize) -> Repo {
     let repo = Repo::of_fixture("capm3");
     repo.remove("sipgen.yaml");
     repo.write(
         "clusters/pool.yaml",
-        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: pool, namespace: tenant-a}\n\
-         spec: {nodes: {ControlPlane: {labelSelector: {}, count: {active: 3}}}}\n",
+        &format!(
+            "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: pool, namespace: tenant-a}}\n\
+             spec: {{nodes: {{ControlPlane: {{labelSelector: {{}}, count: {{active: {hosts}}}}}}}}}\n"
+        ),
     );
+    repo
+}
+
+#[test]
+fn machines_that_select_hosts_by_labels_of_assignments_claim_no_others() {
+    let repo = with_pool(3);
     let small = "matchLabels:\n          example.com/size: small";
     let big = "key: example.com/size\n            operator: In\n            values: [big]";
     let [control_plane, workers] =
@@ -826,13 +834,7 @@ fn machines_that_select_hosts_by_labels_of_assignments_claim_no_others() {
 
 #[test]
 fn a_cluster_that_is_no_request_and_cannot_be_read_is_told() {
-    let repo = Repo::of_fixture("capm3");
-    repo.remove("sipgen.yaml");
-    repo.write(
-        "clusters/pool.yaml",
-        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: pool, namespace: tenant-a}\n\
-         spec: {nodes: {ControlPlane: {labelSelector: {}, count: {active: 1}}}}\n",
-    );
+    let repo = with_pool(1);
     repo.replace("clusters/edge/control-plane.yaml", "replicas: 3", "replicas: '3'");
 
     let told = repo.generate(&["--check"]).expect(1).stderr;

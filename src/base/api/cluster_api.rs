@@ -335,7 +335,7 @@ pub struct HostSelector {
     pub match_expressions: Vec<HostRequirement>,
     /// Other fields, which the API server drops.
     #[serde(flatten)]
-    pub unknown: BTreeMap<String, IgnoredAny>,
+    pub unknown: BTreeMap<String, serde_json::Value>,
 }
 
 /// A requirement on a label. CAPM3 ignores the case of its operator.

@@ -24,8 +24,9 @@ pub(crate) struct Mistake {
 ///
 /// Returns all its mistakes.
 pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> {
+    let unknown = selector.unknown.iter();
     let mut mistakes: Vec<Mistake> =
-        selector.unknown.iter().map(|(key, value)| unknown_field(key, value)).collect();
+        unknown.map(|(key, value)| unknown_field("labelSelector", key, value)).collect();
     for (key, value) in selector.match_labels.iter().flatten() {
         if !is_label_key(key) || !is_label_value(value) {
             mistakes.push(Mistake {
@@ -63,11 +64,12 @@ pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> 
     })
 }
 
-/// Reports an unknown field. Ignoring it would leave a selector that matches everything.
-fn unknown_field(key: &str, value: &serde_json::Value) -> Mistake {
+/// Reports an unknown field of the selector in `field`. Ignoring it would leave a selector that
+/// matches everything.
+pub(crate) fn unknown_field(field: &str, key: &str, value: &serde_json::Value) -> Mistake {
     // Such a field looks like a label that belongs under `matchLabels`.
     let help = if key.contains('/') || value.is_string() {
-        format!("a label goes under `matchLabels`: `labelSelector: {{matchLabels: {{{key}: …}}}}`")
+        format!("a label goes under `matchLabels`: `{field}: {{matchLabels: {{{key}: …}}}}`")
     } else {
         "a label selector has `matchLabels` and `matchExpressions`".to_owned()
     };

@@ -84,7 +84,10 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
         scales,
         job_before: name_before,
         job_after: name_after,
-        files: changed_files(&files),
+        files: match state {
+            FileState::Changed => changed_files(&files),
+            FileState::Created | FileState::Deleted => Vec::new(),
+        },
         readdressed: addresses.changed(),
         begin_workloads: InstallerAddresses::with_both_roles_only(
             &addresses.after,

@@ -38,17 +38,6 @@ pub fn id(repo: &Repo, revision: &str) -> String {
     repo.git(&["rev-parse", revision]).trim().to_owned()
 }
 
-/// The files that a commit changes, each with the letter that says how.
-pub fn changed_by(repo: &Repo, revision: &str) -> Vec<String> {
-    let shown = repo.git(&["show", "--format=", "--name-status", "--no-renames", revision]);
-    shown.lines().map(|line| line.replace('\t', " ")).collect()
-}
-
-/// The message of a commit.
-pub fn message(repo: &Repo, revision: &str) -> String {
-    repo.git(&["show", "--no-patch", "--format=%B", revision])
-}
-
 /// A hook that is run instead of what git runs by default.
 pub fn hook(repo: &Repo, name: &str, script: &str) {
     use std::os::unix::fs::PermissionsExt;

@@ -9,7 +9,6 @@ pub mod delivered;
 pub mod diffing;
 pub mod diffing_json;
 pub mod git;
-pub mod git_branch;
 pub mod gitops_wiring;
 pub mod giving_back;
 pub mod inputs;

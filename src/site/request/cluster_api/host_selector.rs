@@ -8,8 +8,7 @@ use crate::base::api::assignment;
 use crate::base::api::cluster_api::{HostRequirement, HostSelector};
 use crate::base::api::names::{is_label_key, is_label_value};
 use crate::base::finding::RouteStep;
-use crate::base::text::suggest::alike;
-use crate::input::decode::label_selector::Mistake;
+use crate::input::decode::label_selector::{Mistake, unknown_field};
 
 /// Returns the requirements of a host selector, without those on the labels `assigned`, which sipgen
 /// adds.
@@ -39,16 +38,8 @@ pub(super) fn requirements(
             ));
         }
     }
-    for key in selector.unknown.keys() {
-        let help = match alike(key, ["matchLabels", "matchExpressions"]) {
-            Some(meant) => format!("write `{meant}`, or remove `{key}`"),
-            None => format!("write labels below `matchLabels`, or remove `{key}`"),
-        };
-        let message = format!(
-            "the `hostSelector` has the unknown field `{key}`: the API server drops it, and any host matches"
-        );
-        mistakes.push(Mistake { route: vec![key.as_str().into()], by_key: true, message, help });
-    }
+    let unknown = selector.unknown.iter();
+    mistakes.extend(unknown.map(|(key, value)| unknown_field("hostSelector", key, value)));
     let requirements = selector.match_expressions.iter().enumerate();
     for (index, requirement) in requirements.filter(|(_, requirement)| !own(&requirement.key)) {
         match expression(requirement) {
