@@ -3,6 +3,7 @@
 //! The rules are those of Argo CD's generators. Parameters from a cluster, a forge or a plugin stay
 //! unresolved.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -12,7 +13,7 @@ use kube::core::{Selector, SelectorExt};
 use yaml_serde::Value;
 
 use super::clusters::{ArgocdCluster, Parameters};
-use super::paths::matching_directories;
+use super::paths::{matching_directories, source_directories};
 use super::repo::DeliveryRepo;
 use crate::base::api::gitops::{
     ApplicationSetGenerator, ApplicationSpec, ClusterGenerator, GitGenerator,
@@ -38,7 +39,12 @@ pub(super) fn parameters(
     repo: &DeliveryRepo<'_>,
     generators: &[ApplicationSetGenerator],
 ) -> Vec<Parameters> {
-    let mut generation = ParameterGeneration { repo, left: PARAMETERS };
+    let mut generation = ParameterGeneration {
+        repo,
+        directories: OnceCell::new(),
+        files: OnceCell::new(),
+        left: PARAMETERS,
+    };
     let mut all =
         generation.all_parameters(generators, 0).unwrap_or_else(|| vec![Parameters::new()]);
     all.truncate(APPLICATIONS);
@@ -48,6 +54,10 @@ pub(super) fn parameters(
 /// A generation of parameters. Its functions return `None` beyond a limit.
 struct ParameterGeneration<'r, 'a> {
     repo: &'r DeliveryRepo<'a>,
+    /// The directories of the source, once needed.
+    directories: OnceCell<Vec<Utf8PathBuf>>,
+    /// The files of the repo, once needed; `None` if they cannot be listed.
+    files: OnceCell<Option<Vec<Utf8PathBuf>>>,
     /// Number of parameters that it may still make.
     left: usize,
 }
@@ -94,7 +104,8 @@ impl ParameterGeneration<'_, '_> {
             if git.directories.len() + git.files.len() > GLOBS {
                 return None;
             }
-            return self.counted(git_parameters(self.repo, git));
+            let found = self.git_parameters(git);
+            return self.counted(found);
         }
         if let Some(list) = &generator.list {
             let text = list.elements_yaml.as_deref().unwrap_or_default();
@@ -170,6 +181,68 @@ impl ParameterGeneration<'_, '_> {
         self.all_parameters(&[generator], depth + 1)
     }
 
+    /// Returns the parameters of a git generator, one set for each directory or entry of a file.
+    fn git_parameters(&self, git: &GitGenerator) -> Vec<Parameters> {
+        let repo = self.repo;
+        let prefix = |name: &str| {
+            git.path_param_prefix
+                .as_ref()
+                .map_or(name.to_owned(), |prefix| format!("{prefix}.{name}"))
+        };
+        let path_parameters = |directory: &Utf8Path| {
+            let basename = directory.file_name().unwrap_or_default();
+            let mut found = Parameters::new();
+            for name in ["path", "path.path"] {
+                found.insert(prefix(name), directory.to_string());
+            }
+            found.insert(prefix("path.basename"), basename.to_owned());
+            found.insert(
+                prefix("path.basenameNormalized"),
+                basename.to_ascii_lowercase().replace(['_', '.'], "-"),
+            );
+            for (index, part) in directory.iter().enumerate() {
+                found.insert(prefix(&format!("path[{index}]")), part.to_owned());
+            }
+            found
+        };
+        if !git.directories.is_empty() {
+            let directories = self.directories.get_or_init(|| source_directories(repo));
+            return matching_directories(directories, &git.directories)
+                .into_iter()
+                .map(|directory| with_values(path_parameters(directory), git.values.as_ref()))
+                .collect();
+        }
+        let globs: Vec<_> = git
+            .files
+            .iter()
+            .filter_map(|file| {
+                let built = GlobBuilder::new(&file.path).literal_separator(true).build();
+                Some(built.ok()?.compile_matcher())
+            })
+            .collect();
+        let list = || Some(repo.files.files_and_closed(&repo.settings.output).ok()?.0);
+        let Some(files) = self.files.get_or_init(list) else {
+            return vec![Parameters::new()];
+        };
+        let prefix_of_repo = &repo.settings.argocd.path;
+        let in_source = |file: &Utf8PathBuf| prefix_of_repo.join(file);
+        let matching = files.iter().filter(|file| {
+            let file = in_source(file);
+            globs.iter().any(|glob| glob.is_match(&file))
+        });
+        let file_parameters = |file: &Utf8PathBuf| {
+            let content: Value = bounded::parse(&repo.files.text(file)?)?;
+            let one_or_more = content.as_sequence().cloned().unwrap_or_else(|| vec![content]);
+            let path = path_parameters(in_source(file).parent()?);
+            let each = one_or_more
+                .iter()
+                .map(|content| flat(content, "").into_iter().chain(path.clone()).collect())
+                .map(|parameters| with_values(parameters, git.values.as_ref()));
+            Some(each.collect::<Vec<Parameters>>())
+        };
+        matching.filter_map(file_parameters).flatten().collect()
+    }
+
     /// Collects and counts parameters.
     fn counted(&mut self, all: impl IntoIterator<Item = Parameters>) -> Option<Vec<Parameters>> {
         let count = |parameters: Parameters| {
@@ -239,62 +312,6 @@ fn with_values(known: Parameters, values: Option<&Value>) -> Parameters {
     let filled: Vec<(String, String)> =
         values.into_iter().map(|(key, value)| (key, fill(&value, &known))).collect();
     known.into_iter().chain(filled).collect()
-}
-
-fn git_parameters(repo: &DeliveryRepo<'_>, git: &GitGenerator) -> Vec<Parameters> {
-    let prefix = |name: &str| {
-        git.path_param_prefix.as_ref().map_or(name.to_owned(), |prefix| format!("{prefix}.{name}"))
-    };
-    let path_parameters = |directory: &Utf8Path| {
-        let basename = directory.file_name().unwrap_or_default();
-        let mut found = Parameters::new();
-        for name in ["path", "path.path"] {
-            found.insert(prefix(name), directory.to_string());
-        }
-        found.insert(prefix("path.basename"), basename.to_owned());
-        found.insert(
-            prefix("path.basenameNormalized"),
-            basename.to_ascii_lowercase().replace(['_', '.'], "-"),
-        );
-        for (index, part) in directory.iter().enumerate() {
-            found.insert(prefix(&format!("path[{index}]")), part.to_owned());
-        }
-        found
-    };
-    if !git.directories.is_empty() {
-        return matching_directories(repo, &git.directories)
-            .iter()
-            .map(|directory| with_values(path_parameters(directory), git.values.as_ref()))
-            .collect();
-    }
-    let globs: Vec<_> = git
-        .files
-        .iter()
-        .filter_map(|file| {
-            let built = GlobBuilder::new(&file.path).literal_separator(true).build();
-            Some(built.ok()?.compile_matcher())
-        })
-        .collect();
-    let Ok((files, _)) = repo.files.files_and_closed(&repo.settings.output) else {
-        return vec![Parameters::new()];
-    };
-    let prefix_of_repo = &repo.settings.argocd.path;
-    let in_source = |file: &Utf8PathBuf| prefix_of_repo.join(file);
-    let matching = files.iter().filter(|file| {
-        let file = in_source(file);
-        globs.iter().any(|glob| glob.is_match(&file))
-    });
-    let file_parameters = |file: &Utf8PathBuf| {
-        let content: Value = bounded::parse(&repo.files.text(file)?)?;
-        let one_or_more = content.as_sequence().cloned().unwrap_or_else(|| vec![content]);
-        let path = path_parameters(in_source(file).parent()?);
-        let each = one_or_more
-            .iter()
-            .map(|content| flat(content, "").into_iter().chain(path.clone()).collect())
-            .map(|parameters| with_values(parameters, git.values.as_ref()));
-        Some(each.collect::<Vec<Parameters>>())
-    };
-    matching.filter_map(file_parameters).flatten().collect()
 }
 
 /// Returns the scalars of a value by their dotted paths.

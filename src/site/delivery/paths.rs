@@ -8,11 +8,8 @@ use globset::{GlobBuilder, GlobMatcher};
 use super::repo::DeliveryRepo;
 use crate::base::api::gitops::{DirectorySource, GitDirectory};
 
-/// Returns the directories of the repo that globs match. Like Argo CD, this ignores hidden ones.
-pub(crate) fn matching_directories(
-    repo: &DeliveryRepo<'_>,
-    globs: &[GitDirectory],
-) -> Vec<Utf8PathBuf> {
+/// Returns the directories of Argo CD's source. Like Argo CD, this ignores hidden ones.
+pub(super) fn source_directories(repo: &DeliveryRepo<'_>) -> Vec<Utf8PathBuf> {
     // `-` is a placeholder for any file, so that `ancestors` includes the directory.
     let overlays: Vec<Utf8PathBuf> =
         repo.builds.roots().map(|root| repo.patches_of(&root.directory).join("-")).collect();
@@ -22,7 +19,14 @@ pub(crate) fn matching_directories(
     let directories: BTreeSet<&Utf8Path> = all.flat_map(|file| file.ancestors().skip(1)).collect();
     let prefix = &repo.settings.argocd.path;
     let in_source = directories.into_iter().map(|directory| prefix.join(directory));
-    let shown = in_source.filter(|directory| !directory.iter().any(|part| part.starts_with('.')));
+    in_source.filter(|directory| !directory.iter().any(|part| part.starts_with('.'))).collect()
+}
+
+/// Returns the directories that globs match.
+pub(super) fn matching_directories<'d>(
+    directories: &'d [Utf8PathBuf],
+    globs: &[GitDirectory],
+) -> Vec<&'d Utf8PathBuf> {
     let globs: Vec<(bool, GlobMatcher)> = globs
         .iter()
         .filter_map(|glob| Some((glob.exclude, matcher_of_path(&glob.path)?)))
@@ -31,7 +35,9 @@ pub(crate) fn matching_directories(
         let mut globs = globs.iter();
         globs.any(|(excludes, glob)| *excludes == exclude && glob.is_match(directory))
     };
-    shown.filter(|directory| matching(directory, false) && !matching(directory, true)).collect()
+    let is_matching =
+        |directory: &&Utf8PathBuf| matching(directory, false) && !matching(directory, true);
+    directories.iter().filter(is_matching).collect()
 }
 
 /// Returns a matcher like Go's `path.Match`, for which no wildcard matches a slash, and `**` equals
