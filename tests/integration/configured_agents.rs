@@ -252,6 +252,26 @@ fn application_sets_apply_what_their_generators_say() {
             here,
             unlabelled.clone(),
         ),
+        // The name of a file of parameters, and those in a directory, do not matter.
+        (
+            "{git: {files: [{path: 'sites/**/values'}]}}".to_owned(),
+            "{{dir}}",
+            here,
+            unlabelled.clone(),
+        ),
+        (
+            "{git: {files: [{path: 'sites/**/values'}, {path: '**/deep/*', exclude: true}]}}"
+                .to_owned(),
+            "{{dir}}",
+            here,
+            vec![],
+        ),
+        (
+            "{git: {directories: [{path: names/*}]}}".to_owned(),
+            "{{path.basename}}",
+            here,
+            unlabelled.clone(),
+        ),
         (
             "{list: {elementsYaml: '[{dir: inventory}]'}}".to_owned(),
             "{{dir}}",
@@ -298,7 +318,10 @@ fn application_sets_apply_what_their_generators_say() {
     ] {
         let text = set(&generators, path, destination);
         let config = ("sites/lab/config.json", "{\"hosts\": {\"dir\": \"inventory\"}}");
-        let generated = site(&argocd(""), &[("argocd/sites.yaml", &text), config]);
+        let parameters = ("sites/lab/deep/values", "dir: inventory\n");
+        let name = ("names/inventory/README", "Our hosts.\n");
+        let files = [("argocd/sites.yaml", text.as_str()), config, parameters, name];
+        let generated = site(&argocd(""), &files);
         assert_eq!(codes(&generated), expected, "{text}: {:?}", generated.findings);
     }
 

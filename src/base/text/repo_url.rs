@@ -84,7 +84,11 @@ fn on_forge(host: &str, path: &str) -> (String, String) {
                 let path = path.strip_prefix("DefaultCollection/").unwrap_or(path);
                 azure([vec![organization.to_owned()], parts(path)].concat())
             }
-            None => (host.to_owned(), path.to_owned()),
+            None => {
+                // Bitbucket Server has this prefix in URLs of HTTP alone.
+                let project_and_repo = path.strip_prefix("scm/").filter(|it| it.contains('/'));
+                (host.to_owned(), project_and_repo.unwrap_or(path).to_owned())
+            }
         },
     }
 }
@@ -194,6 +198,7 @@ mod tests {
             ],
             &["https://gitlab.com/A/b/x", "ssh://git@altssh.gitlab.com:443/a/b/x.git"],
             &["https://bitbucket.org/a/x", "ssh://git@altssh.bitbucket.org:443/a/x.git"],
+            &["https://bb.example.com/scm/a/x.git", "ssh://git@bb.example.com:7999/a/x.git"],
         ] {
             for one in urls {
                 assert!(urls.iter().all(|other| is_same_repo(one, other)), "{one} {urls:?}");

@@ -41,7 +41,24 @@ impl Files {
         &self,
         skip: &Utf8Path,
     ) -> Result<(Vec<Utf8PathBuf>, Vec<UnknownDirectory>), ReadError> {
-        let wanted = |file: &Utf8Path| may_hold_resources(file) && !file.starts_with(skip);
+        self.wanted_files(skip, may_hold_resources)
+    }
+
+    /// Returns the files of any name that git does not ignore, outside `skip`.
+    ///
+    /// # Errors
+    ///
+    /// If a file or directory cannot be read.
+    pub(crate) fn files_outside(&self, skip: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
+        Ok(self.wanted_files(skip, |_| true)?.0)
+    }
+
+    fn wanted_files(
+        &self,
+        skip: &Utf8Path,
+        is_wanted: impl Fn(&Utf8Path) -> bool,
+    ) -> Result<(Vec<Utf8PathBuf>, Vec<UnknownDirectory>), ReadError> {
+        let wanted = |file: &Utf8Path| is_wanted(file) && !file.starts_with(skip);
         let (files, closed) = self.uncovered_files(skip, wanted)?;
         Ok((self.covered(files, wanted)?, closed))
     }
@@ -81,8 +98,8 @@ impl Files {
             // A manifest cannot refer to a path that is not UTF-8.
             if entry.file_type().is_some_and(|kind| kind.is_file())
                 && let Some(path) = Utf8Path::from_path(entry.path())
-                && may_hold_resources(path)
                 && let Ok(relative) = path.strip_prefix(&self.root)
+                && wanted(relative)
             {
                 files.push(relative.to_owned());
             }

@@ -87,15 +87,7 @@ impl Agents {
         });
         let unreadable = unreadable.collect();
         let (context, inventory) = (AgentContext::new(&objects, builds), Inventory::default());
-        let repo = DeliveryRepo {
-            files,
-            settings,
-            inventory: &inventory,
-            builds,
-            paths,
-            context: &context,
-            added: Vec::new(),
-        };
+        let repo = DeliveryRepo::new(files, settings, &inventory, builds, &context, paths);
         let applied = directories(&repo, objects);
         Self { applied, context, unreadable }
     }
@@ -109,15 +101,7 @@ impl Agents {
         documents: &'a [(HostKey, Origin)],
     ) -> Vec<ReachedContent<'a>> {
         let inventory = Inventory::default();
-        let mut repo = DeliveryRepo {
-            files,
-            settings,
-            inventory: &inventory,
-            builds,
-            paths: &[],
-            context: &self.context,
-            added: Vec::new(),
-        };
+        let mut repo = DeliveryRepo::new(files, settings, &inventory, builds, &self.context, &[]);
         repo.added = added_components(&repo, &self.applied);
         let roots: BTreeMap<usize, BuildRoot> = builds.roots().cloned().enumerate().collect();
         let overlays = Overlays::new(&repo, &roots);

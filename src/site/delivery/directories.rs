@@ -13,7 +13,7 @@ use super::build_changes::BuildChanges;
 use super::clusters::ArgocdCluster;
 use super::generators;
 use super::includes::{self, IncludeTarget};
-use super::paths::{in_repo, matching_directories, source_directories, within_source};
+use super::paths::{in_repo, matching_directories, within_source};
 use super::repo::DeliveryRepo;
 use crate::base::api::flux::HelmRelease;
 use crate::base::api::gitops::{
@@ -329,8 +329,9 @@ fn paths(repo: &DeliveryRepo<'_>, source: &ApplicationSource) -> Vec<String> {
         return vec![path.clone()];
     }
     glob.push_str(rest);
-    let directories = source_directories(repo);
-    let matching =
-        matching_directories(&directories, &[GitDirectory { path: glob, exclude: false }]);
+    let matching = matching_directories(
+        repo.source_directories(),
+        &[GitDirectory { path: glob, exclude: false }],
+    );
     matching.into_iter().map(Utf8PathBuf::to_string).collect()
 }

@@ -3,17 +3,15 @@
 //! The rules are those of Argo CD's generators. Parameters from a cluster, a forge or a plugin stay
 //! unresolved.
 
-use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use globset::GlobBuilder;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::{Selector, SelectorExt};
 use yaml_serde::Value;
 
 use super::clusters::{ArgocdCluster, Parameters};
-use super::paths::{matching_directories, source_directories};
+use super::paths::{matching_directories, path_matcher};
 use super::repo::DeliveryRepo;
 use crate::base::api::gitops::{
     ApplicationSetGenerator, ApplicationSpec, ClusterGenerator, GitGenerator,
@@ -39,12 +37,7 @@ pub(super) fn parameters(
     repo: &DeliveryRepo<'_>,
     generators: &[ApplicationSetGenerator],
 ) -> Vec<Parameters> {
-    let mut generation = ParameterGeneration {
-        repo,
-        directories: OnceCell::new(),
-        files: OnceCell::new(),
-        left: PARAMETERS,
-    };
+    let mut generation = ParameterGeneration { repo, left: PARAMETERS };
     let mut all =
         generation.all_parameters(generators, 0).unwrap_or_else(|| vec![Parameters::new()]);
     all.truncate(APPLICATIONS);
@@ -54,10 +47,6 @@ pub(super) fn parameters(
 /// A generation of parameters. Its functions return `None` beyond a limit.
 struct ParameterGeneration<'r, 'a> {
     repo: &'r DeliveryRepo<'a>,
-    /// The directories of the source, once needed.
-    directories: OnceCell<Vec<Utf8PathBuf>>,
-    /// The files of the repo, once needed; `None` if they cannot be listed.
-    files: OnceCell<Option<Vec<Utf8PathBuf>>>,
     /// Number of parameters that it may still make.
     left: usize,
 }
@@ -173,8 +162,8 @@ impl ParameterGeneration<'_, '_> {
         let mut generator = generator.clone();
         if let Some(known) = known {
             // Each combination searches the files anew.
-            self.left =
-                self.left.checked_sub(1 + value_count(&generator) + self.repo.paths.len())?;
+            let files = self.repo.generator_files().len();
+            self.left = self.left.checked_sub(1 + value_count(&generator) + files)?;
             fill_value(&mut generator, known);
         }
         let generator = yaml_serde::from_value(generator).ok()?;
@@ -206,30 +195,15 @@ impl ParameterGeneration<'_, '_> {
             found
         };
         if !git.directories.is_empty() {
-            let directories = self.directories.get_or_init(|| source_directories(repo));
-            return matching_directories(directories, &git.directories)
+            return matching_directories(repo.source_directories(), &git.directories)
                 .into_iter()
                 .map(|directory| with_values(path_parameters(directory), git.values.as_ref()))
                 .collect();
         }
-        let globs: Vec<_> = git
-            .files
-            .iter()
-            .filter_map(|file| {
-                let built = GlobBuilder::new(&file.path).literal_separator(true).build();
-                Some(built.ok()?.compile_matcher())
-            })
-            .collect();
-        let list = || Some(repo.files.files_and_closed(&repo.settings.output).ok()?.0);
-        let Some(files) = self.files.get_or_init(list) else {
-            return vec![Parameters::new()];
-        };
+        let is_matching = path_matcher(&git.files, |glob| glob);
         let prefix_of_repo = &repo.settings.argocd.path;
         let in_source = |file: &Utf8PathBuf| prefix_of_repo.join(file);
-        let matching = files.iter().filter(|file| {
-            let file = in_source(file);
-            globs.iter().any(|glob| glob.is_match(&file))
-        });
+        let matching = repo.generator_files().iter().filter(|file| is_matching(&in_source(file)));
         let file_parameters = |file: &Utf8PathBuf| {
             let content: Value = bounded::parse(&repo.files.text(file)?)?;
             let one_or_more = content.as_sequence().cloned().unwrap_or_else(|| vec![content]);

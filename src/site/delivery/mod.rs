@@ -91,8 +91,7 @@ pub(crate) fn wire(
 ) -> (DeliveryWiring, Vec<Finding>) {
     let mut findings = Vec::new();
     let Agents { context, applied, .. } = agents;
-    let mut repo =
-        DeliveryRepo { files, settings, inventory, builds, paths: &[], context, added: Vec::new() };
+    let mut repo = DeliveryRepo::new(files, settings, inventory, builds, context, &[]);
     repo.added = added_components(&repo, applied);
     let mut wiring = DeliveryWiring::default();
     match settings.hosts.form {

@@ -15,37 +15,39 @@ pub(super) fn source_directories(repo: &DeliveryRepo<'_>) -> Vec<Utf8PathBuf> {
         repo.builds.roots().map(|root| repo.patches_of(&root.directory).join("-")).collect();
     let roots: Vec<Utf8PathBuf> =
         repo.builds.directories().map(|directory| directory.join("-")).collect();
-    let all = overlays.iter().chain(&roots).chain(repo.paths);
+    let all = overlays.iter().chain(&roots).chain(repo.paths).chain(repo.generator_files());
     let directories: BTreeSet<&Utf8Path> = all.flat_map(|file| file.ancestors().skip(1)).collect();
     let prefix = &repo.settings.argocd.path;
     let in_source = directories.into_iter().map(|directory| prefix.join(directory));
     in_source.filter(|directory| !directory.iter().any(|part| part.starts_with('.'))).collect()
 }
 
-/// Returns the directories that globs match.
+/// Returns the directories that globs match like Go's `path.Match`, for which `**` equals `*`.
 pub(super) fn matching_directories<'d>(
     directories: &'d [Utf8PathBuf],
     globs: &[GitDirectory],
 ) -> Vec<&'d Utf8PathBuf> {
-    let globs: Vec<(bool, GlobMatcher)> = globs
-        .iter()
-        .filter_map(|glob| Some((glob.exclude, matcher_of_path(&glob.path)?)))
-        .collect();
-    let matching = |directory: &Utf8PathBuf, exclude: bool| {
-        let mut globs = globs.iter();
-        globs.any(|(excludes, glob)| *excludes == exclude && glob.is_match(directory))
-    };
-    let is_matching =
-        |directory: &&Utf8PathBuf| matching(directory, false) && !matching(directory, true);
-    directories.iter().filter(is_matching).collect()
+    let matches = path_matcher(globs, |glob| glob.replace("**", "*"));
+    directories.iter().filter(|directory| matches(directory)).collect()
 }
 
-/// Returns a matcher like Go's `path.Match`, for which no wildcard matches a slash, and `**` equals
-/// `*`. An invalid glob has none.
-fn matcher_of_path(glob: &str) -> Option<GlobMatcher> {
-    let glob = plain_path(glob).replace("**", "*");
-    let built = GlobBuilder::new(&glob).literal_separator(true).build();
-    Some(built.ok()?.compile_matcher())
+/// Returns whether globs of a generator match a path of the source. No wildcard but `**` matches a
+/// slash. An invalid glob matches nothing.
+pub(super) fn path_matcher(
+    globs: &[GitDirectory],
+    read: impl Fn(String) -> String,
+) -> impl Fn(&Utf8Path) -> bool {
+    let matcher = |glob: &GitDirectory| {
+        let text = read(plain_path(&glob.path));
+        let built = GlobBuilder::new(&text).literal_separator(true).build();
+        Some((glob.exclude, built.ok()?.compile_matcher()))
+    };
+    let matchers: Vec<(bool, GlobMatcher)> = globs.iter().filter_map(matcher).collect();
+    move |path| {
+        let matches =
+            |exclude| matchers.iter().any(|(has, glob)| *has == exclude && glob.is_match(path));
+        matches(false) && !matches(true)
+    }
 }
 
 /// Returns whether Argo CD reads a file. The path is relative to the source's directory.
@@ -153,11 +155,10 @@ mod tests {
             ("*", "sites", true),
             ("sites/l[ao]b", "sites/lab", true),
         ] {
-            assert_eq!(
-                matcher_of_path(glob).is_some_and(|glob| glob.is_match(directory)),
-                matches,
-                "{glob} {directory}"
-            );
+            let globs = [GitDirectory { path: glob.to_owned(), exclude: false }];
+            let directories = [directory.into()];
+            let matching = matching_directories(&directories, &globs);
+            assert_eq!(!matching.is_empty(), matches, "{glob} {directory}");
         }
     }
 

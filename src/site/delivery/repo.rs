@@ -1,8 +1,11 @@
 //! The facts that decide how agents apply the output.
 
+use std::cell::OnceCell;
+
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::agent_objects::AgentContext;
+use super::paths::source_directories;
 use crate::base::api::gitops::{FluxSource, FluxSourceRef};
 use crate::base::finding::Place;
 use crate::base::layout;
@@ -24,9 +27,46 @@ pub(super) struct DeliveryRepo<'a> {
     /// Components that agents add to kustomizations: component, place, and the kustomization's
     /// directory.
     pub(super) added: Vec<(Utf8PathBuf, Place, Utf8PathBuf)>,
+    all_files: OnceCell<Vec<Utf8PathBuf>>,
+    all_directories: OnceCell<Vec<Utf8PathBuf>>,
 }
 
-impl DeliveryRepo<'_> {
+impl<'a> DeliveryRepo<'a> {
+    pub(super) fn new(
+        files: &'a Files,
+        settings: &'a Settings,
+        inventory: &'a Inventory,
+        builds: &'a Builds,
+        context: &'a AgentContext,
+        paths: &'a [Utf8PathBuf],
+    ) -> Self {
+        let (all_files, all_directories) = (OnceCell::new(), OnceCell::new());
+        let added = Vec::new();
+        Self {
+            files,
+            settings,
+            inventory,
+            builds,
+            paths,
+            context,
+            added,
+            all_files,
+            all_directories,
+        }
+    }
+
+    /// Returns the files that generators may match.
+    pub(super) fn generator_files(&self) -> &[Utf8PathBuf] {
+        // A repo that cannot be listed has failed before.
+        let list = || self.files.files_outside(&self.settings.output).unwrap_or_default();
+        self.all_files.get_or_init(list)
+    }
+
+    /// Returns the directories of Argo CD's source.
+    pub(super) fn source_directories(&self) -> &[Utf8PathBuf] {
+        self.all_directories.get_or_init(|| source_directories(self))
+    }
+
     /// Returns the places that list directories below one: in kustomizations of the repo, and in
     /// agents' objects that add components.
     pub(super) fn listings_below<'b>(
