@@ -208,6 +208,36 @@ fn encrypted_secrets_in_a_build_of_hosts_need_the_decryption_of_the_repo() {
     assert!(!codes(&generated).contains(&Code::AgentCannotApply), "{:?}", generated.findings);
 }
 
+// `DisabledPluginConfig` of kustomize, which Flux builds with.
+#[test]
+fn a_build_that_needs_a_program_is_none_of_flux() {
+    let ksops = "apiVersion: viaduct.ai/v1\nkind: ksops\nmetadata:\n  name: bmc\n  annotations: \
+                 {config.kubernetes.io/function: 'exec: {path: ksops}'}\nfiles: [./secret.enc.yaml]\n";
+    let builtin = "apiVersion: builtin\nkind: NamespaceTransformer\nmetadata: {name: n, namespace: tenant-a}\n";
+    for (field, config, refused) in [
+        ("helmCharts: [{name: podinfo, repo: https://example.com, version: 1.0.0}]", "", true),
+        ("helmChartInflationGenerator: [{chartName: podinfo}]", "", true),
+        ("generators: [config.yaml]", ksops, true),
+        ("generators: [config.yaml]", &format!("{builtin}---\n{ksops}"), true),
+        ("generators: ['{apiVersion: viaduct.ai/v1, kind: ksops, metadata: {name: x}}']", "", true),
+        ("transformers: [config.yaml]", ksops, true),
+        ("validators: [config.yaml]", ksops, true),
+        ("validators: [config.yaml]", builtin, false),
+        ("generators: []", "", false),
+    ] {
+        let kustomization = format!("resources: [hosts.yaml]\n{field}\n");
+        let files = [
+            ("inventory/kustomization.yaml", kustomization.as_str()),
+            ("inventory/config.yaml", config),
+        ];
+        for (settings, agent_refuses) in [("gitops: flux\n", refused), (&argocd(""), false)] {
+            let generated = site(settings, &files);
+            let is_told = codes(&generated).contains(&Code::AgentCannotApply);
+            assert_eq!(is_told, agent_refuses, "{settings} {field}: {:?}", generated.findings);
+        }
+    }
+}
+
 #[test]
 fn application_sets_apply_what_their_generators_say() {
     let set = |generators: &str, path: &str, destination: &str| {

@@ -103,6 +103,11 @@ pub(crate) fn has<T>(list: &Option<Vec<T>>) -> bool {
     list.as_ref().is_some_and(|list| !list.is_empty())
 }
 
+/// Returns whether an entry of `generators`, `transformers` or `validators` is no path.
+pub(crate) fn is_inline(entry: &str) -> bool {
+    entry.contains('\n') || entry.trim_start().starts_with('{')
+}
+
 impl Kustomization {
     /// Returns a field that may change names or namespaces beyond prefixes, suffixes and
     /// `namespace`, if there is one. `text` returns the content of a patch's file by its path.

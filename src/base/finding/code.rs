@@ -233,7 +233,7 @@ codes! {
     "0618" RenderedUnlabelled Warning Run Shown "an agent applies declared hosts without their labels"
     "0619" RequestsUndefined Warning Run Shown "requests are applied before their CustomResourceDefinition"
     "0621" OutputNotInSource Warning Run Shown "the agent's source excludes or replaces generated files"
-    "0622" AgentCannotApply Warning Run Shown "the agent cannot decrypt a build of hosts"
+    "0622" AgentCannotApply Warning Run Shown "the agent cannot decrypt or build hosts"
     "0624" DirectoryUnread Warning Run Shown "a directory that may have hosts cannot be read"
     "0625" LabelsNotApplied Error Either Shown "an agent does not label hosts, or replaces them"
 

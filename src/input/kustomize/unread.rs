@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use yaml_serde::Value;
 
 use super::{Builds, KustomizationNode, join};
-use crate::base::api::kustomization::has;
+use crate::base::api::kustomization::{has, is_inline};
 use crate::base::finding::{Place, RouteStep};
+use crate::base::text::bounded;
+use crate::input::load::texts_of_documents;
 
 /// An entry or field of a kustomization that adds to its build.
 #[derive(Debug, Clone)]
@@ -44,6 +47,42 @@ impl Builds {
             elsewhere.extend(node.generated_elsewhere());
         }
         (elsewhere, files)
+    }
+
+    /// Returns the fields of a directory's build for which kustomize starts Helm or a plugin, with
+    /// their places. `text` returns the content of a file.
+    pub(crate) fn plugins(
+        &self,
+        directory: &Utf8Path,
+        text: impl Fn(&Utf8Path) -> Option<String>,
+    ) -> Vec<(&'static str, Place)> {
+        let is_plugin = |document: &str| {
+            bounded::parse::<Value>(document)
+                .is_some_and(|config| config.get("apiVersion").is_some_and(|it| it != "builtin"))
+        };
+        let starts = |directory: &Utf8Path, entry: &String| {
+            let file = || join(directory, entry).and_then(|path| text(&path));
+            let content = if is_inline(entry) { Some(entry.clone()) } else { file() };
+            content.is_some_and(|content| texts_of_documents(&content).any(is_plugin))
+        };
+        let made_of = self.made_of(directory).into_iter();
+        let nodes = made_of.filter_map(|inner| Some((inner, self.nodes.get(inner)?)));
+        let fields = nodes.flat_map(|(inner, node)| {
+            let own = &node.kustomization;
+            let listed = |entries: &Option<Vec<String>>| {
+                entries.iter().flatten().any(|entry| starts(inner, entry))
+            };
+            let fields = [
+                ("helmCharts", has(&own.helm_charts)),
+                ("helmChartInflationGenerator", has(&own.helm_chart_inflation_generator)),
+                ("generators", listed(&own.generators)),
+                ("transformers", listed(&own.transformers)),
+                ("validators", listed(&own.validators)),
+            ];
+            let present = fields.into_iter().filter(|(_, is_present)| *is_present);
+            present.map(|(field, _)| (field, node.origin.at([field]))).collect::<Vec<_>>()
+        });
+        fields.collect()
     }
 
     /// Returns the entries that name one of these files or directories, in kustomizations that stay as

@@ -1,5 +1,5 @@
-//! Conditions that prevent Flux from applying the output: missing decryption, sources that exclude
-//! it.
+//! Conditions that prevent Flux from applying the output: missing decryption, plugins, sources that
+//! exclude it.
 //!
 //! The rules are those of Flux's source-controller and kustomize-controller.
 
@@ -14,6 +14,7 @@ use super::{DeliveryWiring, includes};
 use crate::base::api::gitops::{FluxSource, GitopsAgent};
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
+use crate::input::kustomize::BuildRoot;
 use crate::input::load::sops;
 use crate::input::settings::gitops::HostsForm;
 use crate::input::settings::{self, Settings, sources};
@@ -34,7 +35,22 @@ pub(super) fn check(
     let over_output =
         source.and_then(|(origin, source)| includes::over_output(repo, origin, source));
     let found = over_output.or_else(|| left_out(repo, source));
-    found.into_iter().chain(not_decrypted(repo, wiring, applied)).collect()
+    let unbuildable = repo.inventory.roots.values().filter_map(|root| unbuildable(repo, root));
+    found.into_iter().chain(unbuildable).chain(not_decrypted(repo, wiring, applied)).collect()
+}
+
+/// Reports a build of hosts that needs Helm or a plugin, which Flux's kustomize-controller disables.
+fn unbuildable(repo: &DeliveryRepo<'_>, root: &BuildRoot) -> Option<Finding> {
+    let plugins = repo.builds.plugins(&root.directory, |file| repo.files.text(file));
+    let (field, place) = plugins.into_iter().next()?;
+    let message = format!(
+        "Flux cannot build the hosts of {}: `{field}` needs Helm or a plugin, and Flux starts neither",
+        shown(&root.directory)
+    );
+    Some(Finding::new(Code::AgentCannotApply, message).at(place).help(
+        "move the field to a kustomization without hosts. For charts, use a HelmRelease; for Secrets that SOPS has \
+         encrypted, list their files in `resources`, and Flux decrypts them",
+    ))
 }
 
 /// Reports each directory that is unreadable or not checked out and may have inputs, or that an
@@ -85,7 +101,7 @@ fn not_decrypted(
     }
     // Builds that the repo's own objects apply use the decryption of those.
     let roots = repo.inventory.roots.iter().filter(|(index, _)| !wiring.applied.contains(index));
-    let report = |(_, root): (&usize, &crate::input::kustomize::BuildRoot)| {
+    let report = |(_, root): (&usize, &BuildRoot)| {
         let mut files: Vec<Utf8PathBuf> = repo.builds.below(&root.directory).into_keys().collect();
         files.sort();
         let is_encrypted = |file: &&Utf8PathBuf| {

@@ -3,7 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
-use crate::base::api::kustomization::FILE_NAMES;
+use crate::base::api::kustomization::{FILE_NAMES, is_inline};
 use crate::base::finding::RouteStep;
 use crate::base::text::credentials::masked_value;
 use crate::input::kustomize::{KustomizationNode, join};
@@ -150,8 +150,7 @@ impl BuildEvaluation<'_> {
         ];
         for (list, entries) in plugins {
             for (index, entry) in entries.iter().flatten().enumerate() {
-                let is_inline = entry.contains('\n') || entry.trim_start().starts_with('{');
-                if !is_inline {
+                if !is_inline(entry) {
                     let place = node.origin.at([RouteStep::from(list), index.into()]);
                     self.listed(directory, entry).map_err(BuildFailure::at(&place))?;
                 }
