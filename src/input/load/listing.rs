@@ -44,13 +44,13 @@ impl Files {
         self.wanted_files(skip, may_hold_resources)
     }
 
-    /// Returns the files of any name that git does not ignore, outside `skip`.
+    /// Returns the files of any name that git does not ignore.
     ///
     /// # Errors
     ///
     /// If a file or directory cannot be read.
-    pub(crate) fn files_outside(&self, skip: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
-        Ok(self.wanted_files(skip, |_| true)?.0)
+    pub(crate) fn all_files(&self) -> Result<Vec<Utf8PathBuf>, ReadError> {
+        Ok(self.wanted_files(Utf8Path::new(".git"), |_| true)?.0)
     }
 
     fn wanted_files(

@@ -133,8 +133,8 @@ fn by_root(
     naming: NamespaceInputs<'_>,
     objects: Vec<AgentObject>,
 ) -> Result<AgentBuilds, ReadError> {
-    let NamespaceInputs { repo, settings, builds: all_builds, files, .. } = naming;
-    let agents = Agents::new(repo, settings, all_builds, objects, files);
+    let NamespaceInputs { repo, settings, builds: all_builds, listing, .. } = naming;
+    let agents = Agents::new(repo, settings, all_builds, objects, listing);
     let applied = agents.applied.into_iter().filter(AppliedDirectory::is_of_site);
     let changes: Vec<Box<BuildChanges>> = applied.filter_map(|applied| applied.changes).collect();
     let variables = VariableSources::read(naming, changes.iter().map(|changes| &**changes))?;

@@ -33,7 +33,7 @@ use crate::input::decode::yaml_ambiguity::{self, HostAmbiguity};
 use crate::input::kustomize::{Builds, OverlayBases, RenamingKustomization};
 use crate::input::load::{Files, ReadError};
 use crate::input::settings::Settings;
-use crate::site::delivery::Agents;
+use crate::site::delivery::{Agents, RepoListing};
 use crate::site::inventory::addresses::{ClaimedAddresses, NamedObject};
 use crate::site::inventory::host_document::HostDocument;
 use crate::site::inventory::network_files;
@@ -102,8 +102,15 @@ pub(super) fn named(
         unread,
     } = scanned;
     let (inputs, input_findings) = InputSelection::new(repo, settings, &files, &builds);
-    let naming =
-        NamespaceInputs { repo, files: &files, builds: &builds, inputs: &inputs, settings };
+    let listing = RepoListing::default();
+    let naming = NamespaceInputs {
+        repo,
+        files: &files,
+        builds: &builds,
+        inputs: &inputs,
+        settings,
+        listing: &listing,
+    };
     let agent_builds = agent_builds::collect(naming, &mut objects)?;
     let (objects, overlay_bases, build_errors) =
         delivered::by_builds(naming, &agent_builds, objects);
@@ -119,7 +126,7 @@ pub(super) fn named(
     findings.extend(misplaced::findings(repo, settings, &all.generated_hosts));
     findings.extend(input_findings);
 
-    let agents = Agents::new(repo, settings, &builds, mem::take(&mut all.agents), &files);
+    let agents = Agents::new(repo, settings, &builds, mem::take(&mut all.agents), naming.listing);
     refuse_closed(naming, &agents, &closed)?;
     let concern = Concern::new(naming, &agents.applied, &all);
     let build_findings = build_findings.into_iter();

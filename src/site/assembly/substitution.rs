@@ -20,7 +20,7 @@ use crate::base::layout::VARIABLE;
 use crate::input::kustomize::{Builds, EvaluatedFiles, SubstitutionVariables};
 use crate::input::load::{Document, Files, ReadError, mentions};
 use crate::input::settings::Settings;
-use crate::site::delivery::BuildChanges;
+use crate::site::delivery::{BuildChanges, RepoListing};
 
 /// Each variable with its value and place; `None` if only the cluster knows the value.
 type Values = BTreeMap<String, Option<(String, Place)>>;
@@ -47,6 +47,7 @@ pub(super) struct NamespaceInputs<'a> {
     pub(super) builds: &'a Builds,
     pub(super) inputs: &'a InputSelection<'a>,
     pub(super) settings: &'a Settings,
+    pub(super) listing: &'a RepoListing,
 }
 
 /// ConfigMaps and Secrets with variables.

@@ -9,7 +9,7 @@ use super::agent_objects::{AgentContext, AgentObject, AgentObjectContent};
 use super::applied::{AppliedDirectory, PlainDirectory};
 use super::directories::directories;
 use super::reached::{Overlays, ReachedContent, added_components};
-use super::repo::{DeliveryRepo, shown};
+use super::repo::{DeliveryRepo, RepoListing, shown};
 use crate::base::api::host;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Origin, Place};
@@ -70,14 +70,13 @@ impl AppliedBuilds {
 }
 
 impl Agents {
-    /// Finds the directories that objects make agents apply. `paths` are files whose directories
-    /// generators may match.
+    /// Finds the directories that objects make agents apply.
     pub(crate) fn new(
         files: &Files,
         settings: &Settings,
         builds: &Builds,
         objects: Vec<AgentObject>,
-        paths: &[Utf8PathBuf],
+        listing: &RepoListing,
     ) -> Self {
         let unreadable = objects.iter().filter_map(|object| match object.content {
             AgentObjectContent::Unreadable(kind) => {
@@ -87,7 +86,7 @@ impl Agents {
         });
         let unreadable = unreadable.collect();
         let (context, inventory) = (AgentContext::new(&objects, builds), Inventory::default());
-        let repo = DeliveryRepo::new(files, settings, &inventory, builds, &context, paths);
+        let repo = DeliveryRepo::new(files, settings, &inventory, builds, &context, listing);
         let applied = directories(&repo, objects);
         Self { applied, context, unreadable }
     }
@@ -101,7 +100,9 @@ impl Agents {
         documents: &'a [(HostKey, Origin)],
     ) -> Vec<ReachedContent<'a>> {
         let inventory = Inventory::default();
-        let mut repo = DeliveryRepo::new(files, settings, &inventory, builds, &self.context, &[]);
+        let listing = RepoListing::default();
+        let mut repo =
+            DeliveryRepo::new(files, settings, &inventory, builds, &self.context, &listing);
         repo.added = added_components(&repo, &self.applied);
         let roots: BTreeMap<usize, BuildRoot> = builds.roots().cloned().enumerate().collect();
         let overlays = Overlays::new(&repo, &roots);

@@ -162,7 +162,7 @@ impl ParameterGeneration<'_, '_> {
         let mut generator = generator.clone();
         if let Some(known) = known {
             // Each combination searches the files anew.
-            let files = self.repo.generator_files().len();
+            let files = self.repo.listing.files(self.repo.files).len();
             self.left = self.left.checked_sub(1 + value_count(&generator) + files)?;
             fill_value(&mut generator, known);
         }
@@ -203,7 +203,7 @@ impl ParameterGeneration<'_, '_> {
         let is_matching = path_matcher(&git.files, |glob| glob);
         let prefix_of_repo = &repo.settings.argocd.path;
         let in_source = |file: &Utf8PathBuf| prefix_of_repo.join(file);
-        let matching = repo.generator_files().iter().filter(|file| is_matching(&in_source(file)));
+        let matching = repo.generator_files().filter(|file| is_matching(&in_source(file)));
         let file_parameters = |file: &Utf8PathBuf| {
             let content: Value = bounded::parse(&repo.files.text(file)?)?;
             let one_or_more = content.as_sequence().cloned().unwrap_or_else(|| vec![content]);

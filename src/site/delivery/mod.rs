@@ -58,6 +58,7 @@ pub(crate) use build_changes::BuildChanges;
 pub use components::Component;
 pub use delivered::DeliveredOutput;
 pub(crate) use reached::ReachedContent;
+pub(crate) use repo::RepoListing;
 
 use reached::added_components;
 use repo::DeliveryRepo;
@@ -91,7 +92,8 @@ pub(crate) fn wire(
 ) -> (DeliveryWiring, Vec<Finding>) {
     let mut findings = Vec::new();
     let Agents { context, applied, .. } = agents;
-    let mut repo = DeliveryRepo::new(files, settings, inventory, builds, context, &[]);
+    let listing = RepoListing::default();
+    let mut repo = DeliveryRepo::new(files, settings, inventory, builds, context, &listing);
     repo.added = added_components(&repo, applied);
     let mut wiring = DeliveryWiring::default();
     match settings.hosts.form {

@@ -1,26 +1,9 @@
 //! Paths and globs of agents' sources.
 
-use std::collections::BTreeSet;
-
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::repo::DeliveryRepo;
 use crate::base::api::gitops::{DirectorySource, GitDirectory};
-
-/// Returns the directories of Argo CD's source. Like Argo CD, this ignores hidden ones.
-pub(super) fn source_directories(repo: &DeliveryRepo<'_>) -> Vec<Utf8PathBuf> {
-    // `-` is a placeholder for any file, so that `ancestors` includes the directory.
-    let overlays: Vec<Utf8PathBuf> =
-        repo.builds.roots().map(|root| repo.patches_of(&root.directory).join("-")).collect();
-    let roots: Vec<Utf8PathBuf> =
-        repo.builds.directories().map(|directory| directory.join("-")).collect();
-    let all = overlays.iter().chain(&roots).chain(repo.paths).chain(repo.generator_files());
-    let directories: BTreeSet<&Utf8Path> = all.flat_map(|file| file.ancestors().skip(1)).collect();
-    let prefix = &repo.settings.argocd.path;
-    let in_source = directories.into_iter().map(|directory| prefix.join(directory));
-    in_source.filter(|directory| !directory.iter().any(|part| part.starts_with('.'))).collect()
-}
 
 /// Returns the directories that globs match like Go's `path.Match`, for which `**` equals `*`.
 pub(super) fn matching_directories<'d>(

@@ -1,11 +1,12 @@
 //! The facts that decide how agents apply the output.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::agent_objects::AgentContext;
-use super::paths::source_directories;
 use crate::base::api::gitops::{FluxSource, FluxSourceRef};
 use crate::base::finding::Place;
 use crate::base::layout;
@@ -14,20 +15,29 @@ use crate::input::load::Files;
 use crate::input::settings::Settings;
 use crate::site::inventory::Inventory;
 
+/// The files of a repo, with any name. They are listed when a generator first needs them.
+#[derive(Default)]
+pub(crate) struct RepoListing(OnceLock<Vec<Utf8PathBuf>>);
+
+impl RepoListing {
+    pub(super) fn files(&self, repo: &Files) -> &[Utf8PathBuf] {
+        // A repo that cannot be listed has failed before.
+        self.0.get_or_init(|| repo.all_files().unwrap_or_default())
+    }
+}
+
 /// The parts of a repo that decide what agents apply.
 pub(super) struct DeliveryRepo<'a> {
     pub(super) files: &'a Files,
     pub(super) settings: &'a Settings,
     pub(super) inventory: &'a Inventory,
     pub(super) builds: &'a Builds,
-    /// Further files whose directories generators may match.
-    pub(super) paths: &'a [Utf8PathBuf],
+    pub(super) listing: &'a RepoListing,
     /// Objects that those of agents depend on.
     pub(super) context: &'a AgentContext,
     /// Components that agents add to kustomizations: component, place, and the kustomization's
     /// directory.
     pub(super) added: Vec<(Utf8PathBuf, Place, Utf8PathBuf)>,
-    all_files: OnceCell<Vec<Utf8PathBuf>>,
     all_directories: OnceCell<Vec<Utf8PathBuf>>,
 }
 
@@ -38,33 +48,34 @@ impl<'a> DeliveryRepo<'a> {
         inventory: &'a Inventory,
         builds: &'a Builds,
         context: &'a AgentContext,
-        paths: &'a [Utf8PathBuf],
+        listing: &'a RepoListing,
     ) -> Self {
-        let (all_files, all_directories) = (OnceCell::new(), OnceCell::new());
-        let added = Vec::new();
-        Self {
-            files,
-            settings,
-            inventory,
-            builds,
-            paths,
-            context,
-            added,
-            all_files,
-            all_directories,
-        }
+        let (added, all_directories) = (Vec::new(), OnceCell::new());
+        Self { files, settings, inventory, builds, listing, context, added, all_directories }
     }
 
     /// Returns the files that generators may match.
-    pub(super) fn generator_files(&self) -> &[Utf8PathBuf] {
-        // A repo that cannot be listed has failed before.
-        let list = || self.files.files_outside(&self.settings.output).unwrap_or_default();
-        self.all_files.get_or_init(list)
+    pub(super) fn generator_files(&self) -> impl Iterator<Item = &Utf8PathBuf> {
+        // Whether the output is there already makes no difference.
+        let files = self.listing.files(self.files).iter();
+        files.filter(|file| !file.starts_with(&self.settings.output))
     }
 
-    /// Returns the directories of Argo CD's source.
+    /// Returns the directories of Argo CD's source. Like Argo CD, this ignores hidden ones.
     pub(super) fn source_directories(&self) -> &[Utf8PathBuf] {
-        self.all_directories.get_or_init(|| source_directories(self))
+        self.all_directories.get_or_init(|| {
+            // `-` is a placeholder for any file, so that `ancestors` includes the directory.
+            let patches = self.builds.roots().map(|root| self.patches_of(&root.directory));
+            let built = self.builds.directories().map(Utf8Path::to_owned);
+            let known: Vec<Utf8PathBuf> = patches.chain(built).map(|it| it.join("-")).collect();
+            let all = known.iter().chain(self.generator_files());
+            let directories: BTreeSet<&Utf8Path> =
+                all.flat_map(|file| file.ancestors().skip(1)).collect();
+            let in_source = directories.into_iter();
+            let in_source = in_source.map(|directory| self.settings.argocd.path.join(directory));
+            let is_hidden = |path: &Utf8PathBuf| path.iter().any(|part| part.starts_with('.'));
+            in_source.filter(|directory| !is_hidden(directory)).collect()
+        })
     }
 
     /// Returns the places that list directories below one: in kustomizations of the repo, and in

@@ -16,7 +16,7 @@ use crate::base::text::counted;
 use crate::input::kustomize::Builds;
 use crate::input::load::{Document, Files, ReadError, ScanResult, SitePart, kustomize, mentions};
 use crate::input::settings::Settings;
-use crate::site::delivery::{AgentObject, Agents, AppliedDirectory, GROUPS};
+use crate::site::delivery::{AgentObject, Agents, AppliedDirectory, GROUPS, RepoListing};
 use crate::site::request::ClusterKind;
 
 /// The references between a repo's files.
@@ -24,6 +24,7 @@ pub(super) struct ReferenceGraph<'a> {
     files: &'a Files,
     /// Files that can hold resources, sorted.
     all: Vec<Utf8PathBuf>,
+    listing: RepoListing,
     /// Directories that could not be read, with the reason.
     closed: Vec<(Utf8PathBuf, String)>,
     /// Paths that each kustomization lists.
@@ -92,6 +93,7 @@ impl<'a> ReferenceGraph<'a> {
             generated: Vec::new(),
             all: Vec::new(),
             closed: Vec::new(),
+            listing: RepoListing::default(),
         };
         for said in files.scan(&all, look, |document| interpret(&document))? {
             match said {
@@ -169,7 +171,7 @@ impl<'a> ReferenceGraph<'a> {
     fn followed(&self, settings: &Settings, objects: &[AgentObject]) -> Vec<AppliedDirectory> {
         let own = objects.iter().filter(|object| !object.is_context());
         let objects = own.chain(&self.context).cloned().collect();
-        Agents::new(self.files, settings, &Builds::default(), objects, &self.all).applied
+        Agents::new(self.files, settings, &Builds::default(), objects, &self.listing).applied
     }
 
     /// Returns a file that can hold resources, by its path.

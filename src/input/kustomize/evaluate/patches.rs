@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use yaml_serde::Mapping;
+use yaml_serde::{Mapping, Value};
 
 use super::budget::EvaluationBudget;
 use super::index::ObjectIndex;
@@ -339,6 +339,12 @@ impl<'a> PatchedObjects<'a> {
     }
 }
 
+const ANNOTATIONS: &str = "annotations";
+
+fn metadata(value: &mut Value) -> Option<&mut Mapping> {
+    value.get_mut("metadata")?.as_mapping_mut()
+}
+
 /// Applies the operations of a JSON patch.
 fn apply_operations(
     object: &mut BuildObject,
@@ -349,11 +355,24 @@ fn apply_operations(
     let shown = object.id().shown();
     object.untyped.clear();
     let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();
+    // kustomize stores former ids as annotations until the end of the build.
+    let has_annotations = object.first_id().is_some();
     let patched = json_patch::as_value(mem::take(&mut object.value), |value| {
-        operations.iter().try_for_each(|operation| {
+        if let Some(metadata) = metadata(value).filter(|_| has_annotations) {
+            let annotations = metadata.entry(ANNOTATIONS.into()).or_insert(Value::Null);
+            if annotations.is_null() {
+                *annotations = Mapping::new().into();
+            }
+        }
+        for operation in operations {
             given.extend(json_patch::apply(value, operation, budget)?);
-            Ok(())
-        })
+        }
+        if let Some(metadata) = metadata(value)
+            && metadata.get(ANNOTATIONS).and_then(Value::as_mapping).is_some_and(Mapping::is_empty)
+        {
+            metadata.shift_remove(ANNOTATIONS);
+        }
+        Ok(())
     });
     object.value = patched.map_err(|problem| match problem {
         EvaluationError::Refused(why) => {
