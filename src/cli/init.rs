@@ -18,9 +18,9 @@ Examples:
 
 /// Prepare a git repo for sipgen
 ///
-/// Writes sipgen.yaml, a pre-commit hook, a CI job, .gitattributes and SIPGEN.md. It never prompts,
-/// and never changes an existing file: missing lines are printed. Flux or Argo CD is detected by
-/// the manifests in the repo. GitHub or GitLab is detected by the remote or by the repo's files.
+/// Writes sipgen.yaml, a pre-commit hook, a CI job and .gitattributes. It never prompts, and never
+/// changes an existing file: missing lines are printed. Flux or Argo CD is detected by the
+/// manifests in the repo. GitHub or GitLab is detected by the remote or by the repo's files.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {

@@ -156,7 +156,8 @@ fn write_next_steps(
     }
     steps.push("Run `sipgen generate`, and review its messages and files.".to_owned());
     steps.push(
-        "Run `git add`, and commit everything. SIPGEN.md lists the directories for an agent to apply.".to_owned(),
+        "Run `git add`, and commit everything. Point the agent at `agents` in the output directory, and at nothing else there."
+            .to_owned(),
     );
     writeln!(out)?;
     writeln!(out, "{}", styled(STRONG, "Next:"))?;

@@ -124,7 +124,6 @@ fn init_prepares_a_repo_of_several_base_clusters() {
         &repo.read(".gitattributes"),
         &["/overlays/clusters/production/**", "/overlays/clusters/staging/hosts/**"],
     );
-    assert_says(&repo.read("SIPGEN.md"), &["`overlays/<site>/agents/flux`"]);
     repo.generate(&[]).expect(0);
     assert!(repo.exists(&overlay("staging")) && repo.exists(&overlay("production")));
     let again = sipgen(&repo, &["init"]).expect(0).stderr;

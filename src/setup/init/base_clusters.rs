@@ -18,8 +18,8 @@ const USUAL: &str = "clusters";
 pub(super) enum BaseClusters {
     /// The repo is a single site.
     One,
-    /// The settings list the sites, or the root has none; each with its output directory.
-    Known(Vec<(Utf8PathBuf, Utf8PathBuf)>),
+    /// The settings list the sites, or the root has none; the output directory of each.
+    Known(Vec<Utf8PathBuf>),
     /// Flux was bootstrapped in each of these directories.
     Bootstrapped(BTreeSet<Utf8PathBuf>),
     /// These directories may be sites, by the usual layout.
@@ -35,8 +35,7 @@ pub(super) fn find(repo: &Files, output: &Utf8Path) -> Result<BaseClusters, Read
     let sites = Sites::find(repo.clone())?;
     if sites.are_listed {
         let output = |files: &Files| Settings::load(files).unwrap_or_default().output;
-        let known = sites.all.iter().map(|site| (site.directory.clone(), output(&site.files)));
-        return Ok(BaseClusters::Known(known.collect()));
+        return Ok(BaseClusters::Known(sites.all.iter().map(|site| output(&site.files)).collect()));
     }
     if repo.kind(Utf8Path::new(settings::FILE)).is_some() {
         return Ok(BaseClusters::One);
@@ -67,27 +66,8 @@ impl BaseClusters {
     pub(super) fn outputs(&self, output: &Utf8Path) -> Vec<Utf8PathBuf> {
         match self {
             Self::One | Self::Possible(_) => vec![output.to_owned()],
-            Self::Known(sites) => sites.iter().map(|(_, output)| output.clone()).collect(),
+            Self::Known(outputs) => outputs.clone(),
             Self::Bootstrapped(sites) => sites.iter().map(|site| output.join(site)).collect(),
-        }
-    }
-
-    /// Returns the output directory as shown to readers.
-    pub(super) fn shown_output(&self, output: &Utf8Path) -> Utf8PathBuf {
-        match self {
-            Self::One | Self::Possible(_) => output.to_owned(),
-            Self::Bootstrapped(_) => output.join("<site>"),
-            Self::Known(sites) => {
-                let shown: BTreeSet<String> = sites
-                    .iter()
-                    .map(|(site, output)| output.as_str().replace(site.as_str(), "<site>"))
-                    .collect();
-                if shown.len() == 1 {
-                    shown.into_iter().collect::<String>().into()
-                } else {
-                    "<site>/overlays".into()
-                }
-            }
         }
     }
 

@@ -1,9 +1,9 @@
-//! Repo setup for sipgen: settings, hook, CI job, Git attributes and a page for readers.
+//! Repo setup for sipgen: settings, hook, CI job and Git attributes.
 //!
 //! * `agents`: recognises Flux or Argo CD by the manifests in the repo.
 //! * `base_clusters`: finds the directories of base clusters, each of which is a site.
 //! * `forge`: recognises GitHub or GitLab, and proposes the CI job.
-//! * `settings_file`, `hooks`, `attributes`, `page`: the other files.
+//! * `settings_file`, `hooks`, `attributes`: the other files.
 //!
 //! It never prompts and never overwrites: for an existing file, the missing lines are listed.
 //! Nothing is written here either; see [`changes`].
@@ -13,7 +13,6 @@ mod attributes;
 mod base_clusters;
 mod forge;
 mod hooks;
-mod page;
 mod settings_file;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -70,9 +69,7 @@ pub fn propose(
 ) -> Result<Vec<Proposal>, ReadError> {
     let output = output(repo, settings)?;
     let agents = agents::find(repo, &output, remote)?;
-    let agent = agents.only();
     let clusters = base_clusters::find(repo, &output)?;
-    let shown = clusters.shown_output(&output);
 
     let mut proposals = Vec::new();
     if repo.kind(Utf8Path::new(settings::FILE)).is_some() || !clusters.have_settings() {
@@ -85,7 +82,6 @@ pub fn propose(
         .or_else(|| agents.branch(&branches.all))
         .or_else(|| branches.current.clone());
     proposals.extend(forges.iter().flat_map(|forge| forge.propose(repo, branch.as_deref())));
-    proposals.push(page::propose(repo, &shown, agent));
     Ok(proposals)
 }
 

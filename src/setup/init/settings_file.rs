@@ -28,7 +28,9 @@ pub(super) fn propose(
     };
     match clusters {
         BaseClusters::One => {}
-        BaseClusters::Known(sites) => note.push_str(&format!("; {}", counted(sites.len(), "site"))),
+        BaseClusters::Known(outputs) => {
+            note.push_str(&format!("; {}", counted(outputs.len(), "site")))
+        }
         BaseClusters::Bootstrapped(sites) => {
             note.push_str(&format!(
                 "; {}, each with its own Flux bootstrap",
@@ -138,7 +140,10 @@ fn text(output: &Utf8Path, gitops: &Gitops, clusters: &BaseClusters) -> String {
         format!("output: {}\n", quoted(output.as_str()))
     };
     let gitops = match gitops {
-        Gitops::Decided(lines) => format!("# The agent that applies the output.\n{lines}"),
+        Gitops::Decided(lines) => format!(
+            "# The agent that applies the output. Point it at `agents` in the output directory, and at nothing else\n\
+             # there.\n{lines}"
+        ),
         Gitops::Open(comment) => comment.clone(),
     };
     format!(

@@ -19,7 +19,7 @@ fn flux_is_recognised_with_its_source() {
         (source["name"].as_str(), source["namespace"].as_str()),
         (Some("flux-system"), Some("flux-system"))
     );
-    assert_says(&repo.read("SIPGEN.md"), &["Point it at `overlays/agents/flux`"]);
+    assert_says(&repo.read("sipgen.yaml"), &["Point it at `agents` in the output directory"]);
 }
 
 #[test]

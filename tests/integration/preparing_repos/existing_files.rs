@@ -23,7 +23,6 @@ fn is_never_overwritten_and_complete_once_the_lines_are_added() {
         (".pre-commit-config.yaml", "repos:\n- repo: meta\n  hooks:\n  - id: check-hooks-apply\n"),
         (".gitlab-ci.yml", "stages: [test]\ninclude:\n    # Ours.\n    - local: ci/build.yml\n"),
         (".gitlab/sipgen.yml", "# ours\n"),
-        ("SIPGEN.md", "ours\n"),
     ];
     theirs.iter().for_each(|(file, text)| repo.write(file, text));
     let before = repo.on_disk("");
@@ -37,7 +36,7 @@ fn is_never_overwritten_and_complete_once_the_lines_are_added() {
     let again = init(&repo, &[]).expect(0);
     assert_eq!(
         again.stderr.lines().filter(|line| line.ends_with("complete")).count(),
-        6,
+        5,
         "{}",
         again.stderr
     );
@@ -78,7 +77,7 @@ fn with_windows_line_ends_is_understood() {
 
     assert_eq!(
         run.stderr.lines().filter(|line| line.ends_with("complete")).count(),
-        6,
+        5,
         "{}",
         run.stderr
     );
@@ -89,13 +88,13 @@ fn is_not_written_through_a_link() {
     let repo = newcomer();
     let elsewhere = tempfile::tempdir().unwrap();
     symlink(elsewhere.path(), repo.path().join(".github")).unwrap();
-    symlink(elsewhere.path().join("nothing"), repo.path().join("SIPGEN.md")).unwrap();
+    symlink(elsewhere.path().join("nothing"), repo.path().join(".gitattributes")).unwrap();
 
     let run = init(&repo, &["--ci", "github"]).expect(1);
 
     assert_says(
         &run.stderr,
-        &["`.github` is not a regular text file", "`SIPGEN.md` is not a regular text file"],
+        &["`.github` is not a regular text file", "`.gitattributes` is not a regular text file"],
     );
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
     assert!(repo.exists("sipgen.yaml"));

@@ -19,7 +19,6 @@ fn gets_all_it_needs_and_can_be_generated() {
         ".pre-commit-config.yaml",
         ".gitattributes",
         ".github/workflows/sipgen.yaml",
-        "SIPGEN.md",
     ];
     for file in created {
         assert!(repo.exists(file), "{file} is missing");
@@ -44,7 +43,7 @@ fn stays_as_it_is_the_second_time() {
     assert!(repo.on_disk("") == before, "files have changed");
     assert_eq!(
         run.stderr.lines().filter(|line| line.ends_with("complete")).count(),
-        6,
+        5,
         "{}",
         run.stderr
     );
@@ -179,7 +178,6 @@ fn with_overlays_of_its_own_gets_another_directory() {
     init(&repo, &[]).expect(0);
 
     assert_eq!(settings(&repo)["output"], "sipgen");
-    assert_says(&repo.read("SIPGEN.md"), &["sipgen generates `sipgen/`"]);
     assert_says(&repo.read(".gitattributes"), &["sipgen/clusters/**"]);
     let run = repo.generate(&[]).expect(0);
     assert!(repo.exists("sipgen/clusters/tenant-a/edge"), "{}", run.stderr);
