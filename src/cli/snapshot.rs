@@ -6,7 +6,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::Options;
 use sipgen::ask::difference;
-use sipgen::base::api::names::{Namespace, ObjectName};
+use sipgen::base::api::names::Namespace;
 use sipgen::base::text::counted;
 use sipgen::input::load::Files;
 use sipgen::input::settings::Settings;
@@ -96,31 +96,6 @@ pub(crate) struct Arguments {
     /// With --rbac: allow access to any Secret by name, so that new hosts need no new permissions
     #[arg(long, requires = "rbac")]
     any_secret: bool,
-
-    /// With --rbac: the ServiceAccount
-    #[arg(
-        long,
-        value_name = "NS/NAME",
-        requires = "rbac",
-        default_value = "sipgen/sipgen-snapshot"
-    )]
-    service_account: Account,
-}
-
-#[derive(Debug, Clone)]
-struct Account {
-    namespace: Namespace,
-    name: ObjectName,
-}
-
-impl std::str::FromStr for Account {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (namespace, name) = text.split_once('/').ok_or("expected NAMESPACE/NAME")?;
-        let namespace = namespace.parse().map_err(|error| format!("the namespace {error}"))?;
-        Ok(Self { namespace, name: name.parse().map_err(|error| format!("the name {error}"))? })
-    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
@@ -129,10 +104,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let targets = targets(arguments, &sites)?;
     if let ([target], true) = (targets.as_slice(), arguments.rbac) {
         let known = snapshot::read_back(target.files, &target.directory)?;
-        let account = &arguments.service_account;
-        let account = (&account.namespace, &account.name);
         print_document(&ReportDocument::rbac(&Access {
-            account,
             namespaces: &target.scope.namespaces,
             secrets: if arguments.any_secret {
                 SecretAccess::Any

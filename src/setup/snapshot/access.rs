@@ -14,15 +14,14 @@ use crate::base::api::ipam;
 use crate::base::api::names::{HostKey, Namespace, ObjectName, SecretKey};
 use crate::output::render::document_of;
 
-/// Name of the roles.
+/// Name of the roles and of the ServiceAccount, which is in [`NAMESPACE`].
 const NAME: &str = "sipgen-snapshot";
+const NAMESPACE: &str = "sipgen";
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// The account that takes snapshots, and its permissions.
+/// The permissions of the account that takes snapshots.
 #[derive(Debug, Clone)]
 pub struct Access<'a> {
-    /// ServiceAccount that takes snapshots: namespace and name.
-    pub account: (&'a Namespace, &'a ObjectName),
     /// Namespaces to read; empty for all.
     pub namespaces: &'a [Namespace],
     /// Secrets that may be read.
@@ -44,10 +43,9 @@ pub enum SecretAccess<'a> {
 
 /// Renders the RBAC objects that allow taking a snapshot and nothing else.
 pub fn rbac(access: &Access<'_>) -> String {
-    let (namespace, name) = access.account;
     let account = json!({
         "apiVersion": "v1", "kind": "ServiceAccount",
-        "metadata": {"name": name.to_string(), "namespace": namespace.to_string()}
+        "metadata": {"name": NAME, "namespace": NAMESPACE}
     });
     let mut rules = vec![rule(host::GROUP, &["baremetalhosts", "hardwaredata"], "list", &[])];
     let mut live = machines::LIVE.to_vec();
@@ -91,7 +89,7 @@ pub fn rbac(access: &Access<'_>) -> String {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         roles.entry(Some(namespace)).or_default().push(rule("", &["secrets"], "get", &names));
     }
-    let roles = roles.iter().map(|(place, rules)| role(access, place.as_ref(), rules));
+    let roles = roles.iter().map(|(place, rules)| role(place.as_ref(), rules));
     format!("# Permissions of `sipgen snapshot`, which is read-only.\n{comment}")
         + &document_of(&account)
         + &roles.collect::<String>()
@@ -122,7 +120,7 @@ fn rule(group: &str, resources: &[&str], verb: &str, names: &[String]) -> Value 
 }
 
 /// Renders a role and its binding, for a namespace or cluster-wide.
-fn role(access: &Access<'_>, namespace: Option<&Namespace>, rules: &[Value]) -> String {
+fn role(namespace: Option<&Namespace>, rules: &[Value]) -> String {
     let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
     let mut metadata = json!({"name": NAME});
     if let Some(namespace) = namespace {
@@ -131,13 +129,12 @@ fn role(access: &Access<'_>, namespace: Option<&Namespace>, rules: &[Value]) -> 
     let api_version = format!("{GROUP}/v1");
     let role =
         json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "rules": rules});
-    let (of, name) = access.account;
     let binding = json!({
         "apiVersion": api_version,
         "kind": format!("{kind}Binding"),
         "metadata": metadata,
         "roleRef": {"apiGroup": GROUP, "kind": kind, "name": NAME},
-        "subjects": [{"kind": "ServiceAccount", "name": name.to_string(), "namespace": of.to_string()}],
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}],
     });
     document_of(&role) + &document_of(&binding)
 }
