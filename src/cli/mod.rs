@@ -10,7 +10,6 @@ mod example;
 mod explain;
 mod generate;
 mod init;
-mod man;
 mod migrate;
 mod progress;
 mod repo;
@@ -86,10 +85,9 @@ enum Command {
     Template(template::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
-    Man(man::Arguments),
 }
 
-/// Commands by purpose, as the help lists them. `completions` and `man` are for packages.
+/// Commands by purpose, as the help lists them. `completions` is for packages.
 const GROUPS: [(&str, &[&str]); 3] = [
     ("Daily", &["generate", "validate", "diff", "status", "explain", "report", "snapshot"]),
     ("Planning", &["what-if", "capacity", "drain"]),
@@ -166,7 +164,6 @@ pub(crate) fn run() -> ExitCode {
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
-        Command::Man(arguments) => man::run(&arguments),
     };
     match outcome {
         Ok(CommandResult::Yes) => ExitCode::SUCCESS,

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::support::scenes::command_line::{commands, sipgen};
-use crate::support::{assert_says, run_tool, text};
+use crate::support::{run_tool, text};
 
 #[test]
 fn every_command_has_an_example_in_its_help() {
@@ -73,14 +73,5 @@ mod completions {
         );
         let formats = ["text", "github", "gitlab", "sarif"].map(str::to_owned);
         assert_eq!(offered(&["sipgen", "generate", "--format", "''"]), BTreeSet::from(formats));
-    }
-}
-
-mod manual {
-    use super::*;
-
-    #[test]
-    fn is_printed_without_a_directory() {
-        assert_says(&sipgen(&["man"]), &[".TH \"SIPGEN\" 1 \"\" \"sipgen ", ".SH EXAMPLES"]);
     }
 }

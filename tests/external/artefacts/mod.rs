@@ -82,7 +82,7 @@ fn archives_of_the_same_files_have_the_same_bytes() {
     let archive = |name: &str| {
         let directory = tempfile::tempdir().unwrap();
         let packed = directory.path().join(name);
-        for file in ["sipgen", "man/man1/sipgen.1", "completions/_sipgen"] {
+        for file in ["sipgen", "completions/_sipgen"] {
             fs::create_dir_all(packed.join(file).parent().unwrap()).unwrap();
             fs::write(packed.join(file), file).unwrap();
         }

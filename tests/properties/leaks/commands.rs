@@ -85,7 +85,6 @@ fn of_arguments() {
         &["template", "values", NAME],
         &["report", &format!("{NAME}/x")],
         &["migrate", "--site", NAME],
-        &["man", "--dir", "/dev/null/::error::\n::error::x"],
         &[NAME],
     ] {
         is_tame(&mut repo.sipgen(arguments), Form::People);
