@@ -156,7 +156,8 @@ fn write_next_steps(
     }
     steps.push("Run `sipgen generate`, and review its messages and files.".to_owned());
     steps.push(
-        "Run `git add`, and commit everything. Point the agent at `agents` in the output directory, and at nothing else there."
+        "Run `git add`, and commit everything. Point the agent at `agents` in the output directory, which sipgen writes \
+             if `gitops` is set, and at nothing else there."
             .to_owned(),
     );
     writeln!(out)?;

@@ -75,10 +75,10 @@ fn builds_in_memory_are_those_of_kustomize() {
         "{} of {TREES} trees are built otherwise; the smallest:\n{smallest}",
         different.len()
     );
-    // The trees are of use only if many of them can be built, and some cannot.
+    // The trees are of use only if most of them can be built, and some cannot.
     println!("{built} built, {refused} refused by both, {left} left to kustomize");
     assert!(
-        built > TREES / 5 * 2 && refused > TREES / 20 && left < TREES / 50,
+        built > TREES / 2 && refused > TREES / 20 && left < TREES / 50,
         "{built} {refused} {left}"
     );
 }
@@ -607,7 +607,6 @@ impl Maker {
         let any = [
             "- {op: add, path: /metadata/labels, value: {rack: j1}}\n",
             "- {op: add, path: /metadata/annotations, value: {note: j}}\n",
-            "- {op: add, path: /metadata/annotations/x, value: j}\n",
             "- {op: copy, from: /metadata/name, path: /metadata/copied}\n",
             "- {op: add, path: /extra, value: [{a: 1}, 2]}\n- {op: add, path: /extra/-1, value: 3}\n- {op: remove, path: /extra/0}\n",
             "- {op: replace, path: /metadata/namespace, value: other}\n",
@@ -689,7 +688,11 @@ impl Maker {
             }
             _ => {
                 let (target, kind) = self.target();
-                let operations = self.operations(kind);
+                let mut operations = self.operations(kind);
+                // `patchesJson6902` applies this only to objects with annotations.
+                if index % 2 == 1 {
+                    operations += "- {op: add, path: /metadata/annotations/x, value: j}\n";
+                }
                 if self.one_in(3) {
                     self.files.insert(format!("{directory}/operations{index}.yaml"), operations);
                     return format!("- target: {target}\n  path: operations{index}.yaml\n");

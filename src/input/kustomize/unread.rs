@@ -49,40 +49,36 @@ impl Builds {
         (elsewhere, files)
     }
 
-    /// Returns the fields of a directory's build for which kustomize starts Helm or a plugin, with
-    /// their places. `text` returns the content of a file.
-    pub(crate) fn plugins(
+    /// Returns a field of a directory's build for which kustomize starts Helm or a plugin, with its
+    /// place. `text` returns the content of a file.
+    pub(crate) fn plugin(
         &self,
         directory: &Utf8Path,
         text: impl Fn(&Utf8Path) -> Option<String>,
-    ) -> Vec<(&'static str, Place)> {
+    ) -> Option<(&'static str, Place)> {
         let is_plugin = |document: &str| {
             bounded::parse::<Value>(document)
                 .is_some_and(|config| config.get("apiVersion").is_some_and(|it| it != "builtin"))
         };
-        let starts = |directory: &Utf8Path, entry: &String| {
-            let file = || join(directory, entry).and_then(|path| text(&path));
-            let content = if is_inline(entry) { Some(entry.clone()) } else { file() };
-            content.is_some_and(|content| texts_of_documents(&content).any(is_plugin))
-        };
-        let made_of = self.made_of(directory).into_iter();
-        let nodes = made_of.filter_map(|inner| Some((inner, self.nodes.get(inner)?)));
-        let fields = nodes.flat_map(|(inner, node)| {
-            let own = &node.kustomization;
-            let listed = |entries: &Option<Vec<String>>| {
-                entries.iter().flatten().any(|entry| starts(inner, entry))
+        self.made_of(directory).into_iter().find_map(|inner| {
+            let node = self.nodes.get(inner)?;
+            let starts = |entry: &String| {
+                let file = || join(inner, entry).and_then(|path| text(&path));
+                let content = if is_inline(entry) { Some(entry.clone()) } else { file() };
+                content.is_some_and(|content| texts_of_documents(&content).any(is_plugin))
             };
+            let lists = |entries: &Option<Vec<String>>| entries.iter().flatten().any(starts);
+            let own = &node.kustomization;
             let fields = [
                 ("helmCharts", has(&own.helm_charts)),
                 ("helmChartInflationGenerator", has(&own.helm_chart_inflation_generator)),
-                ("generators", listed(&own.generators)),
-                ("transformers", listed(&own.transformers)),
-                ("validators", listed(&own.validators)),
+                ("generators", lists(&own.generators)),
+                ("transformers", lists(&own.transformers)),
+                ("validators", lists(&own.validators)),
             ];
-            let present = fields.into_iter().filter(|(_, is_present)| *is_present);
-            present.map(|(field, _)| (field, node.origin.at([field]))).collect::<Vec<_>>()
-        });
-        fields.collect()
+            let (field, _) = fields.into_iter().find(|(_, is_present)| *is_present)?;
+            Some((field, node.origin.at([field])))
+        })
     }
 
     /// Returns the entries that name one of these files or directories, in kustomizations that stay as

@@ -41,8 +41,7 @@ pub(super) fn check(
 
 /// Reports a build of hosts that needs Helm or a plugin, which Flux's kustomize-controller disables.
 fn unbuildable(repo: &DeliveryRepo<'_>, root: &BuildRoot) -> Option<Finding> {
-    let plugins = repo.builds.plugins(&root.directory, |file| repo.files.text(file));
-    let (field, place) = plugins.into_iter().next()?;
+    let (field, place) = repo.builds.plugin(&root.directory, |file| repo.files.text(file))?;
     let message = format!(
         "Flux cannot build the hosts of {}: `{field}` needs Helm or a plugin, and Flux starts neither",
         shown(&root.directory)

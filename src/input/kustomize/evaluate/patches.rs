@@ -358,7 +358,7 @@ fn apply_operations(
     // kustomize stores former ids as annotations until the end of the build.
     let has_annotations = object.first_id().is_some();
     let patched = json_patch::as_value(mem::take(&mut object.value), |value| {
-        if let Some(metadata) = metadata(value).filter(|_| has_annotations) {
+        if has_annotations && let Some(metadata) = metadata(value) {
             let annotations = metadata.entry(ANNOTATIONS.into()).or_insert(Value::Null);
             if annotations.is_null() {
                 *annotations = Mapping::new().into();
@@ -367,7 +367,8 @@ fn apply_operations(
         for operation in operations {
             given.extend(json_patch::apply(value, operation, budget)?);
         }
-        if let Some(metadata) = metadata(value)
+        if has_annotations
+            && let Some(metadata) = metadata(value)
             && metadata.get(ANNOTATIONS).and_then(Value::as_mapping).is_some_and(Mapping::is_empty)
         {
             metadata.shift_remove(ANNOTATIONS);
