@@ -9,7 +9,6 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -367,9 +366,5 @@ pub struct BmcAccess {
 pub struct SIPClusterStatus {
     /// Conditions of type `Ready`.
     #[serde(default)]
-    #[schemars(with = "Vec<Condition>", extend(
-        "x-kubernetes-list-type" = "map",
-        "x-kubernetes-list-map-keys" = ["type"]
-    ))]
     pub conditions: Vec<BTreeMap<String, serde_json::Value>>,
 }

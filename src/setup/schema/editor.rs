@@ -1,6 +1,5 @@
 //! JSON Schemas for editors, mainly yaml-language-server.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -117,29 +116,45 @@ fn generator() -> SchemaGenerator {
     SchemaSettings::draft2020_12().for_deserialize().into_generator()
 }
 
-/// Returns Kubernetes' own schema of metadata.
+/// Returns the schema of metadata. Fields that an API server or a controller sets are not described.
 fn metadata() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.meta_schema = None;
-        settings.inline_subschemas = true;
-    });
-    let mut metadata = settings.into_generator().into_root_schema_for::<ObjectMeta>().to_value();
-    let labels = json!({
-        "propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN},
-        "additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN}
-    });
-    merge(
-        &mut metadata,
-        json!({
-            "required": ["name"],
-            "properties": {
-                "name": {"maxLength": 253, "pattern": OBJECT_NAME_PATTERN},
-                "namespace": {"maxLength": 63, "pattern": format!("^$|{NAMESPACE_PATTERN}")},
-                "labels": labels
-            }
-        }),
-    );
-    metadata
+    json!({
+        "description": "What identifies the object.",
+        "type": "object",
+        "required": ["name"],
+        "properties": {
+            "name": {
+                "description": "The name, unique in the namespace.",
+                "type": "string",
+                "maxLength": 253,
+                "pattern": OBJECT_NAME_PATTERN
+            },
+            "namespace": {
+                "description": "The namespace.",
+                "type": "string",
+                "maxLength": 63,
+                "pattern": format!("^$|{NAMESPACE_PATTERN}")
+            },
+            "labels": {
+                "description": "Keys and values by which objects are selected.",
+                "type": "object",
+                "propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN},
+                "additionalProperties": {
+                    "type": "string",
+                    "maxLength": 63,
+                    "pattern": LABEL_VALUE_PATTERN
+                }
+            },
+            "annotations": {
+                "description": "Keys and values that tools read.",
+                "type": "object",
+                "additionalProperties": {"type": "string"}
+            },
+            "creationTimestamp": {}, "deletionGracePeriodSeconds": {}, "deletionTimestamp": {},
+            "finalizers": {}, "generateName": {}, "generation": {}, "managedFields": {},
+            "ownerReferences": {}, "resourceVersion": {}, "selfLink": {}, "uid": {}
+        }
+    })
 }
 
 fn finished(mut schema: Schema, title: &str, name: &str) -> Value {
