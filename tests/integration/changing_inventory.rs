@@ -60,7 +60,7 @@ fn a_host_that_is_no_longer_declared_is_not_made_an_observed_one() {
         |         ^^^^^^^^^^^^
        --> snapshot/hosts.json:182:25  (what is left of it)
         |
-    182 |                 "name": "bay1-right",
+    182 |                 "name": "bay1-right"
         |                         ------------
       help: restore its manifest, or list it in the kustomization again: it stays declared for as long as a cluster has it. The agent applied it in full, and an object with labels alone would erase its spec. If the machine is gone, delete the BareMetalHost and remove it from the snapshot
 

@@ -271,15 +271,15 @@ fn a_duplicate_key_is_reported_where_it_stands_for_the_second_time() {
 }
 
 #[test]
-fn an_error_in_a_line_with_tabs_or_in_flow_style_shows_text() {
+fn an_error_in_a_line_with_tabs_or_in_flow_style_shows_a_key() {
     let head = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n";
     for (body, shown) in [
         ("metadata:\n  name: a\n\tlabels: {}\n", "labels:"),
-        ("metadata:\n  name: a\nspec:\n\t bmc:\n\t  address: x\n", ""),
+        ("metadata:\n  name: a\nspec:\n\t bmc:\n\t  address: x\n", "bmc:"),
         ("metadata: {name: a}\nspec: {networkData: [x], bmc: {address: x}}\n", "networkData:"),
         ("metadata: {name: a}\nspec: {bmc: {address: [x]}}\n", "address:"),
-        // Nothing below a Secret's `data`.
-        ("metadata:\n  name: a\ndata:\n\tvalue: c2VjcmV0\n", ""),
+        // No value.
+        ("metadata:\n  name: a\ndata:\n\tvalue: c2VjcmV0\n", "value:"),
     ] {
         let text = format!("{head}{body}");
         let files = [("hosts.yaml".into(), text.as_bytes().to_vec())];
@@ -290,6 +290,5 @@ fn an_error_in_a_line_with_tabs_or_in_flow_style_shows_text() {
         let line = excerpt.map(|it| format!("{}{}{}", it.before, it.marked, it.after));
         let line = line.unwrap_or_default();
         assert!(line.contains(shown) && !line.contains("c2VjcmV0"), "{text}{line}");
-        assert_eq!(line.is_empty(), shown.is_empty(), "{text}{line}");
     }
 }

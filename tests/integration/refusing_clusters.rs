@@ -422,7 +422,7 @@ fn broken_yaml_in_a_file_with_a_cluster() {
     error[SIP0101]: the SIPCluster cannot be read: did not find expected node content, while parsing a block node
       --> sites/lab/clusters/more.yaml:7:10
        |
-     7 |   nodes: }
+     7 |   nodes: …
        |          ^
       help: fix the YAML syntax, or the type of the field
 
@@ -484,7 +484,7 @@ fn all_errors_of_a_run_are_reported() {
       --> sites/lab/clusters/edge.yaml:53:9
        |
     53 |       - image: ghcr.io/dexidp/dex:v2.45.0
-       |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       |         ^^^^^
       help: name the Secret with the certificate authority's `tls.crt` and `tls.key`; or an issuer of cert-manager as issuerRef; or the Secret with the certificate itself as tlsSecret
 
     error[SIP0209]: `x` is not a role: the roles are ControlPlane and Worker

@@ -17,8 +17,8 @@ fn an_unknown_setting() {
     error[SIP0002]: the settings cannot be read: unknown field `outptu`, expected one of `minimumVersion`, `sites`, `output`, `templates`, `outputs`, `sources`, `secrets`, `snapshot`, `inventory`, `credentials`, `externalSecrets`, `gitops`, `flux`, `argocd`, `hosts`, `findings`, `topology`, `requests`, `assignment`, `reservations`, `maintenance`, `quotas`, `services`, `provisioning`
       --> sipgen.yaml:1:1
        |
-     1 | outptu: deploy
-       | ^^^^^^^
+     1 | outptu: …
+       | ^^^^^^
       help: fix the setting, or remove it to use the default
 
     1 error: no files written
@@ -273,15 +273,15 @@ fn a_generated_file_that_was_broken_by_hand() {
     error[SIP0007]: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence; it was edited or damaged
       --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:13:36
        |
-    13 |     argocd.argoproj.io/sync-options: "Prune=false,Delete=false"
-       |                                    ^
+    13 |     argocd.argoproj.io/sync-options: …
+       |                                      ^
       help: restore it with `git checkout HEAD -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`, or from an earlier commit if it was committed in this state; it records host assignments
 
     error[SIP0007]: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence; it was edited or damaged
       --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:26:36
        |
-    26 |     argocd.argoproj.io/sync-options: "Prune=false,Delete=false"
-       |                                    ^
+    26 |     argocd.argoproj.io/sync-options: …
+       |                                      ^
       help: restore it with `git checkout HEAD -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`, or from an earlier commit if it was committed in this state; it records host assignments
 
     2 errors: no files written

@@ -272,30 +272,13 @@ impl FileText {
         let TextSpot { marked, found } = self.spot_of(place)?;
         let number = self.line_number(marked.start);
         let line = self.line(number)?;
-        let (route, is_secret) = match place {
-            Place::Node(origin, route) | Place::Key(origin, route) => {
-                (route.as_slice(), self.is_secret(origin))
-            }
-            _ => (&[][..], false),
-        };
-        // Without a route, the line is judged as text.
-        let Some(found) = found else {
-            let extension = place.file().extension();
-            // Templates and scripts of other formats have no keys by which to judge a line.
-            let is_yaml = !extension
-                .is_some_and(|extension| matches!(extension, "cfg" | "j2" | "sh"))
-                && !self.text.starts_with("#!");
-            let is_shown = values && quoting::may_show_line(&self.text, line.clone(), is_yaml);
-            let shown = if is_yaml {
-                line.start..self.said(line.start, line.start).end
-            } else {
-                line.clone()
-            };
-            if is_shown {
-                let marked = marked.start.min(shown.end)..marked.end.min(shown.end);
-                return Some(self.cut(number, line, marked, shown));
-            }
-            let key = quoting::entry_key(&self.text, line.clone(), marked.start)?;
+        let (Some(found), Place::Node(origin, route) | Place::Key(origin, route)) = (found, place)
+        else {
+            // The meaning of the text is unknown, so no value is shown.
+            let body =
+                line.end - self.text[line.clone()].trim_start_matches([' ', '-', '\t']).len();
+            let key = quoting::entry_key(&self.text, line.clone(), marked.start)
+                .or_else(|| quoting::entry_key(&self.text, line.clone(), body))?;
             if marked.start <= key.start {
                 let mut excerpt = self.cut(number, line, key.clone(), key);
                 excerpt.after.push_str(": …");
@@ -309,49 +292,68 @@ impl FileText {
         // The value of an alias may precede the key.
         let is_here = |key: &Range<usize>| line.contains(&key.start) && key.start <= marked.start;
         let key = found.key.filter(is_here);
-        let start = key.as_ref().or(found.value.as_ref())?.start;
-        let value = found.value.clone().map(|value| self.on_one_line(value));
+        let whole = found.value.clone();
+        let value = whole.clone().map(|value| self.on_one_line(value));
         let value = value.filter(|value| line.contains(&value.start));
-        let depth_asked = route.len();
+        let is_own = value.as_ref() == Some(&marked) && route.len() == found.depth;
         let route = &route[..found.depth];
-        // If any value may be secret, only the value of the finding itself is shown.
-        let is_guarded = quoting::is_guarded(route);
-        let is_own = value.as_ref() == Some(&marked) && depth_asked == found.depth;
-        // A Secret shows only its name and namespace.
-        let telling = is_secret && found.depth > 0 && !quoting::is_name(route)
-            || quoting::is_secret_route(route)
-            || is_guarded && !(is_own && lookup::is_plain(&self.text[marked.clone()]));
-        let is_harmless = found.value.as_ref().is_none_or(|value| self.is_harmless(value, &line));
-        let shows_value = value.as_ref().is_none_or(|_| values && !telling && is_harmless);
-        // The rest of the line may belong to a credential although the value does not.
-        let is_whole = !quoting::is_part_of_credential(&self.text, line.clone());
-        if shows_value
-            && is_whole
-            && !is_secret
-            && !is_guarded
-            && quoting::opens(&self.text[line.start..start])
-        {
-            let known = value.as_ref().or(key.as_ref()).map_or(start, |known| known.end);
-            let shown = line.start..self.said(line.start, known).end.max(marked.end);
-            if values && !telling && quoting::is_harmless(&self.text[shown.clone()]) {
-                return Some(self.cut(number, line, marked, shown));
+        // A mapping in a list is shown by its first entry.
+        if key.is_none() && value != whole {
+            let first = self.text[marked.clone()].split_once(':');
+            let first = first.map(|(first, _)| first.trim_matches(['"', '\'']).into());
+            let route: Vec<RouteStep> = route.iter().cloned().chain(first).collect();
+            let entry = self.find(origin, &route).filter(|entry| entry.depth > found.depth);
+            if entry.is_some() {
+                return self.excerpt(&Place::Key(origin.clone(), route), values);
             }
         }
-        // The whole line is not safe, so only the key and possibly the value are shown.
+        let start = key.as_ref().or(whole.as_ref())?.start;
+        let (is_secret, is_guarded) = (self.is_secret(origin), quoting::is_guarded(route));
+        // A Secret shows only its name and namespace. If any value may be secret, only that of the
+        // finding itself is shown.
+        let is_hidden = is_secret && found.depth > 0 && !quoting::is_name(route)
+            || quoting::is_secret_route(route)
+            || is_guarded && !(is_own && lookup::is_plain(&self.text[marked.clone()]));
+        // A value is judged as a whole: what is wrapped to other lines is not shown.
+        let is_harmless = value == whole
+            && value.clone().is_none_or(|value| quoting::is_harmless(&self.text[value]));
+        let shows_value = value.is_none() || values && !is_hidden && is_harmless;
         let end = match (&value, &key) {
             (Some(value), _) if shows_value => value.end,
             (None, Some(key)) if self.text[key.end..].starts_with(':') => key.end + 1,
             (_, Some(key)) => key.end,
             _ => start,
         };
-        if shows_value || key.as_ref().is_some_and(|key| marked.start == key.start) {
+        if shows_value {
+            // In flow style, with what is around it.
+            let is_alone = is_secret || is_guarded || is_hidden || !values;
+            let around =
+                (1..found.depth).find_map(|depth| self.whole_node(origin, &route[..depth], &line));
+            let shown = around.filter(|_| !is_alone).unwrap_or(start..end);
+            return Some(self.cut(number, line, marked, shown));
+        }
+        if key.is_some_and(|key| marked.start == key.start) {
             let mut excerpt = self.cut(number, line, marked, start..end);
-            excerpt.after.push_str(if shows_value { "" } else { ": …" });
+            excerpt.after.push_str(": …");
             return Some(excerpt);
         }
         // Marks the value's position and hides the value.
         let excerpt = self.cut(number, line, marked.start..marked.start, start..marked.start);
         Some(Excerpt { marked: "…".to_owned(), ..excerpt })
+    }
+
+    /// Returns a node with its key, if it is on a line as a whole and may be shown.
+    fn whole_node(
+        &mut self,
+        origin: &Origin,
+        route: &[RouteStep],
+        line: &Range<usize>,
+    ) -> Option<Range<usize>> {
+        let found = self.find(origin, route).filter(|found| found.depth == route.len())?;
+        let value = found.value?;
+        let node = found.key.unwrap_or(value.clone()).start..value.end;
+        let is_here = line.start <= node.start && node.end <= line.end;
+        (is_here && quoting::is_harmless(&self.text[node.clone()])).then_some(node)
     }
 
     /// Returns the shown part of a line, and the part of the mark that is within. Text before it is
@@ -378,20 +380,6 @@ impl FileText {
             marked: self.text[marked.clone()].to_owned(),
             after: self.text[marked.end..shown.end].to_owned(),
         }
-    }
-
-    /// Returns whether a node has no secret in its first line. A scalar is checked in full, because
-    /// it may continue on the next line.
-    fn is_harmless(&self, node: &Range<usize>, line: &Range<usize>) -> bool {
-        let first = &self.text[self.on_one_line(node.clone())];
-        // In block style, a mapping's first line contains `: ` or ends with a colon.
-        let is_collection =
-            first.starts_with(['{', '[']) || first.contains(": ") || first.ends_with(':');
-        if is_collection && !first.starts_with(['"', '\'']) {
-            return quoting::is_harmless(first)
-                && !quoting::is_part_of_credential(&self.text, line.clone());
-        }
-        quoting::is_harmless(first) && quoting::is_harmless_scalar(&self.text[node.clone()])
     }
 
     /// Returns whether the object is a Secret of some kind or may be one: a kind may be an alias or
