@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::support::scenes::gitops_wiring::{flux, of_loose_hosts, said};
-use crate::support::{Repo, assert_says, live_host};
+use crate::support::{Repo, assert_says, host, live_host};
 
 fn application(source: &str) -> String {
     format!(
@@ -159,6 +159,23 @@ fn hosts_that_no_agent_applies_are_assigned_only_if_they_are_live() {
     ] {
         assert_assigned_only_if_live(&of_loose_hosts(&object));
     }
+}
+
+#[test]
+fn an_overlay_below_the_one_that_an_agent_builds_is_applied_by_nobody() {
+    let repo = Repo::of_hosts(1);
+    repo.write("inventory/more/kustomization.yaml", "resources: [hosts.yaml]\n");
+    repo.write("inventory/more/hosts.yaml", &host("more", ""));
+    repo.want("metal/one", 2);
+    repo.write("sipgen.yaml", "gitops: flux\n");
+    for path in ["./inventory", "./overlays/hosts/declared/inventory", "./overlays/hosts"] {
+        repo.write("agent/lab.yaml", &flux(path, ""));
+        let unapplied = "warning[SIP0357]: 1 host in inventory/more/kustomization.yaml";
+        assert_says(&repo.refused(), &[unapplied, "error[SIP0501]"]);
+    }
+    let more = flux("./overlays/hosts/declared/inventory/more", "");
+    repo.write("agent/more.yaml", &more.replace("name: lab", "name: more"));
+    repo.generate(&[]).expect(0);
 }
 
 #[test]

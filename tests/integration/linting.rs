@@ -402,6 +402,11 @@ fn hosts_that_machines_of_others_claim_are_counted() {
             "requests get 2, which leaves 1: too few",
         ],
     );
+    // A MachineDeployment claims them as well, unless its Cluster is known.
+    repo.write("machines.yaml", &set.replace("MachineSet", "MachineDeployment"));
+    let told = repo.generate(&[]).expect(0).stderr;
+    assert_says(&told, &["SIP0910", "the MachineDeployment metal/ms", "claims 2 of the 3"]);
+    repo.write("machines.yaml", set);
 
     // Its Machines have hosts already.
     let used = |name: &str| {

@@ -30,6 +30,19 @@ fn labels_of(cluster: &str) -> String {
 }
 
 #[test]
+fn a_host_of_an_unknown_version() {
+    let repo = quickstart();
+    repo.replace(
+        RACK_C,
+        "v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: lab-c1\n",
+        "v1beta1\nkind: BareMetalHost\nmetadata:\n  name: lab-c1\n",
+    );
+
+    let told = "error[SIP0114]: the BareMetalHost has the unknown apiVersion metal3.io/v1beta1";
+    assert_says(&repo.refused(), &[told, "write `apiVersion: metal3.io/v1alpha1`"]);
+}
+
+#[test]
 fn a_host_declared_twice() {
     let repo = quickstart();
     repo.replace(RACK_C, C1, "  name: lab-a1\n  namespace: tenant-a\n");

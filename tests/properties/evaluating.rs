@@ -140,6 +140,8 @@ const SPELLINGS: &[&str] = &[
     "patches: [{path: p.yaml, foo: 1}]",
     "patches: [{Target: {Kind: BareMetalHost}, Patch: '[{\"op\": \"add\", \"path\": \"/spec/x\", \"value\": 1}]'}]",
     "patches: [{target: {kind: BareMetalHost, fieldSpec: x}, patch: '[]'}]",
+    "patches: [{target: {kind: BareMetalHost}, patch: '{}'}]",
+    "patches: [{patch: '{}'}]",
     "patches: [{target: {kind: BareMetalHost}, patch: '[{op: add, path: /spec/x, value: 1}]'}]",
     "patches: [{target: {kind: BareMetalHost}, patch: '- {op: add, path: /spec/x, value: 1}'}]",
     "patches: [{target: {kind: BareMetalHost, name: a}, patch: '- {op: add, path: /metadata/annotations/x, value: a}'}]",

@@ -48,9 +48,9 @@ fn slips(one: &str, other: &str) -> usize {
     strsim::damerau_levenshtein(&plain(one), &plain(other))
 }
 
-/// Reports an object whose kind or group is misspelled.
+/// Reports an object whose kind, group or version is misspelled.
 ///
-/// Objects of the exact kind and group, of an unrelated group, or that cannot be parsed are not
+/// Objects of the exact kind and version, of an unrelated group, or that cannot be parsed are not
 /// reported. `said` is the `apiVersion`, if known already.
 pub(crate) fn misspelled_kind(
     document: &Document<'_>,
@@ -78,12 +78,16 @@ pub(crate) fn misspelled_kind(
     } else {
         is_below || slips(group, own_group) <= SLIPS_IN_GROUP
     };
-    if !is_near || (kind == ours && group == own_group) {
+    if !is_near || (kind == ours && written == api_version) {
         return None;
     }
     let of =
         if written.is_empty() { "without apiVersion".to_owned() } else { format!("of {written}") };
-    let message = format!("unknown kind `{kind}` {of}: the object is not a {ours}");
+    let message = if kind == ours && group == own_group {
+        format!("the {kind} has the unknown apiVersion {written}")
+    } else {
+        format!("unknown kind `{kind}` {of}: the object is not a {ours}")
+    };
     let lost = match ours {
         host::KIND => "otherwise the object is ignored, and a cluster with the host loses it",
         provisioning::SOFTWARE_KIND => {

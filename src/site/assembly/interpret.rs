@@ -146,7 +146,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<ReadObject> 
 /// Reads a host of Metal3.
 fn bare_metal_host(document: &Document<'_>) -> Option<ReadObject> {
     match document.parse::<BareMetalHost>() {
-        Ok(mut host) if group(&host.api_version) == host::GROUP => {
+        Ok(mut host) if host.api_version == host::API_VERSION => {
             let ambiguities = yaml_ambiguity::ambiguities(document, &mut host);
             let found = status_of_annotation(&document.origin, &mut host);
             let content = HostContent { host: Box::new(host), ambiguities };
@@ -265,7 +265,7 @@ fn broken_cluster_part(document: &Document<'_>, error: &ParseError) -> ReadObjec
 
 /// Reads a SIPCluster, Provisioning or Software, if its API group matches.
 fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<ReadObject> {
-    let (kind, api_version) = (object.kind, object.api_version);
+    let kind = object.kind;
     let mut envelope = match document.parse::<ObjectEnvelope>() {
         Ok(envelope) => envelope,
         // Other API groups have kinds of this name, with other fields.
@@ -279,15 +279,8 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<ReadO
             return Some(unreadable_object(document, UnreadableKind::Other, &error, kind));
         }
     };
-    if group(&envelope.api_version) != object.group {
+    if envelope.api_version != object.api_version {
         return misspelled_object(document, Some(envelope.api_version));
-    }
-    if envelope.api_version != api_version {
-        let message = format!("the {kind} has the unknown apiVersion {}", envelope.api_version);
-        let finding = Finding::new(Code::NearMiss, message)
-            .at(document.origin.at(["apiVersion"]))
-            .help(format!("write `apiVersion: {api_version}`"));
-        return Some(ReadObject::unreadable(document, UnreadableKind::Other, finding));
     }
     let unquoted = if object.cluster_label.is_some() {
         unquoted_label(document, kind, &mut envelope.metadata)

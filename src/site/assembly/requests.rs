@@ -53,7 +53,8 @@ pub(super) fn check(
     }
     let valid = requests.clusters.values().filter_map(|request| request.cluster.as_ref());
     requests.findings.extend(cluster_api::shared_templates(valid));
-    let machines = cluster_api::claimed_by_machines(context.cluster_parts, context.inventory);
+    let machines =
+        cluster_api::claimed_by_machines(context.cluster_parts, context.inventory, &known);
     requests.claimants.splice(0..0, machines);
     requests.findings.extend(provisioning::without_cluster(context.software, &requests.clusters));
     for request in requests.clusters.values_mut().filter_map(|request| request.cluster.as_mut()) {

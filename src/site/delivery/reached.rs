@@ -154,7 +154,14 @@ impl<'a> ReachedContent<'a> {
         let autodetects =
             matches!(applied.plain, PlainDirectory::Autodetect) && !applied.is_build(builds);
         for (index, overlay) in &overlays.directories {
-            let is_found = autodetects && overlay.starts_with(directory);
+            // Flux's autodetection does not look below a kustomization.
+            let is_above = |above: &Utf8PathBuf| above != overlay && overlay.starts_with(above);
+            let is_found = autodetects
+                && overlay.starts_with(directory)
+                && !overlays
+                    .directories
+                    .values()
+                    .any(|it| it.starts_with(directory) && is_above(it));
             let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();
             let is_listed =
                 || listed_by.clone().any(|by| reached.kustomizations.contains(by.as_path()));

@@ -157,9 +157,7 @@ impl ClusterParts {
             let Ok(PartSpec::MachineDeployment(spec)) = &document.spec else {
                 return None;
             };
-            let name = spec.cluster_name.parse().ok();
-            let cluster = name.map(|name| ClusterKey { namespace: namespace.clone(), name });
-            let is_known = cluster.is_some_and(|cluster| clusters.contains(&cluster));
+            let is_known = belongs_to(spec, namespace, clusters);
             (!is_known).then_some((document, spec.cluster_name.as_str()))
         })
     }
@@ -182,4 +180,15 @@ impl ClusterParts {
             .take_while(move |((known, place, _), _)| known == kind && place == namespace)
             .map(|((_, _, name), document)| (name.as_str(), document))
     }
+}
+
+/// Returns whether the Cluster of a MachineDeployment is one of these.
+pub(super) fn belongs_to(
+    spec: &MachineDeploymentSpec,
+    namespace: &Namespace,
+    clusters: &BTreeSet<ClusterKey>,
+) -> bool {
+    let name = spec.cluster_name.parse().ok();
+    let cluster = name.map(|name| ClusterKey { namespace: namespace.clone(), name });
+    cluster.is_some_and(|cluster| clusters.contains(&cluster))
 }

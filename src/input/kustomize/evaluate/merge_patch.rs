@@ -226,6 +226,7 @@ impl ParsedPatch {
         for (value, origin) in documents {
             let patch = match value {
                 Value::Null => continue,
+                Value::Mapping(patch) if patch.is_empty() => continue,
                 Value::Mapping(patch) => patch,
                 _ => return Err(no_patch()),
             };

@@ -3,13 +3,13 @@
 //! CAPM3 takes a random host of the Machine's namespace that matches the `hostSelector` of its
 //! Metal3Machine; without a selector, any. Labels of other clusters do not keep it from that.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use kube::core::{Selector, SelectorExt};
 
 use super::host_selector;
 use crate::base::api::cluster_api::{
-    ClusterApiReference, HostSelector, MACHINE, MACHINE_SET, METAL3_MACHINE, MachineSpec,
+    ClusterApiReference, HostSelector, MACHINE, METAL3_MACHINE, MachineSpec,
 };
 use crate::base::api::label_query::required_label;
 use crate::base::api::names::{ClusterKey, Namespace};
@@ -17,7 +17,7 @@ use crate::base::finding::Origin;
 use crate::site::inventory::usage::HostUsage;
 use crate::site::inventory::{Host, Inventory};
 use crate::site::request::cluster::Cluster;
-use crate::site::request::cluster_parts::{ClusterParts, PartSpec};
+use crate::site::request::cluster_parts::{ClusterParts, PartSpec, belongs_to};
 
 /// Machines of one object that is no request.
 #[derive(Debug)]
@@ -37,8 +37,13 @@ pub(crate) struct Claimant {
     pub(crate) may_opt_in: Option<ClusterKey>,
 }
 
-/// Returns MachineSets that claim hosts, and Machines without one.
-pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -> Vec<Claimant> {
+/// Returns MachineDeployments of other Clusters and MachineSets that claim hosts, and Machines without
+/// one.
+pub(crate) fn claimed_by_machines(
+    parts: &ClusterParts,
+    inventory: &Inventory,
+    clusters: &BTreeSet<ClusterKey>,
+) -> Vec<Claimant> {
     let users = inventory.hosts.iter();
     let users: HashSet<(&str, &str)> =
         users.filter_map(|host| host.live.usage.as_ref()?.metal3_machine()).collect();
@@ -49,14 +54,18 @@ pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -
     // An owner makes the claims of what it owns.
     let alone = parts.all().filter(|(.., document)| !document.metadata.is_owned());
     let claimants = alone.filter_map(|(namespace, name, document)| {
-        let (kind, machines, spec) = match document.spec.as_ref().ok()? {
-            PartSpec::MachineSet(set) => {
-                let replicas = usize::try_from(set.replicas.unwrap_or(1)).ok()?;
-                (MACHINE_SET, replicas, &set.template.spec)
+        let (machines, spec) = match document.spec.as_ref().ok()? {
+            PartSpec::MachineDeployment(set) if belongs_to(set, namespace, clusters) => {
+                return None;
             }
-            PartSpec::Machine(spec) if !has_host(namespace, spec) => (MACHINE, 1, spec),
+            PartSpec::MachineDeployment(set) | PartSpec::MachineSet(set) => {
+                let replicas = usize::try_from(set.replicas.unwrap_or(1)).ok()?;
+                (replicas, &set.template.spec)
+            }
+            PartSpec::Machine(spec) if !has_host(namespace, spec) => (1, spec),
             _ => return None,
         };
+        let kind = &document.kind;
         let selector = selector_of(parts, spec, namespace)?;
         Some(Claimant {
             title: format!("the {kind} {namespace}/{name}"),
@@ -66,7 +75,7 @@ pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -
             selector: host_selector::requirements(selector, &BTreeMap::new()).ok()?,
             has_selector: has_requirements(selector),
             assigned_labels: host_selector::assigned_labels(selector, &BTreeMap::new()),
-            makes_machines: kind == MACHINE_SET,
+            makes_machines: kind != MACHINE,
             may_opt_in: None,
         })
     });
