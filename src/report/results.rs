@@ -91,8 +91,7 @@ fn locate(
     let identity = [finding.code.id(), &place.path, &without_positions(&message)].join("\0");
     let ordinal = known.entry(identity.clone()).or_default();
     *ordinal += 1;
-    let digest = Sha256::digest(format!("{identity}\0{ordinal}"));
-    let fingerprint = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let fingerprint = format!("{:.32x}", Sha256::digest(format!("{identity}\0{ordinal}")));
     LocatedFinding {
         code: finding.code,
         severity: finding.severity,

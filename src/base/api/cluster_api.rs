@@ -122,23 +122,13 @@ pub struct Topology {
     /// Namespace of the class in `v1beta1`.
     pub class_namespace: Option<String>,
     /// The class in `v1beta2`.
-    pub class_ref: Option<ClassReference>,
+    pub class_ref: Option<ClusterApiReference>,
     /// Version of Kubernetes.
     pub version: Option<String>,
     /// The control plane.
     pub control_plane: ScaledTopology,
     /// The workers.
     pub workers: WorkersTopology,
-}
-
-/// A reference to a ClusterClass.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct ClassReference {
-    /// Name.
-    pub name: String,
-    /// Namespace, if it is another.
-    pub namespace: Option<String>,
 }
 
 /// Workers of a Cluster made of a ClusterClass.
@@ -298,21 +288,24 @@ pub enum IntOrPercent {
     Percent(String),
 }
 
-/// A Metal3MachineTemplate's spec.
+/// The spec of a template of objects.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub struct MachineTemplateSpec {
-    /// Template of Metal3Machines.
-    pub template: Metal3MachineTemplate,
+pub struct TemplateSpec<S: Default> {
+    /// The template.
+    pub template: ObjectTemplate<S>,
 }
 
-/// Template of Metal3Machines.
+/// A template of objects.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub struct Metal3MachineTemplate {
+pub struct ObjectTemplate<S: Default> {
     /// Their spec.
-    pub spec: Metal3MachineSpec,
+    pub spec: S,
 }
+
+/// A Metal3MachineTemplate's spec.
+pub type MachineTemplateSpec = TemplateSpec<Metal3MachineSpec>;
 
 /// A Metal3Machine's spec.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -429,17 +422,4 @@ pub struct DeploymentTemplates {
 }
 
 /// A template of control planes.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct ControlPlaneTemplateSpec {
-    /// The template.
-    pub template: ControlPlaneTemplate,
-}
-
-/// The content of a template of control planes.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct ControlPlaneTemplate {
-    /// Spec of the control planes.
-    pub spec: ControlPlaneSpec,
-}
+pub type ControlPlaneTemplateSpec = TemplateSpec<ControlPlaneSpec>;

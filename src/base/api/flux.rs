@@ -6,8 +6,8 @@ use serde::Deserialize;
 use yaml_serde::Value;
 
 use super::gitops::{
-    AgentObjectName, FLUX_KIND, FluxKustomization, FluxKustomizationSpec, FluxSourceRef,
-    GIT_REPOSITORY,
+    AgentManifest, AgentObjectName, FLUX_KIND, FluxKustomization, FluxKustomizationSpec,
+    FluxSourceRef, GIT_REPOSITORY,
 };
 
 /// The API group of Flux's HelmRelease.
@@ -32,14 +32,7 @@ pub struct ChartSpec {
 }
 
 /// A HelmRelease, limited to its chart.
-#[derive(Debug, Clone, Deserialize)]
-pub struct HelmRelease {
-    /// Name and namespace.
-    #[serde(default)]
-    pub metadata: AgentObjectName,
-    /// The desired state.
-    pub spec: HelmReleaseSpec,
-}
+pub type HelmRelease = AgentManifest<HelmReleaseSpec>;
 
 /// The spec of a HelmRelease.
 #[derive(Debug, Clone, Deserialize)]
@@ -62,14 +55,7 @@ pub struct ChartTemplate {
 }
 
 /// A FluxInstance, limited to what it makes Flux apply.
-#[derive(Debug, Clone, Deserialize)]
-pub struct FluxInstance {
-    /// Name and namespace.
-    #[serde(default)]
-    pub metadata: AgentObjectName,
-    /// The desired state.
-    pub spec: FluxInstanceSpec,
-}
+pub type FluxInstance = AgentManifest<FluxInstanceSpec>;
 
 /// The spec of a FluxInstance.
 #[derive(Debug, Clone, Deserialize)]
@@ -97,6 +83,7 @@ impl FluxInstance {
         let name = sync.name.filter(|name| !name.is_empty());
         let name = name.or_else(|| namespace.clone()).unwrap_or_default();
         Some(FluxKustomization {
+            kind: FLUX_KIND.to_owned(),
             metadata: AgentObjectName { name: name.clone(), namespace: namespace.clone() },
             spec: FluxKustomizationSpec {
                 path: sync.path,

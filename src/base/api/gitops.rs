@@ -89,15 +89,21 @@ pub struct AgentObjectName {
     pub namespace: Option<String>,
 }
 
-/// A Flux Kustomization.
+/// An agent's object with its spec.
 #[derive(Debug, Clone, Deserialize)]
-pub struct FluxKustomization {
+pub struct AgentManifest<S> {
+    /// The kind.
+    #[serde(default)]
+    pub kind: String,
     /// Name and namespace.
     #[serde(default)]
     pub metadata: AgentObjectName,
     /// The desired state.
-    pub spec: FluxKustomizationSpec,
+    pub spec: S,
 }
+
+/// A Flux Kustomization.
+pub type FluxKustomization = AgentManifest<FluxKustomizationSpec>;
 
 /// The spec of a Flux Kustomization.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -170,14 +176,7 @@ pub struct FluxSourceRef {
 }
 
 /// An Argo CD Application.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Application {
-    /// Name and namespace.
-    #[serde(default)]
-    pub metadata: AgentObjectName,
-    /// The desired state.
-    pub spec: ApplicationSpec,
-}
+pub type Application = AgentManifest<ApplicationSpec>;
 
 /// The spec of an Application, with one source or several.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -285,17 +284,7 @@ pub struct KustomizeSource {
 }
 
 /// A source of Flux's source-controller, limited to the fields that decide which files it has.
-#[derive(Debug, Clone, Deserialize)]
-pub struct FluxSource {
-    /// The kind.
-    #[serde(default)]
-    pub kind: String,
-    /// Name and namespace.
-    #[serde(default)]
-    pub metadata: AgentObjectName,
-    /// The desired state.
-    pub spec: FluxSourceSpec,
-}
+pub type FluxSource = AgentManifest<FluxSourceSpec>;
 
 /// The spec of a source.
 #[derive(Debug, Clone, Deserialize)]
@@ -367,14 +356,7 @@ pub struct ClusterSecretMetadata {
 }
 
 /// An Argo CD ApplicationSet.
-#[derive(Debug, Clone, Deserialize)]
-pub struct ApplicationSet {
-    /// Name and namespace.
-    #[serde(default)]
-    pub metadata: AgentObjectName,
-    /// The generators, and the template of the Applications.
-    pub spec: ApplicationSetSpec,
-}
+pub type ApplicationSet = AgentManifest<ApplicationSetSpec>;
 
 /// The spec of an ApplicationSet.
 #[derive(Debug, Clone, Deserialize)]

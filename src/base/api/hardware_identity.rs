@@ -65,14 +65,17 @@ fn is_serial(text: &str) -> bool {
 impl<'de> Deserialize<'de> for HardwareIdentity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let fields: HardwareFields = deserializer.deserialize_any(LenientVisitor(PhantomData))?;
-        let macs = fields.nics.iter().filter_map(|nic| nic.text.as_deref());
-        Ok(Self::new(macs, fields.vendor.text.as_deref()))
+        let macs = fields.nics.iter().filter_map(|nic| nic.mac.as_deref());
+        Ok(Self::new(macs, fields.vendor.serial.as_deref()))
     }
 }
 
 /// A value that is read from a mapping, a list or a text, and has a default for any other.
 trait LenientValue<'de>: Default {
-    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error>;
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Self::default())
+    }
 
     fn from_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
@@ -137,12 +140,12 @@ macro_rules! deserialize {
     };
 }
 
-deserialize!(Nics FieldText<Mac> FieldText<Serial> LenientText);
+deserialize!(Nics PartIdentity LenientText);
 
 #[derive(Default)]
 struct HardwareFields {
-    nics: Vec<FieldText<Mac>>,
-    vendor: FieldText<Serial>,
+    nics: Vec<PartIdentity>,
+    vendor: PartIdentity,
 }
 
 impl<'de> LenientValue<'de> for HardwareFields {
@@ -162,13 +165,9 @@ impl<'de> LenientValue<'de> for HardwareFields {
 }
 
 #[derive(Default)]
-struct Nics(Vec<FieldText<Mac>>);
+struct Nics(Vec<PartIdentity>);
 
 impl<'de> LenientValue<'de> for Nics {
-    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        skip(map)
-    }
-
     fn from_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         let mut nics = Vec::new();
         while let Some(nic) = list.next_element()? {
@@ -178,43 +177,26 @@ impl<'de> LenientValue<'de> for Nics {
     }
 }
 
-/// The name of a field.
-trait FieldName: Default {
-    const NAME: &'static str;
-}
-
+/// The identifying values of a network card or of the machine as a whole.
 #[derive(Default)]
-struct Mac;
-
-impl FieldName for Mac {
-    const NAME: &'static str = "mac";
+struct PartIdentity {
+    mac: Option<String>,
+    serial: Option<String>,
 }
 
-#[derive(Default)]
-struct Serial;
-
-impl FieldName for Serial {
-    const NAME: &'static str = "serialNumber";
-}
-
-/// The text of one field of a mapping.
-#[derive(Default)]
-struct FieldText<F> {
-    text: Option<String>,
-    field: PhantomData<F>,
-}
-
-impl<'de, F: FieldName> LenientValue<'de> for FieldText<F> {
+impl<'de> LenientValue<'de> for PartIdentity {
     fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
-        let mut named = Self::default();
+        let mut part = Self::default();
         while let Some(key) = map.next_key::<LenientText>()? {
-            if key.0.as_deref() == Some(F::NAME) {
-                named.text = map.next_value::<LenientText>()?.0;
-            } else {
-                map.next_value::<IgnoredAny>()?;
+            match key.0.as_deref() {
+                Some("mac") => part.mac = map.next_value::<LenientText>()?.0,
+                Some("serialNumber") => part.serial = map.next_value::<LenientText>()?.0,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
             }
         }
-        Ok(named)
+        Ok(part)
     }
 }
 
@@ -222,18 +204,9 @@ impl<'de, F: FieldName> LenientValue<'de> for FieldText<F> {
 struct LenientText(Option<String>);
 
 impl<'de> LenientValue<'de> for LenientText {
-    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        skip(map)
-    }
-
     fn from_text(text: &str) -> Self {
         Self(Some(text.to_owned()))
     }
-}
-
-fn skip<'de, T: Default, A: MapAccess<'de>>(mut map: A) -> Result<T, A::Error> {
-    while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-    Ok(T::default())
 }
 
 #[cfg(test)]

@@ -232,25 +232,12 @@ pub const SECRET_FIELDS: [&[&str]; 3] = [
 
 impl BareMetalHostSpec {
     /// Returns the Secrets that the spec references, each with the route of its field.
-    pub fn references(&self) -> Vec<(&'static [&'static str], &str)> {
-        let bmc = self
-            .bmc
-            .as_ref()
-            .map(|bmc| (&["bmc", "credentialsName"][..], bmc.credentials_name.as_str()));
-        let network = self
-            .network_data
-            .as_ref()
-            .and_then(|network| network.name.as_deref())
-            .map(|name| (&["networkData", "name"][..], name));
-        let preprovisioning = self
-            .preprovisioning_network_data_name
-            .as_deref()
-            .map(|name| (&["preprovisioningNetworkDataName"][..], name));
-        [bmc, network, preprovisioning]
-            .into_iter()
-            .flatten()
-            .filter(|(_, name)| !name.is_empty())
-            .collect()
+    pub fn references(&self) -> impl Iterator<Item = (&'static [&'static str], &str)> {
+        let bmc = self.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str());
+        let network = self.network_data.as_ref().and_then(|network| network.name.as_deref());
+        let names = [bmc, network, self.preprovisioning_network_data_name.as_deref()];
+        let references = SECRET_FIELDS.into_iter().zip(names);
+        references.filter_map(|(field, name)| Some((field, name.filter(|name| !name.is_empty())?)))
     }
 }
 

@@ -12,6 +12,7 @@ use super::address::{is_reachable, unusable};
 use super::group;
 use super::host::Metadata;
 use super::names::Invalid;
+use super::network::IpNetwork;
 
 /// Annotation on a host: its addresses, as `INTERFACE=ADDRESS` separated by commas.
 pub const ADDRESSES: &str = "sip.airshipit.org/addresses";
@@ -87,14 +88,10 @@ impl PoolRange {
     pub fn contains(&self, address: IpAddr) -> Option<bool> {
         let parse = |text: &Option<String>| text.as_deref().map(str::parse::<IpAddr>).transpose();
         let (start, end) = (parse(&self.start).ok()?, parse(&self.end).ok()?);
-        let subnet = self.subnet.as_deref().map(|text| {
-            let (base, length) = text.split_once('/')?;
-            Some((base.parse::<IpAddr>().ok()?, length.parse::<u32>().ok()?))
-        });
-        let is_in_subnet = match subnet {
+        let is_in_subnet = match &self.subnet {
             Some(subnet) => {
-                let (base, length) = subnet?;
-                is_in_network(address, base, length) && (start.is_some() || address > base)
+                let subnet = IpNetwork::parse(subnet)?;
+                subnet.contains(address) && (start.is_some() || address > subnet.address())
             }
             None => start.is_some(),
         };
@@ -117,16 +114,6 @@ impl PoolSpec {
         let gateways = ranges.chain([&self.gateway]).flatten();
         unusable(address, prefix, gateways.filter_map(|gateway| gateway.parse().ok()))
     }
-}
-
-/// Returns whether two addresses have the same first bits.
-fn is_in_network(address: IpAddr, base: IpAddr, length: u32) -> bool {
-    let differing = match (address, base) {
-        (IpAddr::V4(one), IpAddr::V4(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros(),
-        (IpAddr::V6(one), IpAddr::V6(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros(),
-        _ => return false,
-    };
-    differing >= length
 }
 
 /// The spec of an address. Cluster API's field names end in `Ref`.

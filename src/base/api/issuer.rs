@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use super::names::{NodePort, ObjectName};
+use super::names::{Invalid, NodePort, ObjectName};
 
 /// The URL that identifies an OpenID Connect issuer: `https://HOST[:PORT][/PATH]`.
 ///
@@ -29,11 +29,6 @@ pub enum IssuerHost {
     Address(IpAddr),
 }
 
-/// The reason why a text is not an issuer's URL. Its display completes the sentence "`x` …".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct InvalidIssuer(&'static str);
-
 impl IssuerUrl {
     /// Returns the URL of an issuer that is reached by a NodePort at the base cluster's address.
     pub fn at_node_port(address: IpAddr, port: NodePort) -> Self {
@@ -51,14 +46,15 @@ impl IssuerUrl {
 }
 
 impl FromStr for IssuerUrl {
-    type Err = InvalidIssuer;
+    type Err = Invalid;
 
-    fn from_str(text: &str) -> Result<Self, InvalidIssuer> {
-        let rest =
-            text.strip_prefix("https://").ok_or(InvalidIssuer("does not begin with https://"))?;
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let rest = text
+            .strip_prefix("https://")
+            .ok_or_else(|| Invalid::because("does not begin with https://"))?;
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
         if authority.contains('@') {
-            return Err(InvalidIssuer("names a user"));
+            return Err(Invalid::because("names a user"));
         }
         // A colon before `]` belongs to an IPv6 address.
         let (host, port) = match authority.rsplit_once(':').filter(|(_, port)| !port.contains(']'))
@@ -68,13 +64,13 @@ impl FromStr for IssuerUrl {
         };
         let port = match port {
             None => None,
-            Some("443") => return Err(InvalidIssuer("names port 443, which https has anyway")),
+            Some("443") => return Err(Invalid::because("names port 443, which https has anyway")),
             // `u16` would parse a leading zero or a sign, which are other spellings of a port.
             Some(port) if port.starts_with(['0', '+']) => {
-                return Err(InvalidIssuer("has no valid port"));
+                return Err(Invalid::because("has no valid port"));
             }
             Some(port) => {
-                Some(port.parse::<u16>().map_err(|_| InvalidIssuer("has no valid port"))?)
+                Some(port.parse::<u16>().map_err(|_| Invalid::because("has no valid port"))?)
             }
         };
         // The unreserved characters of RFC 3986, which are never percent-encoded.
@@ -83,10 +79,10 @@ impl FromStr for IssuerUrl {
             !part.is_empty() && part.chars().all(is_plain) && !matches!(part, "." | "..")
         };
         if path.ends_with('/') {
-            return Err(InvalidIssuer("ends with a slash"));
+            return Err(Invalid::because("ends with a slash"));
         }
         if !path.is_empty() && !path.split('/').skip(1).all(is_segment) {
-            return Err(InvalidIssuer(
+            return Err(Invalid::because(
                 "has a path with more than letters, digits, `-`, `.`, `_`, `~` between slashes",
             ));
         }
@@ -95,18 +91,18 @@ impl FromStr for IssuerUrl {
 }
 
 impl FromStr for IssuerHost {
-    type Err = InvalidIssuer;
+    type Err = Invalid;
 
-    fn from_str(text: &str) -> Result<Self, InvalidIssuer> {
-        const INVALID: InvalidIssuer =
-            InvalidIssuer("has no valid host: a DNS name in lower case, or an IP address");
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let invalid =
+            || Invalid::because("has no valid host: a DNS name in lower case, or an IP address");
         if let Some(address) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
-            let parsed: Ipv6Addr = address.parse().map_err(|_| INVALID)?;
+            let parsed: Ipv6Addr = address.parse().map_err(|_| invalid())?;
             // Rust formats addresses as in RFC 5952.
             return if parsed.to_string() == address {
                 Ok(Self::Address(parsed.into()))
             } else {
-                Err(InvalidIssuer("has an IPv6 address that is not in its shortest form"))
+                Err(Invalid::because("has an IPv6 address that is not in its shortest form"))
             };
         }
         if let Ok(address) = text.parse() {
@@ -117,9 +113,9 @@ impl FromStr for IssuerHost {
         let ends_with_number =
             text.rsplit('.').next().is_some_and(|part| part.chars().all(|c| c.is_ascii_digit()));
         if ends_with_number {
-            return Err(INVALID);
+            return Err(invalid());
         }
-        let name: ObjectName = text.parse().map_err(|_| INVALID)?;
+        let name: ObjectName = text.parse().map_err(|_| invalid())?;
         Ok(Self::Name(name.as_str().to_owned()))
     }
 }

@@ -30,8 +30,8 @@ pub const STORAGE_SIZE_PATTERN: &str = "^[1-9][0-9]{0,5}(Mi|Gi|Ti)$";
 pub struct Invalid(String);
 
 impl Invalid {
-    pub(super) fn because(reason: &str) -> Self {
-        Self(reason.to_owned())
+    pub(super) fn because(reason: impl Into<String>) -> Self {
+        Self(reason.into())
     }
 }
 
@@ -61,11 +61,11 @@ impl FromStr for Namespace {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         if text.len() > 63 {
-            return Err(Invalid("has more than 63 characters".to_owned()));
+            return Err(Invalid::because("has more than 63 characters"));
         }
         // Dots are valid in names of objects, so the message is specific.
         if text.contains('.') {
-            return Err(Invalid("has a dot, which a namespace must not have".to_owned()));
+            return Err(Invalid::because("has a dot, which a namespace must not have"));
         }
         check_dns(text)?;
         Ok(Self(text.into()))
@@ -93,7 +93,7 @@ impl FromStr for ObjectName {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         if text.len() > 253 {
-            return Err(Invalid("has more than 253 characters".to_owned()));
+            return Err(Invalid::because("has more than 253 characters"));
         }
         check_dns(text)?;
         Ok(Self(text.into()))
@@ -116,7 +116,7 @@ impl FromStr for StorageSize {
             && number.bytes().all(|c| c.is_ascii_digit())
             && !number.starts_with('0');
         is_size.then(|| Self(text.to_owned())).ok_or_else(|| {
-            Invalid("is not the size of a volume, such as `500Mi` or `10Gi`".to_owned())
+            Invalid::because("is not the size of a volume, such as `500Mi` or `10Gi`")
         })
     }
 }
@@ -134,9 +134,8 @@ fn check_dns(text: &str) -> Result<(), Invalid> {
     if text.as_bytes().split(|byte| *byte == b'.').all(is_label) {
         Ok(())
     } else {
-        Err(Invalid(
-            "is not a DNS name: lower-case letters, digits and `-`, beginning and ending with a letter or digit"
-                .to_owned(),
+        Err(Invalid::because(
+            "is not a DNS name: lower-case letters, digits and `-`, beginning and ending with a letter or digit",
         ))
     }
 }
@@ -165,7 +164,7 @@ macro_rules! object_key {
             fn from_str(text: &str) -> Result<Self, Invalid> {
                 let (namespace, name) = text
                     .split_once('/')
-                    .ok_or_else(|| Invalid("is not NAMESPACE/NAME".to_owned()))?;
+                    .ok_or_else(|| Invalid::because("is not NAMESPACE/NAME"))?;
                 Ok(Self { namespace: namespace.parse()?, name: name.parse()? })
             }
         }
@@ -224,9 +223,10 @@ impl FromStr for Role {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        Role::ALL.into_iter().find(|role| role.as_str() == text).ok_or_else(|| {
-            Invalid("is not a role: the roles are ControlPlane and Worker".to_owned())
-        })
+        Role::ALL
+            .into_iter()
+            .find(|role| role.as_str() == text)
+            .ok_or_else(|| Invalid::because("is not a role: the roles are ControlPlane and Worker"))
     }
 }
 
@@ -243,24 +243,17 @@ impl NodeName {
     }
 }
 
-impl fmt::Display for NodeName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 impl FromStr for NodeName {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         if text.is_empty() {
-            return Err(Invalid("is empty".to_owned()));
+            return Err(Invalid::because("is empty"));
         }
         if !is_label_value(text) {
-            return Err(Invalid(
+            return Err(Invalid::because(
                 "is not fit for a label: at most 63 letters, digits, `-`, `_` and `.`, beginning and ending with a \
-                 letter or digit"
-                    .to_owned(),
+                 letter or digit",
             ));
         }
         Ok(Self(text.to_owned()))
@@ -333,7 +326,7 @@ impl TryFrom<i64> for NodePort {
             .ok()
             .filter(|port| *port > 0)
             .map(Self)
-            .ok_or_else(|| Invalid("is not a port".to_owned()))
+            .ok_or_else(|| Invalid::because("is not a port"))
     }
 }
 
@@ -455,7 +448,7 @@ macro_rules! display_as_str {
         }
     )*};
 }
-display_as_str!(Namespace, ObjectName, Role);
+display_as_str!(Namespace, ObjectName, Role, NodeName);
 
 macro_rules! try_from_string {
     ($($name:ty),*) => {$(

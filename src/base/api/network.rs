@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::names::Invalid;
+
 /// An address and the length of its network's prefix, such as `192.0.2.0/24`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
@@ -14,13 +16,6 @@ pub struct IpNetwork {
     address: IpAddr,
     prefix: u32,
 }
-
-/// The error for a text that is not the first address of a network with a prefix length.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a network: write its first address and a prefix length, such as `192.0.2.0/24`"
-)]
-pub struct InvalidNetwork(String);
 
 impl IpNetwork {
     /// Parses an address with a prefix length. The address may be any of the network.
@@ -49,6 +44,11 @@ impl IpNetwork {
         Self { address, ..self }
     }
 
+    /// Returns the address in its text, which may be any of the network.
+    pub fn address(self) -> IpAddr {
+        self.address
+    }
+
     /// Returns the length of the prefix, in bits.
     pub fn prefix(self) -> u32 {
         self.prefix
@@ -74,11 +74,14 @@ impl From<IpAddr> for IpNetwork {
 }
 
 impl TryFrom<String> for IpNetwork {
-    type Error = InvalidNetwork;
+    type Error = Invalid;
 
-    fn try_from(text: String) -> Result<Self, InvalidNetwork> {
+    fn try_from(text: String) -> Result<Self, Invalid> {
         let network = Self::parse(&text).filter(|network| network.canonical() == *network);
-        network.ok_or_else(|| InvalidNetwork(text.chars().take(40).collect()))
+        network.ok_or_else(|| {
+            let text: String = text.chars().take(40).collect();
+            Invalid::because(format!("`{text}` is not a network: write its first address and a prefix length, such as `192.0.2.0/24`"))
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::base::layout::outputs::OUTPUTS;
 use crate::site::previous::PreviousOutput;
 
 /// Length of the hash in the name of a directory.
-const HASH_BYTES: usize = 5;
+const HASH_LENGTH: usize = 10;
 
 /// The texts of a shared directory, by their templates.
 type Texts = Vec<(String, String)>;
@@ -85,9 +85,7 @@ impl SharedDirectory {
             hash.update(format!("{template} {}\n", text.len()));
             hash.update(text);
         }
-        let digest = hash.finalize();
-        let hash: String =
-            digest.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        let hash = format!("{:.*x}", HASH_LENGTH, hash.finalize());
         let mut directory = Self {
             path: layout::shared_directory(templates, &hash),
             is_up_to_date: true,

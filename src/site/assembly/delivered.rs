@@ -114,17 +114,16 @@ fn lost_references(objects: &[ReadObject], renamed: &[Renaming]) -> Vec<Finding>
                 continue;
             };
             let Renaming { from, to, place, .. } = lost;
-            let route = std::iter::once("spec").chain(field.iter().copied());
             findings.push(
                 Finding::new(
                     Code::Renamed,
                     format!(
                         "a build renames the Secret `{from}` to `{to}`, but {} of hosts still names `{from}`",
-                        field.join(".")
+                        field[1..].join(".")
                     ),
                 )
                 .at(place.clone())
-                .see(origin.at(route), "refers to it by the name in its file")
+                .see(origin.at(field.iter().copied()), "refers to it by the name in its file")
                 .help("write the names in full, and remove namePrefix, nameSuffix or the hash"),
             );
         }

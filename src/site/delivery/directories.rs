@@ -107,7 +107,7 @@ fn by_flux(
 ) -> Option<AppliedDirectory> {
     let flux = &repo.settings.flux;
     let changes = |directory: &Utf8PathBuf| BuildChanges::from_flux(directory, origin, &object);
-    let FluxKustomization { metadata, spec } = &object;
+    let FluxKustomization { metadata, spec, .. } = &object;
     let path = within_source(spec.path.as_deref().unwrap_or_default()).into_string();
     let target = includes::target(repo, &spec.source_ref, metadata.namespace.as_deref(), &path);
     let (path, is_ours) = match &target {
@@ -171,13 +171,14 @@ fn by_helm_release(
     origin: &Origin,
     release: HelmRelease,
 ) -> Option<AppliedDirectory> {
-    let HelmRelease { metadata, spec } = release;
+    let HelmRelease { kind, metadata, spec } = release;
     let chart = spec.chart?.spec;
     // A chart of a Helm repository has a name in the place of a path.
     if chart.source_ref.kind.as_deref() == Some("HelmRepository") {
         return None;
     }
     let object = FluxKustomization {
+        kind,
         metadata,
         spec: FluxKustomizationSpec {
             path: Some(chart.chart),

@@ -41,5 +41,5 @@ impl HostDocument {
 /// Returns the names of the Secrets that a host refers to. Metal3 reads them in the host's
 /// namespace.
 pub(crate) fn named_secrets(spec: &BareMetalHostSpec) -> Box<[ObjectName]> {
-    spec.references().into_iter().filter_map(|(_, name)| name.parse().ok()).collect()
+    spec.references().filter_map(|(_, name)| name.parse().ok()).collect()
 }

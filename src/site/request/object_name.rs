@@ -19,8 +19,7 @@ pub(super) fn object_name(prefix: &str, cluster: &ClusterKey, longest: usize) ->
 
 /// Shortens a text and appends a hash of `whole`, which keeps it unique.
 pub(crate) fn shortened(text: &str, whole: &str, longest: usize) -> String {
-    let digest = Sha256::digest(whole.as_bytes());
-    let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let hash = format!("{:.8x}", Sha256::digest(whole.as_bytes()));
     let short: String = text.chars().take(longest - hash.len() - 1).collect();
     // Without a `.` at the cut, because a DNS label must not start with `-`.
     format!("{}-{hash}", short.trim_end_matches(['-', '.']))

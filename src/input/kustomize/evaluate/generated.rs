@@ -266,9 +266,8 @@ pub(super) fn hash(object: &BuildObject) -> String {
         other => other.to_string(),
     };
     let text: String = text.chars().map(by_number).collect();
-    let digest = Sha256::digest(text.as_bytes());
     // kustomize's encoding: ten hex digits, with some replaced so that no words can appear.
-    let digits: String = digest.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
+    let digits = format!("{:.10x}", Sha256::digest(text.as_bytes()));
     let letter = |c: char| match c {
         '0' => 'g',
         '1' => 'h',

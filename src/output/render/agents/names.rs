@@ -63,8 +63,7 @@ impl AgentObjectNames<'_> {
             return whole;
         }
         // The hash covers the whole name, so shortened names stay distinct.
-        let digest = Sha256::digest(whole.as_bytes());
-        let hash: String = digest.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
+        let hash = format!("{:.10x}", Sha256::digest(whole.as_bytes()));
         let lowercase = whole.to_ascii_lowercase();
         let labels: Vec<&str> = lowercase
             .split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-')

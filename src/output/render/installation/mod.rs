@@ -416,9 +416,5 @@ fn hash(parts: &[String]) -> String {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
-    hash.finalize()
-        .iter()
-        .take(Installation::HASH_LENGTH / 2)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    format!("{:.*x}", Installation::HASH_LENGTH, hash.finalize())
 }

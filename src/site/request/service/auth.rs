@@ -1,7 +1,7 @@
 //! OpenID Connect login by Dex.
 
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::base::api::auth::Expiry;
 use crate::base::api::issuer::IssuerUrl;
@@ -11,7 +11,6 @@ use crate::base::api::names::ObjectName;
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct DexSettings {
     /// URL that tokens have as their issuer.
-    #[serde(serialize_with = "as_text")]
     #[schemars(with = "String")]
     pub issuer: IssuerUrl,
     /// Number of pods.
@@ -29,10 +28,6 @@ pub struct DexSettings {
     pub environment: Vec<ObjectName>,
     /// Lifetimes of tokens and requests.
     pub expiry: Expiry,
-}
-
-fn as_text<S: Serializer>(issuer: &IssuerUrl, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(issuer)
 }
 
 impl DexSettings {
