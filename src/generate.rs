@@ -12,7 +12,7 @@ use crate::base::api::date::Date;
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::{self, Code, Finding};
 use crate::base::layout;
-use crate::base::text::{abbreviated, counted};
+use crate::base::text::{abbreviated, counted, known_names};
 use crate::base::tree::{Tree, TreePath};
 use crate::input::load::{Files, ReadError};
 use crate::input::settings::Settings;
@@ -421,8 +421,7 @@ fn excluded_clusters(site: &Site, options: &Options) -> Result<BTreeSet<ClusterK
     if let Some(unknown) = options.only.iter().find(|cluster| !site.clusters.contains_key(cluster))
     {
         let known: Vec<String> = site.clusters.keys().map(ToString::to_string).collect();
-        let known =
-            if known.is_empty() { "none".to_owned() } else { abbreviated(&known, CLUSTERS_NAMED) };
+        let known = known_names(&known, CLUSTERS_NAMED);
         return Err(Error::NoSuchCluster(unknown.clone(), known));
     }
     let all = site.clusters.keys().chain(&site.state.clusters);

@@ -4,6 +4,7 @@ use sipgen::ask::capacity::{CapacityScope, capacity};
 use sipgen::ask::overview::Overview;
 use sipgen::base::api::names::ClusterKey;
 use sipgen::base::finding::Finding;
+use sipgen::base::text::known_names;
 use sipgen::report::status::{StatusFocus, StatusView};
 use sipgen::report::{self, StatusReport};
 
@@ -130,12 +131,6 @@ fn focus<'a>(
 }
 
 fn unknown(kind: &str, name: String, known: impl Iterator<Item = String>) -> CommandError {
-    let known: Vec<String> = known.collect();
-    let more = known.len().saturating_sub(NAMES_SHOWN);
-    let shown = match known.as_slice() {
-        [] => "none".to_owned(),
-        names => names[..names.len() - more].join(", "),
-    };
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    CommandError(format!("unknown {kind} `{name}`; the site has {shown}{more}"))
+    let known = known_names(&known.collect::<Vec<_>>(), NAMES_SHOWN);
+    CommandError(format!("unknown {kind} `{name}`; the site has {known}"))
 }

@@ -24,16 +24,15 @@ pub fn codes() -> ReportText {
     let mut out = ReportText::default();
     for area_codes in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
         for (index, code) in area_codes.iter().enumerate() {
-            // Writing to a `ReportText` cannot fail.
             if index == 0 {
                 if !out.is_empty() {
-                    let _ = writeln!(out);
+                    writeln!(out);
                 }
-                let _ = writeln!(out, "{}", styled(STRONG, code.area()));
+                writeln!(out, "{}", styled(STRONG, code.area()));
             }
             let severity = code.severity();
             let severity = styled(severity_style(severity), format_args!("{:7}", severity.word()));
-            let _ = writeln!(out, "  {}  {severity}  {}", styled(FAINT, code), code.title());
+            writeln!(out, "  {}  {severity}  {}", styled(FAINT, code), code.title());
         }
     }
     out

@@ -1,7 +1,5 @@
 //! Plans of moves that empty hosts.
 
-use std::fmt;
-
 use serde::Serialize;
 
 use super::capacity::write_purchase;
@@ -49,18 +47,12 @@ impl DrainWords {
 /// Formats a plan of moves.
 pub fn drain(drain: &Drain) -> ReportText {
     let mut out = ReportText::default();
-    // Writing to a `ReportText` cannot fail.
-    let _ = write_text(&mut out, drain);
-    out
-}
-
-fn write_text(out: &mut ReportText, drain: &Drain) -> fmt::Result {
     let style = match drain.verdict {
         DrainVerdict::Planned => STRONG,
         DrainVerdict::Undecided => WARNING,
         DrainVerdict::Impossible | DrainVerdict::NoOrder => ERROR,
     };
-    writeln!(out, "{}", styled(style, verdict(drain)))?;
+    writeln!(out, "{}", styled(style, verdict(drain)));
     for bound in &drain.bound {
         writeln!(
             out,
@@ -68,7 +60,7 @@ fn write_text(out: &mut ReportText, drain: &Drain) -> fmt::Result {
             one_line(&bound.host.to_string()),
             one_line(&bound.cluster.to_string()),
             one_line(&bound.why)
-        )?;
+        );
     }
     for lacks in &drain.lacking {
         writeln!(
@@ -78,52 +70,52 @@ fn write_text(out: &mut ReportText, drain: &Drain) -> fmt::Result {
             one_line(&lacks.part.to_string()),
             lower_bound(counted(lacks.hosts, "host"), lacks.may_lack_more),
             one_line(&lacks.why)
-        )?;
+        );
     }
     if let Some(purchase) = &drain.purchase {
-        writeln!(out)?;
-        writeln!(out, "{}", styled(STRONG, "to buy, if no other host moves"))?;
-        write_purchase(out, purchase)?;
+        writeln!(out);
+        writeln!(out, "{}", styled(STRONG, "to buy, if no other host moves"));
+        write_purchase(&mut out, purchase);
     }
     if !drain.waiting.is_empty() {
-        writeln!(out)?;
+        writeln!(out);
         writeln!(
             out,
             "{}",
             styled(STRONG, "replaced, and waiting for a snapshot that shows them unused")
-        )?;
+        );
         for occupant in &drain.waiting {
             let host = one_line(&occupant.host.to_string());
-            writeln!(out, "  {}: {host}", set(occupant))?;
+            writeln!(out, "  {}: {host}", set(occupant));
             if let Some(line) = first(occupant) {
-                writeln!(out, "    {}", one_line(&line))?;
+                writeln!(out, "    {}", one_line(&line));
             }
         }
     }
     for (number, step) in (1..).zip(&drain.steps) {
-        writeln!(out)?;
-        writeln!(out, "{}", styled(STRONG, format_args!("step {number}")))?;
+        writeln!(out);
+        writeln!(out, "{}", styled(STRONG, format_args!("step {number}")));
         if step.moves.is_empty() {
-            writeln!(out, "  no move: wait until the hosts above are released")?;
+            writeln!(out, "  no move: wait until the hosts above are released");
         }
         for made in &step.moves {
-            writeln!(out, "  {}", line(made))?;
+            writeln!(out, "  {}", line(made));
             for more in details(made) {
-                writeln!(out, "    {}", one_line(&more))?;
+                writeln!(out, "    {}", one_line(&more));
             }
         }
     }
     if !drain.unused.is_empty() {
         let hosts = abbreviated(&drain.unused, HOSTS_SHOWN);
-        writeln!(out)?;
-        writeln!(out, "{}", styled(STRONG, "unused, and no target of a move"))?;
-        writeln!(out, "  {}", one_line(&hosts))?;
+        writeln!(out);
+        writeln!(out, "{}", styled(STRONG, "unused, and no target of a move"));
+        writeln!(out, "  {}", one_line(&hosts));
     }
     if let Some(note) = note(drain) {
-        writeln!(out)?;
-        writeln!(out, "{note}")?;
+        writeln!(out);
+        writeln!(out, "{note}");
     }
-    Ok(())
+    out
 }
 
 fn verdict(drain: &Drain) -> String {

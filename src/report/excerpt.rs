@@ -3,8 +3,6 @@
 //! `annotate-snippets` computes the column from the quoted source, and would be wrong for a line
 //! that was shortened or of which a secret was left out.
 
-use std::fmt;
-
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
@@ -26,7 +24,7 @@ pub(super) fn write(
     gutter: usize,
     mark: char,
     style: Style,
-) -> fmt::Result {
+) {
     let before = last_columns(&shown(last_characters(&excerpt.before)), BEFORE_SHOWN);
     let marked = first_columns(&shown(first_characters(&excerpt.marked)), MARKED_SHOWN);
     let rest = LINE_SHOWN - before.width() - marked.width();
@@ -34,8 +32,8 @@ pub(super) fn write(
     let bar = styled(FAINT, "|");
     let number = styled(FAINT, format!("{:>gutter$}", excerpt.line));
     let marks = styled(style, mark.to_string().repeat(marked.width().max(1)));
-    writeln!(out, "{:gutter$} {bar}", "")?;
-    writeln!(out, "{number} {bar} {before}{marked}{after}")?;
+    writeln!(out, "{:gutter$} {bar}", "");
+    writeln!(out, "{number} {bar} {before}{marked}{after}");
     writeln!(out, "{:gutter$} {bar} {}{marks}", "", " ".repeat(before.width()))
 }
 

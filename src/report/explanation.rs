@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::fmt;
 
 use super::{ERROR, ReportText, STRONG, one_line, styled};
 use crate::base::api::names::{ClusterKey, Role};
@@ -14,13 +13,8 @@ use crate::plan::host_state::HostOwner;
 use crate::plan::{AssignmentMethod, Shortage};
 
 /// Explains the hosts of a cluster.
-pub fn explain_cluster(cluster: &ClusterExplanation) -> ReportText {
+pub fn explain_cluster(explanation: &ClusterExplanation) -> ReportText {
     let mut out = ReportText::default();
-    let _ = write_cluster(&mut out, cluster);
-    out
-}
-
-fn write_cluster(out: &mut ReportText, explanation: &ClusterExplanation) -> fmt::Result {
     let ClusterExplanation {
         cluster,
         kind,
@@ -33,11 +27,11 @@ fn write_cluster(out: &mut ReportText, explanation: &ClusterExplanation) -> fmt:
     } = explanation;
     let priority = if *priority == 0 { String::new() } else { format!(", priority {priority}") };
     let left = if *left_as_it_is { ": has errors and is left unchanged" } else { "" };
-    writeln!(out, "{}{priority}{left}", styled(STRONG, format_args!("cluster {cluster}")))?;
+    writeln!(out, "{}{priority}{left}", styled(STRONG, format_args!("cluster {cluster}")));
     if kind.descriptor().is_named_in_lists {
         let name =
             provisioning.as_ref().map_or(String::new(), |name| format!(" {}", one_line(name)));
-        writeln!(out, "  {kind}{name} in {}", one_line(place))?;
+        writeln!(out, "  {kind}{name} in {}", one_line(place));
     }
     let (machines, node_sets): (Vec<_>, Vec<_>) =
         node_sets.iter().partition(|set| set.part.node.is_some());
@@ -47,24 +41,24 @@ fn write_cluster(out: &mut ReportText, explanation: &ClusterExplanation) -> fmt:
             out,
             "  {}",
             styled(style, format_args!("{part}: has {} of {wanted}", counted(hosts.len(), "host")))
-        )?;
+        );
         let width = hosts.iter().map(|host| host.host.to_string().len()).max().unwrap_or_default();
         for AssignedHost { host, how, domains, .. } in hosts {
             let domains: String =
                 domains.iter().map(|(key, value)| format!("  {key}={value}")).collect();
             let line =
                 format!("    {:width$}  {:<7}{domains}", host.to_string(), how_in_words(*how));
-            writeln!(out, "{}", line.trim_end())?;
+            writeln!(out, "{}", line.trim_end());
         }
         for line in shortage.iter().flat_map(Shortage::proof) {
-            writeln!(out, "    {line}")?;
+            writeln!(out, "    {line}");
         }
     }
-    write_machines(out, &machines)?;
+    write_machines(&mut out, &machines);
     for host in gives_back {
-        writeln!(out, "  releases {host}")?;
+        writeln!(out, "  releases {host}");
     }
-    Ok(())
+    out
 }
 
 /// Maximum numbers of machine names on a line, and of their characters.
@@ -72,7 +66,7 @@ const MACHINES_NAMED: usize = 3;
 const NAMES_LENGTH: usize = 40;
 
 /// Writes a Provisioning's machines, one per line, and the reasons why some have no host.
-fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) -> fmt::Result {
+fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) {
     let all: Vec<[String; 6]> = machines.iter().flat_map(|machine| rows(machine)).collect();
     let width =
         |column: usize| all.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
@@ -87,13 +81,13 @@ fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) -> fmt
         let have = role_machines.iter().filter(|machine| !machine.hosts.is_empty()).count();
         let style = if have < wanted { ERROR } else { STRONG };
         let head = format!("{role}: has {} of {wanted}", counted(have, "machine"));
-        writeln!(out, "  {}", styled(style, head))?;
+        writeln!(out, "  {}", styled(style, head));
         // Equal machines share the reasons of a shortage.
         let mut short: Vec<(Vec<String>, Vec<String>)> = Vec::new();
         for machine in role_machines {
             for row in rows(machine) {
                 let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-                writeln!(out, "    {}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+                writeln!(out, "    {}", cells.collect::<Vec<_>>().join("  ").trim_end());
             }
             let proof: Vec<String> = machine.shortage.iter().flat_map(Shortage::proof).collect();
             let node = machine.part.node.as_ref().map(ToString::to_string);
@@ -105,11 +99,10 @@ fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) -> fmt
         }
         for (proof, nodes) in short {
             let named = abbreviated(&nodes, MACHINES_NAMED);
-            writeln!(out, "    no host for {named}, because")?;
-            proof.iter().try_for_each(|line| writeln!(out, "      {}", one_line(line)))?;
+            writeln!(out, "    no host for {named}, because");
+            proof.iter().for_each(|line| writeln!(out, "      {}", one_line(line)));
         }
     }
-    Ok(())
 }
 
 /// Returns a machine's cells: name, host, address, machine, reason, request. It has several rows
@@ -142,13 +135,8 @@ fn rows(machine: &NodeSetExplanation) -> Vec<[String; 6]> {
 }
 
 /// Explains the owner of a host, or why it is unassigned.
-pub fn explain_host(host: &HostExplanation) -> ReportText {
+pub fn explain_host(explanation: &HostExplanation) -> ReportText {
     let mut out = ReportText::default();
-    let _ = write_host(&mut out, host);
-    out
-}
-
-fn write_host(out: &mut ReportText, explanation: &HostExplanation) -> fmt::Result {
     let HostExplanation { host, assigned, facts, refused, .. } = explanation;
     let whose = match assigned {
         Some(HostOwner { cluster, part, how }) => {
@@ -157,19 +145,19 @@ fn write_host(out: &mut ReportText, explanation: &HostExplanation) -> fmt::Resul
         }
         None => "unassigned".to_owned(),
     };
-    writeln!(out, "{}: {}", styled(STRONG, format_args!("host {host}")), one_line(&whose))?;
+    writeln!(out, "{}: {}", styled(STRONG, format_args!("host {host}")), one_line(&whose));
     for fact in facts {
-        writeln!(out, "  {}", one_line(fact))?;
+        writeln!(out, "  {}", one_line(fact));
     }
     let refused = folded(refused);
     let width = refused.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     if !refused.is_empty() {
-        writeln!(out, "  {}", styled(STRONG, "not assigned to"))?;
+        writeln!(out, "  {}", styled(STRONG, "not assigned to"));
     }
     for (name, why) in refused {
-        writeln!(out, "    {name:width$}  {}", one_line(&why))?;
+        writeln!(out, "    {name:width$}  {}", one_line(&why));
     }
-    Ok(())
+    out
 }
 
 /// Lists the node sets that do not have the host, with reasons. Machines of a Provisioning with the

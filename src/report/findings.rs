@@ -1,7 +1,6 @@
 //! Findings as text, with their positions.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use anstyle::Style;
 use rayon::prelude::*;
@@ -34,15 +33,14 @@ pub fn findings(findings: &[Finding], files: &Files) -> ReportText {
         let shown = shown(same_severity);
         let format = |texts: &mut Texts<'_>, finding: &&Finding| {
             let mut text = ReportText::default();
-            // Writing to a `ReportText` cannot fail.
-            let _ = write_finding(&mut text, finding, texts);
+            write_finding(&mut text, finding, texts);
             text
         };
         let texts = shown.par_iter().map_init(|| Texts::new(files), format);
         out.extend(texts.collect::<Vec<ReportText>>());
         if same_severity.len() > shown.len() {
-            let _ = writeln!(out, "… and {} more findings", same_severity.len() - shown.len());
-            let _ = writeln!(out);
+            writeln!(out, "… and {} more findings", same_severity.len() - shown.len());
+            writeln!(out);
         }
     }
     out
@@ -87,14 +85,14 @@ pub(super) fn counts(of: &[(usize, &str, Style)]) -> Option<String> {
     (!counts.is_empty()).then(|| counts.join(", "))
 }
 
-fn write_finding(out: &mut ReportText, finding: &Finding, texts: &mut Texts<'_>) -> fmt::Result {
+fn write_finding(out: &mut ReportText, finding: &Finding, texts: &mut Texts<'_>) {
     let style = severity_style(finding.severity);
     writeln!(
         out,
         "{}: {}",
         styled(style, format!("{}[{}]", finding.severity.word(), finding.code)),
         styled(STRONG, one_line(&finding.message))
-    )?;
+    );
     let excerpts_shown = if finding.places.len() <= STORY_QUOTED { STORY_QUOTED } else { 1 };
     let values = !finding.code.hides_value();
     let mut excerpts: Vec<Option<Excerpt>> = Vec::new();
@@ -110,10 +108,10 @@ fn write_finding(out: &mut ReportText, finding: &Finding, texts: &mut Texts<'_>)
     for (index, ((place, what), excerpt)) in finding.places.iter().zip(excerpts).enumerate() {
         let position = texts.position(place).to_string();
         let what = what.as_ref().map_or(String::new(), |what| format!("  ({})", one_line(what)));
-        writeln!(out, "{:gutter$}{} {}{what}", "", styled(FAINT, "-->"), one_line(&position))?;
+        writeln!(out, "{:gutter$}{} {}{what}", "", styled(FAINT, "-->"), one_line(&position));
         let (mark, style) = if index == 0 { ('^', style) } else { ('-', FAINT) };
         if let Some(excerpt) = excerpt {
-            excerpt::write(out, &excerpt, gutter, mark, style)?;
+            excerpt::write(out, &excerpt, gutter, mark, style);
         }
     }
     if finding.places.len() > PLACES_SHOWN {
@@ -123,11 +121,11 @@ fn write_finding(out: &mut ReportText, finding: &Finding, texts: &mut Texts<'_>)
             "",
             styled(FAINT, "-->"),
             finding.places.len() - PLACES_SHOWN
-        )?;
+        );
     }
     for (index, line) in finding.help.iter().flat_map(|help| help.lines()).enumerate() {
         let word = if index == 0 { "help:" } else { "     " };
-        writeln!(out, "{:GUTTER$}{} {}", "", styled(FAINT, word), one_line(line))?;
+        writeln!(out, "{:GUTTER$}{} {}", "", styled(FAINT, word), one_line(line));
     }
     writeln!(out)
 }

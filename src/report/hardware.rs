@@ -1,7 +1,5 @@
 //! Formats the hardware of a host.
 
-use std::fmt;
-
 use super::{ReportText, STRONG, one_line, styled};
 use crate::base::api::hardware::{Hardware, Nic, Storage, memory};
 use crate::site::inventory::hardware::{HostHardware, InspectedHardware};
@@ -10,28 +8,21 @@ use crate::site::inventory::hardware::{HostHardware, InspectedHardware};
 /// known.
 pub fn explain_hardware(known: &HostHardware) -> ReportText {
     let mut out = ReportText::default();
-    let _ = write_hardware(&mut out, known);
-    out
-}
-
-fn write_hardware(
-    out: &mut ReportText,
-    HostHardware { boot_mac_address, found }: &HostHardware,
-) -> fmt::Result {
+    let HostHardware { boot_mac_address, found } = known;
     let mut rows: Vec<(&str, String)> = Vec::new();
     rows.extend(boot_mac_address.iter().map(|mac| ("boot MAC", mac.clone())));
     if let Some(InspectedHardware { hardware, .. }) = found {
         rows.extend(hardware_rows(hardware));
     }
     if rows.is_empty() {
-        return Ok(());
+        return out;
     }
     let source = found.as_ref().map_or(String::new(), |found| format!(", from {}", found.source));
-    writeln!(out, "  {}", styled(STRONG, format_args!("hardware{source}")))?;
+    writeln!(out, "  {}", styled(STRONG, format_args!("hardware{source}")));
     for (what, text) in rows {
-        writeln!(out, "    {what:10}  {}", one_line(&text))?;
+        writeln!(out, "    {what:10}  {}", one_line(&text));
     }
-    Ok(())
+    out
 }
 
 fn hardware_rows(hardware: &Hardware) -> Vec<(&'static str, String)> {

@@ -209,18 +209,14 @@ impl MarkdownComment {
     }
 
     fn dangers(&mut self, dangers: &[Danger]) {
-        let item = |danger: &Danger| format!("> - {}\n", danger.message_with(|name| code(name)));
+        let item = |danger: &Danger| format!("- {}\n", danger.message_with(|name| code(name)));
         let (open, folded) = dangers.split_at(dangers.len().min(DANGERS_OPEN));
-        let open: Vec<String> = open.iter().map(item).collect();
+        let open: Vec<String> = open.iter().map(|danger| format!("> {}", item(danger))).collect();
         self.push_all("> [!CAUTION]\n", &open, "\n", DANGERS_UNTIL, |count| {
             counted(count, "danger")
         });
-        let folded: Vec<String> = folded
-            .iter()
-            .map(|danger| format!("- {}\n", danger.message_with(|name| code(name))))
-            .collect();
-        let head =
-            format!("<details><summary>{}</summary>\n\n", counted(folded.len(), "more danger"));
+        let folded: Vec<String> = folded.iter().map(item).collect();
+        let head = fold(&counted(folded.len(), "more danger"));
         self.push_all(&head, &folded, "\n</details>\n\n", DANGERS_UNTIL, |count| {
             counted(count, "danger")
         });
@@ -244,7 +240,7 @@ impl MarkdownComment {
         let rows: Vec<String> = clusters.iter().map(|cluster| row(cluster)).collect();
         let (before, behind) = if rows.len() > ROWS_OPEN {
             let summary = counted(rows.len(), "cluster");
-            (format!("<details><summary>{summary}</summary>\n\n"), "\n</details>\n\n")
+            (fold(&summary), "\n</details>\n\n")
         } else {
             (String::new(), "\n")
         };
@@ -272,10 +268,7 @@ impl MarkdownComment {
     fn shared(&mut self, review: &Review) {
         let lines = phrases::shared(&review.shared, &name);
         if !lines.is_empty() {
-            let part = format!(
-                "<details><summary>Outside of clusters</summary>\n\n{}</details>\n\n",
-                block(&lines)
-            );
+            let part = format!("{}{}</details>\n\n", fold("Outside of clusters"), block(&lines));
             self.push_all("", &[part], "", DETAILS_UNTIL, |_| {
                 "changes outside of clusters".to_owned()
             });
@@ -299,7 +292,7 @@ impl MarkdownComment {
     fn warnings(&mut self, warnings: &[&Problem]) {
         let parts: Vec<String> =
             warnings.iter().map(|warning| fenced("text", &described(warning))).collect();
-        let head = format!("<details><summary>{}</summary>\n\n", counted(parts.len(), "warning"));
+        let head = fold(&counted(parts.len(), "warning"));
         self.push_all(&head, &parts, "</details>\n\n", WARNINGS_UNTIL, |count| {
             counted(count, "warning")
         });
@@ -307,10 +300,7 @@ impl MarkdownComment {
 
     fn lines(&mut self, files: &[FileLines]) {
         let parts: Vec<String> = files.iter().map(|file| fenced("diff", &file.diff)).collect();
-        let head = format!(
-            "<details><summary>Line by line: {}</summary>\n\n",
-            counted(parts.len(), "file")
-        );
+        let head = fold(&format!("Line by line: {}", counted(parts.len(), "file")));
         self.push_all(&head, &parts, "</details>\n\n", LINES_UNTIL, |count| {
             format!("the lines of {}", counted(count, "file"))
         });
@@ -337,12 +327,13 @@ fn row(cluster: &ClusterReview) -> String {
         FileState::Deleted => "**deleted**",
         other => phrases::state(other),
     };
-    format!("| {} | {state} | {} |\n", code(&cluster.cluster), does(cluster))
+    let deeds = totals::deeds(cluster).join(", ");
+    format!("| {} | {state} | {deeds} |\n", code(&cluster.cluster))
 }
 
-/// Summarizes a cluster's changes, such as `adds 4 hosts, creates 4 services`.
-fn does(cluster: &ClusterReview) -> String {
-    totals::deeds(cluster).join(", ")
+/// Returns the head of a folded part.
+fn fold(summary: &str) -> String {
+    format!("<details><summary>{summary}</summary>\n\n")
 }
 
 /// Formats lines as a diff block, which GitHub and GitLab colour.

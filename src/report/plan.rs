@@ -1,6 +1,6 @@
 //! A review as text: the dangers, then the changes cluster by cluster.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 
 use anstyle::{AnsiColor, Style};
 
@@ -21,18 +21,18 @@ const WIDTH: usize = 100;
 pub fn plan(difference: &Difference) -> ReportText {
     let mut out = ReportText::default();
     if let Some((_, review)) = &difference.known {
-        // Writing to a `ReportText` cannot fail.
-        let _ = write_dangers(&mut out, review).and_then(|()| write_changes(&mut out, review));
+        write_dangers(&mut out, review);
+        write_changes(&mut out, review);
         if let Some(brought) = &difference.brought {
-            let _ = writeln!(out);
-            let _ = writeln!(out, "{}", styled(STRONG, phrases::BROUGHT));
-            let _ = write_changes(&mut out, brought);
+            writeln!(out);
+            writeln!(out, "{}", styled(STRONG, phrases::BROUGHT));
+            write_changes(&mut out, brought);
         }
     }
     out
 }
 
-fn write_changes(out: &mut ReportText, review: &Review) -> fmt::Result {
+fn write_changes(out: &mut ReportText, review: &Review) {
     for cluster in &review.clusters {
         let sign = phrases::sign(cluster.state);
         let style = style_of(sign);
@@ -40,26 +40,25 @@ fn write_changes(out: &mut ReportText, review: &Review) -> fmt::Result {
             if cluster.state == FileState::Changed { "" } else { phrases::state(cluster.state) };
         let kind = phrases::kind(cluster.kind);
         let head = format!("{}{kind} {gone_or_new}", styled(STRONG, &cluster.cluster));
-        write!(out, "{} {}", styled(style, sign), head.trim_end())?;
+        write!(out, "{} {}", styled(style, sign), head.trim_end());
         if let Some(upgrade) = phrases::upgrade(cluster, &plain) {
-            writeln!(out, ": {upgrade}")?;
+            writeln!(out, ": {upgrade}");
             continue;
         }
-        writeln!(out)?;
-        write_lines(out, &phrases::lines(cluster, &plain))?;
+        writeln!(out);
+        write_lines(out, &phrases::lines(cluster, &plain));
     }
     let shared = phrases::shared(&review.shared, &plain);
     if !shared.is_empty() {
-        writeln!(out, "{}", styled(STRONG, "outside of clusters"))?;
-        write_lines(out, &shared)?;
+        writeln!(out, "{}", styled(STRONG, "outside of clusters"));
+        write_lines(out, &shared);
     }
     if review.totals.files.all() == 0 {
         return writeln!(out, "no changes");
     }
     for total in totals::totals(&review.totals).iter().filter(|total| !total.is_empty()) {
-        writeln!(out, "{}", styled(STRONG, total))?;
+        writeln!(out, "{}", styled(STRONG, total));
     }
-    Ok(())
 }
 
 /// Formats remarks on how a difference was made, one per line.
@@ -73,23 +72,24 @@ pub fn notes(difference: &Difference) -> ReportText {
 }
 
 /// Writes the dangers and a blank line.
-fn write_dangers(out: &mut ReportText, review: &Review) -> fmt::Result {
+fn write_dangers(out: &mut ReportText, review: &Review) {
     for danger in &review.dangers {
-        writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message))?;
+        writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message));
     }
-    if review.dangers.is_empty() { Ok(()) } else { writeln!(out) }
+    if !review.dangers.is_empty() {
+        writeln!(out);
+    }
 }
 
-fn write_lines(out: &mut ReportText, lines: &[DiffLine]) -> fmt::Result {
+fn write_lines(out: &mut ReportText, lines: &[DiffLine]) {
     for DiffLine { sign, text } in lines {
         let mut wrapped = wrapped(text, WIDTH).into_iter();
         let first = wrapped.next().unwrap_or_default();
-        writeln!(out, "    {} {first}", styled(style_of(*sign), sign))?;
+        writeln!(out, "    {} {first}", styled(style_of(*sign), sign));
         for line in wrapped {
-            writeln!(out, "        {line}")?;
+            writeln!(out, "        {line}");
         }
     }
-    Ok(())
 }
 
 fn style_of(sign: char) -> Style {

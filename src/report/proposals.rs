@@ -1,7 +1,5 @@
 //! Result and next steps of `sipgen init`.
 
-use std::fmt;
-
 use anstyle::{AnsiColor, Style};
 
 use super::{FAINT, ReportText, STRONG, WARNING, one_line, styled};
@@ -52,16 +50,6 @@ impl ExistingInputs {
 /// if the files are on disk: then `inputs` are those of the repo.
 pub fn proposals(proposals: &[Proposal], inputs: Option<ExistingInputs>) -> ReportText {
     let mut out = ReportText::default();
-    // Writing to a `ReportText` cannot fail.
-    let _ = write_proposals(&mut out, proposals, inputs);
-    out
-}
-
-fn write_proposals(
-    out: &mut ReportText,
-    proposals: &[Proposal],
-    inputs: Option<ExistingInputs>,
-) -> fmt::Result {
     let written = inputs.is_some();
     let width =
         proposals.iter().map(|proposal| proposal.path.as_str().len()).max().unwrap_or_default();
@@ -82,20 +70,20 @@ fn write_proposals(
             }
             FileAction::Create(_) => note.clone(),
         };
-        writeln!(out, "{verb}  {:<width$}  {}", path.as_str(), one_line(&note))?;
+        writeln!(out, "{verb}  {:<width$}  {}", path.as_str(), one_line(&note));
     }
     for Proposal { path, action, .. } in proposals {
         if let FileAction::Add { lines, place } = action {
-            writeln!(out)?;
-            writeln!(out, "{}", styled(STRONG, format_args!("Add to {path}, {place}:")))?;
-            writeln!(out)?;
-            lines.trim_end().lines().try_for_each(|line| writeln!(out, "{line}"))?;
+            writeln!(out);
+            writeln!(out, "{}", styled(STRONG, format_args!("Add to {path}, {place}:")));
+            writeln!(out);
+            lines.trim_end().lines().for_each(|line| writeln!(out, "{line}"));
         }
     }
-    match inputs {
-        Some(inputs) => write_next_steps(out, proposals, inputs),
-        None => Ok(()),
+    if let Some(inputs) = inputs {
+        write_next_steps(&mut out, proposals, inputs);
     }
+    out
 }
 
 /// Returns whether the file does not exist yet.
@@ -104,19 +92,15 @@ fn is_new(proposal: &Proposal) -> bool {
 }
 
 /// Lists the inputs, and the manual steps.
-fn write_next_steps(
-    out: &mut ReportText,
-    proposals: &[Proposal],
-    inputs: ExistingInputs,
-) -> fmt::Result {
+fn write_next_steps(out: &mut ReportText, proposals: &[Proposal], inputs: ExistingInputs) {
     let ExistingInputs { requests, hosts, free, not_opted_in, errors } = inputs;
-    writeln!(out)?;
+    writeln!(out);
     writeln!(
         out,
         "Found {} ({free} free) and {}.",
         counted(hosts, "host"),
         counted(requests, "cluster request")
-    )?;
+    );
     let jobs = proposals.iter().find(|proposal| match &proposal.action {
         FileAction::Create(text) => text.contains(INSTALLED_FROM),
         _ => false,
@@ -160,10 +144,9 @@ fn write_next_steps(
              if `gitops` is set, and at nothing else there."
             .to_owned(),
     );
-    writeln!(out)?;
-    writeln!(out, "{}", styled(STRONG, "Next:"))?;
+    writeln!(out);
+    writeln!(out, "{}", styled(STRONG, "Next:"));
     for (index, step) in steps.iter().enumerate() {
-        writeln!(out, "  {}. {step}", index + 1)?;
+        writeln!(out, "  {}. {step}", index + 1);
     }
-    Ok(())
 }

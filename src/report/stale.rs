@@ -30,12 +30,11 @@ fn stale_of(changes: &OutputChanges) -> impl Iterator<Item = StaleFile<'_>> {
 pub fn stale_files(changes: &OutputChanges) -> ReportText {
     let mut out = ReportText::default();
     for (path, change) in stale_of(changes).take(FILES_SHOWN) {
-        // Writing to a `ReportText` cannot fail.
-        let _ = writeln!(out, "  {:<7}  {}", verb(change), one_line(path.as_str()));
+        writeln!(out, "  {:<7}  {}", verb(change), one_line(path.as_str()));
     }
     let count = stale_of(changes).count();
     if count > FILES_SHOWN {
-        let _ = writeln!(out, "  … and {} more", count - FILES_SHOWN);
+        writeln!(out, "  … and {} more", count - FILES_SHOWN);
     }
     out
 }
@@ -70,8 +69,7 @@ pub fn renamed_inputs(changes: &OutputChanges, command: &str) -> ReportText {
     };
     let files = counted(count, "file");
     let (command, mut out) = (one_line(command), ReportText::default());
-    // Writing to a `ReportText` cannot fail.
-    let _ = writeln!(
+    writeln!(
         out,
         "{files} {verb} only in the comment that names {their} input: not a failure, run `{command}` to update {them}"
     );
@@ -97,10 +95,9 @@ pub fn checked_builds(checked: &CheckedBuilds) -> ReportText {
         0 => String::new(),
         count => format!("; no change affects {count} more"),
     };
-    // Writing to a `ReportText` cannot fail.
-    let _ = writeln!(out, "kustomize has made {made}{unaffected}");
+    writeln!(out, "kustomize has made {made}{unaffected}");
     for directory in &checked.skipped {
-        let _ = writeln!(
+        writeln!(
             out,
             "`{}` was not built: it needs what is not in the repo",
             one_line(directory.as_str())

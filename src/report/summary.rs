@@ -1,7 +1,6 @@
 //! Summary of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Write as _};
 
 use super::plan::sentence;
 use super::totals;
@@ -23,8 +22,7 @@ const DANGERS_SHOWN: usize = 20;
 pub fn failure(message: &str) -> ReportText {
     let mut out = ReportText::default();
     for (index, line) in message.lines().enumerate() {
-        // Writing to a `ReportText` cannot fail.
-        let _ = match index {
+        match index {
             0 => writeln!(out, "{}: {line}", styled(ERROR, "error")),
             _ => writeln!(out, "{line}"),
         };
@@ -36,16 +34,13 @@ pub fn failure(message: &str) -> ReportText {
 pub fn summary(generated: &GeneratedSite, written: bool) -> ReportText {
     let GeneratedSite { site, plan, tree, changes, findings, .. } = generated;
     let mut out = ReportText::default();
-    let _ = match changes {
-        Some(changes) => {
-            let review = Review::new(changes, tree, site);
-            write_review(&mut out, &review)
-                .and_then(|()| write_plan(&mut out, plan, &review))
-                .and_then(|()| write_changes(&mut out, changes, written))
-        }
-        None => Ok(()),
-    };
-    let _ = write_failures(&mut out, findings, changes.is_some());
+    if let Some(changes) = changes {
+        let review = Review::new(changes, tree, site);
+        write_review(&mut out, &review);
+        write_plan(&mut out, plan, &review);
+        write_changes(&mut out, changes, written);
+    }
+    write_failures(&mut out, findings, changes.is_some());
     out
 }
 
@@ -66,8 +61,7 @@ pub fn summary_of_sites(
         counted(clusters, "cluster"),
         counted(runs.iter().map(|(_, run)| hosts(run)).sum(), "host")
     );
-    // Writing to a `ReportText` cannot fail.
-    let _ = writeln!(out, "{}", styled(STRONG, total));
+    writeln!(out, "{}", styled(STRONG, total));
     let files: usize =
         runs.iter().flat_map(|(_, run)| &run.changes).map(|changes| changes.files.len()).sum();
     let failed: Vec<&str> = runs
@@ -76,38 +70,37 @@ pub fn summary_of_sites(
         .map(|(site, _)| site.name.as_str())
         .collect();
     let left = runs.iter().all(|(_, run)| run.changes.is_none());
-    let _ = match (left, written) {
+    match (left, written) {
         (true, _) => writeln!(out, "no files written in any site"),
         _ if files == 0 => writeln!(out, "no file changes"),
         (false, true) => writeln!(out, "{} written", counted(files, "file")),
         (false, false) => writeln!(out, "{} would be written", counted(files, "file")),
     };
     if !failed.is_empty() {
-        let _ = writeln!(out, "{}: {}", styled(ERROR, "errors in"), one_line(&failed.join(", ")));
+        writeln!(out, "{}: {}", styled(ERROR, "errors in"), one_line(&failed.join(", ")));
     }
     let about_sites = found.iter().filter(|finding| finding.is_error()).count();
     if about_sites > 0 {
-        let _ = writeln!(out, "{} across sites", styled(ERROR, counted(about_sites, "error")));
+        writeln!(out, "{} across sites", styled(ERROR, counted(about_sites, "error")));
     }
     out
 }
 
-fn write_review(out: &mut ReportText, review: &Review) -> fmt::Result {
+fn write_review(out: &mut ReportText, review: &Review) {
     for danger in review.dangers.iter().take(DANGERS_SHOWN) {
-        writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message))?;
+        writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message));
     }
     if review.dangers.len() > DANGERS_SHOWN {
-        writeln!(out, "… and {} more dangers", review.dangers.len() - DANGERS_SHOWN)?;
+        writeln!(out, "… and {} more dangers", review.dangers.len() - DANGERS_SHOWN);
     }
     let cluster_lines = review.clusters.iter().filter_map(|cluster| sentence(cluster, HOSTS_SHOWN));
     let lines: Vec<String> = cluster_lines.chain(review.outlived().map(outlived)).collect();
     for line in lines.iter().take(CLUSTERS_SHOWN) {
-        writeln!(out, "{line}")?;
+        writeln!(out, "{line}");
     }
     if lines.len() > CLUSTERS_SHOWN {
-        writeln!(out, "… and {} more clusters", lines.len() - CLUSTERS_SHOWN)?;
+        writeln!(out, "… and {} more clusters", lines.len() - CLUSTERS_SHOWN);
     }
-    Ok(())
 }
 
 /// Describes an observed host that a cluster releases although no generated file assigned it.
@@ -116,7 +109,7 @@ fn outlived(released: &ReleasedObservedHost) -> String {
     format!("{} releases {}, which still has its labels", styled(STRONG, by), released.host)
 }
 
-fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) -> fmt::Result {
+fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) {
     let mut count: BTreeMap<AssignmentMethod, usize> = BTreeMap::new();
     for assigned in plan.clusters.values().flat_map(BTreeMap::values).flatten() {
         *count.entry(assigned.how).or_default() += 1;
@@ -130,14 +123,14 @@ fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) -> fmt::Result
         of(AssignmentMethod::Added)
     );
     if of(AssignmentMethod::Adopted) > 0 {
-        write!(total, ", {} adopted", of(AssignmentMethod::Adopted))?;
+        total += &format!(", {} adopted", of(AssignmentMethod::Adopted));
     }
-    writeln!(out, "{}", styled(STRONG, total))?;
+    writeln!(out, "{}", styled(STRONG, total));
     let note = totals::added_of_unknown_use(&review.totals);
-    note.into_iter().try_for_each(|line| writeln!(out, "{line}"))
+    note.into_iter().for_each(|line| writeln!(out, "{line}"))
 }
 
-fn write_changes(out: &mut ReportText, changes: &OutputChanges, written: bool) -> fmt::Result {
+fn write_changes(out: &mut ReportText, changes: &OutputChanges, written: bool) {
     let count =
         |is: fn(&Change) -> bool| changes.files.values().filter(|change| is(change)).count();
     if changes.files.is_empty() {
@@ -154,13 +147,13 @@ fn write_changes(out: &mut ReportText, changes: &OutputChanges, written: bool) -
     )
 }
 
-fn write_failures(out: &mut ReportText, findings: &[Finding], others_written: bool) -> fmt::Result {
+fn write_failures(out: &mut ReportText, findings: &[Finding], others_written: bool) {
     let errors = findings.iter().filter(|finding| finding.is_error());
     let failed: BTreeSet<&ClusterKey> =
         errors.clone().flat_map(|finding| &finding.clusters).collect();
     let count = errors.count();
     if count == 0 {
-        return Ok(());
+        return;
     }
     let failed: Vec<String> = failed.iter().take(CLUSTERS_SHOWN).map(ToString::to_string).collect();
     let of = if failed.is_empty() { String::new() } else { format!(" in {}", failed.join(", ")) };

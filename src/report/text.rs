@@ -33,13 +33,11 @@ impl ReportText {
 
     /// Appends a part of a line, or a line with its line feed; called by `write!` and `writeln!`. A
     /// line feed anywhere else comes from an input and is escaped.
-    pub(crate) fn write_fmt(&mut self, arguments: fmt::Arguments<'_>) -> fmt::Result {
-        let mut part = String::new();
-        part.write_fmt(arguments)?;
+    pub(crate) fn write_fmt(&mut self, arguments: fmt::Arguments<'_>) {
+        let part = arguments.to_string();
         let (line, end) = part.strip_suffix('\n').map_or((part.as_str(), ""), |line| (line, "\n"));
         self.push_line(line);
         self.0.push_str(end);
-        Ok(())
     }
 
     pub(crate) fn push(&mut self, text: &ReportText) {
@@ -255,9 +253,9 @@ mod tests {
     fn a_call_writes_one_line() {
         let mut text = ReportText::default();
         let (name, other) = ("a\n::error::b\u{1b}[2J\r", "c");
-        writeln!(text, "name {name}").unwrap();
-        write!(text, "{other}").unwrap();
-        writeln!(text).unwrap();
+        writeln!(text, "name {name}");
+        write!(text, "{other}");
+        writeln!(text);
 
         assert_eq!(text.to_string(), "name a\\n::error::b\\u{1b}[2J\\r\nc\n");
     }
@@ -288,8 +286,8 @@ mod tests {
     #[test]
     fn styles_are_seen_only_where_they_are_asked_for() {
         let mut text = ReportText::default();
-        writeln!(text, "{} b", in_style(RED, "a")).unwrap();
-        writeln!(text, "{}", in_style(AnsiColor::BrightBlue.on_default(), "c")).unwrap();
+        writeln!(text, "{} b", in_style(RED, "a"));
+        writeln!(text, "{}", in_style(AnsiColor::BrightBlue.on_default(), "c"));
 
         assert_eq!(text.to_string(), "a b\nc\n");
         assert_eq!(text.styled(), "\u{1b}[31m\u{1b}[1ma\u{1b}[0m b\n\u{1b}[94mc\u{1b}[0m\n");
@@ -298,7 +296,7 @@ mod tests {
     #[test]
     fn a_style_of_an_input_ends_with_its_line() {
         let mut text = ReportText::default();
-        writeln!(text, "a\u{fde1}b").unwrap();
+        writeln!(text, "a\u{fde1}b");
 
         assert_eq!(text.to_string(), "ab\n");
         assert_eq!(text.styled(), "a\u{1b}[1mb\u{1b}[0m\n");
@@ -314,7 +312,7 @@ mod tests {
             "\\u{3a}:error::x\n  \\u{3a}:warning::y\n#\\u{23}[group]z\nsee https://…@c/d?…\n"
         );
         let mut text = ReportText::default();
-        writeln!(text, "{}", in_style(RED, "::error::")).unwrap();
+        writeln!(text, "{}", in_style(RED, "::error::"));
         assert_eq!(text.to_string(), "\\u{3a}:error::\n");
     }
 }

@@ -1,7 +1,6 @@
 //! The consequences of a hypothesis, as text and JSON.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
@@ -74,15 +73,14 @@ impl WhatIf {
 /// Formats the consequences: the verdict, what `sipgen diff` would show, and the details.
 pub fn consequences(consequences: &Consequences) -> ReportText {
     let mut out = ReportText::default();
-    // Writing to a `ReportText` cannot fail.
-    let _ = writeln!(out, "{}", verdict(consequences));
+    writeln!(out, "{}", verdict(consequences));
     // Files alone are no consequence: they change with the lost hosts.
     let reviews = consequences.difference.known.iter().map(|(_, review)| review);
     if reviews.into_iter().any(|review| !(review.clusters.is_empty() && review.dangers.is_empty()))
     {
         out.push(&plan(&consequences.difference));
     }
-    let _ = write_text(&mut out, consequences);
+    write_text(&mut out, consequences);
     out
 }
 
@@ -99,37 +97,36 @@ fn verdict(consequences: &Consequences) -> String {
     styled(ERROR, format!("not served: {}", abbreviated(&short, CLUSTERS_SHOWN)))
 }
 
-fn write_text(out: &mut ReportText, consequences: &Consequences) -> fmt::Result {
+fn write_text(out: &mut ReportText, consequences: &Consequences) {
     let clusters = consequences.clusters.iter();
     let quorums = clusters.filter_map(|impact| Some((impact, impact.control_plane.as_ref()?)));
     for (index, (impact, quorum)) in quorums.enumerate() {
         if index == 0 {
-            heading(out, "control planes, before lost hosts are replaced")?;
+            heading(out, "control planes, before lost hosts are replaced");
         }
         let name = one_line(&impact.cluster.to_string());
-        writeln!(out, "  {name}  {}", styled(style_of(quorum), words(quorum)))?;
+        writeln!(out, "  {name}  {}", styled(style_of(quorum), words(quorum)));
     }
     for (index, (impact, set)) in shortages(consequences).enumerate() {
         if index == 0 {
-            heading(out, "cannot be served")?;
+            heading(out, "cannot be served");
         }
         let name = one_line(&format!("{} {}", impact.cluster, set.part));
-        writeln!(out, "  {name}: {}", lacks(set))?;
+        writeln!(out, "  {name}: {}", lacks(set));
     }
     if !consequences.spare.is_empty() {
-        heading(out, "spare hosts by selector")?;
-        writeln!(out, "  now  then  selector")?;
+        heading(out, "spare hosts by selector");
+        writeln!(out, "  now  then  selector");
         for spare in &consequences.spare {
             let then = format!("{:>4}", spare.after);
             let then = if spare.after == 0 { styled(WARNING, then) } else { then };
-            writeln!(out, "  {:>3}  {then}  {}", spare.before, one_line(&selector(spare)))?;
+            writeln!(out, "  {:>3}  {then}  {}", spare.before, one_line(&selector(spare)));
         }
     }
-    Ok(())
 }
 
-fn heading(out: &mut ReportText, text: &str) -> fmt::Result {
-    writeln!(out)?;
+fn heading(out: &mut ReportText, text: &str) {
+    writeln!(out);
     writeln!(out, "{}", styled(STRONG, text))
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::HostOverview;
+use crate::base::text::known_names;
 use crate::site::Site;
 use crate::site::inventory::natural;
 
@@ -37,14 +38,8 @@ pub(super) fn checked(site: &Site, label: &str) -> Result<String, NoSuchLabel> {
     }
     let known: BTreeSet<&str> =
         hosts.iter().flat_map(|host| host.labels.keys()).map(String::as_str).collect();
-    let shown: Vec<&str> = known.iter().take(LABELS_SHOWN).copied().collect();
-    let more = known.len() - shown.len();
-    let known = match (shown.as_slice(), more) {
-        ([], _) => "none".to_owned(),
-        (_, 0) => shown.join(", "),
-        _ => format!("{} and {more} more", shown.join(", ")),
-    };
-    Err(NoSuchLabel { label: label.to_owned(), known })
+    let known: Vec<&str> = known.into_iter().collect();
+    Err(NoSuchLabel { label: label.to_owned(), known: known_names(&known, LABELS_SHOWN) })
 }
 
 /// Returns the racks in natural order, followed by the hosts without one.

@@ -77,26 +77,22 @@ pub struct Auth {
     pub node_port: Option<i64>,
     /// The URL of Dex for users and API servers, `https://HOST[:PORT][/PATH]`. Default:
     /// `https://CLUSTER-IP:NODE-PORT/dex`.
-    #[serde(rename = "issuerURL", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "issuerURL")]
     #[schemars(regex(pattern = ISSUER_PATTERN), example = &"https://dex.example.com/dex")]
     pub issuer_url: Option<String>,
     /// The number of Dex pods, from 1 to 100. Default: 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100), extend("x-editor" = {"default": 2}))]
     pub replicas: Option<i64>,
 
     /// The Secret with the certificate authority (`tls.crt`, `tls.key`) from which cert-manager
     /// issues Dex's certificate. Set exactly one of `caSecret`, `issuerRef` and `tlsSecret`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     // An empty text counts as absent.
     #[schemars(regex(pattern = format!("^$|{OBJECT_NAME_PATTERN}")), length(max = 253))]
     pub ca_secret: Option<String>,
     /// The cert-manager issuer of Dex's certificate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issuer_ref: Option<IssuerRef>,
     /// The Secret with Dex's certificate (`tls.crt`, `tls.key`, `ca.crt`), if cert-manager does not
     /// issue it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = format!("^$|{OBJECT_NAME_PATTERN}")), length(max = 253))]
     pub tls_secret: Option<String>,
     /// `true` if every machine already trusts the authority of Dex's certificate; API servers then
@@ -105,21 +101,17 @@ pub struct Auth {
     pub publicly_trusted: bool,
 
     /// The identity providers that authenticate users.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     // API servers reject duplicate ids.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["id"]))]
     pub connectors: Option<Vec<Connector>>,
     /// Further clients that may request tokens. The client `kubernetes`, for kubectl and the API
     /// server, always exists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["id"]))]
     pub static_clients: Option<Vec<StaticClient>>,
     /// Secrets whose entries become environment variables of Dex.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = OBJECT_NAME_PATTERN), length(max = 253)))]
     pub env_from: Option<Vec<String>>,
     /// The lifetimes of tokens and requests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expiry: Option<Expiry>,
 }
 
@@ -159,11 +151,9 @@ pub struct IssuerRef {
     #[schemars(regex(pattern = OBJECT_NAME_PATTERN), length(max = 253))]
     pub name: String,
     /// `Issuer` (default), in the SIPCluster's namespace, or `ClusterIssuer`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[A-Za-z0-9]+$"), extend("x-editor" = {"default": "Issuer"}))]
     pub kind: Option<String>,
     /// The API group of an external issuer. Default: `cert-manager.io`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = OBJECT_NAME_PATTERN), length(max = 253))]
     #[schemars(extend("x-editor" = {"default": "cert-manager.io"}))]
     pub group: Option<String>,
@@ -190,11 +180,9 @@ pub struct Connector {
     ))]
     pub id: String,
     /// The name on the login page. Default: the id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Dex's settings for this type. Write a secret as `$NAME`, with NAME from a Secret in
     /// `envFrom`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
     pub config: Option<serde_json::Map<String, serde_json::Value>>,
 }
@@ -229,13 +217,11 @@ pub struct StaticClient {
     #[schemars(regex(pattern = r"^\S+$"))]
     pub id: String,
     /// The name on the approval page. Default: the id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// `true` for a client that cannot keep a secret, such as a program on a user's machine.
     #[serde(default)]
     pub public: bool,
     /// Rejected, because a secret does not belong into git. Set `secretEnv` instead.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("x-editor" = {
         "type": "null",
         "doNotSuggest": true,
@@ -243,19 +229,17 @@ pub struct StaticClient {
     }))]
     pub secret: Option<serde_json::Value>,
     /// The environment variable with the client's secret, from a Secret in `envFrom`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[A-Za-z_][A-Za-z0-9_]*$"), example = &"DASHBOARD_SECRET")]
     pub secret_env: Option<String>,
     /// The URIs to which Dex may redirect users. Without any, Dex redirects users of a public
     /// client to localhost.
-    #[serde(rename = "redirectURIs", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "redirectURIs")]
     #[schemars(inner(regex(pattern = r"^[A-Za-z][^:\s{}*]*:[^\s{}*]+$")))]
     pub redirect_uris: Option<Vec<String>>,
     /// The ids of clients that may request tokens for this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted_peers: Option<Vec<String>>,
     /// The URL of a logo for the approval page.
-    #[serde(rename = "logoURL", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "logoURL")]
     pub logo_url: Option<String>,
 }
 

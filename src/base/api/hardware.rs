@@ -26,10 +26,8 @@ pub struct Hardware {
     #[serde(deserialize_with = "or_default")]
     pub cpu: Cpu,
     /// Memory in MiB.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ram_mebibytes: Option<u64>,
     /// The hostname during inspection.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
     /// Network interfaces. One with an IPv4 and an IPv6 address is listed twice.
     #[serde(deserialize_with = "or_default")]
@@ -63,10 +61,8 @@ impl Firmware {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bios {
     /// The vendor.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
     /// The version.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
@@ -143,13 +139,10 @@ impl Hardware {
 #[serde(rename_all = "camelCase")]
 pub struct Cpu {
     /// The number of CPUs, hyper-threads included.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// The architecture: `x86_64`, `aarch64`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
     /// The model name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The features of the processors, as in `/proc/cpuinfo`: `avx512f`.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
@@ -161,22 +154,16 @@ pub struct Cpu {
 #[serde(rename_all = "camelCase")]
 pub struct Nic {
     /// The name: `eno1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The MAC address.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
     /// The IPv4 or IPv6 address during inspection.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ip: Option<String>,
     /// Vendor and product: `0x8086 0x1572`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The vendor. Metal3's own objects have it in `model` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
     /// The speed in Gbit/s.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub speed_gbps: Option<u64>,
     /// Set if the host boots from this interface.
     #[serde(default, deserialize_with = "or_default")]
@@ -188,22 +175,17 @@ pub struct Nic {
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
     /// The device name: `/dev/sda`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// `HDD`, `SSD` or `NVME`. Older releases of Metal3 have only `rotational`.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub kind: Option<String>,
     /// Set if it has rotating disks.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rotational: Option<bool>,
     /// The size in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
     /// The model name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The vendor.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
 }
 
@@ -256,13 +238,10 @@ impl fmt::Display for DiskKind {
 #[serde(rename_all = "camelCase")]
 pub struct SystemVendor {
     /// The manufacturer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub manufacturer: Option<String>,
     /// The product name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub product_name: Option<String>,
     /// The serial number.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub serial_number: Option<String>,
 }
 

@@ -28,25 +28,19 @@ pub fn is_cpu_flag(text: &str) -> bool {
 #[schemars(rename = "Hardware", transform = known_fields)]
 pub struct HardwareRequest {
     /// The processors.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuRequest>,
     /// The minimum amount of memory as a Kubernetes quantity, such as `128Gi`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = quantity()), example = &"128Gi")]
     pub memory: Option<WrittenText>,
     /// The disks. Each disk counts for one entry only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MOST_ENTRIES))]
     pub storage: Option<Vec<DiskRequest>>,
     /// The network cards. Each card counts for one entry only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MOST_ENTRIES))]
     pub nics: Option<Vec<NicRequest>>,
     /// The manufacturer and product.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_vendor: Option<SystemVendorRequest>,
     /// The firmware.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub firmware: Option<FirmwareRequest>,
 }
 
@@ -56,19 +50,15 @@ pub struct HardwareRequest {
 #[schemars(rename = "CPU", transform = known_fields)]
 pub struct CpuRequest {
     /// The minimum number of CPUs, counting threads.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub count: Option<i64>,
     /// The architecture: `x86_64` or `amd64`, `aarch64` or `arm64`, …
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"x86_64")]
     pub arch: Option<String>,
     /// The model name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"*Xeon*Gold 62*")]
     pub model: Option<String>,
     /// The features, as in `/proc/cpuinfo`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = ["avx512f", "vmx"], extend("x-editor" = {"items": {"pattern": FLAG_PATTERN}}))]
     pub flags: Option<Vec<String>>,
 }
@@ -79,15 +69,13 @@ pub struct CpuRequest {
 #[schemars(rename = "Disks", transform = known_fields)]
 pub struct DiskRequest {
     /// The minimum number of these disks. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub count: Option<i64>,
     /// The minimum size of each as a Kubernetes quantity, such as `900Gi`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = quantity()), example = &"900Gi")]
     pub min_size: Option<WrittenText>,
     /// The type: `HDD`, `SSD` or `NVME`. Default: any.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     #[schemars(extend("enum" = ["HDD", "SSD", "NVME"]))]
     pub kind: Option<String>,
 }
@@ -98,15 +86,12 @@ pub struct DiskRequest {
 #[schemars(rename = "NICs", transform = known_fields)]
 pub struct NicRequest {
     /// The minimum number of these cards. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub count: Option<i64>,
     /// The minimum speed of each in Gbit/s.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub min_speed_gbps: Option<i64>,
     /// `true` if each must have SR-IOV, by its model; see the setting `provisioning.devices`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sriov: Option<bool>,
 }
 
@@ -116,11 +101,9 @@ pub struct NicRequest {
 #[schemars(rename = "SystemVendorRequirements", transform = known_fields)]
 pub struct SystemVendorRequest {
     /// The manufacturer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"Dell*")]
     pub manufacturer: Option<String>,
     /// The product name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"PowerEdge R6*")]
     pub product_name: Option<String>,
 }
@@ -131,7 +114,6 @@ pub struct SystemVendorRequest {
 #[schemars(rename = "Firmware", transform = known_fields)]
 pub struct FirmwareRequest {
     /// The BIOS or UEFI firmware.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bios: Option<BiosRequest>,
 }
 
@@ -141,11 +123,9 @@ pub struct FirmwareRequest {
 #[schemars(rename = "BIOS", transform = known_fields)]
 pub struct BiosRequest {
     /// The vendor.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"Dell*")]
     pub vendor: Option<String>,
     /// The version.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"2.19.*")]
     pub version: Option<String>,
 }

@@ -113,6 +113,16 @@ pub struct Metadata {
 }
 
 impl Metadata {
+    /// Returns the value of a label.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// Returns the value of an annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
     /// Returns whether another object owns this one.
     pub fn is_owned(&self) -> bool {
         self.owner_references.iter().flatten().next().is_some()

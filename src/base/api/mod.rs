@@ -74,3 +74,15 @@ pub(crate) mod unique;
 pub(crate) fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
+
+/// Returns a value without members that are null.
+pub(crate) fn without_nulls(value: serde_json::Value) -> serde_json::Value {
+    match value {
+        serde_json::Value::Object(members) => {
+            let members = members.into_iter().filter(|(_, value)| !value.is_null());
+            members.map(|(key, value)| (key, without_nulls(value))).collect()
+        }
+        serde_json::Value::Array(items) => items.into_iter().map(without_nulls).collect(),
+        other => other,
+    }
+}

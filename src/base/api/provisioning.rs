@@ -128,12 +128,12 @@ pub struct ProvisioningSpec {
     #[schemars(extend("x-editor" = {"items": named_machine()}))]
     pub workers: Option<Vec<BTreeMap<String, Option<MachineRequest>>>>,
     /// The plugins that the installer adds to Kubernetes, such as `ovn4nfv`.
-    #[serde(rename = "KUDPlugins", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "KUDPlugins")]
     #[schemars(extend("x-editor" = {"items": {"anyOf": [{"enum": PLUGINS}, {"pattern": PLUGIN_PATTERN}]}}))]
     #[schemars(example = ["onap4k8s", "ovn4nfv"])]
     pub kud_plugins: Option<Vec<String>>,
     /// The pod network in CIDR notation, such as `10.244.64.0/18`.
-    #[serde(rename = "PodSubnet", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "PodSubnet")]
     #[schemars(example = &"10.244.64.0/18", extend("x-editor" = {"pattern": "^([0-9a-fA-F.:]+/[0-9]{1,3})?$"}))]
     pub pod_subnet: Option<String>,
 }
@@ -163,18 +163,16 @@ const PACKAGE_PATTERN: &str = "^[A-Za-z0-9]([-+.:_A-Za-z0-9]*[+.:_A-Za-z0-9])?$"
 #[schemars(rename = "Machine")]
 pub struct MachineRequest {
     /// The MAC address of one of the machine's network cards, such as `52:54:00:ab:cd:ef`.
-    #[serde(rename = "mac-address", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "mac-address")]
     #[schemars(example = &"52:54:00:ab:cd:ef", extend("x-editor" = {
         "pattern": MAC_PATTERN,
         "patternErrorMessage": "A MAC address is six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef"
     }))]
     pub mac_address: Option<String>,
     /// The minimum number of CPUs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {"minimum": 0}))]
     pub cpu: Option<i64>,
     /// The minimum amount of memory as a Kubernetes quantity, such as `16Gi`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {
         "type": ["string", "number", "null"],
         "pattern": QUANTITY_PATTERN,
@@ -182,28 +180,22 @@ pub struct MachineRequest {
     }))]
     pub memory: Option<WrittenText>,
     /// `true` if the machine must have network cards with SR-IOV.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sriov: Option<bool>,
     /// `true` if the machine must have QuickAssist.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub qat: Option<bool>,
     /// A text that the CPU's model name must contain, in any case; `*` stands for any text, such as in
     /// `Xeon*Gold 62`. This field is an extension of sipgen.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"Xeon*Gold 62")]
     pub cpu_model: Option<String>,
     /// The features that the CPUs must have, as in `/proc/cpuinfo`, such as `avx512f`. This field is an
     /// extension of sipgen.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = ["avx512f", "vmx"], extend("x-editor" = {"items": {"pattern": FLAG_PATTERN}}))]
     pub cpu_flags: Option<Vec<String>>,
     /// The architecture of the CPUs, such as `x86_64` or `aarch64`. This field is an extension of
     /// sipgen.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"x86_64")]
     pub cpu_arch: Option<String>,
     /// The labels that the machine's BareMetalHost must have. This field is an extension of sipgen.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub label_selector: Option<LabelSelector>,
 }
 
@@ -224,10 +216,8 @@ pub struct MachineRequest {
 #[serde(rename_all = "camelCase")]
 pub struct SoftwareSpec {
     /// The packages for control-plane machines.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub master_software: Option<Vec<Package>>,
     /// The packages for machines that run workloads.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub worker_software: Option<Vec<Package>>,
 }
 
@@ -245,7 +235,6 @@ pub enum Package {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PackageDetails {
     /// The version, such as `1.5+dfsg-1ubuntu0.1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"1.5+dfsg-1ubuntu0.1")]
     pub version: Option<WrittenText>,
 }

@@ -35,12 +35,11 @@ pub struct ServiceFields {
     pub node_labels: Option<BTreeMap<String, String>>,
     /// The id of a network in the hosts' network data. The service connects to each host at its
     /// address in this network.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"oam-ipv4")]
     pub node_interface_id: Option<String>,
     /// The base cluster's IP address at which clients reach the service's NodePorts. It is not
     /// `spec.clusterIP` of a Service.
-    #[serde(rename = "clusterIP", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "clusterIP")]
     #[schemars(example = &"192.0.2.10", extend("x-editor" = {
         "anyOf": [{"maxLength": 0}, {"format": "ipv4"}, {"format": "ipv6"}]
     }))]

@@ -127,24 +127,19 @@ pub struct NodeSetFields {
     )]
     pub topology_key: Option<String>,
     /// Further topology labels, each with the same limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = format!("^$|{LABEL_KEY_PATTERN}")), length(max = 317)))]
     #[schemars(example = ["topology.example.com/rack", "topology.example.com/power-feed"])]
     pub topology_keys: Option<Vec<String>>,
     /// The most hosts in a domain of `topologyKey` and of each of `topologyKeys`. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000), extend("x-editor" = {"default": 1}))]
     pub max_per_domain: Option<i64>,
     /// Evenness over the domains of labels, as in a Pod. Without it, hosts are spread over racks as
     /// evenly as the available hosts allow.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub topology_spread_constraints: Option<Vec<TopologySpreadConstraint>>,
     /// Assigns hosts of a single domain, the smallest that has enough of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub same_domain: Option<SameDomain>,
     /// Requirements on the inspected hardware of each host. Texts are compared as a whole, in any
     /// case; `*` stands for any text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hardware: Option<HardwareRequest>,
     /// The number of hosts.
     #[schemars(extend("x-editor" = {"type": "object"}))]
@@ -167,7 +162,6 @@ pub struct LabelSelector {
     ))]
     pub match_labels: Option<BTreeMap<String, String>>,
     /// Requirements that labels must all meet.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub match_expressions: Option<Vec<Requirement>>,
     /// Unknown fields. They are kept for an error: ignoring them would turn a flat selector into
     /// one that selects every host.
@@ -198,7 +192,6 @@ pub struct Requirement {
     #[schemars(extend("enum" = ["In", "NotIn", "Exists", "DoesNotExist"]))]
     pub operator: String,
     /// The values for `In` and `NotIn`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = LABEL_VALUE_PATTERN), length(max = 63)))]
     pub values: Option<Vec<String>>,
 }
@@ -222,10 +215,8 @@ pub struct HostCount {
 #[schemars(rename = "Services")]
 pub struct ServiceLists {
     /// SSH jump hosts with access to the cluster's nodes and their power control.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub jump_host: Option<Vec<JumpHostFields>>,
     /// OpenID Connect login by Dex.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub auth: Option<Vec<Auth>>,
     /// Services that only the descriptor of their kind describes.
     #[serde(flatten)]
@@ -259,10 +250,9 @@ pub struct JumpHostFields {
     #[schemars(required, extend("x-kubernetes-validations" = [NodePort::rule()], "x-editor" = NodePort::range()))]
     pub node_port: Option<i64>,
     /// The connection to the hosts' BMCs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bmc: Option<BmcAccess>,
     /// OpenSSH public keys of the users who may log in: lines of an `authorized_keys` file.
-    #[serde(rename = "sshAuthorizedKeys", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sshAuthorizedKeys")]
     #[schemars(extend("x-editor" = {
         "items": {
             "pattern": AUTHORIZED_KEY_PATTERN,
@@ -272,15 +262,13 @@ pub struct JumpHostFields {
     #[schemars(example = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L operator"])]
     pub ssh_authorized_keys: Option<Vec<String>>,
     /// The Secret with private keys for SSH to the cluster's nodes.
-    #[serde(rename = "nodeSSHPrivateKeys", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "nodeSSHPrivateKeys")]
     #[schemars(regex(pattern = format!("^$|{OBJECT_NAME_PATTERN}")), length(max = 253))]
     pub node_ssh_private_keys: Option<String>,
     /// The source of the SSH server's host keys: one of `secretName`, `volumeClaim` and
     /// `ephemeral`. Default: new keys for each pod, with the warning SIP0260.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_keys: Option<SshHostKeys>,
     /// The storage of home directories. Without a volume they are lost with each pod.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub homes: Option<HomeDirectories>,
 }
 
@@ -290,7 +278,6 @@ pub struct JumpHostFields {
 #[schemars(rename = "Homes")]
 pub struct HomeDirectories {
     /// A volume that outlives the pods. It is not deleted with the jump host.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_claim: Option<VolumeClaimFields>,
 }
 
@@ -315,14 +302,11 @@ pub struct HomeDirectories {
 #[schemars(rename = "HostKeys")]
 pub struct SshHostKeys {
     /// The Secret with the host keys, in entries such as `ssh_host_ed25519_key`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = OBJECT_NAME_PATTERN), length(max = 253))]
     pub secret_name: Option<String>,
     /// A volume in which the host keys are generated once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume_claim: Option<VolumeClaimFields>,
     /// `true` if every pod generates new host keys.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ephemeral: Option<bool>,
 }
 
@@ -344,12 +328,10 @@ impl SshHostKeys {
 #[schemars(rename = "VolumeClaim")]
 pub struct VolumeClaimFields {
     /// The storage class in the base cluster. Default: the cluster's default class.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = OBJECT_NAME_PATTERN), length(max = 253))]
     pub storage_class_name: Option<String>,
     /// The size of the volume, such as `10Gi`. Default: `512Mi` for host keys, `1Gi` for home
     /// directories. Kubernetes never shrinks a volume.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageSize>,
 }
 

@@ -21,17 +21,14 @@ pub struct TopologySpreadConstraint {
     pub topology_key: String,
     /// The largest difference between the number of hosts in a domain and the smallest number in any
     /// domain with matching hosts. Default: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000), extend("default" = 1))]
     pub max_skew: Option<i64>,
     /// With fewer domains than this, the smallest number counts as 0. Only with `DoNotSchedule`.
     /// Default: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub min_domains: Option<i64>,
     /// `DoNotSchedule` assigns no host that exceeds the skew; `ScheduleAnyway` spreads as evenly as
     /// the available hosts allow. Default: `DoNotSchedule`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["DoNotSchedule", "ScheduleAnyway"], "default" = "DoNotSchedule"))]
     pub when_unsatisfiable: Option<String>,
 }

@@ -32,6 +32,11 @@ pub(crate) fn is_glob(text: &str) -> bool {
     text.contains(['*', '?', '[', '{', '\\'])
 }
 
+/// Lists known names in a message about an unknown one.
+pub fn known_names(names: &[impl ToString], most: usize) -> String {
+    if names.is_empty() { "none".to_owned() } else { abbreviated(names, most) }
+}
+
 /// Lists the first `most` names, and counts the others.
 pub(crate) fn abbreviated(names: &[impl ToString], most: usize) -> String {
     let shown: Vec<String> = names.iter().take(most).map(ToString::to_string).collect();

@@ -28,8 +28,8 @@ use crate::base::finding::{Code, Finding, Origin, Place};
 pub(crate) use crate::input::load::kustomize::join;
 pub use evaluate::EvaluationError;
 pub(crate) use evaluate::{
-    AgentBuild, DeliveredDocument, EvaluatedFiles, OverlayBase, OverlayBases, OverlayBuild,
-    PatchFile, Renaming, SubstitutionVariables,
+    AgentBuild, DeliveredDocument, EvaluatedFiles, EvaluationResult, OverlayBase, OverlayBases,
+    OverlayBuild, PatchFile, Renaming, SubstitutionVariables,
 };
 pub use generators::ReachedGenerator;
 pub use levels::{ListField, Listing, RenamingKustomization};

@@ -33,12 +33,13 @@ pub(crate) struct AddedMetadata {
     pub(super) annotations: BTreeMap<String, String>,
 }
 
-/// Options that keep Argo CD from deleting a host that leaves its build.
-const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
+/// Options that keep Argo CD from deleting an object that leaves its build, or with its Application.
+pub(super) const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
 /// Options that make Argo CD merge a partial object: server-side, without validation of missing
-/// fields, and without its own migration of fields that `kubectl apply` set. kubectl's code, which
-/// Argo CD uses, has another migration: see [`host::LAST_APPLIED`].
-const MERGE: [&str; 3] =
+/// fields, and without its own migration of fields that `kubectl apply` set, which it reads only in
+/// Applications. kubectl's code, which Argo CD uses, has another migration: see
+/// [`host::LAST_APPLIED`].
+pub(super) const MERGE: [&str; 3] =
     ["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"];
 
 /// A host with what its patch or partial object has.

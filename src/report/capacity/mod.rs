@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::one_line;
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss, ScarceNodeSet};
 use crate::base::api::names::{ClusterKey, Part};
-use crate::base::text::{counted, lower_bound};
+use crate::base::text::{abbreviated, counted, lower_bound};
 use crate::plan::purchase::{BoughtKind, Purchase};
 
 pub use text::capacity;
@@ -31,6 +31,7 @@ struct CapacityTable {
 }
 
 /// A row about what fits.
+#[derive(Debug, Clone, Serialize)]
 struct CapacityRow {
     fit: usize,
     name: String,
@@ -63,11 +64,10 @@ struct PageTable {
 
 #[derive(Debug, Serialize)]
 struct PageRow {
-    fit: usize,
-    name: String,
+    #[serde(flatten)]
+    row: CapacityRow,
     /// Number of equal rows.
     others: usize,
-    lacks: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -83,12 +83,7 @@ impl CapacityWords {
     pub(super) fn new(capacity: &Capacity) -> Self {
         let tables = tables(capacity).into_iter().map(|table| {
             let (rows, more) = shown_rows(&table.rows, false);
-            let rows = rows.into_iter().map(|(row, others)| PageRow {
-                fit: row.fit,
-                name: row.name.clone(),
-                others,
-                lacks: row.lacks.clone(),
-            });
+            let rows = rows.into_iter().map(|(row, others)| PageRow { row: row.clone(), others });
             PageTable { title: table.title, column: table.column, rows: rows.collect(), more }
         });
         let (lacking, _) = shown_lacking(&capacity.lacking, false);
@@ -176,13 +171,13 @@ fn loss_rows(losses: &[Loss], all: bool) -> Vec<LossRow<'_>> {
     let row = |loss: &'_ Loss| {
         let lost = loss.control_planes.iter();
         let lost = lost.filter(|lost| !lost.quorum.is_kept());
-        let lost = lost.map(|lost| lost.cluster.to_string()).collect();
+        let lost: Vec<String> = lost.map(|lost| lost.cluster.to_string()).collect();
         let lacking = loss.lacking.iter().map(|lacks| {
             let noun = if lacks.today > 0 { "more host" } else { "host" };
             let hosts = lower_bound(counted(lacks.more(), noun), lacks.may_lack_more);
             format!("{} {} lacks {hosts}", lacks.cluster, lacks.part)
         });
-        (some(lost, all), some(lacking.collect(), all))
+        (some(&lost, all), some(&lacking.collect::<Vec<_>>(), all))
     };
     let row = |loss| {
         let (quorums, lacking) = row(loss);
@@ -307,11 +302,7 @@ fn scarcest<T, K: Ord>(rows: Vec<T>, all: bool, value: impl Fn(&T) -> K) -> (Vec
     (shown.into_iter().map(|(_, row)| row).collect(), left_out)
 }
 
-fn some(mut names: Vec<String>, all: bool) -> String {
-    let more = names.len().saturating_sub(NAMES_SHOWN);
-    if !all && more > 1 {
-        names.truncate(NAMES_SHOWN);
-        return one_line(&format!("{} and {more} more", names.join(", ")));
-    }
-    one_line(&names.join(", "))
+fn some(names: &[String], all: bool) -> String {
+    let shown = if all || names.len() <= NAMES_SHOWN + 1 { names.len() } else { NAMES_SHOWN };
+    one_line(&abbreviated(names, shown))
 }

@@ -1,7 +1,5 @@
 //! The capacity of a site as text.
 
-use std::fmt;
-
 use super::{
     CapacityRow, LossRow, harmful_others, loss_rows, shown_lacking, shown_losses, shown_rows,
     tables,
@@ -15,50 +13,44 @@ use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
 /// their scarcest rows only.
 pub fn capacity(capacity: &Capacity, all: bool) -> ReportText {
     let mut out = ReportText::default();
-    // Writing to a `ReportText` cannot fail.
-    let _ = write_capacity(&mut out, capacity, all);
-    out
-}
-
-fn write_capacity(out: &mut ReportText, capacity: &Capacity, all: bool) -> fmt::Result {
     let mut is_first = true;
     for table in tables(capacity) {
-        begin(out, &mut is_first, table.title)?;
-        write_rows(out, table.column, &table.rows, all)?;
+        begin(&mut out, &mut is_first, table.title);
+        write_rows(&mut out, table.column, &table.rows, all);
     }
     if !capacity.lacking.is_empty() {
-        begin(out, &mut is_first, "cannot be served")?;
-        write_lacking(out, &capacity.lacking, all)?;
+        begin(&mut out, &mut is_first, "cannot be served");
+        write_lacking(&mut out, &capacity.lacking, all);
     }
     if let Some(purchase) = &capacity.purchase {
-        begin(out, &mut is_first, "to buy")?;
-        write_purchase(out, purchase)?;
+        begin(&mut out, &mut is_first, "to buy");
+        write_purchase(&mut out, purchase);
     }
     if let Some(label) = &capacity.by {
         let title = format!("if all hosts of one {} are lost", one_line(label));
-        begin(out, &mut is_first, &title)?;
-        write_losses(out, &capacity.losses, all)?;
+        begin(&mut out, &mut is_first, &title);
+        write_losses(&mut out, &capacity.losses, all);
     }
-    Ok(())
+    out
 }
 
 /// Writes the title of a table, behind an empty line unless it is the first.
-fn begin(out: &mut ReportText, is_first: &mut bool, title: &str) -> fmt::Result {
+fn begin(out: &mut ReportText, is_first: &mut bool, title: &str) {
     if !std::mem::take(is_first) {
-        writeln!(out)?;
+        writeln!(out);
     }
     writeln!(out, "{}", styled(STRONG, title))
 }
 
-fn write_rows(out: &mut ReportText, column: &str, rows: &[CapacityRow], all: bool) -> fmt::Result {
+fn write_rows(out: &mut ReportText, column: &str, rows: &[CapacityRow], all: bool) {
     let (rows, left_out) = shown_rows(rows, all);
     let name = |(row, others): &(&CapacityRow, usize)| with_others(one_line(&row.name), *others);
     let width = width(column, rows.iter().map(name));
-    writeln!(out, "   fit  {column:width$}  one more lacks")?;
+    writeln!(out, "   fit  {column:width$}  one more lacks");
     for row in &rows {
         let fit = format!("{:>4}", row.0.fit);
         let fit = if row.0.fit == 0 { styled(WARNING, fit) } else { fit };
-        writeln!(out, "  {fit}  {:width$}  {}", name(row), row.0.lacks)?;
+        writeln!(out, "  {fit}  {:width$}  {}", name(row), row.0.lacks);
     }
     write_left_out(out, left_out)
 }
@@ -67,52 +59,47 @@ pub(in crate::report) fn write_lacking(
     out: &mut ReportText,
     lacking: &[LackingNodeSet],
     all: bool,
-) -> fmt::Result {
+) {
     let (shown, left_out) = shown_lacking(lacking, all);
     for lacks in shown {
         let hosts = lower_bound(counted(lacks.hosts, "host"), lacks.may_lack_more);
         let name = one_line(&format!("{} {}", lacks.cluster, lacks.part));
         let hosts = styled(WARNING, format_args!("lacks {hosts}"));
-        writeln!(out, "  {name} {hosts}: {}", one_line(&lacks.why))?;
+        writeln!(out, "  {name} {hosts}: {}", one_line(&lacks.why));
     }
     write_left_out(out, left_out)
 }
 
 /// Writes a purchase without its title.
-pub(in crate::report) fn write_purchase(out: &mut ReportText, purchase: &Purchase) -> fmt::Result {
-    writeln!(out, "  {}", super::size(purchase))?;
-    let mut kinds = purchase.kinds.iter();
-    kinds.try_for_each(|kind| writeln!(out, "    {}", super::bought(kind)))
+pub(in crate::report) fn write_purchase(out: &mut ReportText, purchase: &Purchase) {
+    writeln!(out, "  {}", super::size(purchase));
+    purchase.kinds.iter().for_each(|kind| writeln!(out, "    {}", super::bought(kind)))
 }
 
 /// Writes the loss that does most harm, and counts the others that do harm.
-pub(in crate::report) fn write_worst_loss(
-    out: &mut ReportText,
-    capacity: &Capacity,
-) -> fmt::Result {
+pub(in crate::report) fn write_worst_loss(out: &mut ReportText, capacity: &Capacity) {
     let Some(worst) = capacity.worst_loss() else {
         return writeln!(out, "  every lost host can be replaced");
     };
     for row in loss_rows(std::slice::from_ref(worst), false) {
         let (name, result) = (one_line(&row.name), result(&row));
-        writeln!(out, "  the worst is {name}: {result}")?;
+        writeln!(out, "  the worst is {name}: {result}");
     }
-    match harmful_others(capacity) {
-        Some(others) => writeln!(out, "  {others}"),
-        None => Ok(()),
+    if let Some(others) = harmful_others(capacity) {
+        writeln!(out, "  {others}");
     }
 }
 
-fn write_losses(out: &mut ReportText, losses: &[Loss], all: bool) -> fmt::Result {
+fn write_losses(out: &mut ReportText, losses: &[Loss], all: bool) {
     let rows = loss_rows(losses, all);
     let (rows, left_out) = shown_losses(&rows, all);
     let name = |(row, others): &(&LossRow<'_>, usize)| with_others(one_line(&row.name), *others);
     let width = width("lost", rows.iter().map(name));
-    writeln!(out, "  {:width$}  hosts  assigned  result", "lost")?;
+    writeln!(out, "  {:width$}  hosts  assigned  result", "lost");
     for row in &rows {
         let Loss { hosts, assigned, .. } = row.0.loss;
         let (name, result) = (name(row), result(row.0));
-        writeln!(out, "  {name:width$}  {hosts:>5}  {assigned:>8}  {result}")?;
+        writeln!(out, "  {name:width$}  {hosts:>5}  {assigned:>8}  {result}");
     }
     write_left_out(out, left_out)
 }
@@ -139,9 +126,9 @@ fn with_others(name: String, others: usize) -> String {
     if others == 0 { name } else { format!("{name} and {others} more") }
 }
 
-fn write_left_out(out: &mut ReportText, rows: usize) -> fmt::Result {
+fn write_left_out(out: &mut ReportText, rows: usize) {
     if rows == 0 {
-        return Ok(());
+        return;
     }
     let rows = counted(rows, "more line");
     writeln!(out, "  … and {rows}; --all shows all")

@@ -1,7 +1,5 @@
 //! Requested and assigned hosts of each cluster, and spare hosts by selector.
 
-use std::fmt;
-
 use super::write_heading;
 use crate::ask::overview::{ClusterOverview, NodeSetOverview, Overview, SpareHosts};
 use crate::base::api::names::{ClusterKey, Namespace, Role};
@@ -20,8 +18,8 @@ const DOMAINS_SHOWN: usize = 12;
 
 /// Writes the table of clusters. If there are too many, clusters with changes or shortages have
 /// priority.
-pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) -> fmt::Result {
-    write_heading(out, "clusters")?;
+pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) {
+    write_heading(out, "clusters");
     if overview.clusters.is_empty() {
         return writeln!(out, "  none");
     }
@@ -38,7 +36,7 @@ pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) ->
         .max()
         .unwrap_or_default()
         .max("cluster".len());
-    writeln!(out, "  {:width$}  {COLUMNS}", "cluster")?;
+    writeln!(out, "  {:width$}  {COLUMNS}", "cluster");
     for cluster in &shown {
         let key = cluster.key.to_string();
         if cluster.node_sets.is_empty() {
@@ -47,7 +45,7 @@ pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) ->
                 out,
                 "  {key:width$}  {}",
                 if notes.is_empty() { "no hosts requested" } else { &notes }
-            )?;
+            );
         }
         for (number, ClusterRow { counts, notes: row_notes, .. }) in
             rows(cluster).into_iter().enumerate()
@@ -57,7 +55,7 @@ pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) ->
             notes.extend(row_notes);
             let key = if first { key.as_str() } else { "" };
             let line = format!("  {key:width$}  {counts}  {}", notes.join(", "));
-            writeln!(out, "{}", line.trim_end())?;
+            writeln!(out, "{}", line.trim_end());
         }
     }
     let left_out = overview.clusters.len() - shown.len();
@@ -65,9 +63,8 @@ pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) ->
         let (quiet, more) =
             (overview.clusters.iter().filter(|cluster| cluster.is_quiet()).count(), left_out);
         let nature = if quiet >= more { " without changes or shortages" } else { "" };
-        writeln!(out, "  … and {}{nature}; --all shows all", counted(more, "more cluster"))?;
+        writeln!(out, "  … and {}{nature}; --all shows all", counted(more, "more cluster"));
     }
-    Ok(())
 }
 
 /// Column headings of a row.
@@ -178,34 +175,30 @@ fn notes_of(set: &NodeSetOverview) -> Vec<String> {
 }
 
 /// Writes one cluster with its endpoints and the reasons of shortages.
-pub(super) fn write_one(
-    out: &mut ReportText,
-    overview: &Overview,
-    key: &ClusterKey,
-) -> fmt::Result {
+pub(super) fn write_one(out: &mut ReportText, overview: &Overview, key: &ClusterKey) {
     let Some(cluster) = overview.clusters.iter().find(|cluster| cluster.key == *key) else {
-        return Ok(());
+        return;
     };
     let notes = notes(cluster).join(", ");
     let notes = if notes.is_empty() { notes } else { format!(": {notes}") };
-    writeln!(out, "{}{notes}", styled(STRONG, format_args!("cluster {key}")))?;
+    writeln!(out, "{}{notes}", styled(STRONG, format_args!("cluster {key}")));
     for error in &cluster.errors {
-        writeln!(out, "  {}: {}", styled(ERROR, "error"), one_line(error))?;
+        writeln!(out, "  {}: {}", styled(ERROR, "error"), one_line(error));
     }
     if let Some(name) = &cluster.provisioning {
-        writeln!(out, "  Provisioning {}", one_line(name))?;
+        writeln!(out, "  Provisioning {}", one_line(name));
     }
     if !cluster.node_sets.is_empty() {
-        writeln!(out, "  {COLUMNS}")?;
+        writeln!(out, "  {COLUMNS}");
     }
     for ClusterRow { counts, notes, shortage } in rows(cluster) {
-        writeln!(out, "{}", format!("  {counts}  {}", notes.join(", ")).trim_end())?;
-        shortage.iter().try_for_each(|line| writeln!(out, "    {}", one_line(line)))?;
+        writeln!(out, "{}", format!("  {counts}  {}", notes.join(", ")).trim_end());
+        shortage.iter().for_each(|line| writeln!(out, "    {}", one_line(line)));
     }
-    write_domains(out, cluster)?;
-    write_shortages(out, cluster)?;
+    write_domains(out, cluster);
+    write_shortages(out, cluster);
     if !cluster.endpoints.is_empty() {
-        write_heading(out, "services")?;
+        write_heading(out, "services");
     }
     let width =
         cluster.endpoints.iter().map(|endpoint| endpoint.service.len()).max().unwrap_or_default();
@@ -215,13 +208,12 @@ pub(super) fn write_one(
             Some(address) => format!("{address}:{ports}"),
             None => format!("NodePort {ports}"),
         };
-        writeln!(out, "  {:width$}  {reached}", endpoint.service)?;
+        writeln!(out, "  {:width$}  {reached}", endpoint.service);
     }
-    Ok(())
 }
 
 /// Writes the numbers of hosts in the topology domains of each node set.
-fn write_domains(out: &mut ReportText, cluster: &ClusterOverview) -> fmt::Result {
+fn write_domains(out: &mut ReportText, cluster: &ClusterOverview) {
     let node_sets = cluster.node_sets.iter().filter(|set| set.part.node.is_none());
     for (set, domains) in node_sets.filter_map(|set| Some((set, set.domains.as_ref()?))) {
         let mut names: Vec<&String> = domains.hosts.keys().collect();
@@ -229,13 +221,12 @@ fn write_domains(out: &mut ReportText, cluster: &ClusterOverview) -> fmt::Result
         let counts = names.iter().map(|name| format!("{name} {}", domains.hosts[*name]));
         let counts = abbreviated(&counts.collect::<Vec<_>>(), DOMAINS_SHOWN);
         let line = format!("{} over {}: {counts}", set.part, domains.topology_key);
-        writeln!(out, "  {}", one_line(&line))?;
+        writeln!(out, "  {}", one_line(&line));
     }
-    Ok(())
 }
 
 /// Writes the reasons why machines lack hosts, grouping machines with equal reasons.
-fn write_shortages(out: &mut ReportText, cluster: &ClusterOverview) -> fmt::Result {
+fn write_shortages(out: &mut ReportText, cluster: &ClusterOverview) {
     let mut groups: Vec<Vec<&NodeSetOverview>> = Vec::new();
     let short = |set: &&NodeSetOverview| set.part.node.is_some() && !set.shortage.is_empty();
     for set in cluster.node_sets.iter().filter(short) {
@@ -245,28 +236,27 @@ fn write_shortages(out: &mut ReportText, cluster: &ClusterOverview) -> fmt::Resu
         }
     }
     for sets in groups {
-        writeln!(out, "  no host for {}, because", named(&sets))?;
-        sets[0].shortage.iter().try_for_each(|line| writeln!(out, "    {}", one_line(line)))?;
+        writeln!(out, "  no host for {}, because", named(&sets));
+        sets[0].shortage.iter().for_each(|line| writeln!(out, "    {}", one_line(line)));
     }
-    Ok(())
 }
 
 /// Writes the hosts of each selector. If there are too many, selectors with the fewest free hosts
 /// have priority.
-pub(super) fn write_spare(out: &mut ReportText, overview: &Overview, all: bool) -> fmt::Result {
+pub(super) fn write_spare(out: &mut ReportText, overview: &Overview, all: bool) {
     if overview.spare.is_empty() {
-        return Ok(());
+        return;
     }
     let has_machines = overview.spare.iter().any(|spare| spare.asked.is_some());
     let what = if has_machines { "request" } else { "selector" };
-    write_heading(out, format_args!("spare hosts by {what}"))?;
+    write_heading(out, format_args!("spare hosts by {what}"));
     let mut shown: Vec<usize> = (0..overview.spare.len()).collect();
     if !all {
         shown.sort_by_key(|at| overview.spare[*at].free);
         shown.truncate(SELECTORS_SHOWN);
         shown.sort_unstable();
     }
-    writeln!(out, "  matching  assigned  free  {what}")?;
+    writeln!(out, "  matching  assigned  free  {what}");
     for spare in shown.iter().map(|at| &overview.spare[*at]) {
         let SpareHosts { matching, assigned, free, .. } = spare;
         let free = format!("{free:>4}");
@@ -276,15 +266,14 @@ pub(super) fn write_spare(out: &mut ReportText, overview: &Overview, all: bool) 
             "  {matching:>8}  {assigned:>8}  {free}  {}  ({})",
             selector(spare),
             askers(spare)
-        )?;
+        );
     }
     let left_out = overview.spare.len() - shown.len();
     if left_out > 0 {
         let more = if has_machines { "line" } else { "selector" };
         let more = counted(left_out, &format!("more {more}"));
-        writeln!(out, "  … and {more} with more free hosts; --all shows all")?;
+        writeln!(out, "  … and {more} with more free hosts; --all shows all");
     }
-    Ok(())
 }
 
 fn selector(spare: &SpareHosts) -> String {

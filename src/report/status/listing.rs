@@ -1,7 +1,5 @@
 //! Hosts with their owner, or the reason why they are unassigned.
 
-use std::fmt;
-
 use super::write_heading;
 use crate::ask::overview::HostOverview;
 use crate::base::api::hardware::UNKNOWN_KIND;
@@ -12,11 +10,11 @@ use crate::report::{ReportText, one_line};
 /// Maximum number of hosts without `--all`.
 const HOSTS_SHOWN: usize = 100;
 
-pub(super) fn write(out: &mut ReportText, hosts: &[&HostOverview], all: bool) -> fmt::Result {
+pub(super) fn write(out: &mut ReportText, hosts: &[&HostOverview], all: bool) {
     if hosts.is_empty() {
-        return Ok(());
+        return;
     }
-    write_heading(out, "hosts")?;
+    write_heading(out, "hosts");
     let shown = if all { hosts } else { &hosts[..hosts.len().min(HOSTS_SHOWN)] };
     let width = shown.iter().map(|host| host.key.to_string().len()).max().unwrap_or_default();
     // They are omitted unless some are known.
@@ -34,16 +32,16 @@ pub(super) fn write(out: &mut ReportText, hosts: &[&HostOverview], all: bool) ->
             host.key.to_string(),
             kind(host),
             one_line(&words(host))
-        )?;
+        );
     }
     if shown.len() < hosts.len() {
         writeln!(
             out,
             "  … and {}; --all lists all",
             counted(hosts.len() - shown.len(), "more host")
-        )?;
+        );
     }
-    writeln!(out)?;
+    writeln!(out);
     writeln!(out, "  run `sipgen explain NS/NAME` for the reasons")
 }
 

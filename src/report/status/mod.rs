@@ -71,42 +71,32 @@ impl<'a> StatusReport<'a> {
 /// Renders the status of a site: clusters, short node sets, spare hosts, the worst loss and racks.
 pub fn status(overview: &Overview, capacity: &Capacity, view: &StatusView<'_>) -> ReportText {
     let mut out = ReportText::default();
-    // Writing to a `ReportText` cannot fail.
-    let _ = write_status(&mut out, overview, capacity, view);
-    out
-}
-
-fn write_status(
-    out: &mut ReportText,
-    overview: &Overview,
-    capacity: &Capacity,
-    view: &StatusView<'_>,
-) -> fmt::Result {
     match view.focus {
         StatusFocus::Site => {
-            write_headline(out, overview)?;
-            clusters::write_all(out, overview, view.all)?;
+            write_headline(&mut out, overview);
+            clusters::write_all(&mut out, overview, view.all);
             let short = short_node_sets(capacity);
             if !short.is_empty() {
-                write_heading(out, "short")?;
-                write_lacking(out, &short, view.all)?;
+                write_heading(&mut out, "short");
+                write_lacking(&mut out, &short, view.all);
             }
-            clusters::write_spare(out, overview, view.all)?;
-            write_hardware(out, overview, view.all)?;
-            write_quotas(out, overview, view.all)?;
+            clusters::write_spare(&mut out, overview, view.all);
+            write_hardware(&mut out, overview, view.all);
+            write_quotas(&mut out, overview, view.all);
             if let Some(label) = &capacity.by {
                 let lost = format!("if all hosts of one {} are lost", one_line(label));
-                write_heading(out, lost)?;
-                write_worst_loss(out, capacity)?;
+                write_heading(&mut out, lost);
+                write_worst_loss(&mut out, capacity);
             }
             if view.all || overview.racks.len() <= RACKS_SHOWN {
-                return write_racks(out, overview);
+                write_racks(&mut out, overview);
+            } else {
+                writeln!(out);
+                writeln!(
+                    out,
+                    "--all shows the racks, --rack the hosts of one, `sipgen capacity` what else fits"
+                )
             }
-            writeln!(out)?;
-            writeln!(
-                out,
-                "--all shows the racks, --rack the hosts of one, `sipgen capacity` what else fits"
-            )
         }
         StatusFocus::Rack(name) => {
             let hosts: Vec<&HostOverview> =
@@ -114,11 +104,11 @@ fn write_status(
             let name = name.map_or("hosts without a rack".to_owned(), |name| {
                 format!("rack {}", one_line(name))
             });
-            writeln!(out, "{}: {}", styled(STRONG, name), tally(hosts.iter().copied()))?;
-            listing::write(out, &hosts, view.all)
+            writeln!(out, "{}: {}", styled(STRONG, name), tally(hosts.iter().copied()));
+            listing::write(&mut out, &hosts, view.all)
         }
         StatusFocus::Cluster(key) => {
-            clusters::write_one(out, overview, key)?;
+            clusters::write_one(&mut out, overview, key);
             let mut hosts: Vec<&HostOverview> =
                 overview.hosts.iter().filter(|host| concerns(host, key)).collect();
             // Machines are sorted by role and name, other hosts stay in inventory order.
@@ -126,9 +116,10 @@ fn write_status(
                 (Some(a), Some(b)) => by_role_and_name(a, b),
                 (a, b) => a.is_none().cmp(&b.is_none()),
             });
-            listing::write(out, &hosts, view.all)
+            listing::write(&mut out, &hosts, view.all)
         }
     }
+    out
 }
 
 /// Returns the node sets that lack hosts. The table of clusters names machines without a host.
@@ -149,21 +140,21 @@ fn concerns(host: &HostOverview, cluster: &ClusterKey) -> bool {
 }
 
 /// Writes the quotas with their users. If there are too many, the fullest have priority.
-fn write_quotas(out: &mut ReportText, overview: &Overview, all: bool) -> fmt::Result {
+fn write_quotas(out: &mut ReportText, overview: &Overview, all: bool) {
     if overview.quotas.is_empty() {
-        return Ok(());
+        return;
     }
-    write_heading(out, "quotas")?;
+    write_heading(out, "quotas");
     let mut shown: Vec<&QuotaUse> = overview.quotas.iter().collect();
     if !all {
         shown.sort_by_key(|quota| quota.quota.hosts.saturating_sub(quota.used()));
         shown.truncate(QUOTAS_SHOWN);
     }
     for quota in &shown {
-        writeln!(out, "  {} of {}", quota.used(), one_line(&quota.to_string()))?;
+        writeln!(out, "  {} of {}", quota.used(), one_line(&quota.to_string()));
     }
     match overview.quotas.len() - shown.len() {
-        0 => Ok(()),
+        0 => (),
         more => writeln!(
             out,
             "  … and {} with more hosts left; --all shows all",
@@ -173,31 +164,31 @@ fn write_quotas(out: &mut ReportText, overview: &Overview, all: bool) -> fmt::Re
 }
 
 /// Writes the kinds of hardware, the most common first.
-fn write_hardware(out: &mut ReportText, overview: &Overview, all: bool) -> fmt::Result {
+fn write_hardware(out: &mut ReportText, overview: &Overview, all: bool) {
     if overview.hardware.is_empty() {
-        return Ok(());
+        return;
     }
-    write_heading(out, "hardware")?;
-    writeln!(out, "  hosts  free  kind")?;
+    write_heading(out, "hardware");
+    writeln!(out, "  hosts  free  kind");
     let shown = if all { overview.hardware.len() } else { KINDS_SHOWN };
     for HardwareKind { kind, hosts, free } in overview.hardware.iter().take(shown) {
-        writeln!(out, "  {hosts:>5}  {free:>4}  {}", one_line(kind))?;
+        writeln!(out, "  {hosts:>5}  {free:>4}  {}", one_line(kind));
     }
     match overview.hardware.len().saturating_sub(shown) {
-        0 => Ok(()),
+        0 => (),
         more => writeln!(out, "  … and {}; --all shows all", counted(more, "more kind")),
     }
 }
 
 /// Writes the racks with their hosts by state.
-fn write_racks(out: &mut ReportText, overview: &Overview) -> fmt::Result {
+fn write_racks(out: &mut ReportText, overview: &Overview) {
     let Some(label) = &overview.by else {
         return write_heading(
             out,
             "no racks: no node set has a topologyKey; choose a label with --by",
         );
     };
-    write_heading(out, "racks")?;
+    write_heading(out, "racks");
     let name = |rack: &Rack| match &rack.name {
         Some(name) => one_line(name),
         None => format!("without {}", one_line(label)),
@@ -205,23 +196,21 @@ fn write_racks(out: &mut ReportText, overview: &Overview) -> fmt::Result {
     let width = overview.racks.iter().map(|rack| name(rack).len()).max().unwrap_or_default();
     for rack in &overview.racks {
         let hosts = rack.hosts.iter().map(|host| &overview.hosts[*host]);
-        writeln!(out, "  {:width$}  {}", name(rack), tally(hosts))?;
+        writeln!(out, "  {:width$}  {}", name(rack), tally(hosts));
     }
-    Ok(())
 }
 
-fn write_headline(out: &mut ReportText, overview: &Overview) -> fmt::Result {
+fn write_headline(out: &mut ReportText, overview: &Overview) {
     let named = overview.racks.iter().filter(|rack| rack.name.is_some()).count();
     let racks = match &overview.by {
         Some(label) => format!(" in {}, by {}", counted(named, "rack"), one_line(label)),
         None => String::new(),
     };
     let sites = format!("{}{racks}", counted(overview.hosts.len(), "host"));
-    writeln!(out, "{}, {}", styled(STRONG, sites), counted(overview.clusters.len(), "cluster"))?;
+    writeln!(out, "{}, {}", styled(STRONG, sites), counted(overview.clusters.len(), "cluster"));
     if !overview.hosts.is_empty() {
-        writeln!(out, "{}", tally(&overview.hosts))?;
+        writeln!(out, "{}", tally(&overview.hosts));
     }
-    Ok(())
 }
 
 /// Counts hosts by state: `14 assigned (2 added), 5 free, 1 failed`.
@@ -245,7 +234,7 @@ fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostOverview>) -> String {
 }
 
 /// Writes a heading with a blank line above it.
-fn write_heading(out: &mut ReportText, heading: impl fmt::Display) -> fmt::Result {
-    writeln!(out)?;
+fn write_heading(out: &mut ReportText, heading: impl fmt::Display) {
+    writeln!(out);
     writeln!(out, "{}", styled(STRONG, heading))
 }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use super::ReaddressedMachine;
 use super::dangers::Harm;
 use super::hosts::ConsumedHost;
-use crate::base::text::counted;
+use crate::base::text::{abbreviated, counted};
 use crate::input::settings::gitops::HostsForm;
 
 /// Maximum number of hosts that a message names.
@@ -33,7 +33,10 @@ impl Harm {
                 format!("{} releases {}: {}", name(cluster), in_use(hosts), consumers(hosts, &name))
             }
             Harm::AssignedHostVanished { cluster, hosts } => {
-                let named = first_few(hosts.iter().map(|host| name(host)).collect(), HOSTS_NAMED);
+                let named = abbreviated(
+                    &hosts.iter().map(|host| name(host)).collect::<Vec<_>>(),
+                    HOSTS_NAMED,
+                );
                 let is = if hosts.len() == 1 { "is" } else { "are" };
                 let lost = counted(hosts.len(), "host");
                 format!(
@@ -86,7 +89,11 @@ impl Harm {
                     Some(before) => {
                         let files: Vec<String> = because.iter().map(|file| name(file)).collect();
                         let goes = format!("; Job {} is deleted, even while it runs", name(before));
-                        (" again", format!(", because of {}", first_few(files, HOSTS_NAMED)), goes)
+                        (
+                            " again",
+                            format!(", because of {}", abbreviated(&files, HOSTS_NAMED)),
+                            goes,
+                        )
                     }
                 };
                 format!(
@@ -99,7 +106,7 @@ impl Harm {
                 let changes = machines.iter().map(|ReaddressedMachine { node, before, after }| {
                     format!("{} from {} to {}", name(node), name(before), name(after))
                 });
-                let changes = first_few(changes.collect(), HOSTS_NAMED);
+                let changes = abbreviated(&changes.collect::<Vec<_>>(), HOSTS_NAMED);
                 let move_to = if machines.len() == 1 {
                     "moves to another address"
                 } else {
@@ -110,9 +117,9 @@ impl Harm {
             }
             Harm::HostMoves { cluster, other, hosts } => {
                 let (cluster, other) = (name(cluster), name(other));
-                let named = hosts.iter().map(|host| name(host)).collect();
+                let named: Vec<String> = hosts.iter().map(|host| name(host)).collect();
                 let hosts = moves(&counted(hosts.len(), "host"), hosts.len());
-                format!("{hosts} from {cluster} to {other}: {}", first_few(named, HOSTS_NAMED))
+                format!("{hosts} from {cluster} to {other}: {}", abbreviated(&named, HOSTS_NAMED))
             }
             Harm::ControlPlaneEndpointChanges { cluster, before, after } => {
                 format!(
@@ -198,12 +205,5 @@ fn consumers(hosts: &[ConsumedHost], name: impl Fn(&dyn Display) -> String) -> S
         let node = node.as_ref().map(|node| format!(" ({})", name(node))).unwrap_or_default();
         format!("{}{node} by {}", name(host), name(consumer))
     });
-    first_few(named.collect(), HOSTS_NAMED)
-}
-
-/// Joins the first names and counts the rest.
-fn first_few(named: Vec<String>, most: usize) -> String {
-    let more = named.len().saturating_sub(most);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", named[..named.len().min(most)].join(", "))
+    abbreviated(&named.collect::<Vec<_>>(), HOSTS_NAMED)
 }

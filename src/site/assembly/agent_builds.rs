@@ -10,7 +10,7 @@ use super::read_object::{ReadContent, ReadObject};
 use super::substitution::{NamespaceInputs, VariableSources};
 use crate::base::finding::Origin;
 use crate::base::layout;
-use crate::input::kustomize::{AgentBuild, EvaluatedFiles};
+use crate::input::kustomize::AgentBuild;
 use crate::input::load::ReadError;
 use crate::site::delivery::{AgentObject, Agents, AppliedDirectory, BuildChanges};
 
@@ -96,18 +96,7 @@ struct DeliveredAgentObjects {
 impl DeliveredAgentObjects {
     fn new(naming: NamespaceInputs<'_>, written: &[AgentObject], agents: &AgentBuilds) -> Self {
         let files = written.iter().map(|object| object.origin.file.clone());
-        let none = HashSet::new();
-        let wanted = EvaluatedFiles {
-            files: &files.collect(),
-            vital: &none,
-            vital_kinds: &[],
-            unreadable: &none,
-            is_restricted: false,
-            requests: &none,
-            output: &naming.settings.output,
-            agents,
-        };
-        let evaluated = naming.builds.evaluate(naming.repo, &wanted);
+        let evaluated = naming.evaluated(&files.collect(), agents);
         let delivered = evaluated.delivered.values().flatten();
         let objects = delivered.filter_map(|document| {
             match interpret_resource(&document.document())?.content {

@@ -206,8 +206,7 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
     if kind == hardware::KIND {
         hardware.extend(in_spec.map(|found| (HardwareSource::HardwareData, found)));
     } else {
-        let annotated =
-            |name: &str| object.metadata.annotations.as_ref().and_then(|all| all.get(name));
+        let annotated = |name: &str| object.metadata.annotation(name);
         let mut add = |source: HardwareSource,
                        name: &str,
                        found: Result<Option<Hardware>, serde_json::Error>| {

@@ -201,8 +201,7 @@ fn misspelled_object(document: &Document<'_>, api_version: Option<String>) -> Op
 
 /// Gives a host without a status the one in its annotation, as Metal3 does.
 fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Finding> {
-    let text =
-        host.metadata.annotations.as_ref()?.get(host::STATUS).filter(|_| host.status.is_none())?;
+    let text = host.metadata.annotation(host::STATUS).filter(|_| host.status.is_none())?;
     match serde_json::from_str(text) {
         Ok(status) => {
             host.status = status;

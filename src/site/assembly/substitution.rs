@@ -11,13 +11,14 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
+use super::agent_builds::AgentBuilds;
 use super::inputs::InputSelection;
 use super::names::namespaces;
 use crate::base::api::gitops::PostBuild;
 use crate::base::api::host::Metadata;
 use crate::base::finding::{Origin, Place};
 use crate::base::layout::VARIABLE;
-use crate::input::kustomize::{Builds, EvaluatedFiles, SubstitutionVariables};
+use crate::input::kustomize::{Builds, EvaluatedFiles, EvaluationResult, SubstitutionVariables};
 use crate::input::load::{Document, Files, ReadError, mentions};
 use crate::input::settings::Settings;
 use crate::site::delivery::{BuildChanges, RepoListing};
@@ -121,6 +122,27 @@ fn text(value: &Value) -> Option<String> {
 }
 
 impl NamespaceInputs<'_> {
+    /// Evaluates the builds of files, of which none is vital: a failed build only makes its objects
+    /// unknown.
+    pub(super) fn evaluated(
+        &self,
+        files: &HashSet<Arc<Utf8Path>>,
+        agents: &AgentBuilds,
+    ) -> EvaluationResult {
+        let none = HashSet::new();
+        let wanted = EvaluatedFiles {
+            files,
+            vital: &none,
+            vital_kinds: &[],
+            unreadable: &none,
+            is_restricted: false,
+            requests: &none,
+            output: &self.settings.output,
+            agents,
+        };
+        self.builds.evaluate(self.repo, &wanted)
+    }
+
     /// Reads ConfigMaps and Secrets by name, as builds deliver them.
     fn held(&self, names: &BTreeSet<&str>) -> Result<VariablesByObject, ReadError> {
         let words: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
@@ -135,20 +157,7 @@ impl NamespaceInputs<'_> {
         )?;
         let files: HashSet<Arc<Utf8Path>> =
             read.iter().map(|(origin, ..)| origin.file.clone()).collect();
-        // Nothing is vital here: a failed build only makes its values unknown.
-        let (none, nothing) = (HashSet::new(), BTreeMap::new());
-        let output = &self.settings.output;
-        let wanted = EvaluatedFiles {
-            files: &files,
-            vital: &none,
-            vital_kinds: &[],
-            unreadable: &none,
-            is_restricted: false,
-            requests: &none,
-            output,
-            agents: &nothing,
-        };
-        let evaluated = self.builds.evaluate(self.repo, &wanted);
+        let evaluated = self.evaluated(&files, &AgentBuilds::new());
         let mut held = VariablesByObject::new();
         for (origin, kind, holder) in
             read.iter().filter(|(origin, ..)| !evaluated.read.contains_key(origin))

@@ -14,7 +14,7 @@ use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::label_query;
 use crate::base::api::names::{HostKey, Namespace, is_label_key, is_label_value};
 use crate::base::finding::position::{DocumentShape, Origin};
-use crate::base::text::counted;
+use crate::base::text::{counted, known_names};
 use crate::input::load::Stream;
 use crate::site::Site;
 use crate::site::inventory::addresses::{AddressSource, KnownAddress};
@@ -326,13 +326,8 @@ fn with_prefixes(selector: &Selector, site: &Site) -> Result<Selector, UnknownSu
         match found.as_slice() {
             [label] => Ok((*label).to_owned()),
             [] => {
-                let shown: Vec<&str> = known.iter().copied().take(LABELS_SHOWN).collect();
-                let known = match (known.len() - shown.len(), shown.as_slice()) {
-                    (_, []) => "none".to_owned(),
-                    (0, _) => shown.join(", "),
-                    (more, _) => format!("{} and {more} more", shown.join(", ")),
-                };
-                Err(UnknownSubject::Label { key, known })
+                let known: Vec<&str> = known.iter().copied().collect();
+                Err(UnknownSubject::Label { key, known: known_names(&known, LABELS_SHOWN) })
             }
             labels => Err(UnknownSubject::AmbiguousLabel { key, labels: labels.join(" or ") }),
         }

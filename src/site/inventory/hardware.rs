@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Serialize;
+use serde::ser::Error;
+use serde::{Serialize, Serializer};
 
 use crate::base::api::hardware::{self, DETAILS, Hardware};
 use crate::base::api::host::STATUS;
 use crate::base::api::names::HostKey;
+use crate::base::api::without_nulls;
 use crate::base::finding::Origin;
 
 /// Hardware of hosts by namespace and name.
@@ -32,10 +34,17 @@ pub struct InspectedHardware {
     #[serde(rename = "hardwareFrom")]
     pub source: HardwareSource,
     /// The hardware.
+    #[serde(serialize_with = "known")]
     pub hardware: Hardware,
     /// The document that contains it.
     #[serde(skip)]
     pub origin: Origin,
+}
+
+/// Writes the known values of hardware.
+fn known<S: Serializer>(hardware: &Hardware, serializer: S) -> Result<S::Ok, S::Error> {
+    let hardware = serde_json::to_value(hardware).map_err(Error::custom)?;
+    without_nulls(hardware).serialize(serializer)
 }
 
 /// Sources of a host's hardware, by precedence.

@@ -120,10 +120,9 @@ impl HostDescriptions {
         findings.extend(found);
         let live_state = self.live_state();
         let machine = live_state.usage.as_ref().and_then(HostUsage::metal3_machine);
-        let annotated = |document| Some((annotation(document, ADDRESSES)?, &document.origin));
         let facts = AddressFacts {
             host: &key,
-            annotation: self.all().find_map(annotated),
+            annotation: self.annotated(ADDRESSES).map(|(document, text)| (text, &document.origin)),
             machine: machine
                 .filter(|(namespace, _)| *namespace == key.namespace.as_str())
                 .map(|(_, name)| name),
@@ -153,7 +152,7 @@ impl HostDescriptions {
             origin: primary.origin.clone(),
             undecided: VariableValue::in_document(primary).map(Box::new),
             sync_options: manifest
-                .and_then(|manifest| annotation(manifest, SYNC_OPTIONS))
+                .and_then(|manifest| manifest.host.metadata.annotation(SYNC_OPTIONS))
                 .map(str::to_owned),
             apply_options: apply_options::for_host(
                 manifest
@@ -169,7 +168,7 @@ impl HostDescriptions {
             reserved_by: UNHEALTHY
                 .into_iter()
                 .chain([PAUSED, DETACHED])
-                .find(|name| self.all().any(|document| annotation(document, name).is_some()))
+                .find(|name| self.annotated(name).is_some())
                 .or_else(|| {
                     let state = self.status()?.operational_status.as_deref();
                     (state == Some("detached")).then_some(DETACHED_STATE)
@@ -209,9 +208,7 @@ impl HostDescriptions {
         let matching = settings.reservations.iter();
         let matching = matching.filter(|reservation| reservation.matches(labels));
         let mut all: Vec<Tenants> = matching.map(Reservation::tenants).collect();
-        let annotated =
-            self.all().find_map(|document| Some((document, annotation(document, RESERVED_FOR)?)));
-        if let Some((document, text)) = annotated {
+        if let Some((document, text)) = self.annotated(RESERVED_FOR) {
             match text.parse() {
                 Ok(tenants) => all.push(tenants),
                 Err(error) => findings.push(
@@ -235,10 +232,9 @@ impl HostDescriptions {
         settings: &Settings,
         findings: &mut Vec<Finding>,
     ) -> Option<MaintenanceMark> {
-        let annotated = self.all().find_map(|document| {
-            let reason = annotation(document, MAINTENANCE)?;
+        let annotated = self.annotated(MAINTENANCE).map(|(document, reason)| {
             let place = document.origin.at(["metadata", "annotations", MAINTENANCE]);
-            Some(MaintenanceMark::from_annotation(key, reason, place))
+            MaintenanceMark::from_annotation(key, reason, place)
         });
         let annotated = match annotated {
             Some(Err(finding)) => {
@@ -277,8 +273,7 @@ impl HostDescriptions {
     /// Returns a label of the live object, or else of the manifest.
     fn live_label(&self, key: &str) -> Option<&str> {
         let mut documents = self.snapshot.iter().chain(&self.manifest);
-        let label = documents.find_map(|document| document.host.metadata.labels.as_ref()?.get(key));
-        label.map(String::as_str)
+        documents.find_map(|document| document.host.metadata.label(key))
     }
 
     fn assignment_labels(&self, settings: &Settings) -> AssignmentLabels {
@@ -304,7 +299,7 @@ impl HostDescriptions {
             legacy_key: None,
             owners: owners.unwrap_or_default(),
             released: snapshot
-                .and_then(|live| annotation(live, assignment::GIVEN_BACK))
+                .and_then(|live| live.host.metadata.annotation(assignment::GIVEN_BACK))
                 .map(ReleaseProgress::from_value),
         }
     }
@@ -312,6 +307,11 @@ impl HostDescriptions {
     /// Returns the manifest, then the snapshot.
     fn all(&self) -> impl Iterator<Item = &HostDocument> {
         self.manifest.as_deref().into_iter().chain(self.snapshot.as_deref())
+    }
+
+    /// Returns the first document with an annotation, and its value.
+    fn annotated(&self, name: &str) -> Option<(&HostDocument, &str)> {
+        self.all().find_map(|document| Some((document, document.host.metadata.annotation(name)?)))
     }
 
     /// Returns the status of the live object, or else the status in the manifest.
@@ -349,11 +349,6 @@ fn is_live_object(document: &HostDocument) -> bool {
         |status: &BareMetalHostStatus| Some(status.provisioning.as_ref()?.state.is_some());
     live_field(&document.host.metadata).is_some()
         || document.host.status.as_ref().and_then(provisioning) == Some(true)
-}
-
-fn annotation<'a>(document: &'a HostDocument, name: &str) -> Option<&'a str> {
-    let annotations = document.host.metadata.annotations.as_ref()?;
-    annotations.get(name).map(String::as_str)
 }
 
 /// Masks credentials in a text of the status: Ironic's messages contain the URLs that it requested.

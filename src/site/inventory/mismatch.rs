@@ -8,8 +8,8 @@ use kube::core::{Expression, Selector, SelectorExt};
 use super::natural;
 use crate::base::api::names::{is_label_key, is_label_value};
 use crate::base::finding::{DocumentField, Finding, RouteStep};
-use crate::base::text::counted;
 use crate::base::text::suggest::alike;
+use crate::base::text::{abbreviated, counted};
 use crate::site::inventory::Host;
 
 /// Maximum number of label values that a message lists.
@@ -238,11 +238,9 @@ fn values<'a>(key: &str, hosts: &[&'a Host]) -> Vec<&'a str> {
 
 /// Lists values: ``the value `a` ``, ``the values `a`, `b` and 3 more``.
 fn listed(values: &[&str]) -> String {
-    let shown: Vec<String> =
-        values.iter().take(VALUES_SHOWN).map(|value| format!("`{value}`")).collect();
-    let more = values.len().saturating_sub(VALUES_SHOWN);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("the value{} {}{more}", if values.len() == 1 { "" } else { "s" }, shown.join(", "))
+    let quoted: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+    let s = if values.len() == 1 { "" } else { "s" };
+    format!("the value{s} {}", abbreviated(&quoted, VALUES_SHOWN))
 }
 
 #[cfg(test)]

@@ -69,8 +69,7 @@ impl HostUsage {
     /// Returns every usage in a host's document, the consumer first.
     pub(crate) fn all_of(document: &HostDocument) -> impl Iterator<Item = HostUsage> {
         let spec = document.host.spec.as_ref();
-        let label =
-            document.host.metadata.labels.as_ref().and_then(|labels| labels.get(NODE_REUSE));
+        let label = document.host.metadata.label(NODE_REUSE);
         let spec_usage = |is: fn(&BareMetalHostSpec) -> bool, usage: HostUsage| {
             spec.is_some_and(is).then_some(usage)
         };
@@ -82,7 +81,7 @@ impl HostUsage {
             ),
             spec_usage(BareMetalHostSpec::has_image, HostUsage::Image),
             spec_usage(BareMetalHostSpec::has_custom_deploy, HostUsage::CustomDeploy),
-            label.map(|owner| HostUsage::NodeReuse(owner.clone())),
+            label.map(|owner| HostUsage::NodeReuse(owner.to_owned())),
         ]
         .into_iter()
         .flatten()

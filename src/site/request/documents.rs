@@ -96,17 +96,6 @@ impl<'a> RequestContext<'a> {
 }
 
 impl ClusterDocument {
-    /// Returns the value of a label.
-    pub(crate) fn label(&self, key: &str) -> Option<&str> {
-        let labels = self.metadata.labels.as_ref()?;
-        labels.get(key).map(String::as_str)
-    }
-
-    fn annotation(&self, key: &str) -> Option<&str> {
-        let annotations = self.metadata.annotations.as_ref()?;
-        annotations.get(key).map(String::as_str)
-    }
-
     /// Reports a cluster's name that is too long for a label.
     pub(super) fn check_name(&self, findings: &mut Vec<Finding>) {
         if is_label_value(self.key.name.as_str()) {
@@ -131,7 +120,7 @@ impl ClusterDocument {
 
     /// Parses the priority annotation.
     pub(super) fn priority(&self, findings: &mut Vec<Finding>) -> i64 {
-        let Some(text) = self.annotation(PRIORITY) else {
+        let Some(text) = self.metadata.annotation(PRIORITY) else {
             return 0;
         };
         text.trim().parse().unwrap_or_else(|_| {
@@ -175,7 +164,7 @@ impl ClusterDocument {
     pub(crate) fn into_request(self, cluster: Option<Cluster>) -> Request {
         Request {
             kind: self.kind,
-            former_name: self.annotation(FORMER_NAME).map(str::to_owned),
+            former_name: self.metadata.annotation(FORMER_NAME).map(str::to_owned),
             origin: self.origin,
             cluster,
             named: Default::default(),

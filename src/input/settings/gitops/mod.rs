@@ -63,7 +63,6 @@ pub struct SourceRef {
     /// Its name.
     pub name: ObjectName,
     /// Its namespace; by default that of the Kustomizations.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
 }
 
@@ -101,10 +100,8 @@ pub struct Decryption {
     /// The program that encrypted them.
     pub provider: DecryptionProvider,
     /// The Secret with the keys.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretRef>,
     /// The ServiceAccount with access to the keys of a cloud provider.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<ObjectName>,
 }
 

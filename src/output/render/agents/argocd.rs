@@ -6,17 +6,10 @@ use super::{Delivery, DirectoryContent, document, in_source};
 use crate::base::api::gitops::{APPLICATION, ARGOCD_API_VERSION};
 use crate::base::api::host;
 use crate::input::settings::Settings;
+use crate::output::render::planned_hosts::{GUARDS, MERGE};
 
 /// Finalizer that deletes an Application's objects together with the Application.
 const CASCADE: &str = "resources-finalizer.argocd.argoproj.io";
-
-/// Makes Argo CD merge a partial object. Without these options, it applies the object as a whole.
-/// It reads the last one only here, not in annotations of objects.
-const MERGE: [&str; 3] =
-    ["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"];
-
-/// Keeps Argo CD from deleting objects that leave git, and from deleting them with the Application.
-const KEEP: [&str; 2] = ["Prune=false", "Delete=false"];
 
 /// Returns the Application that applies a directory.
 pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
@@ -68,7 +61,7 @@ fn wave(holds: DirectoryContent) -> i32 {
 
 fn sync_options(holds: DirectoryContent) -> Vec<&'static str> {
     match holds {
-        DirectoryContent::Definitions => KEEP.to_vec(),
+        DirectoryContent::Definitions => GUARDS.to_vec(),
         // A pod of the old ReplicaSet may start once more and requires the old ConfigMap.
         DirectoryContent::Services
         | DirectoryContent::SiteOutput
@@ -77,10 +70,10 @@ fn sync_options(holds: DirectoryContent) -> Vec<&'static str> {
         // same hosts.
         DirectoryContent::Installer => Vec::new(),
         DirectoryContent::Declared => {
-            [&["RespectIgnoreDifferences=true"], KEEP.as_slice()].concat()
+            [&["RespectIgnoreDifferences=true"], GUARDS.as_slice()].concat()
         }
         DirectoryContent::Observed | DirectoryContent::Released => {
-            [MERGE.as_slice(), &KEEP].concat()
+            [MERGE.as_slice(), &GUARDS].concat()
         }
     }
 }

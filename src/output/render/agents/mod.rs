@@ -105,24 +105,14 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
     let about =
         "What sipgen tells this agent to apply. This object is here even when that is nothing.";
     listed.insert(ANCHOR.to_owned());
-    write_kustomization(
-        &mut files,
-        &made_from,
-        &directory,
-        &listed,
-        &anchor(names.0, namespace, about),
-    );
+    let object = anchor(names.0, namespace, about);
+    write_kustomization(&mut files, &made_from, &directory, &listed, &object);
     if agent == GitopsAgent::Flux {
         let about = "What depends on the Kustomization of this name comes after the services of all clusters.";
-        let anchor = anchor(&site.settings.flux.after_services(), namespace, about);
-        let listed = BTreeSet::from([ANCHOR.to_owned()]);
-        write_kustomization(
-            &mut files,
-            &made_from,
-            &directory.join(AFTER_SERVICES.1),
-            &listed,
-            &anchor,
-        );
+        let object = anchor(&site.settings.flux.after_services(), namespace, about);
+        let (directory, listed) =
+            (directory.join(AFTER_SERVICES.1), BTreeSet::from([ANCHOR.to_owned()]));
+        write_kustomization(&mut files, &made_from, &directory, &listed, &object);
     }
     files
 }
@@ -167,14 +157,15 @@ fn in_source(prefix: &Utf8Path, output: &Utf8Path, delivery: &Delivery) -> Utf8P
 
 /// Returns all directories to apply, in order.
 fn deliveries(output: &Output<'_>, agent: GitopsAgent) -> Vec<Delivery> {
-    let definitions: Vec<Delivery> = output.definitions().collect();
+    let definitions = output.below(layout::CRDS, DirectoryContent::Definitions, "crds.yaml");
+    let definitions: Vec<Delivery> = definitions.collect();
     let mut all = Vec::new();
     for cluster in &output.clusters {
         let services = output.services(cluster, &definitions);
         all.extend(output.observed(cluster, services.as_ref()));
         all.extend(services);
     }
-    all.extend(output.site_outputs());
+    all.extend(output.below(SITE, DirectoryContent::SiteOutput, "site.yaml"));
     all.extend(output.declared());
     let installers = output.clusters.iter();
     all.extend(installers.filter_map(|cluster| output.installer(cluster)));
@@ -228,23 +219,25 @@ impl<'a> Output<'a> {
         self.is_built(&layout::installer_directory(cluster))
     }
 
-    /// Lists the directories just below one that generated objects apply.
-    fn directories_below(&self, parent: &'static str) -> impl Iterator<Item = &'a Utf8Path> {
+    /// Returns the directories just below one that generated objects apply.
+    fn below(
+        &self,
+        parent: &'static str,
+        holds: DirectoryContent,
+        object_file: &str,
+    ) -> impl Iterator<Item = Delivery> {
         let from = self.present.range(parent..).map(|file| Utf8Path::new(*file));
         let directories = from.take_while(move |file| file.as_str().starts_with(parent));
         let directories = directories.filter(|file| {
             file.iter().count() == 3 && file.file_name() == Some(layout::KUSTOMIZATION)
         });
-        directories.filter_map(Utf8Path::parent).filter(|directory| self.is_ours(directory))
-    }
-
-    fn definitions(&self) -> impl Iterator<Item = Delivery> {
-        self.directories_below(layout::CRDS).map(|directory| Delivery {
-            name: self.names.definitions(directory.file_name().unwrap_or_default()),
+        let directories = directories.filter_map(Utf8Path::parent);
+        directories.filter(|directory| self.is_ours(directory)).map(move |directory| Delivery {
+            name: self.names.directory(parent, directory.file_name().unwrap_or_default()),
             directory: directory.to_owned(),
-            holds: DirectoryContent::Definitions,
+            holds,
             after: Vec::new(),
-            file: "crds.yaml".to_owned(),
+            file: object_file.to_owned(),
         })
     }
 
@@ -260,7 +253,7 @@ impl<'a> Output<'a> {
         let required: BTreeSet<&str> = required.collect();
         let after = definitions.iter().filter(|it| required.contains(it.directory.as_str()));
         Some(Delivery {
-            name: self.names.services(cluster),
+            name: self.names.cluster_object("services", cluster),
             directory,
             holds: DirectoryContent::Services,
             after: after.map(|delivery| delivery.name.clone()).collect(),
@@ -268,20 +261,10 @@ impl<'a> Output<'a> {
         })
     }
 
-    fn site_outputs(&self) -> impl Iterator<Item = Delivery> {
-        self.directories_below(SITE).map(|directory| Delivery {
-            name: self.names.site_output(directory.file_name().unwrap_or_default()),
-            directory: directory.to_owned(),
-            holds: DirectoryContent::SiteOutput,
-            after: Vec::new(),
-            file: "site.yaml".to_owned(),
-        })
-    }
-
     fn observed(&self, cluster: &ClusterKey, services: Option<&Delivery>) -> Option<Delivery> {
         let directory = layout::observed_directory(cluster);
         self.is_ours(&directory).then(|| Delivery {
-            name: self.names.observed(cluster),
+            name: self.names.cluster_object("observed", cluster),
             directory,
             holds: DirectoryContent::Observed,
             after: services.iter().map(|delivery| delivery.name.clone()).collect(),
@@ -321,14 +304,14 @@ impl<'a> Output<'a> {
             return None;
         }
         let is_observed = self.is_ours(&layout::observed_directory(cluster));
-        let observed = is_observed.then(|| self.names.observed(cluster));
+        let observed = is_observed.then(|| self.names.cluster_object("observed", cluster));
         let has_hosts = |root: &&Utf8Path| {
             let patch = layout::declared_directory(root).join(layout::patch_file(cluster));
             self.present.contains(patch.as_str())
         };
         let declared = self.declared_roots().filter(has_hosts);
         Some(Delivery {
-            name: self.names.services(cluster),
+            name: self.names.cluster_object("services", cluster),
             directory,
             holds: DirectoryContent::Installer,
             after: observed

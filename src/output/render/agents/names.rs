@@ -6,7 +6,6 @@ use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 
 use crate::base::api::names::ClusterKey;
-use crate::base::layout::{self, outputs::SITE};
 
 /// Maximum length of a label value.
 const LONGEST: usize = 63;
@@ -16,29 +15,15 @@ const LONGEST: usize = 63;
 pub(super) struct AgentObjectNames<'a>(pub(super) &'a str);
 
 impl AgentObjectNames<'_> {
-    /// Returns the name of the object that applies a directory of definitions.
-    pub(super) fn definitions(self, directory: &str) -> String {
-        self.name(layout::CRDS, directory, true)
+    /// Returns the name of the object that applies a directory below one of the output.
+    pub(super) fn directory(self, parent: &str, directory: &str) -> String {
+        self.name(parent, directory, true)
     }
 
-    /// Returns the name of the object that applies a cluster's services. It is unique because
+    /// Returns the name of the object that applies a part of a cluster. It is unique because
     /// namespaces contain no dots.
-    pub(super) fn services(self, cluster: &ClusterKey) -> String {
-        self.cluster_object("services", cluster)
-    }
-
-    /// Returns the name of the object that applies an output for the whole site.
-    pub(super) fn site_output(self, output: &str) -> String {
-        self.name(SITE, output, true)
-    }
-
-    /// Returns the name of the object that applies a cluster's observed hosts.
-    pub(super) fn observed(self, cluster: &ClusterKey) -> String {
-        self.cluster_object("observed", cluster)
-    }
-
-    fn cluster_object(self, kind: &str, cluster: &ClusterKey) -> String {
-        self.name(kind, &format!("{}.{}", cluster.namespace, cluster.name), true)
+    pub(super) fn cluster_object(self, part: &str, cluster: &ClusterKey) -> String {
+        self.name(part, &format!("{}.{}", cluster.namespace, cluster.name), true)
     }
 
     /// Returns the name of the object that applies the overlay over a directory.
@@ -89,7 +74,7 @@ mod tests {
     const NAMES: AgentObjectNames<'_> = AgentObjectNames("sipgen");
 
     fn cluster(key: &str) -> String {
-        NAMES.services(&key.parse().unwrap())
+        NAMES.cluster_object("services", &key.parse().unwrap())
     }
 
     #[test]
@@ -99,7 +84,8 @@ mod tests {
         assert_eq!(NAMES.declared("".into()), "sipgen.declared");
         assert_eq!(NAMES.released(), "sipgen.released");
         assert_eq!(AgentObjectNames("site-7").released(), "site-7.released");
-        for name in [NAMES.released(), NAMES.observed(&"tenant-a/edge".parse().unwrap())] {
+        let observed = NAMES.cluster_object("observed", &"tenant-a/edge".parse().unwrap());
+        for name in [NAMES.released(), observed] {
             assert!(crate::base::layout::is_agents_object_of_labels(&name, "sipgen"), "{name}");
         }
     }

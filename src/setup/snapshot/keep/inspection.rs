@@ -32,7 +32,7 @@ fn remove_empty(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.values_mut().for_each(remove_empty);
-            let empty = [Value::Bool(false), json!({}), json!([])];
+            let empty = [Value::Null, Value::Bool(false), json!({}), json!([])];
             fields.retain(|_, value| !empty.contains(value));
         }
         Value::Array(items) => items.iter_mut().for_each(remove_empty),

@@ -1,12 +1,12 @@
 //! Hardware requirements, as annotations of control planes and MachineDeployments.
 
 use serde::de::Error;
-use serde_json::Value;
 
+use super::ClusterApiValidation;
 use super::scaled::ScaledMachines;
-use super::{ClusterApiValidation, annotation};
 use crate::base::api::cluster_api::{ClusterSpec, HARDWARE};
 use crate::base::api::hardware_requirements::HardwareRequest;
+use crate::base::api::without_nulls;
 use crate::base::finding::{Code, RouteStep};
 use crate::input::decode::label_selector::Mistake;
 use crate::site::inventory::requirements::HardwareRequirements;
@@ -20,13 +20,13 @@ pub(super) fn may_be_annotated(spec: &ClusterSpec, parts: &ClusterParts) -> bool
         workers.map(|workers| &workers.metadata).chain([&topology.control_plane.metadata])
     });
     let mut all = topology.chain(parts.all().map(|(_, _, part)| &part.metadata));
-    all.any(|metadata| annotation(metadata, HARDWARE).is_some())
+    all.any(|metadata| metadata.annotation(HARDWARE).is_some())
 }
 
 impl ClusterApiValidation<'_> {
     /// Returns the requirements on the hardware of each host.
     pub(super) fn hardware(&mut self, set: &ScaledMachines<'_>) -> HardwareRequirements {
-        let Some(text) = annotation(set.metadata, HARDWARE) else {
+        let Some(text) = set.metadata.annotation(HARDWARE) else {
             return HardwareRequirements::default();
         };
         let mistakes = match parse(text) {
@@ -56,21 +56,10 @@ fn parse(text: &str) -> serde_json::Result<HardwareRequest> {
     let request: HardwareRequest = serde_json::from_str(text)?;
     // serde reads a list as the fields of a mapping.
     let (read, written) = (serde_json::to_value(&request)?, serde_json::from_str(text)?);
-    if read == without_nulls(written) {
+    if without_nulls(read) == without_nulls(written) {
         Ok(request)
     } else {
         Err(serde_json::Error::custom("a list is in the place of a mapping"))
-    }
-}
-
-fn without_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(members) => {
-            let members = members.into_iter().filter(|(_, value)| !value.is_null());
-            members.map(|(key, value)| (key, without_nulls(value))).collect()
-        }
-        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
-        other => other,
     }
 }
 

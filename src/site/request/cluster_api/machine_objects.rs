@@ -110,12 +110,9 @@ fn owner(metadata: &Metadata, is_kind: impl Fn(&str) -> bool) -> Option<&str> {
 impl MachineFacts {
     fn from_object(document: &PartDocument) -> Self {
         let metadata = &document.metadata;
-        let label = |key: &str| {
-            let value = metadata.labels.as_ref()?.get(key)?;
-            Some(value.clone()).filter(|value| !value.is_empty())
-        };
-        let has_label =
-            |key: &str| metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(key));
+        let label =
+            |key: &str| metadata.label(key).filter(|value| !value.is_empty()).map(str::to_owned);
+        let has_label = |key: &str| metadata.label(key).is_some();
         let spec = match &document.spec {
             Ok(PartSpec::Machine(spec)) => Some(spec.cluster_name.clone()),
             Ok(PartSpec::MachineSet(spec)) => Some(spec.cluster_name.clone()),

@@ -68,7 +68,7 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
 /// Returns whether sipgen is to assign the hosts of a Cluster, by its annotation or the settings.
 pub(crate) fn is_asked(metadata: &Metadata, settings: &Settings) -> bool {
     let all = settings.requests.cluster_api.clusters == ClusterSelection::All;
-    match annotation(metadata, ASSIGN) {
+    match metadata.annotation(ASSIGN) {
         Some(text) => text != "false",
         None => all || misspells_assign(metadata),
     }
@@ -76,18 +76,13 @@ pub(crate) fn is_asked(metadata: &Metadata, settings: &Settings) -> bool {
 
 /// Returns whether the annotation of a Cluster decides whether it is a request.
 pub(crate) fn is_annotated(metadata: &Metadata) -> bool {
-    annotation(metadata, ASSIGN).is_some()
+    metadata.annotation(ASSIGN).is_some()
 }
 
 /// Returns whether an annotation of a Cluster misspells the one that makes it a request.
 fn misspells_assign(metadata: &Metadata) -> bool {
     let mut keys = metadata.annotations.iter().flat_map(|annotations| annotations.keys());
     keys.any(|key| annotation_meant(key) == Some(ASSIGN))
-}
-
-fn annotation<'a>(metadata: &'a Metadata, key: &str) -> Option<&'a str> {
-    let annotations = metadata.annotations.as_ref()?;
-    annotations.get(key).map(String::as_str)
 }
 
 /// Decodes the spec of a Cluster. Unknown fields are left to Cluster API.
@@ -187,7 +182,7 @@ impl<'a> ClusterApiValidation<'a> {
     /// Checks the annotation that asks for hosts.
     fn annotations(&mut self, metadata: &Metadata) {
         if let Some(text) =
-            annotation(metadata, ASSIGN).filter(|text| !matches!(*text, "true" | "false"))
+            metadata.annotation(ASSIGN).filter(|text| !matches!(*text, "true" | "false"))
         {
             self.report(
                 Code::InvalidRequestAnnotation,
@@ -212,7 +207,7 @@ impl<'a> ClusterApiValidation<'a> {
         if let Some(domain) = set.failure_domain {
             selector.extend([Expression::Equal(FAILURE_DOMAIN.to_owned(), domain.to_owned())]);
         }
-        let annotated = annotation(set.metadata, TOPOLOGY_KEY);
+        let annotated = set.metadata.annotation(TOPOLOGY_KEY);
         if let Some(bad) = annotated.filter(|key| !is_label_key(key)) {
             self.report(
                 Code::InvalidRequestAnnotation,
@@ -254,7 +249,9 @@ impl<'a> ClusterApiValidation<'a> {
     /// Returns the number of Machines that always run: the replicas, or what the autoscaler may ask
     /// for.
     fn replicas(&mut self, set: &ScaledMachines<'_>) -> usize {
-        let most = annotation(set.metadata, cluster_api::AUTOSCALER_MAXIMUM)
+        let most = set
+            .metadata
+            .annotation(cluster_api::AUTOSCALER_MAXIMUM)
             .map_or(0, |text| self.number(set, cluster_api::AUTOSCALER_MAXIMUM, text));
         let replicas = set.replicas.unwrap_or(1);
         let valid = usize::try_from(replicas).ok().filter(|replicas| *replicas <= MOST_HOSTS);
@@ -271,7 +268,7 @@ impl<'a> ClusterApiValidation<'a> {
 
     /// Returns the number of hosts beside the replicas.
     fn spare(&mut self, set: &ScaledMachines<'_>, active: usize) -> usize {
-        if let Some(text) = annotation(set.metadata, SPARE) {
+        if let Some(text) = set.metadata.annotation(SPARE) {
             return self.number(set, SPARE, text);
         }
         if active == 0 || set.never_surges {
@@ -349,7 +346,7 @@ impl<'a> ClusterApiValidation<'a> {
                 continue;
             };
             let is_special = |set: &ScaledMachines<'_>| {
-                let is_annotated = |key| annotation(set.metadata, key).is_some();
+                let is_annotated = |key| set.metadata.annotation(key).is_some();
                 set.failure_domain.is_some() || is_annotated(TOPOLOGY_KEY) || is_annotated(HARDWARE)
             };
             let conflict = others.iter().find(|other| {

@@ -1,6 +1,6 @@
 //! Control planes and MachineDeployments, written out or made of a ClusterClass, in one form.
 
-use super::{ClusterApiValidation, annotation};
+use super::ClusterApiValidation;
 use std::collections::BTreeMap;
 
 use crate::base::api::cluster_api::{
@@ -73,7 +73,7 @@ impl ScaledMachines<'_> {
 
     /// Returns the place of the number of hosts.
     pub(super) fn replicas_at(&self) -> DocumentField {
-        if annotation(self.metadata, AUTOSCALER_MAXIMUM).is_some() {
+        if self.metadata.annotation(AUTOSCALER_MAXIMUM).is_some() {
             self.annotation(AUTOSCALER_MAXIMUM)
         } else {
             self.at.below(["replicas".into()])

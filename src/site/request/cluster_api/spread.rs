@@ -1,7 +1,7 @@
 //! Topology spread constraints and limits, as annotations of control planes and MachineDeployments.
 
+use super::ClusterApiValidation;
 use super::scaled::ScaledMachines;
-use super::{ClusterApiValidation, annotation};
 use crate::base::api::cluster_api::{MAX_PER_DOMAIN, SAME_DOMAIN, SPREAD_CONSTRAINTS};
 use crate::base::api::topology_spread::{
     self, InvalidConstraint, MOST_HOSTS, TopologySpread, TopologySpreadConstraint, valid_count,
@@ -11,7 +11,7 @@ use crate::base::finding::Code;
 impl ClusterApiValidation<'_> {
     /// Returns the most hosts in a domain of the topology key.
     pub(super) fn max_per_domain(&mut self, set: &ScaledMachines<'_>, has_key: bool) -> usize {
-        let Some(text) = annotation(set.metadata, MAX_PER_DOMAIN) else {
+        let Some(text) = set.metadata.annotation(MAX_PER_DOMAIN) else {
             return 1;
         };
         let most = text.trim().parse().ok().and_then(valid_count);
@@ -37,7 +37,7 @@ impl ClusterApiValidation<'_> {
         set: &ScaledMachines<'_>,
         topology_keys: &[String],
     ) -> Vec<TopologySpread> {
-        let same = annotation(set.metadata, SAME_DOMAIN);
+        let same = set.metadata.annotation(SAME_DOMAIN);
         let mut spread = self.constraints(set, same.is_none());
         match same.map(|key| topology_spread::same_domain(key, topology_keys, &spread)) {
             None => {}
@@ -51,7 +51,7 @@ impl ClusterApiValidation<'_> {
     }
 
     fn constraints(&mut self, set: &ScaledMachines<'_>, or_default: bool) -> Vec<TopologySpread> {
-        let Some(text) = annotation(set.metadata, SPREAD_CONSTRAINTS) else {
+        let Some(text) = set.metadata.annotation(SPREAD_CONSTRAINTS) else {
             return if or_default { self.default_spread.clone() } else { Vec::new() };
         };
         let invalid = match serde_json::from_str::<Vec<TopologySpreadConstraint>>(text) {

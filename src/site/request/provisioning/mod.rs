@@ -75,7 +75,7 @@ fn check(
     context: &RequestContext<'_>,
 ) -> (Option<Cluster>, BTreeSet<usize>, Vec<Finding>) {
     let ClusterDocument { key, origin, .. } = document;
-    let cluster_type = document.label(CLUSTER_TYPE);
+    let cluster_type = document.metadata.label(CLUSTER_TYPE);
     let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
     let software = software_of(key, context.software);
     let macs = context.hosts_by_mac();
