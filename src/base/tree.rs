@@ -2,7 +2,6 @@
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
 use std::ops::{Bound, Deref};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -13,7 +12,7 @@ pub type Tree = BTreeMap<TreePath, String>;
 /// The path of a file in a tree.
 ///
 /// Paths are compared as texts, because comparing paths by components takes ten times as long.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
 pub struct TreePath(String);
 
 impl Deref for TreePath {
@@ -45,12 +44,6 @@ impl From<Utf8PathBuf> for TreePath {
 impl From<&Utf8Path> for TreePath {
     fn from(path: &Utf8Path) -> Self {
         Self(path.as_str().to_owned())
-    }
-}
-
-impl fmt::Display for TreePath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

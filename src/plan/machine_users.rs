@@ -8,7 +8,6 @@
 //! 3. The name of the Metal3Machine, if only one object can have given it.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use rayon::prelude::*;
 
@@ -24,24 +23,15 @@ const REUSED_CONTROL_PLANE: &str = "cp-";
 const REUSED_DEPLOYMENT: &str = "md-";
 
 /// The user of a host.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub(crate) enum MachineUser<'a> {
     /// A Machine of a requested node set.
+    #[display("{cluster}, {part}")]
     NodeSet { cluster: &'a ClusterKey, part: &'a Part },
     /// A Machine of a requested Cluster, of an unknown node set.
     Cluster(&'a ClusterKey),
     /// A Machine that no request asks hosts for, described by its owner.
     Other(String),
-}
-
-impl fmt::Display for MachineUser<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MachineUser::NodeSet { cluster, part } => write!(f, "{cluster}, {part}"),
-            MachineUser::Cluster(cluster) => write!(f, "{cluster}"),
-            MachineUser::Other(owner) => f.write_str(owner),
-        }
-    }
 }
 
 impl MachineUser<'_> {

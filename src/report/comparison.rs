@@ -1,6 +1,6 @@
 //! Difference in the JSON format of `sipgen diff`.
 
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::lines::{self, FileLines};
@@ -74,10 +74,5 @@ impl DiffReport {
             stale: (difference.stale > 0).then_some(Stale { files: difference.stale }),
             lines: changes.map(lines::by_file),
         }
-    }
-
-    /// Returns the JSON Schema.
-    pub fn schema() -> Schema {
-        schema_for!(DiffReport)
     }
 }

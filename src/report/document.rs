@@ -1,7 +1,5 @@
 //! Output for programs, in formats that escape their values.
 
-use std::fmt;
-
 use serde::Serialize;
 use serde_json::Value;
 
@@ -11,7 +9,7 @@ use crate::setup::snapshot::{Access, rbac};
 
 /// Output for a program. Its format escapes everything that acts on a terminal or CI runner, and it
 /// contains no credentials.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub struct ReportDocument(String);
 
 impl ReportDocument {
@@ -37,12 +35,6 @@ impl ReportDocument {
     /// Wraps a document whose values are already escaped.
     pub(super) fn escaped(text: String) -> Self {
         Self(text)
-    }
-}
-
-impl fmt::Display for ReportDocument {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -84,7 +84,7 @@ mod tests {
         let excerpt =
             Excerpt { line: 7, before: before.into(), marked: marked.into(), after: after.into() };
         let mut out = ReportText::default();
-        write(&mut out, &excerpt, 2, '^', Style::new()).unwrap();
+        write(&mut out, &excerpt, 2, '^', Style::new());
         out.to_string()
     }
 

@@ -1,6 +1,6 @@
 //! Findings in the JSON format of `sipgen diff` and `sipgen validate`.
 
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::api::names::ClusterKey;
@@ -44,11 +44,6 @@ impl Validation {
                 .map(|finding| Problem::new(finding, &mut texts))
                 .collect(),
         }
-    }
-
-    /// Returns the JSON Schema.
-    pub fn schema() -> Schema {
-        schema_for!(Validation)
     }
 }
 

@@ -22,7 +22,8 @@ const BOLD: char = '\u{fde1}';
 const RESET: char = '\u{fde2}';
 
 /// Sanitized text for people.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, derive_more::Display)]
+#[display("{}", self.with(|_, _| {}))]
 pub struct ReportText(String);
 
 impl ReportText {
@@ -149,13 +150,6 @@ impl ReportText {
             }
         }
         out
-    }
-}
-
-/// The text without styles.
-impl Display for ReportText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.with(|_, _| {}))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::plan::plan;
@@ -62,11 +62,6 @@ impl WhatIf {
                 .collect(),
             notes: difference.notes.clone(),
         }
-    }
-
-    /// Returns the JSON Schema.
-    pub fn schema() -> Schema {
-        schema_for!(WhatIf)
     }
 }
 

@@ -258,5 +258,5 @@ fn a_request_with_a_mistake_is_no_question() {
 
 #[test]
 fn its_schema_is_the_documented_one() {
-    compare_schema("capacity", &sipgen::ask::capacity::Capacity::schema());
+    compare_schema("capacity", &schemars::schema_for!(sipgen::ask::capacity::Capacity));
 }

@@ -176,5 +176,5 @@ fn programs_get_places_with_their_ends() {
 
 #[test]
 fn its_schema_is_the_documented_one() {
-    compare_schema("findings", &sipgen::report::Validation::schema());
+    compare_schema("findings", &schemars::schema_for!(sipgen::report::Validation));
 }

@@ -18,7 +18,7 @@ mod losses;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ask::overview::Overview;
@@ -222,11 +222,6 @@ impl Capacity {
     pub fn worst_loss(&self) -> Option<&Loss> {
         let harmful = self.losses.iter().filter(|loss| loss.is_harmful());
         harmful.rev().max_by_key(|loss| loss.harm())
-    }
-
-    /// Returns the JSON Schema.
-    pub fn schema() -> Schema {
-        schema_for!(Capacity)
     }
 }
 

@@ -17,7 +17,7 @@ mod state;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::{Selector, SelectorExt};
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ask::capacity::LackingNodeSet;
@@ -163,11 +163,6 @@ impl Drain {
             to: made.to.clone(),
         });
         moves.collect()
-    }
-
-    /// Returns the JSON Schema.
-    pub fn schema() -> Schema {
-        schema_for!(Drain)
     }
 }
 

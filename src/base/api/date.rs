@@ -1,6 +1,5 @@
 //! Calendar dates, without time and zone.
 
-use std::fmt;
 use std::str::FromStr;
 
 use jiff::civil;
@@ -12,7 +11,19 @@ use serde::Deserialize;
 use super::names::Invalid;
 
 /// A date of the Gregorian calendar. Earlier dates are less than later ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Deserialize,
+    JsonSchema,
+    derive_more::Display,
+)]
 #[serde(try_from = "String")]
 #[schemars(with = "String", extend("pattern" = "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"))]
 pub struct Date(civil::Date);
@@ -50,12 +61,6 @@ impl TryFrom<String> for Date {
 
     fn try_from(text: String) -> Result<Self, String> {
         text.parse().map_err(|error: Invalid| format!("`{text}` {error}; write YYYY-MM-DD"))
-    }
-}
-
-impl fmt::Display for Date {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

@@ -11,6 +11,8 @@ use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+use super::host::Metadata;
+
 /// The agent that applies the generated manifests.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -241,9 +243,9 @@ pub struct ApplicationSource {
 
 /// Options of Argo CD for a directory without a kustomization.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub struct DirectorySource {
     /// Set if Argo CD reads subdirectories.
-    #[serde(default)]
     pub recurse: bool,
     /// The glob that a file must match.
     pub include: Option<String>,
@@ -253,7 +255,7 @@ pub struct DirectorySource {
 
 /// Changes of an Application to a kustomization.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct KustomizeSource {
     /// The namespace that overrides the namespace of every object.
     pub namespace: Option<String>,
@@ -264,7 +266,6 @@ pub struct KustomizeSource {
     /// Directories of components to add to the kustomization, relative to it.
     pub components: Option<Vec<String>>,
     /// Set if components that do not exist are left out.
-    #[serde(default)]
     pub ignore_missing_components: bool,
     /// Patches to add to the kustomization.
     pub patches: Option<yaml_serde::Value>,
@@ -273,13 +274,10 @@ pub struct KustomizeSource {
     /// Annotations for every object of the build.
     pub common_annotations: Option<yaml_serde::Value>,
     /// Set if labels that the kustomization has are replaced.
-    #[serde(default)]
     pub force_common_labels: bool,
     /// Set if annotations that the kustomization has are replaced.
-    #[serde(default)]
     pub force_common_annotations: bool,
     /// Set if the labels are added to `labels` instead of `commonLabels`.
-    #[serde(default)]
     pub label_without_selector: bool,
 }
 
@@ -339,20 +337,11 @@ impl Include {
 pub struct ClusterSecret {
     /// Labels and annotations.
     #[serde(default)]
-    pub metadata: ClusterSecretMetadata,
+    pub metadata: Metadata,
     /// Values in base64.
     pub data: Option<BTreeMap<String, yaml_serde::Value>>,
     /// Values in plain text.
     pub string_data: Option<BTreeMap<String, yaml_serde::Value>>,
-}
-
-/// The metadata of a cluster's Secret.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub struct ClusterSecretMetadata {
-    /// Labels, by which ApplicationSets select clusters.
-    pub labels: Option<BTreeMap<String, String>>,
-    /// Annotations, which ApplicationSets use as parameters, as they do labels.
-    pub annotations: Option<BTreeMap<String, String>>,
 }
 
 /// An Argo CD ApplicationSet.

@@ -4,7 +4,6 @@
 //! releases of Metal3 keep it in `status.hardware` of the host.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -67,15 +66,19 @@ pub struct Bios {
 }
 
 /// A text of a host's hardware that requests may require.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
 pub enum HardwareText {
     /// `systemVendor.manufacturer`
+    #[display("manufacturer")]
     Manufacturer,
     /// `systemVendor.productName`
+    #[display("product name")]
     ProductName,
     /// `firmware.bios.vendor`
+    #[display("BIOS vendor")]
     BiosVendor,
     /// `firmware.bios.version`
+    #[display("BIOS version")]
     BiosVersion,
 }
 
@@ -83,17 +86,6 @@ impl HardwareText {
     /// All texts.
     pub const ALL: [Self; 4] =
         [Self::Manufacturer, Self::ProductName, Self::BiosVendor, Self::BiosVersion];
-}
-
-impl fmt::Display for HardwareText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            HardwareText::Manufacturer => "manufacturer",
-            HardwareText::ProductName => "product name",
-            HardwareText::BiosVendor => "BIOS vendor",
-            HardwareText::BiosVersion => "BIOS version",
-        })
-    }
 }
 
 impl Hardware {
@@ -204,7 +196,8 @@ impl Storage {
 }
 
 /// The type of a disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
+#[display("{}", self.name())]
 pub enum DiskKind {
     /// Rotating disks.
     Hdd,
@@ -224,12 +217,6 @@ impl DiskKind {
             Self::Ssd => "SSD",
             Self::Nvme => "NVME",
         }
-    }
-}
-
-impl fmt::Display for DiskKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -38,7 +38,17 @@ impl Invalid {
 /// A namespace: a DNS label (RFC 1123) of at most 63 characters. It has no dots or slashes, so it
 /// is safe as a directory name.
 #[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    derive_more::Display,
 )]
 #[serde(try_from = "String")]
 #[schemars(extend("maxLength" = 63, "pattern" = NAMESPACE_PATTERN))]
@@ -75,7 +85,17 @@ impl FromStr for Namespace {
 /// The name of an object: a DNS subdomain (RFC 1123) of at most 253 characters, which may have
 /// dots.
 #[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    derive_more::Display,
 )]
 #[serde(try_from = "String")]
 #[schemars(extend("maxLength" = 253, "pattern" = OBJECT_NAME_PATTERN))]
@@ -144,17 +164,13 @@ macro_rules! object_key {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+        #[derive(derive_more::Display)]
+        #[display("{namespace}/{name}")]
         pub struct $name {
             /// The object's namespace after `kustomize build`.
             pub namespace: Namespace,
             /// The object's name.
             pub name: ObjectName,
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}/{}", self.namespace, self.name)
-            }
         }
 
         impl FromStr for $name {
@@ -189,7 +205,18 @@ object_key! {
 
 /// The role of a host in its cluster.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    derive_more::Display,
 )]
 pub enum Role {
     /// Runs the tenant's control plane.
@@ -232,7 +259,9 @@ impl FromStr for Role {
 
 /// The name of a machine in a Provisioning, and of its node in the inventory: a valid label value
 /// that is not empty.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, derive_more::Display,
+)]
 #[schemars(extend("minLength" = 1, "maxLength" = 63, "pattern" = LABEL_VALUE_PATTERN))]
 pub struct NodeName(String);
 
@@ -293,7 +322,19 @@ impl fmt::Display for Part {
 
 /// A port that every node of the base cluster opens for a Service. The settings have the range of
 /// valid ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    JsonSchema,
+    derive_more::Display,
+)]
 pub struct NodePort(u16);
 
 impl NodePort {
@@ -331,12 +372,13 @@ impl TryFrom<i64> for NodePort {
 }
 
 /// The base cluster's range of NodePorts, both ends included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, derive_more::Display)]
 #[serde(try_from = "String")]
 #[schemars(with = "String", extend(
     "pattern" = r"^[0-9]{1,5}([-+][0-9]{1,5})?$",
     "examples" = ["30000-32767"]
 ))]
+#[display("{first}-{last}")]
 pub struct NodePortRange {
     first: u16,
     last: u16,
@@ -405,12 +447,6 @@ impl TryFrom<String> for NodePortRange {
     }
 }
 
-impl fmt::Display for NodePortRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.first, self.last)
-    }
-}
-
 /// Returns whether a text is a valid label value: at most 63 letters, digits, `-`, `_` and `.`,
 /// starting and ending with a letter or digit; or empty.
 pub fn is_label_value(text: &str) -> bool {
@@ -439,17 +475,6 @@ pub fn is_label(key: &str, value: &str) -> bool {
     is_label_key(key) && is_label_value(value)
 }
 
-macro_rules! display_as_str {
-    ($($name:ty),*) => {$(
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    )*};
-}
-display_as_str!(Namespace, ObjectName, Role, NodeName);
-
 macro_rules! try_from_string {
     ($($name:ty),*) => {$(
         /// Serde's errors do not contain the value, so this one does.
@@ -463,12 +488,6 @@ macro_rules! try_from_string {
     )*};
 }
 try_from_string!(Namespace, ObjectName, StorageSize);
-
-impl fmt::Display for NodePort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 #[cfg(test)]
 mod tests {

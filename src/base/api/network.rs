@@ -1,6 +1,5 @@
 //! IP networks in CIDR notation.
 
-use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
@@ -9,9 +8,21 @@ use serde::Deserialize;
 use super::names::Invalid;
 
 /// An address and the length of its network's prefix, such as `192.0.2.0/24`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Deserialize,
+    JsonSchema,
+    derive_more::Display,
+)]
 #[serde(try_from = "String")]
 #[schemars(with = "String", extend("examples" = ["192.0.2.0/24", "2001:db8::/64"]))]
+#[display("{address}/{prefix}")]
 pub struct IpNetwork {
     address: IpAddr,
     prefix: u32,
@@ -82,12 +93,6 @@ impl TryFrom<String> for IpNetwork {
             let text: String = text.chars().take(40).collect();
             Invalid::because(format!("`{text}` is not a network: write its first address and a prefix length, such as `192.0.2.0/24`"))
         })
-    }
-}
-
-impl Display for IpNetwork {
-    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.address, self.prefix)
     }
 }
 

@@ -13,7 +13,18 @@ use super::names::{ClusterKey, Invalid, Namespace};
 pub const RESERVED_FOR: &str = "sip.airshipit.org/reserved-for";
 
 /// A namespace with all its clusters, or one cluster.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Deserialize,
+    JsonSchema,
+    derive_more::Display,
+)]
 #[serde(try_from = "String")]
 #[schemars(with = "String", extend("examples" = ["tenant-a", "tenant-a/edge"]))]
 pub enum Tenant {
@@ -72,15 +83,6 @@ impl TryFrom<String> for Tenant {
         text.parse().map_err(|error: Invalid| {
             format!("`{text}` {error}; write NAMESPACE or NAMESPACE/CLUSTER")
         })
-    }
-}
-
-impl fmt::Display for Tenant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Tenant::Namespace(namespace) => namespace.fmt(f),
-            Tenant::Cluster(cluster) => cluster.fmt(f),
-        }
     }
 }
 

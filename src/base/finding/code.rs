@@ -17,7 +17,6 @@
 //! | `SIP08..` | Provisionings and installers |
 //! | `SIP09..` | Clusters of Cluster API |
 
-use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
@@ -60,6 +59,8 @@ macro_rules! codes {
     ($($number:literal $name:ident $severity:ident $scope:ident $value:ident $title:literal)*) => {
         /// The code of a finding, such as SIP0101.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+        #[derive(derive_more::Display)]
+        #[display("{}", self.id())]
         #[serde(try_from = "String")]
         #[schemars(with = "String", extend("pattern" = "^[Ss][Ii][Pp][0-9]{4}$"))]
         pub enum Code {
@@ -326,12 +327,6 @@ impl Code {
             Some((heading, text)) if heading.starts_with("# ") => text,
             _ => page,
         }
-    }
-}
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.id())
     }
 }
 

@@ -133,30 +133,14 @@ impl DocumentShape {
 }
 
 /// A step of a route into a document.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::From)]
 pub enum RouteStep {
     /// The value of a key in a mapping.
+    #[from(&str, String)]
     Key(String),
     /// An item of a sequence.
+    #[from]
     Index(usize),
-}
-
-impl From<&str> for RouteStep {
-    fn from(key: &str) -> Self {
-        RouteStep::Key(key.to_owned())
-    }
-}
-
-impl From<String> for RouteStep {
-    fn from(key: String) -> Self {
-        RouteStep::Key(key)
-    }
-}
-
-impl From<usize> for RouteStep {
-    fn from(index: usize) -> Self {
-        RouteStep::Index(index)
-    }
 }
 
 /// A place for a finding: a node of a document, a position from a parser, or a whole file.

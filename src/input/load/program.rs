@@ -19,18 +19,13 @@ pub(super) struct ProgramOutput {
 }
 
 /// The reason why a program did not finish.
-#[derive(Debug)]
+#[derive(Debug, derive_more::From)]
 pub(super) enum NotRun {
     /// It could not be started, or its output could not be read.
+    #[from]
     Io(io::Error),
     /// It was killed because it exceeded the time limit.
     TimedOut,
-}
-
-impl From<io::Error> for NotRun {
-    fn from(error: io::Error) -> Self {
-        NotRun::Io(error)
-    }
 }
 
 /// The interval between checks for the end of a program that has closed its output.

@@ -163,12 +163,13 @@ pub struct Devices {
 }
 
 /// A PCI device model: vendor ID and device ID.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, derive_more::Display)]
 #[serde(try_from = "String")]
 #[schemars(with = "String", extend(
     "pattern" = r"^\s*(0[xX])?[0-9A-Fa-f]{4}[ :]+(0[xX])?[0-9A-Fa-f]{4}\s*$",
     "examples" = ["0x8086 0x1572"]
 ))]
+#[display("{vendor:#06x} {product:#06x}")]
 pub struct Model {
     /// PCI vendor ID.
     pub vendor: u16,
@@ -208,12 +209,6 @@ impl TryFrom<String> for Model {
 
     fn try_from(text: String) -> Result<Self, InvalidModel> {
         text.parse()
-    }
-}
-
-impl fmt::Display for Model {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#06x} {:#06x}", self.vendor, self.product)
     }
 }
 

@@ -1,16 +1,27 @@
 //! Versions of sipgen.
 
-use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A released version of sipgen. Earlier ones are less than later ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Deserialize,
+    JsonSchema,
+    derive_more::Display,
+)]
 #[serde(try_from = "String")]
 #[schemars(with = "String", extend("pattern" = "^[0-9]+\\.[0-9]+\\.[0-9]+$", "examples" = ["0.2.0"]))]
 #[schemars(rename = "Release")]
+#[display("{}.{}.{}", _0[0], _0[1], _0[2])]
 pub struct ReleasedVersion([u32; 3]);
 
 /// The text is not a version.
@@ -46,13 +57,6 @@ impl TryFrom<String> for ReleasedVersion {
 
     fn try_from(text: String) -> Result<Self, NotARelease> {
         text.parse()
-    }
-}
-
-impl fmt::Display for ReleasedVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [major, minor, patch] = self.0;
-        write!(f, "{major}.{minor}.{patch}")
     }
 }
 

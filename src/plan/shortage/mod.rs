@@ -5,7 +5,6 @@ mod findings;
 mod wording;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -190,7 +189,8 @@ pub struct MatchedTopology {
 }
 
 /// A node set that lacks hosts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, derive_more::Display)]
+#[display("{cluster} {part} ({missing})")]
 pub struct CompetingNodeSet {
     /// The cluster.
     pub cluster: ClusterKey,
@@ -208,12 +208,6 @@ impl CompetingNodeSet {
             part: demand.part.clone(),
             missing: demand.missing,
         }
-    }
-}
-
-impl fmt::Display for CompetingNodeSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} ({})", self.cluster, self.part, self.missing)
     }
 }
 

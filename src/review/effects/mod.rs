@@ -28,13 +28,13 @@ pub mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::api::names::ClusterKey;
-use crate::base::layout;
+use crate::base::layout::{self, outputs::SITE};
 use crate::base::tree::Tree;
 use crate::output::compare::{Change, OutputChanges};
 use crate::plan::machine_users::MachineUsers;
@@ -225,7 +225,10 @@ impl Review {
             },
             hosts: HostChanges::default(),
             services: services::changes(cluster, files, &shared_files, &edited, later),
-            outputs: cluster_outputs(cluster, files, &shared_files, later, &facts),
+            outputs: {
+                let directory = layout::cluster_directory(cluster);
+                outputs::changes(&directory, files, &shared_files, later, &facts)
+            },
             installer: installer::change(cluster, files),
             endpoints: endpoints::changes(cluster, files),
             files: files.values().map(|texts| FileState::from_texts(*texts)).collect(),
@@ -242,7 +245,8 @@ impl Review {
             matches!(changes.files.get(&output.join(file)), Some(Change::Delete { .. }))
         };
         let mut shared = shared::changes(&outside_clusters, &facts, &is_gone);
-        shared.outputs = outputs::site_changes(&outside_clusters, later, &facts);
+        let (directory, none) = (Utf8Path::new(SITE), ChangedFiles::new());
+        shared.outputs = outputs::changes(directory, &outside_clusters, &none, later, &facts);
         Self {
             dangers: dangers::dangers(
                 &clusters,
@@ -372,19 +376,8 @@ impl Totals {
     }
 }
 
-fn cluster_outputs<'a>(
-    cluster: &ClusterKey,
-    files: &ChangedFiles<'a>,
-    shared: &ChangedFiles<'a>,
-    later: &'a Tree,
-    facts: &ReviewFacts<'_>,
-) -> Vec<OutputChange> {
-    let directory = layout::cluster_directory(cluster);
-    outputs::changes(&directory, &below(files, &directory), shared, later, facts)
-}
-
 /// Selects the files below a directory, by paths relative to it.
-fn below<'a>(files: &ChangedFiles<'a>, directory: &Utf8PathBuf) -> ChangedFiles<'a> {
+fn below<'a>(files: &ChangedFiles<'a>, directory: &Utf8Path) -> ChangedFiles<'a> {
     let below =
         files.iter().filter_map(|(path, texts)| Some((path.strip_prefix(directory).ok()?, *texts)));
     below.collect()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
@@ -10,11 +10,10 @@ use yaml_serde::Value;
 use super::built::{ConfigMapEntry, ServiceBuild};
 use super::hosts::{ConsumedHost, ReviewFacts};
 use super::service_files::{ServiceFiles, by_part};
-use super::{ChangeCounts, ChangedFiles, FileState, ImmutableField, immutable};
+use super::{ChangeCounts, ChangedFiles, FileState, ImmutableField, below, immutable};
 use crate::base::api::names::HostKey;
 use crate::base::api::service_kind::ServiceKind;
 use crate::base::layout;
-use crate::base::layout::outputs::SITE;
 use crate::base::text::yaml;
 use crate::base::tree::Tree;
 use crate::input::load::texts_of_documents;
@@ -39,8 +38,7 @@ pub struct OutputChange {
 const FIRMWARE: [&str; 3] = ["HostFirmwareComponents", "HostFirmwareSettings", "HostUpdatePolicy"];
 
 /// Computes the changes of outputs. `above` is the directory of a cluster, or of all outputs for the
-/// site, and `files` are the changed files by path relative to it. `shared` are changed shared files,
-/// and `later` is the later output.
+/// site, `shared` are changed shared files, and `later` is the later output.
 pub(super) fn changes<'a>(
     above: &Utf8Path,
     files: &ChangedFiles<'a>,
@@ -67,7 +65,7 @@ pub(super) fn changes<'a>(
             firmware: firmware(&files.changed, facts),
         }
     };
-    by_part(files).into_iter().filter(is_output).map(change).collect()
+    by_part(&below(files, above)).into_iter().filter(is_output).map(change).collect()
 }
 
 /// Returns the hosts in use whose firmware settings differ in changed files.
@@ -135,14 +133,4 @@ fn state<T: PartialEq>(before: Option<T>, after: Option<T>) -> Option<FileState>
         (_, None) => Some(FileState::Deleted),
         (before, after) => (before != after).then_some(FileState::Changed),
     }
-}
-
-/// Computes the changes of outputs for the whole site.
-pub(super) fn site_changes<'a>(
-    files: &ChangedFiles<'a>,
-    later: &'a Tree,
-    facts: &ReviewFacts<'_>,
-) -> Vec<OutputChange> {
-    let directory = Utf8PathBuf::from(SITE);
-    changes(&directory, &super::below(files, &directory), &ChangedFiles::new(), later, facts)
 }

@@ -29,11 +29,13 @@ const LABELS_SHOWN: usize = 12;
 const BOUGHT: &str = "<bought hosts>";
 
 /// Hosts of a site.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum HostChoice {
     /// One host.
+    #[display("host {_0}")]
     Named(HostKey),
     /// All hosts with certain labels. A key may lack its prefix.
+    #[display("hosts with {_0}")]
     Selected(Selector),
 }
 
@@ -57,15 +59,6 @@ pub struct AlternatingLabel {
     pub key: String,
     /// Its values in order; empty for a value of its own for each host.
     pub values: Vec<String>,
-}
-
-impl fmt::Display for HostChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HostChoice::Named(key) => write!(f, "host {key}"),
-            HostChoice::Selected(selector) => write!(f, "hosts with {selector}"),
-        }
-    }
 }
 
 impl fmt::Display for BoughtHosts {

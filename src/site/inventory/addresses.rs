@@ -4,7 +4,6 @@
 //! address that a pool keeps for it, the address that inspection found.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::IpAddr;
 
 use super::hardware::HostHardware;
@@ -23,27 +22,20 @@ pub struct KnownAddress {
 }
 
 /// Sources of addresses, by precedence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub enum AddressSource {
     /// The annotation [`ADDRESSES`] of the host.
+    #[display("the annotation {ADDRESSES}")]
     Annotation,
     /// An IPAddress that the host's Machine claimed.
+    #[display("an IPAddress that its Machine claimed")]
     Claim,
     /// `preAllocations` of an IPPool.
+    #[display("`preAllocations` of the IPPool")]
     Pool,
     /// The interface of that name during inspection.
+    #[display("the inspection of its interface")]
     Inspection,
-}
-
-impl fmt::Display for AddressSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            AddressSource::Annotation => write!(f, "the annotation {ADDRESSES}"),
-            AddressSource::Claim => f.write_str("an IPAddress that its Machine claimed"),
-            AddressSource::Pool => f.write_str("`preAllocations` of the IPPool"),
-            AddressSource::Inspection => f.write_str("the inspection of its interface"),
-        }
-    }
 }
 
 /// An object with the names that builds give it.

@@ -1,7 +1,6 @@
 //! The hardware of a host as inspection found it, and its source.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::ser::Error;
 use serde::{Serialize, Serializer};
@@ -48,28 +47,21 @@ fn known<S: Serializer>(hardware: &Hardware, serializer: S) -> Result<S::Ok, S::
 }
 
 /// Sources of a host's hardware, by precedence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, derive_more::Display)]
 pub enum HardwareSource {
     /// The HardwareData of the host's name.
+    #[display("its {}", hardware::KIND)]
     HardwareData,
     /// The host's own `status.hardware`.
     #[serde(rename = "status")]
+    #[display("its status")]
     Status,
     /// An annotation with a copy of the status.
     #[serde(rename = "baremetalhost.metal3.io/status")]
+    #[display("its annotation {STATUS}")]
     StatusAnnotation,
     /// An annotation with the hardware only.
     #[serde(rename = "inspect.metal3.io/hardwaredetails")]
+    #[display("its annotation {DETAILS}")]
     DetailsAnnotation,
-}
-
-impl fmt::Display for HardwareSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HardwareSource::HardwareData => write!(f, "its {}", hardware::KIND),
-            HardwareSource::Status => f.write_str("its status"),
-            HardwareSource::StatusAnnotation => write!(f, "its annotation {STATUS}"),
-            HardwareSource::DetailsAnnotation => write!(f, "its annotation {DETAILS}"),
-        }
-    }
 }

@@ -2,7 +2,6 @@
 //!
 //! A host names a Secret: a manifest, or the one that a generator of a kustomization makes.
 
-use std::fmt;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -63,23 +62,14 @@ pub enum NoAddressReason {
 }
 
 /// A holder of network data, in order of precedence.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub enum NetworkDataHolder {
     /// A Secret.
+    #[display("the Secret {_0}")]
     Secret(SecretKey),
     /// A generator of a kustomization, identified by the Secret that it makes.
+    #[display("what a kustomization generates as {_0}")]
     Generator(SecretKey),
-}
-
-impl fmt::Display for NetworkDataHolder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NetworkDataHolder::Secret(key) => write!(f, "the Secret {key}"),
-            NetworkDataHolder::Generator(key) => {
-                write!(f, "what a kustomization generates as {key}")
-            }
-        }
-    }
 }
 
 impl NetworkDataHolder {

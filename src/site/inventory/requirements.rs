@@ -69,27 +69,37 @@ pub struct RequiredNics {
 }
 
 /// A requirement that a host does not meet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum UnmetRequirement {
     /// No inspection results, or the snapshot lacks them.
+    #[display("has no hardware details that say what it has")]
     Unknown,
     /// Too few CPUs: available, required.
+    #[display("has {_0} CPUs, and {_1} are asked for")]
     Cpu(u64, u64),
     /// Too little memory, in MiB: available, required.
+    #[display("has {_0} MiB of memory, and {_1} MiB are asked for")]
     Memory(u64, u64),
     /// No SR-IOV.
+    #[display("has no network card with SR-IOV")]
     Sriov,
     /// No QuickAssist.
+    #[display("has no QuickAssist")]
     Qat,
     /// Another architecture: found, required.
+    #[display("{}", unmet("CPU architecture", _0, _1))]
     CpuArch(Option<String>, String),
     /// Another CPU model: found, required.
+    #[display("{}", unmet("CPU model", _0, _1))]
     CpuModel(Option<String>, String),
     /// Inspection results without this part.
+    #[display("has no known {_0}")]
     UnknownPart(&'static str),
     /// A missing CPU feature.
+    #[display("has no {_0}")]
     CpuFlag(String),
     /// Too few disks or network cards: available and required ones, and the rule for several hosts.
+    #[display("has {has}")]
     Devices {
         /// The available and the required ones.
         has: String,
@@ -97,8 +107,10 @@ pub enum UnmetRequirement {
         rule: String,
     },
     /// Another text: found, required.
+    #[display("{}", unmet(_0, _1, _2))]
     Text(HardwareText, Option<String>, String),
     /// No address.
+    #[display("has no address by which the installer could reach it")]
     Address,
 }
 
@@ -126,39 +138,11 @@ pub(crate) fn counted_cpus(count: u64) -> String {
     format!("{count} {}", if count == 1 { "CPU" } else { "CPUs" })
 }
 
-impl fmt::Display for UnmetRequirement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            UnmetRequirement::Unknown => {
-                f.write_str("has no hardware details that say what it has")
-            }
-            UnmetRequirement::Cpu(has, asked) => {
-                write!(f, "has {has} CPUs, and {asked} are asked for")
-            }
-            UnmetRequirement::Memory(has, asked) => {
-                write!(f, "has {has} MiB of memory, and {asked} MiB are asked for")
-            }
-            UnmetRequirement::Sriov => f.write_str("has no network card with SR-IOV"),
-            UnmetRequirement::Qat => f.write_str("has no QuickAssist"),
-            UnmetRequirement::CpuArch(Some(has), asked) => {
-                write!(f, "has the CPU architecture `{has}`, and `{asked}` is asked for")
-            }
-            UnmetRequirement::CpuArch(None, _) => f.write_str("has no known CPU architecture"),
-            UnmetRequirement::CpuModel(Some(has), asked) => {
-                write!(f, "has the CPU model `{has}`, and `{asked}` is asked for")
-            }
-            UnmetRequirement::CpuModel(None, _) => f.write_str("has no known CPU model"),
-            UnmetRequirement::UnknownPart(part) => write!(f, "has no known {part}"),
-            UnmetRequirement::CpuFlag(flag) => write!(f, "has no {flag}"),
-            UnmetRequirement::Devices { has, .. } => write!(f, "has {has}"),
-            UnmetRequirement::Text(what, Some(has), asked) => {
-                write!(f, "has the {what} `{has}`, and `{asked}` is asked for")
-            }
-            UnmetRequirement::Text(what, None, _) => write!(f, "has no known {what}"),
-            UnmetRequirement::Address => {
-                f.write_str("has no address by which the installer could reach it")
-            }
-        }
+/// Describes a text that does not match the one that is asked for.
+fn unmet(what: impl fmt::Display, found: &Option<String>, asked: &str) -> String {
+    match found {
+        Some(found) => format!("has the {what} `{found}`, and `{asked}` is asked for"),
+        None => format!("has no known {what}"),
     }
 }
 

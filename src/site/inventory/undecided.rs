@@ -1,28 +1,17 @@
 //! Variables in values of hosts. Flux replaces them when it applies, so their values are unknown
 //! here.
 
-use std::fmt;
-
 use super::host_document::HostDocument;
 use crate::base::layout::VARIABLE;
 
 /// A value of a host that depends on a variable.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("has a variable in `{field}`: `{variable}` decides, and its value is not known")]
 pub struct VariableValue {
     /// The field or label that has it.
     pub field: String,
     /// Name of the variable.
     pub variable: String,
-}
-
-impl fmt::Display for VariableValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "has a variable in `{}`: `{}` decides, and its value is not known",
-            self.field, self.variable
-        )
-    }
 }
 
 impl VariableValue {

@@ -11,19 +11,24 @@ use crate::base::api::cluster_api::{self, METAL3_MACHINE};
 use crate::base::api::host::{BareMetalHostSpec, NODE_REUSE};
 use crate::base::finding::RouteStep;
 
-/// A reason why a host is in use, by its own fields and labels.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A reason why a host is in use, by its own fields and labels, as a clause that follows "the host".
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum HostUsage {
     /// `spec.consumerRef`.
+    #[display("is in use by {_0}")]
     Consumer(HostConsumer),
     /// `spec.externallyProvisioned`.
+    #[display("is in use: spec.externallyProvisioned is true")]
     ExternallyProvisioned,
     /// `spec.image`.
+    #[display("is in use: it has spec.image")]
     Image,
     /// `spec.customDeploy`.
+    #[display("is in use: it has spec.customDeploy")]
     CustomDeploy,
     /// The label [`NODE_REUSE`], with the name of the control plane or MachineDeployment that the
     /// host is reserved for.
+    #[display("is kept for {} by the label {NODE_REUSE}", machines_of(_0))]
     NodeReuse(String),
 }
 
@@ -45,24 +50,8 @@ impl fmt::Display for HostConsumer {
     }
 }
 
-/// Formats a clause that follows "the host".
-impl fmt::Display for HostUsage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HostUsage::Consumer(consumer) => write!(f, "is in use by {consumer}"),
-            HostUsage::ExternallyProvisioned => {
-                f.write_str("is in use: spec.externallyProvisioned is true")
-            }
-            HostUsage::Image => f.write_str("is in use: it has spec.image"),
-            HostUsage::CustomDeploy => f.write_str("is in use: it has spec.customDeploy"),
-            HostUsage::NodeReuse(owner) if owner.is_empty() => {
-                write!(f, "is kept for a Machine by the label {NODE_REUSE}")
-            }
-            HostUsage::NodeReuse(owner) => {
-                write!(f, "is kept for Machines of {owner} by the label {NODE_REUSE}")
-            }
-        }
-    }
+fn machines_of(owner: &str) -> String {
+    if owner.is_empty() { "a Machine".to_owned() } else { format!("Machines of {owner}") }
 }
 
 impl HostUsage {

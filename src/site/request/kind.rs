@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Kind of an object that requests a cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, derive_more::Display,
+)]
+#[display("{}", self.as_str())]
 pub enum ClusterKind {
     /// Requests hosts by role, and services.
     #[serde(rename = "SIPCluster")]

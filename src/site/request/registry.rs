@@ -1,7 +1,5 @@
 //! Registry of request kinds: maps each kind to its properties.
 
-use std::fmt;
-
 use super::descriptor::RequestDescriptor;
 use super::kind::ClusterKind;
 use super::{cluster_api, provisioning, sipcluster};
@@ -54,11 +52,5 @@ impl ClusterKind {
             Some(label) => origin.at(["metadata", "labels", label]),
             None => origin.name(),
         }
-    }
-}
-
-impl fmt::Display for ClusterKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }

@@ -8,7 +8,7 @@ use crate::support::{assert_says, compare_schema};
 
 #[test]
 fn its_schema_is_the_documented_one() {
-    compare_schema("diff", &sipgen::report::DiffReport::schema());
+    compare_schema("diff", &schemars::schema_for!(sipgen::report::DiffReport));
 }
 
 #[test]

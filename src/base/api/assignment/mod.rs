@@ -7,7 +7,6 @@ mod scheme;
 mod template;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use super::names::{ClusterKey, ObjectName, Part, Role};
 pub use scheme::Scheme;
@@ -52,7 +51,8 @@ pub const GIVEN_BACK: &str = "sip.airshipit.org/given-back";
 pub const GIVEN_BACK_BY: &str = "sip.airshipit.org/given-back-by";
 
 /// The progress of releasing an observed host; the value of [`GIVEN_BACK`], such as `pending-1`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
+#[display("{}-{round}", if *labels_seen { LABELS_SEEN } else { PENDING })]
 pub struct ReleaseProgress {
     /// Set if a snapshot has shown the host with its labels. Before that, a snapshot without them
     /// proves nothing, because it may be older than the labels.
@@ -64,12 +64,6 @@ pub struct ReleaseProgress {
 
 const LABELS_SEEN: &str = "labelled";
 const PENDING: &str = "pending";
-
-impl fmt::Display for ReleaseProgress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", if self.labels_seen { LABELS_SEEN } else { PENDING }, self.round)
-    }
-}
 
 impl ReleaseProgress {
     /// Parses the annotation's value. An unknown value counts as pending, which is the safe state:

@@ -76,16 +76,9 @@ fn is_printable_ascii(text: &[u8]) -> bool {
 }
 
 /// The reason to give up. It says nothing, because the complete parser reports errors.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("this takes the complete parser")]
 struct UnsupportedYaml;
-
-impl fmt::Display for UnsupportedYaml {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("this takes the complete parser")
-    }
-}
-
-impl std::error::Error for UnsupportedYaml {}
 
 impl serde::de::Error for UnsupportedYaml {
     fn custom<T: fmt::Display>(_: T) -> Self {

@@ -1,6 +1,5 @@
 //! An object during a build, and the ids by which kustomize distinguishes objects.
 
-use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use camino::Utf8PathBuf;
@@ -39,7 +38,8 @@ pub(super) struct BuildObject {
 }
 
 /// A generator's behavior towards an existing object of the same id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
+#[display(rename_all = "lowercase")]
 pub(super) enum Behavior {
     Create,
     Merge,
@@ -93,16 +93,6 @@ const CLUSTER_SCOPED: [(&str, &str); 28] = [
     ("", "SelfSubjectAccessReview"),
     ("", "SubjectAccessReview"),
 ];
-
-impl fmt::Display for Behavior {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Behavior::Create => "create",
-            Behavior::Merge => "merge",
-            Behavior::Replace => "replace",
-        })
-    }
-}
 
 fn is_cluster_scoped(group: &str, kind: &str) -> bool {
     let mut all = CLUSTER_SCOPED.iter();
