@@ -48,7 +48,6 @@ pub struct ClusterImpact {
 
 /// A control plane before its lost hosts are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Quorum {
     /// Number of its members.
     pub members: usize,
@@ -80,7 +79,6 @@ pub struct NodeSetImpact {
 
 /// Numbers of spare hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct SpareChange {
     /// The selector; empty if it matches every host.
     pub selector: String,

@@ -66,7 +66,6 @@ pub struct NodeSetExplanation {
 
 /// A host of a node set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct AssignedHost {
     /// The host.
     pub host: HostKey,
@@ -84,7 +83,6 @@ pub struct AssignedHost {
 
 /// The owner of a host, or the reasons why it has none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct HostExplanation {
     /// The host.
     pub host: HostKey,
@@ -100,7 +98,6 @@ pub struct HostExplanation {
 
 /// A node set that does not have a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct NodeSetRefusal {
     /// The cluster.
     pub cluster: ClusterKey,

@@ -188,7 +188,6 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
 
 /// The owner of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct HostOwner {
     /// The cluster.
     pub cluster: ClusterKey,

@@ -65,7 +65,6 @@ pub struct BoughtKind {
 
 /// A node set that can use bought hosts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Buyer {
     /// The cluster.
     pub cluster: ClusterKey,

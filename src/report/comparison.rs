@@ -14,7 +14,6 @@ const VERSION: u32 = 1;
 
 /// Output of `sipgen diff --format json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[schemars(rename = "Comparison")]
 pub struct DiffReport {
     /// Version of this format. Within a version, fields are only added.
@@ -42,7 +41,6 @@ pub struct DiffReport {
 
 /// Overlays that differ from what the inputs generate.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Stale {
     /// Number of files.
     pub files: usize,

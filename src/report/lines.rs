@@ -18,7 +18,6 @@ const CONTEXT: usize = 3;
 
 /// Unified diff of a changed file.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct FileLines {
     /// Path relative to the repo's root.
     pub file: String,

@@ -254,8 +254,7 @@ impl MarkdownComment {
         let open = if clusters.len() <= CLUSTERS_OPEN { " open" } else { "" };
         let details = clusters.iter().map(|cluster| {
             let kind = phrases::kind(cluster.kind);
-            let summary =
-                format!("<code>{}</code>{kind} {}", cluster.cluster, phrases::state(cluster.state));
+            let summary = format!("<code>{}</code>{kind} {}", cluster.cluster, cluster.state);
             let block = block(&phrases::lines(cluster, &name));
             format!("<details{open}><summary>{summary}</summary>\n\n{block}</details>\n\n")
         });
@@ -324,8 +323,8 @@ impl MarkdownComment {
 /// Formats a table row.
 fn row(cluster: &ClusterReview) -> String {
     let state = match cluster.state {
-        FileState::Deleted => "**deleted**",
-        other => phrases::state(other),
+        FileState::Deleted => "**deleted**".to_owned(),
+        other => other.to_string(),
     };
     let deeds = totals::deeds(cluster).join(", ");
     format!("| {} | {state} | {deeds} |\n", code(&cluster.cluster))

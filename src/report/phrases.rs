@@ -50,14 +50,6 @@ pub(super) fn kind(kind: ClusterKind) -> String {
     if kind.descriptor().is_named_in_lists { format!(" ({kind})") } else { String::new() }
 }
 
-pub(super) fn state(state: FileState) -> &'static str {
-    match state {
-        FileState::Created => "created",
-        FileState::Changed => "changed",
-        FileState::Deleted => "deleted",
-    }
-}
-
 /// Lists a cluster's changes: hosts, services, endpoints.
 pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
     let mut lines = hosts(cluster, name);
@@ -128,8 +120,8 @@ pub(super) fn upgrade(cluster: &ClusterReview, name: Name<'_>) -> Option<String>
 
 /// Describes the changed aspects of a service, and whether its pods restart.
 fn effect(service: &ServiceChange, whose: &str) -> String {
-    let aspects = service.aspects.iter().map(|aspect| aspect_in_words(*aspect));
-    let aspects = match aspects.collect::<Vec<&str>>().as_slice() {
+    let aspects = service.aspects.iter().map(Aspect::to_string);
+    let aspects = match aspects.collect::<Vec<_>>().as_slice() {
         [] => "only comments".to_owned(),
         aspects => aspects.join(", "),
     };
@@ -326,17 +318,6 @@ fn remarks(host: &ReleasedHost, name: Name<'_>) -> String {
     let consumer = host.consumer.as_ref().map(|consumer| format!("{} uses it", name(consumer)));
     let remarks: Vec<String> = reason.into_iter().chain(consumer).collect();
     if remarks.is_empty() { String::new() } else { format!(": {}", remarks.join("; ")) }
-}
-
-fn aspect_in_words(aspect: Aspect) -> &'static str {
-    match aspect {
-        Aspect::Hosts => "hosts",
-        Aspect::Ports => "ports",
-        Aspect::Image => "image",
-        Aspect::Replicas => "replicas",
-        Aspect::AuthorizedKeys => "authorized keys",
-        Aspect::Configuration => "configuration",
-    }
 }
 
 /// Reports whether another endpoint of the service already shows these NodePorts.

@@ -36,8 +36,11 @@ fn write_changes(out: &mut ReportText, review: &Review) {
     for cluster in &review.clusters {
         let sign = phrases::sign(cluster.state);
         let style = style_of(sign);
-        let gone_or_new =
-            if cluster.state == FileState::Changed { "" } else { phrases::state(cluster.state) };
+        let gone_or_new = if cluster.state == FileState::Changed {
+            String::new()
+        } else {
+            cluster.state.to_string()
+        };
         let kind = phrases::kind(cluster.kind);
         let head = format!("{}{kind} {gone_or_new}", styled(STRONG, &cluster.cluster));
         write!(out, "{} {}", styled(style, sign), head.trim_end());

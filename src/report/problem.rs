@@ -12,7 +12,6 @@ const VERSION: u32 = 1;
 
 /// Output of `sipgen validate --format json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Validation {
     /// Version of this format. Within a version, fields are only added.
     #[schemars(extend("const" = VERSION))]
@@ -49,7 +48,6 @@ impl Validation {
 
 /// An error or a warning.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Problem {
     /// Code of the finding, such as `SIP0101`.
     pub code: &'static str,
@@ -112,7 +110,6 @@ impl Problem {
 
 /// Entry of the catalogue, as printed by `sipgen explain --format json`.
 #[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct ExplainedCode {
     /// Code of the finding, such as `SIP0101`.
     pub code: &'static str,

@@ -100,7 +100,6 @@ pub struct CopyMix {
 
 /// Copies of one cluster in a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[schemars(rename = "Share")]
 pub struct CopyShare {
     /// The cluster.
@@ -132,7 +131,6 @@ pub struct Growth {
 
 /// A node set without enough hosts, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[schemars(rename = "Scarce")]
 pub struct ScarceNodeSet {
     /// The cluster, or that of the copy.
@@ -162,7 +160,6 @@ pub struct Loss {
 
 /// A control plane that loses members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct LostMembers {
     /// The cluster.
     pub cluster: ClusterKey,
@@ -320,9 +317,7 @@ pub fn capacity(
 ) -> Result<Capacity, CapacityError> {
     let site = &generated.site;
     let all: BTreeMap<&ClusterKey, &Cluster> = site
-        .clusters
-        .values()
-        .filter_map(|request| request.cluster.as_ref())
+        .valid_clusters()
         .filter(|cluster| !generated.plan.frozen.contains(&cluster.key))
         .map(|cluster| (&cluster.key, cluster))
         .collect();

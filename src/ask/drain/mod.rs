@@ -88,7 +88,6 @@ pub enum DrainVerdict {
 
 /// Moves that are made together. Their order keeps every constraint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[schemars(rename = "Step")]
 pub struct DrainStep {
     /// Moves.
@@ -97,7 +96,6 @@ pub struct DrainStep {
 
 /// The replacement of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[schemars(rename = "Move")]
 pub struct DrainMove {
     /// The host that leaves, with its cluster.
@@ -132,7 +130,6 @@ pub struct Occupant {
 
 /// A Machine of Cluster API that uses a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct MachineInUse {
     /// Name of the Metal3Machine, which is the Machine's.
     pub name: String,
@@ -142,7 +139,6 @@ pub struct MachineInUse {
 
 /// A drained host that no plan can move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct BoundHost {
     /// The host.
     pub host: HostKey,

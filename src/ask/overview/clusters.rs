@@ -87,7 +87,6 @@ pub struct HostsByDomain {
 
 /// Requested numbers of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct RequestedHosts {
     /// Hosts that run nodes.
     pub active: usize,
@@ -97,7 +96,6 @@ pub struct RequestedHosts {
 
 /// Endpoint of a service.
 #[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct ServiceEndpoint {
     /// Name of the service's directory, such as `loadbalancer-controlplane`.
     pub service: String,
@@ -224,21 +222,10 @@ fn by_domain(site: &Site, node_set: &NodeSet, hosts: &[&HostOverview]) -> Option
 }
 
 fn endpoint(service: &ClusterService) -> ServiceEndpoint {
-    let mut ranges: Vec<(u16, u16)> = Vec::new();
-    for port in service.node_ports.iter().copied().map(NodePort::number) {
-        match ranges.last_mut() {
-            // NodePorts are in ascending order, so runs can be joined.
-            Some((_, last)) if *last + 1 == port => *last = port,
-            _ => ranges.push((port, port)),
-        }
-    }
-    let text = |(first, last): (u16, u16)| {
-        if first == last { first.to_string() } else { format!("{first}-{last}") }
-    };
     ServiceEndpoint {
         service: service.directory(),
         address: service.cluster_ip.map(bracketed),
-        ports: ranges.into_iter().map(text).collect(),
+        ports: NodePort::ranges(service.node_ports.iter().copied()),
     }
 }
 

@@ -12,7 +12,6 @@ use crate::site::inventory::hardware::HardwareByHost;
 
 /// The hosts with a kind of hardware.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct HardwareKind {
     /// The kind: `32c-128g-x86_64-2nvme`, or `unknown` for hosts that nobody inspected.
     pub kind: String,

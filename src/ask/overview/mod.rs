@@ -35,7 +35,6 @@ const VERSION: u32 = 2;
 
 /// A planned site.
 #[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Overview {
     /// Version of the JSON format.
     pub version: u32,

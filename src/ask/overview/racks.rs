@@ -14,7 +14,6 @@ const LABELS_SHOWN: usize = 12;
 
 /// A rack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Rack {
     /// Name of the rack; `None` for the hosts without one.
     pub name: Option<String>,

@@ -49,8 +49,8 @@ pub struct SpareHosts {
 
 /// Returns the counts for each selector and machine, in the order of clusters.
 pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<SpareHosts> {
-    let clusters = site.clusters.values().filter_map(|request| request.cluster.as_ref());
-    let node_sets = clusters
+    let node_sets = site
+        .valid_clusters()
         .flat_map(|cluster| cluster.node_sets.iter().map(move |(part, set)| (cluster, part, set)));
     let mut found: Vec<(Needs<'_>, SpareHosts)> = Vec::new();
     let mut known = HashMap::new();

@@ -128,7 +128,6 @@ impl Hardware {
 
 /// The processors of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Cpu {
     /// The number of CPUs, hyper-threads included.
     pub count: Option<u64>,
@@ -186,7 +185,8 @@ impl Storage {
     pub fn disk_kind(&self) -> Option<DiskKind> {
         let is_nvme = || self.name.as_ref().is_some_and(|name| name.starts_with("/dev/nvme"));
         let name = self.kind.as_deref().unwrap_or_default().trim();
-        let named = DiskKind::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name));
+        let named =
+            DiskKind::ALL.into_iter().find(|kind| kind.to_string().eq_ignore_ascii_case(name));
         named.or_else(|| match self.rotational? {
             true => Some(DiskKind::Hdd),
             false if is_nvme() => Some(DiskKind::Nvme),
@@ -197,7 +197,7 @@ impl Storage {
 
 /// The type of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
-#[display("{}", self.name())]
+#[display(rename_all = "UPPERCASE")]
 pub enum DiskKind {
     /// Rotating disks.
     Hdd,
@@ -210,14 +210,6 @@ pub enum DiskKind {
 impl DiskKind {
     /// All types.
     pub const ALL: [Self; 3] = [Self::Hdd, Self::Ssd, Self::Nvme];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Hdd => "HDD",
-            Self::Ssd => "SSD",
-            Self::Nvme => "NVME",
-        }
-    }
 }
 
 /// The manufacturer and model of a host.

@@ -144,7 +144,6 @@ pub struct Labels {
 /// A generator of a Secret or ConfigMap from files and literals. `envs` hold single lines, so they
 /// cannot hold realistic network data.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct KustomizeGenerator {
     /// The object's name without the hash suffix.
     pub name: Option<String>,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use derive_more::Display;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -38,17 +39,7 @@ impl Invalid {
 /// A namespace: a DNS label (RFC 1123) of at most 63 characters. It has no dots or slashes, so it
 /// is safe as a directory name.
 #[derive(
-    Debug,
-    Clone,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    derive_more::Display,
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, Display,
 )]
 #[serde(try_from = "String")]
 #[schemars(extend("maxLength" = 63, "pattern" = NAMESPACE_PATTERN))]
@@ -85,17 +76,7 @@ impl FromStr for Namespace {
 /// The name of an object: a DNS subdomain (RFC 1123) of at most 253 characters, which may have
 /// dots.
 #[derive(
-    Debug,
-    Clone,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    derive_more::Display,
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, Display,
 )]
 #[serde(try_from = "String")]
 #[schemars(extend("maxLength" = 253, "pattern" = OBJECT_NAME_PATTERN))]
@@ -163,8 +144,7 @@ fn check_dns(text: &str) -> Result<(), Invalid> {
 macro_rules! object_key {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-        #[derive(derive_more::Display)]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Display)]
         #[display("{namespace}/{name}")]
         pub struct $name {
             /// The object's namespace after `kustomize build`.
@@ -216,7 +196,7 @@ object_key! {
     Serialize,
     Deserialize,
     JsonSchema,
-    derive_more::Display,
+    Display,
 )]
 pub enum Role {
     /// Runs the tenant's control plane.
@@ -259,9 +239,7 @@ impl FromStr for Role {
 
 /// The name of a machine in a Provisioning, and of its node in the inventory: a valid label value
 /// that is not empty.
-#[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, derive_more::Display,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Display)]
 #[schemars(extend("minLength" = 1, "maxLength" = 63, "pattern" = LABEL_VALUE_PATTERN))]
 pub struct NodeName(String);
 
@@ -323,17 +301,7 @@ impl fmt::Display for Part {
 /// A port that every node of the base cluster opens for a Service. The settings have the range of
 /// valid ones.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    JsonSchema,
-    derive_more::Display,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Display,
 )]
 pub struct NodePort(u16);
 
@@ -341,6 +309,22 @@ impl NodePort {
     /// Returns the port number.
     pub fn number(self) -> u16 {
         self.0
+    }
+
+    /// Formats ports in ascending order as ranges: `30022`, `30080-30082`.
+    pub(crate) fn ranges(ports: impl IntoIterator<Item = NodePort>) -> Vec<String> {
+        let mut ranges: Vec<NodePortRange> = Vec::new();
+        for NodePort(port) in ports {
+            match ranges.last_mut() {
+                Some(range) if range.last + 1 == port => range.last = port,
+                _ => ranges.push(NodePortRange { first: port, last: port }),
+            }
+        }
+        let text = |range: NodePortRange| match range.first == range.last {
+            true => range.first.to_string(),
+            false => range.to_string(),
+        };
+        ranges.into_iter().map(text).collect()
     }
 
     /// Returns the editor's rule for a NodePort, whatever the range of the base cluster is.
@@ -372,7 +356,7 @@ impl TryFrom<i64> for NodePort {
 }
 
 /// The base cluster's range of NodePorts, both ends included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, derive_more::Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, Display)]
 #[serde(try_from = "String")]
 #[schemars(with = "String", extend(
     "pattern" = r"^[0-9]{1,5}([-+][0-9]{1,5})?$",
@@ -516,6 +500,12 @@ mod tests {
         for bad in [29999, 32768, 0, -1, 95536] {
             assert!(range.port(bad).is_err(), "{bad} must be refused");
         }
+    }
+
+    #[test]
+    fn ports_in_a_row_are_a_range() {
+        let ports = [30022, 30080, 30081, 30082].map(NodePort);
+        assert_eq!(NodePort::ranges(ports), ["30022", "30080-30082"]);
     }
 
     #[test]

@@ -101,7 +101,6 @@ pub(crate) fn probable_value(value: &str) -> bool {
         "description": "Pod network."}"#,
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
-#[serde(rename_all = "camelCase")]
 #[schemars(extend("x-editor" = {"required": ["masters"]}))]
 pub struct ProvisioningSpec {
     /// The control-plane machines, at least one: each entry maps one node name to the requirements

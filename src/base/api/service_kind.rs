@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use derive_more::Display;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -119,8 +120,9 @@ pub enum EndpointKind {
 
 /// Aspect of a service that can change.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, Display,
 )]
+#[display(rename_all = "lowercase")]
 #[serde(rename_all = "camelCase")]
 pub enum Aspect {
     /// Backend hosts.
@@ -132,6 +134,7 @@ pub enum Aspect {
     /// Number of pods.
     Replicas,
     /// SSH keys that may log in.
+    #[display("authorized keys")]
     AuthorizedKeys,
     /// Anything else.
     Configuration,

@@ -40,7 +40,6 @@ struct CapacityRow {
 
 /// The capacity in words, for pages.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct CapacityWords {
     tables: Vec<PageTable>,
     lacking: Vec<String>,
@@ -53,7 +52,6 @@ pub(super) struct CapacityWords {
 }
 
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 struct PageTable {
     title: &'static str,
     column: &'static str,

@@ -14,7 +14,6 @@ use crate::input::load::objects;
 
 /// A directory of agent objects with changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct AgentObjects {
     /// Path relative to the output directory.
     #[schemars(with = "String")]

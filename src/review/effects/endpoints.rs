@@ -15,7 +15,6 @@ use crate::site::previous::node_ports;
 
 /// Change of a cluster's endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct EndpointChange {
     /// Kind of the endpoint.
     pub kind: EndpointKind,
@@ -37,9 +36,8 @@ pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<End
     for (path, texts) in below(files, &layout::cluster_directory(cluster)) {
         if let Some((service, layout::SERVICE)) = path.as_str().split_once('/') {
             changes.extend(changed(texts, |text| {
-                let ports = ranges(
-                    &node_ports(text.as_bytes()).into_iter().map(NodePort::number).collect(),
-                );
+                let ports: BTreeSet<NodePort> = node_ports(text.as_bytes()).into_iter().collect();
+                let ports = NodePort::ranges(ports).join(", ");
                 BTreeMap::from_iter(
                     (!ports.is_empty())
                         .then(|| ((EndpointKind::NodePorts, service.to_owned()), ports)),
@@ -93,21 +91,6 @@ fn known(key: &str) -> Option<(EndpointKind, String)> {
     })
 }
 
-/// Formats ports as ranges: `30022, 30080-30082`.
-fn ranges(ports: &BTreeSet<u16>) -> String {
-    let mut ranges: Vec<(u16, u16)> = Vec::new();
-    for port in ports {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == *port => *last = *port,
-            _ => ranges.push((*port, *port)),
-        }
-    }
-    let range = |(first, last): (u16, u16)| {
-        if first == last { first.to_string() } else { format!("{first}-{last}") }
-    };
-    ranges.into_iter().map(range).collect::<Vec<_>>().join(", ")
-}
-
 impl EndpointChange {
     /// Reports whether open ports are closed.
     pub(super) fn closes_ports(&self) -> bool {
@@ -135,12 +118,6 @@ mod tests {
             before: text(before),
             after: text(after),
         }
-    }
-
-    #[test]
-    fn ports_in_a_row_are_a_range() {
-        assert_eq!(ranges(&BTreeSet::from([30080, 30082, 30081, 30022])), "30022, 30080-30082");
-        assert_eq!(ranges(&BTreeSet::new()), "");
     }
 
     #[test]

@@ -44,7 +44,6 @@ pub struct HostChanges {
 
 /// A label or an annotation that hosts of a cluster gain, change or lose while they stay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct MetadataChange {
     /// Labels or annotations.
     pub field: MetadataField,
@@ -58,7 +57,6 @@ pub struct MetadataChange {
 
 /// A host in use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[schemars(rename = "Consumed")]
 pub struct ConsumedHost {
     /// The host.

@@ -51,7 +51,6 @@ pub struct InstallerChange {
 
 /// A machine whose address changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[schemars(rename = "Readdressed")]
 pub struct ReaddressedMachine {
     /// Machine name in the Provisioning.

@@ -29,6 +29,7 @@ pub mod shared;
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
+use derive_more::Display;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -55,7 +56,6 @@ pub use shared::{ChangedRoot, ReleasedObservedHost, SharedChanges};
 
 /// Meaning of a set of changes for clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Review {
     /// Changes that can cause an outage or a loss, worst first.
     pub dangers: Vec<Danger>,
@@ -69,7 +69,6 @@ pub struct Review {
 
 /// Changes of one cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct ClusterReview {
     /// The cluster.
     pub cluster: ClusterKey,
@@ -93,7 +92,8 @@ pub struct ClusterReview {
 }
 
 /// Kind of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Display)]
+#[display(rename_all = "lowercase")]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "State")]
 pub enum FileState {
@@ -107,7 +107,6 @@ pub enum FileState {
 
 /// Numbers of created, changed and deleted things.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[schemars(rename = "Counts")]
 pub struct ChangeCounts {
     /// Number created.

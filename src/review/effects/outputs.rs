@@ -20,7 +20,6 @@ use crate::input::load::texts_of_documents;
 
 /// Change of an output of a cluster or of the site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct OutputChange {
     /// Its name.
     pub output: String,

@@ -18,7 +18,6 @@ use crate::base::tree::Tree;
 
 /// Change of one of a cluster's services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct ServiceChange {
     /// Name of its directory, such as `loadbalancer-worker`, or `jumphost2` for the second jump
     /// host.

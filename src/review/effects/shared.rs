@@ -40,7 +40,6 @@ pub struct SharedChanges {
 
 /// A kustomization that applies declared hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[schemars(rename = "Root")]
 pub struct ChangedRoot {
     /// Path relative to the output directory.
@@ -54,7 +53,6 @@ pub struct ChangedRoot {
 
 /// A directory with changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[schemars(rename = "Directory")]
 pub struct ChangedDirectory {
     /// Path relative to the output directory.
@@ -66,7 +64,6 @@ pub struct ChangedDirectory {
 
 /// A released observed host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[schemars(rename = "Released")]
 pub struct ReleasedObservedHost {
     /// The host.

@@ -146,11 +146,7 @@ impl Fit {
 
 /// Returns the NodePorts of the site's Services.
 fn used_ports(site: &Site) -> BTreeSet<u16> {
-    let requested = site
-        .clusters
-        .values()
-        .filter_map(|request| request.cluster.as_ref())
-        .flat_map(|cluster| &cluster.services);
+    let requested = site.valid_clusters().flat_map(|cluster| &cluster.services);
     requested
         .flat_map(|service| &service.node_ports)
         .chain(

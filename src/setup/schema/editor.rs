@@ -12,6 +12,7 @@ use crate::base::api::names::{
 use crate::base::api::object_kind::ObjectKind;
 use crate::base::api::provisioning::{self, Provisioning, Software};
 use crate::base::api::sipcluster::{self, SIPCluster};
+use crate::base::api::without_nulls;
 use crate::input::settings::Settings;
 
 /// Key of schema fragments that only editors get.
@@ -191,9 +192,8 @@ fn for_editors(schema: &mut Schema) {
     alternatives(object);
     required_without_default(object);
     // A default of null says no more than the field being optional.
-    if object.get("default") == Some(&Value::Null) {
-        object.remove("default");
-    }
+    let default = object.remove("default").map(without_nulls).filter(|value| !value.is_null());
+    object.extend(default.map(|value| ("default".to_owned(), value)));
     // Rust's integer sizes are not formats of JSON Schema.
     if object
         .get("format")

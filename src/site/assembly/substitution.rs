@@ -11,14 +11,15 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
-use super::agent_builds::AgentBuilds;
 use super::inputs::InputSelection;
 use super::names::namespaces;
 use crate::base::api::gitops::PostBuild;
 use crate::base::api::host::Metadata;
 use crate::base::finding::{Origin, Place};
 use crate::base::layout::VARIABLE;
-use crate::input::kustomize::{Builds, EvaluatedFiles, EvaluationResult, SubstitutionVariables};
+use crate::input::kustomize::{
+    AgentBuild, Builds, EvaluatedFiles, EvaluationResult, SubstitutionVariables,
+};
 use crate::input::load::{Document, Files, ReadError, mentions};
 use crate::input::settings::Settings;
 use crate::site::delivery::{BuildChanges, RepoListing};
@@ -127,7 +128,7 @@ impl NamespaceInputs<'_> {
     pub(super) fn evaluated(
         &self,
         files: &HashSet<Arc<Utf8Path>>,
-        agents: &AgentBuilds,
+        agents: &BTreeMap<Utf8PathBuf, AgentBuild>,
     ) -> EvaluationResult {
         let none = HashSet::new();
         let wanted = EvaluatedFiles {
@@ -157,7 +158,7 @@ impl NamespaceInputs<'_> {
         )?;
         let files: HashSet<Arc<Utf8Path>> =
             read.iter().map(|(origin, ..)| origin.file.clone()).collect();
-        let evaluated = self.evaluated(&files, &AgentBuilds::new());
+        let evaluated = self.evaluated(&files, &BTreeMap::new());
         let mut held = VariablesByObject::new();
         for (origin, kind, holder) in
             read.iter().filter(|(origin, ..)| !evaluated.read.contains_key(origin))

@@ -284,8 +284,7 @@ pub(super) fn free(hosts: &BTreeSet<HostKey>, site: &mut Site) {
 
 /// Gives bought hosts an address on each interface that services use.
 pub(super) fn address_bought(site: &mut Site) {
-    let clusters = site.clusters.values().filter_map(|it| it.cluster.as_ref());
-    let services = clusters.flat_map(|cluster| &cluster.services);
+    let services = site.valid_clusters().flat_map(|cluster| &cluster.services);
     let interfaces: BTreeSet<String> =
         services.filter_map(|service| service.interface.clone()).collect();
     for (index, host) in site.inventory.hosts.iter_mut().enumerate() {

@@ -16,7 +16,6 @@ pub type HardwareByHost = BTreeMap<HostKey, HostHardware>;
 
 /// Known hardware of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct HostHardware {
     /// MAC address of the boot interface (`spec.bootMACAddress`).
     #[serde(rename = "bootMACAddress", skip_serializing_if = "Option::is_none")]

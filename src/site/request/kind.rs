@@ -1,12 +1,11 @@
 //! Kinds of requests.
 
+use derive_more::Display;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Kind of an object that requests a cluster.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, derive_more::Display,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Display)]
 #[display("{}", self.as_str())]
 pub enum ClusterKind {
     /// Requests hosts by role, and services.

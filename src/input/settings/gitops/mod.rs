@@ -9,6 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use camino::Utf8PathBuf;
+use derive_more::Display;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,30 +68,21 @@ pub struct SourceRef {
 }
 
 /// The kind of a Flux source.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Display,
+)]
 pub enum SourceKind {
     /// A git repo.
     #[default]
     GitRepository,
     /// An artifact in a container registry.
     #[serde(rename = "OCIRepository")]
+    #[display("OCIRepository")]
     OciRepository,
     /// A bucket of an object store.
     Bucket,
     /// An artifact of another controller.
     ExternalArtifact,
-}
-
-impl SourceKind {
-    /// Returns the kind as in Flux's API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::GitRepository => "GitRepository",
-            Self::OciRepository => "OCIRepository",
-            Self::Bucket => "Bucket",
-            Self::ExternalArtifact => "ExternalArtifact",
-        }
-    }
 }
 
 /// Decryption of Secrets in git by Flux.
@@ -190,7 +182,8 @@ impl FluxSettings {
     ///
     /// Missing fields count as a match. `namespace` is the Kustomization's own.
     pub fn is_source(&self, source: &FluxSourceRef, namespace: Option<&str>) -> bool {
-        let is_kind = source.kind.as_ref().is_none_or(|kind| kind == self.source_ref.kind.as_str());
+        let is_kind =
+            source.kind.as_ref().is_none_or(|kind| *kind == self.source_ref.kind.to_string());
         let own = self.source_ref.namespace.as_ref().unwrap_or(&self.namespace).as_str();
         let is_there =
             source.namespace.as_deref().or(namespace).is_none_or(|namespace| namespace == own);
