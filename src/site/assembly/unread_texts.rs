@@ -210,7 +210,8 @@ fn whole(file: &Utf8Path, content: &[u8]) -> Option<UnreadText> {
     Some(UnreadText::new(file.clone(), Place::File(file), why.to_owned(), remedy))
 }
 
-/// Returns whether a file has neither content nor a comment.
+/// Returns whether a file has neither content nor a comment. A comment in place of an object, such as
+/// its manifest commented out, is a person's decision that a diff shows, like a deletion.
 fn is_blank(content: &[u8]) -> bool {
     std::str::from_utf8(content).is_ok_and(|text| {
         let text = text.trim_start_matches('\u{feff}');
