@@ -191,6 +191,30 @@ fn an_object_can_switch_substitution_off() {
     }
 }
 
+/// Flux leaves both texts, so the label never matches. The API server refuses its value.
+#[test]
+fn a_variable_that_flux_leaves_decides_nothing() {
+    let off = "  namespace: metal\n  labels: {rack: '${R}', kustomize.toolkit.fluxcd.io/substitute: disabled}\n";
+    for left in [in_rack("h0", "$${R}"), host("h0", off)] {
+        for substituted in [true, false] {
+            let repo = with_hosts(&left, 1, "r1");
+            let variables = if substituted { VARIABLES } else { "" };
+            repo.write("flux/k.yaml", &flux("./overlays/hosts/declared/hosts", variables));
+
+            let told = repo.generate(&[]).expect(1).stderr;
+            assert_says(
+                &told,
+                &["SIP0501", "its selector matches no host", "1 not matching `rack=r1`"],
+            );
+
+            want(&repo, 1, "r1");
+            repo.replace("c/e.yaml", "      labelSelector: {matchLabels: {rack: r1}}\n", "");
+            let told = repo.generate(&[]).expect(1).stderr;
+            assert_says(&told, &["SIP0501", "1 with a variable in `rack` that Flux leaves there"]);
+        }
+    }
+}
+
 #[test]
 fn patches_and_metadata_of_agents_objects_count() {
     let patch = "  - patch: '[{\"op\": \"replace\", \"path\": \"/metadata/labels/rack\", \"value\": \"r4\"}]'\n    \

@@ -52,6 +52,8 @@ pub const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 pub const PRUNE: &str = "kustomize.toolkit.fluxcd.io/prune";
 /// Annotation or label: `disabled` makes Flux ignore the object.
 pub const RECONCILE: &str = "kustomize.toolkit.fluxcd.io/reconcile";
+/// Annotation or label: `disabled` keeps Flux from substituting variables in the object.
+pub const SUBSTITUTE: &str = "kustomize.toolkit.fluxcd.io/substitute";
 /// Annotation or label: `enabled` makes Flux recreate an object that it cannot update.
 pub const FORCE: &str = "kustomize.toolkit.fluxcd.io/force";
 /// Annotation: `Merge` makes Flux keep fields that its manifest does not set.

@@ -146,6 +146,10 @@ impl Refusal {
             Refusal::InUse(usage) => say(format_args!("{usage}"), format_args!("{}", usage.rule())),
             Refusal::Deleting => is(say, format_args!("being deleted")),
             Refusal::InMaintenance(reason) => is(say, format_args!("in maintenance: {reason}")),
+            Refusal::Undecided(left) if left.is_left => say(
+                format_args!("{left}"),
+                format_args!("with a variable in `{}` that Flux leaves there", left.field),
+            ),
             Refusal::Undecided(undecided) => say(
                 format_args!("{undecided}"),
                 format_args!("that the variable `{}` decides about", undecided.variable),

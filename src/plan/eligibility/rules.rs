@@ -163,9 +163,11 @@ fn selected(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
 /// Returns whether only Flux knows if labels of a host match.
 fn is_variable(host: &Host, requirement: &Expression) -> bool {
     let key = required_label(requirement);
-    let mut labels = host.labels.iter();
-    labels
-        .any(|(label, value)| label.contains(VARIABLE) || label == key && value.contains(VARIABLE))
+    let is_of_flux = host.undecided.as_ref().is_some_and(|variable| !variable.is_left);
+    let has_variable = |(label, value): (&String, &String)| {
+        label.contains(VARIABLE) || label == key && value.contains(VARIABLE)
+    };
+    is_of_flux && host.labels.iter().any(has_variable)
 }
 
 /// Requires the hardware of the node set.

@@ -185,7 +185,7 @@ fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
     };
     let there = values(key, hosts);
     if there.is_empty() {
-        let other = similar_key(key, hosts.iter().copied())?;
+        let other = similar_key(key, hosts.iter().copied()).filter(|other| other != key)?;
         let there = values(other, hosts);
         let intended = intended(&wanted, &there)
             .map_or("that".to_owned(), |value| format!("`{other}: {value}`"));

@@ -1,35 +1,57 @@
 //! Variables in values of hosts. Flux replaces them when it applies, so their values are unknown
 //! here.
 
+use std::fmt;
+
 use super::host_document::HostDocument;
+use crate::base::api::host::{BareMetalHost, SUBSTITUTE};
 use crate::base::layout::VARIABLE;
 
 /// A value of a host that depends on a variable.
-#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
-#[display("has a variable in `{field}`: `{variable}` decides, and its value is not known")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariableValue {
     /// The field or label that has it.
     pub field: String,
     /// Name of the variable.
     pub variable: String,
+    /// Set if Flux leaves its text, which no label or address may have.
+    pub is_left: bool,
+}
+
+impl fmt::Display for VariableValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let VariableValue { field, variable, is_left } = self;
+        if *is_left {
+            return write!(f, "has `${{{variable}}}` in `{field}`, which Flux leaves there");
+        }
+        write!(f, "has a variable in `{field}`: `{variable}` decides, and its value is not known")
+    }
 }
 
 impl VariableValue {
     /// Finds the first value that assignment depends on and that has a variable.
     pub(crate) fn in_document(document: &HostDocument) -> Option<Self> {
-        let labels = document.host.metadata.labels.iter().flatten().flat_map(|(key, value)| {
-            [key.as_str(), value.as_str()].map(|text| (key.as_str(), text))
+        let BareMetalHost { metadata, spec, .. } = &*document.host;
+        let is_off = [&metadata.labels, &metadata.annotations]
+            .into_iter()
+            .flatten()
+            .any(|entries| entries.get(SUBSTITUTE).is_some_and(|value| value == "disabled"));
+        let labels = metadata.labels.iter().flatten().flat_map(|(key, value)| {
+            [key, value].map(|text| (vec!["metadata", "labels", key], text.as_str()))
         });
-        let spec = document.host.spec.as_ref();
-        let address =
-            spec.and_then(|spec| spec.bmc.as_ref()).map(|bmc| ("bmc.address", &*bmc.address));
-        let mac = spec.and_then(|spec| spec.boot_mac_address.as_deref());
-        let mac = mac.map(|mac| ("bootMACAddress", mac));
-        labels.chain(address).chain(mac).find_map(|(field, value)| {
+        let bmc = spec.iter().filter_map(|spec| spec.bmc.as_ref());
+        let address = bmc.map(|bmc| (vec!["spec", "bmc", "address"], &*bmc.address));
+        let mac = spec.iter().filter_map(|spec| spec.boot_mac_address.as_deref());
+        let mac = mac.map(|mac| (vec!["spec", "bootMACAddress"], mac));
+        let found = labels.chain(address).chain(mac).filter_map(|(route, value)| {
             let variable = variable(value)?;
-            let field = field.to_owned();
-            Some(VariableValue { field, variable })
-        })
+            let written = document.origin.unsubstituted(&route).unwrap_or(value);
+            // Flux makes `$` of `$$`.
+            let is_left = is_off || !written.replace("$$", "").contains(VARIABLE);
+            let field = route[if route[0] == "spec" { 1 } else { 2 }..].join(".");
+            Some(VariableValue { field, variable, is_left })
+        });
+        found.min_by_key(|it| it.is_left)
     }
 }
 

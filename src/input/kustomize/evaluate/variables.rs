@@ -11,6 +11,7 @@ use super::budget::EvaluationBudget;
 use super::envsubst::{self, MAX_BYTES, SubstitutedText};
 use super::object::{BuildObject, text_at};
 use super::{BuildFailure, EvaluationError, go_yaml};
+use crate::base::api::host::SUBSTITUTE;
 use crate::base::finding::{ForeignValue, Place, RouteStep};
 
 /// The known substitution variables of a Flux Kustomization.
@@ -21,9 +22,6 @@ pub(crate) struct SubstitutionVariables {
     /// Set if ConfigMaps or Secrets of the cluster may define more variables.
     pub(crate) are_partial: bool,
 }
-
-/// Label or annotation that disables substitution for an object if its value is `disabled`.
-const SWITCH: &str = "kustomize.toolkit.fluxcd.io/substitute";
 
 /// A key or value with an expression.
 struct VariableUse {
@@ -40,7 +38,7 @@ impl SubstitutionVariables {
         budget: &EvaluationBudget,
     ) -> Result<(), BuildFailure> {
         let is_off = |field| {
-            text_at(&object.value, &["metadata", field, SWITCH]).as_deref() == Some("disabled")
+            text_at(&object.value, &["metadata", field, SUBSTITUTE]).as_deref() == Some("disabled")
         };
         let mut uses = Vec::new();
         if !is_off("labels") && !is_off("annotations") {
