@@ -189,6 +189,15 @@ fn an_older_field_without_a_meaning_is_refused_where_it_stands() {
 }
 
 #[test]
+fn two_older_fields_of_one_meaning_are_named_as_they_are_written() {
+    let both = "spreadTopology: PerHost\n        scheduling-constraints: [per-rack]";
+    let repo = with("generation-2021-03", MARCH, "spreadTopology: PerHost", both);
+
+    let message = "`scheduling-constraints` is another form of `spreadTopology`, and both are set";
+    assert_says(&repo.refused(), &[message, "spreadTopology: PerHost", "(the `spreadTopology`)"]);
+}
+
+#[test]
 fn a_service_without_a_port_is_refused_at_the_service() {
     let repo = with("generation-2021-01", JANUARY, "        nodePort: 30022\n", "");
     let at = line(&repo, JANUARY, "- serviceType: jumphost");

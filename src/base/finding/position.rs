@@ -21,7 +21,7 @@ impl RouteMapping {
     }
 
     /// Converts a read route to the route where it is written.
-    fn written(&self, route: Vec<RouteStep>) -> Vec<RouteStep> {
+    pub(crate) fn written(&self, route: Vec<RouteStep>) -> Vec<RouteStep> {
         let known = self.0.iter().filter(|(read, _)| route.starts_with(read));
         match known.max_by_key(|(read, _)| read.len()) {
             Some((read, written)) => written.iter().chain(&route[read.len()..]).cloned().collect(),

@@ -202,7 +202,7 @@ impl Converter<'_> {
                 Some("infra") => {
                     // `services` is the current form of `infra`.
                     if written.get("services").is_some() {
-                        self.twice(below(&at, ["infra"]), "services", below(&at, ["services"]));
+                        self.twice(below(&at, ["infra"]), below(&at, ["services"]));
                         continue;
                     }
                     let services = self.infra(value, &below(&at, ["infra"]));
@@ -246,19 +246,21 @@ impl Converter<'_> {
         }
     }
 
-    /// Reports two fields with the same meaning, because either may be the intended one.
-    fn twice(&mut self, older: Route, current: &str, at: Route) {
-        let key = match older.last() {
+    /// Reports two fields with the same meaning, because either may be the intended one. `at` is the
+    /// route of the other one, in the document or in the result.
+    fn twice(&mut self, older: Route, at: Route) {
+        let at = self.moved.written(at);
+        let [key, other] = [&older, &at].map(|route| match route.last() {
             Some(RouteStep::Key(key)) => key.clone(),
             _ => String::new(),
-        };
+        });
         let finding = Finding::new(
             Code::SaidTwice,
-            format!("`{key}` is the older form of `{current}`, and both are set"),
+            format!("`{key}` is another form of `{other}`, and both are set"),
         )
         .at(self.origin.at(older))
-        .see(self.origin.at(at), format!("the `{current}`"))
-        .help(format!("remove `{key}`, if `{current}` says what you want"));
+        .see(self.origin.at(at), format!("the `{other}`"))
+        .help(format!("remove `{key}`, if `{other}` says what you want"));
         self.errors.push(finding);
     }
 

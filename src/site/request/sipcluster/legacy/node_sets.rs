@@ -34,14 +34,11 @@ impl Converter<'_> {
                 converted.insert(name.clone(), node_set.clone());
                 continue;
             };
-            let role = match legacy_role(text) {
-                Some(role) => role.as_str(),
-                None => text,
-            };
+            let role = legacy_role(text).map_or(text, |role| role.as_str());
             let route = below(at, [text]);
             if role != text {
                 if node_sets.contains_key(role) {
-                    self.twice(route, role, below(at, [role]));
+                    self.twice(route, below(at, [role]));
                     continue;
                 }
                 self.moved.add(below(at, [role]), route.clone());
@@ -74,8 +71,7 @@ impl Converter<'_> {
                 .iter()
                 .find(|key| converted.contains_key(**key) || fields.contains_key(**key));
             if let Some(known) = known {
-                let there = below(if fields.contains_key(*known) { at } else { read }, [*known]);
-                self.twice(route, known, there);
+                self.twice(route, below(read, [*known]));
                 continue;
             }
             let made = if is_flavor {

@@ -60,7 +60,7 @@ impl Converter<'_> {
                         continue;
                     };
                     if services.contains_key(kind) {
-                        self.twice(route, kind, below(at, [kind]));
+                        self.twice(route, below(&today, [kind]));
                         continue;
                     }
                     let read = below(&today, [kind]);
@@ -118,7 +118,7 @@ impl Converter<'_> {
             let route = below(at, [text]);
             if today != text {
                 if lists.contains_key(today) {
-                    self.twice(route, today, below(at, [today]));
+                    self.twice(route, below(at, [today]));
                     continue;
                 }
                 self.moved.add(below(at, [today]), route.clone());
@@ -169,7 +169,7 @@ impl Converter<'_> {
             if !OPTIONAL.contains(&name) {
                 self.unknown_field(name, route, &OPTIONAL);
             } else if place.fields.contains_key(name) {
-                self.twice(route, name, below(place.at, [name]));
+                self.twice(route, below(place.at, [name]));
             } else if let Some((today, value)) = self.service_field(name, value, &route, place) {
                 self.moved.add(below(place.read, [today]), route);
                 lifted.insert(today.into(), value);
@@ -196,7 +196,7 @@ impl Converter<'_> {
         let read = below(place.read, [today]);
         if today != name {
             if place.fields.contains_key(today) {
-                self.twice(route.to_vec(), today, below(place.at, [today]));
+                self.twice(route.to_vec(), below(place.at, [today]));
                 return None;
             }
             self.moved.add(read.clone(), route.to_vec());
