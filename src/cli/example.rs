@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use sipgen::input::settings::Settings;
 use sipgen::report::{self, ReportDocument};
 use sipgen::setup::example::{Example, Fit};
+use sipgen::site::assembly::hardware;
 
 use super::{CommandError, CommandResult, print_document, repo, say};
 
@@ -52,8 +53,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         let options = repo::options()?.allow_empty(true).keep_going(true);
         let files = &repo::only(&sites)?.files;
         let generated = sipgen::generate(files, &options, &|_| {})?;
+        let (hardware, _) = hardware::known_hardware(files, &generated.site, None)?;
         drop(lock);
-        let fit = Fit::new(&generated);
+        let fit = Fit::new(&generated, &hardware);
         // Other errors leave these hosts free.
         if generated.changes.is_none() && (!fit.is_found() || Settings::load(files).is_err()) {
             say(report::findings(&generated.findings, files));

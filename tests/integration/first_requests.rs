@@ -69,6 +69,20 @@ fn an_example_of_a_provisioning_names_installed_machines() {
 }
 
 #[test]
+fn an_example_of_a_provisioning_names_no_machine_without_an_address() {
+    let repo = Repo::of_fixture("provisioning");
+    repo.remove_all("clusters");
+    for address in ["ip: 198.51.100.11\n", "ip: \"2001:db8::11\"\n"] {
+        repo.replace("inventory/hosts.yaml", address, "ip: \"\"\n");
+    }
+
+    repo.write("edge.yaml", &example(&repo, &["provisioning"]));
+
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("lab", "edge").len(), 3);
+}
+
+#[test]
 fn without_a_repo_examples_have_placeholders() {
     let outside = tempfile::tempdir().unwrap();
     for kind in KINDS {

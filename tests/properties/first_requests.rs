@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use sipgen::input::load::Files;
 use sipgen::setup::example::{Example, Fit};
+use sipgen::site::inventory::hardware::HardwareByHost;
 use sipgen::{GeneratedSite, Options, generate};
 
 const KEYS: [&str; 5] = [
@@ -62,7 +63,7 @@ proptest! {
     fn examples_find_a_placement(hosts in prop::collection::vec(host(), 0..12)) {
         let inventory = inventory(&hosts);
         let files = [("hosts/kustomization.yaml", "resources: [hosts.yaml]\n"), ("hosts/hosts.yaml", inventory.as_str())];
-        let fit = Fit::new(&generated(&files));
+        let fit = Fit::new(&generated(&files), &HardwareByHost::new());
         for example in [Example::Sipcluster, Example::ClusterApi] {
             let manifest = example.manifest(&fit).unwrap();
             let is_free = hosts.iter().any(|host| host.usage.is_empty());

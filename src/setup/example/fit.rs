@@ -10,6 +10,8 @@ use crate::generate::GeneratedSite;
 use crate::plan::host_state::{self, HostStanding, HostState};
 use crate::site::Site;
 use crate::site::inventory::Host;
+use crate::site::inventory::hardware::HardwareByHost;
+use crate::site::inventory::machine::MachineProperties;
 
 /// Words in the label keys of failure domains, the preferred one first.
 const DOMAINS: [&str; 4] = ["rack", "failure-domain", "zone", "room"];
@@ -43,7 +45,7 @@ pub struct Fit {
     topology_key: Option<String>,
     control_plane: FittingNodeSet,
     workers: FittingNodeSet,
-    /// MAC addresses of free machines with an operating system.
+    /// MAC addresses of free machines with an operating system and an address.
     machines: Vec<String>,
 }
 
@@ -97,8 +99,9 @@ impl Default for Fit {
 }
 
 impl Fit {
-    /// Chooses hosts of a site: those of the namespace with the most free ones.
-    pub fn new(generated: &GeneratedSite) -> Self {
+    /// Chooses hosts of a site: those of the namespace with the most free ones. Without a Provisioning,
+    /// the site does not have its `hardware`.
+    pub fn new(generated: &GeneratedSite, hardware: &HardwareByHost) -> Self {
         let site = &generated.site;
         let standings = host_state::host_standings(site, &generated.plan);
         let all = site.inventory.hosts.iter().zip(&standings);
@@ -109,7 +112,16 @@ impl Fit {
         let is_free = |(_, standing): &(_, &HostStanding)| standing.state == HostState::Free;
         let hosts = |(host, _)| host;
         let free = largest_namespace(unassigned.clone().filter(is_free).map(hosts).collect());
-        let is_machine = |host: &&Host| host_state::is_free_machine(site, host);
+        let is_machine = |host: &&Host| {
+            let devices = &site.settings.provisioning.devices;
+            let has_address = |hardware| {
+                MachineProperties::new(hardware, &host.network.data, &host.labels, devices)
+                    .address(host.network.boot_mac)
+                    .is_some()
+            };
+            host_state::is_free_machine(site, host)
+                && hardware.get(&host.key).is_some_and(has_address)
+        };
         let installed = largest_namespace(unassigned.map(hosts).filter(is_machine).collect());
         let machines: Vec<String> = installed
             .iter()

@@ -165,7 +165,7 @@ impl MachineProperties {
     }
 
     /// Derives the properties from hardware, network data and labels.
-    pub(super) fn new(
+    pub(crate) fn new(
         hardware: &HostHardware,
         network: &HostNetworkData,
         labels: &BTreeMap<String, String>,
