@@ -287,7 +287,19 @@ fn a_missing_part_is_an_error_and_no_file_changes() {
             "operator: DoesNotExist",
             "CAPM3 does not know the operator DoesNotExist",
         ),
-        ("workers.yaml", "maxSurge: 0", "maxSurge: some", "neither a number nor a percentage"),
+        ("workers.yaml", "maxSurge: 0", "maxSurge: some", "invalid `maxSurge` of the rollout"),
+        (
+            "control-plane.yaml",
+            "  replicas: 3",
+            "  rolloutStrategy: {rollingUpdate: {maxSurge: 2}}\n  replicas: 3",
+            "invalid `maxSurge` of the rollout",
+        ),
+        (
+            "control-plane.yaml",
+            "  replicas: 3",
+            "  rollout: {strategy: {rollingUpdate: {maxSurge: 0}}}\n  replicas: 1",
+            "invalid `maxSurge` of the rollout",
+        ),
         (
             "control-plane.yaml",
             "  replicas: 3",
@@ -322,6 +334,13 @@ fn a_rollout_and_an_autoscaler_decide_the_number_of_hosts() {
             "control-plane.yaml",
             "  replicas: 3",
             "  rolloutStrategy: {rollingUpdate: {maxSurge: 0}}\n  replicas: 3",
+            5,
+        ),
+        // As its controller does, which takes no percentages.
+        (
+            "control-plane.yaml",
+            "  replicas: 3",
+            "  rolloutStrategy: {rollingUpdate: {maxSurge: 50%}}\n  replicas: 3",
             5,
         ),
         ("control-plane.yaml", "  replicas: 3\n", "", 4),
@@ -553,12 +572,13 @@ fn with_class(api: &str) -> Repo {
         );
     }
     text += "---\napiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlaneTemplate\nmetadata: {name: cp, namespace: tenant-a}\n\
-             spec: {template: {spec: {rolloutStrategy: {rollingUpdate: {maxSurge: 0}}}}}\n";
+             spec: {template: {spec: {rolloutStrategy: {rollingUpdate: {maxSurge: 1}}}}}\n";
+    let no_spare = "metadata: {annotations: {sip.airshipit.org/spare-hosts: \"0\"}}";
     for name in ["east", "west"] {
         text += &format!(
             "---\napiVersion: cluster.x-k8s.io/{api}\nkind: Cluster\nmetadata: {{name: {name}, namespace: tenant-a}}\nspec:\n  topology:\n    \
-             {}\n    version: v1.34.2\n    controlPlane: {{replicas: 1}}\n    workers:\n      machineDeployments:\n      \
-             - {{class: small, name: md-0, replicas: 1, metadata: {{annotations: {{sip.airshipit.org/spare-hosts: \"0\"}}}}}}\n",
+             {}\n    version: v1.34.2\n    controlPlane: {{replicas: 1, {no_spare}}}\n    workers:\n      machineDeployments:\n      \
+             - {{class: small, name: md-0, replicas: 1, {no_spare}}}\n",
             if api == "v1beta1" { class.replace(", ", "\n    ") } else { class.to_owned() },
         );
     }
@@ -576,6 +596,10 @@ fn clusters_of_a_class_get_hosts_in_both_contracts() {
         let expected = ["ControlPlane ", "ControlPlane ", "Worker md-0", "Worker md-0"];
         assert_eq!(parts, expected, "{api}: {assigned:?}");
         assert!(!repo.exists("overlays/tenants"), "the class is not for one cluster");
+
+        repo.replace("clusters/all.yaml", "maxSurge: 1", "maxSurge: 0");
+        let said = repo.generate(&[]).expect(1).stderr;
+        assert_says(&said, &["SIP0209", "invalid `maxSurge` of the rollout"]);
     }
 }
 

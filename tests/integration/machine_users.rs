@@ -2,6 +2,9 @@
 
 use crate::support::{Repo, assert_says, documents, host, run, tool};
 
+/// Keeps hosts for rollouts from a control plane of any size.
+const NO_SPARE: &str = "annotations: {sip.airshipit.org/spare-hosts: '0'}";
+
 /// A Cluster with a control plane and MachineDeployments, each with a number of replicas and no surge.
 fn cluster(name: &str, control_plane: (&str, usize), deployments: &[(&str, usize)]) -> String {
     let template = |name: &str| {
@@ -18,8 +21,8 @@ fn cluster(name: &str, control_plane: (&str, usize), deployments: &[(&str, usize
          annotations: {{sip.airshipit.org/assign-hosts: 'true'}}\n\
          spec: {{controlPlaneRef: {{kind: KubeadmControlPlane, name: {name_of_plane}}}}}\n\
          ---\napiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\n\
-         metadata: {{name: {name_of_plane}, namespace: metal}}\n\
-         spec:\n  replicas: {replicas}\n  rolloutStrategy: {rollout}\n  \
+         metadata: {{name: {name_of_plane}, namespace: metal, {NO_SPARE}}}\n\
+         spec:\n  replicas: {replicas}\n  \
          machineTemplate: {{infrastructureRef: {{kind: Metal3MachineTemplate, name: {name_of_plane}}}}}\n"
     );
     text.push_str(&template(name_of_plane));
@@ -372,10 +375,8 @@ fn the_control_planes_of_k0smotron_make_machines_as_they_do() {
     let with = |strategy: &str, replicas: usize| {
         cluster("a", ("a-cp", replicas), &[])
             .replace("KubeadmControlPlane", "K0sControlPlane")
-            .replace(
-                "rolloutStrategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0}}",
-                strategy,
-            )
+            .replace(NO_SPARE, "")
+            .replace("  machineTemplate:", &format!("  {strategy}\n  machineTemplate:"))
     };
     for (strategy, replicas, hosts) in [
         ("updateStrategy: InPlace", 3, 4),
@@ -430,7 +431,7 @@ fn remediation_without_a_spare_host_is_reported_for_the_machines_that_it_selects
         assert_eq!(run.contains("SIP0912"), said.is_some(), "{selector}: {run}");
         assert_says(&run, said.as_slice());
         // With a spare host, the next Machine has one.
-        repo.replace("clusters/a/all.yaml", "metadata: {name: a-cp, namespace: metal}\nspec:\n  replicas", "metadata: {name: a-cp, namespace: metal, annotations: {sip.airshipit.org/spare-hosts: '1'}}\nspec:\n  replicas");
+        repo.replace("clusters/a/all.yaml", NO_SPARE, &NO_SPARE.replace('0', "1"));
         let run = repo.generate(&[]).expect(0).stderr;
         assert!(!run.contains("of the control plane, which has no spare"), "{run}");
     }

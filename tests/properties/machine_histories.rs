@@ -302,11 +302,16 @@ impl World {
             let reference =
                 format!("infrastructureRef: {{kind: Metal3MachineTemplate, name: {template}}}");
             let strategy = format!("{{type: RollingUpdate, rollingUpdate: {{maxSurge: {surge}}}}}");
-            let metadata = format!("metadata: {{name: {set}, namespace: {NAMESPACE}}}");
+            // Cluster API refuses a surge of 0 for a small control plane.
+            let spare = match (deployment, surge) {
+                (None, 0) => ", annotations: {sip.airshipit.org/spare-hosts: '0'}",
+                _ => "",
+            };
+            let metadata = format!("metadata: {{name: {set}, namespace: {NAMESPACE}{spare}}}");
             text.push_str(&match deployment {
                 None => format!(
                     "---\napiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\n{metadata}\n\
-                     spec:\n  replicas: {replicas}\n  rolloutStrategy: {strategy}\n  machineTemplate: {{{reference}}}\n"
+                     spec:\n  replicas: {replicas}\n  machineTemplate: {{{reference}}}\n"
                 ),
                 Some(_) => format!(
                     "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\n{metadata}\nspec:\n  \

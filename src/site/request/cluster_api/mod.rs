@@ -268,24 +268,20 @@ impl<'a> ClusterApiValidation<'a> {
 
     /// Returns the number of hosts beside the replicas.
     fn spare(&mut self, set: &ScaledMachines<'_>, active: usize) -> usize {
-        if let Some(text) = set.metadata.annotation(SPARE) {
-            return self.number(set, SPARE, text);
-        }
-        if active == 0 || set.never_surges {
-            return 0;
-        }
-        match scaled::surge(set.strategy, active) {
+        let surge = match scaled::surge(set.strategy, active, set.is_kubeadm) {
+            _ if active == 0 || set.never_surges => 0,
             Some(surge) if surge <= MOST_HOSTS => surge,
             _ => {
                 self.report(
                     Code::InvalidField,
                     set.at.clone(),
-                    "`maxSurge` of the rollout is neither a number nor a percentage",
-                    "write a number such as 1, or a percentage such as \"25%\"",
+                    "invalid `maxSurge` of the rollout",
+                    "write a number or percentage; for a KubeadmControlPlane 1, or 0 with three or more replicas",
                 );
                 0
             }
-        }
+        };
+        set.metadata.annotation(SPARE).map_or(surge, |text| self.number(set, SPARE, text))
     }
 
     fn number(&mut self, set: &ScaledMachines<'_>, key: &str, text: &str) -> usize {

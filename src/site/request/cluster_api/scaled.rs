@@ -24,6 +24,8 @@ pub(super) struct ScaledMachines<'a> {
     pub(super) strategy: Option<&'a Strategy>,
     /// Set if a rollout never runs more Machines than replicas, whatever the strategy.
     pub(super) never_surges: bool,
+    /// Set for a KubeadmControlPlane, whose rollouts run one Machine more at most.
+    pub(super) is_kubeadm: bool,
     pub(super) failure_domain: Option<&'a str>,
     pub(super) template: NodeSetTemplate<'a>,
     /// Where its fields are.
@@ -86,7 +88,11 @@ impl ScaledMachines<'_> {
 }
 
 /// Returns the number of Machines that a rollout runs beside the replicas; `None` if it is invalid.
-pub(super) fn surge(strategy: Option<&Strategy>, replicas: usize) -> Option<usize> {
+pub(super) fn surge(
+    strategy: Option<&Strategy>,
+    replicas: usize,
+    is_kubeadm: bool,
+) -> Option<usize> {
     /// Cluster API's default.
     const DEFAULT: usize = 1;
     let Some(strategy) = strategy else {
@@ -95,17 +101,22 @@ pub(super) fn surge(strategy: Option<&Strategy>, replicas: usize) -> Option<usiz
     if strategy.kind.as_deref() == Some("OnDelete") {
         return Some(0);
     }
-    let surge = strategy.rolling_update.as_ref().and_then(|update| update.max_surge.as_ref());
-    match surge {
+    let surge = match strategy.rolling_update.as_ref().and_then(|it| it.max_surge.as_ref()) {
         None => Some(DEFAULT),
         Some(IntOrPercent::Int(number)) => usize::try_from(*number).ok(),
+        // Its webhook and its controller take a percentage for 0.
+        Some(IntOrPercent::Percent(text)) if is_kubeadm => text.parse().ok().or(Some(0)),
         Some(IntOrPercent::Percent(text)) => match text.strip_suffix('%') {
             // Cluster API rounds up.
             Some(percent) => Some(replicas.checked_mul(percent.parse().ok()?)?.div_ceil(100)),
             None => text.parse().ok(),
         },
-    }
+    };
+    surge.filter(|surge| !is_kubeadm || *surge == 1 || *surge == 0 && replicas >= 3)
 }
+
+/// The start of the kinds of kubeadm's control planes and their templates.
+const KUBEADM: &str = "KubeadmControlPlane";
 
 /// Recognises the control planes of k0smotron whose nodes are Machines, and their templates.
 fn is_of_k0smotron(kind: &str) -> bool {
@@ -274,6 +285,7 @@ impl<'a> ClusterApiValidation<'a> {
                 replicas: deployment.replicas,
                 strategy: either(&deployment.strategy, &deployment.rollout),
                 never_surges: false,
+                is_kubeadm: false,
                 failure_domain: machine.failure_domain.as_deref(),
                 machine_labels: deployment.template.metadata.labels.as_ref(),
                 machine_names: MachineNames::deployment(name).with_template(template.name),
@@ -309,6 +321,7 @@ impl<'a> ClusterApiValidation<'a> {
             replicas: control_plane.replicas,
             strategy: either(&control_plane.rollout_strategy, &control_plane.rollout),
             never_surges: never_surges(&document.kind, control_plane, control_plane.replicas),
+            is_kubeadm: document.kind.starts_with(KUBEADM),
             failure_domain: None,
             machine_labels: machine_template.and_then(|it| it.metadata.labels.as_ref()),
             machine_names,
@@ -378,6 +391,7 @@ impl<'a> ClusterApiValidation<'a> {
             replicas: topology.control_plane.replicas,
             strategy,
             never_surges,
+            is_kubeadm: reference.is_some_and(|template| template.kind.starts_with(KUBEADM)),
             failure_domain: None,
             machine_labels: topology.control_plane.metadata.labels.as_ref(),
             machine_names: MachineNames::control_plane_of_class(self.key.name.as_str()),
@@ -429,6 +443,7 @@ impl<'a> ClusterApiValidation<'a> {
                 either(&deployment_class.strategy, &deployment_class.rollout)
             },
             never_surges: false,
+            is_kubeadm: false,
             failure_domain: deployment
                 .failure_domain
                 .as_deref()
@@ -460,8 +475,8 @@ mod tests {
             ("{rollingUpdate: {maxSurge: -1}}", None),
         ] {
             let strategy = yaml_serde::from_str(yaml).unwrap();
-            assert_eq!(super::surge(Some(&strategy), 10), surge, "{yaml}");
+            assert_eq!(super::surge(Some(&strategy), 10, false), surge, "{yaml}");
         }
-        assert_eq!(super::surge(None, 10), Some(1));
+        assert_eq!(super::surge(None, 10, false), Some(1));
     }
 }
