@@ -41,6 +41,20 @@ fn labels_of_every_form_select_hosts() {
 }
 
 #[test]
+fn a_patch_that_makes_a_label_of_no_text_is_named() {
+    let copy = "{op: copy, from: /metadata/annotations, path: /metadata/labels/all}";
+    let repo = with_site(&format!(
+        "commonAnnotations: {{a: b}}\npatches:\n- target: {{kind: BareMetalHost, name: h1}}\n  patch: |-\n    - {copy}\n"
+    ));
+    repo.replace("base/hosts.yaml", "  name: h1\n", "  name: h1\n  annotations: {c: d}\n");
+
+    let refused = repo.generate(&[]).expect(1).stderr;
+
+    let place = "--> site/kustomization.yaml:4:";
+    assert_says(&refused, &["error[SIP0101]", "expected a string", place, "(sets `all`)"]);
+}
+
+#[test]
 fn a_secret_in_plain_text_is_told_once_whatever_builds_make_of_it() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: login, namespace: metal}\n";
     for patch in ["stringData: {more: ''}\n", "$patch: delete\n"] {

@@ -4,6 +4,7 @@ use std::mem;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use yaml_serde::Value;
 
 use super::operators_templates;
 use super::plaintext_secrets::{self, SecretManifest};
@@ -22,7 +23,7 @@ use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::last_wins::DecodedKustomization;
 use crate::base::api::object_kind::ObjectKind;
 use crate::base::api::service::{self, Service};
-use crate::base::finding::{Code, Finding, Origin};
+use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::input::decode::misspelled_kinds::misspelled_kind;
 use crate::input::decode::suspected_templates::SuspectedTemplate;
 use crate::input::decode::yaml_ambiguity;
@@ -155,8 +156,24 @@ fn bare_metal_host(document: &Document<'_>) -> Option<ReadObject> {
         }
         Ok(host) => misspelled_object(document, Some(host.api_version)),
         Err(_) if document.looks_like_template() => None,
-        Err(error) => Some(unreadable_object(document, UnreadableKind::Host, &error, host::KIND)),
+        Err(error) => {
+            let finding = unreadable(&document.origin, &error, host::KIND);
+            let finding = finding.see_each(changed_to_no_text(document));
+            Some(ReadObject::unreadable(document, UnreadableKind::Host, finding))
+        }
     }
+}
+
+/// Returns where builds set a label or annotation that is no text, such as in a patch.
+fn changed_to_no_text(document: &Document<'_>) -> Option<(Place, String)> {
+    document.origin.delivered()?;
+    let object: Value = document.parse().ok()?;
+    ["labels", "annotations"].into_iter().find_map(|field| {
+        let entries = object.get("metadata")?.get(field)?.as_mapping()?;
+        let (key, _) = entries.iter().find(|(_, value)| !value.is_string())?;
+        let key = key.as_str()?;
+        Some((document.origin.at(["metadata", field, key]), format!("sets `{key}`")))
+    })
 }
 
 fn agent_object(document: &Document<'_>) -> Option<ReadObject> {
