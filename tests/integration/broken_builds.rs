@@ -79,6 +79,19 @@ fn a_build_that_nothing_transforms_is_checked_like_any_other() {
             format!("{CONFIG}data: {{a: \"\\/\"}}\n"),
             "an escape is valid in JSON only\n  --> root/escape.yaml:4",
         ),
+        (
+            "lfs.yaml",
+            "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n".to_owned(),
+            "`root/lfs.yaml`: it is a pointer of Git LFS",
+        ),
+        (
+            "age.yaml",
+            "-----BEGIN AGE ENCRYPTED FILE-----\nYWdl\n-----END AGE ENCRYPTED FILE-----\n"
+                .to_owned(),
+            "`root/age.yaml`: age has encrypted it",
+        ),
+        ("crypt.yaml", "\0GITCRYPT\0ab".to_owned(), "git-crypt has encrypted it"),
+        ("sops.yaml", "data: ENC[x]\nsops: {}\n".to_owned(), "SOPS has encrypted it as a whole"),
     ] {
         let repo = repo("");
         repo.replace(KUSTOMIZATION, "b.yaml]", &format!("b.yaml, {resource}]"));
@@ -102,6 +115,17 @@ fn a_build_that_nothing_transforms_is_checked_like_any_other() {
         .unwrap();
     let said = latin.generate(&[]).expect(1).stderr;
     assert_says(&said, &["error[SIP0117]", "`root/c.yaml`: it is not UTF-8", "--> root/c.yaml"]);
+}
+
+#[test]
+fn an_empty_entry_of_a_kustomization_is_reported_in_its_line() {
+    let repo = repo("");
+    repo.write(KUSTOMIZATION, "resources:\n- a.yaml\n-\n- b.yaml\n");
+
+    let said = repo.generate(&[]).expect(1).stderr;
+
+    let message = "the kustomization cannot be read: `resources` has an empty entry\n  --> root/kustomization.yaml:1:1";
+    assert_says(&said, &["error[SIP0101]", message, "remove the entry"]);
 }
 
 #[test]

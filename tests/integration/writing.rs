@@ -369,6 +369,17 @@ fn a_file_of_ours_that_has_lost_its_mark_is_not_overwritten() {
 }
 
 #[test]
+fn conflicts_of_a_merge_in_generated_files_are_named() {
+    for file in ["overlays/clusters/tenant-a/edge/jumphost/service.yaml", EDGE_HOSTS] {
+        let repo = Repo::generated("quickstart");
+        let text = repo.read(file);
+        repo.write(file, &format!("<<<<<<< HEAD\n---\n=======\n{text}>>>>>>> other\n"));
+
+        refused(&repo, &format!("SIP0005]: `{file}` is a file with conflict markers of git"));
+    }
+}
+
+#[test]
 fn a_directory_where_a_file_is_to_be_is_not_replaced() {
     let repo = Repo::of_fixture("quickstart");
     fs::create_dir_all(repo.path().join(EDGE_HOSTS)).unwrap();

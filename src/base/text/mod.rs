@@ -27,6 +27,11 @@ pub fn in_shell(name: &str) -> String {
     format!("'{}'", name.replace('\'', r"'\''"))
 }
 
+/// Returns whether git has written the conflicts of a merge into a text.
+pub(crate) fn has_conflicts(text: &str) -> bool {
+    text.lines().any(|line| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> "))
+}
+
 /// Returns whether a text has characters that make it a glob.
 pub(crate) fn is_glob(text: &str) -> bool {
     text.contains(['*', '?', '[', '{', '\\'])

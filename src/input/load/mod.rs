@@ -9,7 +9,8 @@
 //!   words.
 //! * `split`: splits a text into documents and lists into items, without parsing.
 //! * `document`: a document and its parsing; `parse_error`: why it fails; `notations`: values that YAML writes in several ways.
-//! * `kustomize`: output of this program, which `program` runs; `sops`: texts that it encrypted.
+//! * `kustomize`: output of this program, which `program` runs; `sops`: texts that it encrypted;
+//!   `foreign_format`: other files that are no manifests.
 //! * `plain`: unquoted scalars that other programs read differently.
 //! * `texts`: positions and excerpts for messages. `lookup` finds a route among the document's
 //!   `nodes`, and `quoting` decides which text may be shown.
@@ -20,6 +21,7 @@ pub mod document;
 mod encoding;
 mod file_objects;
 pub mod files;
+pub(crate) mod foreign_format;
 mod git;
 mod history;
 mod kind;

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
+use crate::base::text::has_conflicts;
 use crate::base::tree::above;
 use crate::base::tree::{Tree, TreePath};
 use crate::input::load::{EntryKind, Files, ReadError};
@@ -196,6 +197,9 @@ pub fn compare(
                 full(),
                 Change::Update { before: layout::text_of(&content), after: after.clone() },
             ),
+            Some(_) if has_conflicts(&layout::text_of(&content)) => {
+                PathComparison::InTheWay(full(), "a file with conflict markers of git")
+            }
             Some(_) => PathComparison::InTheWay(full(), UNMARKED),
             None if ours && is_beside_kept(path) => PathComparison::Unchanged,
             None if ours => PathComparison::Changed(

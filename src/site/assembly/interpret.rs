@@ -50,13 +50,17 @@ pub(super) fn interpret(document: Document<'_>) -> Option<ReadObject> {
                         ReadObject::new(&document, ReadContent::Kustomization(Box::new(content)))
                     }
                     Err(reason) => {
-                        let (why, place) = refusal.map_or_else(
-                            || (in_plain_words(&reason), document.origin.start()),
-                            |refusal| (refusal.why, refusal.place),
-                        );
+                        let (why, place) = match (refusal, empty_entry(&written)) {
+                            (Some(refusal), _) => (refusal.why, refusal.place),
+                            (None, Some(list)) => {
+                                (format!("`{list}` has an empty entry"), document.origin.at([list]))
+                            }
+                            (None, None) => (in_plain_words(&reason), document.origin.start()),
+                        };
                         let message = format!("the kustomization cannot be read: {why}");
                         let finding = Finding::new(Code::Unreadable, message).at(place);
-                        let finding = finding.help("write a value of that type");
+                        let finding =
+                            finding.help("write a value of that type, or remove the entry");
                         ReadObject::unreadable(&document, UnreadableKind::Other, finding)
                     }
                 })
@@ -142,6 +146,12 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<ReadObject> 
             .or_else(|| cluster_api_object(document, kind))
             .or_else(|| misspelled_object(document, None)),
     }
+}
+
+/// Returns the first list of a kustomization with an empty entry.
+fn empty_entry(kustomization: &Value) -> Option<&str> {
+    let has_empty = |list: &Value| list.as_sequence().is_some_and(|it| it.contains(&Value::Null));
+    kustomization.as_mapping()?.iter().find(|(_, list)| has_empty(list))?.0.as_str()
 }
 
 /// Reads a host of Metal3.

@@ -16,8 +16,10 @@ use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::{cluster_api, group};
 use crate::base::finding::Place;
 use crate::base::layout;
+use crate::base::text::has_conflicts;
+use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
 use crate::input::load::{
-    Document, Files, ParseError, ReadError, ScanResult, mentions, texts_of_documents,
+    Document, Files, ParseError, ReadError, ScanResult, mentions, sops, texts_of_documents,
 };
 use crate::site::request::ClusterKind;
 use crate::site::request::registry::OBJECTS;
@@ -45,27 +47,6 @@ pub(super) struct UnrelatedText {
     /// Set if the text is an earlier one, and the present one is data.
     pub(super) is_earlier: bool,
 }
-
-/// Beginnings of files in other formats, with the reason and the remedy.
-const FORMATS: [(&[u8], &str, &str); 6] = [
-    (
-        b"version https://git-lfs.github.com/spec/",
-        "it is a pointer of Git LFS",
-        "run `git lfs pull`, or keep inputs out of Git LFS",
-    ),
-    (
-        b"\0GITCRYPT\0",
-        "git-crypt has encrypted it",
-        "run `git-crypt unlock`, or keep inputs in plain text",
-    ),
-    (b"$ANSIBLE_VAULT;", "Ansible Vault has encrypted it", "decrypt it"),
-    (b"-----BEGIN PGP MESSAGE", "PGP has encrypted it", "decrypt it"),
-    (b"-----BEGIN AGE ENCRYPTED", "age has encrypted it", "decrypt it"),
-    (b"age-encryption.org/", "age has encrypted it", "decrypt it"),
-];
-
-/// The start of a line that git writes into a file with conflicts.
-const CONFLICT: &str = "<<<<<<< ";
 
 /// The kind of a list of objects of any kind. A list with items is read as these.
 const LIST: &str = "List";
@@ -182,8 +163,7 @@ fn invalid_host(document: &Document<'_>) -> Option<Defect> {
 /// Returns the defect of a document that cannot be parsed.
 fn invalid(document: &Document<'_>, error: &ParseError, may_be_ours: bool) -> Defect {
     let origin = &document.origin;
-    let has_conflict = || document.text().lines().any(|line| line.starts_with(CONFLICT));
-    let (why, remedy) = if document.broken().is_some() && has_conflict() {
+    let (why, remedy) = if document.broken().is_some() && has_conflicts(document.text()) {
         ("it has conflicts of a merge", "resolve them")
     } else {
         (error.message.as_str(), FIX)
@@ -198,11 +178,8 @@ fn invalid(document: &Document<'_>, error: &ParseError, may_be_ours: bool) -> De
 
 /// Returns why a file as a whole is unread.
 fn whole(file: &Utf8Path, content: &[u8]) -> Option<UnreadText> {
-    let known = FORMATS
-        .into_iter()
-        .find(|(beginning, ..)| content.trim_ascii_start().starts_with(beginning));
-    let (why, remedy) = match known {
-        Some((_, why, remedy)) => (why, remedy),
+    let (why, remedy) = match foreign_format(content) {
+        Some(known) => known,
         None if is_blank(content) => ("it is empty", RESTORE),
         None => return None,
     };
@@ -231,7 +208,7 @@ fn defect(document: &Document<'_>) -> Option<Defect> {
         return Some(match document.parse::<Value>() {
             Err(error) => invalid(document, &error, true),
             Ok(Value::Mapping(fields)) if fields.contains_key("sops") => {
-                at_start("SOPS has encrypted it as a whole", true)
+                at_start(WHOLLY_ENCRYPTED, true)
             }
             Ok(Value::Mapping(fields)) => {
                 let api_version = fields.get("apiVersion").and_then(Value::as_str);
@@ -247,7 +224,7 @@ fn defect(document: &Document<'_>) -> Option<Defect> {
             Ok(_) => at_start("it is text, not an object", true),
         });
     };
-    if is_encrypted(kind) {
+    if sops::is_encrypted(kind) {
         return Some(at_start("its `kind` is encrypted", true));
     }
     let head = match document.parse::<ObjectHead>() {
@@ -283,9 +260,4 @@ fn groups() -> impl Iterator<Item = &'static str> {
 
 fn is_of_our_group(api_version: &str) -> bool {
     groups().any(|own| own == group(api_version))
-}
-
-/// Returns whether SOPS has encrypted a value.
-fn is_encrypted(value: &str) -> bool {
-    value.starts_with("ENC[")
 }

@@ -11,6 +11,7 @@ use super::object::text_at;
 use crate::base::api::host::{self, BareMetalHost};
 use crate::base::finding::{Origin, Place};
 use crate::base::text::yaml;
+use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
 use crate::input::load::{Files, objects, texts_of_documents};
 
 /// A file with its objects.
@@ -115,6 +116,11 @@ impl ResourceFile {
             };
             read.refuse(why.to_owned(), || Origin::for_file(file.clone(), &text).start());
         }
+        if read.refused.is_some()
+            && let Some((format, _)) = repo.read(&file).ok().as_deref().and_then(foreign_format)
+        {
+            read.refused = Some((format.to_owned(), Place::File(file)));
+        }
         Some(read)
     }
 
@@ -131,7 +137,8 @@ const NO_KIND: &str = "an object has no `kind`";
 pub(super) fn no_resource(object: &Mapping) -> Option<String> {
     let kind = text_at(object, &["kind"]).filter(|kind| !kind.is_empty());
     let Some(kind) = kind else {
-        return Some(NO_KIND.to_owned());
+        let is_encrypted = object.contains_key("sops");
+        return Some((if is_encrypted { WHOLLY_ENCRYPTED } else { NO_KIND }).to_owned());
     };
     let is_list = kind.ends_with("List");
     let items = object.get("items").filter(|items| is_list && !items.is_null());
