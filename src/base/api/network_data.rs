@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::address::{is_link_local, is_reachable, parse_address, unusable};
 use super::mac::MacAddress;
 use super::names::is_label_value;
-use super::network_format;
+use super::network_format::{self, NMSTATE};
 use crate::base::text::bounded;
 
 /// The keys of a Secret that may hold network data. The first existing key wins.
@@ -180,9 +180,11 @@ impl TopLevelKeys {
 }
 
 impl NetworkData {
-    /// Returns whether a text is plain network data.
+    /// Returns whether a text is plain network data, in any format that has no secrets.
     pub fn is_plain(text: &str) -> bool {
         TopLevelKeys::at(text).is_some_and(|look| look.kind.is_none() && look.networks.is_some())
+            || matches!(network_format::other(text), Some(NMSTATE | "netplan"))
+                && !["#cloud-config", "passw"].iter().any(|word| text.contains(word))
     }
 
     /// Parses network data from JSON or YAML. An empty text has no networks.

@@ -136,7 +136,8 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<ReadObject> 
             let name = defined.find(|name| document.mentions(&[name]))?;
             Some(ReadObject::new(document, ReadContent::Definition(name)))
         }
-        "Secret" => secret(document),
+        // A file of `generators` has literals.
+        "Secret" | "SecretGenerator" => secret(document),
         "ConfigMap" => {
             let templates = operators_templates::config_map_templates(document);
             (!templates.is_empty())

@@ -16,17 +16,17 @@ use super::concern::Concern;
 use super::read_object::PlainSecret;
 use crate::base::api::gitops::SECRET_TYPE;
 use crate::base::api::network_data::{NetworkData, SECRET_KEYS};
+use crate::base::api::network_format::NMSTATE;
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::text::counted;
 use crate::input::decode::suspected_templates;
 use crate::input::kustomize::Builds;
+use crate::input::load::foreign_format::foreign_format;
 use crate::input::load::{Document, sops};
 use crate::input::settings::snapshot::Plaintext;
 use crate::input::settings::{self, Settings, sources};
 use crate::site::inventory::networks::{NetworkDataObject, read_value};
 
-/// Key of network data in nmstate format, which some image builders of Metal3 read.
-const NMSTATE: &str = "nmstate";
 /// Keys in Secrets of Argo CD that are not secret: names and addresses of clusters and repos.
 const OF_ARGOCD: [&str; 7] =
     ["clusterResources", "name", "namespaces", "project", "server", "type", "url"];
@@ -46,14 +46,8 @@ const PLACEHOLDERS: [&str; 10] = [
     "tochange",
     "todo",
 ];
-/// Beginnings of public values and of encrypted texts.
-const HARMLESS: [&str; 5] = [
-    "-----BEGIN AGE ENCRYPTED FILE-----",
-    "-----BEGIN CERTIFICATE-----",
-    "-----BEGIN PGP MESSAGE-----",
-    "-----BEGIN PUBLIC KEY-----",
-    "$ANSIBLE_VAULT;",
-];
+/// Beginnings of public values.
+const PUBLIC: [&str; 2] = ["-----BEGIN CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----"];
 /// Maximum number of places that a finding lists.
 const SHOWN: usize = 5;
 
@@ -71,6 +65,8 @@ pub(crate) struct SecretManifest {
     kind: Option<Value>,
     data: Option<BTreeMap<String, Value>>,
     string_data: Option<BTreeMap<String, Value>>,
+    /// Values of a builtin SecretGenerator.
+    literals: Option<Vec<String>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -124,7 +120,7 @@ pub(crate) fn document_secret(
     if origin.is_rendered() || document.looks_like_template() {
         return None;
     }
-    let SecretManifest { metadata, data, string_data, .. } = secret;
+    let SecretManifest { metadata, data, string_data, literals, .. } = secret;
     let is_of_argocd = secret.is_of_argocd();
     let is_resource_set = matches!(&secret.kind, Some(Value::String(kind)) if kind == RESOURCE_SET);
     // A placeholder as the name marks a template.
@@ -140,6 +136,7 @@ pub(crate) fn document_secret(
         });
         values.any(|(key, value)| is_plain(key, value, is_encoded))
     });
+    let has_plain = has_plain || literals.iter().flatten().any(|it| is_plain_literal(it));
     has_plain.then(|| PlainSecret {
         origin: origin.clone(),
         place: origin.name(),
@@ -149,19 +146,21 @@ pub(crate) fn document_secret(
 
 /// Finds literals of Secret generators in kustomizations.
 pub(crate) fn generator_secrets(builds: &Builds) -> Vec<PlainSecret> {
-    let is_plain = |literal: &String| {
-        let (key, text) = literal.split_once('=').unwrap_or(("", literal));
-        is_plain(key, &Value::from(text.trim_matches(['"', '\''])), false)
-    };
     let secret_generators = builds.generated().filter(|generated| generated.is_secret());
-    let plain = secret_generators
-        .filter(|generated| generated.generator.literals.iter().flatten().any(is_plain));
+    let plain = secret_generators.filter(|generated| {
+        generated.generator.literals.iter().flatten().any(|it| is_plain_literal(it))
+    });
     let found = plain.map(|generated| PlainSecret {
         origin: generated.origin.clone(),
         place: generated.place_of_name(),
         name: generated.generator.name.as_deref().and_then(|name| name.parse().ok()),
     });
     found.collect()
+}
+
+fn is_plain_literal(literal: &str) -> bool {
+    let (key, text) = literal.split_once('=').unwrap_or(("", literal));
+    is_plain(key, &Value::from(text.trim_matches(['"', '\''])), false)
 }
 
 fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
@@ -218,7 +217,8 @@ fn is_placeholder(text: &str) -> bool {
     let word: String = text.chars().filter(is_word).take(16).collect();
     text.is_empty()
         || PLACEHOLDERS.contains(&word.to_ascii_lowercase().as_str())
-        || HARMLESS.iter().any(|start| text.starts_with(start)) && !text.contains("PRIVATE KEY")
+        || PUBLIC.iter().any(|start| text.starts_with(start)) && !text.contains("PRIVATE KEY")
+        || foreign_format(text.as_bytes()).is_some()
         || is_reference && !text.contains(char::is_whitespace)
         || is_between("${", "}") && !has_plain_default(text)
         || is_between("<", ">")
@@ -312,6 +312,8 @@ mod tests {
             ("networkData", "anything"),
             ("nmstate", "interfaces: []"),
             ("value", networks),
+            ("value", "interfaces: [{name: oam}]"),
+            ("value", "network: {version: 2, ethernets: {oam: {dhcp4: true}}}"),
             ("password", "ENC[AES256_GCM,data:Zm9v,iv:YQ==,tag:Yg==,type:str]"),
             ("password", " \n"),
             ("password", "${BMC_PASSWORD}"),
@@ -335,6 +337,9 @@ mod tests {
         for (key, value) in [
             ("password", "x"),
             ("value", "#cloud-config\nusers: []"),
+            ("value", "#cloud-config\nnetwork: {}\nwrite_files: []"),
+            ("value", "interfaces: [{name: oam, 802.1x: {private-key-password: x}}]"),
+            ("value", "config: {token: x}"),
             ("metaData", networks),
             ("username", "${USER}x"),
             ("password", "${BMC_PASSWORD:=calvin}"),
@@ -408,6 +413,11 @@ mod tests {
         );
         let generator = "secretGenerator: [{name: bmc, literals: [password=x]}]";
         assert_eq!(found(&[("kustomization.yaml", generator)], None), error);
+        let generator = "{apiVersion: builtin, kind: SecretGenerator, metadata: {name: bmc}, literals: [password=x]}";
+        let listed = ("kustomization.yaml", "generators: [bmc.yaml]");
+        assert_eq!(found(&[listed, ("bmc.yaml", generator)], None), error);
+        let no_secret = generator.replace("=x", "=${PASSWORD}");
+        assert_eq!(found(&[listed, ("bmc.yaml", &no_secret)], None), []);
         let allowed =
             found(&[("sipgen.yaml", "secrets: {plaintext: warning}"), ("a.yaml", SECRET)], None);
         assert_eq!(allowed, [(Code::PlaintextSecretAllowed, error[0].1.clone())]);
