@@ -91,7 +91,7 @@ impl TryFrom<BTreeMap<String, String>> for Scheme {
             .iter()
             .map(|(key, value)| {
                 LabelTemplate::parse(key, value).map_err(|problem| {
-                    Invalid::because(&format!("the label `{key}: {value}` {problem}"))
+                    Invalid::because(format!("the label `{key}: {value}` {problem}"))
                 })
             })
             .collect();
@@ -102,7 +102,7 @@ impl TryFrom<BTreeMap<String, String>> for Scheme {
         }
         let mut taken = LABELS.into_iter().chain(LEGACY_LABELS).chain([FAILURE_DOMAIN]);
         if let Some(key) = taken.find(|key| scheme.has_key(key)) {
-            return Err(Invalid::because(&format!(
+            return Err(Invalid::because(format!(
                 "a label may have the key `{key}`, which has another meaning: choose another"
             )));
         }

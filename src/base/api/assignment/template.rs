@@ -33,7 +33,7 @@ impl FromStr for Variable {
             "node_type" => Self::NodeType,
             "node_set" => Self::NodeSet,
             _ => {
-                return Err(Invalid::because(&format!(
+                return Err(Invalid::because(format!(
                     "has `{{{{ {name} }}}}`, which is no variable: use cluster.name, cluster.namespace, role, node_type or node_set"
                 )));
             }
