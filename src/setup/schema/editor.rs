@@ -117,8 +117,9 @@ fn generator() -> SchemaGenerator {
     SchemaSettings::draft2020_12().for_deserialize().into_generator()
 }
 
-/// Returns the schema of metadata. Fields that an API server or a controller sets are not described.
+/// Returns the schema of metadata. Fields that people do not write may have any value.
 fn metadata() -> Value {
+    let described = |text: &str| json!({"description": text});
     json!({
         "description": "What identifies the object.",
         "type": "object",
@@ -151,9 +152,17 @@ fn metadata() -> Value {
                 "type": "object",
                 "additionalProperties": {"type": "string"}
             },
-            "creationTimestamp": {}, "deletionGracePeriodSeconds": {}, "deletionTimestamp": {},
-            "finalizers": {}, "generateName": {}, "generation": {}, "managedFields": {},
-            "ownerReferences": {}, "resourceVersion": {}, "selfLink": {}, "uid": {}
+            "creationTimestamp": described("When the object was created."),
+            "deletionGracePeriodSeconds": described("The seconds in which its deletion may end."),
+            "deletionTimestamp": described("When it is to be gone."),
+            "finalizers": described("What controllers do before it is deleted."),
+            "generateName": described("The start of a name that the API server makes."),
+            "generation": described("The number of changes of its spec."),
+            "managedFields": described("Which program set which field."),
+            "ownerReferences": described("Objects with which it is deleted."),
+            "resourceVersion": described("The number of its last change."),
+            "selfLink": described("Its path in the API, before Kubernetes 1.20."),
+            "uid": described("What tells it from an earlier object of its name.")
         }
     })
 }
