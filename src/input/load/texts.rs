@@ -274,19 +274,7 @@ impl FileText {
         let line = self.line(number)?;
         let (Some(found), Place::Node(origin, route) | Place::Key(origin, route)) = (found, place)
         else {
-            // The meaning of the text is unknown, so no value is shown.
-            let body =
-                line.end - self.text[line.clone()].trim_start_matches([' ', '-', '\t']).len();
-            let key = quoting::entry_key(&self.text, line.clone(), marked.start)
-                .or_else(|| quoting::entry_key(&self.text, line.clone(), body))?;
-            if marked.start <= key.start {
-                let mut excerpt = self.cut(number, line, key.clone(), key);
-                excerpt.after.push_str(": …");
-                return Some(excerpt);
-            }
-            let mut excerpt = self.cut(number, line, key.end..key.end, key);
-            excerpt.before.push_str(": ");
-            return Some(Excerpt { marked: "…".to_owned(), ..excerpt });
+            return self.key_excerpt(number, line, marked);
         };
         // The value may be on a line below its key, so only the part on this line counts.
         // The value of an alias may precede the key.
@@ -339,6 +327,26 @@ impl FileText {
         }
         // Marks the value's position and hides the value.
         let excerpt = self.cut(number, line, marked.start..marked.start, start..marked.start);
+        Some(Excerpt { marked: "…".to_owned(), ..excerpt })
+    }
+
+    /// Returns the key around a place in a text whose meaning is unknown, so that no value is shown.
+    fn key_excerpt(
+        &self,
+        number: usize,
+        line: Range<usize>,
+        marked: Range<usize>,
+    ) -> Option<Excerpt> {
+        let body = line.end - self.text[line.clone()].trim_start_matches([' ', '-', '\t']).len();
+        let key = quoting::entry_key(&self.text, line.clone(), marked.start)
+            .or_else(|| quoting::entry_key(&self.text, line.clone(), body))?;
+        if marked.start <= key.start {
+            let mut excerpt = self.cut(number, line, key.clone(), key);
+            excerpt.after.push_str(": …");
+            return Some(excerpt);
+        }
+        let mut excerpt = self.cut(number, line, key.end..key.end, key);
+        excerpt.before.push_str(": ");
         Some(Excerpt { marked: "…".to_owned(), ..excerpt })
     }
 

@@ -69,8 +69,8 @@ fn ignored(repo: &DeliveryRepo<'_>) -> Gitignore {
 
 /// Overlays of declared hosts.
 pub(super) struct Overlays {
-    /// Directories by root index.
-    directories: BTreeMap<usize, Utf8PathBuf>,
+    /// Root indices by directory.
+    roots: BTreeMap<Utf8PathBuf, usize>,
     /// Directories of the kustomizations that list each overlay.
     listed_by: BTreeMap<Utf8PathBuf, Vec<Utf8PathBuf>>,
 }
@@ -78,11 +78,11 @@ pub(super) struct Overlays {
 impl Overlays {
     /// Finds the overlays of some roots, by index.
     pub(super) fn new(repo: &DeliveryRepo<'_>, roots: &BTreeMap<usize, BuildRoot>) -> Self {
-        let mut overlays = Self { directories: BTreeMap::new(), listed_by: BTreeMap::new() };
+        let mut overlays = Self { roots: BTreeMap::new(), listed_by: BTreeMap::new() };
         if repo.settings.hosts.form == HostsForm::Overlay {
-            let directory =
-                |(index, root): (&usize, &BuildRoot)| (*index, repo.patches_of(&root.directory));
-            overlays.directories = roots.iter().map(directory).collect();
+            let overlay =
+                |(index, root): (&usize, &BuildRoot)| (repo.patches_of(&root.directory), *index);
+            overlays.roots = roots.iter().map(overlay).collect();
             for (listed, listing) in repo.listings_below(&repo.patches_of("".into())) {
                 overlays.listed_by.entry(listed).or_default().push(listing.directory.to_owned());
             }
@@ -108,6 +108,11 @@ impl<'a> ReachedContent<'a> {
             plain: Vec::new(),
             overlays: BTreeSet::new(),
         };
+        // Flux's autodetection finds a kustomization unless it is below another one.
+        let is_detected = |path: &Utf8Path, is_kustomization: &dyn Fn(&Utf8Path) -> bool| {
+            let above = path.ancestors().skip(1).take_while(|above| above.starts_with(directory));
+            path.starts_with(directory) && !above.into_iter().any(is_kustomization)
+        };
         let mut tops = Vec::new();
         if applied.is_build(builds) {
             tops.push(directory);
@@ -115,14 +120,9 @@ impl<'a> ReachedContent<'a> {
             let below = |(_, origin): &&(HostKey, Origin)| origin.file.starts_with(directory);
             match &applied.plain {
                 PlainDirectory::Autodetect => {
-                    tops.extend(builds.directories().filter(|top| {
-                        let above = top
-                            .ancestors()
-                            .skip(1)
-                            .take_while(|above| above.starts_with(directory));
-                        top.starts_with(directory)
-                            && !above.into_iter().any(|above| builds.has_kustomization(above))
-                    }));
+                    let has_kustomization = |above: &Utf8Path| builds.has_kustomization(above);
+                    let directories = builds.directories();
+                    tops.extend(directories.filter(|top| is_detected(top, &has_kustomization)));
                     // Flux's autodetection takes every YAML file that its source has.
                     let ignored = ignored(repo);
                     let is_plain = |(_, origin): &&(HostKey, Origin)| {
@@ -153,15 +153,9 @@ impl<'a> ReachedContent<'a> {
         reached.tops = tops;
         let autodetects =
             matches!(applied.plain, PlainDirectory::Autodetect) && !applied.is_build(builds);
-        for (index, overlay) in &overlays.directories {
-            // Flux's autodetection does not look below a kustomization.
-            let is_above = |above: &Utf8PathBuf| above != overlay && overlay.starts_with(above);
-            let is_found = autodetects
-                && overlay.starts_with(directory)
-                && !overlays
-                    .directories
-                    .values()
-                    .any(|it| it.starts_with(directory) && is_above(it));
+        let is_overlay = |above: &Utf8Path| overlays.roots.contains_key(above);
+        for (overlay, index) in &overlays.roots {
+            let is_found = autodetects && is_detected(overlay, &is_overlay);
             let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();
             let is_listed =
                 || listed_by.clone().any(|by| reached.kustomizations.contains(by.as_path()));

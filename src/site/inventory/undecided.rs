@@ -32,13 +32,15 @@ impl VariableValue {
     /// Finds the first value that assignment depends on and that has a variable.
     pub(crate) fn in_document(document: &HostDocument) -> Option<Self> {
         let BareMetalHost { metadata, spec, .. } = &*document.host;
-        let is_off = [&metadata.labels, &metadata.annotations]
-            .into_iter()
-            .flatten()
-            .any(|entries| entries.get(SUBSTITUTE).is_some_and(|value| value == "disabled"));
-        let labels = metadata.labels.iter().flatten().flat_map(|(key, value)| {
-            [key, value].map(|text| (vec!["metadata", "labels", key], text.as_str()))
-        });
+        let is_off = || {
+            let switches = [metadata.label(SUBSTITUTE), metadata.annotation(SUBSTITUTE)];
+            switches.contains(&Some("disabled"))
+        };
+        let texts =
+            metadata.labels.iter().flatten().flat_map(|(key, value)| [(key, key), (key, value)]);
+        let labels = texts
+            .filter(|(_, text)| text.contains(VARIABLE))
+            .map(|(key, text)| (vec!["metadata", "labels", key], text.as_str()));
         let bmc = spec.iter().filter_map(|spec| spec.bmc.as_ref());
         let address = bmc.map(|bmc| (vec!["spec", "bmc", "address"], &*bmc.address));
         let mac = spec.iter().filter_map(|spec| spec.boot_mac_address.as_deref());
@@ -47,7 +49,7 @@ impl VariableValue {
             let variable = variable(value)?;
             let written = document.origin.unsubstituted(&route).unwrap_or(value);
             // Flux makes `$` of `$$`.
-            let is_left = is_off || !written.replace("$$", "").contains(VARIABLE);
+            let is_left = is_off() || !written.replace("$$", "").contains(VARIABLE);
             let field = route[if route[0] == "spec" { 1 } else { 2 }..].join(".");
             Some(VariableValue { field, variable, is_left })
         });
