@@ -23,7 +23,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::base::api::kustomization::{Kustomization, Patch};
-use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::finding::{Code, Finding, Origin, Place, RouteStep};
 
 pub(crate) use crate::input::load::kustomize::join;
 pub use evaluate::EvaluationError;
@@ -122,6 +122,18 @@ impl KustomizationNode {
         Some(entry.place)
     }
 
+    /// Returns the entries of one of its lists, each with its place.
+    fn listed_in<'l, T>(
+        &self,
+        list: &'static str,
+        entries: &'l Option<Vec<T>>,
+    ) -> impl Iterator<Item = (Place, &'l T)> {
+        let entries = entries.iter().flatten().enumerate();
+        entries.map(move |(index, entry)| {
+            (self.origin.at([RouteStep::from(list), index.into()]), entry)
+        })
+    }
+
     /// Returns the listed files and directories.
     fn listed(&self) -> impl Iterator<Item = &Utf8PathBuf> {
         self.resources.iter().chain(&self.components)
@@ -175,20 +187,16 @@ impl Builds {
                 .extend(patch_paths.chain(merge_paths).filter_map(|path| join(&directory, path)));
             let generates = kustomization.secret_generator.is_some()
                 || kustomization.config_map_generator.is_some();
-            let generates = generates.then(|| origin.file.to_path_buf());
             let file = origin.file.clone();
-            let (own, as_component) =
-                (NameEffect::from_kustomization(&kustomization, &file), NameEffect::default());
-            let origin_of = origin.clone();
             let node = KustomizationNode {
-                origin: origin_of,
+                origin: origin.clone(),
+                generates: generates.then(|| file.to_path_buf()),
+                own: NameEffect::from_kustomization(&kustomization, &file),
+                as_component: NameEffect::default(),
                 file,
                 kustomization,
                 resources,
                 components,
-                generates,
-                own,
-                as_component,
             };
             if let Some(other) = nodes.insert(directory, node) {
                 findings.push(

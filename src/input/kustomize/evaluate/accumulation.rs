@@ -13,7 +13,7 @@ use super::references::{self, Configuration, NameReference};
 use super::resource_file::no_resource;
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
 use crate::base::api::kustomization::{Kustomization, has};
-use crate::base::finding::{Place, RouteStep};
+use crate::base::finding::Place;
 use crate::base::layout::declared_directory;
 use crate::base::text::credentials::masked_value;
 use crate::base::text::yaml;
@@ -50,8 +50,8 @@ impl BuildEvaluation<'_> {
         }
         references::update(&mut objects, &self.references).or_else(|(index, problem)| {
             let origin = &objects[index].origin;
-            let matters = self.wanted.vital.contains(&origin.file)
-                || matches!(problem, EvaluationError::Refused(_));
+            let matters =
+                self.is_vital(&objects[index]) || matches!(problem, EvaluationError::Refused(_));
             if matters { Err(BuildFailure::at(&origin.start())(problem)) } else { Ok(()) }
         })?;
         objects.iter_mut().for_each(BuildObject::spell_annotations);
@@ -64,9 +64,7 @@ impl BuildEvaluation<'_> {
         });
         for object in &objects {
             if let Some(why) = no_resource(&object.value) {
-                return Err(BuildFailure::at(&object.origin.start())(EvaluationError::Refused(
-                    why,
-                )));
+                return Err(BuildFailure::refused(&object.origin.start(), why));
             }
         }
         Ok(objects)
@@ -97,8 +95,7 @@ impl BuildEvaluation<'_> {
         objects.are_partial |= kustomization.is_partly_unknown();
         let lists = [("resources", &kustomization.resources), ("bases", &kustomization.bases)];
         for (list, entries) in lists {
-            for (index, entry) in entries.iter().flatten().enumerate() {
-                let place = node.origin.at([RouteStep::from(list), index.into()]);
+            for (place, entry) in node.listed_in(list, entries) {
                 self.add_resource(directory, entry, &place, &mut objects)?;
             }
         }
@@ -127,29 +124,23 @@ impl BuildEvaluation<'_> {
     ) -> Result<(), BuildFailure> {
         let failed = BuildFailure::at(place);
         self.budget.step(1).map_err(&failed)?;
-        match self.listed(directory, entry).map_err(&failed)? {
+        let more = match self.listed(directory, entry).map_err(&failed)? {
             ListedTarget::Kustomization(path) => {
                 if self.builds.nodes.get(&path).is_some_and(KustomizationNode::is_component) {
-                    return Err(failed(EvaluationError::refused(format!(
-                        "`{path}` is a component, but is listed in `resources`"
-                    ))));
+                    let why = format!("`{path}` is a component, but is listed in `resources`");
+                    return Err(BuildFailure::refused(place, why));
                 }
                 self.check_above(&path, place)?;
-                let more = self.accumulate(&path, BuildObjects::default())?;
-                self.append(objects, more, place)
+                Some(self.accumulate(&path, BuildObjects::default())?)
             }
-            ListedTarget::File(path) => match self.objects_in_file(&path, place)? {
-                Some(more) => self.append(objects, more, place),
-                None => {
-                    objects.are_partial = true;
-                    Ok(())
-                }
-            },
-            ListedTarget::Unknown => {
-                objects.are_partial = true;
-                Ok(())
-            }
+            ListedTarget::File(path) => self.objects_in_file(&path, place)?,
+            ListedTarget::Unknown => None,
+        };
+        match more {
+            Some(more) => self.append(objects, more, place)?,
+            None => objects.are_partial = true,
         }
+        Ok(())
     }
 
     /// Refuses an unknown order of objects. Only that of the outermost kustomization counts.
@@ -166,8 +157,7 @@ impl BuildEvaluation<'_> {
             "fifo" => "`legacySortOptions` requires `order: legacy`".to_owned(),
             other => format!("`order` must be `fifo` or `legacy`, found `{other}`"),
         };
-        let place = node.origin.at(["sortOptions"]);
-        Err(BuildFailure::at(&place)(EvaluationError::Refused(why)))
+        Err(BuildFailure::refused(&node.origin.at(["sortOptions"]), why))
     }
 
     /// Adds the components of a kustomization, which also transform its objects.
@@ -178,11 +168,10 @@ impl BuildEvaluation<'_> {
         mut objects: BuildObjects,
     ) -> Result<BuildObjects, BuildFailure> {
         let own = &node.kustomization;
-        for (index, entry) in own.components.iter().flatten().enumerate() {
+        for (place, entry) in node.listed_in("components", &own.components) {
             if own.ignores_missing_components && self.is_missing(directory, entry) {
                 continue;
             }
-            let place = node.origin.at([RouteStep::from("components"), index.into()]);
             objects = self.add_component(directory, entry, &place, objects)?;
         }
         Ok(objects)
@@ -201,16 +190,16 @@ impl BuildEvaluation<'_> {
         match self.listed(directory, entry).map_err(&failed)? {
             ListedTarget::Kustomization(path) => {
                 if self.builds.nodes.get(&path).is_some_and(|node| !node.is_component()) {
-                    return Err(failed(EvaluationError::refused(format!(
-                        "`{path}` is a Kustomization, but is listed in `components`"
-                    ))));
+                    let why = format!("`{path}` is a Kustomization, but is listed in `components`");
+                    return Err(BuildFailure::refused(place, why));
                 }
                 self.check_above(&path, place)?;
                 self.accumulate(&path, objects)
             }
-            ListedTarget::File(path) => Err(failed(EvaluationError::Refused(format!(
-                "`{path}` is a file, but is listed in `components`"
-            )))),
+            ListedTarget::File(path) => {
+                let why = format!("`{path}` is a file, but is listed in `components`");
+                Err(BuildFailure::refused(place, why))
+            }
             ListedTarget::Unknown => {
                 if let Some(component) = self.in_output(directory, entry) {
                     objects.note_level(directory);
@@ -231,9 +220,10 @@ impl BuildEvaluation<'_> {
     fn check_above(&self, path: &Utf8Path, place: &Place) -> Result<(), BuildFailure> {
         let inside = |directory: &&Utf8PathBuf| *directory != path && directory.starts_with(path);
         match self.inside.iter().find(inside) {
-            Some(lower) => Err(BuildFailure::at(place)(EvaluationError::Refused(format!(
-                "`{path}` contains `{lower}`, which lists it"
-            )))),
+            Some(lower) => {
+                let why = format!("`{path}` contains `{lower}`, which lists it");
+                Err(BuildFailure::refused(place, why))
+            }
             None => Ok(()),
         }
     }
@@ -248,10 +238,9 @@ impl BuildEvaluation<'_> {
             return Ok(None);
         };
         if let Some((why, place)) = &read.refused {
-            let problem = EvaluationError::Refused(format!("`{file}`: {why}"));
             return Err(BuildFailure {
                 is_known: read.is_reported || self.wanted.unreadable.contains(file.as_path()),
-                ..BuildFailure::at(place)(problem)
+                ..BuildFailure::refused(place, format!("`{file}`: {why}"))
             });
         }
         self.budget.allocate(read.bytes).map_err(BuildFailure::at(place))?;
@@ -291,11 +280,9 @@ impl BuildEvaluation<'_> {
                 seen.insert(id, object);
                 continue;
             };
-            let problem = EvaluationError::Refused(format!("duplicate {}", id.shown()));
-            let failure = BuildFailure::at(&object.origin.start())(problem);
             // Two documents of one host or request have a finding of their own.
             let is_reported = |object: &BuildObject| {
-                self.wanted.vital.contains(&object.origin.file)
+                self.is_vital(object)
                     && self.wanted.vital_kinds.contains(&id.kind.as_str())
                     && object.original_id().name == id.name
             };
@@ -303,7 +290,7 @@ impl BuildEvaluation<'_> {
                 is_known: other.origin != object.origin
                     && is_reported(object)
                     && is_reported(other),
-                ..failure
+                ..BuildFailure::refused(&object.origin.start(), format!("duplicate {}", id.shown()))
             });
         }
         Ok(())
@@ -316,9 +303,13 @@ impl BuildEvaluation<'_> {
         place: &Place,
         why: String,
     ) -> Result<(), BuildFailure> {
-        let matters =
-            objects.list.iter().any(|object| self.wanted.vital.contains(&object.origin.file));
+        let matters = objects.list.iter().any(|object| self.is_vital(object));
         if matters { Err(BuildFailure::at(place)(EvaluationError::Beyond(why))) } else { Ok(()) }
+    }
+
+    /// Returns whether a failure that concerns an object is an error.
+    pub(super) fn is_vital(&self, object: &BuildObject) -> bool {
+        self.wanted.vital.contains(&object.origin.file)
     }
 
     /// Adds the objects of a kustomization's generators.
@@ -334,8 +325,7 @@ impl BuildEvaluation<'_> {
             ("secretGenerator", GeneratedKind::Secret, &kustomization.secret_generator),
         ];
         for (field, made, generators) in lists {
-            for (index, generator) in generators.iter().flatten().enumerate() {
-                let place = node.origin.at([RouteStep::from(field), index.into()]);
+            for (place, generator) in node.listed_in(field, generators) {
                 let read = |path: &str| self.bytes_of(directory, path);
                 let global = kustomization.generator_options.as_ref();
                 let object = generated::object(&node.origin, made, generator, global, read);
@@ -351,22 +341,21 @@ impl BuildEvaluation<'_> {
                 let id = new.id();
                 let behavior = new.generated.unwrap_or(Behavior::Create);
                 let mut old = objects.list.iter_mut().filter(|object| object.ids().contains(&id));
-                match (old.next(), old.next(), behavior) {
-                    (None, _, Behavior::Create) => objects.list.push(new),
+                let why = match (old.next(), old.next(), behavior) {
+                    (None, _, Behavior::Create) => {
+                        objects.list.push(new);
+                        continue;
+                    }
                     (Some(old), None, Behavior::Merge | Behavior::Replace) => {
                         generated::absorb(old, new, behavior, &place);
+                        continue;
                     }
                     // The object may be among the unknown ones.
-                    (None, ..) if objects.are_partial => {}
-                    (None, ..) => {
-                        let why = format!("the {} to {behavior} is missing", id.shown());
-                        return Err(BuildFailure::at(&place)(EvaluationError::Refused(why)));
-                    }
-                    (Some(_), ..) => {
-                        let why = format!("the {} exists already", id.shown());
-                        return Err(BuildFailure::at(&place)(EvaluationError::Refused(why)));
-                    }
-                }
+                    (None, ..) if objects.are_partial => continue,
+                    (None, ..) => format!("the {} to {behavior} is missing", id.shown()),
+                    (Some(_), ..) => format!("the {} exists already", id.shown()),
+                };
+                return Err(BuildFailure::refused(&place, why));
             }
         }
         Ok(())
@@ -379,13 +368,11 @@ impl BuildEvaluation<'_> {
         directory: &Utf8Path,
         objects: &BuildObjects,
     ) -> Result<(), BuildFailure> {
-        let paths = node.kustomization.configurations.iter().flatten();
-        for (index, path) in paths.enumerate() {
-            let place = node.origin.at([RouteStep::from("configurations"), index.into()]);
+        let paths = &node.kustomization.configurations;
+        for (place, path) in node.listed_in("configurations", paths) {
             let text = self.text_of(directory, path).map_err(BuildFailure::at(&place))?;
             let read = text.and_then(|text| yaml::from_str::<Configuration>(&text).ok());
-            let is_vital = |object: &&BuildObject| self.wanted.vital.contains(&object.origin.file);
-            let mut vital = objects.list.iter().filter(is_vital);
+            let mut vital = objects.list.iter().filter(|object| self.is_vital(object));
             match read {
                 Some(read) if !vital.any(|object| read.changes(object)) => {
                     self.kinds_with_replicas.extend(read.kinds_with_replicas());

@@ -157,10 +157,8 @@ impl<'a> BuildEvaluation<'a> {
         if let Some(variables) = &build.variables {
             if let Some((name, place)) = variables.invalid_name() {
                 let root = Place::File(self.builds.nodes[directory].file.clone());
-                let why = format!("`{name}` is no name of a variable");
-                return Err(BuildFailure::at(place.unwrap_or(&root))(EvaluationError::Unapplied(
-                    why,
-                )));
+                let why = EvaluationError::Unapplied(format!("`{name}` is no name of a variable"));
+                return Err(BuildFailure::at(place.unwrap_or(&root))(why));
             }
             for object in objects.iter_mut() {
                 variables.replace_in(object, self.budget)?;

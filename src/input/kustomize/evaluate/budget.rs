@@ -30,10 +30,8 @@ impl EvaluationBudget {
         if used <= MAX_STEPS {
             return Ok(());
         }
-        Err(EvaluationError::Beyond(format!(
-            "it takes more than {} million steps",
-            MAX_STEPS / 1_000_000
-        )))
+        let millions = MAX_STEPS / 1_000_000;
+        Err(EvaluationError::beyond(format!("it takes more than {millions} million steps")))
     }
 
     /// Counts bytes of new values.
@@ -48,10 +46,8 @@ impl EvaluationBudget {
 
     /// Counts a value that is about to be copied.
     pub(super) fn copy(&self, value: &Value) -> Result<(), EvaluationError> {
-        let bytes = size(value, 0).ok_or_else(|| {
-            EvaluationError::Beyond(format!("it nests values more than {MAX_NESTING} deep"))
-        })?;
-        self.allocate(bytes)
+        let too_deep = || format!("it nests values more than {MAX_NESTING} deep");
+        self.allocate(size(value, 0).ok_or_else(|| EvaluationError::Beyond(too_deep()))?)
     }
 }
 

@@ -44,6 +44,11 @@ impl BuildFailure {
         let place = Box::new(place.clone());
         move |problem| BuildFailure { problem, place: place.clone(), is_known: false }
     }
+
+    /// Returns the failure of a build that kustomize refuses.
+    pub(super) fn refused(place: &Place, why: impl Into<String>) -> Self {
+        Self::at(place)(EvaluationError::refused(why))
+    }
 }
 
 impl Builds {

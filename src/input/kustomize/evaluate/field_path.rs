@@ -32,14 +32,13 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
         };
         if let Some(index) = index(part) {
             let items = list(value, part)?;
-            if items.len() == index && self.create {
+            let is_new = items.len() == index && self.create;
+            if is_new {
                 items.push(Value::Null);
-                return self.item(items, index, rest, route, true);
-            }
-            if items.len() <= index {
+            } else if items.len() <= index {
                 return Err(EvaluationError::Refused(format!("a list has no item {index}")));
             }
-            return self.item(items, index, rest, route, false);
+            return self.item(items, index, rest, route, is_new);
         }
         if part == "*" {
             let items = list(value, part)?;
@@ -116,14 +115,8 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
         let (field, pattern) = entry.split_once('=').ok_or_else(not_read)?;
         let regex = Regex::new(pattern).map_err(|_| not_read())?;
         let items = list(value, entry)?;
-        let is_meant = |item: &Value| {
-            let text = if field.is_empty() {
-                scalar_text(item)
-            } else {
-                item.get(field).and_then(scalar_text)
-            };
-            text.is_some_and(|text| regex.is_match(text.trim()))
-        };
+        let is_meant =
+            |item: &Value| field_text(item, field).is_some_and(|text| regex.is_match(text.trim()));
         let mut meant: Vec<usize> =
             (0..items.len()).filter(|index| is_meant(&items[*index])).collect();
         if meant.is_empty() && self.create {
@@ -166,6 +159,11 @@ fn index(part: &str) -> Option<usize> {
     part.parse().ok()
 }
 
+/// Returns the text of a field of a list item, or of the item itself if the field has no name.
+fn field_text(item: &Value, field: &str) -> Option<String> {
+    scalar_text(if field.is_empty() { item } else { item.get(field)? })
+}
+
 /// Returns the value at a path, which may have indices and `[field=value]`.
 pub(super) fn lookup<'a>(object: &'a Mapping, path: &[String]) -> Option<&'a Value> {
     let (first, rest) = path.split_first()?;
@@ -178,14 +176,7 @@ pub(super) fn lookup<'a>(object: &'a Mapping, path: &[String]) -> Option<&'a Val
                 (None, _) => {
                     let (field, wanted) =
                         part.strip_prefix('[')?.strip_suffix(']')?.split_once('=')?;
-                    items.iter().find(|item| {
-                        let of = if field.is_empty() {
-                            scalar_text(item)
-                        } else {
-                            item.get(field).and_then(scalar_text)
-                        };
-                        of.as_deref() == Some(wanted)
-                    })?
+                    items.iter().find(|item| field_text(item, field).as_deref() == Some(wanted))?
                 }
             },
             other => other.get(part)?,

@@ -34,28 +34,21 @@ struct MergedOptions {
 }
 
 /// Builds a generator's object. `read` reads a file by its path from the kustomization.
-pub(super) fn object(
+pub(super) fn object<'a>(
     origin: &Origin,
     made: GeneratedKind,
-    generator: &KustomizeGenerator,
+    generator: &'a KustomizeGenerator,
     global: Option<&GeneratorOptions>,
     read: impl Fn(&str) -> Result<Option<Vec<u8>>, EvaluationError>,
 ) -> Result<BuildObject, EvaluationError> {
     let refused = |why: &str| EvaluationError::Refused(format!("a generator {why}"));
-    let name = generator
-        .name
-        .as_deref()
-        .filter(|name| !name.is_empty())
-        .ok_or_else(|| refused("has no name"))?;
+    let given = |text: &'a Option<String>| text.as_deref().filter(|text| !text.is_empty());
+    let name = given(&generator.name).ok_or_else(|| refused("has no name"))?;
     let kind = if made == GeneratedKind::Secret { "Secret" } else { "ConfigMap" };
     let options = MergedOptions::merged(generator, global);
     let text = |text: &str| Value::from(text);
     let mut metadata = Mapping::from_iter([(text("name"), text(name))]);
-    if let Some(namespace) =
-        generator.namespace.as_deref().filter(|namespace| !namespace.is_empty())
-    {
-        metadata.insert(text("namespace"), text(namespace));
-    }
+    metadata.extend(given(&generator.namespace).map(|it| (text("namespace"), text(it))));
     for (field, pairs) in [("labels", &options.labels), ("annotations", &options.annotations)] {
         if !pairs.is_empty() {
             let pairs: Mapping =
@@ -69,9 +62,7 @@ pub(super) fn object(
         (text("metadata"), Value::Mapping(metadata)),
     ]);
     if made == GeneratedKind::Secret {
-        let secret_type =
-            generator.secret_type.as_deref().filter(|secret_type| !secret_type.is_empty());
-        object.insert(text("type"), text(secret_type.unwrap_or("Opaque")));
+        object.insert(text("type"), text(given(&generator.secret_type).unwrap_or("Opaque")));
         object.insert(text("data"), Value::Mapping(Mapping::new()));
     }
     for (key, value) in pairs(generator, read)? {
@@ -125,10 +116,8 @@ fn pairs(
 ) -> Result<Vec<(String, Vec<u8>)>, EvaluationError> {
     let file = |path: &str| {
         read(path)?.ok_or_else(|| {
-            EvaluationError::Beyond(format!(
-                "a generator reads `{}`, which is not in the repo",
-                masked_value(path)
-            ))
+            let path = masked_value(path);
+            EvaluationError::beyond(format!("a generator reads `{path}`, which is not in the repo"))
         })
     };
     let mut pairs = Vec::new();
@@ -191,41 +180,32 @@ pub(super) fn absorb(
     behavior: Behavior,
     place: &Place,
 ) {
-    let taken = |object: &Mapping, field: &str| -> Mapping {
-        let found = if matches!(field, "labels" | "annotations") {
-            object.get("metadata").and_then(|metadata| metadata.get(field))
-        } else {
-            object.get(field)
+    // The pairs of both; values become strings, whatever type they had.
+    let joined = |field: &'static str, above: Option<&str>| -> Option<(Value, Value)> {
+        let pairs_of = |object: &Mapping| -> Option<Mapping> {
+            let pairs = match above {
+                Some(above) => object.get(above)?.get(field),
+                None => object.get(field),
+            };
+            pairs?.as_mapping().cloned()
         };
-        found.and_then(Value::as_mapping).cloned().unwrap_or_default()
+        let mut joined = pairs_of(&old.value).unwrap_or_default();
+        joined.extend(pairs_of(&new.value).into_iter().flatten());
+        let texts = joined.values_mut();
+        texts.for_each(|value| *value = Value::from(scalar_text(value).unwrap_or_default()));
+        (!joined.is_empty()).then(|| (field.into(), joined.into()))
     };
-    let joined = |field: &str| -> Mapping {
-        let mut joined = taken(&old.value, field);
-        joined.extend(taken(&new.value, field));
-        // Values become strings, whatever type they had.
-        joined
-            .values_mut()
-            .for_each(|value| *value = Value::from(scalar_text(value).unwrap_or_default()));
-        joined
-    };
-    let (labels, annotations) = (joined("labels"), joined("annotations"));
-    let data = (behavior == Behavior::Merge)
-        .then(|| [("data", joined("data")), ("binaryData", joined("binaryData"))]);
-    let mut metadata = Mapping::new();
-    for field in ["name", "namespace"] {
-        if let Some(value) = text_at(&old.value, &["metadata", field]) {
-            metadata.insert(Value::from(field), Value::from(value));
-        }
-    }
-    for (field, pairs) in [("labels", labels), ("annotations", annotations)] {
-        if !pairs.is_empty() {
-            metadata.insert(Value::from(field), Value::Mapping(pairs));
-        }
-    }
-    new.value.insert(Value::from("metadata"), Value::Mapping(metadata));
-    for (field, pairs) in data.into_iter().flatten().filter(|(_, pairs)| !pairs.is_empty()) {
-        new.value.insert(Value::from(field), Value::Mapping(pairs));
-    }
+    let name =
+        |field| Some((Value::from(field), text_at(&old.value, &["metadata", field])?.into()));
+    let metadata: Mapping = ["name", "namespace"]
+        .into_iter()
+        .filter_map(name)
+        .chain(["labels", "annotations"].into_iter().filter_map(|it| joined(it, Some("metadata"))))
+        .collect();
+    let merged = ["data", "binaryData"].into_iter().filter(|_| behavior == Behavior::Merge);
+    let data: Vec<_> = merged.filter_map(|field| joined(field, None)).collect();
+    new.value.insert("metadata".into(), metadata.into());
+    new.value.extend(data);
     old.value = new.value;
     // A merged object keeps its name suffix hash only if both generators ask for one.
     old.needs_hash &= new.needs_hash;
@@ -250,10 +230,9 @@ pub(super) fn hash(object: &BuildObject) -> String {
         ("name", serde_json::Value::from("")),
         ("data", json(object.value.get("data"))),
     ]);
-    let mut other = vec![if kind == "Secret" { "stringData" } else { "binaryData" }];
-    other.retain(|field| object.value.get(*field).is_some_and(Value::is_mapping));
-    for field in other {
-        hashed.insert(field, json(object.value.get(field)));
+    let other = if kind == "Secret" { "stringData" } else { "binaryData" };
+    if let Some(data @ Value::Mapping(_)) = object.value.get(other) {
+        hashed.insert(other, json(Some(data)));
     }
     if kind == "Secret" {
         let secret_type = object.value.get("type").and_then(scalar_text).unwrap_or_default();

@@ -33,19 +33,23 @@ pub(super) fn parse(text: &str) -> Result<Mapping, Error> {
     let mut open: Vec<OpenCollection> = Vec::new();
     for event in Parser::new_from_str(text) {
         let (event, _) = event.map_err(|_| Error::Invalid)?;
+        if let Event::MappingStart(_, anchor, ref tag)
+        | Event::SequenceStart(_, anchor, ref tag)
+        | Event::Scalar(_, _, anchor, ref tag) = event
+            && (anchor != 0 || tag.is_some())
+        {
+            return Err(Error::Unusual);
+        }
         let value = match event {
-            Event::MappingStart(_, anchor, tag) => {
-                is_usual(anchor, tag.is_some())?;
+            Event::MappingStart(..) => {
                 open.push(OpenCollection::Mapping(Mapping::new(), None));
                 continue;
             }
-            Event::SequenceStart(_, anchor, tag) => {
-                is_usual(anchor, tag.is_some())?;
+            Event::SequenceStart(..) => {
                 open.push(OpenCollection::Sequence(Vec::new()));
                 continue;
             }
-            Event::Scalar(text, style, anchor, tag) => {
-                is_usual(anchor, tag.is_some())?;
+            Event::Scalar(text, style, ..) => {
                 if style == ScalarStyle::Plain {
                     let is_key = matches!(open.last(), Some(OpenCollection::Mapping(_, None)));
                     let error = if is_key { Error::Unusual } else { Error::Invalid };
@@ -109,14 +113,13 @@ fn mark_other_types(value: &mut Value, quote: char) -> bool {
         is_other.then(|| Value::from(format!("{quote}{text}{quote}")))
     };
     match value {
-        Value::String(text) => {
-            let new = marked(text);
-            let is_marked = new.is_some();
-            if let Some(new) = new {
+        Value::String(text) => match marked(text) {
+            Some(new) => {
                 *value = new;
+                true
             }
-            is_marked
-        }
+            None => false,
+        },
         Value::Sequence(items) => {
             items.iter_mut().fold(false, |any, item| mark_other_types(item, quote) | any)
         }
@@ -134,10 +137,6 @@ fn mark_other_types(value: &mut Value, quote: char) -> bool {
         }
         _ => false,
     }
-}
-
-fn is_usual(anchor: usize, has_tag: bool) -> Result<(), Error> {
-    if anchor == 0 && !has_tag { Ok(()) } else { Err(Error::Unusual) }
 }
 
 /// Returns the value of an unquoted scalar. JSON, in which Go keeps objects, has no infinity.
@@ -167,16 +166,14 @@ fn number(text: &str) -> Value {
     let integer = based
         .map(|number| if text.starts_with('-') { -number } else { number })
         .or_else(|| text.parse().ok());
-    if let Some(integer) = integer {
-        return Value::from(integer);
-    }
-    if let Ok(large) = text.parse::<u64>() {
-        return Value::from(large);
-    }
-    match text.parse::<f64>() {
+    match (integer, text.parse::<u64>(), text.parse::<f64>()) {
+        (Some(integer), ..) => Value::from(integer),
+        (None, Ok(large), _) => Value::from(large),
         // JSON, in which Go keeps the object, has no other spelling for it.
-        Ok(float) if float.fract() == 0.0 && float.abs() < 1e15 => Value::from(float as i64),
-        Ok(float) => Value::from(float),
-        Err(_) => Value::from(text),
+        (_, _, Ok(float)) if float.fract() == 0.0 && float.abs() < 1e15 => {
+            Value::from(float as i64)
+        }
+        (_, _, Ok(float)) => Value::from(float),
+        (_, _, Err(_)) => Value::from(text),
     }
 }

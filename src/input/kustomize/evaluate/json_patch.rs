@@ -1,7 +1,7 @@
 //! JSON patches (RFC 6902), as lenient as the library that kustomize uses.
 
 use serde::Deserialize;
-use yaml_serde::{Mapping, Value};
+use yaml_serde::Value;
 
 use super::EvaluationError;
 use super::budget::EvaluationBudget;
@@ -32,9 +32,8 @@ pub(super) fn apply(
     let JsonPatchOperation { op, path, from, value } = operation;
     let missing = |path: &str| EvaluationError::Refused(format!("missing path `{path}`"));
     if path.matches('/').count() > MAX_PARTS {
-        return Err(EvaluationError::Beyond(format!(
-            "a path of a JSON patch has more than {MAX_PARTS} parts"
-        )));
+        let why = format!("a path of a JSON patch has more than {MAX_PARTS} parts");
+        return Err(EvaluationError::Beyond(why));
     }
     budget.step(1 + (path.len() + from.len()) / 64)?;
     budget.copy(value)?;
@@ -53,9 +52,7 @@ pub(super) fn apply(
             let (container, key) = find(object, path).ok_or_else(|| missing(path))?;
             let had = match container {
                 // Replacing a missing key adds it.
-                Value::Mapping(mapping) => {
-                    mapping.insert(Value::from(key), value.clone()).is_some()
-                }
+                Value::Mapping(mapping) => mapping.insert(key.into(), value.clone()).is_some(),
                 _ => {
                     *element(container, &key).ok_or_else(|| missing(path))? = value.clone();
                     true
@@ -87,11 +84,8 @@ pub(super) fn apply(
                     None => return Err(missing(path)),
                 }
             };
-            if is_equal {
-                Ok(None)
-            } else {
-                Err(EvaluationError::Refused(format!("the test of `{path}` fails")))
-            }
+            let failed = || EvaluationError::Refused(format!("the test of `{path}` fails"));
+            if is_equal { Ok(None) } else { Err(failed()) }
         }
         other => Err(EvaluationError::Refused(format!("unknown operation `{other}`"))),
     }
@@ -204,19 +198,6 @@ pub(super) fn operations(value: &Value) -> Option<Result<Vec<JsonPatchOperation>
             .map_err(|error| error.to_string())
     };
     Some(items.iter().map(read).collect())
-}
-
-/// Applies a change to the object as a value.
-pub(super) fn as_value(
-    object: Mapping,
-    change: impl FnOnce(&mut Value) -> Result<(), EvaluationError>,
-) -> Result<Mapping, EvaluationError> {
-    let mut value = Value::Mapping(object);
-    change(&mut value)?;
-    match value {
-        Value::Mapping(mapping) => Ok(mapping),
-        _ => Err(EvaluationError::refused("the patch removes the whole object")),
-    }
 }
 
 #[cfg(test)]

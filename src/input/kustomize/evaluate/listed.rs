@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
 use crate::base::api::kustomization::{FILE_NAMES, is_inline};
-use crate::base::finding::RouteStep;
+
 use crate::base::text::credentials::masked_value;
 use crate::input::kustomize::{KustomizationNode, join};
 use crate::input::load::EntryKind;
@@ -39,44 +39,30 @@ impl BuildEvaluation<'_> {
         if self.builds.nodes.contains_key(&path) {
             return Ok(ListedTarget::Kustomization(path));
         }
-        if path.starts_with(self.wanted.output) {
+        let is_read = self.read.contains_key(&path);
+        if path.starts_with(self.wanted.output) || !is_read && self.repo.has_link(&path) {
             return Ok(ListedTarget::Unknown);
         }
-        let kind = if self.read.contains_key(&path) {
-            Some(EntryKind::File)
-        } else if self.repo.has_link(&path) {
-            return Ok(ListedTarget::Unknown);
-        } else {
-            self.repo.kind(&path)
-        };
-        match kind {
+        let has_kustomization =
+            || FILE_NAMES.iter().any(|name| self.repo.kind(&path.join(name)).is_some());
+        let kind = if is_read { Some(EntryKind::File) } else { self.repo.kind(&path) };
+        let shown = || masked_value(entry);
+        Err(EvaluationError::Refused(match kind {
             Some(EntryKind::File) if self.wanted.is_restricted && !path.starts_with(directory) => {
-                Err(EvaluationError::Refused(format!(
+                format!(
                     "`{}` is outside of the kustomization's directory, from where kustomize \
                      reads directories only",
-                    masked_value(entry)
-                )))
+                    shown()
+                )
             }
-            Some(EntryKind::File) => Ok(ListedTarget::File(path)),
-            Some(EntryKind::Directory) => {
-                // One that cannot be parsed has a finding of its own.
-                let has_any =
-                    FILE_NAMES.iter().any(|name| self.repo.kind(&path.join(name)).is_some());
-                if has_any {
-                    Ok(ListedTarget::Unknown)
-                } else {
-                    Err(EvaluationError::Refused(format!(
-                        "the directory `{}` has no kustomization.yaml",
-                        masked_value(entry)
-                    )))
-                }
+            Some(EntryKind::File) => return Ok(ListedTarget::File(path)),
+            // One that cannot be parsed has a finding of its own.
+            Some(EntryKind::Directory) if !has_kustomization() => {
+                format!("the directory `{}` has no kustomization.yaml", shown())
             }
-            Some(_) => Ok(ListedTarget::Unknown),
-            None if is_remote(entry) => Ok(ListedTarget::Unknown),
-            None => {
-                Err(EvaluationError::Refused(format!("`{}` does not exist", masked_value(entry))))
-            }
-        }
+            None if !is_remote(entry) => format!("`{}` does not exist", shown()),
+            Some(_) | None => return Ok(ListedTarget::Unknown),
+        }))
     }
 
     /// Returns whether an entry is a path in the repo where nothing is or will be written.
@@ -135,26 +121,19 @@ impl BuildEvaluation<'_> {
         objects: &BuildObjects,
     ) -> Result<(), BuildFailure> {
         let own = &node.kustomization;
-        for (index, entry) in own.crds.iter().flatten().enumerate() {
-            let place = node.origin.at([RouteStep::from("crds"), index.into()]);
+        for (place, entry) in node.listed_in("crds", &own.crds) {
             let text = self.text_of(directory, entry).map_err(BuildFailure::at(&place))?;
             if text.is_some_and(|text| text.is_empty()) {
                 let why = format!("`{}` is empty", masked_value(entry));
-                return Err(BuildFailure::at(&place)(EvaluationError::Refused(why)));
+                return Err(BuildFailure::refused(&place, why));
             }
         }
-        let plugins = [
-            ("generators", &own.generators),
-            ("transformers", &own.transformers),
-            ("validators", &own.validators),
-        ];
-        for (list, entries) in plugins {
-            for (index, entry) in entries.iter().flatten().enumerate() {
-                if !is_inline(entry) {
-                    let place = node.origin.at([RouteStep::from(list), index.into()]);
-                    self.listed(directory, entry).map_err(BuildFailure::at(&place))?;
-                }
-            }
+        let plugins = node
+            .listed_in("generators", &own.generators)
+            .chain(node.listed_in("transformers", &own.transformers))
+            .chain(node.listed_in("validators", &own.validators));
+        for (place, entry) in plugins.filter(|(_, entry)| !is_inline(entry)) {
+            self.listed(directory, entry).map_err(BuildFailure::at(&place))?;
         }
         let openapi = own.openapi.iter().flatten();
         for (key, value) in openapi.filter_map(|(key, value)| Some((key, value.as_str()?))) {

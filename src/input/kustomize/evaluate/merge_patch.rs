@@ -40,15 +40,6 @@ pub(super) struct MergePatch {
     pub(super) bytes: usize,
 }
 
-/// The text of a patch and its place.
-pub(super) struct PatchSource<'a> {
-    pub(super) text: String,
-    /// Entry in the list of patches.
-    pub(super) place: &'a Place,
-    /// File of a patch that is not inline.
-    pub(super) file: Option<Arc<Utf8Path>>,
-}
-
 /// Removes the fields of a patch that name its object and do not change it.
 fn without_id(mut patch: Mapping, may_rename: bool, may_change_kind: bool) -> Mapping {
     let remove = |mapping: &mut Mapping, key: &str| {
@@ -73,10 +64,16 @@ pub(super) fn no_patch() -> EvaluationError {
     EvaluationError::refused("the patch is neither a merge patch nor a JSON patch")
 }
 
-impl PatchSource<'_> {
-    pub(super) fn parsed(&self, options: &PatchOptions) -> Result<ParsedPatch, EvaluationError> {
+impl ParsedPatch {
+    /// Parses the text of a patch at a place in a list of patches, from its file unless it is inline.
+    pub(super) fn new(
+        text: &str,
+        file: Option<Arc<Utf8Path>>,
+        place: &Place,
+        options: &PatchOptions,
+    ) -> Result<Self, EvaluationError> {
         let values: Result<Vec<Value>, _> =
-            yaml_serde::Deserializer::from_str(self.text.trim()).map(Value::deserialize).collect();
+            yaml_serde::Deserializer::from_str(text.trim()).map(Value::deserialize).collect();
         let values = values.map_err(|error| {
             // kustomize accepts a key twice in a patch.
             if error.to_string().contains("duplicate") {
@@ -87,28 +84,28 @@ impl PatchSource<'_> {
         })?;
         if let Some(operations) = values.first().and_then(json_patch::operations) {
             // kustomize reads a text that begins with `[` as JSON, and any other as YAML.
-            if self.text.trim().starts_with('[')
-                && serde_json::from_str::<IgnoredAny>(self.text.trim()).is_err()
+            if text.trim().starts_with('[')
+                && serde_json::from_str::<IgnoredAny>(text.trim()).is_err()
             {
                 return Err(EvaluationError::refused(
                     "a JSON patch that begins with `[` must be JSON",
                 ));
             }
-            let in_file = |file: &Arc<Utf8Path>| Origin::for_file(file.clone(), &self.text).start();
-            let place = self.file.as_ref().map_or_else(|| self.place.clone(), in_file);
+            let in_file = |file| Origin::for_file(file, text).start();
+            let place = file.map_or_else(|| place.clone(), in_file);
             return operations
                 .map(|operations| ParsedPatch::Json(operations, place))
                 .map_err(EvaluationError::Refused);
         }
-        let documents: Vec<(Value, Option<Origin>)> = match &self.file {
-            Some(file) => objects(file, &self.text)
+        let documents: Vec<(Value, Option<Origin>)> = match &file {
+            Some(file) => objects(file, text)
                 .iter()
                 .map(|document| Some((document.parse().ok()?, Some(document.origin.clone()))))
                 .collect::<Option<_>>()
                 .ok_or_else(no_patch)?,
             None => values.into_iter().map(|value| (value, None)).collect(),
         };
-        ParsedPatch::merge(documents, self.place, options)
+        Self::merge(documents, place, options)
     }
 }
 
@@ -125,12 +122,10 @@ impl MergePatch {
             match metadata.get_mut(field) {
                 Some(Value::Mapping(pairs)) if !pairs.is_empty() => {
                     for value in pairs.values_mut() {
-                        let text = if value.is_null() {
-                            Some("null".to_owned())
-                        } else {
-                            scalar_text(value)
+                        *value = match &*value {
+                            Value::Null => "null".into(),
+                            value => scalar_text(value).map_or(Value::Null, Value::from),
                         };
-                        *value = text.map_or(Value::Null, Value::from);
                     }
                 }
                 _ => {
@@ -180,7 +175,13 @@ impl MergePatch {
         }
         for (route, replaces) in given {
             budget.step(1 + object.changes.len() / 8)?;
-            object.note(self.given(route, replaces));
+            let place = match &self.place {
+                Place::Node(origin, base) if self.is_document => {
+                    Place::Node(origin.clone(), base.iter().chain(&route).cloned().collect())
+                }
+                other => other.clone(),
+            };
+            object.note(ForeignValue { route, place, goes_on: self.is_document, replaces });
         }
         // A merge patch never changes apiVersion and namespace, and kind and name only with its
         // options.
@@ -193,16 +194,6 @@ impl MergePatch {
         }
         object.restore("namespace", &namespace);
         Ok(true)
-    }
-
-    fn given(&self, route: Vec<RouteStep>, replaces: bool) -> ForeignValue {
-        let place = match &self.place {
-            Place::Node(origin, base) if self.is_document => {
-                Place::Node(origin.clone(), base.iter().chain(&route).cloned().collect())
-            }
-            other => other.clone(),
-        };
-        ForeignValue { route, place, goes_on: self.is_document, replaces }
     }
 }
 
@@ -224,6 +215,7 @@ impl ParsedPatch {
     ) -> Result<Self, EvaluationError> {
         let mut patches = Vec::new();
         for (value, origin) in documents {
+            let bytes = size(&value, 0).unwrap_or_default();
             let patch = match value {
                 Value::Null => continue,
                 Value::Mapping(patch) if patch.is_empty() => continue,
@@ -235,11 +227,6 @@ impl ParsedPatch {
             {
                 return Err(EvaluationError::refused("a patch has no kind or no name"));
             }
-            let patch = Value::Mapping(patch);
-            let bytes = size(&patch, 0).unwrap_or_default();
-            let Value::Mapping(patch) = patch else {
-                continue;
-            };
             let may_rename = options.allow_name_change == Some(true);
             let may_change_kind = options.allow_kind_change == Some(true);
             patches.push(MergePatch {

@@ -5,6 +5,8 @@ use std::hash::{Hash, Hasher};
 use camino::Utf8PathBuf;
 use yaml_serde::{Mapping, Value};
 
+use super::EvaluationError;
+use super::budget::EvaluationBudget;
 use crate::base::finding::{ComponentLevel, ForeignValue, Origin, Place, RouteStep};
 
 /// An object of a build in its current state.
@@ -62,41 +64,39 @@ pub(super) struct Id {
 /// Effective namespace of cluster-scoped objects.
 const NO_NAMESPACE: &str = "_non_namespaceable_";
 
-/// Cluster-scoped kinds of kustomize 5.8 with their groups, for any version.
-const CLUSTER_SCOPED: [(&str, &str); 28] = [
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
-    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"),
-    ("apiregistration.k8s.io", "APIService"),
-    ("certificates.k8s.io", "CertificateSigningRequest"),
-    ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
-    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
-    ("networking.k8s.io", "IngressClass"),
-    ("node.k8s.io", "RuntimeClass"),
-    ("policy", "PodSecurityPolicy"),
-    ("rbac.authorization.k8s.io", "ClusterRole"),
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
-    ("scheduling.k8s.io", "PriorityClass"),
-    ("storage.k8s.io", "CSIDriver"),
-    ("storage.k8s.io", "CSINode"),
-    ("storage.k8s.io", "StorageClass"),
-    ("storage.k8s.io", "VolumeAttachment"),
-    ("", "ComponentStatus"),
-    ("", "Namespace"),
-    ("", "Node"),
-    ("", "NodeProxyOptions"),
-    ("", "PersistentVolume"),
-    ("internal.apiserver.k8s.io", "StorageVersion"),
-    ("", "TokenReview"),
-    ("", "SelfSubjectAccessReview"),
-    ("", "SubjectAccessReview"),
-];
-
+/// Returns whether a kind is cluster-scoped in kustomize 5.8, in any version.
 fn is_cluster_scoped(group: &str, kind: &str) -> bool {
-    let mut all = CLUSTER_SCOPED.iter();
-    all.any(|(known, name)| *name == kind && *known == group)
+    let kinds: &[&str] = match group {
+        "" => &[
+            "ComponentStatus",
+            "Namespace",
+            "Node",
+            "NodeProxyOptions",
+            "PersistentVolume",
+            "SelfSubjectAccessReview",
+            "SubjectAccessReview",
+            "TokenReview",
+        ],
+        "admissionregistration.k8s.io" => &[
+            "MutatingWebhookConfiguration",
+            "ValidatingAdmissionPolicy",
+            "ValidatingAdmissionPolicyBinding",
+            "ValidatingWebhookConfiguration",
+        ],
+        "apiextensions.k8s.io" => &["CustomResourceDefinition"],
+        "apiregistration.k8s.io" => &["APIService"],
+        "certificates.k8s.io" => &["CertificateSigningRequest"],
+        "flowcontrol.apiserver.k8s.io" => &["FlowSchema", "PriorityLevelConfiguration"],
+        "internal.apiserver.k8s.io" => &["StorageVersion"],
+        "networking.k8s.io" => &["IngressClass"],
+        "node.k8s.io" => &["RuntimeClass"],
+        "policy" => &["PodSecurityPolicy"],
+        "rbac.authorization.k8s.io" => &["ClusterRole", "ClusterRoleBinding"],
+        "scheduling.k8s.io" => &["PriorityClass"],
+        "storage.k8s.io" => &["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment"],
+        _ => &[],
+    };
+    kinds.contains(&kind)
 }
 
 impl Id {
@@ -293,23 +293,47 @@ impl BuildObject {
         self.changes.push(given);
     }
 
+    /// Records the place of a patch that sets the values at some routes, each set if it replaces
+    /// another value.
+    pub(super) fn note_all(
+        &mut self,
+        routes: Vec<(Vec<RouteStep>, bool)>,
+        place: &Place,
+        budget: &EvaluationBudget,
+    ) -> Result<(), EvaluationError> {
+        for (route, replaces) in routes {
+            budget.step(1 + self.changes.len() / 8)?;
+            self.note(ForeignValue { route, place: place.clone(), goes_on: false, replaces });
+        }
+        Ok(())
+    }
+
+    /// Applies a change to the object as a value. Afterwards, it has no fields if it is no mapping.
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut Value) -> T) -> T {
+        let mut value = Value::Mapping(std::mem::take(&mut self.value));
+        let result = change(&mut value);
+        if let Value::Mapping(mapping) = value {
+            self.value = mapping;
+        }
+        result
+    }
+
     /// Turns untyped scalars into strings. Merge patches never reach into lists.
     pub(super) fn settle_types(&mut self) {
-        let mut object = Value::Mapping(std::mem::take(&mut self.value));
-        for route in std::mem::take(&mut self.untyped) {
-            let value = route.iter().try_fold(&mut object, |value, step| match step {
-                RouteStep::Key(key) => value.get_mut(key.as_str()),
-                RouteStep::Index(_) => None,
-            });
-            if let Some((value, text)) =
-                value.and_then(|value| scalar_text(value).map(|text| (value, text)))
-            {
-                *value = Value::from(text);
+        let untyped = std::mem::take(&mut self.untyped);
+        self.change(|object| {
+            for route in untyped {
+                let value = route.iter().try_fold(&mut *object, |value, step| match step {
+                    RouteStep::Key(key) => value.get_mut(key.as_str()),
+                    RouteStep::Index(_) => None,
+                });
+                if let Some(value) = value
+                    && let Some(text) = scalar_text(value)
+                {
+                    *value = Value::from(text);
+                }
             }
-        }
-        if let Value::Mapping(object) = object {
-            self.value = object;
-        }
+        });
     }
 
     /// Turns all annotations into strings, as kustomize does at the end of a build.

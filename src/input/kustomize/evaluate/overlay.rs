@@ -67,11 +67,8 @@ impl OverlayBase {
     pub(super) fn new(objects: &BuildObjects) -> Option<Self> {
         let mut kinds = objects.list.iter().map(BuildObject::kind);
         kinds.any(|kind| kind == host::KIND).then(|| {
-            OverlayBase(BuildObjects {
-                list: objects.list.iter().map(BuildObject::unchanged).collect(),
-                are_partial: objects.are_partial,
-                vars: Vec::new(),
-            })
+            let list = objects.list.iter().map(BuildObject::unchanged).collect();
+            OverlayBase(BuildObjects { list, are_partial: objects.are_partial, vars: Vec::new() })
         })
     }
 
@@ -86,13 +83,10 @@ impl OverlayBase {
     /// Starts a build with an overlay.
     pub(crate) fn build(&self) -> OverlayBuild<'_> {
         let OverlayBase(before) = self;
+        let list = before.list.clone();
         OverlayBuild {
             before: &before.list,
-            after: BuildObjects {
-                list: before.list.clone(),
-                are_partial: before.are_partial,
-                vars: Vec::new(),
-            },
+            after: BuildObjects { list, are_partial: before.are_partial, vars: Vec::new() },
             index: ObjectIndex::new(&before.list),
         }
     }
@@ -149,7 +143,8 @@ impl OverlayBuild<'_> {
         let budget = EvaluationBudget::default();
         let place = Place::File(overlay.into());
         let index = mem::take(&mut self.index);
-        let mut patched = PatchedObjects::with_index(index, &mut self.after, None, &budget);
+        let objects = &mut self.after;
+        let mut patched = PatchedObjects { vital: None, budget: &budget, index, objects };
         let applied = patches.iter().try_for_each(|entry| {
             let Patch::Entry { path, patch, target, options: None } = entry else {
                 return Err(EvaluationError::refused("a patch has another form"));

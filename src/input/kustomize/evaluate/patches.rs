@@ -1,7 +1,6 @@
 //! The patches of a kustomization: `patchesStrategicMerge`, `patches` and `patchesJson6902`.
 
 use std::collections::HashSet;
-use std::mem;
 use std::sync::Arc;
 
 use camino::Utf8Path;
@@ -10,12 +9,12 @@ use yaml_serde::{Mapping, Value};
 use super::budget::EvaluationBudget;
 use super::index::ObjectIndex;
 use super::json_patch::{self, JsonPatchOperation};
-use super::merge_patch::{MergePatch, ParsedPatch, PatchSource, no_patch};
+use super::merge_patch::{MergePatch, ParsedPatch, no_patch};
 use super::object::BuildObject;
 use super::selector::{Selector, text};
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
-use crate::base::api::kustomization::{Patch, PatchOptions, PatchTarget};
-use crate::base::finding::{ForeignValue, Place, RouteStep};
+use crate::base::api::kustomization::{Patch, PatchOptions, PatchTarget, has};
+use crate::base::finding::{Place, RouteStep};
 use crate::base::text::credentials::masked_value;
 use crate::base::text::yaml;
 use crate::input::kustomize::{KustomizationNode, join};
@@ -28,39 +27,36 @@ impl BuildEvaluation<'_> {
         directory: &Utf8Path,
         objects: &mut BuildObjects,
     ) -> Result<(), BuildFailure> {
+        const LIST: &str = "patchesStrategicMerge";
         let Some(entries) = &node.kustomization.patches_strategic_merge else {
             return Ok(());
         };
         let mut patched = self.patched(objects);
         let mut has_patch = entries.is_empty();
-        for (index, entry) in entries.iter().enumerate() {
-            let place = node.origin.at([RouteStep::from("patchesStrategicMerge"), index.into()]);
+        for (place, entry) in node.listed_in(LIST, &node.kustomization.patches_strategic_merge) {
             let failed = BuildFailure::at(&place);
             // An entry is a path or an inline patch.
             let is_inline = entry.contains('\n') || yaml::from_str::<Mapping>(entry).is_ok();
-            let Some(source) =
-                self.patch_source(directory, entry, is_inline, &place).map_err(&failed)?
-            else {
-                patched.leave_to_kustomize(&place, entry)?;
-                has_patch = true;
-                continue;
-            };
-            match source.parsed(&PatchOptions::default()).map_err(&failed)? {
-                ParsedPatch::Merge(patches) => {
+            let options = PatchOptions::default();
+            let parsed = self.parsed_patch(directory, entry, is_inline, &place, &options);
+            match parsed.map_err(&failed)? {
+                Some(ParsedPatch::Merge(patches)) => {
                     has_patch = true;
                     for patch in patches {
                         patched.merge_by_id(&patch.copied(), &place)?;
                     }
                 }
-                ParsedPatch::Json(..) => return Err(failed(no_patch())),
-                ParsedPatch::Empty => {}
+                Some(ParsedPatch::Json(..)) => return Err(failed(no_patch())),
+                Some(ParsedPatch::Empty) => {}
+                None => {
+                    patched.leave_to_kustomize(&place, entry)?;
+                    has_patch = true;
+                }
             }
         }
         if !has_patch {
-            let place = node.origin.at(["patchesStrategicMerge"]);
-            return Err(BuildFailure::at(&place)(EvaluationError::refused(
-                "`patchesStrategicMerge` has no patch",
-            )));
+            let why = format!("`{LIST}` has no patch");
+            return Err(BuildFailure::refused(&node.origin.at([LIST]), why));
         }
         patched.finish();
         Ok(())
@@ -80,17 +76,14 @@ impl BuildEvaluation<'_> {
         } else {
             &node.kustomization.patches
         };
-        let Some(entries) = entries.as_ref().filter(|entries| !entries.is_empty()) else {
+        if !has(entries) {
             return Ok(());
-        };
+        }
         let mut patched = self.patched(objects);
-        for (index, entry) in entries.iter().enumerate() {
-            let place = node.origin.at([RouteStep::from(list), index.into()]);
-            let failed = BuildFailure::at(&place);
+        for (place, entry) in node.listed_in(list, entries) {
             let Patch::Entry { path, patch, target, options } = entry else {
-                return Err(failed(EvaluationError::refused(
-                    "an entry of `patches` must be a mapping",
-                )));
+                let why = "an entry of `patches` must be a mapping";
+                return Err(BuildFailure::refused(&place, why));
             };
             let path = path.as_deref().filter(|path| !path.is_empty());
             let patch = patch.as_deref().map(str::trim);
@@ -98,73 +91,54 @@ impl BuildEvaluation<'_> {
                 (Some(path), None) => (path, false),
                 (None, Some(patch)) => (patch, true),
                 _ => {
-                    return Err(failed(EvaluationError::refused(
-                        "a patch must have either `path` or `patch`",
-                    )));
+                    let why = "a patch must have either `path` or `patch`";
+                    return Err(BuildFailure::refused(&place, why));
                 }
             };
-            let Some(source) =
-                self.patch_source(directory, text, is_inline, &place).map_err(&failed)?
-            else {
-                patched.leave_to_kustomize(&place, text)?;
-                continue;
-            };
-            let parsed = source.parsed(&options.clone().unwrap_or_default()).map_err(&failed)?;
-            patched.apply(parsed, target.as_ref(), is_json, &place)?;
+            let options = options.clone().unwrap_or_default();
+            let parsed = self.parsed_patch(directory, text, is_inline, &place, &options);
+            match parsed.map_err(BuildFailure::at(&place))? {
+                Some(parsed) => patched.apply(parsed, target.as_ref(), is_json, &place)?,
+                None => patched.leave_to_kustomize(&place, text)?,
+            }
         }
         patched.finish();
         Ok(())
     }
 
     fn patched<'o>(&'o self, objects: &'o mut BuildObjects) -> PatchedObjects<'o> {
-        PatchedObjects::new(objects, Some(self.wanted.vital), self.budget)
+        let index = ObjectIndex::new(&objects.list);
+        PatchedObjects { vital: Some(self.wanted.vital), budget: self.budget, index, objects }
     }
 
-    /// Returns the text of a patch, or `None` if it is not in the repo.
-    fn patch_source<'p>(
+    /// Parses a patch, or returns `None` if it is not in the repo.
+    fn parsed_patch(
         &self,
         directory: &Utf8Path,
         entry: &str,
         is_inline: bool,
-        place: &'p Place,
-    ) -> Result<Option<PatchSource<'p>>, EvaluationError> {
-        let (text, file) = if is_inline {
-            (Some(entry.to_owned()), None)
-        } else {
-            let file = join(directory, entry).map(|path| Arc::from(path.as_path()));
-            (self.text_of(directory, entry)?, file)
-        };
-        Ok(text.map(|text| PatchSource { text, place, file }))
+        place: &Place,
+        options: &PatchOptions,
+    ) -> Result<Option<ParsedPatch>, EvaluationError> {
+        if is_inline {
+            return ParsedPatch::new(entry, None, place, options).map(Some);
+        }
+        let file = join(directory, entry).map(|path| Arc::from(path.as_path()));
+        let text = self.text_of(directory, entry)?;
+        text.map(|text| ParsedPatch::new(&text, file, place, options)).transpose()
     }
 }
 
 /// Objects while the patches of a list change them.
 pub(super) struct PatchedObjects<'a> {
     /// Files for whose objects a patch that fails is an error; `None` for all.
-    vital: Option<&'a HashSet<Arc<Utf8Path>>>,
-    budget: &'a EvaluationBudget,
+    pub(super) vital: Option<&'a HashSet<Arc<Utf8Path>>>,
+    pub(super) budget: &'a EvaluationBudget,
     pub(super) index: ObjectIndex,
-    objects: &'a mut BuildObjects,
+    pub(super) objects: &'a mut BuildObjects,
 }
 
-impl<'a> PatchedObjects<'a> {
-    pub(super) fn new(
-        objects: &'a mut BuildObjects,
-        vital: Option<&'a HashSet<Arc<Utf8Path>>>,
-        budget: &'a EvaluationBudget,
-    ) -> Self {
-        Self::with_index(ObjectIndex::new(&objects.list), objects, vital, budget)
-    }
-
-    pub(super) fn with_index(
-        index: ObjectIndex,
-        objects: &'a mut BuildObjects,
-        vital: Option<&'a HashSet<Arc<Utf8Path>>>,
-        budget: &'a EvaluationBudget,
-    ) -> Self {
-        PatchedObjects { vital, budget, index, objects }
-    }
-
+impl PatchedObjects<'_> {
     /// Applies a patch.
     pub(super) fn apply(
         &mut self,
@@ -175,14 +149,10 @@ impl<'a> PatchedObjects<'a> {
     ) -> Result<(), BuildFailure> {
         let failed = BuildFailure::at(place);
         if is_json && target.is_none_or(|target| text(&target.name).is_empty()) {
-            return Err(failed(EvaluationError::refused(
-                "an entry of `patchesJson6902` must have a target with a name",
-            )));
+            let why = "an entry of `patchesJson6902` must have a target with a name";
+            return Err(BuildFailure::refused(place, why));
         }
-        let selector = target
-            .map(Selector::new)
-            .transpose()
-            .map_err(|why| failed(EvaluationError::Beyond(why)))?;
+        let selector = target.map(Selector::new).transpose().map_err(&failed)?;
         match (parsed, selector) {
             (ParsedPatch::Empty | ParsedPatch::Merge(_), _) if is_json => Err(failed(no_patch())),
             (ParsedPatch::Json(operations, _), _) if is_json && operations.is_empty() => {
@@ -194,9 +164,8 @@ impl<'a> PatchedObjects<'a> {
             }
             (ParsedPatch::Merge(patches), Some(selector)) => {
                 let Ok([patch]) = <[MergePatch; 1]>::try_from(patches) else {
-                    return Err(failed(EvaluationError::refused(
-                        "a patch with a target has several documents",
-                    )));
+                    let why = "a patch with a target has several documents";
+                    return Err(BuildFailure::refused(place, why));
                 };
                 let selected = self.selected(&selector).map_err(&failed)?;
                 self.merge(&patch.copied(), &selected)
@@ -210,7 +179,7 @@ impl<'a> PatchedObjects<'a> {
                 Ok(())
             }
             (ParsedPatch::Json(..), None) => {
-                Err(failed(EvaluationError::refused("a JSON patch has no target")))
+                Err(BuildFailure::refused(place, "a JSON patch has no target"))
             }
         }
     }
@@ -239,7 +208,7 @@ impl<'a> PatchedObjects<'a> {
     /// Returns the positions of the objects that a target selects.
     fn selected(&self, selector: &Selector) -> Result<Vec<usize>, EvaluationError> {
         let list = &self.objects.list;
-        let candidates = match (selector.plain_name(), selector.plain_namespace()) {
+        let candidates = match (selector.name.plain(), selector.namespace.plain()) {
             (Some(name), _) => self.index.with_name(name),
             (None, Some(namespace)) => self.index.in_namespace(namespace),
             (None, None) => (0..list.len()).collect(),
@@ -264,7 +233,7 @@ impl<'a> PatchedObjects<'a> {
             [] => format!("a patch names the missing {}", id.shown()),
             _ => format!("a patch matches more than one {}", id.shown()),
         };
-        Err(BuildFailure::at(place)(EvaluationError::Refused(why)))
+        Err(BuildFailure::refused(place, why))
     }
 
     /// Merges a patch into the objects at some positions.
@@ -292,26 +261,22 @@ impl<'a> PatchedObjects<'a> {
             }
         }
         if patch.may_rename || patch.may_change_kind {
-            self.check_unique(selected, &failed)?;
+            self.check_unique(selected, &patch.place)?;
         }
         Ok(())
     }
 
     /// Refuses objects at some positions that have the id of another object.
-    fn check_unique(
-        &self,
-        positions: &[usize],
-        failed: &dyn Fn(EvaluationError) -> BuildFailure,
-    ) -> Result<(), BuildFailure> {
+    fn check_unique(&self, positions: &[usize], place: &Place) -> Result<(), BuildFailure> {
         let list = &self.objects.list;
         for object in positions.iter().filter_map(|at| list.get(*at)) {
             let id = object.id();
             let alike = self.index.with_id(&id);
-            self.budget.step(alike.len()).map_err(failed)?;
+            self.budget.step(alike.len()).map_err(BuildFailure::at(place))?;
             let alike = alike.iter().filter_map(|at| list.get(*at));
             let alike = alike.filter(|other| !other.is_deleted && other.id() == id);
             if !object.is_deleted && alike.count() > 1 {
-                return Err(failed(EvaluationError::refused(format!("duplicate {}", id.shown()))));
+                return Err(BuildFailure::refused(place, format!("duplicate {}", id.shown())));
             }
         }
         Ok(())
@@ -357,7 +322,7 @@ fn apply_operations(
     let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();
     // kustomize stores former ids as annotations until the end of the build.
     let has_annotations = object.first_id().is_some();
-    let patched = json_patch::as_value(mem::take(&mut object.value), |value| {
+    let patched = object.change(|value| {
         if has_annotations && let Some(metadata) = metadata(value) {
             let annotations = metadata.entry(ANNOTATIONS.into()).or_insert(Value::Null);
             if annotations.is_null() {
@@ -373,17 +338,16 @@ fn apply_operations(
         {
             metadata.shift_remove(ANNOTATIONS);
         }
+        if !value.is_mapping() {
+            return Err(EvaluationError::refused("the patch removes the whole object"));
+        }
         Ok(())
     });
-    object.value = patched.map_err(|problem| match problem {
+    patched.map_err(|problem| match problem {
         EvaluationError::Refused(why) => {
             EvaluationError::Refused(format!("the patch for the {shown} does not apply: {why}"))
         }
         beyond => beyond,
     })?;
-    for (route, replaces) in given {
-        budget.step(1 + object.changes.len() / 8)?;
-        object.note(ForeignValue { route, place: place.clone(), goes_on: false, replaces });
-    }
-    Ok(())
+    object.note_all(given, place, budget)
 }

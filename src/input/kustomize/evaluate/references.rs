@@ -98,12 +98,9 @@ pub(super) fn update(
                     referrer: &referrer,
                     changes: Vec::new(),
                 };
-                let mut whole = Value::Mapping(std::mem::take(&mut object.value));
-                let result = update.walk(&mut whole, &keys(&field.path), &mut Vec::new());
-                if let Value::Mapping(mapping) = whole {
-                    object.value = mapping;
-                }
-                result.map_err(|problem| (index, problem))?;
+                object
+                    .change(|whole| update.walk(whole, &keys(&field.path), &mut Vec::new()))
+                    .map_err(|problem| (index, problem))?;
                 for (route, place) in update.changes {
                     object.note(ForeignValue { route, place, goes_on: false, replaces: true });
                 }
@@ -196,11 +193,10 @@ impl ReferenceUpdate<'_> {
             }
             (value, []) => self.set(value, route),
             (Value::Mapping(mapping), [key, rest @ ..]) => {
-                let Some(value) = mapping.get_mut(key.as_str()) else {
-                    return Ok(());
-                };
                 route.push(RouteStep::from(key.as_str()));
-                self.walk(value, rest, route)?;
+                if let Some(value) = mapping.get_mut(key.as_str()) {
+                    self.walk(value, rest, route)?;
+                }
                 route.pop();
                 Ok(())
             }
@@ -226,7 +222,7 @@ impl ReferenceUpdate<'_> {
     /// Returns the object that is meant by a former name.
     fn referral(&self, name: &str) -> Result<Option<&RenamedObject>, EvaluationError> {
         let wanted = self.reference;
-        let kind = [&wanted.group, &wanted.version, &wanted.kind];
+        let kind = [wanted.group.as_str(), &wanted.version, &wanted.kind];
         let referrer = self.referrer;
         let mut found: Vec<&RenamedObject> = self.by_name.get(name).cloned().unwrap_or_default();
         found.retain(|candidate| {
@@ -252,8 +248,8 @@ impl ReferenceUpdate<'_> {
 }
 
 /// Returns whether an id is of a group, version and kind, which may be empty.
-fn is_selected(id: &Id, [group, version, kind]: [&String; 3]) -> bool {
-    let fits = |wanted: &String, of: &String| wanted.is_empty() || wanted == of;
+pub(super) fn is_selected(id: &Id, [group, version, kind]: [&str; 3]) -> bool {
+    let fits = |wanted: &str, of: &str| wanted.is_empty() || wanted == of;
     fits(group, &id.group) && fits(version, &id.version) && fits(kind, &id.kind)
 }
 

@@ -7,9 +7,10 @@ use super::EvaluationError;
 use super::budget::EvaluationBudget;
 use super::field_path::{FieldPathWalk, is_scalar, lookup, plain, split};
 use super::object::{BuildObject, Id, scalar_text};
+use super::references::is_selected;
 use super::selector::{Selector, text};
 use crate::base::api::kustomization::PatchTarget;
-use crate::base::finding::{ForeignValue, Place, RouteStep};
+use crate::base::finding::{Place, RouteStep};
 
 /// An entry of `replacements`, or of a file that an entry names.
 #[derive(Debug, Clone, Deserialize)]
@@ -78,16 +79,13 @@ impl Replacement {
 
     /// Returns the source value and its location.
     fn value(&self, objects: &[BuildObject]) -> Result<SourceValue, EvaluationError> {
+        const NEITHER: &str = "a replacement must have either `source` or `sourceValue`";
         let source = match (&self.source, &self.source_value) {
             (Some(source), None) => source,
             (None, Some(value)) => {
                 return Ok(SourceValue { value: Value::from(value.as_str()), from: None });
             }
-            _ => {
-                return Err(EvaluationError::refused(
-                    "a replacement must have either `source` or `sourceValue`",
-                ));
-            }
+            _ => return Err(EvaluationError::refused(NEITHER)),
         };
         let is_meant =
             |(_, object): &(usize, &BuildObject)| object.ids().iter().any(|id| source.is(id));
@@ -140,15 +138,12 @@ impl SourceValue {
 
 impl ReplacementSource {
     fn is(&self, id: &Id) -> bool {
-        let is = |asked: &str, has: &str| asked.is_empty() || asked == has;
         let of = &self.of;
         let [group, version, kind, name, namespace] =
             [&of.group, &of.version, &of.kind, &of.name, &of.namespace].map(text);
         let wanted = Id::new("", kind, name, namespace);
-        is(group, &id.group)
-            && is(version, &id.version)
-            && is(kind, &id.kind)
-            && is(name, &id.name)
+        is_selected(id, [group, version, kind])
+            && (name.is_empty() || name == id.name)
             && (namespace.is_empty() || wanted.effective_namespace() == id.effective_namespace())
     }
 }
@@ -160,13 +155,11 @@ impl FieldOptions {
             return Ok(value.clone());
         }
         let text = scalar_text(value).ok_or_else(no_parts)?;
-        let part = usize::try_from(self.index)
-            .ok()
-            .and_then(|index| text.split(&self.delimiter).nth(index));
-        let part = part.ok_or_else(|| {
-            EvaluationError::Refused(format!("`{text}` has no part {}", self.index))
-        })?;
-        retyped(value, part)
+        let index = usize::try_from(self.index).ok();
+        match index.and_then(|index| text.split(&self.delimiter).nth(index)) {
+            Some(part) => retyped(value, part),
+            None => Err(EvaluationError::refused(format!("`{text}` has no part {}", self.index))),
+        }
     }
 
     /// Returns `old` with the selected part replaced by `new`.
@@ -205,15 +198,10 @@ impl ReplacementTarget {
         let Some(select) = &self.select else {
             return Err(EvaluationError::refused("a target of a replacement has no `select`"));
         };
-        let select = Selector::new(select).map_err(EvaluationError::Beyond)?;
-        let reject = self
-            .reject
-            .iter()
-            .map(Selector::new)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(EvaluationError::Beyond)?;
-        let paths: Vec<&str> = self.field_paths.iter().map(String::as_str).collect();
-        let paths = if paths.is_empty() { vec![NAME] } else { paths };
+        let select = Selector::new(select)?;
+        let reject = self.reject.iter().map(Selector::new).collect::<Result<Vec<_>, _>>()?;
+        let default = [NAME.to_owned()];
+        let paths = if self.field_paths.is_empty() { &default } else { &*self.field_paths };
         for index in 0..objects.len() {
             let object = &objects[index];
             let ids = object.ids();
@@ -228,7 +216,7 @@ impl ReplacementTarget {
             {
                 continue;
             }
-            for path in &paths {
+            for path in paths {
                 let value = value.now(objects);
                 budget.copy(value)?;
                 let value = value.clone();
@@ -248,12 +236,10 @@ impl ReplacementTarget {
     ) -> Result<(), EvaluationError> {
         let parts = split(path);
         if parts.len() > MAX_PARTS {
-            return Err(EvaluationError::Beyond(format!(
-                "a path of a replacement has more than {MAX_PARTS} parts"
-            )));
+            let why = format!("a path of a replacement has more than {MAX_PARTS} parts");
+            return Err(EvaluationError::Beyond(why));
         }
         let mut found: Vec<(Vec<RouteStep>, bool)> = Vec::new();
-        let mut whole = Value::Mapping(std::mem::take(&mut object.value));
         let set = |old: &mut Value, route: &[RouteStep], is_new: bool| {
             budget.step(1)?;
             budget.copy(value)?;
@@ -282,25 +268,16 @@ impl ReplacementTarget {
             count: 0,
             set,
         };
-        let result = walk.at(&mut whole, &parts, &mut Vec::new(), false);
-        let count = walk.count;
-        if let Value::Mapping(mapping) = whole {
-            object.value = mapping;
+        object.change(|whole| walk.at(whole, &parts, &mut Vec::new(), false))?;
+        if walk.count == 0 {
+            let why = format!("a target of a replacement has no `{path}`");
+            return Err(EvaluationError::Refused(why));
         }
-        result?;
-        if count == 0 {
-            return Err(EvaluationError::Refused(format!(
-                "a target of a replacement has no `{path}`"
-            )));
+        if is_scalar(value) {
+            let new = found.iter().filter(|(_, replaces)| !replaces);
+            object.untyped.extend(new.map(|(route, _)| route.clone()));
         }
-        for (route, replaces) in found {
-            budget.step(1 + object.changes.len() / 8)?;
-            if !replaces && is_scalar(value) {
-                object.untyped.push(route.clone());
-            }
-            object.note(ForeignValue { route, place: place.clone(), goes_on: false, replaces });
-        }
-        Ok(())
+        object.note_all(found, place, budget)
     }
 }
 

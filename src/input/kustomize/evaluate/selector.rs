@@ -6,6 +6,7 @@ use kube::core::SelectorExt;
 use regex::Regex;
 use yaml_serde::Value;
 
+use super::EvaluationError;
 use super::object::{BuildObject, Id, scalar_text};
 use crate::base::api::kustomization::PatchTarget;
 use crate::base::api::label_query;
@@ -16,14 +17,15 @@ pub(super) struct Selector {
     group: AnchoredPattern,
     version: AnchoredPattern,
     kind: AnchoredPattern,
-    name: AnchoredPattern,
-    namespace: AnchoredPattern,
+    pub(super) name: AnchoredPattern,
+    /// Matches effective namespaces.
+    pub(super) namespace: AnchoredPattern,
     labels: kube::core::Selector,
     annotations: kube::core::Selector,
 }
 
 #[derive(Debug)]
-enum AnchoredPattern {
+pub(super) enum AnchoredPattern {
     Any,
     /// A text without special characters.
     Plain(String),
@@ -61,7 +63,8 @@ impl AnchoredPattern {
         anchored(pattern).map(AnchoredPattern::Regex)
     }
 
-    fn plain(&self) -> Option<&str> {
+    /// Returns the matching text if it is a plain one.
+    pub(super) fn plain(&self) -> Option<&str> {
         match self {
             AnchoredPattern::Plain(text) => Some(text),
             AnchoredPattern::Any | AnchoredPattern::OneOf(..) | AnchoredPattern::Regex(_) => None,
@@ -94,7 +97,11 @@ fn anchored(pattern: &str) -> Result<Regex, String> {
 }
 
 impl Selector {
-    pub(super) fn new(target: &PatchTarget) -> Result<Self, String> {
+    pub(super) fn new(target: &PatchTarget) -> Result<Self, EvaluationError> {
+        Self::compiled(target).map_err(EvaluationError::Beyond)
+    }
+
+    fn compiled(target: &PatchTarget) -> Result<Self, String> {
         let pattern = |field: &Option<String>| AnchoredPattern::new(text(field));
         Ok(Selector {
             group: pattern(&target.group)?,
@@ -128,16 +135,6 @@ impl Selector {
     /// Returns whether an object matches the label and annotation selectors.
     pub(super) fn selects_by_labels(&self, object: &BuildObject) -> bool {
         are_met(&self.labels, object, "labels") && are_met(&self.annotations, object, "annotations")
-    }
-
-    /// Returns the name of the selected objects, if it is a plain text.
-    pub(super) fn plain_name(&self) -> Option<&str> {
-        self.name.plain()
-    }
-
-    /// Returns the effective namespace of the selected objects, if it is a plain text.
-    pub(super) fn plain_namespace(&self) -> Option<&str> {
-        self.namespace.plain()
     }
 
     /// Returns whether it selects by labels and annotations only.

@@ -50,13 +50,14 @@ impl BuildEvaluation<'_> {
         added.map_or(Ok(()), |added| check_unforced(node, added))?;
         for node in both() {
             self.set_labels(node, objects)?;
-            let annotations = node.kustomization.common_annotations.iter().flatten();
-            for (name, value) in
-                annotations.filter_map(|(name, value)| Some((name, value.as_str()?)))
-            {
-                let place = node.origin.at(["commonAnnotations", name]);
-                self.set_all(&mut objects.list, "annotations", (name, value), &place)?;
-            }
+            let annotations = &node.kustomization.common_annotations;
+            self.set_each(
+                "annotations",
+                annotations,
+                node,
+                &["commonAnnotations".into()],
+                objects,
+            )?;
         }
         self.apply_patches("patchesJson6902", node, directory, objects)?;
         self.check_replicas(node, objects)?;
@@ -83,20 +84,12 @@ impl BuildEvaluation<'_> {
     ) -> Result<(), BuildFailure> {
         let kustomization = &node.kustomization;
         let lists = kustomization.labels.iter().flatten().enumerate().map(|(index, labels)| {
-            (vec![RouteStep::from("labels"), index.into(), "pairs".into()], labels.pairs.as_ref())
+            (vec!["labels".into(), index.into(), "pairs".into()], &labels.pairs)
         });
-        let common = (vec![RouteStep::from("commonLabels")], kustomization.common_labels.as_ref());
+        let common = (vec![RouteStep::from("commonLabels")], &kustomization.common_labels);
         // Labels in selectors are skipped: no kind that sipgen reads has such selectors.
         for (route, pairs) in lists.chain([common]) {
-            for (name, value) in pairs
-                .into_iter()
-                .flatten()
-                .filter_map(|(name, value)| Some((name, value.as_str()?)))
-            {
-                let place =
-                    node.origin.at(route.iter().cloned().chain([RouteStep::from(name.as_str())]));
-                self.set_all(&mut objects.list, "labels", (name, value), &place)?;
-            }
+            self.set_each("labels", pairs, node, &route, objects)?;
         }
         if kustomization.labels.iter().flatten().any(|labels| has(&labels.fields)) {
             self.leave_to_kustomize(
@@ -104,6 +97,23 @@ impl BuildEvaluation<'_> {
                 &node.origin.at(["labels"]),
                 "its labels have custom `fields`".to_owned(),
             )?;
+        }
+        Ok(())
+    }
+
+    /// Sets labels or annotations of all objects to those at a route of a kustomization.
+    fn set_each(
+        &self,
+        field: &str,
+        pairs: &Option<BTreeMap<String, Value>>,
+        node: &KustomizationNode,
+        route: &[RouteStep],
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
+        let texts = pairs.iter().flatten();
+        for (name, value) in texts.filter_map(|(name, value)| Some((name, value.as_str()?))) {
+            let place = node.origin.at(route.iter().cloned().chain([name.as_str().into()]));
+            self.set_all(&mut objects.list, field, (name, value), &place)?;
         }
         Ok(())
     }
@@ -126,10 +136,9 @@ impl BuildEvaluation<'_> {
             let metadata = object.value.get("metadata");
             let pairs = metadata.and_then(|metadata| metadata.get(field));
             if pairs.is_some_and(|pairs| !pairs.is_mapping() && !pairs.is_null()) {
-                return Err(failed(EvaluationError::refused(format!(
-                    "`metadata.{field}` of the {} is not a mapping",
-                    object.id().shown()
-                ))));
+                let shown = object.id().shown();
+                let why = format!("`metadata.{field}` of the {shown} is not a mapping");
+                return Err(BuildFailure::refused(place, why));
             }
             object.set(&["metadata", field, name], value, place);
         }
@@ -142,10 +151,8 @@ impl BuildEvaluation<'_> {
         node: &KustomizationNode,
         objects: &BuildObjects,
     ) -> Result<(), BuildFailure> {
-        for (index, entry) in node.kustomization.replicas.iter().flatten().enumerate() {
-            let place = node.origin.at([RouteStep::from("replicas"), index.into()]);
-            let failed = BuildFailure::at(&place);
-            self.budget.step(objects.list.len()).map_err(&failed)?;
+        for (place, entry) in node.listed_in("replicas", &node.kustomization.replicas) {
+            self.budget.step(objects.list.len()).map_err(BuildFailure::at(&place))?;
             let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
             let has_replicas = |id: &Id| {
                 id.name == name
@@ -155,9 +162,8 @@ impl BuildEvaluation<'_> {
             let mut all = objects.list.iter();
             let is_found = all.any(|object| object.ids().iter().any(has_replicas));
             if !is_found && !objects.are_partial {
-                return Err(failed(EvaluationError::refused(format!(
-                    "`replicas` names `{name}`, which no object with replicas has"
-                ))));
+                let why = format!("`replicas` names `{name}`, which no object with replicas has");
+                return Err(BuildFailure::refused(&place, why));
             }
         }
         Ok(())
@@ -169,20 +175,17 @@ impl BuildEvaluation<'_> {
         directory: &Utf8Path,
         objects: &mut BuildObjects,
     ) -> Result<(), BuildFailure> {
-        for (index, entry) in node.kustomization.replacements.iter().flatten().enumerate() {
-            let place = node.origin.at([RouteStep::from("replacements"), index.into()]);
+        for (place, entry) in node.listed_in("replacements", &node.kustomization.replacements) {
             let failed = BuildFailure::at(&place);
             let mut read: Vec<Value> = vec![entry.clone()];
             let path = entry.get("path").and_then(Value::as_str);
             if let Some(path) = path.filter(|path| !path.is_empty()) {
-                let has_targets = entry
-                    .get("targets")
-                    .and_then(Value::as_sequence)
-                    .is_some_and(|targets| !targets.is_empty());
-                if has_targets || entry.get("source").is_some_and(|source| !source.is_null()) {
-                    return Err(failed(EvaluationError::refused(
-                        "a replacement has a `path` and fields of its own",
-                    )));
+                let targets = entry.get("targets").and_then(Value::as_sequence);
+                if targets.is_some_and(|targets| !targets.is_empty())
+                    || entry.get("source").is_some_and(|source| !source.is_null())
+                {
+                    let why = "a replacement has a `path` and fields of its own";
+                    return Err(BuildFailure::refused(&place, why));
                 }
                 let Some(text) = self.text_of(directory, path).map_err(&failed)? else {
                     let why = format!("the replacements in `{path}` are not in the repo");
@@ -193,38 +196,23 @@ impl BuildEvaluation<'_> {
                     Ok(Value::Sequence(replacements)) => replacements,
                     Ok(replacement @ Value::Mapping(_)) => vec![replacement],
                     _ => {
-                        return Err(failed(EvaluationError::Refused(format!(
-                            "`{path}` has no replacements"
-                        ))));
+                        let why = format!("`{path}` has no replacements");
+                        return Err(BuildFailure::refused(&place, why));
                     }
                 };
             }
             for replacement in read {
                 let replacement: Replacement = yaml_serde::from_value(replacement)
-                    .map_err(|error| failed(EvaluationError::Refused(error.to_string())))?;
-                match replacement.apply(&mut objects.list, &place, self.budget) {
-                    Ok(()) => {}
-                    Err(EvaluationError::Refused(why)) if !objects.are_partial => {
-                        return Err(failed(EvaluationError::Refused(why)));
-                    }
-                    Err(
-                        problem
-                        @ (EvaluationError::Unapplied(_) | EvaluationError::Undetermined(_)),
-                    ) => {
-                        return Err(failed(problem));
-                    }
-                    Err(EvaluationError::Refused(why) | EvaluationError::Beyond(why)) => {
-                        let is_vital =
-                            |object: &&BuildObject| self.wanted.vital.contains(&object.origin.file);
-                        if objects
-                            .list
-                            .iter()
-                            .filter(is_vital)
-                            .any(|object| replacement.may_be_for(object))
-                        {
-                            return Err(failed(EvaluationError::Beyond(why)));
-                        }
-                    }
+                    .map_err(|error| BuildFailure::refused(&place, error.to_string()))?;
+                let why = match replacement.apply(&mut objects.list, &place, self.budget) {
+                    Ok(()) => continue,
+                    Err(EvaluationError::Refused(why)) if objects.are_partial => why,
+                    Err(EvaluationError::Beyond(why)) => why,
+                    Err(problem) => return Err(failed(problem)),
+                };
+                let mut vital = objects.list.iter().filter(|object| self.is_vital(object));
+                if vital.any(|object| replacement.may_be_for(object)) {
+                    return Err(failed(EvaluationError::Beyond(why)));
                 }
             }
         }
@@ -236,20 +224,16 @@ impl BuildEvaluation<'_> {
 /// them by `kustomize edit add`.
 fn check_unforced(node: &KustomizationNode, added: &KustomizationNode) -> Result<(), BuildFailure> {
     let (own, new) = (&node.kustomization, &added.kustomization);
-    for (field, own, new, force) in [
-        ("commonLabels", &own.common_labels, &new.common_labels, "forceCommonLabels"),
-        (
-            "commonAnnotations",
-            &own.common_annotations,
-            &new.common_annotations,
-            "forceCommonAnnotations",
-        ),
+    for (field, own, new) in [
+        ("commonLabels", &own.common_labels, &new.common_labels),
+        ("commonAnnotations", &own.common_annotations, &new.common_annotations),
     ] {
         let mut keys = new.iter().flat_map(BTreeMap::keys);
         let is_present = |key: &&String| own.as_ref().is_some_and(|own| own.contains_key(*key));
         if added.kustomization.unforced.contains(&field)
             && let Some(key) = keys.find(is_present)
         {
+            let force = field.replacen("common", "forceCommon", 1);
             let why =
                 format!("Argo CD refuses `{key}`, which `{}` has, without `{force}`", node.file);
             let place = added.origin.at([field, key]);

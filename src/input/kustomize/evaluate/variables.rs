@@ -40,11 +40,11 @@ impl SubstitutionVariables {
         let is_off = |field| {
             text_at(&object.value, &["metadata", field, SUBSTITUTE]).as_deref() == Some("disabled")
         };
-        let mut uses = Vec::new();
+        let mut found = VariableUses { route: Vec::new(), uses: Vec::new(), budget };
         if !is_off("labels") && !is_off("annotations") {
-            collect_uses(&object.value, &mut Vec::new(), budget, &mut uses)
-                .map_err(BuildFailure::at(&object.origin.start()))?;
+            found.collect(&object.value).map_err(BuildFailure::at(&object.origin.start()))?;
         }
+        let uses = found.uses;
         if uses.is_empty() {
             return Ok(());
         }
@@ -175,58 +175,52 @@ impl From<envsubst::Error> for EvaluationError {
     }
 }
 
-/// Collects the keys and values that substitution may change.
-fn collect_uses(
-    mapping: &Mapping,
-    route: &mut Vec<RouteStep>,
-    budget: &EvaluationBudget,
-    uses: &mut Vec<VariableUse>,
-) -> Result<(), EvaluationError> {
-    for (key, value) in mapping {
-        let Some(key) = key.as_str() else { continue };
-        route.push(RouteStep::from(key));
-        note_use(key, route, budget, uses)?;
-        collect_uses_of_value(value, route, budget, uses)?;
-        route.pop();
-    }
-    Ok(())
+/// The keys and values that substitution may change.
+struct VariableUses<'b> {
+    /// The route to the current value.
+    route: Vec<RouteStep>,
+    uses: Vec<VariableUse>,
+    budget: &'b EvaluationBudget,
 }
 
-fn collect_uses_of_value(
-    value: &Value,
-    route: &mut Vec<RouteStep>,
-    budget: &EvaluationBudget,
-    uses: &mut Vec<VariableUse>,
-) -> Result<(), EvaluationError> {
-    match value {
-        Value::String(text) => note_use(text, route, budget, uses),
-        Value::Mapping(mapping) => collect_uses(mapping, route, budget, uses),
-        Value::Sequence(items) => items.iter().enumerate().try_for_each(|(index, item)| {
-            route.push(RouteStep::from(index));
-            collect_uses_of_value(item, route, budget, uses)?;
-            route.pop();
-            Ok(())
-        }),
-        _ => Ok(()),
+impl VariableUses<'_> {
+    fn collect(&mut self, mapping: &Mapping) -> Result<(), EvaluationError> {
+        for (key, value) in mapping {
+            let Some(key) = key.as_str() else { continue };
+            self.route.push(RouteStep::from(key));
+            self.note(key)?;
+            self.collect_from(value)?;
+            self.route.pop();
+        }
+        Ok(())
     }
-}
 
-/// Notes a text with an expression. Each such text has its own copy of the keys that lead to it.
-fn note_use(
-    text: &str,
-    route: &[RouteStep],
-    budget: &EvaluationBudget,
-    uses: &mut Vec<VariableUse>,
-) -> Result<(), EvaluationError> {
-    if text.contains("${") || text.contains("$$") {
-        let bytes = route.iter().map(|step| match step {
-            RouteStep::Key(key) => key.len(),
-            RouteStep::Index(_) => 0,
-        });
-        budget.allocate(text.len() + bytes.sum::<usize>())?;
-        uses.push(VariableUse { route: route.to_vec(), text: text.to_owned() });
+    fn collect_from(&mut self, value: &Value) -> Result<(), EvaluationError> {
+        match value {
+            Value::String(text) => self.note(text),
+            Value::Mapping(mapping) => self.collect(mapping),
+            Value::Sequence(items) => items.iter().enumerate().try_for_each(|(index, item)| {
+                self.route.push(RouteStep::from(index));
+                self.collect_from(item)?;
+                self.route.pop();
+                Ok(())
+            }),
+            _ => Ok(()),
+        }
     }
-    Ok(())
+
+    /// Notes a text with an expression. Each such text has its own copy of the keys that lead to it.
+    fn note(&mut self, text: &str) -> Result<(), EvaluationError> {
+        if text.contains("${") || text.contains("$$") {
+            let bytes = self.route.iter().map(|step| match step {
+                RouteStep::Key(key) => key.len(),
+                RouteStep::Index(_) => 0,
+            });
+            self.budget.allocate(text.len() + bytes.sum::<usize>())?;
+            self.uses.push(VariableUse { route: self.route.clone(), text: text.to_owned() });
+        }
+        Ok(())
+    }
 }
 
 /// Refuses names, labels and annotations that are no texts, as the API server does. Like it, makes
@@ -237,14 +231,12 @@ fn check_metadata(value: &mut Mapping, object: &BuildObject) -> Result<(), Build
         return Err(BuildFailure::at(&object.origin.start())(EvaluationError::Unapplied(why)));
     };
     for field in ["name", "namespace", "labels", "annotations"] {
-        let (route, entries): (_, Vec<(Option<String>, &mut Value)>) = match metadata.get_mut(field)
-        {
-            Some(Value::Mapping(entries)) if field.ends_with('s') => {
-                let entry = |(key, value): (&Value, _)| (key.as_str().map(str::to_owned), value);
-                (field, entries.iter_mut().map(|(key, value)| entry((key, value))).collect())
-            }
-            Some(value) => (field, vec![(None, value)]),
-            None => continue,
+        let entries: Vec<(Option<String>, &mut Value)> = match metadata.get_mut(field) {
+            Some(Value::Mapping(entries)) if field.ends_with('s') => entries
+                .iter_mut()
+                .map(|(key, value)| (key.as_str().map(str::to_owned), value))
+                .collect(),
+            value => value.into_iter().map(|value| (None, value)).collect(),
         };
         for (key, value) in entries {
             let made = match value {
@@ -261,11 +253,10 @@ fn check_metadata(value: &mut Mapping, object: &BuildObject) -> Result<(), Build
             let why = format!(
                 "the substitution of variables makes {made} of `{shown}`, which must be a text"
             );
-            let steps = ["metadata".into(), route.into()].into_iter();
+            let steps = ["metadata".into(), field.into()].into_iter();
             let steps: Vec<RouteStep> = steps.chain(key.map(RouteStep::from)).collect();
-            return Err(BuildFailure::at(&object.place_of(&steps))(EvaluationError::Unapplied(
-                why,
-            )));
+            let place = object.place_of(&steps);
+            return Err(BuildFailure::at(&place)(EvaluationError::Unapplied(why)));
         }
     }
     Ok(())

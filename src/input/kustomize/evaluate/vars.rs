@@ -5,7 +5,7 @@ use yaml_serde::Value;
 use super::field_path::{lookup, split};
 use super::object::{BuildObject, Id};
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
-use crate::base::finding::{Place, RouteStep};
+use crate::base::finding::Place;
 use crate::input::kustomize::KustomizationNode;
 
 /// The field of a variable without `fieldref`.
@@ -26,10 +26,9 @@ impl BuildEvaluation<'_> {
         node: &KustomizationNode,
         objects: &mut BuildObjects,
     ) -> Result<(), BuildFailure> {
-        for (index, entry) in node.kustomization.vars.iter().flatten().enumerate() {
-            let place = node.origin.at([RouteStep::from("vars"), index.into()]);
-            let failed = BuildFailure::at(&place);
-            self.budget.step(objects.list.len() + objects.vars.len()).map_err(&failed)?;
+        for (place, entry) in node.listed_in("vars", &node.kustomization.vars) {
+            let steps = objects.list.len() + objects.vars.len();
+            self.budget.step(steps).map_err(BuildFailure::at(&place))?;
             let text = |value: Option<&Value>| {
                 value.and_then(Value::as_str).unwrap_or_default().to_owned()
             };
@@ -53,9 +52,8 @@ impl BuildEvaluation<'_> {
                 objects.list.iter_mut().filter(|object| object.ids().iter().any(is_meant));
             if let Some(first) = found.next() {
                 if found.next().is_some() {
-                    return Err(failed(EvaluationError::refused(format!(
-                        "the variable `{name}` matches several objects"
-                    ))));
+                    let why = format!("the variable `{name}` matches several objects");
+                    return Err(BuildFailure::refused(&place, why));
                 }
                 first.vars.push(name.clone());
             }
@@ -86,18 +84,16 @@ impl BuildEvaluation<'_> {
                     }
                     None => format!("the variable `{name}` matches no object"),
                 };
-                return Err(failed(EvaluationError::Refused(why)));
+                return Err(BuildFailure::refused(&var.place, why));
             }
             let reference = format!("$({name})");
             let uses = |object: &&BuildObject| {
-                self.wanted.vital.contains(&object.origin.file)
-                    && object.value.values().any(|value| has(value, &reference))
+                self.is_vital(object) && object.value.values().any(|value| has(value, &reference))
             };
             if let Some(object) = objects.list.iter().find(uses) {
-                return Err(failed(EvaluationError::beyond(format!(
-                    "the {} uses the variable `{name}` of `vars`",
-                    object.id().shown()
-                ))));
+                let shown = object.id().shown();
+                let why = format!("the {shown} uses the variable `{name}` of `vars`");
+                return Err(failed(EvaluationError::Beyond(why)));
             }
         }
         Ok(())
@@ -109,7 +105,7 @@ impl BuildObjects {
     pub(super) fn add_var(&mut self, var: Var) -> Result<(), BuildFailure> {
         if self.vars.iter().any(|other| other.name == var.name) {
             let why = format!("duplicate variable `{}`", var.name);
-            return Err(BuildFailure::at(&var.place)(EvaluationError::Refused(why)));
+            return Err(BuildFailure::refused(&var.place, why));
         }
         self.vars.push(var);
         Ok(())
