@@ -15,215 +15,152 @@ pub(crate) enum Type {
     /// A mapping of any values.
     Mapping,
     List(&'static Type),
-    Object(&'static [(&'static str, Type)]),
+    /// The fields of each type.
+    Object(&'static [(Type, &'static [&'static str])]),
 }
 
 use Type::{Bool, Labels, List, Mapping, Number, Object, Text, Texts};
 
 impl Type {
     /// Returns the field that a key matches, under kustomize's own name. An exact match wins.
-    pub(crate) fn field(self, key: &str) -> Option<&'static (&'static str, Self)> {
-        let Object(fields) = self else { return None };
-        let exact = fields.iter().find(|(name, _)| *name == key);
-        exact.or_else(|| fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)))
+    pub(crate) fn field(self, key: &str) -> Option<(&'static str, Self)> {
+        let Object(types) = self else { return None };
+        let fields = || types.iter().flat_map(|(of, names)| names.iter().map(|name| (*name, *of)));
+        let exact = fields().find(|(name, _)| *name == key);
+        exact.or_else(|| fields().find(|(name, _)| name.eq_ignore_ascii_case(key)))
     }
 }
 
 /// A whole kustomization.
 pub(crate) const KUSTOMIZATION: Type = Object(&[
-    ("kind", Text),
-    ("apiVersion", Text),
-    ("metadata", METADATA),
-    ("openapi", Texts),
-    ("namePrefix", Text),
-    ("nameSuffix", Text),
-    ("namespace", Text),
-    // Deprecated in favor of `labels`.
-    ("commonLabels", Labels),
-    ("labels", List(&LABELS)),
-    ("commonAnnotations", Labels),
-    // Both deprecated in favor of `patches`.
-    ("patchesStrategicMerge", LIST),
-    ("patchesJson6902", List(&PATCH)),
-    ("patches", List(&PATCH)),
-    ("images", List(&IMAGE)),
-    // The former name of `images`.
-    ("imageTags", List(&IMAGE)),
-    ("replacements", List(&REPLACEMENT)),
-    ("replicas", List(&Object(&[("name", Text), ("count", Number)]))),
+    (Text, &["kind", "apiVersion", "namespace", "namePrefix", "nameSuffix"]),
+    (METADATA, &["metadata"]),
+    (
+        LIST,
+        &[
+            "resources",
+            // Deprecated in favor of `resources`.
+            "bases",
+            "components",
+            "crds",
+            // Deprecated in favor of `patches`.
+            "patchesStrategicMerge",
+            "configurations",
+            "generators",
+            "transformers",
+            "validators",
+            "buildMetadata",
+        ],
+    ),
+    // `commonLabels` is deprecated in favor of `labels`.
+    (Labels, &["commonLabels", "commonAnnotations"]),
+    (List(&LABELS), &["labels"]),
+    // `patchesJson6902` is deprecated in favor of `patches`.
+    (List(&PATCH), &["patches", "patchesJson6902"]),
+    // `imageTags` is the former name of `images`.
+    (List(&IMAGE), &["images", "imageTags"]),
+    (List(&REPLACEMENT), &["replacements"]),
+    (List(&Object(&[(Text, &["name"]), (Number, &["count"])])), &["replicas"]),
     // Deprecated in favor of `replacements`.
-    ("vars", List(&VARIABLE)),
-    ("sortOptions", SORT_OPTIONS),
-    ("resources", LIST),
-    ("components", LIST),
-    ("crds", LIST),
-    // Deprecated in favor of `resources`.
-    ("bases", LIST),
-    ("configMapGenerator", List(&CONFIG_MAP)),
-    ("secretGenerator", List(&SECRET)),
-    ("helmGlobals", Object(&[("chartHome", Text), ("configHome", Text)])),
-    ("helmCharts", List(&HELM_CHART)),
+    (List(&VARIABLE), &["vars"]),
+    (Texts, &["openapi"]),
+    (SORT_OPTIONS, &["sortOptions"]),
+    (List(&CONFIG_MAP), &["configMapGenerator"]),
+    (List(&SECRET), &["secretGenerator"]),
+    (GENERATOR_OPTIONS, &["generatorOptions"]),
+    (Object(&[(Text, &["chartHome", "configHome"])]), &["helmGlobals"]),
+    (List(&HELM_CHART), &["helmCharts"]),
     // Deprecated in favor of `helmCharts`.
-    ("helmChartInflationGenerator", List(&OLD_HELM_CHART)),
-    ("generatorOptions", GENERATOR_OPTIONS),
-    ("configurations", LIST),
-    ("generators", LIST),
-    ("transformers", LIST),
-    ("validators", LIST),
-    ("buildMetadata", LIST),
+    (List(&OLD_HELM_CHART), &["helmChartInflationGenerator"]),
 ]);
 
 const LIST: Type = List(&Text);
 
 const METADATA: Type =
-    Object(&[("name", Text), ("namespace", Text), ("labels", Texts), ("annotations", Texts)]);
+    Object(&[(Text, &["name", "namespace"]), (Texts, &["labels", "annotations"])]);
 
 const LABELS: Type = Object(&[
-    ("pairs", Labels),
-    ("includeSelectors", Bool),
-    ("includeTemplates", Bool),
-    ("includeVolumeClaimTemplates", Bool),
-    ("fields", List(&FIELD)),
+    (Labels, &["pairs"]),
+    (Bool, &["includeSelectors", "includeTemplates", "includeVolumeClaimTemplates"]),
+    (List(&FIELD), &["fields"]),
 ]);
 
-const FIELD: Type =
-    Object(&[("group", Text), ("version", Text), ("kind", Text), ("path", Text), ("create", Bool)]);
+const FIELD: Type = Object(&[(Text, &["group", "version", "kind", "path"]), (Bool, &["create"])]);
 
 const PATCH: Type = Object(&[
-    ("path", Text),
-    ("patch", Text),
-    ("target", SELECTOR),
-    ("options", Object(&[("allowNameChange", Bool), ("allowKindChange", Bool)])),
+    (Text, &["path", "patch"]),
+    (SELECTOR, &["target"]),
+    (Object(&[(Bool, &["allowNameChange", "allowKindChange"])]), &["options"]),
 ]);
 
 const SELECTOR: Type = Object(&[
-    ("group", Text),
-    ("version", Text),
-    ("kind", Text),
-    ("name", Text),
-    ("namespace", Text),
-    ("annotationSelector", Text),
-    ("labelSelector", Text),
+    (Text, &["group", "version", "kind", "name", "namespace"]),
+    (Text, &["annotationSelector", "labelSelector"]),
 ]);
 
-const IMAGE: Type = Object(&[
-    ("name", Text),
-    ("newName", Text),
-    ("tagSuffix", Text),
-    ("newTag", Text),
-    ("digest", Text),
-]);
+const IMAGE: Type = Object(&[(Text, &["name", "newName", "tagSuffix", "newTag", "digest"])]);
 
 const REPLACEMENT: Type = Object(&[
-    ("path", Text),
-    ("source", SOURCE),
-    ("targets", List(&TARGET)),
-    ("sourceValue", Text),
+    (Text, &["path", "sourceValue"]),
+    (SOURCE, &["source"]),
+    (List(&TARGET), &["targets"]),
 ]);
 
 const SOURCE: Type = Object(&[
-    ("group", Text),
-    ("version", Text),
-    ("kind", Text),
-    ("name", Text),
-    ("namespace", Text),
-    ("fieldPath", Text),
-    ("options", FIELD_OPTIONS),
+    (Text, &["group", "version", "kind", "name", "namespace", "fieldPath"]),
+    (FIELD_OPTIONS, &["options"]),
 ]);
 
 const TARGET: Type = Object(&[
-    ("select", SELECTOR),
-    ("reject", List(&SELECTOR)),
-    ("fieldPaths", LIST),
-    ("options", FIELD_OPTIONS),
+    (SELECTOR, &["select"]),
+    (List(&SELECTOR), &["reject"]),
+    (LIST, &["fieldPaths"]),
+    (FIELD_OPTIONS, &["options"]),
 ]);
 
 const FIELD_OPTIONS: Type =
-    Object(&[("delimiter", Text), ("index", Number), ("encoding", Text), ("create", Bool)]);
+    Object(&[(Text, &["delimiter", "encoding"]), (Number, &["index"]), (Bool, &["create"])]);
 
 const VARIABLE: Type = Object(&[
-    ("name", Text),
+    (Text, &["name"]),
     (
-        "objref",
-        Object(&[
-            ("apiVersion", Text),
-            ("group", Text),
-            ("version", Text),
-            ("kind", Text),
-            ("name", Text),
-            ("namespace", Text),
-        ]),
+        Object(&[(Text, &["apiVersion", "group", "version", "kind", "name", "namespace"])]),
+        &["objref"],
     ),
-    ("fieldref", Object(&[("fieldPath", Text)])),
+    (Object(&[(Text, &["fieldPath"])]), &["fieldref"]),
 ]);
 
 const SORT_OPTIONS: Type = Object(&[
-    ("order", Text),
-    ("legacySortOptions", Object(&[("orderFirst", LIST), ("orderLast", LIST)])),
+    (Text, &["order"]),
+    (Object(&[(LIST, &["orderFirst", "orderLast"])]), &["legacySortOptions"]),
 ]);
 
-const GENERATOR_OPTIONS: Type = Object(&[
-    ("labels", Texts),
-    ("annotations", Texts),
-    ("disableNameSuffixHash", Bool),
-    ("immutable", Bool),
-]);
+const GENERATOR_OPTIONS: Type =
+    Object(&[(Texts, &["labels", "annotations"]), (Bool, &["disableNameSuffixHash", "immutable"])]);
 
 const CONFIG_MAP: Type = Object(&[
-    ("namespace", Text),
-    ("name", Text),
-    ("behavior", Text),
-    ("literals", LIST),
-    ("files", LIST),
-    ("envs", LIST),
-    ("env", Text),
-    ("options", GENERATOR_OPTIONS),
+    (Text, &["namespace", "name", "behavior", "env"]),
+    (LIST, &["literals", "files", "envs"]),
+    (GENERATOR_OPTIONS, &["options"]),
 ]);
 
 const SECRET: Type = Object(&[
-    ("namespace", Text),
-    ("name", Text),
-    ("behavior", Text),
-    ("literals", LIST),
-    ("files", LIST),
-    ("envs", LIST),
-    ("env", Text),
-    ("options", GENERATOR_OPTIONS),
-    ("type", Text),
+    (Text, &["namespace", "name", "behavior", "env", "type"]),
+    (LIST, &["literals", "files", "envs"]),
+    (GENERATOR_OPTIONS, &["options"]),
 ]);
 
 const HELM_CHART: Type = Object(&[
-    ("name", Text),
-    ("version", Text),
-    ("repo", Text),
-    ("releaseName", Text),
-    ("namespace", Text),
-    ("additionalValuesFiles", LIST),
-    ("valuesFile", Text),
-    ("valuesInline", Mapping),
-    ("valuesMerge", Text),
-    ("includeCRDs", Bool),
-    ("skipHooks", Bool),
-    ("apiVersions", LIST),
-    ("kubeVersion", Text),
-    ("nameTemplate", Text),
-    ("skipTests", Bool),
-    ("debug", Bool),
-    ("devel", Bool),
+    (Text, &["name", "version", "repo", "releaseName", "namespace", "nameTemplate"]),
+    (Text, &["kubeVersion", "valuesFile", "valuesMerge"]),
+    (LIST, &["additionalValuesFiles", "apiVersions"]),
+    (Mapping, &["valuesInline"]),
+    (Bool, &["includeCRDs", "skipHooks", "skipTests", "debug", "devel"]),
 ]);
 
 const OLD_HELM_CHART: Type = Object(&[
-    ("chartName", Text),
-    ("chartVersion", Text),
-    ("chartRepoUrl", Text),
-    ("chartHome", Text),
-    ("chartRepoName", Text),
-    ("helmBin", Text),
-    ("helmHome", Text),
-    ("values", Text),
-    ("valuesLocal", Mapping),
-    ("valuesMerge", Text),
-    ("releaseName", Text),
-    ("releaseNamespace", Text),
-    ("extraArgs", LIST),
+    (Text, &["chartName", "chartVersion", "chartRepoUrl", "chartHome", "chartRepoName"]),
+    (Text, &["helmBin", "helmHome", "values", "valuesMerge", "releaseName", "releaseNamespace"]),
+    (Mapping, &["valuesLocal"]),
+    (LIST, &["extraArgs"]),
 ]);

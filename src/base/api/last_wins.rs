@@ -43,7 +43,7 @@ fn in_usual_case(value: Value, wanted: Type) -> Value {
             for (key, value) in entries {
                 match key.as_str().and_then(|key| wanted.field(key)) {
                     Some((name, field_type)) => {
-                        usual.insert(Value::from(*name), in_usual_case(value, *field_type))
+                        usual.insert(Value::from(name), in_usual_case(value, field_type))
                     }
                     None => usual.insert(key, value),
                 };

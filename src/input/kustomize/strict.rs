@@ -130,7 +130,7 @@ impl KustomizationReader<'_> {
     ) -> Option<RefusedValue> {
         match wanted {
             Type::Object(_) => match wanted.field(key).filter(|_| !self.is_switch(key, route)) {
-                Some((_, field_type)) => self.check(value, *field_type, route),
+                Some((_, field_type)) => self.check(value, field_type, route),
                 None => Some((format!("unknown field `{}`", shown(route)), route.clone(), true)),
             },
             // kustomize writes such a key without quotes and cannot read it back.
