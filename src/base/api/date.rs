@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use derive_more::Display;
 use jiff::civil;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Unit};
@@ -12,17 +13,7 @@ use super::names::Invalid;
 
 /// A date of the Gregorian calendar. Earlier dates are less than later ones.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Deserialize,
-    JsonSchema,
-    derive_more::Display,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema, Display,
 )]
 #[serde(try_from = "String")]
 #[schemars(with = "String", extend("pattern" = "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"))]

@@ -399,15 +399,15 @@ impl Default for NodePortRange {
     }
 }
 
-impl FromStr for NodePortRange {
-    type Err = Invalid;
+impl TryFrom<String> for NodePortRange {
+    type Error = Invalid;
 
     /// Parses a range as `--service-node-port-range` of the API server does: `30000-32767`,
     /// `30000+2767` or a single port.
-    fn from_str(text: &str) -> Result<Self, Invalid> {
+    fn try_from(text: String) -> Result<Self, Invalid> {
         let port = |text: &str| text.parse::<u16>().ok();
         let range = match text.split_once(['-', '+']) {
-            None => port(text).map(|port| (port, port)),
+            None => port(&text).map(|port| (port, port)),
             Some((first, last)) => port(first).zip(port(last)).and_then(|(first, last)| {
                 let last = if text.contains('+') { first.checked_add(last)? } else { last };
                 Some((first, last))
@@ -420,14 +420,6 @@ impl FromStr for NodePortRange {
                 let text: String = text.chars().take(40).collect();
                 Invalid(format!("invalid range of NodePorts `{text}`: write the first and the last port, such as \"30000-32767\""))
             })
-    }
-}
-
-impl TryFrom<String> for NodePortRange {
-    type Error = Invalid;
-
-    fn try_from(text: String) -> Result<Self, Invalid> {
-        text.parse()
     }
 }
 
@@ -516,11 +508,11 @@ mod tests {
             ("7", (7, 7)),
             ("1-65535", (1, 65535)),
         ] {
-            let range: NodePortRange = text.parse().unwrap();
+            let range = NodePortRange::try_from(text.to_owned()).unwrap();
             assert_eq!((range.first(), range.last()), ends, "{text}");
         }
         for bad in ["", "-", "0-5", "5-4", "1-65536", "65535+1", "a-b", "1-2-3", "1 - 2", "-1"] {
-            assert!(bad.parse::<NodePortRange>().is_err(), "{bad} must be refused");
+            assert!(NodePortRange::try_from(bad.to_owned()).is_err(), "{bad} must be refused");
         }
     }
 

@@ -2,24 +2,14 @@
 
 use std::net::IpAddr;
 
+use derive_more::Display;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::names::Invalid;
 
 /// An address and the length of its network's prefix, such as `192.0.2.0/24`.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Deserialize,
-    JsonSchema,
-    derive_more::Display,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema, Display)]
 #[serde(try_from = "String")]
 #[schemars(with = "String", extend("examples" = ["192.0.2.0/24", "2001:db8::/64"]))]
 #[display("{address}/{prefix}")]

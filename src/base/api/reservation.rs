@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use derive_more::Display;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -13,18 +14,7 @@ use super::names::{ClusterKey, Invalid, Namespace};
 pub const RESERVED_FOR: &str = "sip.airshipit.org/reserved-for";
 
 /// A namespace with all its clusters, or one cluster.
-#[derive(
-    Debug,
-    Clone,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Deserialize,
-    JsonSchema,
-    derive_more::Display,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema, Display)]
 #[serde(try_from = "String")]
 #[schemars(with = "String", extend("examples" = ["tenant-a", "tenant-a/edge"]))]
 pub enum Tenant {

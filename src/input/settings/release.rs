@@ -2,22 +2,12 @@
 
 use std::str::FromStr;
 
+use derive_more::Display;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A released version of sipgen. Earlier ones are less than later ones.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Deserialize,
-    JsonSchema,
-    derive_more::Display,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema, Display)]
 #[serde(try_from = "String")]
 #[schemars(with = "String", extend("pattern" = "^[0-9]+\\.[0-9]+\\.[0-9]+$", "examples" = ["0.2.0"]))]
 #[schemars(rename = "Release")]
