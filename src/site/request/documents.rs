@@ -112,14 +112,10 @@ impl ClusterDocument {
         );
     }
 
-    /// Reports misspelled annotations.
-    pub(super) fn check_annotations(&self, findings: &mut Vec<Finding>) {
+    /// Reports misspelled annotations, and parses the one with the priority.
+    pub(super) fn priority(&self, findings: &mut Vec<Finding>) -> i64 {
         let at = DocumentField::new(&self.origin, ["metadata"]);
         findings.extend(misspelled_annotations(&self.metadata, &at, &self.key));
-    }
-
-    /// Parses the priority annotation.
-    pub(super) fn priority(&self, findings: &mut Vec<Finding>) -> i64 {
         let Some(text) = self.metadata.annotation(PRIORITY) else {
             return 0;
         };
@@ -158,6 +154,16 @@ impl ClusterDocument {
             lacks_failure_domains: false,
             kubernetes_version: None,
         }
+    }
+
+    /// Converts the document to a request. It has no cluster if a finding is an error.
+    pub(super) fn validated(
+        self,
+        (cluster, findings): (Cluster, Vec<Finding>),
+    ) -> ValidatedDocument {
+        let valid = !findings.iter().any(Finding::is_error);
+        let request = self.into_request(valid.then_some(cluster));
+        ValidatedDocument::Request(Box::new(request), findings)
     }
 
     /// Converts the document to a request. `cluster` is `None` if the request is invalid.

@@ -7,7 +7,7 @@ use super::scaled::ScaledMachines;
 use crate::base::api::cluster_api::{ClusterSpec, HARDWARE};
 use crate::base::api::hardware_requirements::HardwareRequest;
 use crate::base::api::without_nulls;
-use crate::base::finding::{Code, RouteStep};
+use crate::base::finding::RouteStep;
 use crate::input::decode::label_selector::Mistake;
 use crate::site::inventory::requirements::HardwareRequirements;
 use crate::site::request::cluster_parts::ClusterParts;
@@ -26,24 +26,10 @@ pub(super) fn may_be_annotated(spec: &ClusterSpec, parts: &ClusterParts) -> bool
 impl ClusterApiValidation<'_> {
     /// Returns the requirements on the hardware of each host.
     pub(super) fn hardware(&mut self, set: &ScaledMachines<'_>) -> HardwareRequirements {
-        let Some(text) = set.metadata.annotation(HARDWARE) else {
-            return HardwareRequirements::default();
-        };
-        let mistakes = match parse(text) {
-            Ok(request) => match hardware::check(&request) {
-                Ok(required) => return required,
-                Err(mistakes) => mistakes.into_iter().map(described).collect(),
-            },
-            Err(error) => vec![(
-                format!("`{HARDWARE}` is not a mapping of requirements in JSON: {error}"),
-                "write it as in `{\"cpu\": {\"count\": 32}, \"memory\": \"128Gi\"}`".to_owned(),
-            )],
-        };
-        for (message, help) in mistakes {
-            let field = set.annotation(HARDWARE);
-            self.report(Code::InvalidRequestAnnotation, field, message, help);
-        }
-        HardwareRequirements::default()
+        const EXAMPLE: &str = r#"{"cpu": {"count": 32}, "memory": "128Gi"}"#;
+        let annotation = (HARDWARE, "mapping of requirements", EXAMPLE);
+        let check = |text: &str| parse(text).map(|request| hardware::check(&request));
+        self.json_annotation(set, annotation, check, described).unwrap_or_default()
     }
 }
 

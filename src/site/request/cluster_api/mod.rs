@@ -39,6 +39,7 @@ use crate::base::api::names::{ClusterKey, NodeName, Part, is_label_key};
 use crate::base::api::topology_spread::{MOST_HOSTS, TopologySpread, spread_requirements};
 use crate::base::finding::{Code, DocumentField, Finding, Origin};
 use crate::base::text::suggest::alike;
+use crate::input::decode::label_selector::Mistake;
 use crate::input::load::Document;
 use crate::input::settings::Settings;
 use crate::input::settings::assignment::AssignmentSettings;
@@ -95,8 +96,8 @@ fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
 
 impl RequestSpec for ClusterSpec {
     fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument {
-        let (cluster, findings) = check(self, &document, context);
-        ValidatedDocument::Request(Box::new(document.into_request(cluster)), findings)
+        let checked = check(self, &document, context);
+        document.validated(checked)
     }
 
     fn uses_addresses(&self) -> bool {
@@ -108,12 +109,12 @@ impl RequestSpec for ClusterSpec {
     }
 }
 
-/// Validates a Cluster. Returns none if a finding is an error.
+/// Validates a Cluster. It is invalid if a finding is an error.
 fn check(
     spec: &ClusterSpec,
     document: &ClusterDocument,
     context: &RequestContext<'_>,
-) -> (Option<Cluster>, Vec<Finding>) {
+) -> (Cluster, Vec<Finding>) {
     let ClusterDocument { key, origin, .. } = document;
     let mut check = ClusterApiValidation {
         key,
@@ -125,7 +126,6 @@ fn check(
     };
     check.annotations(&document.metadata);
     document.check_name(&mut check.findings);
-    document.check_annotations(&mut check.findings);
     let priority = document.priority(&mut check.findings);
     let scaled = check.scaled(spec);
     let topology_key = context.settings.requests.cluster_api.control_plane_topology_key.as_deref();
@@ -146,15 +146,13 @@ fn check(
     }
     check.health_checks(&scaled, &node_sets);
     let machine_templates = check.machine_templates(&scaled);
-    let kubernetes_version = check.kubernetes_version(spec);
-    let valid = !check.findings.iter().any(Finding::is_error);
     let cluster = Cluster {
         machine_templates,
         lacks_failure_domains: check.lacks_failure_domains(spec),
-        kubernetes_version,
+        kubernetes_version: check.kubernetes_version(spec),
         ..document.cluster(priority, node_sets)
     };
-    (valid.then_some(cluster), check.findings)
+    (cluster, check.findings)
 }
 
 /// Validation of one Cluster, with its findings.
@@ -311,21 +309,38 @@ impl<'a> ClusterApiValidation<'a> {
             );
         }
         let assigned = self.assignment.labels_of(self.key, &self.part(set));
-        match host_selector::requirements(selector, &assigned) {
-            Ok(selector) => (selector, at),
-            Err(mistakes) => {
-                for mistake in mistakes {
-                    let field = at.below(mistake.route);
-                    self.report(
-                        Code::InvalidRequestAnnotation,
-                        field,
-                        mistake.message,
-                        mistake.help,
-                    );
-                }
-                (Selector::default(), at)
+        let selector = host_selector::requirements(selector, &assigned);
+        let selector = selector.unwrap_or_else(|mistakes| {
+            for Mistake { route, message, help, .. } in mistakes {
+                self.report(Code::InvalidRequestAnnotation, at.below(route), message, help);
             }
+            Selector::default()
+        });
+        (selector, at)
+    }
+
+    /// Returns what the annotation of a node set asks for in JSON, and reports mistakes in it. `kind`
+    /// completes "`…` is not a …".
+    fn json_annotation<T, M>(
+        &mut self,
+        set: &ScaledMachines<'_>,
+        (key, kind, example): (&str, &str, &str),
+        parse: impl FnOnce(&str) -> serde_json::Result<Result<T, Vec<M>>>,
+        described: fn(M) -> (String, String),
+    ) -> Option<T> {
+        let text = set.metadata.annotation(key)?;
+        let mistakes = match parse(text) {
+            Ok(Ok(value)) => return Some(value),
+            Ok(Err(mistakes)) => mistakes.into_iter().map(described).collect(),
+            Err(error) => vec![(
+                format!("`{key}` is not a {kind} in JSON: {error}"),
+                format!("write it as in `{example}`"),
+            )],
+        };
+        for (message, help) in mistakes {
+            self.report(Code::InvalidRequestAnnotation, set.annotation(key), message, help);
         }
+        None
     }
 
     /// Returns the machine templates with the labels by which they select assigned hosts.

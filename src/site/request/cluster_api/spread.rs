@@ -51,25 +51,16 @@ impl ClusterApiValidation<'_> {
     }
 
     fn constraints(&mut self, set: &ScaledMachines<'_>, or_default: bool) -> Vec<TopologySpread> {
-        let Some(text) = set.metadata.annotation(SPREAD_CONSTRAINTS) else {
-            return if or_default { self.default_spread.clone() } else { Vec::new() };
-        };
-        let invalid = match serde_json::from_str::<Vec<TopologySpreadConstraint>>(text) {
-            Ok(constraints) => match topology_spread::validate(&constraints) {
-                Ok(spread) => return spread,
-                Err(invalid) => invalid.into_iter().map(described).collect(),
-            },
-            Err(error) => vec![(
-                format!("`{SPREAD_CONSTRAINTS}` is not a list of constraints in JSON: {error}"),
-                "write it as in `[{\"topologyKey\": \"topology.example.com/rack\", \"maxSkew\": 1}]`"
-                    .to_owned(),
-            )],
-        };
-        for (message, help) in invalid {
-            let field = set.annotation(SPREAD_CONSTRAINTS);
-            self.report(Code::InvalidRequestAnnotation, field, message, help);
+        const EXAMPLE: &str = r#"[{"topologyKey": "topology.example.com/rack", "maxSkew": 1}]"#;
+        if or_default && set.metadata.annotation(SPREAD_CONSTRAINTS).is_none() {
+            return self.default_spread.clone();
         }
-        Vec::new()
+        let annotation = (SPREAD_CONSTRAINTS, "list of constraints", EXAMPLE);
+        let check = |text: &str| {
+            let constraints: Vec<TopologySpreadConstraint> = serde_json::from_str(text)?;
+            Ok(topology_spread::validate(&constraints))
+        };
+        self.json_annotation(set, annotation, check, described).unwrap_or_default()
     }
 }
 

@@ -177,24 +177,17 @@ impl ProvisioningValidation<'_> {
                 Ok(name) => name,
                 Err(error) => {
                     let message = format!("the machine's name `{name}` {error}");
-                    self.report(
-                        Code::InvalidMachine,
-                        place,
-                        message,
-                        "choose another name: its host has it as a label",
-                    );
+                    let help = "choose another name: its host has it as a label";
+                    self.report(Code::InvalidMachine, place, message, help);
                     continue;
                 }
             };
             if let Some(other) = entries.iter().find(|other| other.name == name) {
-                let finding = Finding::new(
-                    Code::InvalidMachine,
-                    format!("`{field}` has two machines named `{name}`"),
-                );
-                let finding =
-                    finding.at(place).see(self.origin.key(other.route.clone()), "the other one");
-                self.findings
-                    .push(finding.help("rename one of them, or remove it").for_cluster(self.key));
+                let message = format!("`{field}` has two machines named `{name}`");
+                let other = self.origin.key(other.route.clone());
+                let finding = Finding::new(Code::InvalidMachine, message).at(place);
+                let help = "rename one of them, or remove it";
+                self.add(finding.see(other, "the other one").help(help));
                 continue;
             }
             entries.push(MachineEntry { name, role, asked: asked.as_ref(), route });
@@ -237,11 +230,9 @@ impl ProvisioningValidation<'_> {
             }
         }
         let cpu = u64::try_from(asked.cpu.unwrap_or_default()).unwrap_or_else(|_| {
-            let (message, help) = (
-                format!("`{name}` asks for a negative number of CPUs"),
-                "write the minimum number",
-            );
-            self.report(Code::InvalidMachine, self.origin.at(below("cpu")), message, help);
+            let message = format!("`{name}` asks for a negative number of CPUs");
+            let (place, help) = (self.origin.at(below("cpu")), "write the minimum number");
+            self.report(Code::InvalidMachine, place, message, help);
             is_asked = true;
             0
         });
@@ -318,12 +309,11 @@ impl ProvisioningValidation<'_> {
         match (&known.mac, also.mac) {
             (Some((one, at)), Some((other, other_at))) if *one != other => {
                 let message = format!("{name} is a master and a worker, with two MAC addresses");
-                let finding =
-                    Finding::new(Code::InvalidMachine, message).at(self.origin.at(other_at));
-                let finding = finding.see(self.origin.at(at.clone()), "the master's");
+                let (place, at) = (self.origin.at(other_at), self.origin.at(at.clone()));
+                let finding = Finding::new(Code::InvalidMachine, message).at(place);
                 let help =
                     "rename the worker; or, if both are the same machine, remove its mac-address";
-                self.findings.push(finding.help(help).for_cluster(self.key));
+                self.add(finding.see(at, "the master's").help(help));
             }
             (Some(_), _) => {}
             (None, mac) => known.mac = mac,
@@ -370,11 +360,10 @@ impl ProvisioningValidation<'_> {
                     }
                     _ => format!("`{other}` and `{name}` have the same MAC address"),
                 };
-                let finding =
-                    Finding::new(Code::InvalidMachine, message).at(self.origin.at(route.clone()));
-                let finding = finding.see(self.origin.at((*at).clone()), other.to_string());
+                let (place, at) = (self.origin.at(route.clone()), self.origin.at((*at).clone()));
+                let finding = Finding::new(Code::InvalidMachine, message).at(place);
                 let help = "fix one of them; a machine that is master and worker has the same name in both lists";
-                self.findings.push(finding.help(help).for_cluster(self.key));
+                self.add(finding.see(at, other.to_string()).help(help));
             } else {
                 seen.push((name, *mac, route));
             }
@@ -401,13 +390,11 @@ impl ProvisioningValidation<'_> {
             several => {
                 let hosts = several.iter().map(|index| macs.host(*index));
                 let hosts = hosts.map(|host| (place_of(host, mac), host.key.to_string()));
-                let message = format!(
-                    "{} have the MAC address `{mac}` of `{name}`",
-                    counted(several.len(), "host")
-                );
+                let count = counted(several.len(), "host");
+                let message = format!("{count} have the MAC address `{mac}` of `{name}`");
                 let finding = Finding::new(Code::UnknownMac, message).at(place).see_each(hosts);
                 let help = "one of them is a copy or a typo: fix it, or take a new snapshot";
-                self.findings.push(finding.help(help).for_cluster(self.key));
+                self.add(finding.help(help));
                 None
             }
         }
@@ -441,17 +428,13 @@ impl ProvisioningValidation<'_> {
                      link with this ethernet_mac_address{why}"
                 ),
             };
-            let finding = Finding::new(
-                Code::InvalidMachine,
-                format!(
-                    "`{name}` would have no address: the network card {mac} of host {} has none",
-                    host.key
-                ),
+            let message = format!(
+                "`{name}` would have no address: the network card {mac} of host {} has none",
+                host.key
             );
-            let steps: Route = route.iter().cloned().chain(["mac-address".into()]).collect();
-            let finding =
-                finding.at(self.origin.at(steps)).see(place_of(host, mac), host.key.to_string());
-            self.findings.push(finding.help(help).for_cluster(self.key));
+            let place = self.origin.at(route.iter().cloned().chain(["mac-address".into()]));
+            let finding = Finding::new(Code::InvalidMachine, message).at(place);
+            self.add(finding.see(place_of(host, mac), host.key.to_string()).help(help));
         }
         let unmatched = !selector.matches(&host.labels);
         let unmatched = unmatched.then(|| "does not match the labelSelector".to_owned());
@@ -466,7 +449,7 @@ impl ProvisioningValidation<'_> {
             let finding = Finding::new(Code::Unmet, message).at(self.origin.key(route.clone()));
             let finding = finding.see(host.origin.name(), host.key.to_string());
             let help = "the MAC address decides: fix it or the requirements; without a mac-address, sipgen finds a host that meets the requirements";
-            self.findings.push(finding.help(help).for_cluster(self.key));
+            self.add(finding.help(help));
         }
     }
 }

@@ -14,7 +14,7 @@ mod pod_subnet;
 mod software;
 mod unquoted_names;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::cluster::{Cluster, Installation, NodeSet};
 use super::cluster_parts::ClusterParts;
@@ -52,10 +52,14 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
 
 impl RequestSpec for ProvisioningSpec {
     fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument {
-        let (cluster, named, findings) = check(self, &document, context);
-        let mut request = document.into_request(cluster);
-        request.named = named;
-        ValidatedDocument::Request(Box::new(request), findings)
+        let (cluster, findings) = check(self, &document, context);
+        let machines = cluster.node_sets.values().filter_map(|set| set.machine.as_ref());
+        let named = machines.filter_map(|machine| Some(machine.named?.1)).collect();
+        let mut validated = document.validated((cluster, findings));
+        if let ValidatedDocument::Request(request, _) = &mut validated {
+            request.named = named;
+        }
+        validated
     }
 
     fn uses_addresses(&self) -> bool {
@@ -67,34 +71,27 @@ impl RequestSpec for ProvisioningSpec {
     }
 }
 
-/// Validates a Provisioning. Returns no cluster if a finding is an error, but always the indices of
-/// hosts that it names by MAC address.
+/// Validates a Provisioning. It is invalid if a finding is an error.
 fn check(
     spec: &ProvisioningSpec,
     document: &ClusterDocument,
     context: &RequestContext<'_>,
-) -> (Option<Cluster>, BTreeSet<usize>, Vec<Finding>) {
+) -> (Cluster, Vec<Finding>) {
     let ClusterDocument { key, origin, .. } = document;
     let cluster_type = document.metadata.label(CLUSTER_TYPE);
     let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
     let software = software_of(key, context.software);
     let macs = context.hosts_by_mac();
     let mut check = ProvisioningValidation { key, origin, findings: Vec::new() };
-    document.check_annotations(&mut check.findings);
     let priority = document.priority(&mut check.findings);
     check.cluster_type(cluster_type);
     let machines = check.machines(spec, macs, is_virtlet_vm);
     let (pod_subnet, plugins) = (check.pod_subnet(spec, &machines, macs), check.plugins(spec));
-    let (masters, workers) = (machines.masters, machines.workers);
-    let node_sets = machines.node_sets;
-    let named = node_sets.values().filter_map(|set| Some(set.machine.as_ref()?.named?.1)).collect();
-    let findings = &mut check.findings;
+    let Machines { node_sets, masters, workers } = machines;
     let has_both_roles =
         workers.is_empty() || masters.iter().any(|master| workers.contains(master));
     let [master_packages, worker_packages] =
-        check_packages(key, &software, has_both_roles, findings);
-    let findings = check.findings;
-    let valid = !findings.iter().any(Finding::is_error);
+        check_packages(key, &software, has_both_roles, &mut check.findings);
     let installation = Some(Installation {
         provisioning: document.name.to_string(),
         is_virtlet_vm,
@@ -105,8 +102,7 @@ fn check(
         master_packages,
         worker_packages,
     });
-    let cluster = Cluster { installation, ..document.cluster(priority, node_sets) };
-    (valid.then_some(cluster), named, findings)
+    (Cluster { installation, ..document.cluster(priority, node_sets) }, check.findings)
 }
 
 type Route = Vec<RouteStep>;
@@ -134,7 +130,11 @@ impl ProvisioningValidation<'_> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.findings.push(Finding::new(code, message).at(place).help(help).for_cluster(self.key));
+        self.add(Finding::new(code, message).at(place).help(help));
+    }
+
+    fn add(&mut self, finding: Finding) {
+        self.findings.push(finding.for_cluster(self.key));
     }
 
     fn cluster_type(&mut self, cluster_type: Option<&str>) {

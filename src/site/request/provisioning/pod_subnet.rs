@@ -62,15 +62,11 @@ impl ProvisioningValidation<'_> {
                 "`PodSubnet: {text}` contains the address {address} of `{name}`, which is host {}",
                 host.key
             );
-            self.findings.push(
-                Finding::new(Code::DoubtfulInstallerField, message)
-                    .at(place)
-                    .see(self.origin.key((*route).clone()), format!("{name}, {address}"))
-                    .help(
-                        "choose an unused network: packets for the machine would be sent to a pod",
-                    )
-                    .for_cluster(self.key),
-            );
+            let help = "choose an unused network: packets for the machine would be sent to a pod";
+            let finding = Finding::new(Code::DoubtfulInstallerField, message)
+                .at(place)
+                .see(self.origin.key((*route).clone()), format!("{name}, {address}"));
+            self.add(finding.help(help));
         } else if named.len() == machines.node_sets.len()
             && !named.is_empty()
             && named.iter().all(|(_, _, address, _)| address.is_ipv4() != network.is_ipv4())

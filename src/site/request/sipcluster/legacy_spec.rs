@@ -49,8 +49,9 @@ impl RequestSpec for LegacySpec {
         let mut findings: Vec<Finding> = cluster_findings.collect();
         let cluster = spec.and_then(|spec| {
             let (cluster, found) = super::check(&spec, &document, context);
+            let valid = !found.iter().any(Finding::is_error);
             findings.extend(found);
-            cluster
+            valid.then_some(cluster)
         });
         let mut request = document.into_request(cluster);
         request.former_name = request.former_name.or_else(|| conversion.former_name.clone());

@@ -34,7 +34,6 @@ use crate::base::api::sipcluster::{self, SIPClusterSpec};
 use crate::base::api::topology_spread::{MOST_HOSTS, TopologySpread, spread_requirements};
 use crate::base::finding::{Code, DocumentField, Finding, Origin, RouteStep};
 use crate::input::decode::label_selector::{self, Mistake};
-use crate::site::inventory::requirements::HardwareRequirements;
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     object: &sipcluster::OBJECT,
@@ -54,8 +53,8 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
 
 impl RequestSpec for SIPClusterSpec {
     fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument {
-        let (cluster, findings) = check(self, &document, context);
-        ValidatedDocument::Request(Box::new(document.into_request(cluster)), findings)
+        let checked = check(self, &document, context);
+        document.validated(checked)
     }
 
     fn uses_addresses(&self) -> bool {
@@ -67,12 +66,12 @@ impl RequestSpec for SIPClusterSpec {
     }
 }
 
-/// Validates a SIPCluster. Returns no cluster if a finding is an error.
+/// Validates a SIPCluster. It is invalid if a finding is an error.
 fn check(
     spec: &SIPClusterSpec,
     document: &ClusterDocument,
     context: &RequestContext<'_>,
-) -> (Option<Cluster>, Vec<Finding>) {
+) -> (Cluster, Vec<Finding>) {
     let ClusterDocument { key, origin, .. } = document;
     let mut check = SipclusterValidation {
         key,
@@ -82,15 +81,11 @@ fn check(
         findings: Vec::new(),
     };
     document.check_name(&mut check.findings);
-    document.check_annotations(&mut check.findings);
     let priority = document.priority(&mut check.findings);
     check.finalizers(document);
     let node_sets = check.node_sets(spec);
     let services = check.services(&spec.services);
-    let findings = check.findings;
-    let valid = !findings.iter().any(Finding::is_error);
-    let cluster = Cluster { services, ..document.cluster(priority, node_sets) };
-    (valid.then_some(cluster), findings)
+    (Cluster { services, ..document.cluster(priority, node_sets) }, check.findings)
 }
 
 /// The finalizer that the SIP operator adds to a SIPCluster and removes when it is deleted.
@@ -197,14 +192,10 @@ impl SipclusterValidation<'_> {
             .into_iter()
             .map(|(key, route)| (key, at.below(route)))
             .unzip();
-        let hardware = node_set
-            .hardware
-            .as_ref()
-            .map(hardware::check)
-            .unwrap_or_else(|| Ok(HardwareRequirements::default()));
-        let hardware = hardware.unwrap_or_else(|mistakes| {
+        let hardware = node_set.hardware.as_ref().map(hardware::check);
+        let hardware = hardware.transpose().unwrap_or_else(|mistakes| {
             self.report_mistakes(&below(route, ["hardware".into()]), mistakes);
-            HardwareRequirements::default()
+            None
         });
         let max_per_domain = self.max_per_domain(node_set, route);
         let spread = self.spread(node_set, &topology_keys, route);
@@ -247,7 +238,7 @@ impl SipclusterValidation<'_> {
             spread,
             active,
             standby,
-            hardware,
+            hardware: hardware.unwrap_or_default(),
             machine: None,
             machine_names: MachineNames::default(),
             selector_at: at.below(["labelSelector".into()]),
@@ -413,19 +404,16 @@ impl SipclusterValidation<'_> {
             );
             return None;
         };
-        match self.node_ports.port(number) {
-            Ok(port) => Some(port),
-            Err(error) => {
-                let route = below(route, ["nodePort".into()]);
-                self.report(
-                    Code::InvalidField,
-                    route,
-                    format!("nodePort {number} {error}"),
-                    format!("choose one of {}{OTHER_RANGE}", self.node_ports()),
-                );
-                None
-            }
+        let port = self.node_ports.port(number);
+        if let Err(error) = &port {
+            self.report(
+                Code::InvalidField,
+                below(route, ["nodePort".into()]),
+                format!("nodePort {number} {error}"),
+                format!("choose one of {}{OTHER_RANGE}", self.node_ports()),
+            );
         }
+        port.ok()
     }
 
     /// Validates the number of pods.
@@ -447,13 +435,11 @@ impl SipclusterValidation<'_> {
     }
 
     fn secret_name(&mut self, name: &str, field: &str, route: &Route) -> Option<ObjectName> {
-        match name.parse() {
-            Ok(name) => Some(name),
-            Err(error) => {
-                self.not_a_secret_name(below(route, [field.into()]), &error);
-                None
-            }
+        let parsed = name.parse();
+        if let Err(error) = &parsed {
+            self.not_a_secret_name(below(route, [field.into()]), error);
         }
+        parsed.ok()
     }
 
     /// Reports an invalid name of a Secret. The text is not shown, because it may be a secret that
