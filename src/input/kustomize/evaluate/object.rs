@@ -240,7 +240,11 @@ impl BuildObject {
         let id = self.id();
         let namespace = id.effective_namespace().to_owned();
         // kustomize forgets of a previous id whether its kind is namespaced.
-        self.previous.push(Id { namespace, is_cluster_scoped: false, ..id });
+        let id = Id { namespace, is_cluster_scoped: false, ..id };
+        // Thousands of patches may leave the id as it is.
+        if self.previous.last() != Some(&id) {
+            self.previous.push(id);
+        }
     }
 
     /// Sets a text at a route, creating missing mappings.
@@ -395,5 +399,24 @@ pub(super) fn scalar_text(value: &Value) -> Option<String> {
         Value::Number(number) => Some(number.to_string()),
         Value::Bool(value) => Some(value.to_string()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_patches_leave_as_it_is_is_kept_once() {
+        let value = yaml_serde::from_str("{kind: A, metadata: {name: a}}").unwrap();
+        let mut object =
+            BuildObject::new(Origin::for_file(Utf8PathBuf::from("a.yaml").into(), ""), value);
+        for name in ["a", "a", "b", "b", "a"] {
+            object.restore("name", name);
+            object.keep_id();
+        }
+        let ids = object.ids();
+        let names: Vec<&str> = ids.iter().map(|id| id.name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "a", "a"]);
     }
 }
