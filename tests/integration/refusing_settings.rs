@@ -289,6 +289,16 @@ fn a_generated_file_that_was_broken_by_hand() {
 }
 
 #[test]
+fn a_generated_file_with_conflicts_of_a_merge() {
+    let repo = Repo::generated("quickstart");
+    let text = repo.read(PATCHES);
+    repo.write(PATCHES, &format!("<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n"));
+    let reason =
+        "SIP0007]: the generated file cannot be read: it has conflicts of a merge; it was edited";
+    assert_says(&repo.refused(), &[reason]);
+}
+
+#[test]
 fn a_generated_file_whose_labels_were_changed_by_hand() {
     for (from, to) in [
         ("node-type: \"ControlPlane\"", "node-type: \"Master\""),

@@ -13,7 +13,7 @@ use crate::base::api::installed::InstallationRecord;
 use crate::base::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
-use crate::base::text::{counted, in_shell};
+use crate::base::text::{counted, has_conflicts, in_shell};
 use crate::input::load::{Document, EntryKind, Files, ReadError, ScanResult, objects};
 use crate::input::settings::Settings;
 pub use generated_host::PendingRelease;
@@ -349,7 +349,9 @@ fn read_entry(document: &Document<'_>, settings: &Settings) -> RecordedEntry {
             RecordedEntry::Unlabelled(key)
         }
         Err(GeneratedHostError { reason, place }) => {
-            RecordedEntry::Unreadable(unreadable(&reason, &origin.file, place))
+            let is_merged = has_conflicts(document.text());
+            let reason = if is_merged { "it has conflicts of a merge" } else { &reason };
+            RecordedEntry::Unreadable(unreadable(reason, &origin.file, place))
         }
     }
 }
