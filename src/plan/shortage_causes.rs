@@ -416,21 +416,25 @@ impl<'h> RefusedHosts<'h> {
     }
 }
 
-/// Describes the refusals of some of the hosts: `, 2 of them in an error, 1 in use`.
-pub(super) fn listed_refusals(hosts: usize, refused: &[(usize, String)]) -> String {
+/// Describes the refusals of some of the hosts: `, 2 of them in an error, 1 in use, 1 for several
+/// reasons`.
+pub(super) fn listed_refusals(hosts: usize, refused: &RefusedCounts) -> String {
+    let (refused, by_several) = match refused.by_one.as_slice() {
+        [] => (refused.by_several.as_slice(), None),
+        by_one => (by_one, Some(refused.by_several.as_slice())),
+    };
     if let ([(_, rule)], 1) = (refused, hosts) {
         return format!(", {rule}");
     }
     let named: Vec<String> =
         refused.iter().take(RULES_SHOWN).map(|(hosts, rule)| format!("{hosts} {rule}")).collect();
-    let others = refused.iter().skip(RULES_SHOWN);
-    let others: usize = others.map(|(hosts, _)| hosts).sum();
-    let others = match others {
-        0 => String::new(),
-        others => format!(", {others} for other reasons"),
-    };
-    match named.join(", ").split_once(' ') {
-        Some((hosts, rules)) => format!(", {hosts} of them {rules}{others}"),
+    let others = [(refused.get(RULES_SHOWN..), "other"), (by_several, "several")];
+    let others = others.into_iter().filter_map(|(refused, which)| {
+        let hosts: usize = refused?.iter().map(|(hosts, _)| hosts).sum();
+        (hosts > 0).then(|| format!("{hosts} for {which} reasons"))
+    });
+    match named.into_iter().chain(others).collect::<Vec<_>>().join(", ").split_once(' ') {
+        Some((hosts, rules)) => format!(", {hosts} of them {rules}"),
         None => String::new(),
     }
 }

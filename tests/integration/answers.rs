@@ -166,6 +166,36 @@ fn a_shortage_names_two_rules_that_refuse_the_same_host() {
 }
 
 #[test]
+fn each_host_that_matches_is_counted_once() {
+    let repo = Repo::empty();
+    let text = |name: &str, metadata: &str, spec: &str| {
+        format!(
+            "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: {name}, namespace: m, labels: {{rack: {name}}}{metadata}}}\n\
+             spec: {{online: true{spec}}}\n"
+        )
+    };
+    let (marked, used) =
+        (", annotations: {baremetalhost.metal3.io/paused: ''}", ", image: {url: u}");
+    let hosts = [
+        text("a", "", ""),
+        text("b", marked, ""),
+        text("c", marked, used),
+        text("d", marked, used),
+    ];
+    repo.write("metal/hosts.yaml", &hosts.concat());
+    repo.write("metal/kustomization.yaml", "resources: [hosts.yaml]\n");
+    repo.write("clusters/edge.yaml", &request("edge", "{}", 4));
+
+    let sentence = "4 hosts match its selector, 1 of them with the annotation baremetalhost.metal3.io/paused, 2 for several reasons\n";
+    assert_says(&repo.refused(), &[sentence]);
+
+    // Without a host that one rule refuses, the rules are named.
+    repo.write("metal/hosts.yaml", &[hosts[0].as_str(), &hosts[2], &hosts[3]].concat());
+    let sentence = "there are only 3 hosts, 2 of them in use (image) and with the annotation baremetalhost.metal3.io/paused\n";
+    assert_says(&repo.refused(), &[sentence]);
+}
+
+#[test]
 fn hosts_that_a_variable_decides_about_match_only_by_their_labels() {
     let repo = Repo::empty();
     let host = |name: &str, role: &str| {

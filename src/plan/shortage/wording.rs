@@ -97,7 +97,7 @@ impl Shortage {
         };
         let mut parts = Vec::new();
         if is_too_few || !refused.by_one.is_empty() {
-            parts.push(matching() + &listed_refusals(selected, &refused.by_one));
+            parts.push(matching() + &listed_refusals(selected, refused));
         }
         if !topology.is_empty() {
             let keys: Vec<&str> = topology.iter().map(|(key, _)| key.as_str()).collect();
@@ -128,9 +128,9 @@ impl Shortage {
             ));
         }
         if parts.is_empty() {
-            parts.push(match refused.by_several.as_slice() {
-                [] => matching() + ", too few are available",
-                several => matching() + &listed_refusals(selected, several),
+            parts.push(match refused.by_several.is_empty() {
+                true => matching() + ", too few are available",
+                false => matching() + &listed_refusals(selected, refused),
             });
         }
         parts.join("; ")
