@@ -379,6 +379,12 @@ fn a_missing_host_for_rollouts_is_explained_with_both_ways_out() {
 
     let headline = "1 of the 4 ControlPlane hosts (1 of them for rollouts) of metal/edge";
     assert_says(&said, &[headline, "`maxSurge: 0`", "spare-hosts: \"0\"`"]);
+    let annotated = example.stdout.replacen("spare-hosts: \"0\"", "spare-hosts: \"1\"", 1);
+    repo.write("edge.yaml", &annotated);
+    let said = repo.generate(&[]).expect(1).stderr;
+    let help = "its annotation adds 1 host to its replicas: to go without, write `";
+    assert_says(&said, &[headline, help, "(adds the hosts for rollouts)"]);
+    assert!(!said.contains("`maxSurge"), "{said}");
     for manifests in [
         example.stdout.as_str(),
         &manifests.replace(

@@ -46,11 +46,16 @@ impl Shortage {
             // Cluster API refuses 0 for a control plane of fewer than three.
             let has_other_way =
                 part.role == Role::Worker || self.wanted.saturating_sub(for_rollouts) >= 3;
+            let (by, way) = match demand.node_set.spare_at {
+                Some(_) => ("its annotation", "write"),
+                None if has_other_way => {
+                    ("`maxSurge` of its rollout", "set `maxSurge: 0`, or annotate the object with")
+                }
+                None => ("`maxSurge` of its rollout", "annotate the object with"),
+            };
             format!(
-                "`maxSurge` of its rollout adds {} to its replicas: to go without, {}annotate the object with \
-                 `{SPARE}: \"0\"`",
+                "{by} adds {} to its replicas: to go without, {way} `{SPARE}: \"0\"`",
                 counted(for_rollouts, "host"),
-                if has_other_way { "set `maxSurge: 0`, or " } else { "" }
             )
         });
         let finding = Finding::new(
@@ -82,6 +87,8 @@ impl Shortage {
             .chain(hints)
             .chain(proof.iter().map(String::as_str))
             .collect();
+        let spare = demand.node_set.spare_at.iter().filter(|_| rollouts.is_some());
+        let finding = finding.see_each(spare.map(|at| (at.place(), "adds the hosts for rollouts")));
         finding.help(lines.join("\n")).for_cluster(&cluster.key)
     }
 

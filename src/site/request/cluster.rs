@@ -147,6 +147,8 @@ pub struct NodeSet {
     pub count_at: DocumentField,
     /// Place of the number of hosts to run on.
     pub active_at: DocumentField,
+    /// Place of the annotation that sets the number of additional hosts.
+    pub spare_at: Option<DocumentField>,
 }
 
 impl NodeSet {

@@ -241,6 +241,7 @@ impl<'a> ClusterApiValidation<'a> {
             selector_at,
             count_at: set.replicas_at(),
             active_at: set.replicas_at(),
+            spare_at: set.metadata.annotation(SPARE).map(|_| set.annotation(SPARE)),
         }
     }
 

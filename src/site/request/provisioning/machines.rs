@@ -150,6 +150,7 @@ impl ProvisioningValidation<'_> {
                 selector_at: at.below(["labelSelector".into()]),
                 count_at: at.clone(),
                 active_at: at.clone(),
+                spare_at: None,
                 at,
             };
             machines.node_sets.insert(part(role, &name), Box::new(node_set));

@@ -244,6 +244,7 @@ impl SipclusterValidation<'_> {
             selector_at: at.below(["labelSelector".into()]),
             count_at: at.below(["count".into()]),
             active_at: count_at("active"),
+            spare_at: None,
             at,
         }
     }
