@@ -8,6 +8,7 @@ use super::placement::{AssignmentMethod, CurrentAssignment};
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::finding::{Code, Finding};
 use crate::site::Site;
+use crate::site::inventory::usage::HostUsage;
 
 impl<'a> Assignments<'a> {
     /// Moves a host to the node set of the Machine that uses it.
@@ -73,6 +74,9 @@ impl<'a> Assignments<'a> {
                             "add a host, or wait until a snapshot shows the hosts free that others release: then another \
                              host takes its place, and the labels follow the Machine"
                         }
+                        _ if matches!(host.live.usage, Some(HostUsage::NodeReuse(_))) => {
+                            "add a host, which takes its place; or remove the label"
+                        }
                         MachineUser::Cluster(_) | MachineUser::Other(_) => {
                             "add a host, which takes its place; or delete the Machine"
                         }
@@ -95,7 +99,8 @@ impl<'a> Assignments<'a> {
                 }
                 _ => return None,
             };
-            Some(finding.see(host.live_place(["spec", "consumerRef"]), "in use here"))
+            let usage = host.live.usage.as_ref();
+            Some(finding.see_each(usage.map(|it| (host.live_place(it.route()), "in use here"))))
         };
         used.filter_map(describe).collect()
     }

@@ -126,7 +126,10 @@ impl<'a> MachineUsers<'a> {
             others.next().map(|(_, user)| user)
         };
         let only = || self.only_node_set(cluster, evidence).map(node_set);
-        let user = part.or_else(other).or_else(only);
+        let mut sets = cluster.node_sets.iter();
+        let waited =
+            || evidence.waited_for(sets.all(|(part, set)| evidence.fit(part, set).is_none()));
+        let user = part.or_else(other).or_else(only).or_else(waited);
         Some(user.unwrap_or(MachineUser::Cluster(&cluster.key)))
     }
 
@@ -170,7 +173,8 @@ impl<'a> MachineUsers<'a> {
         });
         let others = self.other_makers(namespace, evidence);
         let candidates: Vec<(NameFit, MachineUser<'a>)> = requested.chain(others).collect();
-        only_best(candidates)
+        let waited = evidence.waited_for(candidates.is_empty());
+        only_best(candidates).or(waited)
     }
 }
 
@@ -219,6 +223,16 @@ impl UserEvidence<'_> {
             };
         }
         self.fit_names(names)
+    }
+
+    /// Returns the owner of the Machine that the host waits for, if it is none that fits.
+    fn waited_for<'a>(&self, fits_none: bool) -> Option<MachineUser<'a>> {
+        let reused = self.reused.filter(|_| fits_none)?;
+        let (kind, name) = match reused.strip_prefix(REUSED_CONTROL_PLANE) {
+            Some(name) => ("control plane", name),
+            None => ("MachineDeployment", reused.strip_prefix(REUSED_DEPLOYMENT).unwrap_or(reused)),
+        };
+        Some(MachineUser::Other(format!("the {kind} {name}")))
     }
 
     fn fit_names(&self, names: &MachineNames) -> Option<NameFit> {

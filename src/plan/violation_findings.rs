@@ -1,7 +1,7 @@
 //! Findings about hosts that clusters retain in spite of a violation.
 
 use super::assignments::Assignments;
-use super::violations::{Violation, in_use_as};
+use super::violations::{EXTERNALLY_PROVISIONED, Violation, in_use_as};
 use crate::base::api::host::DETACHED_STATE;
 use crate::base::finding::{Code, Finding};
 use crate::site::Site;
@@ -27,11 +27,11 @@ impl Assignments<'_> {
                 (Violation::Deleting, Some(why)) => {
                     format!("it keeps its labels until a snapshot shows it unused: {why}")
                 }
-                (Violation::Reserved(_), None) => {
-                    let other = if rebalance {
-                        "no other host can take its place"
-                    } else {
-                        "`--rebalance` replaces such hosts where possible"
+                (Violation::Reserved(_), _) => {
+                    let other = match in_use {
+                        Some(why) => why,
+                        None if rebalance => "no other host can take its place",
+                        None => "`--rebalance` replaces such hosts where possible",
                     };
                     format!("no Machine can use it until that ends; it stays: {other}")
                 }
@@ -55,6 +55,9 @@ impl Assignments<'_> {
                 Violation::InMaintenance | Violation::UsedByAnother => return None,
                 Violation::Reserved(DETACHED_STATE) => {
                     (Code::Flawed, host.live_place(["status", "operationalStatus"]), None)
+                }
+                Violation::Reserved(EXTERNALLY_PROVISIONED) => {
+                    (Code::Flawed, host.live_place(["spec", EXTERNALLY_PROVISIONED]), None)
                 }
                 Violation::Reserved(annotation) => {
                     (Code::Flawed, host.live_place(["metadata", "annotations", annotation]), None)

@@ -16,6 +16,9 @@ use crate::site::inventory::Host;
 use crate::site::inventory::usage::HostUsage;
 use crate::site::request::NodeSet;
 
+/// The field of a host on which Metal3 installs nothing.
+pub(super) const EXTERNALLY_PROVISIONED: &str = "externallyProvisioned";
+
 /// Provisioning state of Metal3 in which it installs an operating system.
 const INSTALLING: &str = "provisioning";
 
@@ -34,7 +37,8 @@ pub(super) enum Violation {
     Insufficient,
     /// It has no operating system for its machine to run on.
     NotInstalled,
-    /// It is unused, and no Machine may claim it, because it is paused or detached.
+    /// No Machine may claim it, because it is externally provisioned, or paused or detached and
+    /// unused.
     Reserved(&'static str),
     /// It is marked for maintenance.
     InMaintenance,
@@ -68,6 +72,7 @@ impl Violation {
             Violation::Insufficient => "no longer meets its requirements",
             Violation::NotInstalled => "has no operating system yet, so it cannot become a node",
             Violation::Reserved(PAUSED) => "is paused",
+            Violation::Reserved(EXTERNALLY_PROVISIONED) => "is externally provisioned",
             Violation::Reserved(_) => "is detached",
             Violation::InMaintenance => "is in maintenance",
             Violation::Unhealthy => "is marked as unhealthy",
@@ -93,6 +98,10 @@ pub(super) fn own_violation(
     }
     if host.maintenance.is_some() {
         return Some(Violation::InMaintenance);
+    }
+    let is_for_machines = needs.is_some_and(|needs| !needs.system().is_required());
+    if is_for_machines && host.live.usage == Some(HostUsage::ExternallyProvisioned) {
+        return Some(Violation::Reserved(EXTERNALLY_PROVISIONED));
     }
     let is_unused = host.live.usage.is_none();
     match host.reserved_by {

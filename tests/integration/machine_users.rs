@@ -478,3 +478,37 @@ fn clusters_that_are_no_requests_claim_hosts_by_their_selectors() {
         &["an output sets the label `e.com/free`, by which the Cluster metal/b chooses hosts"],
     );
 }
+
+#[test]
+fn spares_that_no_machine_takes_are_reported() {
+    let clusters = [("a", cluster("a", ("a-cp", 1), &[("a-md", 1)]))];
+    let repo = site(&clusters, &vec![free(); 3]);
+    settle(&repo);
+    assert_eq!(assigned(&repo), ["h0: a control plane", "h1: a a-md"]);
+    let waiting = |value: &str| Live {
+        labels: format!("infrastructure.cluster.x-k8s.io/node-reuse: {value}"),
+        ..Live::default()
+    };
+    for value in ["cp-a-cp", "cp-a-cp-x", "md-b-md", "cp-b-cp"] {
+        snapshot(&repo, &[waiting(value), waiting("md-a-md")]);
+        let said = repo.generate(&["--check"]).stderr;
+        assert_eq!(said.contains("SIP0911"), value != "cp-a-cp", "{value}: {said}");
+    }
+    assert_says(
+        &repo.generate(&["--check"]).stderr,
+        &[
+            "host metal/h0 is assigned to metal/a, ControlPlane",
+            "which belongs to the control plane b-cp",
+        ],
+    );
+
+    snapshot(&repo, &vec![free(); 2]);
+    let hosts = repo.read("snapshot/hosts.yaml");
+    let external = "spec: {externallyProvisioned: true, online";
+    repo.write("snapshot/hosts.yaml", &hosts.replacen("spec: {online", external, 1));
+    let said = repo.generate(&[]).expect(0).stderr;
+    assert_says(
+        &said,
+        &["SIP0503", "host metal/h0 (ControlPlane of metal/a) is externally provisioned"],
+    );
+}
