@@ -406,6 +406,35 @@ fn hosts_that_machines_of_others_claim_are_counted() {
     repo.write("machines.yaml", &set.replace("MachineSet", "MachineDeployment"));
     let told = repo.generate(&[]).expect(0).stderr;
     assert_says(&told, &["SIP0910", "the MachineDeployment metal/ms", "claims 2 of the 3"]);
+    // Those that another object claims are not left for it.
+    let other = set.replace("name: ms,", "name: other,").replace("replicas: 2", "replicas: 1");
+    repo.write("other.yaml", other.split("---\n").next().unwrap());
+    repo.want("metal/one", 1);
+    repo.write("machines.yaml", set);
+    let told = repo.generate(&[]).expect(0).stderr;
+    for (object, machines, others) in [("ms", 2, 1), ("other", 1, 2)] {
+        let claim = format!(
+            "the MachineSet metal/{object} is no request of sipgen, and claims {machines} of the 3 unused hosts of its \
+             namespace, because it has no `hostSelector`; requests get 1, which leaves 2: too few, because other \
+             objects claim {others} of them"
+        );
+        assert_says(&told, &[&claim]);
+    }
+    repo.remove("other.yaml");
+    repo.want("metal/one", 2);
+    // Only an owner that is known claims hosts for it.
+    let owned = |owner: &str| {
+        set.replace("{name: ms,", &format!("{{name: ms, ownerReferences: [{{kind: {owner}}}],"))
+    };
+    for (owner, is_counted) in [
+        ("MachineDeployment, name: md", true),
+        ("Cluster, name: e", true),
+        ("Metal3MachineTemplate, name: e", false),
+    ] {
+        repo.write("machines.yaml", &owned(owner));
+        let told = repo.generate(&[]).expect(0).stderr;
+        assert_eq!(told.contains("SIP0910"), is_counted, "{owner}: {told}");
+    }
     repo.write("machines.yaml", set);
 
     // Its Machines have hosts already.

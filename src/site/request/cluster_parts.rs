@@ -157,7 +157,7 @@ impl ClusterParts {
             let Ok(PartSpec::MachineDeployment(spec)) = &document.spec else {
                 return None;
             };
-            let is_known = belongs_to(spec, namespace, clusters);
+            let is_known = belongs_to(&spec.cluster_name, namespace, clusters);
             (!is_known).then_some((document, spec.cluster_name.as_str()))
         })
     }
@@ -182,13 +182,13 @@ impl ClusterParts {
     }
 }
 
-/// Returns whether the Cluster of a MachineDeployment is one of these.
+/// Returns whether the Cluster that an object names is one of these.
 pub(super) fn belongs_to(
-    spec: &MachineDeploymentSpec,
+    cluster: &str,
     namespace: &Namespace,
     clusters: &BTreeSet<ClusterKey>,
 ) -> bool {
-    let name = spec.cluster_name.parse().ok();
+    let name = cluster.parse().ok();
     let cluster = name.map(|name| ClusterKey { namespace: namespace.clone(), name });
     cluster.is_some_and(|cluster| clusters.contains(&cluster))
 }

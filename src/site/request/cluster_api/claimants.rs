@@ -9,8 +9,10 @@ use kube::core::{Selector, SelectorExt};
 
 use super::host_selector;
 use crate::base::api::cluster_api::{
-    ClusterApiReference, HostSelector, MACHINE, METAL3_MACHINE, MachineSpec,
+    CLUSTER_NAME, CONTROL_PLANE_LABEL, ClusterApiReference, HostSelector, MACHINE, METAL3_MACHINE,
+    MachineSpec, TOPOLOGY_DEPLOYMENT_NAME,
 };
+use crate::base::api::host::Metadata;
 use crate::base::api::label_query::required_label;
 use crate::base::api::names::{ClusterKey, Namespace};
 use crate::base::finding::Origin;
@@ -26,7 +28,7 @@ pub(crate) struct Claimant {
     pub(crate) title: String,
     namespace: Namespace,
     pub(crate) origin: Origin,
-    machines: usize,
+    pub(crate) machines: usize,
     selector: Selector,
     pub(crate) has_selector: bool,
     /// Labels that it selects, if sipgen adds one of them.
@@ -51,11 +53,24 @@ pub(crate) fn claimed_by_machines(
         let machine = spec.infrastructure_ref.as_ref();
         machine.is_some_and(|machine| users.contains(&(namespace.as_str(), &machine.name)))
     };
-    // An owner makes the claims of what it owns.
-    let alone = parts.all().filter(|(.., document)| !document.metadata.is_owned());
-    let claimants = alone.filter_map(|(namespace, name, document)| {
+    // An owner makes the claims of what it owns, if it is in the inputs or its Cluster's class makes it.
+    let has_known_owner = |namespace: &Namespace, metadata: &Metadata| {
+        let mut labels = [CONTROL_PLANE_LABEL, TOPOLOGY_DEPLOYMENT_NAME].into_iter();
+        let is_of_class = labels.any(|label| metadata.label(label).is_some())
+            && metadata
+                .label(CLUSTER_NAME)
+                .is_some_and(|cluster| belongs_to(cluster, namespace, clusters));
+        let mut owners = metadata.owner_references.iter().flatten();
+        owners.any(|it| is_of_class || parts.named(&it.kind, namespace, &it.name).is_some())
+    };
+    let claimants = parts.all().filter_map(|(namespace, name, document)| {
+        if has_known_owner(namespace, &document.metadata) {
+            return None;
+        }
         let (machines, spec) = match document.spec.as_ref().ok()? {
-            PartSpec::MachineDeployment(set) if belongs_to(set, namespace, clusters) => {
+            PartSpec::MachineDeployment(set)
+                if belongs_to(&set.cluster_name, namespace, clusters) =>
+            {
                 return None;
             }
             PartSpec::MachineDeployment(set) | PartSpec::MachineSet(set) => {
@@ -143,21 +158,9 @@ impl Claimant {
         self.selector.clone().into_iter().any(|it| required_label(&it) == label)
     }
 
-    /// Returns the number of Machines without a host. Hosts in use that sipgen assigns to no cluster
-    /// are taken for those of its Machines.
-    pub(crate) fn waiting_machines(
-        &self,
-        inventory: &Inventory,
-        is_assigned: impl Fn(usize) -> bool,
-    ) -> usize {
-        let is_used = |host: &Host| {
-            let usage = host.live.usage.as_ref();
-            usage.and_then(HostUsage::metal3_machine).is_some()
-        };
-        let is_its_own = |(index, host): &(usize, &Host)| {
-            self.makes_machines && is_used(host) && self.matches(host) && !is_assigned(*index)
-        };
-        let hosts = inventory.hosts.iter().enumerate();
-        self.machines.saturating_sub(hosts.filter(is_its_own).count())
+    /// Returns whether one of its Machines may be the user of a host that it matches.
+    pub(crate) fn may_use(&self, host: &Host) -> bool {
+        let usage = host.live.usage.as_ref();
+        self.makes_machines && usage.and_then(HostUsage::metal3_machine).is_some()
     }
 }
