@@ -31,7 +31,7 @@ impl QuotaUse {
     }
 
     /// Returns the number of hosts that the namespace may still get.
-    pub(super) fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         self.quota.hosts.saturating_sub(self.used())
     }
 }

@@ -58,6 +58,28 @@ fn a_name_that_a_cluster_has_is_not_used_again() {
 }
 
 #[test]
+fn an_example_is_within_the_quotas_and_sources_of_its_site() {
+    let repo = Repo::of_hosts(4);
+    let settings = |hosts: usize| {
+        format!(
+            "sources: [{{paths: [clusters, inventory]}}]\nquotas: [{{namespace: metal, hosts: {hosts}}}]\n"
+        )
+    };
+    for (kind, quota, hosts) in [("sipcluster", 1, 1), ("sipcluster", 3, 3), ("cluster-api", 3, 3)]
+    {
+        repo.write("sipgen.yaml", &settings(quota));
+        let manifest = example(&repo, &[kind]);
+        let place = "in one of the `sources` of sipgen.yaml (clusters, inventory)";
+        assert_says(&manifest, &["4 of them are free in `metal`", place]);
+        repo.write("clusters/edge.yaml", &manifest);
+        repo.generate(&[]).expect(0);
+        assert_eq!(repo.hosts_of("metal", "edge").len(), hosts, "{kind} {quota}");
+        repo.remove_all("overlays");
+        repo.remove("clusters/edge.yaml");
+    }
+}
+
+#[test]
 fn an_example_of_a_provisioning_names_installed_machines() {
     let repo = Repo::of_fixture("provisioning");
     repo.remove_all("clusters");

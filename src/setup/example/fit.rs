@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::base::api::names::{Namespace, NodePortRange, is_label};
 use crate::generate::GeneratedSite;
 use crate::plan::host_state::{self, HostStanding, HostState};
+use crate::plan::quotas::{self, QuotaUse};
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::hardware::HardwareByHost;
@@ -41,6 +42,8 @@ pub struct Fit {
     free: usize,
     name: String,
     namespace: String,
+    /// The files that the site reads, if its settings name them.
+    sources: Option<String>,
     /// SelectorLabel of failure domains.
     topology_key: Option<String>,
     control_plane: FittingNodeSet,
@@ -90,6 +93,7 @@ impl Default for Fit {
             free: 0,
             name: NAME.to_owned(),
             namespace: NAMESPACE.to_owned(),
+            sources: None,
             topology_key: Some("topology.example.com/rack".to_owned()),
             control_plane: node_set("control-plane", QUORUM, api_port),
             workers: node_set("worker", WORKERS, worker_ports),
@@ -111,7 +115,8 @@ impl Fit {
         });
         let is_free = |(_, standing): &(_, &HostStanding)| standing.state == HostState::Free;
         let hosts = |(host, _)| host;
-        let free = largest_namespace(unassigned.clone().filter(is_free).map(hosts).collect());
+        let all_free: Vec<&Host> = unassigned.clone().filter(is_free).map(hosts).collect();
+        let free = largest_namespace(within_quotas(generated, &all_free));
         let is_machine = |host: &&Host| {
             let devices = &site.settings.provisioning.devices;
             let has_address = |hardware| {
@@ -122,7 +127,8 @@ impl Fit {
             host_state::is_free_machine(site, host)
                 && hardware.get(&host.key).is_some_and(has_address)
         };
-        let installed = largest_namespace(unassigned.map(hosts).filter(is_machine).collect());
+        let installed: Vec<&Host> = unassigned.map(hosts).filter(is_machine).collect();
+        let installed = largest_namespace(within_quotas(generated, &installed));
         let machines: Vec<String> = installed
             .iter()
             .filter_map(|host| host.network.boot_mac.map(|mac| mac.to_string()))
@@ -135,6 +141,7 @@ impl Fit {
             .to_owned();
         let placeholders = Self {
             name: unused_name(generated, &namespace),
+            sources: sources(site),
             namespace,
             machines,
             ..Self::default()
@@ -147,13 +154,42 @@ impl Fit {
         let [mut control_plane, mut workers] = node_sets(&free, topology_key.as_deref());
         let range = site.settings.services.node_port_range;
         [control_plane.ports, workers.ports] = free_ports(range, used_ports(site));
-        Self { found: true, free: free.len(), topology_key, control_plane, workers, ..placeholders }
+        let is_beside = |host: &&&Host| host.key.namespace.as_str() == placeholders.namespace;
+        let free = all_free.iter().filter(is_beside).count();
+        Self { found: true, free, topology_key, control_plane, workers, ..placeholders }
     }
 
     /// Returns whether the site has free hosts or machines.
     pub fn is_found(&self) -> bool {
         self.found || !self.machines.is_empty()
     }
+}
+
+/// Returns the hosts that quotas leave to the clusters of their namespaces.
+fn within_quotas<'h>(generated: &GeneratedSite, hosts: &[&'h Host]) -> Vec<&'h Host> {
+    let quotas = quotas::all(&generated.site, &generated.plan);
+    let mut left: Vec<usize> = quotas.iter().map(QuotaUse::left).collect();
+    let is_within = |host: &&Host| {
+        let counting = quotas.iter().enumerate().filter(|(_, QuotaUse { quota, .. })| {
+            quota.namespace == host.key.namespace && quota.counts(&host.labels)
+        });
+        let counting: Vec<usize> = counting.map(|(index, _)| index).collect();
+        let has_room = counting.iter().all(|index| left[*index] > 0);
+        counting.iter().filter(|_| has_room).for_each(|index| left[*index] -= 1);
+        has_room
+    };
+    hosts.iter().copied().filter(is_within).collect()
+}
+
+/// Returns the sources of a site, as text for a comment.
+fn sources(site: &Site) -> Option<String> {
+    let sources = site.settings.sources.iter();
+    let paths = sources.flat_map(|source| {
+        let paths = source.paths.iter().flatten().map(String::as_str);
+        paths.chain(source.kustomization.iter().map(|directory| directory.as_str()))
+    });
+    let paths: Vec<&str> = paths.collect();
+    (!paths.is_empty()).then(|| paths.join(", ").escape_debug().to_string())
 }
 
 /// Returns the NodePorts of the site's Services.
