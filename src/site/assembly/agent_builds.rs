@@ -125,13 +125,14 @@ fn by_root(
     let NamespaceInputs { repo, settings, builds: all_builds, listing, .. } = naming;
     let agents = Agents::new(repo, settings, all_builds, objects, listing);
     let applied = agents.applied.into_iter().filter(AppliedDirectory::is_of_site);
-    let changes: Vec<Box<BuildChanges>> = applied.filter_map(|applied| applied.changes).collect();
-    let variables = VariableSources::read(naming, changes.iter().map(|changes| &**changes))?;
+    let changes = applied.filter_map(|applied| Some((applied.by, applied.changes?)));
+    let changes: Vec<(String, Box<BuildChanges>)> = changes.collect();
+    let variables = VariableSources::read(naming, changes.iter().map(|(_, changes)| &**changes))?;
     let coverage = Coverage::new(naming);
     let mut builds = AgentBuilds::new();
-    for changes in &changes {
+    for (by, changes) in &changes {
         for (root, is_above) in coverage.roots(changes) {
-            let build = agent_build(naming, changes, is_above, &variables);
+            let build = agent_build(naming, (by, changes), is_above, &variables);
             let joined = match builds.remove(&root) {
                 Some(other) => AgentBuild::joined(other, build, &changes.place),
                 None => build,
@@ -146,7 +147,7 @@ fn by_root(
 /// Returns the changes of one object to one build.
 fn agent_build(
     naming: NamespaceInputs<'_>,
-    changes: &BuildChanges,
+    (by, changes): (&str, &BuildChanges),
     is_above: bool,
     variables: &VariableSources,
 ) -> AgentBuild {
@@ -155,7 +156,7 @@ fn agent_build(
         Err(reason) => (Default::default(), Some(reason)),
     };
     let directory = changes.directory.clone();
-    let mut build = AgentBuild::new(&changes.origin, kustomization, directory, is_above);
+    let mut build = AgentBuild::new(by, &changes.origin, kustomization, directory, is_above);
     if let Some(reason) = unknown {
         build.set_unknown(reason.clone(), changes.place.clone());
     }

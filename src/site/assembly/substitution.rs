@@ -108,7 +108,7 @@ impl VariableSources {
 }
 
 fn agreed_values(one: Values, other: Values) -> Values {
-    let variables = |values| SubstitutionVariables { values, are_partial: false };
+    let variables = |values| SubstitutionVariables { values, ..Default::default() };
     variables(one).agreed(variables(other)).values
 }
 

@@ -14,7 +14,7 @@ use crate::site::inventory::apply_options::ApplyOption;
 pub(crate) struct AppliedDirectory {
     pub(super) agent: GitopsAgent,
     /// Object that applies it: `Flux Kustomization flux-system/infra`.
-    pub(super) by: String,
+    pub(crate) by: String,
     /// Place that names it.
     pub(super) place: Place,
     /// Reason why it does not apply this repo's files to the base cluster.

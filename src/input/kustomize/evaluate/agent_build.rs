@@ -14,6 +14,10 @@ use crate::input::kustomize::{KustomizationNode, NameEffect};
 /// The changes of an agent's object to what it builds.
 #[derive(Debug, Default)]
 pub(crate) struct AgentBuild {
+    /// The object.
+    by: String,
+    /// Another object that applies the same build, with its place.
+    other: Option<(String, Place)>,
     /// Fields that are those of a kustomization.
     kustomization: Option<KustomizationNode>,
     /// Directory that the object applies, to which its components are relative.
@@ -31,6 +35,7 @@ pub(crate) struct AgentBuild {
 impl AgentBuild {
     /// Returns the changes by fields of a kustomization. Routes in `origin` are those of one.
     pub(crate) fn new(
+        by: &str,
         origin: &Origin,
         kustomization: Kustomization,
         directory: Utf8PathBuf,
@@ -46,7 +51,8 @@ impl AgentBuild {
             own: NameEffect::default(),
             as_component: NameEffect::default(),
         };
-        AgentBuild { kustomization: Some(node), directory, is_above_root, ..Self::default() }
+        let kustomization = Some(node);
+        AgentBuild { by: by.to_owned(), kustomization, directory, is_above_root, ..Self::default() }
     }
 
     /// Returns the changes by variables that are all known, if there are any.
@@ -56,7 +62,7 @@ impl AgentBuild {
     ) -> Option<Self> {
         let values =
             variables.into_iter().map(|(name, value)| (name, Some((value, place.clone()))));
-        let variables = SubstitutionVariables { values: values.collect(), are_partial: false };
+        let variables = SubstitutionVariables { values: values.collect(), ..Default::default() };
         (!variables.values.is_empty())
             .then(|| AgentBuild { variables: Some(variables), ..Self::default() })
     }
@@ -102,13 +108,14 @@ impl AgentBuild {
             )
         };
         if changes(&self) != changes(&other) {
-            let reason = "two agents' objects apply it with different changes".to_owned();
+            let reason = format!("{} and {} apply it with different changes", self.by, other.by);
             self.set_unknown(reason, place.clone());
         }
         if let Some((reason, place)) = other.unknown {
             self.set_unknown(reason, place);
         }
         self.is_above_root |= other.is_above_root;
+        self.other = self.other.or(Some((other.by, place.clone())));
         self.variables = match (self.variables, other.variables) {
             (Some(one), Some(other)) => Some(one.agreed(other)),
             (Some(one), None) | (None, Some(one)) => {
@@ -162,6 +169,13 @@ impl<'a> BuildEvaluation<'a> {
             }
             for object in objects.iter_mut() {
                 variables.replace_in(object, self.budget)?;
+                let is_vital = self.wanted.vital.contains(&object.origin.file);
+                if let (Some((other, place)), true) = (&build.other, is_vital)
+                    && let Some(name) = variables.contested_in_id(&object.id())
+                {
+                    let why = format!("{} and {other} give `{name}` different values", build.by);
+                    return Err(BuildFailure::at(place)(EvaluationError::Undetermined(why)));
+                }
             }
             self.check_unique(objects)?;
         }

@@ -3,16 +3,17 @@
 //! Flux replaces expressions in the text of each built object and parses it again, so values may
 //! change types, keys and structure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use yaml_serde::{Mapping, Value};
 
 use super::budget::EvaluationBudget;
 use super::envsubst::{self, MAX_BYTES, SubstitutedText};
-use super::object::{BuildObject, text_at};
+use super::object::{BuildObject, Id, text_at};
 use super::{BuildFailure, EvaluationError, go_yaml};
 use crate::base::api::host::SUBSTITUTE;
 use crate::base::finding::{ForeignValue, Place, RouteStep};
+use crate::base::layout::VARIABLE;
 
 /// The known substitution variables of a Flux Kustomization.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct SubstitutionVariables {
     pub(crate) values: BTreeMap<String, Option<(String, Place)>>,
     /// Set if ConfigMaps or Secrets of the cluster may define more variables.
     pub(crate) are_partial: bool,
+    /// Variables to which two Kustomizations that apply one build give different values.
+    pub(crate) contested: BTreeSet<String>,
 }
 
 /// A key or value with an expression.
@@ -109,18 +112,30 @@ impl SubstitutionVariables {
 
     /// Keeps the values that are equal in two Kustomizations that apply one build.
     pub(crate) fn agreed(mut self, other: Self) -> Self {
-        for (name, value) in &mut self.values {
-            let text =
-                |value: &Option<(String, Place)>| value.as_ref().map(|(text, _)| text.clone());
-            if text(value) != other.values.get(name).and_then(text) {
-                *value = None;
+        let names: BTreeSet<String> =
+            self.values.keys().chain(other.values.keys()).cloned().collect();
+        for name in names {
+            let [one, two] = [&self, &other].map(|all| all.values.get(&name));
+            let text = |value: &Option<(String, Place)>| Some(value.as_ref()?.0.clone());
+            if one.is_some() && one.and_then(text) == two.and_then(text) {
+                continue;
             }
-        }
-        for name in other.values.into_keys() {
-            self.values.entry(name).or_insert(None);
+            // Only the cluster knows the value of a variable without one.
+            if one.is_none_or(Option::is_some) && two.is_none_or(Option::is_some) {
+                self.contested.insert(name.clone());
+            }
+            self.values.insert(name, None);
         }
         self.are_partial |= other.are_partial;
         self
+    }
+
+    /// Returns a variable of an id to which two Kustomizations give different values.
+    pub(super) fn contested_in_id(&self, id: &Id) -> Option<&String> {
+        self.contested.iter().find(|variable| {
+            let start = format!("{VARIABLE}{variable}");
+            id.name.contains(&start) || id.namespace.contains(&start)
+        })
     }
 
     /// Returns the first variable with a name that Flux refuses, for whatever it is used.
@@ -278,8 +293,8 @@ mod tests {
             |name: &str, value: &str| (name.to_owned(), Some((value.to_owned(), place.clone())));
         let undecided = ("SECRET".to_owned(), None);
         let values = BTreeMap::from([known("RACK", "r1"), known("EMPTY", ""), undecided]);
-        let whole = SubstitutionVariables { values: values.clone(), are_partial: false };
-        let partial = SubstitutionVariables { values, are_partial: true };
+        let whole = SubstitutionVariables { values: values.clone(), ..Default::default() };
+        let partial = SubstitutionVariables { values, are_partial: true, ..Default::default() };
         for (text, with_all, with_some) in [
             ("${RACK}", "r1", "r1"),
             ("a-${RACK}-${RACK}", "a-r1-r1", "a-r1-r1"),
@@ -306,7 +321,7 @@ mod tests {
         let value = Some(("x".repeat(1 << 20), place));
         let variables = SubstitutionVariables {
             values: BTreeMap::from([("A".to_owned(), value)]),
-            are_partial: false,
+            ..Default::default()
         };
         let texts = (0..5000).map(|index| format!("  a{index}: ${{A}}${{A}}${{A}}\n"));
         let text = format!("metadata: {{name: a}}\nspec:\n{}", texts.collect::<String>());
