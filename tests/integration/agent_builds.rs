@@ -258,6 +258,48 @@ fn patches_and_metadata_of_agents_objects_count() {
 }
 
 #[test]
+fn components_of_agents_objects_are_relative_to_what_they_apply() {
+    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nlabels: [{pairs: {rack: r4}}]\n";
+    let path = "./overlays/hosts/declared/hosts";
+    let repo = with_hosts(&in_rack("h0", "r1"), 1, "r4");
+    repo.write("fix/kustomization.yaml", component);
+    repo.write("agents/k.yaml", &flux("./hosts", "  components: [../fix]\n"));
+    let told = repo.generate(&[]).expect(0).stderr;
+    let moved = "write `components: [../../../../fix]`";
+    assert_says(&told, &["SIP0618", &format!("write `path: {path}` there"), moved]);
+    repo.commit();
+
+    for missing in ["../fix", "../../fix", "../../../fix"] {
+        repo.write("agents/k.yaml", &flux(path, &format!("  components: [{missing}]\n")));
+        let refused = repo.generate(&[]).expect(1).stderr;
+        assert_says(&refused, &["SIP0117", &format!("`{missing}` does not exist")]);
+    }
+    repo.write("agents/k.yaml", &flux(path, "  components: [../../../../fix]\n"));
+    let told = repo.generate(&["--check"]).expect(0).stderr;
+    assert!(!told.contains("SIP"), "{told}");
+}
+
+#[test]
+fn variables_that_two_objects_give_to_a_name_are_told_with_both() {
+    let repo = with_hosts(&in_rack("h0", "r1"), 1, "r1");
+    repo.replace("c/e.yaml", "namespace: metal", "namespace: '${NS}'");
+    repo.write("c/kustomization.yaml", "resources: [e.yaml]\n");
+    let tenant = |name: &str, namespace: &str| {
+        let variables = format!("  postBuild: {{substitute: {{NS: {namespace}}}}}\n");
+        flux("./c", &variables).replace("name: hosts,", &format!("name: {name},"))
+    };
+    let two = |other: &str| tenant("a", "metal") + "---\n" + &tenant("b", other);
+    repo.write("agents/k.yaml", &two("tenant"));
+
+    let refused = repo.generate(&[]).expect(1).stderr;
+    let both = "Flux Kustomization flux-system/a and Flux Kustomization flux-system/b give `NS` different values";
+    assert_says(&refused, &["SIP0118", both]);
+
+    repo.write("agents/k.yaml", &two("metal"));
+    repo.generate(&[]).expect(0);
+}
+
+#[test]
 fn what_only_the_agent_can_evaluate_is_unknown_with_its_line() {
     let repo = with_hosts(&in_rack("h0", "r1"), 1, "r1");
     repo.write("sipgen.yaml", "argocd: {repoURL: 'https://git.example.com/x.git'}\n");
@@ -269,7 +311,9 @@ fn what_only_the_agent_can_evaluate_is_unknown_with_its_line() {
     let first = flux("./hosts", "  commonMetadata: {labels: {rack: r1}}\n");
     let second = first.replace("name: hosts,", "name: other,").replace("rack: r1", "rack: r2");
     repo.write("agents/k.yaml", &format!("{first}---\n{second}"));
-    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0118", "different changes"]);
+    let both =
+        "Flux Kustomization flux-system/hosts and Flux Kustomization flux-system/other apply it";
+    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0118", both, "different changes"]);
 }
 
 #[test]

@@ -12,11 +12,13 @@ use super::reached::ReachedContent;
 use super::repo::{DeliveryRepo, shown};
 use super::{Component, DeliveryWiring, apply_options, delivered};
 use crate::base::api::gitops::GitopsAgent;
+use crate::base::api::kustomization::listed;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding};
 use crate::base::layout;
 use crate::base::text::counted;
 use crate::input::kustomize::BuildRoot;
+use crate::input::load::kustomize::relative;
 use crate::input::settings::gitops::HostsForm;
 use crate::site::inventory::{Evidence, Host};
 
@@ -283,6 +285,7 @@ impl ReachedContent<'_> {
         let root = &repo.inventory.roots[&root];
         Some(self.unlabelled(hosts, &root.directory).help(
             format!("let it apply {}, which includes the component", shown(&component.directory))
+                + &self.moved_components(&component.directory)
                 + &self.after_services(repo),
         ))
     }
@@ -315,7 +318,8 @@ impl ReachedContent<'_> {
         let path = prefix.join(&overlay);
         let path = if *agent == GitopsAgent::Flux { format!("./{path}") } else { path.to_string() };
         let help = if root.directory == *directory {
-            format!("write `path: {path}` there: it is the same with the labels")
+            let moved = self.moved_components(&overlay);
+            format!("write `path: {path}` there: it is the same with the labels{moved}")
         } else if root.directory.starts_with(directory) {
             format!(
                 "it applies more than these hosts: set `hosts: {{form: component}}` in sipgen.yaml and include the \
@@ -325,13 +329,28 @@ impl ReachedContent<'_> {
             )
         } else {
             format!(
-                "the overlay is one over all of {}: let one object apply {path} in place of all that apply parts of it; \
+                "the overlay is one over all of {}: let one object apply {path} in place of all that apply parts of it{}; \
                  or remove {}, if no agent applies it, so that each part gets an overlay of its own",
                 shown(&root.directory),
+                self.moved_components(&overlay),
                 root.file
             )
         };
         Some(self.unlabelled(hosts, &root.directory).help(help + &self.after_services(repo)))
+    }
+
+    /// Returns the help that keeps the object's components, whose paths are relative to its own.
+    fn moved_components(&self, directory: &Utf8Path) -> String {
+        let paths = self
+            .applied
+            .components
+            .iter()
+            .map(|(path, _)| listed(relative(directory, path).as_str()));
+        let paths: Vec<String> = paths.collect();
+        if paths.is_empty() {
+            return String::new();
+        }
+        format!("; its components are relative to that: write `components: [{}]`", paths.join(", "))
     }
 
     /// Returns the help that makes the object wait for services, like sipgen's own objects.

@@ -4,7 +4,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
 use crate::base::api::kustomization::{FILE_NAMES, is_inline};
-
+use crate::base::layout::outputs::SITE;
+use crate::base::layout::{
+    AGENTS, CLUSTERS, CRDS, SHARED, TENANTS, all_observed, declared_directory,
+};
 use crate::base::text::credentials::masked_value;
 use crate::input::kustomize::{KustomizationNode, join};
 use crate::input::load::EntryKind;
@@ -40,7 +43,7 @@ impl BuildEvaluation<'_> {
             return Ok(ListedTarget::Kustomization(path));
         }
         let is_read = self.read.contains_key(&path);
-        if path.starts_with(self.wanted.output) || !is_read && self.repo.has_link(&path) {
+        if self.may_be_written(&path) || !is_read && self.repo.has_link(&path) {
             return Ok(ListedTarget::Unknown);
         }
         let has_kustomization =
@@ -67,13 +70,25 @@ impl BuildEvaluation<'_> {
 
     /// Returns whether an entry is a path in the repo where nothing is or will be written.
     pub(super) fn is_missing(&self, directory: &Utf8Path, entry: &str) -> bool {
-        let path = join(directory, entry).filter(|path| !path.starts_with(self.wanted.output));
+        let path = join(directory, entry).filter(|path| !self.may_be_written(path));
         path.is_some_and(|path| self.repo.kind(&path).is_none())
     }
 
     /// Returns the path of an entry that leads to the output.
     pub(super) fn in_output(&self, directory: &Utf8Path, entry: &str) -> Option<Utf8PathBuf> {
-        join(directory, entry).filter(|path| path.starts_with(self.wanted.output))
+        join(directory, entry).filter(|path| self.may_be_written(path))
+    }
+
+    /// Returns whether sipgen may write to a path. Overlays and components of hosts are named after
+    /// kustomizations.
+    fn may_be_written(&self, path: &Utf8Path) -> bool {
+        let Ok(path) = path.strip_prefix(self.wanted.output) else { return false };
+        let root = path.strip_prefix(declared_directory("".into())).ok();
+        let node = root.and_then(|root| self.builds.nodes.get(root));
+        let directories = [CLUSTERS, TENANTS, SHARED, CRDS, AGENTS, SITE];
+        directories.iter().any(|directory| path.starts_with(directory))
+            || path.starts_with(all_observed())
+            || node.is_some_and(|node| !node.is_component())
     }
 
     /// Returns the path of a file that a kustomization reads; `None` if it is not in the repo.
