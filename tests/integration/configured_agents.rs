@@ -230,7 +230,14 @@ fn a_build_that_needs_a_program_is_none_of_flux() {
             ("inventory/kustomization.yaml", kustomization.as_str()),
             ("inventory/config.yaml", config),
         ];
-        for (settings, agent_refuses) in [("gitops: flux\n", refused), (&argocd(""), false)] {
+        let own = flux_kustomization("flux-system", "path: ./overlays/hosts/declared/inventory");
+        for (settings, object, agent_refuses) in [
+            ("gitops: flux\n", "", refused),
+            ("", own.as_str(), refused),
+            (&argocd(""), "", false),
+            (&argocd(""), &own, false),
+        ] {
+            let files = [&files[..], &[("flux/hosts.yaml", object)]].concat();
             let generated = site(settings, &files);
             let is_told = codes(&generated).contains(&Code::AgentCannotApply);
             assert_eq!(is_told, agent_refuses, "{settings} {field}: {:?}", generated.findings);
@@ -241,6 +248,7 @@ fn a_build_that_needs_a_program_is_none_of_flux() {
 #[test]
 fn application_sets_apply_what_their_generators_say() {
     let set = |generators: &str, path: &str, destination: &str| {
+        let generators = generators.replace("{git: {", &format!("{{git: {{repoURL: {URL}, "));
         format!(
             "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: sites, namespace: argocd}}\n\
              spec:\n  generators: [{generators}]\n  template:\n    spec:\n      destination: {{{destination}}}\n      \
@@ -343,6 +351,14 @@ fn application_sets_apply_what_their_generators_say() {
             here,
             vec![],
         ),
+        // Directories of another repo.
+        (
+            "{git: { repoURL: 'https://git.example.com/other.git', directories: [{path: inv*}]}}"
+                .to_owned(),
+            "{{path}}",
+            here,
+            vec![Code::SetAside],
+        ),
         ("{plugin: {}}".to_owned(), "{{dir}}", here, vec![Code::SetAside]),
         ("{plugin: {}}".to_owned(), "x-{{dir}}", here, vec![]),
     ] {
@@ -362,6 +378,22 @@ fn application_sets_apply_what_their_generators_say() {
     for text in [patched, set(own, "other", here)] {
         let generated = site(&argocd(""), &[("argocd/sites.yaml", &text)]);
         assert!(codes(&generated).contains(&Code::DirectoryUnread), "{:?}", generated.findings);
+    }
+}
+
+// `GetSources` of Argo CD.
+#[test]
+fn an_application_has_one_of_its_fields_for_sources() {
+    let own = application("path: inventory");
+    let sources = format!("  sources: [{{repoURL: {URL}, path: elsewhere}}]\n");
+    let hydrator =
+        format!("  sourceHydrator: {{drySource: {{repoURL: {URL}, path: elsewhere}}}}\n");
+    for (more, expected) in
+        [("", vec![Code::RenderedUnlabelled]), (&sources, vec![]), (&hydrator, vec![])]
+    {
+        let application = format!("{own}{more}");
+        let generated = site(&argocd(""), &[("argocd/hosts.yaml", &application)]);
+        assert_eq!(codes(&generated), expected, "{application}: {:?}", generated.findings);
     }
 }
 

@@ -22,20 +22,30 @@ use crate::input::settings::{self, Settings, sources};
 /// File that excludes paths of a repo from Flux's sources.
 const IGNORE_FILE: &str = ".sourceignore";
 
-/// Reports conditions that prevent the agent of the settings from applying the output.
+/// Reports conditions that prevent Flux from applying the output: as the agent of the settings, or
+/// with the repo's own objects.
 pub(super) fn check(
     repo: &DeliveryRepo<'_>,
     wiring: &DeliveryWiring,
     applied: &[AppliedDirectory],
 ) -> Vec<Finding> {
-    if repo.settings.gitops != Some(GitopsAgent::Flux) {
+    let is_chosen = repo.settings.gitops == Some(GitopsAgent::Flux);
+    let is_by_flux = |applied: &AppliedDirectory| {
+        applied.agent == GitopsAgent::Flux && applied.exclusion.is_none()
+    };
+    if !is_chosen && (repo.settings.gitops.is_some() || !applied.iter().any(is_by_flux)) {
         return Vec::new();
+    }
+    let roots = repo.inventory.roots.iter();
+    let roots = roots.filter(|(index, _)| is_chosen || wiring.applied.contains(index));
+    let unbuildable = roots.filter_map(|(_, root)| unbuildable(repo, root));
+    if !is_chosen {
+        return unbuildable.collect();
     }
     let source = repo.context.sources.iter().find(|(_, source)| repo.is_source_of_settings(source));
     let over_output =
         source.and_then(|(origin, source)| includes::over_output(repo, origin, source));
     let found = over_output.or_else(|| left_out(repo, source));
-    let unbuildable = repo.inventory.roots.values().filter_map(|root| unbuildable(repo, root));
     found.into_iter().chain(unbuildable).chain(not_decrypted(repo, wiring, applied)).collect()
 }
 

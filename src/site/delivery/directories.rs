@@ -13,7 +13,7 @@ use super::build_changes::BuildChanges;
 use super::clusters::ArgocdCluster;
 use super::generators;
 use super::includes::{self, IncludeTarget};
-use super::paths::{in_repo, matching_directories, within_source};
+use super::paths::{in_repo, matching_directories, plain_path, within_source};
 use super::repo::DeliveryRepo;
 use crate::base::api::flux::HelmRelease;
 use crate::base::api::gitops::{
@@ -223,8 +223,13 @@ fn by_argocd(
         .source_hydrator
         .iter()
         .map(|hydrator| (vec!["sourceHydrator".into(), "drySource".into()], &hydrator.dry_source));
+    // As in Argo CD, one of these fields replaces those after it.
+    let mut sources: Vec<(Vec<RouteStep>, &ApplicationSource)> = hydrated.collect();
+    for other in [several.collect(), one.collect()] {
+        sources = if sources.is_empty() { other } else { sources };
+    }
     let mut applied = Vec::new();
-    for (at, source) in one.chain(several).chain(hydrated) {
+    for (at, source) in sources {
         let steps = |fields: &[&str]| -> Vec<RouteStep> {
             let keys = |keys: &[&str]| keys.iter().map(|key| RouteStep::from(*key)).collect();
             [keys(route), at.clone(), keys(fields)].concat()
@@ -332,7 +337,7 @@ fn paths(repo: &DeliveryRepo<'_>, source: &ApplicationSource) -> Vec<String> {
     glob.push_str(rest);
     let matching = matching_directories(
         repo.source_directories(),
-        &[GitDirectory { path: glob, exclude: false }],
+        &[GitDirectory { path: plain_path(&glob), exclude: false }],
     );
     matching.into_iter().map(Utf8PathBuf::to_string).collect()
 }

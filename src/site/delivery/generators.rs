@@ -11,7 +11,7 @@ use kube::core::{Selector, SelectorExt};
 use yaml_serde::Value;
 
 use super::clusters::{ArgocdCluster, Parameters};
-use super::paths::{matching_directories, path_matcher};
+use super::paths::{matching_directories, path_matcher, plain_path};
 use super::repo::DeliveryRepo;
 use crate::base::api::gitops::{
     ApplicationSetGenerator, ApplicationSpec, ClusterGenerator, GitGenerator,
@@ -92,6 +92,10 @@ impl ParameterGeneration<'_, '_> {
         if let Some(git) = &generator.git {
             if git.directories.len() + git.files.len() > GLOBS {
                 return None;
+            }
+            let own = self.repo.settings.argocd.repo_url.as_ref();
+            if own.is_some_and(|own| !own.is_same_repo(&git.repo_url)) {
+                return Some(vec![Parameters::new()]);
             }
             let found = self.git_parameters(git);
             return self.counted(found);
@@ -185,10 +189,7 @@ impl ParameterGeneration<'_, '_> {
                 found.insert(prefix(name), directory.to_string());
             }
             found.insert(prefix("path.basename"), basename.to_owned());
-            found.insert(
-                prefix("path.basenameNormalized"),
-                basename.to_ascii_lowercase().replace(['_', '.'], "-"),
-            );
+            found.insert(prefix("path.basenameNormalized"), normalized(basename));
             for (index, part) in directory.iter().enumerate() {
                 found.insert(prefix(&format!("path[{index}]")), part.to_owned());
             }
@@ -200,7 +201,7 @@ impl ParameterGeneration<'_, '_> {
                 .map(|directory| with_values(path_parameters(directory), git.values.as_ref()))
                 .collect();
         }
-        let is_matching = path_matcher(&git.files, |glob| glob);
+        let is_matching = path_matcher(&git.files, plain_path);
         let prefix_of_repo = &repo.settings.argocd.path;
         let in_source = |file: &Utf8PathBuf| prefix_of_repo.join(file);
         let matching = repo.generator_files().filter(|file| is_matching(&in_source(file)));
@@ -225,6 +226,14 @@ impl ParameterGeneration<'_, '_> {
         };
         all.into_iter().map(count).collect()
     }
+}
+
+/// Returns a name as Argo CD makes it fit for names of objects.
+fn normalized(name: &str) -> String {
+    let is_allowed =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+    let name = name.to_lowercase().replace(|c| !is_allowed(c), "-");
+    name.trim_matches(['-', '.']).to_owned()
 }
 
 /// Merges parameters with equal keys. The first generator decides the Applications. Later ones only
@@ -413,6 +422,15 @@ mod tests {
             ("plain", "plain"),
         ] {
             assert_eq!(fill(text, &parameters), filled);
+        }
+    }
+
+    // `SanitizeName` of Argo CD.
+    #[test]
+    fn a_normalized_name_may_have_dots() {
+        for (name, expected) in [("lab.east", "lab.east"), ("Lab_1+2", "lab-1-2"), (".lab-", "lab")]
+        {
+            assert_eq!(normalized(name), expected);
         }
     }
 }

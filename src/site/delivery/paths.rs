@@ -5,12 +5,18 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::base::api::gitops::{DirectorySource, GitDirectory};
 
-/// Returns the directories that globs match like Go's `path.Match`, for which `**` equals `*`.
+/// Returns the directories that globs match like Go's `path.Match`: as they are written, without
+/// alternatives, `**` or a negation by `!`.
 pub(super) fn matching_directories<'d>(
     directories: &'d [Utf8PathBuf],
     globs: &[GitDirectory],
 ) -> Vec<&'d Utf8PathBuf> {
-    let matches = path_matcher(globs, |glob| glob.replace("**", "*"));
+    let go_glob = |glob: &str| {
+        // `!` is a character of the set, but hardly one of a directory's name.
+        let glob = glob.replace("**", "*").replace("[!", "[");
+        glob.replace('{', "\\{").replace('}', "\\}")
+    };
+    let matches = path_matcher(globs, go_glob);
     directories.iter().filter(|directory| matches(directory)).collect()
 }
 
@@ -18,10 +24,10 @@ pub(super) fn matching_directories<'d>(
 /// slash. An invalid glob matches nothing.
 pub(super) fn path_matcher(
     globs: &[GitDirectory],
-    read: impl Fn(String) -> String,
+    read: impl Fn(&str) -> String,
 ) -> impl Fn(&Utf8Path) -> bool {
     let matcher = |glob: &GitDirectory| {
-        let text = read(plain_path(&glob.path));
+        let text = read(&glob.path);
         let built = GlobBuilder::new(&text).literal_separator(true).build();
         Some((glob.exclude, built.ok()?.compile_matcher()))
     };
@@ -134,9 +140,14 @@ mod tests {
             ("sites/*", "sites/lab", true),
             ("sites/*", "sites/lab/hosts", false),
             ("sites/**", "sites/lab/hosts", false),
-            ("./sites/*/", "sites/lab", true),
+            ("./sites/*", "sites/lab", false),
+            ("sites/*/", "sites/lab", false),
             ("*", "sites", true),
             ("sites/l[ao]b", "sites/lab", true),
+            ("sites/[!l]ab", "sites/lab", true),
+            ("sites/[!l]ab", "sites/tab", false),
+            ("sites/[^l]ab", "sites/tab", true),
+            ("sites/{lab,dc}", "sites/lab", false),
         ] {
             let globs = [GitDirectory { path: glob.to_owned(), exclude: false }];
             let directories = [directory.into()];

@@ -271,12 +271,12 @@ impl<'a> ClusterApiValidation<'a> {
             _ if active == 0 || set.never_surges => 0,
             Some(surge) if surge <= MOST_HOSTS => surge,
             _ => {
-                self.report(
-                    Code::InvalidField,
-                    set.at.clone(),
-                    "invalid `maxSurge` of the rollout",
-                    "write a number or percentage; for a KubeadmControlPlane 1, or 0 with three or more replicas",
-                );
+                let help = match set.is_kubeadm {
+                    true => "write 1, or 0 with three or more replicas",
+                    false => "write a number or percentage",
+                };
+                let message = "invalid `maxSurge` of the rollout";
+                self.report(Code::InvalidField, set.at.clone(), message, help);
                 0
             }
         };
