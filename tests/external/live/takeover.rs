@@ -156,7 +156,7 @@ fn services_and_hosts_stay_through_the_take_over() {
 /// Why the guide has the Deployments deleted: an agent removes only fields that it applied itself.
 #[test]
 fn without_the_deletion_the_jump_host_is_refused_and_load_balancers_keep_the_operators_secret() {
-    let site = operated("merged", "300", Agent::Flux);
+    let site = operated("merged", "313", Agent::Flux);
 
     let failures = site.sync(Agent::Flux);
 
