@@ -1,7 +1,7 @@
 //! Flux and Argo CD as repos configure them: what keeps them from applying the output, and what they read otherwise than
 //! it seems.
 
-use crate::support::in_memory::generated_with;
+use crate::support::in_memory::{generated_with, host_for_edge};
 use sipgen::GeneratedSite;
 use sipgen::base::finding::{Code, Finding};
 
@@ -235,7 +235,7 @@ fn a_build_that_needs_a_program_is_none_of_flux() {
             ("gitops: flux\n", "", refused),
             ("", own.as_str(), refused),
             (&argocd(""), "", false),
-            (&argocd(""), &own, false),
+            (&argocd(""), &own, refused),
         ] {
             let files = [&files[..], &[("flux/hosts.yaml", object)]].concat();
             let generated = site(settings, &files);
@@ -353,7 +353,7 @@ fn application_sets_apply_what_their_generators_say() {
         ),
         // Directories of another repo.
         (
-            "{git: { repoURL: 'https://git.example.com/other.git', directories: [{path: inv*}]}}"
+            "{ git: {repoURL: 'https://git.example.com/other.git', directories: [{path: inv*}]}}"
                 .to_owned(),
             "{{path}}",
             here,
@@ -394,6 +394,41 @@ fn an_application_has_one_of_its_fields_for_sources() {
         let application = format!("{own}{more}");
         let generated = site(&argocd(""), &[("argocd/hosts.yaml", &application)]);
         assert_eq!(codes(&generated), expected, "{application}: {:?}", generated.findings);
+    }
+}
+
+// `setAppNamespace` of Argo CD: only objects without a namespace get that of the destination.
+#[test]
+fn hosts_without_a_namespace_get_that_of_the_destination() {
+    let hosts = host_for_edge("real");
+    let without = hosts.replace("  namespace: tenant-a\n", "");
+    let object = |namespace: &str| {
+        let field = format!("destination: {{namespace: {namespace}, ");
+        application("path: overlays/hosts/declared/inventory").replace("destination: {", &field)
+    };
+    let plain = "resources: [hosts.yaml]\n";
+    let set = "resources: [hosts.yaml]\nnamespace: tenant-a\n";
+    for (hosts, kustomization, sources, namespace, is_moved) in [
+        (&hosts, plain, "", "metal", false),
+        (&without, plain, "", "metal", true),
+        (&without, plain, "", "default", false),
+        (&without, set, "", "metal", false),
+        (&without, plain, "sources: [{paths: ['**'], namespace: metal}]\n", "metal", false),
+        (&without, plain, "sources: [{paths: ['**'], namespace: other}]\n", "metal", true),
+    ] {
+        let object = object(namespace);
+        let files = [
+            ("inventory/hosts.yaml", hosts.as_str()),
+            ("inventory/kustomization.yaml", kustomization),
+            ("argocd/hosts.yaml", &object),
+        ];
+        let generated = site(&argocd(sources), &files);
+        let found = generated.findings.iter().find(|finding| finding.code == Code::OutputPatched);
+        assert_eq!(found.is_some(), is_moved, "{object}{sources}: {:?}", generated.findings);
+        if let Some(found) = found {
+            assert!(found.message.contains("gives the namespace metal"), "{}", found.message);
+            assert!(help(found).contains("`namespace: metal`"), "{}", help(found));
+        }
     }
 }
 

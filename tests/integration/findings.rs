@@ -164,7 +164,7 @@ fn assert_fixture_shows(case: &str, base: Option<&str>) {
         "the fixture {case} does not show its code:\n{report}"
     );
     // Hosts of fixtures have boot MAC addresses, so that only one shows their absence.
-    let absent = Code::InvalidBootMac.id();
+    let absent = Code::RefusedHost.id();
     assert_eq!(report.contains(absent), code_of(case).id() == absent, "{report}");
     insta::with_settings!({
         snapshot_path => catalogue(),

@@ -206,6 +206,33 @@ fn a_host_that_the_api_server_refuses_for_its_boot_mac_address_is_not_assigned()
     }
 }
 
+// `validation.IsQualifiedName` and `IsValidLabelValue` of Kubernetes.
+#[test]
+fn labels_that_the_api_server_refuses_are_told() {
+    let long = "x".repeat(64);
+    for (key, value, is_refused) in [
+        ("rack", "a_1.b", false),
+        ("rack", "", false),
+        ("rack", "a b", true),
+        ("rack", "-a", true),
+        ("rack", "a/b", true),
+        ("rack", "é", true),
+        ("rack", long.as_str(), true),
+        ("example.com/rack", "a", false),
+        ("a b", "a", true),
+        ("a/b/c", "a", true),
+        ("Example.com/x", "a", true),
+    ] {
+        let host = declared("n1", "00:00:5e:00:53:01", "redfish://203.0.113.1/x");
+        let labels = format!("metadata:\n  labels: {{'{key}': '{value}'}}\n");
+        let repo = repo_of(&[host.replace("metadata:\n", &labels)]);
+        repo.want("metal/one", 1);
+        let told = repo.generate(&[]).expect(0).stderr;
+        let warning = "warning[SIP0353]: host metal/n1 has a label that the API server refuses";
+        assert_eq!(told.contains(warning), is_refused, "{key}: {value}: {told}");
+    }
+}
+
 #[test]
 fn a_live_host_without_a_state_is_not_free_and_a_manifest_is() {
     let live = |name: &str, status: &str| host(name, &format!("  uid: uid-{name}\n")) + status;

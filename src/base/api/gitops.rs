@@ -218,6 +218,8 @@ pub struct ApplicationDestination {
     pub server: Option<String>,
     /// The cluster's name.
     pub name: Option<String>,
+    /// The namespace of objects without one.
+    pub namespace: Option<String>,
 }
 
 /// A source of an Application.

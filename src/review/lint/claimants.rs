@@ -6,6 +6,7 @@ use crate::base::finding::{Code, Finding};
 use crate::base::text::counted;
 use crate::plan::Plan;
 use crate::site::Site;
+use crate::site::inventory::Host;
 use crate::site::request::cluster_api::Claimant;
 
 /// Reports each claimant with Machines that have no host yet and may take one of a request, and how
@@ -22,41 +23,26 @@ pub(super) fn foreign(site: &Site, plan: &Plan) -> Vec<Finding> {
             template.labels.iter().all(|(key, value)| labels.get(key).is_none_or(|it| it == value))
         })
     };
+    // Its Machines are those for which a SIPCluster has hosts, or they get none.
+    let claimants = site
+        .claimants
+        .iter()
+        .filter(|claimant| claimant.assigned_labels.as_ref().is_none_or(are_requested));
     let hosts = &site.inventory.hosts;
-    let mut groups: BTreeMap<Vec<usize>, Vec<(&Claimant, usize)>> = BTreeMap::new();
-    for claimant in &site.claimants {
-        // Its Machines are those for which a SIPCluster has hosts, or they get none.
-        if claimant.assigned_labels.as_ref().is_none_or(are_requested) {
-            let matching = (0..hosts.len()).filter(|host| claimant.matches(&hosts[*host]));
-            groups.entry(matching.collect()).or_default().push((claimant, claimant.machines));
-        }
-    }
-    // A host in use that sipgen assigns to no cluster is taken for that of one Machine: of those that
-    // match the fewest hosts.
-    let mut groups: Vec<(Vec<usize>, Vec<(&Claimant, usize)>)> = groups.into_iter().collect();
-    groups.sort_by_key(|(matching, _)| matching.len());
-    let mut has_user = assigned.clone();
-    for (matching, claimants) in &mut groups {
-        for (claimant, waiting) in claimants {
-            let own = matching.iter().copied();
-            let own =
-                own.filter(|host| claimant.may_use(&hosts[*host]) && !has_user.contains(host));
-            let own: Vec<usize> = own.take(*waiting).collect();
-            *waiting -= own.len();
-            has_user.extend(own);
-        }
-    }
+    let groups = rival_claims(claimants, hosts, &assigned);
     let mut findings = Vec::new();
-    for (matching, claimants) in &groups {
+    for RivalClaims { matching, claims } in &groups {
         let unused = matching.iter().filter(|host| hosts[**host].live.usage.is_none());
         let (taken, left): (Vec<&usize>, Vec<&usize>) =
             unused.partition(|host| assigned.contains(*host));
         let (taken, left) = (taken.len(), left.len());
-        // Others that can take no other hosts.
-        let is_within = |other: &[usize]| other.iter().all(|it| matching.binary_search(it).is_ok());
-        let rivals = groups.iter().filter(|(other, _)| is_within(other));
-        let together: usize = rivals.flat_map(|(_, others)| others).map(|(_, count)| count).sum();
-        for (claimant, machines) in claimants {
+        // Others that can take some of these hosts, and none besides.
+        let is_within = |other: &[usize]| {
+            !other.is_empty() && other.iter().all(|it| matching.binary_search(it).is_ok())
+        };
+        let rivals = groups.iter().filter(|other| is_within(&other.matching));
+        let together: usize = rivals.flat_map(|other| &other.claims).map(|(_, count)| count).sum();
+        for (claimant, machines) in claims {
             // A selector that matches no assigned host is what the help asks for.
             if taken + left == 0 || *machines == 0 || (claimant.has_selector && taken == 0) {
                 continue;
@@ -89,4 +75,41 @@ pub(super) fn foreign(site: &Site, plan: &Plan) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Claimants of the same hosts.
+struct RivalClaims<'c> {
+    /// Indices of the hosts that they match, in order.
+    matching: Vec<usize>,
+    /// Each claimant with the number of its Machines that wait for a host.
+    claims: Vec<(&'c Claimant, usize)>,
+}
+
+/// Groups claimants by the hosts that they match. A host in use that sipgen assigns to no cluster is
+/// taken for that of one Machine: of those that match the fewest hosts.
+fn rival_claims<'c>(
+    claimants: impl Iterator<Item = &'c Claimant>,
+    hosts: &[Host],
+    assigned: &HashSet<usize>,
+) -> Vec<RivalClaims<'c>> {
+    let mut groups: BTreeMap<Vec<usize>, Vec<(&Claimant, usize)>> = BTreeMap::new();
+    for claimant in claimants {
+        let matching = (0..hosts.len()).filter(|host| claimant.matches(&hosts[*host]));
+        groups.entry(matching.collect()).or_default().push((claimant, claimant.machines));
+    }
+    let groups = groups.into_iter().map(|(matching, claims)| RivalClaims { matching, claims });
+    let mut groups: Vec<RivalClaims<'_>> = groups.collect();
+    groups.sort_by_key(|group| group.matching.len());
+    let mut has_user = assigned.clone();
+    for RivalClaims { matching, claims } in &mut groups {
+        for (claimant, waiting) in claims {
+            let is_its_own =
+                |host: &&usize| claimant.may_use(&hosts[**host]) && !has_user.contains(*host);
+            let own: Vec<usize> =
+                matching.iter().filter(is_its_own).take(*waiting).copied().collect();
+            *waiting -= own.len();
+            has_user.extend(own);
+        }
+    }
+    groups
 }

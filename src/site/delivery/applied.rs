@@ -21,6 +21,8 @@ pub(crate) struct AppliedDirectory {
     pub(super) exclusion: Option<Exclusion>,
     /// Namespace that it sets for everything it applies, with the place.
     pub(super) namespace: Option<(String, Place)>,
+    /// Namespace that it sets for objects without one, with the place.
+    pub(super) default_namespace: Option<(String, Place)>,
     /// Field that renames everything it applies, with the place.
     pub(super) renamed: Option<(&'static str, Place)>,
     /// Directory, relative to the repo's root.

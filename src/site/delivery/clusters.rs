@@ -95,9 +95,9 @@ impl ArgocdCluster {
         };
         let (name, server) = (plain(&self.name)?, plain(&self.server)?);
         if plain(&destination.server).as_ref() == Some(&server) {
-            Some(ApplicationDestination { server: None, name: Some(name) })
+            Some(ApplicationDestination { name: Some(name), ..Default::default() })
         } else if destination.server.is_none() && plain(&destination.name).as_ref() == Some(&name) {
-            Some(ApplicationDestination { server: Some(server), name: None })
+            Some(ApplicationDestination { server: Some(server), ..Default::default() })
         } else {
             None
         }

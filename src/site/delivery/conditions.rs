@@ -3,6 +3,7 @@
 //!
 //! The rules are those of Flux's source-controller and kustomize-controller.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -10,7 +11,7 @@ use ignore::gitignore::GitignoreBuilder;
 
 use super::applied::AppliedDirectory;
 use super::repo::{DeliveryRepo, shown};
-use super::{DeliveryWiring, includes};
+use super::{DeliveryWiring, ReachedContent, includes};
 use crate::base::api::gitops::{FluxSource, GitopsAgent};
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
@@ -28,16 +29,16 @@ pub(super) fn check(
     repo: &DeliveryRepo<'_>,
     wiring: &DeliveryWiring,
     applied: &[AppliedDirectory],
+    reached: &[ReachedContent<'_>],
 ) -> Vec<Finding> {
     let is_chosen = repo.settings.gitops == Some(GitopsAgent::Flux);
-    let is_by_flux = |applied: &AppliedDirectory| {
-        applied.agent == GitopsAgent::Flux && applied.exclusion.is_none()
+    let is_by_flux = |reached: &&ReachedContent<'_>| {
+        reached.applied.agent == GitopsAgent::Flux && reached.applied.exclusion.is_none()
     };
-    if !is_chosen && (repo.settings.gitops.is_some() || !applied.iter().any(is_by_flux)) {
-        return Vec::new();
-    }
+    let by_flux = reached.iter().filter(is_by_flux).flat_map(|reached| &reached.overlays);
+    let by_flux: BTreeSet<&usize> = by_flux.collect();
     let roots = repo.inventory.roots.iter();
-    let roots = roots.filter(|(index, _)| is_chosen || wiring.applied.contains(index));
+    let roots = roots.filter(|(index, _)| is_chosen || by_flux.contains(index));
     let unbuildable = roots.filter_map(|(_, root)| unbuildable(repo, root));
     if !is_chosen {
         return unbuildable.collect();

@@ -161,6 +161,7 @@ fn by_flux(
         plain: PlainDirectory::Autodetect,
         explicit: None,
         own_namespace: metadata.namespace.clone(),
+        default_namespace: None,
         decryption: spec.decryption.clone(),
     })
 }
@@ -228,6 +229,10 @@ fn by_argocd(
     for other in [several.collect(), one.collect()] {
         sources = if sources.is_empty() { other } else { sources };
     }
+    let default_namespace = spec.destination.namespace.clone();
+    let default_namespace = default_namespace
+        .filter(|namespace| !namespace.is_empty() && !namespace.contains("{{"))
+        .map(|namespace| (namespace, origin.at([route, &["destination", "namespace"]].concat())));
     let mut applied = Vec::new();
     for (at, source) in sources {
         let steps = |fields: &[&str]| -> Vec<RouteStep> {
@@ -298,6 +303,7 @@ fn by_argocd(
                 above,
                 explicit: is_explicit.then(|| place(&["directory"])),
                 own_namespace: None,
+                default_namespace: default_namespace.clone(),
                 options: apply_options::from_argocd(repo.settings, origin, route, spec),
                 changes,
                 decryption: None,

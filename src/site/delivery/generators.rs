@@ -349,7 +349,9 @@ pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> App
             }
         }
     }
-    spec.destination.server.iter_mut().chain(&mut spec.destination.name).for_each(fill);
+    let destination = &mut spec.destination;
+    let fields = [&mut destination.server, &mut destination.name, &mut destination.namespace];
+    fields.into_iter().flatten().for_each(fill);
     spec
 }
 

@@ -106,7 +106,7 @@ pub(crate) fn wire(
     }
     findings.extend(changed_agent(&repo));
     findings.extend(rendered_twice::check(&repo, &mut wiring, reached));
-    findings.extend(conditions::check(&repo, &wiring, applied));
+    findings.extend(conditions::check(&repo, &wiring, applied, reached));
     findings.extend(conditions::unread(settings, applied, closed));
     let added = repo.added.into_iter().map(|(listed, place, _)| (listed, place));
     let applied =

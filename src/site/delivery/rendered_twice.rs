@@ -206,8 +206,17 @@ impl ReachedContent<'_> {
 
     /// Reports hosts that the object moves to another namespace.
     fn renamespaced(&self, repo: &DeliveryRepo<'_>) -> Option<Finding> {
-        let (namespace, place) = self.applied.namespace.as_ref()?;
-        let moved = |host: &&Host| host.key.namespace.as_str() != namespace;
+        let AppliedDirectory { namespace, default_namespace, .. } = self.applied;
+        let is_default = namespace.is_none();
+        let (namespace, place) = namespace.as_ref().or(default_namespace.as_ref())?;
+        let has_namespace = |host: &Host| {
+            let reaches = repo.builds.reach_of(&host.origin);
+            host.own_namespace.is_some()
+                || reaches.iter().any(|reach| reach.effect.namespace.is_some())
+        };
+        let moved = |host: &&Host| {
+            host.key.namespace.as_str() != namespace && !(is_default && has_namespace(host))
+        };
         let hosts: Vec<&Host> = self.hosts(repo).into_iter().filter(moved).collect();
         let first = hosts.first()?;
         Some(
@@ -222,7 +231,11 @@ impl ReachedContent<'_> {
             )
             .at(place.clone())
             .see(first.origin.name(), first.key.to_string())
-            .help("remove it; a `namespace:` in the kustomization of the hosts says the same to all who read the repo"),
+            .help(if is_default {
+                format!("write `namespace: {namespace}` in the kustomization of the hosts")
+            } else {
+                "remove it; a `namespace:` in the kustomization of the hosts says the same to all who read the repo".to_owned()
+            }),
         )
     }
 

@@ -1,4 +1,4 @@
-//! Mistakes in the fields by which Metal3 registers a host: BMC address and boot MAC address.
+//! Mistakes for which a host is not registered: in its BMC address, boot MAC address and labels.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use super::host::Host;
 use crate::base::api::bmc::{BmcAddress, InvalidBmcAddress};
 use crate::base::api::host;
 use crate::base::api::mac::MacAddress;
-use crate::base::finding::{Code, Finding, RouteStep};
+use crate::base::api::names::is_label;
+use crate::base::finding::{Code, Finding, Place, RouteStep};
 use crate::base::layout::VARIABLE;
 use crate::base::text::counted;
 
@@ -16,6 +17,7 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
     findings.extend(bmcs_with_user(hosts));
     findings.extend(invalid_boot_macs(hosts));
     findings.extend(missing_boot_macs(hosts));
+    findings.extend(invalid_labels(hosts));
     findings
 }
 
@@ -74,7 +76,7 @@ fn invalid_boot_macs(hosts: &[Host]) -> Option<Finding> {
     let is_invalid = |host: &&Host| host.network.has_invalid_boot_mac;
     let hosts: Vec<&Host> = hosts.iter().filter(is_invalid).collect();
     let message = format!("{} no valid boot MAC address", in_number(&hosts)?);
-    let finding = Finding::new(Code::InvalidBootMac, message).help(
+    let finding = Finding::new(Code::RefusedHost, message).help(
         "write the MAC address of the interface that the host boots from, as six pairs of hexadecimal digits with \
          colons, such as `52:54:00:ab:cd:ef`; until then the API server refuses it, and sipgen assigns it only if a snapshot shows it",
     );
@@ -99,10 +101,28 @@ fn missing_boot_macs(hosts: &[Host]) -> Option<Finding> {
     };
     let hosts: Vec<&Host> = hosts.iter().filter(is_missing).collect();
     let message = format!("{} no boot MAC address", in_number(&hosts)?);
-    let finding = Finding::new(Code::InvalidBootMac, message).help(
+    let finding = Finding::new(Code::RefusedHost, message).help(
         "set `spec.bootMACAddress`: most releases of Metal3 refuse a host without it, unless it boots from virtual media",
     );
     Some(with_hosts(finding, &hosts, ["spec"]))
+}
+
+/// Reports labels that the API server refuses, by the first one of each host.
+fn invalid_labels(hosts: &[Host]) -> Option<Finding> {
+    let is_invalid = |(key, value): &(&String, &String)| {
+        !key.contains(VARIABLE) && !value.contains(VARIABLE) && !is_label(key, value)
+    };
+    let invalid = hosts.iter().filter_map(|host| {
+        let (key, _) = host.labels.iter().find(is_invalid)?;
+        Some((host, host.origin.at(["metadata", "labels", key.as_str()])))
+    });
+    let (hosts, places): (Vec<&Host>, Vec<Place>) = invalid.unzip();
+    let message = format!("{} a label that the API server refuses", in_number(&hosts)?);
+    let finding = Finding::new(Code::RefusedHost, message).help(
+        "write letters, digits, `-`, `_` and `.`, at most 63 characters, with a letter or digit at both ends; the key may \
+         have the prefix of a domain. Until then an agent may apply nothing of that build",
+    );
+    Some(finding.see_each(places.into_iter().zip(hosts.iter().map(|host| host.key.to_string()))))
 }
 
 /// Returns whether the API server and Ironic refuse a boot MAC address.

@@ -366,8 +366,8 @@ impl Destination {
     /// Returns whether it is the cluster that Argo CD runs in.
     fn is_in_cluster(&self) -> bool {
         self.is(&crate::base::api::gitops::ApplicationDestination {
-            server: None,
             name: Some("in-cluster".to_owned()),
+            ..Default::default()
         })
     }
 }
