@@ -97,7 +97,12 @@ impl Shortage {
         };
         let mut parts = Vec::new();
         if is_too_few || !refused.by_one.is_empty() {
-            parts.push(matching() + &listed_refusals(selected, refused));
+            // The number alone is the cause, unless a rule is.
+            let listed = match refused.by_one.is_empty() {
+                true => String::new(),
+                false => listed_refusals(selected, refused),
+            };
+            parts.push(matching() + &listed);
         }
         if !topology.is_empty() {
             let keys: Vec<&str> = topology.iter().map(|(key, _)| key.as_str()).collect();
