@@ -611,10 +611,13 @@ fn what_generated_applications_apply_is_of_the_site() {
     let settings = "sites: [\"clusters/*\"]\ngitops: argocd\nargocd: {repoURL: \"https://git.example.com/fleet.git\"}\n";
     for (generators, path) in [
         (
-            "[{git: {directories: [{path: 'infrastructure/*'}, {path: infrastructure/base, exclude: true}]}}]",
+            "[{git: {repoURL: 'https://git.example.com/fleet.git', directories: [{path: 'infrastructure/*'}, {path: infrastructure/base, exclude: true}]}}]",
             "{{path}}",
         ),
-        ("[{git: {files: [{path: 'config/*.json'}]}}]", "infrastructure/{{site}}"),
+        (
+            "[{git: {repoURL: 'https://git.example.com/fleet.git', files: [{path: 'config/*.json'}]}}]",
+            "infrastructure/{{site}}",
+        ),
         ("[{list: {elements: [{site: production}]}}]", "infrastructure/{{site}}"),
         (
             "[{clusters: {selector: {matchLabels: {kind: base}}}}]",
