@@ -417,20 +417,23 @@ impl<'h> RefusedHosts<'h> {
 }
 
 /// Describes the refusals of some of the hosts: `, 2 of them in an error, 1 in use, 1 for several
-/// reasons`.
-pub(super) fn listed_refusals(hosts: usize, refused: &RefusedCounts) -> String {
-    let (refused, by_several) = match refused.by_one.as_slice() {
-        [] => (refused.by_several.as_slice(), None),
-        by_one => (by_one, Some(refused.by_several.as_slice())),
-    };
-    if let ([(_, rule)], 1) = (refused, hosts) {
-        return format!(", {rule}");
+/// reasons`. The text is empty without a rule that is listed.
+pub(super) fn listed_refusals(
+    hosts: usize,
+    listed: &[(usize, String)],
+    by_several: &[(usize, String)],
+) -> String {
+    match (listed, hosts) {
+        ([], _) => return String::new(),
+        ([(_, rule)], 1) => return format!(", {rule}"),
+        _ => {}
     }
     let named: Vec<String> =
-        refused.iter().take(RULES_SHOWN).map(|(hosts, rule)| format!("{hosts} {rule}")).collect();
-    let others = [(refused.get(RULES_SHOWN..), "other"), (by_several, "several")];
+        listed.iter().take(RULES_SHOWN).map(|(hosts, rule)| format!("{hosts} {rule}")).collect();
+    let further = listed.get(RULES_SHOWN..).unwrap_or_default();
+    let others = [(further, "other"), (by_several, "several")];
     let others = others.into_iter().filter_map(|(refused, which)| {
-        let hosts: usize = refused?.iter().map(|(hosts, _)| hosts).sum();
+        let hosts: usize = refused.iter().map(|(hosts, _)| hosts).sum();
         (hosts > 0).then(|| format!("{hosts} for {which} reasons"))
     });
     match named.into_iter().chain(others).collect::<Vec<_>>().join(", ").split_once(' ') {

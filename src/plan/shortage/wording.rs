@@ -97,11 +97,7 @@ impl Shortage {
         };
         let mut parts = Vec::new();
         if is_too_few || !refused.by_one.is_empty() {
-            // The number alone is the cause, unless a rule is.
-            let listed = match refused.by_one.is_empty() {
-                true => String::new(),
-                false => listed_refusals(selected, refused),
-            };
+            let listed = listed_refusals(selected, &refused.by_one, &refused.by_several);
             parts.push(matching() + &listed);
         }
         if !topology.is_empty() {
@@ -133,9 +129,9 @@ impl Shortage {
             ));
         }
         if parts.is_empty() {
-            parts.push(match refused.by_several.is_empty() {
-                true => matching() + ", too few are available",
-                false => matching() + &listed_refusals(selected, refused),
+            parts.push(match refused.by_several.as_slice() {
+                [] => matching() + ", too few are available",
+                several => matching() + &listed_refusals(selected, several, &[]),
             });
         }
         parts.join("; ")

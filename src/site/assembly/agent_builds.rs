@@ -132,7 +132,7 @@ fn by_root(
     let mut builds = AgentBuilds::new();
     for (by, changes) in &changes {
         for (root, is_above) in coverage.roots(changes) {
-            let build = agent_build(naming, (by, changes), is_above, &variables);
+            let build = agent_build(naming, by, changes, is_above, &variables);
             let joined = match builds.remove(&root) {
                 Some(other) => AgentBuild::joined(other, build, &changes.place),
                 None => build,
@@ -147,7 +147,8 @@ fn by_root(
 /// Returns the changes of one object to one build.
 fn agent_build(
     naming: NamespaceInputs<'_>,
-    (by, changes): (&str, &BuildChanges),
+    by: &str,
+    changes: &BuildChanges,
     is_above: bool,
     variables: &VariableSources,
 ) -> AgentBuild {

@@ -218,17 +218,20 @@ fn by_argocd(
 ) -> Vec<AppliedDirectory> {
     let argocd = &repo.settings.argocd;
     let one = spec.source.iter().map(|source| (vec!["source".into()], source));
-    let several = spec.sources.iter().flatten().enumerate();
+    let several = spec.sources.as_deref().unwrap_or_default().iter().enumerate();
     let several = several.map(|(index, source)| (vec!["sources".into(), index.into()], source));
     let hydrated = spec
         .source_hydrator
         .iter()
         .map(|hydrator| (vec!["sourceHydrator".into(), "drySource".into()], &hydrator.dry_source));
     // As in Argo CD, one of these fields replaces those after it.
-    let mut sources: Vec<(Vec<RouteStep>, &ApplicationSource)> = hydrated.collect();
-    for other in [several.collect(), one.collect()] {
-        sources = if sources.is_empty() { other } else { sources };
-    }
+    let sources: Vec<(Vec<RouteStep>, &ApplicationSource)> = if spec.source_hydrator.is_some() {
+        hydrated.collect()
+    } else if several.len() > 0 {
+        several.collect()
+    } else {
+        one.collect()
+    };
     let default_namespace = spec.destination.namespace.clone();
     let default_namespace = default_namespace
         .filter(|namespace| !namespace.is_empty() && !namespace.contains("{{"))

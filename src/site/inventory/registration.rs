@@ -78,7 +78,8 @@ fn invalid_boot_macs(hosts: &[Host]) -> Option<Finding> {
     let message = format!("{} no valid boot MAC address", in_number(&hosts)?);
     let finding = Finding::new(Code::RefusedHost, message).help(
         "write the MAC address of the interface that the host boots from, as six pairs of hexadecimal digits with \
-         colons, such as `52:54:00:ab:cd:ef`; until then the API server refuses it, and sipgen assigns it only if a snapshot shows it",
+         colons, such as `52:54:00:ab:cd:ef`; until then the API server refuses it, and sipgen assigns it \
+         only if a snapshot shows it",
     );
     Some(with_hosts(finding, &hosts, BOOT_MAC))
 }

@@ -112,10 +112,8 @@ impl ClusterDocument {
         );
     }
 
-    /// Reports misspelled annotations, and parses the one with the priority.
+    /// Parses the priority annotation.
     pub(super) fn priority(&self, findings: &mut Vec<Finding>) -> i64 {
-        let at = DocumentField::new(&self.origin, ["metadata"]);
-        findings.extend(misspelled_annotations(&self.metadata, &at, &self.key));
         let Some(text) = self.metadata.annotation(PRIORITY) else {
             return 0;
         };
@@ -156,11 +154,14 @@ impl ClusterDocument {
         }
     }
 
-    /// Converts the document to a request. It has no cluster if a finding is an error.
+    /// Converts the document to a request, and reports misspelled annotations. It has no cluster if a
+    /// finding is an error.
     pub(super) fn validated(
         self,
-        (cluster, findings): (Cluster, Vec<Finding>),
+        (cluster, mut findings): (Cluster, Vec<Finding>),
     ) -> ValidatedDocument {
+        let at = DocumentField::new(&self.origin, ["metadata"]);
+        findings.extend(misspelled_annotations(&self.metadata, &at, &self.key));
         let valid = !findings.iter().any(Finding::is_error);
         let request = self.into_request(valid.then_some(cluster));
         ValidatedDocument::Request(Box::new(request), findings)

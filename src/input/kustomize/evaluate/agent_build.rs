@@ -169,8 +169,8 @@ impl<'a> BuildEvaluation<'a> {
             }
             for object in objects.iter_mut() {
                 variables.replace_in(object, self.budget)?;
-                let is_vital = self.wanted.vital.contains(&object.origin.file);
-                if let (Some((other, place)), true) = (&build.other, is_vital)
+                if let Some((other, place)) = &build.other
+                    && self.is_vital(object)
                     && let Some(name) = variables.contested_in_id(&object.id())
                 {
                     let why = format!("{} and {other} give `{name}` different values", build.by);

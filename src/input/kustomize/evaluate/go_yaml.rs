@@ -166,14 +166,16 @@ fn number(text: &str) -> Value {
     let integer = based
         .map(|number| if text.starts_with('-') { -number } else { number })
         .or_else(|| text.parse().ok());
-    match (integer, text.parse::<u64>(), text.parse::<f64>()) {
-        (Some(integer), ..) => Value::from(integer),
-        (None, Ok(large), _) => Value::from(large),
+    if let Some(integer) = integer {
+        return Value::from(integer);
+    }
+    if let Ok(large) = text.parse::<u64>() {
+        return Value::from(large);
+    }
+    match text.parse::<f64>() {
         // JSON, in which Go keeps the object, has no other spelling for it.
-        (_, _, Ok(float)) if float.fract() == 0.0 && float.abs() < 1e15 => {
-            Value::from(float as i64)
-        }
-        (_, _, Ok(float)) => Value::from(float),
-        (_, _, Err(_)) => Value::from(text),
+        Ok(float) if float.fract() == 0.0 && float.abs() < 1e15 => Value::from(float as i64),
+        Ok(float) => Value::from(float),
+        Err(_) => Value::from(text),
     }
 }

@@ -50,7 +50,7 @@ impl BuildEvaluation<'_> {
             || FILE_NAMES.iter().any(|name| self.repo.kind(&path.join(name)).is_some());
         let kind = if is_read { Some(EntryKind::File) } else { self.repo.kind(&path) };
         let shown = || masked_value(entry);
-        Err(EvaluationError::Refused(match kind {
+        let why = match kind {
             Some(EntryKind::File) if self.wanted.is_restricted && !path.starts_with(directory) => {
                 format!(
                     "`{}` is outside of the kustomization's directory, from where kustomize \
@@ -65,7 +65,8 @@ impl BuildEvaluation<'_> {
             }
             None if !is_remote(entry) => format!("`{}` does not exist", shown()),
             Some(_) | None => return Ok(ListedTarget::Unknown),
-        }))
+        };
+        Err(EvaluationError::Refused(why))
     }
 
     /// Returns whether an entry is a path in the repo where nothing is or will be written.

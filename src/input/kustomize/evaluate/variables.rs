@@ -132,9 +132,11 @@ impl SubstitutionVariables {
 
     /// Returns a variable of an id to which two Kustomizations give different values.
     pub(super) fn contested_in_id(&self, id: &Id) -> Option<&String> {
-        self.contested.iter().find(|variable| {
-            let start = format!("{VARIABLE}{variable}");
-            id.name.contains(&start) || id.namespace.contains(&start)
+        let texts = [&id.name, &id.namespace].into_iter();
+        let mut expressions = texts.flat_map(|text| text.split(VARIABLE).skip(1));
+        expressions.find_map(|expression| {
+            let is_behind = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+            self.contested.get(expression.split(is_behind).next()?)
         })
     }
 
