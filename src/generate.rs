@@ -1,11 +1,12 @@
 //! One run: from the files of a repo to the changes to its output directory. Writes nothing.
 
+mod included_hosts;
 mod own_templates;
 mod real_builds;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
 use crate::base::api::date::Date;
@@ -18,7 +19,7 @@ use crate::input::load::{Files, ReadError};
 use crate::input::settings::Settings;
 use crate::output::compare::listed_deletions::listed_deletions;
 use crate::output::compare::{Change, OutputChanges, compare};
-use crate::output::render::{HostMetadata, RenderedPlan, render};
+use crate::output::render::{HostMetadata, RenderedPlan, planned_hosts, render};
 use crate::plan::{self, HostReplacement, Plan, plan};
 use crate::review::lint::{self, LintExceptions, lint};
 use crate::review::uncommitted;
@@ -26,6 +27,7 @@ use crate::site::Site;
 use crate::site::hypothesis::{self, Hypothesis};
 use crate::site::inventory::maintenance::expired_marks;
 use crate::site::sites::{self, Location, Sites};
+use included_hosts::CompleteRepo;
 pub use real_builds::{CheckedBuilds, check_builds};
 
 /// Maximum number of clusters that an error about an unknown one names.
@@ -150,30 +152,37 @@ impl GeneratedSite {
     /// Fails if a file cannot be read.
     pub fn output(&self, repo: &Files) -> Result<Tree, ReadError> {
         let output = &self.site.settings.output;
-        let none = Tree::new();
-        let rendered = self.changes.as_ref().map_or(&none, |_| &self.tree);
-        let is_stale = |path: &Utf8PathBuf| {
-            self.changes.as_ref().is_some_and(|changes| {
-                matches!(changes.files.get(path), Some(Change::Delete { .. }))
-            })
-        };
-        let unchanged = |path: &Utf8PathBuf| {
-            let file = path.strip_prefix(output).ok()?;
-            if is_stale(path) || rendered.contains_key(file.as_str()) || layout::is_leftover(file) {
-                return None;
-            }
-            let text = |content: Vec<u8>| {
-                layout::is_ours(&content).then(|| (TreePath::from(file), layout::text_of(&content)))
-            };
-            repo.read(path).map(text).transpose()
-        };
-        let files = repo.files_below(output)?;
-        let unchanged = files.par_iter().filter_map(unchanged);
-        let mut all = unchanged.collect::<Result<Vec<_>, ReadError>>()?;
-        all.extend(rendered.iter().map(|(path, text)| (path.clone(), text.clone())));
-        // To sort all is faster than to insert one by one.
-        Ok(all.into_iter().collect())
+        match &self.changes {
+            Some(changes) => changed_output(repo, output, &self.tree, changes),
+            None => changed_output(repo, output, &Tree::new(), &OutputChanges::default()),
+        }
     }
+}
+
+/// Returns the generated files after changes, by path relative to the output directory.
+fn changed_output(
+    repo: &Files,
+    output: &Utf8Path,
+    rendered: &Tree,
+    changes: &OutputChanges,
+) -> Result<Tree, ReadError> {
+    let unchanged = |path: &Utf8PathBuf| {
+        let file = path.strip_prefix(output).ok()?;
+        let is_stale = matches!(changes.files.get(path), Some(Change::Delete { .. }));
+        if is_stale || rendered.contains_key(file.as_str()) || layout::is_leftover(file) {
+            return None;
+        }
+        let text = |content: Vec<u8>| {
+            layout::is_ours(&content).then(|| (TreePath::from(file), layout::text_of(&content)))
+        };
+        repo.read(path).map(text).transpose()
+    };
+    let files = repo.files_below(output)?;
+    let unchanged = files.par_iter().filter_map(unchanged);
+    let mut all = unchanged.collect::<Result<Vec<_>, ReadError>>()?;
+    all.extend(rendered.iter().map(|(path, text)| (path.clone(), text.clone())));
+    // To sort all is faster than to insert one by one.
+    Ok(all.into_iter().collect())
 }
 
 /// The reason why a run failed, except for findings.
@@ -394,6 +403,11 @@ pub(crate) fn generate_by(
     if let Some((compared, found)) = compared? {
         findings.extend(found);
         findings.extend(listed_deletions(&site, &compared.files));
+        if may_write(&findings, options) && included_hosts::may_be_changed(&site) {
+            let output = changed_output(repo, &site.settings.output, &tree, &compared)?;
+            let planned = planned_hosts(&site, &plan, &host_metadata);
+            findings.extend(CompleteRepo::new(repo, &site, &planned, &output).findings());
+        }
         changes = may_write(&findings, options).then_some(compared);
     }
     let (muted, findings): (Vec<Finding>, _) =

@@ -8,6 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 use yaml_serde::{Mapping, Value};
 
+use super::included_hosts::CompleteRepo;
 use super::{Error, GeneratedSite};
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::host;
@@ -15,6 +16,7 @@ use crate::base::api::kustomization::is_kustomization;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::text::yaml;
+use crate::base::tree::Tree;
 use crate::input::load::kustomize::{BuildError, build_in_place, needed_paths};
 use crate::input::load::{Files, texts_of_documents};
 use crate::input::settings::{self, gitops::HostsForm};
@@ -57,19 +59,25 @@ pub fn check_builds(
     changed: Option<&BTreeSet<Utf8PathBuf>>,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<CheckedBuilds, Error> {
-    let all = directories(repo, generated)?;
+    let rendered = generated.output(repo)?;
+    let all = directories(&rendered, generated);
     let is_affected = |(directory, _): &(&Utf8PathBuf, _)| {
         changed.is_none_or(|changed| reads_any(repo, directory, changed))
     };
     let builds: Vec<_> = all.iter().filter(is_affected).collect();
     let unaffected = all.len() - builds.len();
     let planned = planned_hosts(&generated.site, &generated.plan, &generated.host_metadata);
+    let complete = CompleteRepo::new(repo, &generated.site, &planned, &rendered);
     let done = AtomicUsize::new(0);
     let check = |(directory, root): &(&Utf8PathBuf, &Option<usize>)| {
-        let hosts = root.map(|root| {
-            let planned = planned.get(&root).map(Vec::as_slice);
-            (root, planned.unwrap_or_default())
-        });
+        let hosts = match root {
+            Some(root) => {
+                let directory = layout::declared_directory(&generated.site.root(*root).directory);
+                let planned = planned.get(&directory).map(Vec::as_slice);
+                BuiltHosts::Patched(*root, planned.unwrap_or_default())
+            }
+            None => BuiltHosts::Included(complete.hosts(directory)),
+        };
         let checked = check_build(repo, generated, directory, hosts);
         progress(done.fetch_add(1, Ordering::Relaxed) + 1, builds.len());
         checked
@@ -106,13 +114,9 @@ fn reads_any(repo: &Files, directory: &Utf8Path, changed: &BTreeSet<Utf8PathBuf>
 }
 
 /// Returns the directories that agents build, with the root whose hosts they patch, if any.
-fn directories(
-    repo: &Files,
-    generated: &GeneratedSite,
-) -> Result<BTreeMap<Utf8PathBuf, Option<usize>>, Error> {
+fn directories(rendered: &Tree, generated: &GeneratedSite) -> BTreeMap<Utf8PathBuf, Option<usize>> {
     let site = &generated.site;
     let output = &site.settings.output;
-    let rendered = generated.output(repo)?;
     let directories: BTreeSet<Utf8PathBuf> = rendered
         .iter()
         .filter(|(_, text)| text.contains("\nkind: Kustomization\n"))
@@ -146,20 +150,28 @@ fn directories(
             _ => {}
         }
     }
-    Ok(builds)
+    builds
 }
 
-/// Builds a directory. `hosts` are a root with the planned hosts in the build.
+/// The planned hosts of a build.
+enum BuiltHosts<'a> {
+    /// Those of a root, which the build patches.
+    Patched(usize, &'a [PlannedHost<'a>]),
+    /// Those of the output, as the build includes them.
+    Included(Vec<&'a PlannedHost<'a>>),
+}
+
+/// Builds a directory.
 fn check_build(
     repo: &Files,
     generated: &GeneratedSite,
     directory: &Utf8Path,
-    hosts: Option<(usize, &[PlannedHost<'_>])>,
+    hosts: BuiltHosts<'_>,
 ) -> Result<BuildComparison, Error> {
     let is_component = generated.site.settings.hosts.form == HostsForm::Component;
     let built = build(repo, generated, directory);
     let difference = match (&built, hosts) {
-        (Ok(objects), Some((root, planned))) => {
+        (Ok(objects), BuiltHosts::Patched(root, planned)) => {
             let own = &generated.site.root(root).directory;
             // The build with a component has no counterpart without it.
             let before = (!is_component).then(|| build(repo, generated, own));
@@ -172,7 +184,10 @@ fn check_build(
                 Err(_) => None,
             }
         }
-        _ => None,
+        (Ok(objects), BuiltHosts::Included(hosts)) => {
+            hosts.into_iter().find_map(|planned| change(planned, objects))
+        }
+        (Err(_), _) => None,
     };
     let shown = layout::directory_argument(directory);
     let wrong = |code: Code, why: &str, help: &str| {
@@ -224,6 +239,20 @@ fn build(
         objects.entry(id).or_default().push(object);
     }
     Ok(objects)
+}
+
+/// Returns the change of a generated host in a build that includes it.
+fn change(planned: &PlannedHost<'_>, objects: &BuiltObjects) -> Option<String> {
+    let key = &planned.host.key;
+    let id = |namespace| (host::KIND.to_owned(), key.name.to_string(), namespace);
+    let found = objects.get(&id(Some(key.namespace.to_string())));
+    match found.or_else(|| objects.get(&id(None))).map(Vec::as_slice) {
+        Some([object]) => {
+            let field = planned.changed_field(object)?;
+            Some(format!("the host `{key}` has another `{}`", field.join(".")))
+        }
+        found => Some(format!("it has the host `{key}` {} times", found.map_or(0, <[_]>::len))),
+    }
 }
 
 /// Returns the first difference of a build from the plan. `before` is the build of the repo's own

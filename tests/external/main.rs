@@ -25,6 +25,7 @@ mod git;
 mod gitops_layouts;
 mod gitops_wiring;
 mod giving_back;
+mod included_hosts;
 mod inputs;
 mod installers;
 mod instructions;

@@ -432,6 +432,50 @@ fn hosts_without_a_namespace_get_that_of_the_destination() {
     }
 }
 
+#[test]
+fn an_object_that_takes_guards_from_generated_hosts_is_refused() {
+    const OVERLAY: &str = "path: overlays/hosts/declared/inventory";
+    let annotations = |text: &str| {
+        application(&format!(
+            "{OVERLAY}, kustomize: {{commonAnnotations: {{{text}}}, forceCommonAnnotations: true}}"
+        ))
+    };
+    let patches = |target: &str| {
+        let merge = "'{kind: BareMetalHost, metadata: {name: a, annotations: {kustomize.toolkit.fluxcd.io/prune: null}}}'";
+        let fields =
+            format!("{OVERLAY}, patches: [{{target: {{name: {target}}}, patch: {merge}}}]");
+        flux_kustomization("flux-system", &fields)
+    };
+    let metadata = |text: &str| {
+        flux_kustomization(
+            "flux-system",
+            &format!("{OVERLAY}, commonMetadata: {{annotations: {{{text}}}}}"),
+        )
+    };
+    let argocd = argocd("");
+    for (settings, object, is_changed) in [
+        (argocd.as_str(), annotations("a: b"), false),
+        (&argocd, annotations("argocd.argoproj.io/sync-options: ServerSideApply=true"), true),
+        ("gitops: flux\n", patches("other"), false),
+        ("gitops: flux\n", patches("real"), true),
+        ("gitops: flux\n", metadata("a: b"), false),
+        ("gitops: flux\n", metadata("kustomize.toolkit.fluxcd.io/prune: enabled"), true),
+    ] {
+        let generated = site(settings, &[("agents/hosts.yaml", &object)]);
+        let found = generated.findings.iter().find(|finding| finding.code == Code::OutputPatched);
+        assert_eq!(found.is_some(), is_changed, "{object}: {:?}", generated.findings);
+        if let Some(found) = found {
+            assert!(
+                found.message.contains("1 generated host, such as tenant-a/real"),
+                "{}",
+                found.message
+            );
+            let (place, _) = &found.places[0];
+            assert_eq!(place.file().as_str(), "agents/hosts.yaml");
+        }
+    }
+}
+
 // `SecureJoin` of kustomize-controller.
 #[test]
 fn a_path_above_the_source_is_one_of_the_source() {

@@ -86,6 +86,25 @@ impl Builds {
         seen
     }
 
+    /// Returns whether a directory's build may change what it lists below `top`, which has no
+    /// kustomizations yet.
+    pub(crate) fn may_change_listed(&self, directory: &Utf8Path, top: &Utf8Path) -> bool {
+        let nodes = |directory| {
+            let inner = self.made_of(directory).into_iter();
+            inner.filter_map(|inner| Some((inner, self.nodes.get(inner)?)))
+        };
+        let lists = |directory| {
+            nodes(directory).any(|(_, node)| node.listed().any(|path| path.starts_with(top)))
+        };
+        nodes(directory).any(|(inner, node)| {
+            let is_foreign = |component: &Utf8PathBuf| !component.starts_with(top);
+            let changes = node.kustomization.changes_objects()
+                || node.own.namespace.is_some()
+                || node.components.iter().any(is_foreign);
+            changes && lists(inner)
+        })
+    }
+
     /// Returns the first kustomization that may rename hosts or move them to another namespace, and
     /// the field that does.
     ///

@@ -28,8 +28,8 @@ use crate::base::finding::{Code, Finding, Origin, Place, RouteStep};
 pub(crate) use crate::input::load::kustomize::join;
 pub use evaluate::EvaluationError;
 pub(crate) use evaluate::{
-    AgentBuild, DeliveredDocument, EvaluatedFiles, EvaluationResult, OverlayBase, OverlayBases,
-    OverlayBuild, PatchFile, Renaming, SubstitutionVariables,
+    AgentBuild, BuiltDirectory, DeliveredDocument, DeliveredHost, EvaluatedFiles, EvaluationResult,
+    OverlayBase, OverlayBases, OverlayBuild, PatchFile, Renaming, SubstitutionVariables,
 };
 pub use generators::ReachedGenerator;
 pub use levels::{ListField, Listing, RenamingKustomization};
@@ -70,7 +70,7 @@ pub struct NameEffect {
     pub namespace: Option<(String, Arc<Utf8Path>)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct KustomizationNode {
     origin: Origin,
     file: Arc<Utf8Path>,

@@ -68,7 +68,7 @@ pub(super) fn check(
             tree,
             kept,
         };
-        let planned = planned.remove(index).unwrap_or_default();
+        let planned = planned.remove(&directory).unwrap_or_default();
         let BuildDifference { why, host, is_changed } = files.difference(*index, root, &planned)?;
         let overlay = files.overlay;
         let place = host.map_or(Place::File(overlay.into()), |host| host.origin.name());

@@ -4,28 +4,65 @@ use yaml_serde::{Mapping, Value};
 
 use super::planned_hosts::{Annotations, PlannedHost, guards};
 use crate::base::api::host;
+use crate::base::api::names::HostKey;
 use crate::plan::Plan;
 use crate::site::Site;
+use crate::site::inventory::Evidence;
 
 impl PlannedHost<'_> {
     /// Returns how its object in a build differs from the plan. `before` is the object in the build
     /// of the repo's own files.
     pub(crate) fn difference(&self, before: &Mapping, after: &Mapping) -> Option<String> {
-        let labels = self.labels.iter();
-        let labels = labels.map(|(key, value)| (key.as_str(), value.as_deref()));
-        let annotations = self.annotations.iter();
-        let annotations = annotations.map(|(key, value)| (*key, Some(value.as_str())));
         let (before, after) = (ComparedObject::new(before), ComparedObject::new(after));
-        different_pair(before.labels, after.labels, labels)
+        different_pair(before.labels, after.labels, self.planned_labels())
             .map(|key| format!("another label `{key}`"))
             .or_else(|| {
-                different_pair(before.annotations, after.annotations, annotations)
+                different_pair(before.annotations, after.annotations, self.planned_annotations())
                     .map(|key| format!("another annotation `{key}`"))
             })
             .or_else(|| {
                 different_field(&before, &after).map(|field| format!("another value of `{field}`"))
             })
     }
+
+    /// Returns the route of the first field that its object in a build does not have as planned.
+    /// Further options in an annotation are no difference.
+    pub(crate) fn changed_field(&self, object: &Mapping) -> Option<Vec<&str>> {
+        let found = ComparedObject::new(object);
+        let mut labels = self.planned_labels();
+        let label = labels.find(|(key, planned)| text_of(found.labels, key) != *planned);
+        let has_all = |(key, planned): &(&str, Option<&str>)| {
+            let found = text_of(found.annotations, key).unwrap_or_default();
+            let has = |option: &str| found.split(',').any(|other| other.trim() == option);
+            planned.is_none_or(|planned| planned.split(',').all(has))
+        };
+        let annotation = || self.planned_annotations().find(|pair| !has_all(pair));
+        let HostKey { namespace, name } = &self.host.key;
+        let mut id = vec![("name", Some(name.as_str()))];
+        if !self.host.namespace_by_settings {
+            id.push(("namespace", Some(namespace.as_str())));
+        }
+        if self.host.evidence == Evidence::Live {
+            id.push(("uid", self.host.live.uid.as_deref()));
+        }
+        let field = id.into_iter().find(|(key, value)| text_of(found.metadata, key) != *value);
+        field
+            .map(|(key, _)| vec!["metadata", key])
+            .or_else(|| label.map(|(key, _)| vec!["metadata", "labels", key]))
+            .or_else(|| annotation().map(|(key, _)| vec!["metadata", "annotations", key]))
+    }
+
+    fn planned_labels(&self) -> impl Iterator<Item = (&str, Option<&str>)> + Clone {
+        self.labels.iter().map(|(key, value)| (key.as_str(), value.as_deref()))
+    }
+
+    fn planned_annotations(&self) -> impl Iterator<Item = (&str, Option<&str>)> + Clone {
+        self.annotations.iter().map(|(key, value)| (*key, Some(value.as_str())))
+    }
+}
+
+fn text_of<'a>(pairs: Option<&'a Mapping>, key: &str) -> Option<&'a str> {
+    pairs?.get(key)?.as_str()
 }
 
 /// The changes of objects without a planned patch.

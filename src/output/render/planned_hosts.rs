@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use camino::Utf8PathBuf;
 use yaml_serde::{Mapping, Value};
 
 use super::patched_names::{written_name, written_namespace};
@@ -58,23 +59,29 @@ pub(crate) struct PlannedHost<'a> {
     pub(super) record: Option<String>,
 }
 
-/// Returns the declared hosts whose patches are rendered, by root.
+/// Returns the hosts that are rendered, by the directory of their patches or partial objects.
 pub(crate) fn planned_hosts<'a>(
     site: &'a Site,
     plan: &'a Plan,
     added: &'a HostMetadata,
-) -> BTreeMap<usize, Vec<PlannedHost<'a>>> {
-    let assigned = plan.clusters.iter().filter_map(|(key, placement)| {
-        let cluster = site.clusters.get(key)?.cluster.as_ref()?;
-        Some(assigned_hosts(site, cluster, placement, added))
-    });
-    let mut by_root: BTreeMap<usize, Vec<PlannedHost<'_>>> = BTreeMap::new();
-    for planned in assigned.flatten().chain(unlabelled_hosts(site, plan)) {
-        if let Evidence::Applied { root } = planned.host.evidence {
-            by_root.entry(root).or_default().push(planned);
+) -> BTreeMap<Utf8PathBuf, Vec<PlannedHost<'a>>> {
+    let mut by_directory: BTreeMap<Utf8PathBuf, Vec<PlannedHost<'_>>> = BTreeMap::new();
+    let mut add = |observed: Utf8PathBuf, planned: PlannedHost<'a>| {
+        let directory = match planned.host.evidence {
+            Evidence::Applied { root } => layout::declared_directory(&site.root(root).directory),
+            _ => observed,
+        };
+        by_directory.entry(directory).or_default().push(planned);
+    };
+    for (key, placement) in &plan.clusters {
+        if let Some(cluster) = site.valid_cluster(key) {
+            let hosts = assigned_hosts(site, cluster, placement, added);
+            hosts.for_each(|planned| add(layout::observed_directory(key), planned));
         }
     }
-    by_root
+    let others = unlabelled_hosts(site, plan).into_iter().chain(released_hosts(site, plan));
+    others.for_each(|planned| add(layout::released_directory(), planned));
+    by_directory
 }
 
 /// Returns the hosts of a cluster whose labels are written, by part.

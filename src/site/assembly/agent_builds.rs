@@ -17,8 +17,8 @@ use crate::site::delivery::{AgentObject, Agents, AppliedDirectory, BuildChanges}
 /// Maximum number of levels at which agents' objects apply agents' objects.
 const LEVELS: usize = 5;
 
-/// Changes to builds, by the directory of the root.
-pub(super) type AgentBuilds = BTreeMap<Utf8PathBuf, AgentBuild>;
+/// Changes to builds, by the directory of the root, and by the directory that an object applies.
+pub(crate) type AgentBuilds = BTreeMap<Utf8PathBuf, AgentBuild>;
 
 /// Labels and annotations that Flux sets.
 #[derive(Default, Deserialize)]
@@ -65,7 +65,7 @@ pub(super) fn collect(
         let changed: Vec<Utf8PathBuf> = builds.keys().cloned().collect();
         let changing =
             delivered.all(&written).chain(&clusters).filter(|object| object.may_change_builds());
-        builds = by_root(naming, changing.cloned().collect())?;
+        builds = by_directory(naming, changing.cloned().collect())?;
         // Only a new change to the build of agents' objects changes these.
         let is_new =
             |root: &&Utf8PathBuf| roots_of_agents.contains(*root) && !changed.contains(root);
@@ -117,8 +117,8 @@ impl DeliveredAgentObjects {
     }
 }
 
-/// Returns the changes of agents' objects by root.
-fn by_root(
+/// Returns the changes of agents' objects, by directory.
+fn by_directory(
     naming: NamespaceInputs<'_>,
     objects: Vec<AgentObject>,
 ) -> Result<AgentBuilds, ReadError> {
@@ -131,13 +131,13 @@ fn by_root(
     let coverage = Coverage::new(naming);
     let mut builds = AgentBuilds::new();
     for (by, changes) in &changes {
-        for (root, is_above) in coverage.roots(changes) {
+        for (directory, is_above) in coverage.directories(changes) {
             let build = agent_build(naming, by, changes, is_above, &variables);
-            let joined = match builds.remove(&root) {
+            let joined = match builds.remove(&directory) {
                 Some(other) => AgentBuild::joined(other, build, &changes.place),
                 None => build,
             };
-            builds.insert(root, joined);
+            builds.insert(directory, joined);
         }
     }
     builds.retain(|_, build| !build.is_empty());
@@ -213,23 +213,27 @@ impl<'a> Coverage<'a> {
         }
     }
 
-    /// Returns the roots whose builds an object applies; set for those that it applies through
-    /// another kustomization.
-    fn roots(&self, changes: &BuildChanges) -> BTreeMap<Utf8PathBuf, bool> {
+    /// Returns the directories whose builds an object changes: roots, and those with output that it
+    /// applies; set for those that it applies through another kustomization.
+    fn directories(&self, changes: &BuildChanges) -> BTreeMap<Utf8PathBuf, bool> {
         let builds = self.naming.builds;
         let directory = &changes.directory;
-        let mut roots = BTreeMap::new();
+        let mut changed = BTreeMap::new();
         if let Some(root) = self.overlays.get(directory) {
-            roots.insert((*root).to_owned(), true);
+            changed.extend([((*root).to_owned(), true), (directory.clone(), false)]);
         } else if builds.has_kustomization(directory) {
             let parts: BTreeSet<&Utf8Path> = builds.made_of(directory).into_iter().collect();
             let listed = self.listed.iter().filter(|(_, by)| parts.contains(by));
-            let listed = listed.filter_map(|(overlay, _)| self.overlays.get(overlay));
-            roots.extend(listed.map(|root| ((*root).to_owned(), true)));
-            if self.overlays.values().any(|root| root == directory) {
-                roots.insert(directory.clone(), false);
+            let listed: Vec<&Utf8PathBuf> = listed.map(|(listed, _)| listed).collect();
+            let roots = listed.iter().filter_map(|overlay| self.overlays.get(*overlay));
+            changed.extend(roots.map(|root| ((*root).to_owned(), true)));
+            if !listed.is_empty() || self.overlays.values().any(|root| root == directory) {
+                changed.insert(directory.clone(), false);
             }
-        } else if changes.is_autodetected {
+        } else {
+            changed.insert(directory.clone(), changes.is_autodetected);
+        }
+        if changes.is_autodetected && !builds.has_kustomization(directory) {
             // Flux lists every directory with a kustomization, unless another covers it.
             let below = self.overlays.iter().filter(|(overlay, root)| {
                 let is_outermost = |root: &Utf8Path| {
@@ -239,8 +243,8 @@ impl<'a> Coverage<'a> {
                 };
                 overlay.starts_with(directory) || root.starts_with(directory) && is_outermost(root)
             });
-            roots.extend(below.map(|(_, root)| ((*root).to_owned(), true)));
+            changed.extend(below.map(|(_, root)| ((*root).to_owned(), true)));
         }
-        roots
+        changed
     }
 }

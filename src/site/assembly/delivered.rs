@@ -49,7 +49,7 @@ pub(super) fn by_builds(
         unreadable: &files_with(&is_unreadable),
         is_restricted: settings.gitops != Some(GitopsAgent::Flux) && !read.iter().any(is_by_flux),
         requests: &files_with(&is_request),
-        output: &settings.output,
+        output: Some(&settings.output),
         agents,
     };
     let evaluated = builds.evaluate(repo, &wanted);

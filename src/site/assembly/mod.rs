@@ -66,6 +66,7 @@ use crate::site::inventory::{self, Inventory, identity};
 use crate::site::previous::PreviousOutput;
 use crate::site::request::cluster_api::{Claimant, MachineObjects};
 use crate::site::request::{Cluster, ClusterKind, NodeSet, Request, RequestContext};
+use agent_builds::AgentBuilds;
 use evidence::HostProofs;
 use inputs::BuiltSources;
 pub use left_out::LeftOutHost;
@@ -108,6 +109,8 @@ pub struct Site {
     pub(crate) claimants: Vec<Claimant>,
     /// Objects that overlays of the output patch.
     pub(crate) overlay_bases: OverlayBases,
+    /// Changes of agents' objects to builds, by directory.
+    pub(crate) agent_builds: AgentBuilds,
     /// The files that each kustomization reaches.
     pub(crate) builds: Builds,
     /// Objects that sources build, kept for reading hardware.
@@ -260,6 +263,7 @@ impl Site {
             definitions: objects.definitions,
             claimants,
             overlay_bases: objects.overlay_bases,
+            agent_builds: objects.agent_builds,
             builds: objects.builds,
             rendered: objects.rendered,
         };

@@ -5,6 +5,7 @@ use std::mem;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::agent_builds::AgentBuilds;
 use super::concern::Concern;
 use super::host_origin;
 use super::inputs::{self, BuiltSources, InputSelection};
@@ -75,6 +76,7 @@ pub(super) struct SiteObjects {
     pub(super) definitions: BTreeSet<&'static str>,
     /// Objects that overlays of the output patch.
     pub(super) overlay_bases: OverlayBases,
+    pub(super) agent_builds: AgentBuilds,
     /// Files that were read, sorted.
     pub(super) files: Vec<Utf8PathBuf>,
     /// Directories that cannot be read, with the reason.
@@ -184,6 +186,7 @@ pub(super) fn named(
         operators_templates: all.operators_templates,
         definitions: all.definitions,
         overlay_bases,
+        agent_builds,
         files,
         closed,
     };

@@ -138,7 +138,7 @@ impl NamespaceInputs<'_> {
             unreadable: &none,
             is_restricted: false,
             requests: &none,
-            output: &self.settings.output,
+            output: Some(&self.settings.output),
             agents,
         };
         self.builds.evaluate(self.repo, &wanted)

@@ -31,10 +31,12 @@ impl BuildEvaluation<'_> {
         directory: &Utf8PathBuf,
     ) -> Result<Vec<BuildObject>, BuildFailure> {
         let mut objects = self.accumulate(directory, BuildObjects::default())?;
-        // What the overlay of hosts patches.
-        objects.note_level(&self.wanted.output.join(declared_directory(directory)));
-        if !self.wanted.vital.is_empty() {
-            self.overlay_base = OverlayBase::new(&objects);
+        if let Some(output) = self.wanted.output {
+            // What the overlay of hosts patches.
+            objects.note_level(&output.join(declared_directory(directory)));
+            if !self.wanted.vital.is_empty() {
+                self.overlay_base = OverlayBase::new(&objects);
+            }
         }
         if let Some(build) = self.wanted.agents.get(directory) {
             objects = self.apply_agent_above(build, objects)?;

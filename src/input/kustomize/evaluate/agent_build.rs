@@ -9,13 +9,13 @@ use super::object::BuildObject;
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError, SubstitutionVariables};
 use crate::base::api::kustomization::Kustomization;
 use crate::base::finding::{Origin, Place};
-use crate::input::kustomize::{KustomizationNode, NameEffect};
+use crate::input::kustomize::{Builds, KustomizationNode, NameEffect};
 
 /// The changes of an agent's object to what it builds.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct AgentBuild {
     /// The object.
-    by: String,
+    pub(crate) by: String,
     /// Another object that applies the same build, with its place.
     other: Option<(String, Place)>,
     /// Fields that are those of a kustomization.
@@ -79,6 +79,26 @@ impl AgentBuild {
             (field, key, value, place)
         });
         self.common_metadata.extend(entries);
+    }
+
+    /// Returns the place of the object's fields.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.kustomization.as_ref().map(|node| node.origin.start())
+    }
+
+    /// Returns the changes to a directory's build among those by directory. Flux builds a directory
+    /// without a kustomization from those below it.
+    pub(crate) fn for_directory<'b>(
+        all: &'b BTreeMap<Utf8PathBuf, AgentBuild>,
+        builds: &Builds,
+        directory: &Utf8Path,
+    ) -> Option<&'b AgentBuild> {
+        let mut above = directory.ancestors().skip(1);
+        let autodetected = |above: &Utf8Path| {
+            let build = all.get(above).filter(|build| build.is_above_root)?;
+            (!builds.has_kustomization(above)).then_some(build)
+        };
+        all.get(directory).or_else(|| above.find_map(autodetected))
     }
 
     /// Marks the result as unknown.

@@ -1,8 +1,9 @@
 //! Reasons why a build has no result in memory, and the findings about them.
 
+use camino::Utf8Path;
+
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
-use crate::input::kustomize::Builds;
 
 /// The reason why a build has no result in memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,14 +50,11 @@ impl BuildFailure {
     pub(super) fn refused(place: &Place, why: impl Into<String>) -> Self {
         Self::at(place)(EvaluationError::refused(why))
     }
-}
 
-impl Builds {
-    /// Returns the finding about a failed build, unless another finding reports it.
-    pub(super) fn failed(&self, root: usize, failure: BuildFailure) -> Option<Finding> {
-        let BuildFailure { problem, place, is_known } = failure;
-        let root = &self.roots[root];
-        let directory = layout::directory_argument(&root.directory);
+    /// Returns the finding about the failed build of a directory, unless another finding reports it.
+    pub(super) fn finding(self, directory: &Utf8Path) -> Option<Finding> {
+        let BuildFailure { problem, place, is_known } = self;
+        let directory = layout::directory_argument(directory);
         (!is_known).then(|| match problem {
             EvaluationError::Refused(why) => {
                 Finding::new(Code::BuildRefused, format!("`kustomize build {directory}` fails: {why}")).at(*place).help(
@@ -65,7 +63,7 @@ impl Builds {
             }
             EvaluationError::Beyond(why) => Finding::new(
                 Code::NotEvaluated,
-                format!("only kustomize can build the hosts and requests of `{}`: {why}", root.file),
+                format!("only kustomize can build the hosts and requests of `{directory}`: {why}"),
             )
             .at(*place)
             .help(format!(
@@ -78,7 +76,7 @@ impl Builds {
             }
             EvaluationError::Undetermined(why) => Finding::new(
                 Code::NotEvaluated,
-                format!("only its agent can build the hosts and requests of `{}`: {why}", root.file),
+                format!("only its agent can build the hosts and requests of `{directory}`: {why}"),
             )
             .at(*place)
             .help(format!("write the result itself in `{directory}`")),

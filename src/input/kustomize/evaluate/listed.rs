@@ -83,7 +83,9 @@ impl BuildEvaluation<'_> {
     /// Returns whether sipgen may write to a path. Overlays and components of hosts are named after
     /// kustomizations.
     fn may_be_written(&self, path: &Utf8Path) -> bool {
-        let Ok(path) = path.strip_prefix(self.wanted.output) else { return false };
+        let Some(Ok(path)) = self.wanted.output.map(|output| path.strip_prefix(output)) else {
+            return false;
+        };
         let root = path.strip_prefix(declared_directory("".into())).ok();
         let node = root.and_then(|root| self.builds.nodes.get(root));
         let directories = [CLUSTERS, TENANTS, SHARED, CRDS, AGENTS, SITE];

@@ -53,16 +53,18 @@ use rayon::prelude::*;
 use yaml_serde::{Mapping, Value};
 
 use super::Builds;
-use crate::base::api::kustomization::is_kustomization;
+use crate::base::api::host;
+use crate::base::api::kustomization::{Kustomization, is_kustomization};
 use crate::base::api::last_wins::DecodedKustomization;
-use crate::base::finding::{DocumentBuilds, Finding, Origin, Place};
+use crate::base::finding::{DocumentBuilds, Finding, ForeignValue, Origin, Place, RouteStep};
 use crate::base::text::yaml;
 use crate::input::load::{Document, Files};
 pub(crate) use agent_build::AgentBuild;
 use budget::EvaluationBudget;
 pub use failure::EvaluationError;
 use failure::{BuildFailure, deduplicated};
-use object::{Behavior, BuildObject};
+use index::ObjectIndex;
+use object::{Behavior, BuildObject, Id};
 pub(crate) use overlay::{OverlayBase, OverlayBases, OverlayBuild, PatchFile};
 use references::NameReference;
 use resource_file::ResourceFile;
@@ -107,6 +109,27 @@ pub(crate) struct DeliveredDocument {
     text: Arc<str>,
 }
 
+/// The objects that a build delivers.
+pub(crate) struct DeliveredBuild {
+    objects: Vec<BuildObject>,
+    index: ObjectIndex,
+}
+
+/// A host as a build delivers it.
+#[derive(Clone, Copy)]
+pub(crate) struct DeliveredHost<'a>(&'a BuildObject);
+
+/// A directory whose build is evaluated.
+pub(crate) struct BuiltDirectory<'a> {
+    pub(crate) directory: &'a Utf8PathBuf,
+    /// Changes of the agent's object that applies it.
+    pub(crate) agent: Option<&'a AgentBuild>,
+    /// Set if kustomize refuses files outside of the kustomization's directory.
+    pub(crate) is_restricted: bool,
+    /// Selects the files whose objects must be known.
+    pub(crate) is_vital: &'a (dyn Fn(&Utf8Path) -> bool + Sync),
+}
+
 /// The files to evaluate.
 pub(crate) struct EvaluatedFiles<'a> {
     /// Files with objects that sipgen reads.
@@ -123,8 +146,8 @@ pub(crate) struct EvaluatedFiles<'a> {
     /// Files among them with requests. Builds that give them several namespaces make several
     /// requests of each.
     pub(crate) requests: &'a HashSet<Arc<Utf8Path>>,
-    /// Output directory. Its components are not part of the evaluated builds.
-    pub(crate) output: &'a Utf8Path,
+    /// Output directory if what it will have is not part of the evaluated builds.
+    pub(crate) output: Option<&'a Utf8Path>,
     /// Changes of agents' objects to builds, by the directory of the root.
     pub(crate) agents: &'a BTreeMap<Utf8PathBuf, AgentBuild>,
 }
@@ -139,6 +162,32 @@ impl Renaming {
             from: first.name,
             to: last.name,
         })
+    }
+}
+
+impl DeliveredBuild {
+    /// Returns the host that has or had a name in the build.
+    pub(crate) fn host(&self, name: &str, namespace: Option<&str>) -> Option<DeliveredHost<'_>> {
+        let namespace = namespace.unwrap_or_default();
+        let id = Id::new(host::API_VERSION, host::KIND, name, namespace);
+        let all = self.index.with_id(&id).iter().filter_map(|at| self.objects.get(*at));
+        all.max_by_key(|object| object.id() == id).map(DeliveredHost)
+    }
+}
+
+impl<'a> DeliveredHost<'a> {
+    pub(crate) fn object(self) -> &'a Mapping {
+        &self.0.value
+    }
+
+    /// Returns the place outside of a directory that last changed a field or a part of it.
+    pub(crate) fn place_of(self, route: &[&str], apart: &Utf8Path) -> Option<Place> {
+        let is_field = |change: &&ForeignValue| {
+            let mut steps = change.route.iter().zip(route);
+            steps.all(|(step, key)| *step == RouteStep::from(*key))
+                && !change.place.file().starts_with(apart)
+        };
+        self.0.changes.iter().rev().find(is_field).map(|change| change.place.clone())
     }
 }
 
@@ -186,7 +235,7 @@ impl Builds {
                     }
                     let is_vital = |file: &&Utf8PathBuf| wanted.vital.contains(file.as_path());
                     if root_files.iter().any(is_vital) {
-                        evaluated.findings.extend(self.failed(root, failure));
+                        evaluated.findings.extend(failure.finding(&self.roots[root].directory));
                     }
                     continue;
                 }
@@ -263,30 +312,76 @@ impl Builds {
         root: usize,
         variables: BTreeMap<String, String>,
     ) -> Result<Vec<Value>, EvaluationError> {
-        let below = self.files_by_root(&BTreeSet::from([root]));
-        let files: Vec<&Utf8PathBuf> = below.into_values().flatten().collect();
-        let read = files
-            .iter()
-            .filter_map(|file| Some(((*file).clone(), ResourceFile::new(repo, file, &[], true)?)))
-            .collect();
-        let all = files.iter().map(|file| Arc::from(file.as_path())).collect();
         let root = self.root(root);
-        let agents = AgentBuild::with_variables(variables, &Place::File(root.file.clone()))
-            .map(|build| (root.directory.clone(), build));
+        let agent = AgentBuild::with_variables(variables, &Place::File(root.file.clone()));
+        let directory = BuiltDirectory {
+            directory: &root.directory,
+            agent: agent.as_ref(),
+            is_restricted: true,
+            is_vital: &|_| true,
+        };
+        let objects = self.objects_of(repo, &directory).map_err(|failure| failure.problem)?;
+        Ok(objects.into_iter().map(|object| Value::Mapping(object.value)).collect())
+    }
+
+    /// Returns the objects that a directory's build delivers, in no particular order.
+    fn objects_of(
+        &self,
+        repo: &Files,
+        built: &BuiltDirectory<'_>,
+    ) -> Result<Vec<BuildObject>, BuildFailure> {
+        let below: Vec<Utf8PathBuf> = self.below(built.directory).into_keys().collect();
+        let read =
+            |file: &Utf8PathBuf| Some((file.clone(), ResourceFile::new(repo, file, &[], true)?));
+        let read = below.par_iter().filter_map(read).collect();
+        let files: HashSet<Arc<Utf8Path>> =
+            below.iter().map(|file| Arc::from(file.as_path())).collect();
+        let vital = files.iter().filter(|file| (built.is_vital)(file)).cloned().collect();
+        let agents = built.agent.iter().map(|build| (built.directory.clone(), (*build).clone()));
         let wanted = EvaluatedFiles {
-            files: &all,
-            vital: &all,
+            files: &files,
+            vital: &vital,
             vital_kinds: &[],
             unreadable: &HashSet::new(),
-            is_restricted: true,
-            requests: &all,
-            output: Utf8Path::new("overlays"),
-            agents: &agents.into_iter().collect(),
+            is_restricted: built.is_restricted,
+            requests: &HashSet::new(),
+            output: None,
+            agents: &agents.collect(),
         };
         let budget = EvaluationBudget::default();
-        let mut run = BuildEvaluation::new(self, repo, &wanted, &read, &budget);
-        let objects = run.build(&root.directory).map_err(|failure| failure.problem)?;
-        Ok(objects.into_iter().map(|object| Value::Mapping(object.value)).collect())
+        BuildEvaluation::new(self, repo, &wanted, &read, &budget).build(built.directory)
+    }
+
+    /// Evaluates the build of a directory as an agent applies it.
+    ///
+    /// # Errors
+    ///
+    /// Returns a finding if kustomize or the agent would fail, and none if only they know the
+    /// result.
+    pub(crate) fn delivered_by(
+        &self,
+        repo: &Files,
+        built: &BuiltDirectory<'_>,
+    ) -> Result<DeliveredBuild, Option<Finding>> {
+        match self.objects_of(repo, built) {
+            Ok(objects) => Ok(DeliveredBuild { index: ObjectIndex::new(&objects), objects }),
+            Err(failure) => Err(match failure.problem {
+                EvaluationError::Refused(_) | EvaluationError::Unapplied(_) => {
+                    failure.finding(built.directory)
+                }
+                EvaluationError::Beyond(_) | EvaluationError::Undetermined(_) => None,
+            }),
+        }
+    }
+
+    /// Returns the builds with the kustomizations of files that the repo does not have yet.
+    pub(crate) fn with_files<'f>(
+        &self,
+        files: impl Iterator<Item = (&'f Utf8Path, &'f str)>,
+    ) -> Self {
+        let own = self.nodes.values();
+        let own = own.map(|node| (node.origin.clone(), node.kustomization.clone()));
+        Self::new(own.chain(files.filter_map(kustomization_of)).collect()).0
     }
 
     /// Returns the builds of files in memory that kustomize refuses, each with the reason. Only those
@@ -295,12 +390,8 @@ impl Builds {
         files: Vec<(Utf8PathBuf, String)>,
         asks: impl Fn(&Utf8Path) -> bool,
     ) -> Vec<(Utf8PathBuf, String)> {
-        let read = |(path, text): &(Utf8PathBuf, String)| {
-            let DecodedKustomization(decoded, _) =
-                is_kustomization(path).then(|| yaml::from_str(text).ok()).flatten()?;
-            Some((Origin::for_file(Arc::from(path.as_path()), text), decoded.ok()?))
-        };
-        let (builds, _) = Self::new(files.iter().filter_map(read).collect());
+        let texts = files.iter().map(|(path, text)| (path.as_path(), text.as_str()));
+        let (builds, _) = Self::new(texts.filter_map(kustomization_of).collect());
         let files = files.into_iter().map(|(path, text)| (path, text.into_bytes()));
         let repo = Files::in_memory(files);
         let roots = builds.roots().enumerate().filter(|(_, root)| asks(&root.directory));
@@ -311,6 +402,13 @@ impl Builds {
             });
         refused.collect()
     }
+}
+
+/// Returns the kustomization in a file, if it is one.
+fn kustomization_of((path, text): (&Utf8Path, &str)) -> Option<(Origin, Kustomization)> {
+    let DecodedKustomization(decoded, _) =
+        is_kustomization(path).then(|| yaml::from_str(text).ok()).flatten()?;
+    Some((Origin::for_file(Arc::from(path), text), decoded.ok()?))
 }
 
 /// The evaluation of one build.

@@ -11,7 +11,7 @@ use crate::input::kustomize::{Builds, KustomizationNode, join};
 
 impl Kustomization {
     /// Returns whether it changes objects by more than a namespace.
-    pub(super) fn changes_objects(&self) -> bool {
+    pub(in crate::input::kustomize) fn changes_objects(&self) -> bool {
         let is_text = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
         let is_map =
             |map: &Option<BTreeMap<String, Value>>| map.as_ref().is_some_and(|map| !map.is_empty());
@@ -69,7 +69,8 @@ impl Builds {
             let is_foreign = |path: &String| {
                 let directory = node.file.parent().unwrap_or(Utf8Path::new(""));
                 join(directory, path).is_none_or(|path| {
-                    !self.nodes.contains_key(&path) && !path.starts_with(wanted.output)
+                    let is_output = wanted.output.is_some_and(|output| path.starts_with(output));
+                    !self.nodes.contains_key(&path) && !is_output
                 })
             };
             wanted.agents.contains_key(directory.as_path())
