@@ -16,6 +16,7 @@ use crate::ask::capacity::Capacity;
 use crate::ask::drain::Drain;
 use crate::ask::overview::Overview;
 use crate::base::finding::{Finding, Severity};
+use crate::base::text::expanded;
 use crate::input::git::RepoVersion;
 use crate::input::load::{Files, Texts};
 use crate::setup::doctor::SnapshotChange;
@@ -140,15 +141,10 @@ pub fn is_page(content: &[u8]) -> bool {
 
 /// Fills in `{{name}}` placeholders in one pass, so that values are never expanded.
 fn filled(template: &str, values: &[(&str, &str)]) -> String {
-    let mut out = String::new();
-    let mut rest = template;
-    while let Some((before, behind)) = rest.split_once("{{") {
-        out.push_str(before);
-        let (name, behind) = behind.split_once("}}").unwrap_or((behind, ""));
-        out.extend(values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value));
-        rest = behind;
-    }
-    out + rest
+    let value = |name: &str| values.iter().find(|(other, _)| *other == name);
+    let text =
+        |name: &str| Some(value(name).map(|(_, value)| (*value).to_owned()).unwrap_or_default());
+    expanded(template, "{{", "}}", text).unwrap_or_default()
 }
 
 /// Joins modules into one script: drops imports and the keyword `export`.

@@ -546,9 +546,9 @@ fn with_class(api: &str) -> Repo {
     for file in ["cluster.yaml", "control-plane.yaml", "workers.yaml", "kustomization.yaml"] {
         repo.remove(&format!("clusters/edge/{file}"));
     }
-    let reference = |field: &str, kind: &str, name: &str| match api {
-        "v1beta1" => format!("{{{field}: {{apiVersion: x/v1beta1, kind: {kind}, name: {name}}}}}"),
-        _ => format!("{{{field}: {{apiVersion: x/v1beta2, kind: {kind}, name: {name}}}}}"),
+    let reference = |field: &str, kind: &str, name: &str| {
+        let api = "infrastructure.cluster.x-k8s.io/v1beta1";
+        format!("{{{field}: {{apiVersion: {api}, kind: {kind}, name: {name}}}}}")
     };
     let (field, infrastructure, class) = match api {
         "v1beta1" => {
@@ -643,8 +643,44 @@ fn a_class_without_a_patch_for_its_hosts_is_reported() {
         "clusters/all.yaml",
         &text.replacen("  workers: {", &format!("{patches}  workers: {{"), 1),
     );
-    let run = repo.generate(&["--check"]).expect(0);
-    assert!(!run.stderr.contains("SIP0905"), "{}", run.stderr);
+    let patched = repo.read("clusters/all.yaml");
+    let conditional = |condition| format!("assigned-hosts\n      enabledIf: '{condition}'\n");
+    let [enabled, disabled, unknown] =
+        ["true", "{{ .builtin.cluster.name }}", "{{ if .bind }}true{{ end }}"].map(conditional);
+    for (from, to, is_reported) in [
+        ("spec", "spec", false),
+        ("controlPlane: true", "infrastructureCluster: true", true),
+        ("names: [\"*\"]", "names: [big, 's*l']", true),
+        ("names: [\"*\"]", "names: [big, 'sm*']", false),
+        ("names: [\"*\"]", "names: [big, '*all']", false),
+        (
+            "kind: Metal3MachineTemplate\n            match",
+            "kind: Metal3Cluster\n            match",
+            true,
+        ),
+        (
+            "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\n            kind",
+            "apiVersion: x/v1\n            kind",
+            true,
+        ),
+        ("value: ControlPlane", "value: Worker", true),
+        ("{variable: builtin.cluster.name}", "{variable: name}", true),
+        ("{variable: builtin.cluster.name}", "{template: '{{ .builtin.cluster.name }}'}", false),
+        ("{variable: builtin.cluster.name}", "{template: '{{ .name }}'}", true),
+        (
+            "op: add\n              path: /spec/template/spec/hostSelector/matchLabels/sip.airshipit.org~1node-type",
+            "op: remove\n              path: /spec/template/spec/hostSelector/matchLabels/sip.airshipit.org~1cluster-name",
+            true,
+        ),
+        ("assigned-hosts\n", &enabled, false),
+        ("assigned-hosts\n", &disabled, true),
+        ("assigned-hosts\n", &unknown, true),
+    ] {
+        assert!(patched.contains(from), "{from}");
+        repo.write("clusters/all.yaml", &patched.replacen(from, to, 1));
+        let run = repo.generate(&["--check"]).expect(0);
+        assert_eq!(run.stderr.contains("SIP0905"), is_reported, "{to}: {}", run.stderr);
+    }
 }
 
 /// The order of a hand-over: Cluster API gives the host up, a snapshot shows it free, the other Cluster

@@ -91,8 +91,10 @@ pub const FAILURE_DOMAIN: &str = "infrastructure.cluster.x-k8s.io/failure-domain
 
 /// A reference to another object. In `v1beta2` it is in the same namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ClusterApiReference {
+    /// API group and version.
+    pub api_version: String,
     /// Kind.
     pub kind: String,
     /// Name.

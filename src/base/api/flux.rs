@@ -9,6 +9,7 @@ use super::gitops::{
     AgentManifest, AgentObjectName, FLUX_KIND, FluxKustomization, FluxKustomizationSpec,
     FluxSourceRef, GIT_REPOSITORY,
 };
+use crate::base::text::expanded;
 
 /// The API group of Flux's HelmRelease.
 pub const HELM_GROUP: &str = "helm.toolkit.fluxcd.io";
@@ -152,22 +153,12 @@ impl ResourceSet {
 
 /// Replaces `<< inputs.name >>` in a template; `None` if it has any other expression.
 fn with_inputs(template: &str, inputs: &BTreeMap<String, Value>) -> Option<String> {
-    let mut text = String::with_capacity(template.len());
-    let mut rest = template;
-    while let Some((before, expression)) = rest.split_once("<<") {
-        let (expression, after) = expression.split_once(">>")?;
-        let name = expression.trim().strip_prefix("inputs.")?;
-        text.push_str(before);
-        match inputs.get(name)? {
-            Value::String(value) => text.push_str(value),
-            Value::Number(value) => text.push_str(&value.to_string()),
-            Value::Bool(value) => text.push_str(&value.to_string()),
-            _ => return None,
-        }
-        rest = after;
-    }
-    text.push_str(rest);
-    Some(text)
+    expanded(template, "<<", ">>", |name| match inputs.get(name.strip_prefix("inputs.")?)? {
+        Value::String(value) => Some(value.clone()),
+        Value::Number(value) => Some(value.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

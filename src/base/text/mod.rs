@@ -27,6 +27,25 @@ pub fn in_shell(name: &str) -> String {
     format!("'{}'", name.replace('\'', r"'\''"))
 }
 
+/// Replaces the expressions between `open` and `close` in a template; `None` if one has no value.
+pub(crate) fn expanded(
+    template: &str,
+    open: &str,
+    close: &str,
+    value: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let mut text = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, expression)) = rest.split_once(open) {
+        let (expression, after) = expression.split_once(close)?;
+        text.push_str(before);
+        text.push_str(&value(expression.trim())?);
+        rest = after;
+    }
+    text.push_str(rest);
+    Some(text)
+}
+
 /// Returns whether git has written the conflicts of a merge into a text.
 pub(crate) fn has_conflicts(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> "))

@@ -24,7 +24,8 @@ pub(super) fn unpinned(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
 
 fn describe(site: &Site, cluster: &Cluster, template: &HostTemplate) -> Finding {
     let help = if template.is_of_class {
-        "give the ClusterClass a patch that selects hosts by their labels: see docs/how-to/cluster-class.md"
+        "give the ClusterClass a patch that selects hosts by their labels: see docs/how-to/cluster-class.md. sipgen \
+         evaluates built-in variables only, in the values and in `enabledIf`"
             .to_owned()
     } else {
         format!(

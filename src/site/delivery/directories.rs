@@ -21,6 +21,7 @@ use crate::base::api::gitops::{
     FluxKustomization, FluxKustomizationSpec, GitDirectory, GitopsAgent,
 };
 use crate::base::finding::{Origin, Place, RouteStep};
+use crate::base::text::expanded;
 use crate::input::kustomize::join;
 use crate::input::load::EntryKind;
 use crate::input::settings::gitops::SourceRef;
@@ -331,19 +332,12 @@ fn paths(repo: &DeliveryRepo<'_>, source: &ApplicationSource) -> Vec<String> {
     let Some(path) = &source.path else {
         return Vec::new();
     };
-    let (mut glob, mut rest) = (String::new(), path.as_str());
-    while let Some((before, behind)) = rest.split_once("{{") {
-        let Some((_, after)) = behind.split_once("}}") else {
-            return Vec::new();
-        };
-        glob.push_str(before);
-        glob.push('*');
-        rest = after;
+    let Some(glob) = expanded(path, "{{", "}}", |_| Some("*".to_owned())) else {
+        return Vec::new();
+    };
+    if glob == *path {
+        return vec![glob];
     }
-    if glob.is_empty() {
-        return vec![path.clone()];
-    }
-    glob.push_str(rest);
     let matching = matching_directories(
         repo.source_directories(),
         &[GitDirectory { path: plain_path(&glob), exclude: false }],

@@ -3,6 +3,7 @@
 //!
 //! * `scaled`: its control plane and MachineDeployments, written out or made of a ClusterClass.
 //! * `host_selector`: the hosts that a machine template selects.
+//! * `class_patches`: patches of a ClusterClass that change host selectors.
 //! * `claimants`: objects that claim hosts and are no requests.
 //! * `spread` and `hardware`: annotations of node sets.
 //! * `health_checks`: MachineHealthChecks whose Machines find no host.
@@ -11,6 +12,7 @@
 
 mod agreement;
 mod claimants;
+mod class_patches;
 mod hardware;
 mod health_checks;
 mod host_selector;
@@ -376,11 +378,16 @@ impl<'a> ClusterApiValidation<'a> {
                 labels.retain(|key, value| other_labels.get(key) == Some(value));
             }
             let selector = &first.template.spec.template.spec.host_selector;
-            let selected = &selector.match_labels;
-            let role_labels = self.labels(&first.role().into());
-            let is_pinned =
-                first.template.class.is_some_and(|class| scaled::adds_labels(class, &role_labels))
-                    || labels.iter().all(|(key, value)| selected.get(key) == Some(value));
+            let selects = |selected: &BTreeMap<_, _>, labels: &BTreeMap<_, _>| {
+                labels.iter().all(|(key, value)| selected.get(key) == Some(value))
+            };
+            let is_pinned = selects(&selector.match_labels, &labels)
+                || sets.iter().all(|set| {
+                    set.template.class.is_some_and(|class| {
+                        let selected = class_patches::match_labels(set, &class, self.key);
+                        selects(&selected, &self.labels(&set.role().into()))
+                    })
+                });
             found.push(HostTemplate {
                 name: name.to_owned(),
                 is_pinned,

@@ -44,7 +44,17 @@ pub(super) struct NodeSetTemplate<'a> {
     pub(super) spec: &'a MachineTemplateSpec,
     origin: &'a Origin,
     /// The ClusterClass that it is a template of.
-    pub(super) class: Option<&'a ClassSpec>,
+    pub(super) class: Option<MachineClass<'a>>,
+}
+
+/// A class of Machines in a ClusterClass.
+#[derive(Clone, Copy)]
+pub(super) struct MachineClass<'a> {
+    pub(super) spec: &'a ClassSpec,
+    /// The reference to the Metal3MachineTemplate.
+    pub(super) template: &'a ClusterApiReference,
+    /// Class of a MachineDeployment; empty for the control plane.
+    pub(super) deployment_class: &'a str,
 }
 
 impl NodeSetTemplate<'_> {
@@ -144,17 +154,6 @@ fn template_of(reference: &TemplateReference) -> Option<&ClusterApiReference> {
     reference.reference.as_ref().or(reference.template_ref.as_ref())
 }
 
-/// Returns whether a patch of a class mentions the labels of assigned hosts in a host selector.
-pub(super) fn adds_labels(class: &ClassSpec, labels: &BTreeMap<String, String>) -> bool {
-    let patches = class.patches.iter().map(serde_json::Value::to_string);
-    patches.into_iter().any(|patch| {
-        let has = |word: &str| patch.contains(word);
-        // In the path of a JSON patch, the slash is `~1`.
-        let names = |label: &String| has(label) || has(&label.replace('/', "~1"));
-        has("hostSelector") && labels.keys().all(names)
-    })
-}
-
 fn machines_of(spec: &ControlPlaneSpec) -> Option<&ClusterApiReference> {
     let machine_reference = || {
         let machines = spec.machine_template.as_ref()?;
@@ -231,7 +230,7 @@ impl<'a> ClusterApiValidation<'a> {
         reference: &'a ClusterApiReference,
         namespace: &Namespace,
         from: DocumentField,
-        class: Option<&'a ClassSpec>,
+        class: Option<MachineClass<'a>>,
     ) -> Option<NodeSetTemplate<'a>> {
         if reference.kind != MACHINE_TEMPLATE {
             return None;
@@ -344,7 +343,7 @@ impl<'a> ClusterApiValidation<'a> {
         let reference = ClusterApiReference {
             kind: CLUSTER_CLASS.to_owned(),
             name: name.to_owned(),
-            namespace: None,
+            ..ClusterApiReference::default()
         };
         let Some((document, PartSpec::Class(class))) =
             self.part_of(&reference, &namespace, at.clone())
@@ -370,7 +369,8 @@ impl<'a> ClusterApiValidation<'a> {
     ) -> Option<ScaledMachines<'a>> {
         let machines = class.control_plane.machine_infrastructure.as_ref().and_then(template_of)?;
         let from = class_at.below(["controlPlane".into(), "machineInfrastructure".into()]);
-        let template = self.template(machines, namespace, from, Some(class))?;
+        let machine_class = MachineClass { spec: class, template: machines, deployment_class: "" };
+        let template = self.template(machines, namespace, from, Some(machine_class))?;
         let control_plane = &class.control_plane;
         let reference = control_plane.reference.as_ref().or(control_plane.template_ref.as_ref());
         let from = class_at.below(["controlPlane".into()]);
@@ -431,7 +431,9 @@ impl<'a> ClusterApiValidation<'a> {
             .or_else(template_reference)
             .and_then(template_of)?;
         let from = class_at.below(["workers".into(), "machineDeployments".into(), index.into()]);
-        let template = self.template(machines, namespace, from, Some(class))?;
+        let machine_class =
+            MachineClass { spec: class, template: machines, deployment_class: &deployment.class };
+        let template = self.template(machines, namespace, from, Some(machine_class))?;
         Some(ScaledMachines {
             name: Some(&deployment.name),
             metadata: &deployment.metadata,
