@@ -134,8 +134,12 @@ fn a_source_of_flux_must_have_the_output() {
         "  ignore: |\n    /*\n    !/flux\n    !/inventory\n",
         "  sparseCheckout: [./inventory, flux]\n",
         // The shared files that services refer to.
-        "  sparseCheckout: [overlays/agents, overlays/clusters, overlays/hosts]\n",
+        "  sparseCheckout: [overlays/agents, overlays/clusters, overlays/hosts, inventory]\n",
         "  ignore: |\n    /overlays/shared/\n",
+        // The base of an overlay, and a file of it.
+        "  ignore: |\n    /*\n    !/flux\n    !/overlays\n",
+        "  ignore: |\n    /inventory/*.yaml\n    !/inventory/kustomization.yaml\n",
+        "  sparseCheckout: [./overlays/]\n",
     ] {
         let generated = run("gitops: flux\n", &[("flux/source.yaml", &source(spec))]);
         only(&generated, Code::OutputNotInSource);
@@ -144,9 +148,9 @@ fn a_source_of_flux_must_have_the_output() {
     }
     for spec in [
         "",
-        "  ignore: |\n    /*\n    !/overlays/\n",
-        "  sparseCheckout: [./overlays/]\n",
-        "  sparseCheckout: [overlays/agents, overlays/hosts]\n",
+        "  ignore: |\n    /*\n    !/overlays/\n    !/inventory\n",
+        "  sparseCheckout: [./overlays/, inventory]\n",
+        "  sparseCheckout: [overlays/agents, overlays/hosts, inventory]\n",
     ] {
         assert_eq!(
             codes(&run("gitops: flux\n", &[("flux/source.yaml", &source(spec))])),
@@ -164,12 +168,28 @@ fn a_source_of_flux_must_have_the_output() {
         }
     }
     // The patterns of the object come last.
-    let keeps = source("  ignore: |\n    !/overlays\n");
+    let keeps = source("  ignore: |\n    !/overlays\n    !/inventory\n");
     assert_eq!(
         codes(&run("gitops: flux\n", &[(".sourceignore", "/*\n"), ("flux/source.yaml", &keeps)])),
         []
     );
     assert_eq!(codes(&run("", &[(".sourceignore", "/*\n")])), []);
+    // The repo's own objects need the same files, without `gitops`.
+    let overlay = flux_kustomization("flux-system", "path: ./overlays/hosts/declared/inventory");
+    let added = "path: ./inventory, components: [../overlays/hosts/declared/inventory]";
+    for (settings, object) in
+        [("", overlay), ("hosts: {form: component}\n", flux_kustomization("flux-system", added))]
+    {
+        for kept in ["!/inventory", "!/overlays"] {
+            let ignored = format!("/*\n!/flux\n{kept}\n");
+            let generated =
+                run(settings, &[(".sourceignore", &ignored), ("flux/hosts.yaml", &object)]);
+            let lines = help(only(&generated, Code::OutputNotInSource)).split_once('\n').unwrap();
+            let ignored = format!("{ignored}{}\n", lines.1);
+            let files = [(".sourceignore", ignored.as_str()), ("flux/hosts.yaml", &object)];
+            assert_eq!(codes(&run(settings, &files)), [], "{ignored}");
+        }
+    }
 }
 
 #[test]
@@ -589,7 +609,8 @@ fn other_kinds_of_sources_leave_out_files_too() {
         ("OCIRepository", "  url: oci://registry.example.com/fleet\n", false),
         ("Bucket", left_out, true),
         ("Bucket", "  prefix: flux/\n", true),
-        ("Bucket", "  prefix: over\n", false),
+        ("Bucket", "  prefix: over\n", true),
+        ("Bucket", "  prefix: ''\n", false),
     ] {
         let settings =
             format!("gitops: flux\nflux: {{sourceRef: {{kind: {kind}, name: fleet}}}}\n");

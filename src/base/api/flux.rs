@@ -153,11 +153,13 @@ impl ResourceSet {
 
 /// Replaces `<< inputs.name >>` in a template; `None` if it has any other expression.
 fn with_inputs(template: &str, inputs: &BTreeMap<String, Value>) -> Option<String> {
-    expanded(template, "<<", ">>", |name| match inputs.get(name.strip_prefix("inputs.")?)? {
-        Value::String(value) => Some(value.clone()),
-        Value::Number(value) => Some(value.to_string()),
-        Value::Bool(value) => Some(value.to_string()),
-        _ => None,
+    expanded(template, "<<", ">>", |name| {
+        match inputs.get(name.trim().strip_prefix("inputs.")?)? {
+            Value::String(value) => Some(value.clone()),
+            Value::Number(value) => Some(value.to_string()),
+            Value::Bool(value) => Some(value.to_string()),
+            _ => None,
+        }
     })
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn expanded(
     while let Some((before, expression)) = rest.split_once(open) {
         let (expression, after) = expression.split_once(close)?;
         text.push_str(before);
-        text.push_str(&value(expression.trim())?);
+        text.push_str(&value(expression)?);
         rest = after;
     }
     text.push_str(rest);

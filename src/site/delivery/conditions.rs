@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ignore::gitignore::GitignoreBuilder;
+use ignore::gitignore::Gitignore;
 
 use super::applied::AppliedDirectory;
+use super::paths::{IGNORE_FILE, ignore_matcher};
 use super::repo::{DeliveryRepo, shown};
-use super::{DeliveryWiring, ReachedContent, includes};
+use super::{Component, DeliveryWiring, ReachedContent, includes};
 use crate::base::api::gitops::{FluxSource, GitopsAgent};
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
@@ -19,9 +20,6 @@ use crate::input::kustomize::BuildRoot;
 use crate::input::load::sops;
 use crate::input::settings::gitops::HostsForm;
 use crate::input::settings::{self, Settings, sources};
-
-/// File that excludes paths of a repo from Flux's sources.
-const IGNORE_FILE: &str = ".sourceignore";
 
 /// Reports conditions that prevent Flux from applying the output: as the agent of the settings, or
 /// with the repo's own objects.
@@ -37,17 +35,28 @@ pub(super) fn check(
     };
     let by_flux = reached.iter().filter(is_by_flux).flat_map(|reached| &reached.overlays);
     let by_flux: BTreeSet<&usize> = by_flux.collect();
-    let roots = repo.inventory.roots.iter();
-    let roots = roots.filter(|(index, _)| is_chosen || by_flux.contains(index));
-    let unbuildable = roots.filter_map(|(_, root)| unbuildable(repo, root));
-    if !is_chosen {
-        return unbuildable.collect();
-    }
+    let by_component = |(index, component): (&'_ usize, &'_ Component)| {
+        let mut reached = reached.iter().filter(is_by_flux);
+        let is_reached = reached.any(|it| it.kustomizations.contains(&*component.directory));
+        (component.included && is_reached).then_some(*index)
+    };
+    let components: BTreeSet<usize> = wiring.components.iter().filter_map(by_component).collect();
+    let roots =
+        repo.inventory.roots.iter().filter(|(index, _)| {
+            is_chosen || by_flux.contains(index) || components.contains(index)
+        });
+    let roots: Vec<(&usize, &BuildRoot)> = roots.collect();
+    let unbuildable = roots.iter().filter_map(|(_, root)| unbuildable(repo, root));
     let source = repo.context.sources.iter().find(|(_, source)| repo.is_source_of_settings(source));
-    let over_output =
-        source.and_then(|(origin, source)| includes::over_output(repo, origin, source));
-    let found = over_output.or_else(|| left_out(repo, source));
-    found.into_iter().chain(unbuildable).chain(not_decrypted(repo, wiring, applied)).collect()
+    let over_output = source
+        .filter(|_| is_chosen)
+        .and_then(|(origin, source)| includes::over_output(repo, origin, source));
+    let found = over_output.or_else(|| left_out(repo, source, is_chosen, &roots));
+    let mut findings: Vec<Finding> = found.into_iter().chain(unbuildable).collect();
+    if is_chosen {
+        findings.extend(not_decrypted(repo, wiring, applied));
+    }
+    findings
 }
 
 /// Reports a build of hosts that needs Helm or a plugin, which Flux's kustomize-controller disables.
@@ -140,113 +149,169 @@ fn not_decrypted(
     roots.filter_map(report).collect()
 }
 
-/// Reports a Flux source that excludes directories of the output: that of the agent's objects, or
-/// only the shared files that services refer to.
-fn left_out(repo: &DeliveryRepo<'_>, source: Option<&(Origin, FluxSource)>) -> Option<Finding> {
-    let of = |directory: &Utf8Path| left_out_directory(repo, source, directory);
-    of(&layout::agent_directory(GitopsAgent::Flux)).or_else(|| {
-        let shared = of(layout::SHARED.into())?;
-        of(layout::CLUSTERS.into()).is_none().then_some(shared)
-    })
-}
+/// A path of a source that Flux needs: its directory, which is to be kept, and a file in it.
+type NeededPath = (Utf8PathBuf, Utf8PathBuf);
 
-/// Reports a Flux source that excludes a directory of the output.
-fn left_out_directory(
+/// Reports a Flux source that excludes files of the output, or those that overlays build on.
+fn left_out(
     repo: &DeliveryRepo<'_>,
     source: Option<&(Origin, FluxSource)>,
-    directory: &Utf8Path,
+    is_chosen: bool,
+    roots: &[(&usize, &BuildRoot)],
 ) -> Option<Finding> {
-    let flux = &repo.settings.flux;
-    let output = flux.path.join(&repo.settings.output);
-    let file = output.join(directory).join(layout::KUSTOMIZATION);
-    let sparse = source.and_then(|(origin, source)| {
-        let directories = source.spec.sparse_checkout.as_ref()?;
-        let has = |directory: &String| {
-            file.starts_with(directory.trim_start_matches("./").trim_end_matches('/'))
-        };
-        (!directories.iter().any(has)).then(|| origin.at(["spec", "sparseCheckout"]))
-    });
-    if let Some(place) = sparse {
-        return Some(not_in_source(&output).at(place).help(format!(
-            "add `{output}` to `sparseCheckout`, or name another source in `flux.sourceRef`"
-        )));
+    let in_source = |path: &Utf8Path| repo.settings.flux.path.join(path);
+    let output = in_source(&repo.settings.output);
+    let generated =
+        |directory: &Utf8Path| (output.clone(), output.join(directory).join(layout::KUSTOMIZATION));
+    let [shared, clusters] = [layout::SHARED, layout::CLUSTERS].map(|it| generated(it.into()));
+    let mut needed: Vec<NeededPath> = Vec::new();
+    if is_chosen {
+        needed.push(generated(&layout::agent_directory(GitopsAgent::Flux)));
+        needed.push(shared.clone());
     }
-    let prefix = source.and_then(|(origin, source)| {
-        let prefix = source.spec.prefix.as_ref()?;
-        (!file.as_str().starts_with(prefix.as_str())).then(|| origin.at(["spec", "prefix"]))
-    });
-    if let Some(place) = prefix {
-        return Some(
-            not_in_source(&output)
-                .at(place)
-                .help("remove `prefix`, or name another source in `flux.sourceRef`: a Bucket has one prefix only"),
-        );
+    for (_, root) in roots {
+        needed.push(generated(&layout::declared_directory(&root.directory)));
+        let own = in_source(&root.directory);
+        let kustomizations = repo.builds.made_of(&root.directory).into_iter();
+        let kustomizations = kustomizations.map(|directory| directory.join(layout::KUSTOMIZATION));
+        let files: BTreeSet<Utf8PathBuf> =
+            repo.builds.below(&root.directory).into_keys().chain(kustomizations).collect();
+        needed.extend(files.iter().map(|file| {
+            let file = in_source(file);
+            let above = file.parent().unwrap_or(Utf8Path::new(""));
+            (if file.starts_with(&own) { own.clone() } else { above.to_owned() }, file)
+        }));
     }
-    // The last matching pattern decides. Patterns of the object come last, and those of inner
-    // directories after those of outer ones.
-    let own = source.and_then(|(origin, source)| {
-        let patterns = source.spec.ignore.as_ref()?;
-        Some((patterns.clone(), Utf8PathBuf::new(), origin.at(["spec", "ignore"])))
+    let rules = SourceRules::new(repo, source, &needed);
+    let excluded = needed.iter().find_map(|path| {
+        // Without services, nothing refers to the shared files.
+        let is_idle = || *path == shared && rules.exclusion(&clusters).is_some();
+        let exclusion = rules.exclusion(path)?;
+        (!is_idle()).then_some((path, exclusion))
     });
-    let inner =
-        repo.settings.output.ancestors().map(|directory| directory.join(IGNORE_FILE)).filter_map(
-            |ignore| {
-                let domain = flux.path.join(ignore.parent()?);
-                Some((repo.files.text(&ignore)?, domain, Place::File(Arc::from(ignore.as_path()))))
-            },
-        );
-    for (patterns, domain, place) in own.into_iter().chain(inner) {
-        match verdict(&patterns, &domain, &file) {
-            Some(true) => {
-                return Some(not_in_source(&output).at(place).help(format!(
-                    "end it with these lines:\n{}",
-                    kept(output.strip_prefix(&domain).unwrap_or(&output))
-                )));
-            }
-            Some(false) => return None,
-            None => {}
-        }
-    }
-    None
+    let ((directory, file), (place, help)) = excluded?;
+    let message = if *directory == output {
+        format!("the Flux source excludes `{output}`: Flux does not see the generated files")
+    } else {
+        format!(
+            "the Flux source excludes `{file}`: Flux cannot build the hosts there with their labels"
+        )
+    };
+    Some(Finding::new(Code::OutputNotInSource, message).at(place).help(help))
 }
 
-fn not_in_source(output: &Utf8Path) -> Finding {
-    let message =
-        format!("the Flux source excludes `{output}`: Flux does not see the generated files");
-    Finding::new(Code::OutputNotInSource, message)
+/// Patterns of a file or object that exclude files of a source.
+struct IgnorePatterns {
+    text: String,
+    /// Directory in the source.
+    domain: Utf8PathBuf,
+    place: Place,
+    matcher: Gitignore,
 }
 
-/// Returns whether patterns exclude a file; `None` if no pattern matches.
-fn verdict(patterns: &str, domain: &Utf8Path, file: &Utf8Path) -> Option<bool> {
-    let file = file.strip_prefix(domain).ok()?;
-    let mut builder = GitignoreBuilder::new("");
-    for line in patterns.lines() {
-        // An invalid line excludes nothing.
-        let _ = builder.add_line(None, line);
-    }
-    let found = builder.build().ok()?;
-    let found = found.matched_path_or_any_parents(file, false);
-    (!found.is_none()).then(|| found.is_ignore())
+/// The fields and files that exclude files of a source.
+struct SourceRules<'a> {
+    source: Option<&'a (Origin, FluxSource)>,
+    /// The last matching pattern decides, so the last patterns come first: those of the object, and
+    /// those of inner directories before outer ones.
+    patterns: Vec<IgnorePatterns>,
+    needed: &'a [NeededPath],
 }
 
-/// Returns patterns that include a directory, regardless of earlier patterns.
-fn kept(directory: &Utf8Path) -> String {
-    if directory.as_str().is_empty() {
-        return "!*".to_owned();
-    }
-    let mut above: Vec<&Utf8Path> =
-        directory.ancestors().filter(|above| !above.as_str().is_empty()).collect();
-    above.reverse();
-    // git's rule: a file in an excluded directory cannot be kept, so each directory above is kept
-    // and its other entries are excluded again.
-    let lines: Vec<String> = above.iter().map(|directory| format!("!/{directory}")).collect();
-    let between: Vec<String> = above.iter().map(|directory| format!("/{directory}/*")).collect();
-    let lines =
-        lines.iter().zip(between.iter().map(Some)).enumerate().flat_map(|(index, (keep, rest))| {
-            let rest = rest.filter(|_| index + 1 < above.len());
-            std::iter::once(keep.clone()).chain(rest.cloned())
+impl<'a> SourceRules<'a> {
+    fn new(
+        repo: &DeliveryRepo<'_>,
+        source: Option<&'a (Origin, FluxSource)>,
+        needed: &'a [NeededPath],
+    ) -> Self {
+        let own = source.and_then(|(origin, source)| {
+            let place = origin.at(["spec", "ignore"]);
+            Some(IgnorePatterns::new(source.spec.ignore.clone()?, "".into(), place))
         });
-    lines.collect::<Vec<_>>().join("\n")
+        let domains: BTreeSet<&Utf8Path> =
+            needed.iter().flat_map(|(_, file)| file.ancestors().skip(1)).collect();
+        let inner = domains.into_iter().rev().filter_map(|domain| {
+            let file = domain.strip_prefix(&repo.settings.flux.path).ok()?.join(IGNORE_FILE);
+            let text = repo.files.text(&file)?;
+            Some(IgnorePatterns::new(text, domain, Place::File(Arc::from(file))))
+        });
+        Self { source, patterns: own.into_iter().chain(inner).collect(), needed }
+    }
+
+    /// Returns what excludes a path, and the remedy.
+    fn exclusion(&self, (directory, file): &NeededPath) -> Option<(Place, String)> {
+        if let Some((origin, source)) = self.source {
+            let sparse = source.spec.sparse_checkout.as_ref();
+            let has = |directory: &String| {
+                file.starts_with(directory.trim_start_matches("./").trim_end_matches('/'))
+            };
+            let way_out = "name another source in `flux.sourceRef`";
+            if sparse.is_some_and(|directories| !directories.iter().any(has)) {
+                let help = format!("add `{directory}` to `sparseCheckout`, or {way_out}");
+                return Some((origin.at(["spec", "sparseCheckout"]), help));
+            }
+            let prefix = source.spec.prefix.as_ref();
+            if prefix.is_some_and(|prefix| !file.as_str().starts_with(prefix.as_str())) {
+                let help = format!("remove `prefix`, or {way_out}: a Bucket has one prefix only");
+                return Some((origin.at(["spec", "prefix"]), help));
+            }
+        }
+        let mut verdicts = self.patterns.iter().filter_map(|patterns| {
+            let file = file.strip_prefix(&patterns.domain).ok()?;
+            Some((patterns, verdict(&patterns.matcher, file)?))
+        });
+        let (patterns, is_excluded) = verdicts.next()?;
+        is_excluded.then(|| {
+            let lines = patterns.kept(self.needed);
+            (patterns.place.clone(), format!("end it with these lines:\n{lines}"))
+        })
+    }
+}
+
+impl IgnorePatterns {
+    fn new(text: String, domain: &Utf8Path, place: Place) -> Self {
+        let matcher = ignore_matcher(&text);
+        Self { text, domain: domain.to_owned(), place, matcher }
+    }
+
+    /// Returns the lines at their end that keep what Flux needs, and little else.
+    fn kept(&self, needed: &[NeededPath]) -> String {
+        let (mut lines, mut all) = (Vec::new(), self.matcher.clone());
+        let mut add = |line: String, all: &mut Gitignore| {
+            lines.push(line);
+            *all = ignore_matcher(&format!("{}\n{}", self.text, lines.join("\n")));
+        };
+        for (directory, file) in needed {
+            let Some((directory, file)) =
+                directory.strip_prefix(&self.domain).ok().zip(file.strip_prefix(&self.domain).ok())
+            else {
+                continue;
+            };
+            let mut above: Vec<&Utf8Path> = directory.ancestors().collect();
+            above.pop();
+            for path in above.into_iter().rev() {
+                // git's rule: a file in an excluded directory cannot be kept, so each directory
+                // above is kept and its other entries are excluded again.
+                if verdict(&all, path) == Some(true) {
+                    add(format!("!/{path}"), &mut all);
+                    if path != directory {
+                        add(format!("/{path}/*"), &mut all);
+                    }
+                }
+            }
+            if verdict(&all, file) == Some(true) {
+                let line = Utf8Path::new("!/").join(directory).join("**");
+                add(line.into_string(), &mut all);
+            }
+        }
+        lines.join("\n")
+    }
+}
+
+/// Returns whether patterns exclude a path; `None` if no pattern matches.
+fn verdict(matcher: &Gitignore, path: &Utf8Path) -> Option<bool> {
+    let found = matcher.matched_path_or_any_parents(path, false);
+    (!found.is_none()).then(|| found.is_ignore())
 }
 
 #[cfg(test)]
@@ -254,18 +319,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lines_that_keep_a_directory_keep_it_alone() {
-        for output in ["overlays", "site/generated", "a/b/c"] {
-            let lines = format!("/*\n{}", kept(output.into()));
-            let has = |file: &str| verdict(&lines, "".into(), file.into());
-            assert_eq!(
-                has(&format!("{output}/agents/flux/kustomization.yaml")),
-                Some(false),
-                "{lines}"
+    fn the_lines_that_keep_directories_keep_these_alone() {
+        let needed = ["overlays", "site/generated", "site/hosts", "a/b/c"]
+            .map(|directory| (directory.into(), Utf8Path::new(directory).join("x.yaml")));
+        for text in ["/*", "*", "site/\n/*", "overlays\nsite/*\n!site/clusters\n/a/b"] {
+            let patterns = IgnorePatterns::new(
+                text.to_owned(),
+                "".into(),
+                Place::File(Arc::from(Utf8Path::new("x"))),
             );
-            assert_eq!(has("other/a.yaml"), Some(true), "{lines}");
+            let lines = format!("{text}\n{}", patterns.kept(&needed));
+            let has = |file: &Utf8Path| verdict(&ignore_matcher(&lines), file) != Some(true);
+            for (_, file) in &needed {
+                assert!(has(file), "{file}: {lines}");
+            }
+            let others = ["other/a.yaml", "site/clusters/x.yaml", "a/b/d.yaml"];
+            for file in others.map(Utf8Path::new) {
+                assert_eq!(
+                    has(file),
+                    verdict(&patterns.matcher, file) != Some(true),
+                    "{file}: {lines}"
+                );
+            }
         }
-        let lines = format!("/*\n{}", kept("site/generated".into()));
-        assert_eq!(verdict(&lines, "".into(), "site/other/a.yaml".into()), Some(true));
     }
 }

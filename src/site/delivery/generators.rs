@@ -16,7 +16,7 @@ use super::repo::DeliveryRepo;
 use crate::base::api::gitops::{
     ApplicationSetGenerator, ApplicationSpec, ClusterGenerator, GitGenerator,
 };
-use crate::base::text::bounded;
+use crate::base::text::{bounded, expanded};
 use crate::input::settings::gitops::IN_CLUSTER;
 
 /// Maximum number of Applications of an ApplicationSet. Further ones are ignored.
@@ -387,25 +387,14 @@ fn fill_value(value: &mut Value, parameters: &Parameters) {
 
 /// Replaces `{{ name }}` and, as in Go templates, `{{ .name }}`.
 fn fill(text: &str, parameters: &Parameters) -> String {
-    let (mut filled, mut rest) = (String::new(), text);
-    while let Some((before, behind)) = rest.split_once("{{") {
-        let Some((name, after)) = behind.split_once("}}") else {
-            break;
-        };
-        let name_of = name.trim();
-        let indexed = name_of
-            .strip_prefix("index .path.segments ")
-            .map(|index| format!("path[{}]", index.trim()));
-        let key = indexed.as_deref().unwrap_or_else(|| name_of.trim_start_matches('.'));
-        filled.push_str(before);
-        match parameters.get(key) {
-            Some(value) => filled.push_str(value),
-            // An unknown parameter stays, and marks the path as undecided.
-            None => filled.push_str(&format!("{{{{{name}}}}}")),
-        }
-        rest = after;
-    }
-    filled + rest
+    let value = |name: &str| {
+        let index = name.trim().strip_prefix("index .path.segments ");
+        let indexed = index.map(|index| format!("path[{}]", index.trim()));
+        let key = indexed.as_deref().unwrap_or_else(|| name.trim().trim_start_matches('.'));
+        // An unknown parameter stays, and marks the path as undecided.
+        Some(parameters.get(key).cloned().unwrap_or_else(|| format!("{{{{{name}}}}}")))
+    };
+    expanded(text, "{{", "}}", value).unwrap_or_else(|| text.to_owned())
 }
 
 #[cfg(test)]

@@ -2,8 +2,22 @@
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::base::api::gitops::{DirectorySource, GitDirectory};
+
+/// File that excludes paths of a repo from Flux's sources.
+pub(super) const IGNORE_FILE: &str = ".sourceignore";
+
+/// Compiles the patterns of an [`IGNORE_FILE`].
+pub(super) fn ignore_matcher(patterns: &str) -> Gitignore {
+    let mut builder = GitignoreBuilder::new("");
+    for line in patterns.lines() {
+        // An invalid line excludes nothing.
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
 
 /// Returns the directories that globs match like Go's `path.Match`: as they are written, without
 /// alternatives, `**` or a negation by `!`.

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::applied::{AppliedDirectory, PlainDirectory};
-use super::paths::source_contains;
+use super::paths::{IGNORE_FILE, ignore_matcher, source_contains};
 use super::repo::DeliveryRepo;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Origin, Place};
@@ -55,16 +54,6 @@ pub(super) fn added_components(
         added.map(|(listed, place)| (listed.clone(), place.clone(), applied.directory.clone()))
     });
     added.collect()
-}
-
-/// Returns the patterns that Flux excludes from its source.
-fn ignored(repo: &DeliveryRepo<'_>) -> Gitignore {
-    let mut ignored = GitignoreBuilder::new("");
-    for line in repo.files.text(".sourceignore".into()).unwrap_or_default().lines() {
-        // An invalid line ignores nothing.
-        let _ = ignored.add_line(None, line);
-    }
-    ignored.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
 /// Overlays of declared hosts.
@@ -124,7 +113,8 @@ impl<'a> ReachedContent<'a> {
                     let directories = builds.directories();
                     tops.extend(directories.filter(|top| is_detected(top, &has_kustomization)));
                     // Flux's autodetection takes every YAML file that its source has.
-                    let ignored = ignored(repo);
+                    let ignored = repo.files.text(IGNORE_FILE.into()).unwrap_or_default();
+                    let ignored = ignore_matcher(&ignored);
                     let is_plain = |(_, origin): &&(HostKey, Origin)| {
                         origin.file.extension() != Some("json")
                             && !tops.iter().any(|top| origin.file.starts_with(top))

@@ -25,7 +25,7 @@ pub(super) fn match_labels(
         _ => None,
     };
     let rendered = |template: &str| {
-        let field = |expression: &str| variable(expression.strip_prefix('.')?);
+        let field = |expression: &str| variable(expression.trim().strip_prefix('.')?);
         yaml_serde::from_str::<Value>(&expanded(template, "{{", "}}", field)?).ok()
     };
     let labels = |object: &Value| {
