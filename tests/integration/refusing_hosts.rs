@@ -589,3 +589,38 @@ fn credentials_in_another_namespace_than_the_cluster() {
         ],
     );
 }
+
+#[test]
+fn a_name_that_is_a_number_needs_quotes() {
+    for (from, to, told) in [
+        ("name: host-1", "name: 123", Some("error[SIP0106]: the name of host metal/123 is `123`")),
+        ("name: host-1", "name: \"123\"", None),
+        (
+            "namespace: metal",
+            "namespace: 7",
+            Some("error[SIP0106]: the namespace of host 7/host-1"),
+        ),
+        (
+            "name: host-1",
+            "name: yes",
+            Some("warning[SIP0320]: the name of host metal/yes is `yes`"),
+        ),
+    ] {
+        let repo = Repo::of_hosts(1);
+        repo.replace("inventory/hosts.yaml", from, to);
+        repo.want("metal/one", 1);
+        let run = repo.generate(&[]);
+        match told {
+            Some(told) => assert_says(&run.stderr, &[told, "help: quote the value"]),
+            None => assert_eq!(run.code, 0, "{}", run.stderr),
+        }
+        assert!(!run.stderr.contains("SIP0714"), "{}", run.stderr);
+    }
+    // A build that gives it another name makes a text of it.
+    let repo = Repo::of_hosts(1);
+    repo.replace("inventory/hosts.yaml", "name: host-1", "name: 123");
+    repo.write("inventory/kustomization.yaml", "namePrefix: r-\nresources: [hosts.yaml]\n");
+    repo.want("metal/one", 1);
+    let run = repo.generate(&[]).expect(0);
+    assert!(!run.stderr.contains("SIP0106"), "{}", run.stderr);
+}

@@ -206,6 +206,31 @@ fn a_host_that_the_api_server_refuses_for_its_boot_mac_address_is_not_assigned()
     }
 }
 
+#[test]
+fn a_host_without_a_boolean_power_state_is_told() {
+    for (online, is_refused) in [
+        ("online: true", false),
+        ("online: False", false),
+        ("online: ${ONLINE}", false),
+        ("online: \"true\"", true),
+        ("online: 1", true),
+        ("online:", true),
+        ("description: x", true),
+    ] {
+        let host = declared("n1", "00:00:5e:00:53:01", "redfish://203.0.113.1/x");
+        let repo = repo_of(&[host.replace("online: true", online)]);
+        repo.want("metal/one", 1);
+        let told = repo.generate(&[]).expect(0).stderr;
+        let warning = "warning[SIP0353]: host metal/n1 has neither true nor false in `spec.online`";
+        assert_eq!(told.contains(warning), is_refused, "{online}: {told}");
+    }
+    let live = live_host("n1", "").replace("  online: true\n", "");
+    let repo = snapshot_of(&[live]);
+    repo.want("metal/one", 1);
+    let told = repo.generate(&[]).expect(0).stderr;
+    assert!(!told.contains("SIP0353"), "{told}");
+}
+
 // `validation.IsQualifiedName` and `IsValidLabelValue` of Kubernetes.
 #[test]
 fn labels_that_the_api_server_refuses_are_told() {

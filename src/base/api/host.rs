@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use yaml_serde::Value;
 
 use super::hardware_identity::HardwareIdentity;
 use super::object_kind::ObjectKind;
@@ -205,6 +206,8 @@ pub struct BareMetalHostSpec {
     pub custom_deploy: Option<CustomDeploy>,
     /// Set if the host must never be powered off.
     pub disable_power_off: Option<bool>,
+    /// The power state: a boolean, or a text that the API server refuses.
+    pub online: Option<Value>,
 }
 
 /// An operating system image.

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::api::host::BareMetalHost;
+use crate::base::api::host::{BareMetalHost, Metadata};
 use crate::base::api::names::HostKey;
 use crate::base::api::provisioning;
 use crate::base::finding::{Code, Finding, Origin, Place};
@@ -16,13 +16,12 @@ use crate::input::load::{Document, OtherReading, PlainScalars, is_of_base_60, re
 
 /// An unquoted value of a host that other programs read differently.
 #[derive(Debug)]
-pub(crate) enum Ambiguity {
-    /// Label key, its text, and the other reading.
-    Label(String, String, OtherReading),
-    /// Annotation key and the other reading. The value may be confidential.
-    Annotation(String, OtherReading),
-    /// MAC address for network boot.
-    BootMac(String),
+pub(crate) struct Ambiguity {
+    route: Vec<String>,
+    /// Its text; `None` for an annotation, which may be confidential.
+    value: Option<String>,
+    /// The other reading; `None` for a number of base 60.
+    reading: Option<OtherReading>,
 }
 
 /// An ambiguous value with its host and document.
@@ -36,28 +35,41 @@ pub(crate) struct HostAmbiguity {
 pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Ambiguity> {
     let mut ambiguities = Vec::new();
     let plain = PlainScalars::new(document);
-    for (key, value) in host.metadata.labels.iter_mut().flatten() {
-        if let Some(reading) = read_by_others(value)
-            && plain.has(&["metadata", "labels", key], value)
-        {
-            ambiguities.push(Ambiguity::Label(key.clone(), value.clone(), reading));
-            if reading == OtherReading::Null {
+    let reading = |route: &[&str], value: &str| {
+        read_by_others(value).filter(|_| plain.has(route, value)).map(Some)
+    };
+    let mut add = |route: &[&str], value: Option<&String>, reading| {
+        let route = route.iter().map(|step| (*step).to_owned()).collect();
+        ambiguities.push(Ambiguity { route, value: value.cloned(), reading });
+    };
+    let Metadata { name, namespace, labels, annotations, .. } = &mut host.metadata;
+    for (key, value) in labels.iter_mut().flatten() {
+        let route = ["metadata", "labels", key.as_str()];
+        if let Some(reading) = reading(&route, value) {
+            add(&route, Some(&*value), reading);
+            if reading == Some(OtherReading::Null) {
                 value.clear();
             }
         }
     }
-    for (key, value) in host.metadata.annotations.iter().flatten() {
-        if let Some(reading) = read_by_others(value)
-            && plain.has(&["metadata", "annotations", key], value)
-        {
-            ambiguities.push(Ambiguity::Annotation(key.clone(), reading));
+    for (key, value) in annotations.iter().flatten() {
+        let route = ["metadata", "annotations", key.as_str()];
+        if let Some(reading) = reading(&route, value) {
+            add(&route, None, reading);
         }
     }
+    for (field, value) in [("name", name), ("namespace", namespace)] {
+        if let Some(value) = value
+            && let Some(reading) = reading(&["metadata", field], value)
+        {
+            add(&["metadata", field], Some(&*value), reading);
+        }
+    }
+    let route = ["spec", "bootMACAddress"];
     let mac = host.spec.as_ref().and_then(|spec| spec.boot_mac_address.as_ref());
-    ambiguities.extend(
-        mac.filter(|mac| is_of_base_60(mac) && plain.has(&["spec", "bootMACAddress"], mac))
-            .map(|mac| Ambiguity::BootMac(mac.clone())),
-    );
+    if let Some(mac) = mac.filter(|mac| is_of_base_60(mac) && plain.has(&route, mac)) {
+        add(&route, Some(mac), None);
+    }
     ambiguities
 }
 
@@ -66,21 +78,21 @@ pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> 
 pub(crate) fn findings(ambiguities: Vec<HostAmbiguity>) -> Vec<Finding> {
     let mut alike: BTreeMap<(Vec<String>, Option<OtherReading>), Vec<Occurrence>> = BTreeMap::new();
     for HostAmbiguity { host, origin, ambiguity } in ambiguities {
-        let (route, value, reading) = match ambiguity {
-            Ambiguity::Label(key, value, reading) => {
-                (vec!["metadata".to_owned(), "labels".to_owned(), key], Some(value), Some(reading))
-            }
-            Ambiguity::Annotation(key, reading) => {
-                (vec!["metadata".to_owned(), "annotations".to_owned(), key], None, Some(reading))
-            }
-            Ambiguity::BootMac(mac) => {
-                (vec!["spec".to_owned(), "bootMACAddress".to_owned()], Some(mac), None)
-            }
-        };
+        let Ambiguity { route, value, reading } = ambiguity;
+        // A build may make another name of it, which is a text.
+        let is_kept = |it: &String| *it == host.name.as_str() || *it == host.namespace.as_str();
+        if is_name(&route, reading) && !value.as_ref().is_some_and(is_kept) {
+            continue;
+        }
         let place = origin.at(route.clone());
         alike.entry((route, reading)).or_default().push(Occurrence { host, place, value });
     }
     alike.into_iter().map(|((route, reading), hosts)| finding(&route, reading, hosts)).collect()
+}
+
+/// Returns whether a value is the name or namespace of a host.
+fn is_name(route: &[String], reading: Option<OtherReading>) -> bool {
+    route.len() == 2 && reading.is_some()
 }
 
 /// One of several equal ambiguities.
@@ -102,18 +114,25 @@ fn finding(route: &[String], reading: Option<OtherReading>, hosts: Vec<Occurrenc
     let such_as = if are_same { "" } else { "such as " };
     let shown = value.map_or("a value".to_owned(), |value| format!("{such_as}`{value}`"));
     let key = route.last().map(String::as_str).unwrap_or_default();
-    let what = if route.iter().any(|step| step == "labels") { "label" } else { "annotation" };
-    let (code, message) = match reading {
-        Some(reading) => (
-            Code::UnquotedText,
-            format!("the {what} {key} of {name} is {shown} without quotes: {}", in_words(reading)),
-        ),
-        None => (
-            Code::UnquotedText,
-            format!(
-                "the bootMACAddress of {name} is {shown} without quotes: YAML 1.1 tools, such as Ansible, read a \
-                 number of base 60"
-            ),
+    let what = match route.get(1).map(String::as_str) {
+        Some("labels") => "label ",
+        Some("annotations") => "annotation ",
+        _ => "",
+    };
+    // kustomize patches the host, and leaves a number or boolean in the place of a name.
+    let code = match reading {
+        Some(OtherReading::Boolean | OtherReading::Number) if is_name(route, reading) => {
+            Code::InvalidName
+        }
+        _ => Code::UnquotedText,
+    };
+    let message = match reading {
+        Some(reading) => {
+            format!("the {what}{key} of {name} is {shown} without quotes: {}", in_words(reading))
+        }
+        None => format!(
+            "the bootMACAddress of {name} is {shown} without quotes: YAML 1.1 tools, such as Ansible, read a number of \
+             base 60"
         ),
     };
     let help = match value {

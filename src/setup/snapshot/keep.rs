@@ -422,7 +422,7 @@ mod tests {
             },
             "spec": {
                 "bmc": {"address": "ipmi://b", "credentialsName": "b", "disableCertificateVerification": true},
-                "bootMACAddress": "52:54:00:00:00:01", "networkData": {"name": "n", "namespace": "metal"},
+                "bootMACAddress": "52:54:00:00:00:01", "networkData": {"name": "n", "namespace": "metal"}, "online": true,
                 "preprovisioningNetworkDataName": "p", "externallyProvisioned": true, "disablePowerOff": true,
                 "consumerRef": {"kind": "Metal3Machine", "namespace": "metal", "name": "m"},
                 "image": {"url": HIDDEN}, "customDeploy": {"method": HIDDEN}

@@ -235,6 +235,7 @@ pub(crate) fn available_host<'a>(
             has_invalid_boot_mac: false,
         },
         hardware: HardwareIdentity::default(),
+        has_invalid_online: false,
         same_machine: None,
         machine: MachineProperties::unknown(),
     }

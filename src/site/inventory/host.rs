@@ -53,6 +53,8 @@ pub struct Host {
     pub applied_in_full_by: Option<String>,
     /// Access to its BMC.
     pub bmc: Option<BmcDetails>,
+    /// Set if its manifest has no boolean in `spec.online`, and no snapshot shows it.
+    pub has_invalid_online: bool,
     /// Annotation that reserves it.
     pub reserved_by: Option<&'static str>,
     /// Its reservations, each for some tenants.

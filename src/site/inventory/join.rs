@@ -165,6 +165,8 @@ impl HostDescriptions {
                     .or_else(|| live.rendered_by.clone())
             }),
             bmc: None,
+            has_invalid_online: !live_state.is_object
+                && spec.is_some_and(|spec| registration::is_invalid_online(spec.online.as_ref())),
             reserved_by: UNHEALTHY
                 .into_iter()
                 .chain([PAUSED, DETACHED])

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use yaml_serde::Value;
+
 use super::host::Host;
 use crate::base::api::bmc::{BmcAddress, InvalidBmcAddress};
 use crate::base::api::host;
@@ -18,6 +20,7 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
     findings.extend(invalid_boot_macs(hosts));
     findings.extend(missing_boot_macs(hosts));
     findings.extend(invalid_labels(hosts));
+    findings.extend(invalid_online(hosts));
     findings
 }
 
@@ -106,6 +109,26 @@ fn missing_boot_macs(hosts: &[Host]) -> Option<Finding> {
         "set `spec.bootMACAddress`: most releases of Metal3 refuse a host without it, unless it boots from virtual media",
     );
     Some(with_hosts(finding, &hosts, ["spec"]))
+}
+
+/// Reports hosts without the power state, which the API server requires.
+fn invalid_online(hosts: &[Host]) -> Option<Finding> {
+    let hosts: Vec<&Host> = hosts.iter().filter(|host| host.has_invalid_online).collect();
+    let message = format!("{} neither true nor false in `spec.online`", in_number(&hosts)?);
+    let finding = Finding::new(Code::RefusedHost, message).help(
+        "write `online: true` or `online: false`, without quotes; until then the API server refuses the host, and an \
+         agent may apply nothing of that build",
+    );
+    Some(with_hosts(finding, &hosts, ["spec", "online"]))
+}
+
+/// Returns whether the API server refuses a power state.
+pub(super) fn is_invalid_online(online: Option<&Value>) -> bool {
+    match online {
+        Some(Value::Bool(_)) => false,
+        Some(Value::String(text)) => !text.contains(VARIABLE),
+        _ => true,
+    }
 }
 
 /// Reports labels that the API server refuses, by the first one of each host.
