@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use crate::support::{Repo, Run, assert_says};
+use crate::support::{Repo, Run, assert_says, host};
 
 const HOST: &str = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n";
 
@@ -199,15 +199,28 @@ fn characters_that_no_yaml_has() {
 
 #[test]
 fn hosts_in_utf_16_as_a_shell_of_windows_writes_them() {
-    let repo = quickstart();
+    let repo = Repo::of_hosts(1);
+    repo.want("metal/one", 1);
     repo.generate(&[]).expect(0);
-    let text = format!("\u{feff}{}", repo.read("sites/lab/hosts/rack-a.yaml"));
-    let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    std::fs::write(repo.path().join("sites/lab/hosts/rack-a.yaml"), bytes).unwrap();
+    let file = "inventory/hosts.yaml";
+    let write = |text: &str| {
+        let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        std::fs::write(repo.path().join(file), bytes).unwrap();
+    };
+    let text = repo.read(file);
+    write(&format!("\u{feff}{text}"));
+    assert_says(&generate_in_time(&repo).expect(0).stderr, &["no file changes"]);
 
-    let run = generate_in_time(&repo).expect(0);
-
-    assert_says(&run.stderr, &["no file changes"]);
+    // As observed with kustomize 5.8.
+    write(&format!("\u{feff}{text}{}", host("host-2", "")));
+    let refused =
+        "error[SIP0117]: kustomize reads only the first document of the file: it is UTF-16";
+    assert_says(&generate_in_time(&repo).expect(1).stderr, &[refused, "--> inventory/hosts.yaml"]);
+    write(&text);
+    assert_says(
+        &generate_in_time(&repo).expect(1).stderr,
+        &["error[SIP0117]: kustomize refuses the file"],
+    );
 }
 
 #[test]

@@ -304,6 +304,16 @@ impl Files {
         self.content(file).map_err(|source| ReadError::new(&self.root.join(file), source))
     }
 
+    /// Returns the first bytes of a file, which tell its encoding.
+    pub(crate) fn beginning(&self, file: &Utf8Path) -> Option<[u8; 4]> {
+        if self.are_on_disk() && self.cover(file).is_none() {
+            let mut bytes = [0; 4];
+            fs::File::open(self.root.join(file)).ok()?.read_exact(&mut bytes).ok()?;
+            return Some(bytes);
+        }
+        self.content(file).ok()?.first_chunk().copied()
+    }
+
     fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
         if let Some(cover) = self.cover(file) {
             return cover.content(file);

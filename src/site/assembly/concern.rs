@@ -13,12 +13,12 @@ use super::read_object::{HostContent, ObjectsByKind, ReadObject};
 use super::substitution::NamespaceInputs;
 use crate::base::api::host::{BareMetalHost, Metadata};
 use crate::base::api::names::{HostKey, ObjectName};
-use crate::base::finding::{Code, Finding, Origin};
+use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
 use crate::base::text::counted;
 use crate::input::decode::suspected_templates::is_placeholder;
 use crate::input::kustomize::{Builds, KustomizationRefusal, join};
-use crate::input::load::Files;
+use crate::input::load::{Files, texts_of_documents};
 use crate::input::settings::Settings;
 use crate::input::settings::sources::{self, Globs, InputSource};
 use crate::site::delivery::AppliedDirectory;
@@ -191,13 +191,35 @@ impl<'a> Concern<'a> {
         Finding { places, clusters, ..unused }
     }
 
+    /// Reports a file of a build that kustomize does not read as sipgen does, for its encoding.
+    fn misread(&self, file: &Arc<Utf8Path>) -> Option<Finding> {
+        if self.builds.reach(file).is_empty() {
+            return None;
+        }
+        let why = match self.repo.beginning(file)? {
+            [0xff, 0xfe, 0, 0] | [0, ..] | [_, 0, ..] => {
+                "refuses the file: it is neither UTF-8 nor UTF-16 with a byte order mark"
+            }
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+                let text = self.repo.text(file)?;
+                let has_content = |it: &&str| !it.trim_start_matches("---").trim().is_empty();
+                let count = texts_of_documents(&text).filter(has_content).count();
+                (count > 1).then_some("reads only the first document of the file: it is UTF-16")?
+            }
+            _ => return None,
+        };
+        let finding = Finding::new(Code::BuildRefused, format!("kustomize {why}"));
+        Some(finding.at(Place::File(file.clone())).help("save the file as UTF-8"))
+    }
+
     /// Reports directories whose kustomization kustomize refuses, if a build with hosts or requests
     /// contains them.
     pub(super) fn refused(
         &self,
         mut refused: BTreeMap<Utf8PathBuf, KustomizationRefusal>,
     ) -> Vec<Finding> {
-        let mut findings = Vec::new();
+        let mut findings: Vec<Finding> =
+            self.files.iter().filter_map(|file| self.misread(file)).collect();
         for root in self.builds.roots() {
             if refused.is_empty() {
                 break;
