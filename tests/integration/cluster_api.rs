@@ -408,7 +408,8 @@ fn a_machine_deployment_in_a_failure_domain_gets_hosts_of_it_only() {
     );
 
     let run = repo.generate(&[]).expect(1);
-    assert_says(&run.stderr, &["SIP0501", "infrastructure.cluster.x-k8s.io/failure-domain"]);
+    let told = "its `failureDomain` matches no host (none has a label infrastructure.cluster.x-k8s.io/failure-domain";
+    assert_says(&run.stderr, &["SIP0501", told]);
 
     let hosts = repo.read("hosts/hosts.yaml").replace(
         "    example.com/size: big",
@@ -605,7 +606,28 @@ fn clusters_of_a_class_get_hosts_in_both_contracts() {
 
         repo.replace("clusters/all.yaml", "maxSurge: 1", "maxSurge: 0");
         let said = repo.generate(&[]).expect(1).stderr;
-        assert_says(&said, &["SIP0209", "invalid `maxSurge` of the rollout"]);
+        let surge_line = "maxSurge: 0";
+        assert_says(&said, &["SIP0209", "invalid `maxSurge` of the rollout", surge_line]);
+
+        // With etcd on its Machines, a control plane has an odd number of them.
+        let text = repo.read("clusters/all.yaml").replace("maxSurge: 0", "maxSurge: 1");
+        for (replicas, etcd, is_told) in [
+            (2, "", true),
+            (2, "kubeadmConfigSpec: {clusterConfiguration: {etcd: {external: {}}}}, ", false),
+            (0, "kubeadmConfigSpec: {clusterConfiguration: {etcd: {external: {}}}}, ", true),
+        ] {
+            let text = text.replace(
+                "controlPlane: {replicas: 1",
+                &format!("controlPlane: {{replicas: {replicas}"),
+            );
+            repo.write(
+                "clusters/all.yaml",
+                &text.replace("{rolloutStrategy", &format!("{{{etcd}rolloutStrategy")),
+            );
+            let said = repo.generate(&["--check"]).stderr;
+            let told = format!("`replicas: {replicas}` of a KubeadmControlPlane");
+            assert_eq!(said.contains(&told), is_told, "{said}");
+        }
     }
 }
 

@@ -367,6 +367,29 @@ fn a_component_where_hosts_are_out_of_reach_is_refused() {
 }
 
 #[test]
+fn a_component_before_the_one_with_its_hosts_moves_to_the_end() {
+    let repo = with_component_in(&[]);
+    repo.replace("sites/lab/hosts/kustomization.yaml", "  - rack-c.yaml", "");
+    repo.write("sites/lab/rack-c/hosts.yaml", &repo.read("sites/lab/hosts/rack-c.yaml"));
+    repo.remove("sites/lab/hosts/rack-c.yaml");
+    repo.write(
+        "sites/lab/rack-c/kustomization.yaml",
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [hosts.yaml]\n",
+    );
+    let file = "sites/lab/kustomization.yaml";
+    let ours = "  - ../../overlays/hosts/declared/sites/lab\n";
+    let text = repo.read(file);
+    repo.write(file, &format!("{text}\ncomponents:\n{ours}  - rack-c\n"));
+
+    assert_says(
+        &repo.refused(),
+        &["2 hosts that it patches are missing", "help: move the line to the end of `components`"],
+    );
+    repo.write(file, &format!("{text}\ncomponents:\n  - rack-c\n{ours}"));
+    repo.generate(&[]).expect(0);
+}
+
+#[test]
 fn an_agent_that_applies_a_component_or_stays_below_it_is_told_so() {
     let repo = with_component_in(&["sites/lab/kustomization.yaml"]);
     repo.write("agent/lab.yaml", &flux("overlays/hosts/declared/sites/lab", ""));

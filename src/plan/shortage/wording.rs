@@ -6,6 +6,7 @@ use super::{
     CompetingNodeSet, HostsRefusedByRule, MatchedTopology, NodeSetConflict, Shortage,
     ShortageReason,
 };
+use crate::base::api::cluster_api::FAILURE_DOMAIN;
 use crate::base::text::counted;
 use crate::plan::eligibility::Refusal;
 use crate::plan::shortage_causes::{ShortageCauses, listed_refusals};
@@ -37,7 +38,11 @@ impl Shortage {
                 Some((wanted, None)) => format!(" (none has a label {wanted})"),
                 None => String::new(),
             };
-            return format!("its selector matches no host{besides}{hint}");
+            let requirement = match &self.unknown_label {
+                Some((wanted, _)) if wanted.starts_with(FAILURE_DOMAIN) => "its `failureDomain`",
+                _ => "its selector",
+            };
+            return format!("{requirement} matches no host{besides}{hint}");
         }
         match &self.reason {
             ShortageReason::Counted { rivals, can_be_had } => self.count(hosts, rivals, *can_be_had),

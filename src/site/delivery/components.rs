@@ -167,6 +167,11 @@ fn out_of_reach(
         return None;
     }
     let names: Vec<&HostKey> = missing.iter().map(|host| &host.key).collect();
+    let help = if listing.directory == lowest {
+        "move the line to the end of `components`: components run in their order".to_owned()
+    } else {
+        line_to_add(repo, component, lowest, "move the line: ")
+    };
     let finding = Finding::new(
         Code::ComponentMisplaced,
         format!(
@@ -176,7 +181,7 @@ fn out_of_reach(
         ),
     )
     .at(listing.place.clone())
-    .help(line_to_add(repo, component, lowest, "move the line: "));
+    .help(help);
     let shown = missing.iter().take(SHOWN);
     Some(finding.see_each(shown.map(|host| (host.origin.name(), "out of reach"))))
 }

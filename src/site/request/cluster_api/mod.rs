@@ -264,12 +264,21 @@ impl<'a> ClusterApiValidation<'a> {
                 format!("write 0 to {MOST_HOSTS}"),
             );
         }
+        if set.is_kubeadm && replicas % 2 == 0 && (replicas == 0 || !set.has_external_etcd) {
+            self.report(
+                Code::EvenEtcd,
+                set.replicas_at(),
+                format!("`replicas: {replicas}` of a KubeadmControlPlane: Cluster API refuses 0, and even numbers with etcd on its Machines"),
+                "write 1, 3 or 5",
+            );
+        }
         valid.unwrap_or_default().max(most)
     }
 
     /// Returns the number of hosts beside the replicas.
     fn spare(&mut self, set: &ScaledMachines<'_>, active: usize) -> usize {
-        let surge = match scaled::surge(set.strategy, active, set.is_kubeadm) {
+        let strategy = set.strategy.as_ref();
+        let surge = match scaled::surge(strategy.map(|it| it.0), active, set.is_kubeadm) {
             _ if active == 0 || set.never_surges => 0,
             Some(surge) if surge <= MOST_HOSTS => surge,
             _ => {
@@ -278,7 +287,8 @@ impl<'a> ClusterApiValidation<'a> {
                     false => "write a number or percentage",
                 };
                 let message = "invalid `maxSurge` of the rollout";
-                self.report(Code::InvalidField, set.at.clone(), message, help);
+                let at = strategy.map_or(&set.at, |(_, surge_at)| surge_at).clone();
+                self.report(Code::InvalidField, at, message, help);
                 0
             }
         };

@@ -21,11 +21,13 @@ pub(super) struct ScaledMachines<'a> {
     pub(super) name: Option<&'a str>,
     pub(super) metadata: &'a Metadata,
     pub(super) replicas: Option<i64>,
-    pub(super) strategy: Option<&'a Strategy>,
+    pub(super) strategy: Option<LocatedStrategy<'a>>,
     /// Set if a rollout never runs more Machines than replicas, whatever the strategy.
     pub(super) never_surges: bool,
     /// Set for a KubeadmControlPlane, whose rollouts run one Machine more at most.
     pub(super) is_kubeadm: bool,
+    /// Set if Cluster API's webhook accepts an even number of replicas.
+    pub(super) has_external_etcd: bool,
     pub(super) failure_domain: Option<&'a str>,
     pub(super) template: NodeSetTemplate<'a>,
     /// Where its fields are.
@@ -142,12 +144,35 @@ fn never_surges(kind: &str, control_plane: &ControlPlaneSpec, replicas: Option<i
         && replicas >= Some(FEWEST)
 }
 
+/// The strategy of a rollout, and where its `maxSurge` is.
+type LocatedStrategy<'a> = (&'a Strategy, DocumentField);
+
+/// Returns the strategy in the `field` of `v1beta1`, or in the rollout of `v1beta2`.
 fn either<'a>(
+    field: &'static str,
     strategy: &'a Option<Strategy>,
     rollout: &'a Option<Rollout>,
-) -> Option<&'a Strategy> {
-    let rollout_strategy = || rollout.as_ref()?.strategy.as_ref();
-    strategy.as_ref().or_else(rollout_strategy)
+    at: &DocumentField,
+) -> Option<LocatedStrategy<'a>> {
+    let surge_below = |route: &[&str]| {
+        let route = route.iter().chain(&["rollingUpdate", "maxSurge"]);
+        at.below(route.map(|step| RouteStep::from(*step)))
+    };
+    let in_rollout = || {
+        let strategy = rollout.as_ref()?.strategy.as_ref()?;
+        Some((strategy, surge_below(&["rollout", "strategy"])))
+    };
+    let strategy = strategy.as_ref().map(|strategy| (strategy, surge_below(&[field])));
+    strategy.or_else(in_rollout)
+}
+
+/// Returns whether etcd does not run on the Machines of a control plane of kubeadm.
+fn has_external_etcd(spec: &ControlPlaneSpec) -> bool {
+    let external = || {
+        let kubeadm = spec.kubeadm_config_spec.as_ref()?;
+        kubeadm.get("clusterConfiguration")?.get("etcd")?.get("external")
+    };
+    external().is_some()
 }
 
 fn template_of(reference: &TemplateReference) -> Option<&ClusterApiReference> {
@@ -282,9 +307,10 @@ impl<'a> ClusterApiValidation<'a> {
                 name: Some(name),
                 metadata: &document.metadata,
                 replicas: deployment.replicas,
-                strategy: either(&deployment.strategy, &deployment.rollout),
+                strategy: either("strategy", &deployment.strategy, &deployment.rollout, &at),
                 never_surges: false,
                 is_kubeadm: false,
+                has_external_etcd: false,
                 failure_domain: machine.failure_domain.as_deref(),
                 machine_labels: deployment.template.metadata.labels.as_ref(),
                 machine_names: MachineNames::deployment(name).with_template(template.name),
@@ -318,7 +344,13 @@ impl<'a> ClusterApiValidation<'a> {
             name: None,
             metadata: &document.metadata,
             replicas: control_plane.replicas,
-            strategy: either(&control_plane.rollout_strategy, &control_plane.rollout),
+            strategy: either(
+                "rolloutStrategy",
+                &control_plane.rollout_strategy,
+                &control_plane.rollout,
+                &at,
+            ),
+            has_external_etcd: has_external_etcd(control_plane),
             never_surges: never_surges(&document.kind, control_plane, control_plane.replicas),
             is_kubeadm: document.kind.starts_with(KUBEADM),
             failure_domain: None,
@@ -375,14 +407,19 @@ impl<'a> ClusterApiValidation<'a> {
         let reference = control_plane.reference.as_ref().or(control_plane.template_ref.as_ref());
         let from = class_at.below(["controlPlane".into()]);
         let part = reference.and_then(|reference| self.part_of(reference, namespace, from));
-        let (strategy, never_surges) = match part {
+        let patches = class.patches.iter().map(serde_json::Value::to_string);
+        let may_patch_etcd = patches.into_iter().any(|patch| patch.contains("etcd"));
+        let (strategy, never_surges, has_external_etcd) = match part {
             Some((document, PartSpec::ControlPlaneTemplate(control_plane))) => {
                 let spec = &control_plane.template.spec;
-                let strategy = either(&spec.rollout_strategy, &spec.rollout);
+                let at = DocumentField::new(&document.origin, ["spec", "template", "spec"]);
+                let strategy =
+                    either("rolloutStrategy", &spec.rollout_strategy, &spec.rollout, &at);
                 let replicas = topology.control_plane.replicas;
-                (strategy, never_surges(&document.kind, spec, replicas))
+                let never_surges = never_surges(&document.kind, spec, replicas);
+                (strategy, never_surges, may_patch_etcd || has_external_etcd(spec))
             }
-            _ => (None, false),
+            _ => (None, false, true),
         };
         let at = DocumentField::new(self.origin, ["spec", "topology", "controlPlane"]);
         Some(ScaledMachines {
@@ -392,6 +429,7 @@ impl<'a> ClusterApiValidation<'a> {
             strategy,
             never_surges,
             is_kubeadm: reference.is_some_and(|template| template.kind.starts_with(KUBEADM)),
+            has_external_etcd,
             failure_domain: None,
             machine_labels: topology.control_plane.metadata.labels.as_ref(),
             machine_names: MachineNames::control_plane_of_class(self.key.name.as_str()),
@@ -433,19 +471,21 @@ impl<'a> ClusterApiValidation<'a> {
         let from = class_at.below(["workers".into(), "machineDeployments".into(), index.into()]);
         let machine_class =
             MachineClass { spec: class, template: machines, deployment_class: &deployment.class };
-        let template = self.template(machines, namespace, from, Some(machine_class))?;
+        let template = self.template(machines, namespace, from.clone(), Some(machine_class))?;
         Some(ScaledMachines {
             name: Some(&deployment.name),
             metadata: &deployment.metadata,
             replicas: deployment.replicas,
             // A rollout of the topology replaces the whole rollout of the class.
             strategy: if deployment.strategy.is_some() || deployment.rollout.is_some() {
-                either(&deployment.strategy, &deployment.rollout)
+                either("strategy", &deployment.strategy, &deployment.rollout, &at)
             } else {
-                either(&deployment_class.strategy, &deployment_class.rollout)
+                let (strategy, rollout) = (&deployment_class.strategy, &deployment_class.rollout);
+                either("strategy", strategy, rollout, &from)
             },
             never_surges: false,
             is_kubeadm: false,
+            has_external_etcd: false,
             failure_domain: deployment
                 .failure_domain
                 .as_deref()
