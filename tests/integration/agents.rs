@@ -38,6 +38,30 @@ fn the_objects_for_argo_cd() {
 }
 
 #[test]
+fn hosts_without_a_namespace_get_one_by_their_application() {
+    let file = "overlays/agents/argocd/hosts.yaml";
+    let source =
+        "sources:\n- {kustomization: inventory, namespace: lab}\n- {paths: [clusters/**]}\n";
+    for (namespace, settings, expected) in [
+        ("  namespace: metal\n", "", None),
+        ("", "", Some("    namespace: \"default\"\n")),
+        ("", source, Some("    namespace: \"lab\"\n")),
+    ] {
+        let repo = Repo::of_hosts(1);
+        repo.replace("inventory/hosts.yaml", "  namespace: metal\n", namespace);
+        repo.write("sipgen.yaml", &format!("{ARGOCD}{settings}"));
+        repo.generate(&["--allow-empty"]).expect(0);
+        let text = repo.read(file);
+        let (_, destination) = text.split_once("  destination:\n").unwrap();
+        let (destination, _) = destination.split_once("  project:").unwrap();
+        match expected {
+            Some(expected) => assert!(destination.contains(expected), "{text}"),
+            None => assert!(!destination.contains("namespace"), "{text}"),
+        }
+    }
+}
+
+#[test]
 fn without_an_agent_there_are_no_objects_for_one() {
     assert!(!Repo::of_everything("").exists("overlays/agents"));
 }

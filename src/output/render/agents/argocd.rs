@@ -5,6 +5,7 @@ use serde_json::json;
 use super::{Delivery, DirectoryContent, document, in_source};
 use crate::base::api::gitops::{APPLICATION, ARGOCD_API_VERSION};
 use crate::base::api::host;
+use crate::base::api::names::Namespace;
 use crate::input::settings::Settings;
 use crate::output::render::planned_hosts::{GUARDS, MERGE};
 
@@ -12,7 +13,14 @@ use crate::output::render::planned_hosts::{GUARDS, MERGE};
 const CASCADE: &str = "resources-finalizer.argocd.argoproj.io";
 
 /// Returns the Application that applies a directory.
-pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
+///
+/// `namespace` is that of objects without one: Argo CD applies none of an Application in which it is
+/// missing.
+pub(super) fn application(
+    delivery: &Delivery,
+    settings: &Settings,
+    namespace: Option<&Namespace>,
+) -> String {
     let argocd = &settings.argocd;
     let mut metadata = json!({
         "name": delivery.name,
@@ -40,6 +48,9 @@ pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
             "syncOptions": sync_options(delivery.holds),
         },
     });
+    if let Some(namespace) = namespace {
+        spec["destination"]["namespace"] = json!(namespace);
+    }
     if delivery.holds == DirectoryContent::Declared {
         // Cluster API powers hosts on and off as Machines claim them, so Argo CD must not.
         spec["ignoreDifferences"] =

@@ -29,6 +29,7 @@ use crate::base::layout::{self, header};
 use crate::input::settings::gitops::HostsForm;
 use crate::plan::Plan;
 use crate::site::Site;
+use crate::site::inventory::Host;
 
 use names::AgentObjectNames;
 
@@ -94,7 +95,10 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
     for delivery in deliveries(&output, agent) {
         let object = match agent {
             GitopsAgent::Flux => flux::kustomization(&delivery, &site.settings),
-            GitopsAgent::Argocd => argocd::application(&delivery, &site.settings),
+            GitopsAgent::Argocd => {
+                let namespace = output.default_namespace(&delivery.directory);
+                argocd::application(&delivery, &site.settings, namespace)
+            }
         };
         let file = files
             .entry(directory.join(&delivery.file).into())
@@ -294,6 +298,23 @@ impl<'a> Output<'a> {
             after: Vec::new(),
             file: "hosts.yaml".to_owned(),
         })
+    }
+
+    /// Returns the namespace of the declared hosts in a directory that have none in their build, if
+    /// it is the same for all.
+    fn default_namespace(&self, directory: &Utf8Path) -> Option<&'a Namespace> {
+        let mut roots = self.site.inventory.roots.iter();
+        let (index, _) =
+            roots.find(|(_, root)| layout::declared_directory(&root.directory) == directory)?;
+        let default = Namespace::default_namespace();
+        let lacks_one = |host: &&Host| {
+            host.evidence.root() == Some(*index)
+                && host.own_namespace.is_none()
+                && (host.namespace_by_settings || host.key.namespace == default)
+        };
+        let hosts = self.site.inventory.hosts.iter().filter(lacks_one);
+        let namespaces: BTreeSet<&Namespace> = hosts.map(|host| &host.key.namespace).collect();
+        namespaces.first().copied().filter(|_| namespaces.len() == 1)
     }
 
     /// Returns the installer of a cluster. Its hosts are labeled before anything is installed on
