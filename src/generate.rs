@@ -329,8 +329,11 @@ pub(crate) fn generate_by(
     }
     // The loss of the last host with a label does not make its key a mistake.
     options.hypothesis.apply(&mut site)?;
+    let is_unevaluated = findings.iter().any(|finding| finding.code == Code::NotEvaluated);
     findings.retain(|finding| match finding.code {
         Code::EmptyInput => !options.allow_empty,
+        // Without its build, a name keeps its variables.
+        Code::InvalidName => !is_unevaluated || !finding.message.contains(layout::VARIABLE),
         // Clusters left out by name are not touched. Without any cluster, that is the only finding
         // needed.
         Code::ClusterLeftOut => {

@@ -181,6 +181,19 @@ fn examples_are_valid_with_every_line_uncommented() {
 }
 
 #[test]
+fn an_example_names_quotas_that_leave_no_hosts() {
+    let repo = Repo::of_hosts(1);
+    assert!(example(&repo, &["sipcluster"]).contains("1 of them is free"));
+    repo.write("sipgen.yaml", "quotas: [{namespace: metal, hosts: 0}]\n");
+    for kind in ["sipcluster", "cluster-api"] {
+        assert!(example(&repo, &[kind]).contains("no free hosts within its quotas: "));
+    }
+    repo.remove("inventory/hosts.yaml");
+    repo.write("inventory/kustomization.yaml", "resources: []\n");
+    assert!(example(&repo, &["sipcluster"]).contains("no free hosts: "));
+}
+
+#[test]
 fn examples_avoid_nodeports_and_networks_that_the_repo_lacks() {
     let repo = Repo::of_fixture("quickstart");
     let service = |port: u16| {

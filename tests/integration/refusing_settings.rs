@@ -277,14 +277,7 @@ fn a_generated_file_that_was_broken_by_hand() {
        |                                      ^
       help: restore it with `git checkout HEAD -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`, or from an earlier commit if it was committed in this state; it records host assignments
 
-    error[SIP0007]: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence; it was edited or damaged
-      --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:26:36
-       |
-    26 |     argocd.argoproj.io/sync-options: …
-       |                                      ^
-      help: restore it with `git checkout HEAD -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`, or from an earlier commit if it was committed in this state; it records host assignments
-
-    2 errors: no files written
+    1 error: no files written
     "#);
 }
 
@@ -296,6 +289,11 @@ fn a_generated_file_with_conflicts_of_a_merge() {
     let reason =
         "SIP0007]: the generated file cannot be read: it has conflicts of a merge; it was edited";
     assert_says(&repo.refused(), &[reason]);
+
+    let broken = text.replace("metadata:\n", "metadata: }\n");
+    repo.write(PATCHES, &format!("<<<<<<< HEAD\n{text}=======\n{broken}>>>>>>> other\n"));
+    let refused = repo.refused();
+    assert_eq!(refused.matches("SIP0007]").count(), 1, "{refused}");
 }
 
 #[test]

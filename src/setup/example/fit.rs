@@ -38,7 +38,7 @@ const WORKER_PORTS: RangeInclusive<u16> = 30080..=30089;
 pub struct Fit {
     /// Set if the site has free hosts. Otherwise the other values are placeholders.
     found: bool,
-    /// Number of free hosts in the namespace.
+    /// Number of free hosts in the namespace; without `found`, of those that quotas leave unused.
     free: usize,
     name: String,
     namespace: String,
@@ -144,6 +144,7 @@ impl Fit {
             sources: sources(site),
             namespace,
             machines,
+            free: all_free.len(),
             ..Self::default()
         };
         if free.is_empty() {

@@ -166,6 +166,9 @@ impl PreviousOutput {
                 RecordedEntry::Unreadable(finding) => findings.push(finding),
             }
         }
+        // The remedy is for the file, however many of its documents are broken.
+        let file = |finding: &Finding| finding.places.first().map(|(at, _)| at.file().clone());
+        findings.dedup_by_key(|finding| file(finding));
         findings.extend(emptied(&files, output));
         findings.extend(written_by_newer(&files, output));
         let (held, ()) = rayon::join(|| by_host(held), || state.add_files(files));
