@@ -5,7 +5,6 @@
 //! expand 1 MiB to gigabytes; and many short lines, which use 100 times their size.
 //! `docs/reference/limits.md` lists all limits.
 
-use std::cell::Cell;
 use std::fmt;
 
 use super::yaml;
@@ -50,11 +49,10 @@ pub(crate) fn check(text: &str) -> Result<(), TextLimitExceeded> {
     if !has_aliases {
         return Ok(());
     }
-    let count =
-        ValueCounter { values: Cell::new(0), texts: Cell::new(0), exceeded: Cell::new(false) };
+    let mut count = ValueCounter::default();
     // Syntax errors are ignored here: the parser reports them later.
-    let _ = (&count).deserialize(yaml_serde::Deserializer::from_str(text));
-    if count.exceeded.get() { Err(TextLimitExceeded::Values) } else { Ok(()) }
+    let _ = count.deserialize(yaml_serde::Deserializer::from_str(text));
+    if count.is_exceeded() { Err(TextLimitExceeded::Values) } else { Ok(()) }
 }
 
 /// Parses YAML within all limits; returns `None` if a limit is exceeded or parsing fails.
@@ -101,25 +99,25 @@ pub(crate) fn not_too_deep(text: &str) -> Result<(), TextLimitExceeded> {
 }
 
 /// Counts values and the bytes of their texts while deserializing, and fails at a limit.
+#[derive(Default)]
 struct ValueCounter {
-    values: Cell<usize>,
-    texts: Cell<usize>,
-    exceeded: Cell<bool>,
+    values: usize,
+    texts: usize,
 }
 
 impl ValueCounter {
-    fn add<E: Error>(&self, text: usize) -> Result<(), E> {
-        self.values.set(self.values.get() + 1);
-        self.texts.set(self.texts.get().saturating_add(text));
-        if self.values.get() > VALUES || self.texts.get() > TEXTS {
-            self.exceeded.set(true);
-            return Err(E::custom("too much"));
-        }
-        Ok(())
+    fn is_exceeded(&self) -> bool {
+        self.values > VALUES || self.texts > TEXTS
+    }
+
+    fn add<E: Error>(&mut self, text: usize) -> Result<(), E> {
+        self.values += 1;
+        self.texts = self.texts.saturating_add(text);
+        if self.is_exceeded() { Err(E::custom("too much")) } else { Ok(()) }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for &ValueCounter {
+impl<'de> DeserializeSeed<'de> for &mut ValueCounter {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -127,7 +125,7 @@ impl<'de> DeserializeSeed<'de> for &ValueCounter {
     }
 }
 
-impl<'de> Visitor<'de> for &ValueCounter {
+impl<'de> Visitor<'de> for &mut ValueCounter {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -160,14 +158,14 @@ impl<'de> Visitor<'de> for &ValueCounter {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         self.add(0)?;
-        while items.next_element_seed(self)?.is_some() {}
+        while items.next_element_seed(&mut *self)?.is_some() {}
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
         self.add(0)?;
-        while entries.next_key_seed(self)?.is_some() {
-            entries.next_value_seed(self)?;
+        while entries.next_key_seed(&mut *self)?.is_some() {
+            entries.next_value_seed(&mut *self)?;
         }
         Ok(())
     }
@@ -175,7 +173,7 @@ impl<'de> Visitor<'de> for &ValueCounter {
     /// A tagged value.
     fn visit_enum<A: serde::de::EnumAccess<'de>>(self, tagged: A) -> Result<(), A::Error> {
         use serde::de::VariantAccess;
-        let ((), value) = tagged.variant_seed(self)?;
+        let ((), value) = tagged.variant_seed(&mut *self)?;
         value.newtype_variant_seed(self)
     }
 }

@@ -46,6 +46,11 @@ pub(crate) fn expanded(
     Some(text)
 }
 
+/// Returns an optional text, unless it is empty.
+pub(crate) fn non_empty(text: &Option<String>) -> Option<&str> {
+    text.as_deref().filter(|text| !text.is_empty())
+}
+
 /// Returns whether git has written the conflicts of a merge into a text.
 pub(crate) fn has_conflicts(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> "))

@@ -50,31 +50,29 @@ fn reason(
 ) -> Option<(Code, &'static str, &'static str)> {
     let is_from_environment = "read it from a Secret of the base cluster, or in a connector from an environment variable; rotate it if it \
          was pushed";
-    let credential = credentials::found(text, is_below(route, &WITH_QUERY));
-    if text.contains("PRIVATE KEY-----") || credential == Some(Credential::PrivateKey) {
-        Some((
-            Code::SecretInGit,
-            "a private key must not be in git",
-            "put it into a Secret of the base cluster and reference that; replace the key if it was pushed",
-        ))
-    } else if credential == Some(Credential::User) && is_below(route, &["connectors"]) {
-        Some((
-            Code::SecretInGit,
+    let secret = |message, help| Some((Code::SecretInGit, message, help));
+    match credentials::found(text, is_below(route, &WITH_QUERY)) {
+        found if found == Some(Credential::PrivateKey) || text.contains("PRIVATE KEY-----") => {
+            secret(
+                "a private key must not be in git",
+                "put it into a Secret of the base cluster and reference that; replace the key if it was pushed",
+            )
+        }
+        Some(Credential::User) if is_below(route, &["connectors"]) => secret(
             "a URL with a password must not be in git",
             "put the whole URL into a Secret that `envFrom` names, and write its key as `$NAME`",
-        ))
-    } else if credential == Some(Credential::User) {
-        Some((Code::SecretInGit, "the text has a user or a password in a URL", is_from_environment))
-    } else if credential == Some(Credential::Query) {
-        Some((
-            Code::SecretInGit,
+        ),
+        Some(Credential::User) => {
+            secret("the text has a user or a password in a URL", is_from_environment)
+        }
+        Some(Credential::Query) => secret(
             "the text has a URL with a query, which may be a secret",
             "remove the query from the URL; read tokens from a Secret of the base cluster",
-        ))
-    } else if credential == Some(Credential::Token) {
-        Some((Code::SecretInGit, "the text looks like an access token", is_from_environment))
-    } else if text.contains(layout::VARIABLE) {
-        Some((
+        ),
+        Some(Credential::Token) => {
+            secret("the text looks like an access token", is_from_environment)
+        }
+        _ if text.contains(layout::VARIABLE) => Some((
             Code::VariableInText,
             "the text has `${`, which Flux would substitute",
             if kind == sipcluster::KIND {
@@ -83,15 +81,13 @@ fn reason(
             } else {
                 "write the value itself, because sipgen has no variables"
             },
-        ))
-    } else if text.contains(is_invisible) {
-        Some((
+        )),
+        _ if text.contains(is_invisible) => Some((
             Code::InvisibleCharacter,
             "the text has an invisible character, which some YAML parsers refuse",
             "type the text again; such characters come from copying",
-        ))
-    } else {
-        None
+        )),
+        _ => None,
     }
 }
 

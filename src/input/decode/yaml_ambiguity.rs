@@ -24,13 +24,6 @@ pub(crate) struct Ambiguity {
     reading: Option<OtherReading>,
 }
 
-/// An ambiguous value with its host and document.
-pub(crate) struct HostAmbiguity {
-    pub(crate) host: HostKey,
-    pub(crate) origin: Origin,
-    pub(crate) ambiguity: Ambiguity,
-}
-
 /// Finds such values in a host. A null label becomes the empty string, as the API server stores it.
 pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Ambiguity> {
     let mut ambiguities = Vec::new();
@@ -75,17 +68,19 @@ pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> 
 
 /// Reports the ambiguous values of a site, with one finding for equal ones, however many hosts have
 /// them.
-pub(crate) fn findings(ambiguities: Vec<HostAmbiguity>) -> Vec<Finding> {
+pub(crate) fn findings(hosts: Vec<(HostKey, Origin, Vec<Ambiguity>)>) -> Vec<Finding> {
     let mut alike: BTreeMap<(Vec<String>, Option<OtherReading>), Vec<Occurrence>> = BTreeMap::new();
-    for HostAmbiguity { host, origin, ambiguity } in ambiguities {
-        let Ambiguity { route, value, reading } = ambiguity;
+    for (host, origin, ambiguities) in hosts {
         // A build may make another name of it, which is a text.
         let is_kept = |it: &String| *it == host.name.as_str() || *it == host.namespace.as_str();
-        if is_name(&route, reading) && !value.as_ref().is_some_and(is_kept) {
-            continue;
+        for Ambiguity { route, value, reading } in ambiguities {
+            if is_name(&route, reading) && !value.as_ref().is_some_and(is_kept) {
+                continue;
+            }
+            let place = origin.at(route.clone());
+            let occurrence = Occurrence { host: host.clone(), place, value };
+            alike.entry((route, reading)).or_default().push(occurrence);
         }
-        let place = origin.at(route.clone());
-        alike.entry((route, reading)).or_default().push(Occurrence { host, place, value });
     }
     alike.into_iter().map(|((route, reading), hosts)| finding(&route, reading, hosts)).collect()
 }

@@ -5,7 +5,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use yaml_serde::Value;
 
 use super::parse_error::{ParseError, parse_yaml, too_much};
-use crate::base::finding::position::{DocumentShape, Origin};
+use crate::base::finding::Origin;
 use crate::base::text::bounded;
 
 /// An object in a file, not yet parsed.
@@ -148,11 +148,6 @@ impl Document<'_> {
         let line = lines.next()?;
         let named = line.strip_prefix("path: ").or_else(|| line.strip_prefix("configuredIn: "))?;
         (!lines.next().is_some_and(|line| line.starts_with("repo: "))).then_some(named)
-    }
-
-    /// Returns the document's shape.
-    pub(super) fn shape(&self) -> DocumentShape {
-        self.origin.shape
     }
 
     /// Returns the document's text; for a list item, the item's text.

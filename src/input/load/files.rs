@@ -209,7 +209,7 @@ impl Files {
     /// Returns the commit that the files are from; `None` for files that may not be committed.
     pub(super) fn commit(&self) -> Option<Oid> {
         match &*self.kept {
-            FileSource::InGit(files) => files.commit(),
+            FileSource::InGit(files) => files.commit,
             FileSource::OnDisk | FileSource::InMemory(_) => None,
         }
     }

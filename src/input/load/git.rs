@@ -19,16 +19,17 @@ use crate::input::git::GitError;
 use crate::input::git::open::{self, OpenedRepo};
 
 /// The files of a tree or an index, submodules included, below one directory and relative to it.
+#[derive(Default)]
 pub(super) struct GitFiles {
     /// The repo, followed by those of its submodules.
     repos: Vec<GitContents>,
     entries: BTreeMap<Utf8PathBuf, GitEntry>,
     /// Paths that are not UTF-8, with invalid parts replaced.
-    not_utf8: Vec<String>,
+    pub(super) not_utf8: Vec<String>,
     /// Directories of submodules whose files are not available, with the reason.
-    missing: Vec<(Utf8PathBuf, String)>,
-    /// The commit of a revision.
-    commit: Option<Oid>,
+    pub(super) missing: Vec<(Utf8PathBuf, String)>,
+    /// The commit of a revision; `None` for other files.
+    pub(super) commit: Option<Oid>,
 }
 
 #[derive(Clone, Copy)]
@@ -80,13 +81,7 @@ impl GitFiles {
     }
 
     fn gather(opened: &OpenedRepo, entries: Vec<ListedFile>) -> Result<Self, GitError> {
-        let mut files = Self {
-            repos: Vec::new(),
-            entries: BTreeMap::new(),
-            not_utf8: Vec::new(),
-            missing: Vec::new(),
-            commit: None,
-        };
+        let mut files = Self::default();
         files.add(opened, Utf8Path::new(""), entries)?;
         Ok(files)
     }
@@ -200,21 +195,6 @@ impl GitFiles {
             return None;
         };
         String::from_utf8(self.repos[*repo].content(*id).ok()?).ok().map(Utf8PathBuf::from)
-    }
-
-    /// Returns the directories of submodules whose files are not available, with the reason.
-    pub(super) fn missing(&self) -> &[(Utf8PathBuf, String)] {
-        &self.missing
-    }
-
-    /// Returns the commit of a revision; `None` for other files.
-    pub(super) fn commit(&self) -> Option<Oid> {
-        self.commit
-    }
-
-    /// Returns the paths that are not UTF-8, with invalid parts replaced.
-    pub(super) fn not_utf8(&self) -> &[String] {
-        &self.not_utf8
     }
 
     /// Returns a file's size in bytes.

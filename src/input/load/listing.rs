@@ -80,7 +80,7 @@ impl Files {
             FileSource::InGit(files) => {
                 let wanted =
                     files.plain().filter(|file| wanted(file)).map(Utf8Path::to_owned).collect();
-                return Ok((wanted, files.missing().to_vec()));
+                return Ok((wanted, files.missing.clone()));
             }
             FileSource::InMemory(files) => {
                 return Ok((
@@ -158,7 +158,7 @@ impl Files {
                     .into_iter()
                     .filter(|(path, _)| !path.starts_with(skip));
                 unread.extend(entries.filter_map(|(path, kind)| self.why_unread(&path, kind)));
-                unread.extend(files.not_utf8().iter().filter_map(|path| not_utf8(path)));
+                unread.extend(files.not_utf8.iter().filter_map(|path| not_utf8(path)));
             }
             FileSource::InMemory(_) => {}
         }

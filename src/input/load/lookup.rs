@@ -33,18 +33,11 @@ pub(super) fn find(
     shape: DocumentShape,
     route: &[RouteStep],
 ) -> Option<NodeRange> {
-    (1..=route.len()).rev().find_map(|depth| exactly(nodes, text, shape, &route[..depth]))
-}
-
-/// Finds exactly this route. `text` is the document's text.
-pub(super) fn exactly(
-    nodes: &DocumentNodes,
-    text: &str,
-    shape: DocumentShape,
-    route: &[RouteStep],
-) -> Option<NodeRange> {
-    let EntryRange { key, value } = nodes.find(text, shape.steps_into().iter().chain(route))?;
-    Some(NodeRange { key, value, depth: route.len() })
+    let into = shape.steps_into();
+    (1..=route.len()).rev().find_map(|depth| {
+        let EntryRange { key, value } = nodes.find(text, into.iter().chain(&route[..depth]))?;
+        Some(NodeRange { key, value, depth })
+    })
 }
 
 /// Returns line and column of the second occurrence of the key that a parser's message names, in

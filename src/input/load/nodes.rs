@@ -16,6 +16,7 @@ use crate::base::finding::position::RouteStep;
 const DEEPEST: usize = 1000;
 
 /// The nodes of one document.
+#[derive(Default)]
 pub(crate) struct DocumentNodes {
     /// All nodes in the order of the text. The first is the root.
     nodes: Vec<DocumentNode>,
@@ -74,12 +75,7 @@ impl DocumentNodes {
         // An unknown alias must not end the parse.
         options.emit_unresolved_aliases = true;
         options.emit_anchor_events = true;
-        let nodes = DocumentNodes {
-            nodes: Vec::new(),
-            children: Vec::new(),
-            spelled: HashMap::new(),
-            duplicates: Vec::new(),
-        };
+        let nodes = DocumentNodes::default();
         let mut builder =
             Builder { text, nodes, open: Vec::new(), anchors: HashMap::new(), read: 0 };
         for event in Parser::new_from_str_with_options(text, options) {
@@ -299,9 +295,6 @@ impl Builder<'_> {
             entries.sort_by(|[a, _], [b, _]| {
                 self.nodes.text_of(*a, self.text).cmp(self.nodes.text_of(*b, self.text))
             });
-        }
-        if self.nodes.kind(number) == NodeKind::Mapping {
-            let (entries, _) = children.as_chunks::<2>();
             let is_second = |pair: &&[[u32; 2]]| {
                 self.nodes.text_of(pair[0][0], self.text)
                     == self.nodes.text_of(pair[1][0], self.text)

@@ -3,8 +3,8 @@
 use std::cell::OnceCell;
 
 use super::document::{Document, DocumentContent};
-use super::lookup::{self, NodeRange};
-use super::nodes::DocumentNodes;
+use super::lookup;
+use super::nodes::{DocumentNodes, EntryRange};
 use crate::base::finding::position::RouteStep;
 
 /// The type of a plain scalar in programs that follow YAML 1.1, or Go's mixture of YAML 1.1 and
@@ -136,14 +136,14 @@ impl<'d> PlainScalars<'d> {
         text.contains(key) && text.split(key).skip(1).all(is_quoted)
     }
 
-    fn find(&self, route: &[RouteStep]) -> Option<NodeRange> {
+    fn find(&self, route: &[RouteStep]) -> Option<EntryRange> {
         // JSON quotes every text.
         if matches!(self.document.content, DocumentContent::Json(_)) {
             return None;
         }
         let text = self.document.text();
         let nodes = self.nodes.get_or_init(|| lookup::nodes(text)).as_ref()?;
-        lookup::exactly(nodes, text, self.document.shape(), route)
+        nodes.find(text, self.document.origin.shape.steps_into().iter().chain(route))
     }
 }
 

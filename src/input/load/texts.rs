@@ -64,15 +64,13 @@ impl<'a> Texts<'a> {
     pub fn position(&mut self, place: &Place) -> Position {
         let file = place.file().clone();
         let (line, column) = match place {
-            Place::File(_) => {
-                return Position { file, line: None, column: None, end_column: None };
-            }
+            Place::File(_) => (None, None),
             // The output of a build has no text in the repo.
             Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_some() => {
-                return Position { file, line: None, column: None, end_column: None };
+                (None, None)
             }
-            Place::Spot(_, line, column) => (*line, *column),
-            Place::Node(origin, _) | Place::Key(origin, _) => (origin.first_line, None),
+            Place::Spot(_, line, column) => (Some(*line), *column),
+            Place::Node(origin, _) | Place::Key(origin, _) => (Some(origin.first_line), None),
         };
         let found = self.get(&file).and_then(|text| {
             let spot = text.spot_of(place)?;
@@ -82,7 +80,7 @@ impl<'a> Texts<'a> {
             Some((line, start, end)) if column.is_some() || !matches!(place, Place::Spot(..)) => {
                 Position { file, line: Some(line), column: Some(start), end_column: Some(end) }
             }
-            _ => Position { file, line: Some(line), column, end_column: None },
+            _ => Position { file, line, column, end_column: None },
         }
     }
 

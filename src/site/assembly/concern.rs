@@ -79,7 +79,6 @@ impl<'a> Concern<'a> {
             applied.has_plain_files() && !builds.has_kustomization(&applied.directory)
         };
         let applied = applied.iter().filter(is_plain).collect();
-        let (files, directories, secrets) = (BTreeSet::new(), BTreeSet::new(), HashSet::new());
         let mut concern = Self {
             repo,
             settings,
@@ -87,9 +86,9 @@ impl<'a> Concern<'a> {
             globs,
             applied,
             has_inventory: false,
-            files,
-            directories,
-            secrets,
+            files: BTreeSet::new(),
+            directories: BTreeSet::new(),
+            secrets: HashSet::new(),
         };
         // The hosts of a file follow one another, and share most facts.
         let is_same_file = |one: &ReadHost, other: &ReadHost| {

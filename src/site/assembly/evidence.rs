@@ -139,9 +139,7 @@ impl<'a> HostProofs<'a> {
         }
         let report = |(root, hosts): (usize, Vec<&HostDocument>)| {
             let root = self.builds.root(root);
-            let files: BTreeSet<&Utf8Path> =
-                hosts.iter().map(|document| &*document.origin.file).collect();
-            let files: Vec<&Utf8Path> = files.into_iter().collect();
+            let files = files_of(&hosts);
             let finding = Finding::new(
                 Code::HostNotApplied,
                 format!(
@@ -230,8 +228,7 @@ impl<'a> HostProofs<'a> {
     }
 
     fn forgotten(&self, kustomization: &Arc<Utf8Path>, hosts: &[&HostDocument]) -> Finding {
-        let files: BTreeSet<&Utf8Path> = hosts.iter().map(|host| &*host.origin.file).collect();
-        let files: Vec<&Utf8Path> = files.into_iter().collect();
+        let files = files_of(hosts);
         let (listed, them) = match files[..] {
             [file] => (file.to_string(), "it"),
             _ => (counted(files.len(), "file"), "them"),
@@ -250,8 +247,6 @@ impl<'a> HostProofs<'a> {
     }
 
     fn unproven(&self, hosts: &[&HostDocument]) -> Option<Finding> {
-        let files: BTreeSet<&Utf8Path> = hosts.iter().map(|host| &*host.origin.file).collect();
-        let files: Vec<&Utf8Path> = files.into_iter().collect();
         let by = hosts.iter().find_map(|host| host.rendered_by.as_ref());
         let finding = Finding::new(
             Code::HostNotApplied,
@@ -271,7 +266,7 @@ impl<'a> HostProofs<'a> {
             first_of(hosts, finding).help(format!(
                 "list the manifests in a kustomization that an agent applies; for a snapshot of live hosts, keep their \
                  `uid` and `status`, or set `inventory: {{mode: observed}}`; {}",
-                sources::leave_out(self.settings, &files)
+                sources::leave_out(self.settings, &files_of(hosts))
             ))
         })
     }
@@ -291,6 +286,12 @@ pub(super) fn roots_with_overlay(
     let roots: BTreeSet<usize> = reached.collect();
     let has_overlay = |root: &usize| state.has_overlay_of(&builds.root(*root).directory);
     roots.into_iter().filter(has_overlay).collect()
+}
+
+/// Returns the files of documents, each once.
+fn files_of<'d>(documents: &[&'d HostDocument]) -> Vec<&'d Utf8Path> {
+    let files = documents.iter().map(|document| &*document.origin.file);
+    files.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Counts hosts. One may have several documents.

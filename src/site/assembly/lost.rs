@@ -4,6 +4,7 @@
 //! everything that the object's build, directory or `sources` lists was read as objects. A link, a
 //! pipe, a remote base, a file that git ignores or a text without objects proves nothing.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -119,8 +120,12 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
         })
     };
     let mut findings = Vec::new();
+    let mut by_cluster: BTreeMap<(&ClusterKey, bool), Vec<LostObject<'_>>> = BTreeMap::new();
+    for lost in lost {
+        by_cluster.entry((lost.cluster, lost.is_cluster)).or_default().push(lost);
+    }
     // One unproven loss freezes its cluster.
-    for cluster_losses in by_cluster(lost) {
+    for cluster_losses in by_cluster.into_values() {
         for lost in &cluster_losses {
             if let Some(unread) = find(lost)? {
                 findings.push(unread.finding(lost, &cluster_losses));
@@ -129,15 +134,6 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
         }
     }
     Ok(findings)
-}
-
-fn by_cluster(lost: Vec<LostObject<'_>>) -> impl Iterator<Item = Vec<LostObject<'_>>> {
-    let mut groups: BTreeMap<(&ClusterKey, bool), Vec<LostObject<'_>>> = BTreeMap::new();
-    for lost in lost {
-        let group = groups.entry((lost.cluster, lost.is_cluster)).or_default();
-        group.push(lost);
-    }
-    groups.into_values()
 }
 
 /// State of the files that a cluster was generated from.
@@ -219,16 +215,12 @@ impl AbsenceEvidence<'_> {
         known: &mut BTreeMap<Utf8PathBuf, Option<UnreadPlace>>,
     ) -> Result<Option<UnreadPlace>, ReadError> {
         for directory in &lost.builds {
-            let unread = match known.get(directory) {
-                Some(unread) => unread.clone(),
-                None => {
-                    let unread = self.in_build(directory)?;
-                    known.insert(directory.clone(), unread.clone());
-                    unread
-                }
+            let unread = match known.entry(directory.clone()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(entry) => entry.insert(self.in_build(directory)?),
             };
             if unread.is_some() {
-                return Ok(unread);
+                return Ok(unread.clone());
             }
         }
         Ok(None)

@@ -7,14 +7,14 @@ use camino::Utf8Path;
 use super::inputs::InputSelection;
 use super::read_object::ReadObject;
 use crate::base::api::host::{self, BareMetalHost, Metadata};
-use crate::base::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, SecretKey};
+use crate::base::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName};
 use crate::base::api::object_kind::ObjectKind;
 use crate::base::api::service::Service;
 use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::text::non_empty;
 use crate::input::kustomize::Builds;
 use crate::site::inventory::Evidence;
 use crate::site::inventory::host_document::HostDocument;
-use crate::site::inventory::networks::{LocatedNetworkData, NetworkDataObject};
 use crate::site::request::provisioning::cluster_of;
 
 /// A Service of the repo with NodePorts.
@@ -60,24 +60,6 @@ pub(super) fn namespaces(
         namespaces.push(own());
     }
     namespaces
-}
-
-/// Returns the network data of a Secret under each namespace that a build gives it.
-/// Mistakes in its name are not reported.
-pub(super) fn network_data(
-    builds: &Builds,
-    inputs: &InputSelection<'_>,
-    origin: &Origin,
-    object: &NetworkDataObject,
-) -> Vec<LocatedNetworkData> {
-    let Some(name) = &object.name else {
-        return Vec::new();
-    };
-    let own = object.namespace.as_deref();
-    let keys = namespaces(builds, inputs, origin, own).into_iter().filter_map(|(namespace, _)| {
-        Some(SecretKey { namespace: namespace.parse().ok()?, name: name.clone() })
-    });
-    keys.map(|key| LocatedNetworkData::from_object(key, origin, object, builds)).collect()
 }
 
 /// Names objects as builds do, and collects findings about names.
@@ -202,8 +184,7 @@ impl<'a> BuildNames<'a> {
         host: Box<BareMetalHost>,
     ) -> Option<HostDocument> {
         let (namespace, name) = self.namespace_and_name(host::KIND, &origin, &host.metadata)?;
-        let own_namespace =
-            host.metadata.namespace.clone().filter(|namespace| !namespace.is_empty());
+        let own_namespace = non_empty(&host.metadata.namespace).map(str::to_owned);
         let reach = self.builds.reach_of(&origin);
         let mut roots: Vec<usize> = Vec::new();
         for reach in reach.iter() {

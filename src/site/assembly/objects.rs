@@ -11,12 +11,12 @@ use super::host_origin;
 use super::inputs::{self, BuiltSources, InputSelection};
 use super::interpret::interpret_rendered;
 use super::left_out::LeftOutHost;
-use super::names::{BuildNames, ServiceWithPorts, network_data};
+use super::names::{BuildNames, ServiceWithPorts, namespaces};
 use super::operators_templates;
 use super::plaintext_secrets;
 use super::read_object::{
-    HostContent, NamedContent, ObjectsByKind, PlainSecret, ReadObject, RequestContent,
-    SoftwareContent, UnreadableKind,
+    HostContent, NamedContent, ObjectsByKind, ReadObject, RequestContent, SoftwareContent,
+    UnreadableKind,
 };
 use super::scan::{self, ScannedFiles};
 use super::substitution::NamespaceInputs;
@@ -26,11 +26,11 @@ use crate::base::api::hardware;
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::ipam::AddressObject;
 use crate::base::api::kustomization::is_kustomization;
-use crate::base::api::names::{ClusterKey, HostKey};
+use crate::base::api::names::{ClusterKey, HostKey, SecretKey};
 use crate::base::api::provisioning;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::input::decode::suspected_templates::SuspectedTemplate;
-use crate::input::decode::yaml_ambiguity::{self, HostAmbiguity};
+use crate::input::decode::yaml_ambiguity;
 use crate::input::kustomize::{Builds, OverlayBases, RenamingKustomization};
 use crate::input::load::{Files, ReadError};
 use crate::input::settings::Settings;
@@ -135,7 +135,8 @@ pub(super) fn named(
     findings.extend(build_findings.map(|finding| concern.kustomization_finding(finding)));
     findings.extend(concern.refused(refused));
     findings.extend(unreadable(naming, &concern, &mut all));
-    findings.extend(plain_secrets(naming, &concern, mem::take(&mut all.plain_secrets)));
+    let plain_secrets = mem::take(&mut all.plain_secrets);
+    findings.extend(plaintext_secrets::findings(naming, &concern, plain_secrets));
     all.templates.retain(|template| inputs.contains(&template.origin));
     let file_templates = operators_templates::file_templates(repo, &builds);
     all.operators_templates.extend(file_templates);
@@ -246,18 +247,6 @@ fn unreadable(
         findings.extend(found.into_iter().filter_map(known));
     }
     findings
-}
-
-/// Reports values of Secrets in plain text.
-fn plain_secrets(
-    naming: NamespaceInputs<'_>,
-    concern: &Concern<'_>,
-    secrets: Vec<PlainSecret>,
-) -> Vec<Finding> {
-    let generated = plaintext_secrets::generator_secrets(naming.builds).into_iter();
-    let is_input = |origin: &Origin| naming.inputs.contains(origin);
-    let all = generated.chain(secrets).collect();
-    plaintext_secrets::findings(all, naming.settings, concern, is_input)
 }
 
 /// Returns the network data of hosts, from Secrets and from generators.
@@ -399,14 +388,22 @@ fn name_software(
     documents
 }
 
-/// Returns the network data of inputs under the names that builds give it.
+/// Returns the network data of inputs under the names that builds give it. Mistakes in these are
+/// not reported.
 fn located_network_data(
     naming: NamespaceInputs<'_>,
     objects: &[ReadObject<Box<NetworkDataObject>>],
 ) -> impl Iterator<Item = LocatedNetworkData> {
     let NamespaceInputs { builds, inputs, .. } = naming;
     let objects = objects.iter().filter(|object| inputs.contains(&object.origin));
-    objects.flat_map(|object| network_data(builds, inputs, &object.origin, &object.content))
+    objects.flat_map(move |ReadObject { origin, content, .. }| {
+        let own = content.namespace.as_deref();
+        let keys = namespaces(builds, inputs, origin, own).into_iter().filter_map(|(given, _)| {
+            Some(SecretKey { namespace: given.parse().ok()?, name: content.name.clone()? })
+        });
+        let located = keys.map(|key| LocatedNetworkData::from_object(key, origin, content, builds));
+        located.collect::<Vec<_>>()
+    })
 }
 
 /// Returns a kustomization that may rename hosts.
@@ -459,12 +456,7 @@ fn name_hosts(
             named.documents.push((document.key.clone(), document.origin.clone()));
         }
         if is_input {
-            let (host, origin) = (&document.key, &document.origin);
-            all_ambiguities.extend(ambiguities.into_iter().map(|ambiguity| HostAmbiguity {
-                host: host.clone(),
-                origin: origin.clone(),
-                ambiguity,
-            }));
+            all_ambiguities.push((document.key.clone(), document.origin.clone(), ambiguities));
             named.inputs.push(document);
         } else {
             named.others.push(document);

@@ -14,6 +14,7 @@ use yaml_serde::Value;
 
 use super::concern::Concern;
 use super::read_object::PlainSecret;
+use super::substitution::NamespaceInputs;
 use crate::base::api::gitops::SECRET_TYPE;
 use crate::base::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::base::api::network_format::NMSTATE;
@@ -145,7 +146,7 @@ pub(crate) fn document_secret(
 }
 
 /// Finds literals of Secret generators in kustomizations.
-pub(crate) fn generator_secrets(builds: &Builds) -> Vec<PlainSecret> {
+fn generator_secrets(builds: &Builds) -> Vec<PlainSecret> {
     let secret_generators = builds.generated().filter(|generated| generated.is_secret());
     let plain = secret_generators.filter(|generated| {
         generated.generator.literals.iter().flatten().any(|it| is_plain_literal(it))
@@ -232,21 +233,20 @@ fn has_plain_default(variable: &str) -> bool {
     default.is_some_and(|(_, default)| !is_placeholder(default))
 }
 
-/// Reports plain-text Secrets in input files, one finding per file. It is an error if a build, an
-/// agent, the settings or a host uses one of the Secrets.
-pub(crate) fn findings(
-    all: Vec<PlainSecret>,
-    settings: &Settings,
+/// Reports plain-text Secrets in input files, one finding per file: those of `documents` and of
+/// generators. It is an error if a build, an agent, the settings or a host uses one of the Secrets.
+pub(super) fn findings(
+    NamespaceInputs { builds, inputs, settings, .. }: NamespaceInputs<'_>,
     concern: &Concern<'_>,
-    is_input: impl Fn(&Origin) -> bool,
+    documents: Vec<PlainSecret>,
 ) -> Vec<Finding> {
     // A source builds files of the repo, so their Secrets count.
     let is_source =
         |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
+    let is_input =
+        |PlainSecret { origin, .. }: &PlainSecret| inputs.contains(origin) || is_source(origin);
     let mut by_file: BTreeMap<_, Vec<PlainSecret>> = BTreeMap::new();
-    for secret in
-        all.into_iter().filter(|secret| is_input(&secret.origin) || is_source(&secret.origin))
-    {
+    for secret in generator_secrets(builds).into_iter().chain(documents).filter(is_input) {
         by_file.entry(secret.origin.file.clone()).or_default().push(secret);
     }
     let report = |secrets: Vec<PlainSecret>| {

@@ -252,12 +252,9 @@ fn is_ours(kind: &str) -> bool {
         || OBJECTS.into_iter().any(|object| object.kind == kind)
 }
 
-/// Returns the API groups of hosts and requests.
-fn groups() -> impl Iterator<Item = &'static str> {
-    let request_groups = OBJECTS.into_iter().map(|object| object.group);
-    request_groups.chain([host::GROUP, cluster_api::GROUP])
-}
-
+/// Returns whether an API group is that of hosts or requests.
 fn is_of_our_group(api_version: &str) -> bool {
-    groups().any(|own| own == group(api_version))
+    let request_groups = OBJECTS.into_iter().map(|object| object.group);
+    let mut groups = request_groups.chain([host::GROUP, cluster_api::GROUP]);
+    groups.any(|own| own == group(api_version))
 }

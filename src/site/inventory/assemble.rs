@@ -115,7 +115,7 @@ pub(crate) fn assemble(
             inventory.roots.entry(root).or_insert_with(|| builds.root(root).clone());
         }
     }
-    inventory.unnamed_network_data = networks.unnamed().to_vec();
+    inventory.unnamed_network_data = networks.unnamed.clone();
     inventory.pools = networks.claimed.pools();
     // Freed beside what follows.
     rayon::spawn(|| drop(networks));

@@ -238,14 +238,8 @@ impl HostDescriptions {
             let place = document.origin.at(["metadata", "annotations", MAINTENANCE]);
             MaintenanceMark::from_annotation(key, reason, place)
         });
-        let annotated = match annotated {
-            Some(Err(finding)) => {
-                findings.push(finding);
-                None
-            }
-            Some(Ok(mark)) => Some(mark),
-            None => None,
-        };
+        let annotated =
+            annotated.and_then(|mark| mark.map_err(|finding| findings.push(finding)).ok());
         MaintenanceMark::from_settings(key, labels, settings).or(annotated)
     }
 

@@ -1,13 +1,16 @@
 //! Network data in Secrets that generators of kustomizations make.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::networks::{LocatedNetworkData, NetworkDataError, ReferringHost, read_text, read_value};
+use super::networks::{
+    LocatedNetworkData, NetworkDataError, NetworkDataHolder, NetworkDataPosition, ReferringHost,
+    read_text, read_value,
+};
 use crate::base::api::kustomization::GeneratorValue;
-use crate::base::api::names::ObjectName;
-use crate::base::api::names::SecretKey;
+use crate::base::api::names::{ObjectName, SecretKey};
 use crate::base::api::network_data::SECRET_KEYS;
 use crate::base::finding::Origin;
 use crate::input::kustomize::{Builds, ReachedGenerator};
@@ -55,6 +58,7 @@ pub(crate) fn generated(
                 .ok_or_else(|| NetworkDataError::NoFile(file.into()))
                 .and_then(|file| read_text(&text(&file)?)),
         };
+        let data = data.map(Arc::new);
         for reach in generated.reaches {
             let given = reach.effect.namespace.as_ref().map(|(namespace, _)| namespace.clone());
             let namespace = given
@@ -64,12 +68,14 @@ pub(crate) fn generated(
                 continue;
             };
             let key = SecretKey { namespace, name: name.clone() };
-            held.push(LocatedNetworkData::generated(
-                key,
-                place.clone(),
-                generated.generator.overrides(),
-                data.clone(),
-            ));
+            held.push(LocatedNetworkData {
+                holder: NetworkDataHolder::Generator(key),
+                whereabouts: NetworkDataPosition::Generator(place.clone()),
+                is_declared: true,
+                is_live: false,
+                overrides: generated.generator.overrides(),
+                data: data.clone(),
+            });
         }
     }
     held

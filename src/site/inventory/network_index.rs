@@ -68,8 +68,8 @@ impl BySecret {
 #[derive(Default)]
 pub(crate) struct Networks {
     held: BTreeMap<SecretKey, Vec<LocatedNetworkData>>,
-    /// Secrets with network data that no host names.
-    unnamed: Vec<UnnamedNetworkData>,
+    /// Secrets with network data that no host names, in file order.
+    pub(crate) unnamed: Vec<UnnamedNetworkData>,
     /// Secrets that hosts name and that have no network data.
     keyless: BTreeMap<SecretKey, KeylessSecret>,
     /// Addresses that Machines claimed or that pools keep.
@@ -121,12 +121,8 @@ impl Networks {
         networks
     }
 
-    /// Returns the Secrets with network data that no host names, in file order. A Secret that has
-    /// such a key but no networks is not listed.
-    pub(crate) fn unnamed(&self) -> &[UnnamedNetworkData] {
-        &self.unnamed
-    }
-
+    /// Returns the Secrets with network data that are not `named`. A Secret that has such a key but
+    /// no networks is not listed.
     fn unnamed_but(&self, named: &HashSet<SecretKey>) -> Vec<UnnamedNetworkData> {
         let has_networks = |held: &LocatedNetworkData| matches!(&held.data, Ok(data) if data.ids().next().is_some());
         let secrets = self.held.values().flatten().filter_map(|held| {

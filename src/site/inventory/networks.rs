@@ -13,6 +13,7 @@ use crate::base::api::host;
 use crate::base::api::names::{HostKey, ObjectName, SecretKey};
 use crate::base::api::network_data::{MalformedNetworkData, NetworkData};
 use crate::base::finding::{Origin, Place};
+use crate::base::text::non_empty;
 use crate::input::kustomize::Builds;
 use crate::input::load::sops;
 
@@ -171,23 +172,6 @@ impl LocatedNetworkData {
             data: object.data.clone(),
         }
     }
-
-    /// Returns network data that a generator makes.
-    pub(crate) fn generated(
-        key: SecretKey,
-        place: Place,
-        overrides: bool,
-        data: Result<NetworkData, NetworkDataError>,
-    ) -> Self {
-        Self {
-            holder: NetworkDataHolder::Generator(key),
-            whereabouts: NetworkDataPosition::Generator(place),
-            is_declared: true,
-            is_live: false,
-            overrides,
-            data: data.map(Arc::new),
-        }
-    }
 }
 
 pub(crate) fn read_value(value: &str, encoded: bool) -> Result<NetworkData, NetworkDataError> {
@@ -217,9 +201,7 @@ pub(crate) fn read_text(text: &str) -> Result<NetworkData, NetworkDataError> {
 
 /// Returns the route of the field that names a host's network data, or should name it.
 pub(crate) fn field(spec: Option<&host::BareMetalHostSpec>) -> &'static [&'static str] {
-    let named = |reference: &host::NamespacedReference| {
-        reference.name.as_deref().is_some_and(|name| !name.is_empty())
-    };
+    let named = |reference: &host::NamespacedReference| non_empty(&reference.name).is_some();
     match spec {
         Some(spec)
             if !spec.network_data.as_ref().is_some_and(named)

@@ -76,22 +76,11 @@ impl<'a> TopologyLabels<'a> {
         let known: Vec<&str> =
             domain.known().into_iter().filter(|label| self.present.contains(label)).collect();
         let help = format!("name the label in {FILE}: `topology: {{{noun}: KEY}}`");
-        match known.as_slice() {
-            [label] => Ok((*label).to_owned()),
-            [] => {
-                let message = format!(
-                    "the label of a host's {noun} is unknown: no host has any of {}",
-                    domain.known().join(", ")
-                );
-                Err((message, help))
-            }
-            several => {
-                let message = format!(
-                    "the label of a host's {noun} is ambiguous: hosts have {}",
-                    several.join(" and ")
-                );
-                Err((message, help))
-            }
-        }
+        let problem = match known.as_slice() {
+            [label] => return Ok((*label).to_owned()),
+            [] => format!("unknown: no host has any of {}", domain.known().join(", ")),
+            several => format!("ambiguous: hosts have {}", several.join(" and ")),
+        };
+        Err((format!("the label of a host's {noun} is {problem}"), help))
     }
 }

@@ -10,6 +10,7 @@ use super::host_document::HostDocument;
 use crate::base::api::cluster_api::{self, METAL3_MACHINE};
 use crate::base::api::host::{BareMetalHostSpec, NODE_REUSE};
 use crate::base::finding::RouteStep;
+use crate::base::text::non_empty;
 
 /// A reason why a host is in use, by its own fields and labels, as a clause that follows "the host".
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
@@ -135,11 +136,11 @@ impl HostUsage {
 impl HostConsumer {
     fn new(document: &HostDocument) -> Option<Self> {
         let consumer = document.host.spec.as_ref()?.consumer_ref.as_ref()?;
-        let text = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());
+        let own = document.key.namespace.as_str();
         Some(Self {
-            kind: text(&consumer.kind).unwrap_or("object".to_owned()),
-            namespace: text(&consumer.namespace).unwrap_or(document.key.namespace.to_string()),
-            name: text(&consumer.name),
+            kind: non_empty(&consumer.kind).unwrap_or("object").to_owned(),
+            namespace: non_empty(&consumer.namespace).unwrap_or(own).to_owned(),
+            name: non_empty(&consumer.name).map(str::to_owned),
         })
     }
 }

@@ -94,28 +94,18 @@ impl Sites {
                 .filter(|other| **other != directory && other.starts_with(&directory))
                 .cloned()
                 .collect();
-            let part = SitePart { directory, inner, ..SitePart::default() };
-            let settings = Settings::load(&repo.limited_to(part.clone())).unwrap_or_default();
-            parts.push((
-                name,
-                SitePart { snapshot: Some(settings.snapshot.directory.clone()), ..part },
-                settings,
-            ));
+            let (part, settings) = with_settings(&repo, directory, inner);
+            parts.push((name, part, settings));
         }
-        // Directories that belong to one site. Agents of other sites that apply a directory around
-        // them do not add their files.
-        let taken: Vec<(&Utf8Path, [&Utf8Path; 3])> = parts
-            .iter()
-            .map(|(_, part, of)| {
-                (&*part.directory, [&*part.directory, &*of.output, &*of.snapshot.directory])
-            })
-            .collect();
         let mut all = Vec::new();
         for (name, part, settings) in &parts {
-            let other_directories: Vec<&Utf8Path> = taken
-                .iter()
-                .filter(|(directory, _)| *directory != part.directory)
-                .flat_map(|(_, taken)| *taken)
+            // Directories that belong to one site. Agents of other sites that apply a directory
+            // around them do not add their files.
+            let others = parts.iter().filter(|(_, other, _)| other.directory != part.directory);
+            let other_directories: Vec<&Utf8Path> = others
+                .flat_map(|(_, other, of)| {
+                    [&*other.directory, &*of.output, &*of.snapshot.directory]
+                })
                 .collect();
             let files = repo.limited_to(read.reach(part.clone(), settings, &other_directories));
             all.push((
@@ -146,10 +136,8 @@ impl Sites {
         let (all, others): (Vec<Location>, Vec<Location>) =
             self.all.into_iter().partition(|of| of.name == site || of.directory == directory);
         if all.is_empty() || !self.are_listed {
-            return Err(NoSuchSite(
-                site.to_owned(),
-                if self.are_listed { known } else { Vec::new() },
-            ));
+            let known = if self.are_listed { known } else { Vec::new() };
+            return Err(NoSuchSite(site.to_owned(), known));
         }
         Ok(Self { all, others, is_chosen: true, ..self })
     }
@@ -170,15 +158,25 @@ impl Sites {
         if !site.directory.as_str().is_empty()
             && !self.all.iter().any(|other| other.directory == site.directory)
         {
-            let part = SitePart { directory: site.directory.clone(), ..SitePart::default() };
-            let settings = Settings::load(&self.repo.limited_to(part.clone())).unwrap_or_default();
+            let (part, settings) = with_settings(&self.repo, site.directory.clone(), Vec::new());
             let read = ReferenceGraph::read(&self.repo)?;
-            let part = SitePart { snapshot: Some(settings.snapshot.directory.clone()), ..part };
             return Ok(self.repo.limited_to(read.reach(part, &settings, &[])));
         }
         let found = self.all.iter().find(|other| other.directory == site.directory);
         Ok(found.map_or(&self.repo, |other| &other.files).clone())
     }
+}
+
+/// Returns the part of a repo that a site has by its directory and its settings.
+fn with_settings(
+    repo: &Files,
+    directory: Utf8PathBuf,
+    inner: Vec<Utf8PathBuf>,
+) -> (SitePart, Settings) {
+    let part = SitePart { directory, inner, ..SitePart::default() };
+    let settings = Settings::load(&repo.limited_to(part.clone())).unwrap_or_default();
+    let snapshot = Some(settings.snapshot.directory.clone());
+    (SitePart { snapshot, ..part }, settings)
 }
 
 /// The error for an unknown site, with the names of the known ones.

@@ -74,7 +74,7 @@ fn interpret(document: &Document<'_>) -> Option<ReferenceFact> {
 impl<'a> ReferenceGraph<'a> {
     /// Reads the references of all files.
     pub(super) fn read(files: &'a Files) -> Result<Self, ReadError> {
-        let (all, closed) = files.files_and_closed(Utf8Path::new(".git"))?;
+        let (mut all, closed) = files.files_and_closed(Utf8Path::new(".git"))?;
         let hosts = mentions(&[host::KIND]);
         let matters = mentions(&[&GROUPS[..], &ClusterKind::marks()].concat());
         let look = |file: &Utf8Path, content: &[u8]| {
@@ -84,18 +84,20 @@ impl<'a> ReferenceGraph<'a> {
             }
             ScanResult::from(is_kustomization(file) || matters(content))
         };
+        let facts = files.scan(&all, look, |document| interpret(&document))?;
+        all.sort();
         let mut repo = Self {
             files,
+            all,
+            listing: RepoListing::default(),
+            closed,
             named: HashMap::new(),
             agents: BTreeMap::new(),
             context: Vec::new(),
             requests: Vec::new(),
             generated: Vec::new(),
-            all: Vec::new(),
-            closed: Vec::new(),
-            listing: RepoListing::default(),
         };
-        for said in files.scan(&all, look, |document| interpret(&document))? {
+        for said in facts {
             match said {
                 ReferenceFact::Kustomization(origin, kustomization) => {
                     let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
@@ -110,9 +112,6 @@ impl<'a> ReferenceGraph<'a> {
                 ReferenceFact::Generated(file) => repo.generated.push(file),
             }
         }
-        repo.all = all;
-        repo.all.sort();
-        repo.closed = closed;
         Ok(repo)
     }
 
@@ -161,9 +160,8 @@ impl<'a> ReferenceGraph<'a> {
         let concerns = |directory: &Utf8Path| {
             part.owns(directory) || named.iter().any(|path| path.starts_with(directory))
         };
-        let closed =
-            self.closed.iter().filter(|(directory, _)| concerns(directory)).cloned().collect();
-        part.closed = closed;
+        let closed = self.closed.iter().filter(|(directory, _)| concerns(directory));
+        part.closed = closed.cloned().collect();
         part
     }
 

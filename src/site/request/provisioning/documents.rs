@@ -18,12 +18,7 @@ pub(crate) fn cluster_of(
     origin: &Origin,
     metadata: &Metadata,
 ) -> Result<ObjectName, Finding> {
-    let label = metadata
-        .labels
-        .as_ref()
-        .and_then(|labels| labels.get(CLUSTER))
-        .filter(|label| !label.is_empty());
-    let Some(label) = label else {
+    let Some(label) = metadata.label(CLUSTER).filter(|label| !label.is_empty()) else {
         let what = if kind == KIND { "makes" } else { "is for" };
         return Err(Finding::new(
             Code::InvalidClusterLabel,

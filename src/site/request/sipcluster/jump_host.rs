@@ -6,6 +6,7 @@ use super::{Route, SipclusterValidation, below};
 use crate::base::api::names::{NodePort, ObjectName};
 use crate::base::api::sipcluster;
 use crate::base::finding::Code;
+use crate::base::text::non_empty;
 use crate::site::request::service::KindSettings;
 use crate::site::request::service::jump_host::{HostKeyStorage, JumpHostSettings, VolumeClaim};
 
@@ -38,11 +39,10 @@ impl SipclusterValidation<'_> {
                 );
             }
         }
-        let node_private_keys =
-            match entry.node_ssh_private_keys.as_deref().filter(|name| !name.is_empty()) {
-                None => None,
-                Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
-            };
+        let node_private_keys = match non_empty(&entry.node_ssh_private_keys) {
+            None => None,
+            Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
+        };
         let host_keys =
             self.host_keys(entry.host_keys.as_ref(), &below(route, ["hostKeys".into()]));
         let homes = match entry.homes.as_ref().and_then(|homes| homes.volume_claim.as_ref()) {

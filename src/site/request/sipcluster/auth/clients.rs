@@ -3,6 +3,7 @@
 use super::values;
 use crate::base::api::auth;
 use crate::base::finding::Code;
+use crate::base::text::non_empty;
 use crate::site::request::service::auth::{Client, DexSettings};
 use crate::site::request::sipcluster::{Route, SipclusterValidation, below};
 
@@ -25,25 +26,16 @@ impl SipclusterValidation<'_> {
             if !is_text(&client.id) {
                 let help = "write the client id of the program, such as `id: dashboard`";
                 let route = below(&route, ["id".into()]);
-                self.report(Code::InvalidAuth, route, "the client has no valid id", help);
+                self.invalid_auth(route, "the client has no valid id", help);
             } else if clients.iter().any(|other| other.id == client.id) {
                 let message = format!("two clients have the id `{}`", client.id);
-                self.report(
-                    Code::InvalidAuth,
-                    below(&route, ["id".into()]),
-                    message,
-                    "choose another id",
-                );
+                self.invalid_auth(below(&route, ["id".into()]), message, "choose another id");
             }
             self.client_secret(client, has_environment, &route);
             self.client_texts(client, &route);
             clients.push(Client {
                 id: client.id.clone(),
-                name: client
-                    .name
-                    .clone()
-                    .filter(|name| !name.is_empty())
-                    .unwrap_or_else(|| client.id.clone()),
+                name: non_empty(&client.name).unwrap_or(&client.id).to_owned(),
                 public: client.public,
                 secret_env: client.secret_env.clone(),
                 redirect_uris: client.redirect_uris.clone().unwrap_or_default(),
@@ -65,8 +57,7 @@ impl SipclusterValidation<'_> {
         for (index, client) in entry.static_clients.iter().flatten().enumerate() {
             for (at, peer) in client.trusted_peers.iter().flatten().enumerate() {
                 if !clients.iter().any(|client| client.id == *peer) {
-                    self.report(
-                        Code::InvalidAuth,
+                    self.invalid_auth(
                         below(&route, [index.into(), "trustedPeers".into(), at.into()]),
                         format!("unknown client `{peer}`"),
                         "name the id of one of the staticClients",
@@ -87,21 +78,15 @@ impl SipclusterValidation<'_> {
             );
         }
         match &client.secret_env {
-            Some(name) if !values::is_variable_name(name) => self.report(
-                Code::InvalidAuth,
-                below(route, ["secretEnv".into()]),
+            Some(name) if !values::is_variable_name(name) => self.invalid_auth(below(route, ["secretEnv".into()]),
                 "secretEnv is not the name of an environment variable",
                 "write the name alone, without `$`, of letters, digits and `_`",
             ),
-            Some(_) if !has_environment => self.report(
-                Code::InvalidAuth,
-                below(route, ["secretEnv".into()]),
+            Some(_) if !has_environment => self.invalid_auth(below(route, ["secretEnv".into()]),
                 "nothing sets this environment variable",
                 "add its Secret: `envFrom: [NAME]`",
             ),
-            None if !client.public && client.secret.is_none() => self.report(
-                Code::InvalidAuth,
-                route.clone(),
+            None if !client.public && client.secret.is_none() => self.invalid_auth(route.clone(),
                 "the client has no secretEnv: Dex does not start with a client that cannot authenticate",
                 "name the environment variable with its secret; or write `public: true` for a program on users' \
                  machines",
@@ -120,8 +105,7 @@ impl SipclusterValidation<'_> {
                 || uri.contains(|c: char| c.is_whitespace() || c.is_control() || "{}*".contains(c))
             {
                 let has_wildcard = is_uri && uri.contains(['{', '}', '*']);
-                self.report(
-                    Code::InvalidAuth,
+                self.invalid_auth(
                     route,
                     if has_wildcard {
                         "the redirectURI contains a wildcard"

@@ -11,6 +11,7 @@ use super::values::{self, DollarMeaning};
 use crate::base::api::auth;
 use crate::base::api::issuer::IssuerUrl;
 use crate::base::finding::{Code, Finding, RouteStep};
+use crate::base::text::non_empty;
 use crate::base::text::suggest::alike;
 use crate::site::request::service::auth::DexConnector;
 use crate::site::request::sipcluster::{Route, SipclusterValidation, below};
@@ -78,11 +79,7 @@ impl SipclusterValidation<'_> {
             connectors.push(DexConnector {
                 kind: connector.kind.clone(),
                 id: connector.id.clone(),
-                name: connector
-                    .name
-                    .clone()
-                    .filter(|name| !name.is_empty())
-                    .unwrap_or_else(|| connector.id.clone()),
+                name: non_empty(&connector.name).unwrap_or(&connector.id).to_owned(),
                 config,
             });
         }
@@ -99,7 +96,7 @@ struct ConnectorCheck<'c, 'k> {
 
 impl ConnectorCheck<'_, '_> {
     fn invalid(&mut self, route: Route, message: impl Into<String>, help: impl Into<String>) {
-        self.check.report(Code::InvalidAuth, route, message, help);
+        self.check.invalid_auth(route, message, help);
     }
 
     fn names(&mut self, connector: &auth::Connector, before: &[DexConnector], route: &Route) {
@@ -315,19 +312,14 @@ impl ConnectorCheck<'_, '_> {
     /// Checks that a text has no password in a URL, and no `$` that Dex would expand by accident.
     fn free_of_secrets(&mut self, text: &str, route: &Route) {
         if values::has_password(text) {
+            let message = "a URL with a password is in git";
             let help = "move the whole URL to a Secret in envFrom, and write its key as `$NAME`";
-            self.check.report(
-                Code::SecretInGit,
-                route.clone(),
-                "a URL with a password is in git",
-                help,
-            );
+            self.check.report(Code::SecretInGit, route.clone(), message, help);
         }
         for dollar in values::dollars(text) {
             match dollar {
                 // The name is not shown, because it may be a secret that begins with a dollar.
-                DollarMeaning::Variable(_) if !self.has_environment => self.check.report(
-                    Code::InvalidAuth,
+                DollarMeaning::Variable(_) if !self.has_environment => self.invalid(
                     route.clone(),
                     "nothing sets this environment variable",
                     "add its Secret: `envFrom: [NAME]`",

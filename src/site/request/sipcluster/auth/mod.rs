@@ -10,6 +10,7 @@ use crate::base::api::auth::{self, Expiry};
 use crate::base::api::issuer::IssuerUrl;
 use crate::base::api::names::{NodePort, ObjectName};
 use crate::base::finding::{Code, Finding};
+use crate::base::text::non_empty;
 use crate::site::request::service::KindSettings;
 use crate::site::request::service::auth::{Certificate, DexSettings};
 
@@ -18,6 +19,10 @@ use crate::site::request::service::auth::{Certificate, DexSettings};
 const ID_TOKENS: &str = "1h";
 
 impl SipclusterValidation<'_> {
+    fn invalid_auth(&mut self, route: Route, message: impl Into<String>, help: impl Into<String>) {
+        self.report(Code::InvalidAuth, route, message, help);
+    }
+
     pub(super) fn auth(
         &mut self,
         entry: &auth::Auth,
@@ -59,9 +64,7 @@ impl SipclusterValidation<'_> {
             return text
                 .parse()
                 .map_err(|error| {
-                    self.report(
-                        Code::InvalidAuth,
-                        below(route, ["issuerURL".into()]),
+                    self.invalid_auth(below(route, ["issuerURL".into()]),
                         format!("the issuerURL {error}"),
                         "write `https://HOST[:PORT][/PATH]`, the issuer in tokens, such as `https://dex.example.com/dex`",
                     );
@@ -70,9 +73,7 @@ impl SipclusterValidation<'_> {
         }
         let text = entry.service.cluster_ip.as_deref().unwrap_or_default();
         if text.is_empty() {
-            self.report(
-                Code::InvalidAuth,
-                route.clone(),
+            self.invalid_auth(route.clone(),
                 "the auth service has neither issuerURL nor clusterIP",
                 "write its URL, or the base cluster's address under which its NodePorts are reached",
             );
@@ -82,29 +83,24 @@ impl SipclusterValidation<'_> {
 
     /// Returns the issuer of the certificate: exactly one of three fields.
     fn certificate(&mut self, entry: &auth::Auth, route: &Route) -> Option<Certificate> {
-        let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
-        match (given(&entry.ca_secret), &entry.issuer_ref, given(&entry.tls_secret)) {
+        match (non_empty(&entry.ca_secret), &entry.issuer_ref, non_empty(&entry.tls_secret)) {
             (Some(name), None, None) => {
                 if entry.publicly_trusted {
-                    self.report(
-                        Code::InvalidAuth,
-                        below(route, ["publiclyTrusted".into()]),
+                    self.invalid_auth(below(route, ["publiclyTrusted".into()]),
                         "machines do not trust the authority of caSecret by default",
                         "remove publiclyTrusted: the API servers are given the authority's certificate",
                     );
                 }
-                self.secret_name(&name, "caSecret", route).map(Certificate::OfAuthority)
+                self.secret_name(name, "caSecret", route).map(Certificate::OfAuthority)
             }
             (None, Some(reference), None) => {
                 self.issuer_ref(reference, &below(route, ["issuerRef".into()]))
             }
             (None, None, Some(name)) => {
-                self.secret_name(&name, "tlsSecret", route).map(Certificate::InSecret)
+                self.secret_name(name, "tlsSecret", route).map(Certificate::InSecret)
             }
             (None, None, None) => {
-                self.report(
-                    Code::InvalidAuth,
-                    route.clone(),
+                self.invalid_auth(route.clone(),
                     "the auth service has no issuer of its certificate",
                     "name the Secret with the certificate authority's `tls.crt` and `tls.key`; or an issuer of \
                      cert-manager as issuerRef; or the Secret with the certificate itself as tlsSecret",
@@ -145,8 +141,7 @@ impl SipclusterValidation<'_> {
         let kind = reference.kind.clone().unwrap_or_else(|| "Issuer".to_owned());
         // Issuers of other groups have kinds that are unknown here.
         if group == GROUP && !matches!(kind.as_str(), "Issuer" | "ClusterIssuer") {
-            self.report(
-                Code::InvalidAuth,
+            self.invalid_auth(
                 below(route, ["kind".into()]),
                 "unknown kind of cert-manager issuer",
                 "write Issuer or ClusterIssuer",
@@ -159,8 +154,7 @@ impl SipclusterValidation<'_> {
         if let Some(field) =
             no_kind.or_else(|| group.parse::<ObjectName>().is_err().then_some("group"))
         {
-            self.report(
-                Code::InvalidAuth,
+            self.invalid_auth(
                 below(route, [field.into()]),
                 "the issuerRef has no kind",
                 "write its `kind` and `group`",
@@ -172,7 +166,7 @@ impl SipclusterValidation<'_> {
             Err(error) => {
                 let message = format!("invalid name of the issuer: `{}` {error}", reference.name);
                 let route = below(route, ["name".into()]);
-                self.report(Code::InvalidAuth, route, message, "write the issuer's `name`");
+                self.invalid_auth(route, message, "write the issuer's `name`");
                 None
             }
         }
