@@ -110,11 +110,21 @@ pub fn between(
         ungenerated = OutputChanges::default();
         notes.push("The base has no overlays: all overlays are new.".to_owned());
     }
-    notes.extend(note_of_stale_base(&ungenerated));
+    if !ungenerated.files.is_empty() {
+        let files = counted(ungenerated.files.len(), "file");
+        notes.push(format!(
+            "The overlays of the base are stale in {files}: the missing changes are included here."
+        ));
+    }
     let mut difference = Difference { findings: later.findings.clone(), ..Difference::default() };
     if let Some((mut pending, after)) = pending {
         notes.extend(note_of_marks(take_idle(&mut pending)));
-        notes.extend(note_of_pending(&pending));
+        if !pending.files.is_empty() {
+            let files = counted(pending.files.len(), "file");
+            notes.push(format!(
+                "The overlays are stale in {files}: run `sipgen generate`, and commit the result."
+            ));
+        }
         difference.stale = pending.files.len();
         let (old, new) = (&earlier.settings.output, &later.site.settings.output);
         let clusters: BTreeSet<ClusterKey> =
@@ -129,7 +139,8 @@ pub fn between(
         take_idle(&mut changes);
         let mut review = Review::between(&changes, &known_before, &after, &later.site);
         if let Some(old) = moved_from {
-            changes = all_moved(&before, old, &after, new);
+            changes = OutputChanges::between(&before, &Tree::new(), old);
+            changes.files.extend(OutputChanges::between(&Tree::new(), &after, new).files);
             review.totals.count_files(&changes);
         }
         let brought = brought(ungenerated, &after, old);
@@ -223,13 +234,6 @@ fn is_checkout(change: &Change) -> bool {
     }
 }
 
-/// Lists all files as deleted and created, for an output directory that moves.
-fn all_moved(before: &Tree, old: &Utf8Path, after: &Tree, new: &Utf8Path) -> OutputChanges {
-    let mut changes = OutputChanges::between(before, &Tree::new(), old);
-    changes.files.extend(OutputChanges::between(&Tree::new(), after, new).files);
-    changes
-}
-
 fn note_of_errors(findings: &[Finding]) -> Option<String> {
     let errors: Vec<&Finding> = findings.iter().filter(|finding| finding.is_error()).collect();
     let first = errors.first()?;
@@ -242,20 +246,4 @@ fn note_of_errors(findings: &[Finding]) -> Option<String> {
     // Inline code keeps input in the message from being rendered as Markdown.
     let named = first.message.replace('`', "'");
     Some(format!("The base has {}, so {what}: `{named}`.", counted(errors.len(), "error")))
-}
-
-/// Ungenerated changes of the base are included in the next generated output.
-fn note_of_stale_base(ungenerated: &OutputChanges) -> Option<String> {
-    let files = counted(ungenerated.files.len(), "file");
-    let note = format!(
-        "The overlays of the base are stale in {files}: the missing changes are included here."
-    );
-    (!ungenerated.files.is_empty()).then_some(note)
-}
-
-fn note_of_pending(pending: &OutputChanges) -> Option<String> {
-    let files = counted(pending.files.len(), "file");
-    let note =
-        format!("The overlays are stale in {files}: run `sipgen generate`, and commit the result.");
-    (!pending.files.is_empty()).then_some(note)
 }

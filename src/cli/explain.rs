@@ -5,7 +5,7 @@ use std::str::FromStr;
 use sipgen::base::api::names::{ClusterKey, HostKey};
 use sipgen::base::finding::{Code, Finding};
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
-use sipgen::report::{self, ExplainedCode, ReportDocument};
+use sipgen::report::{self, ReportDocument};
 use sipgen::site::assembly::hardware::{self};
 use sipgen::site::hypothesis::{similar_cluster, similar_host, with_suggestion};
 use sipgen::site::inventory::hardware::HostHardware;
@@ -108,9 +108,8 @@ fn explain_codes(format: AnswerFormat) -> Result<CommandResult, CommandError> {
     match format {
         AnswerFormat::Text => print(report::codes()),
         AnswerFormat::Json => {
-            let codes: Vec<ExplainedCode> =
-                Code::ALL.iter().map(|code| ExplainedCode::from(*code)).collect();
-            print_document(&ReportDocument::json(&codes)?);
+            let codes = Code::ALL.iter().map(report::code_as_json);
+            print_document(&ReportDocument::json(&codes.collect::<Vec<_>>())?);
         }
     }
     Ok(CommandResult::Yes)
@@ -119,7 +118,7 @@ fn explain_codes(format: AnswerFormat) -> Result<CommandResult, CommandError> {
 fn explain_code(code: Code, format: AnswerFormat) -> Result<CommandResult, CommandError> {
     match format {
         AnswerFormat::Text => print(report::explain_code(code)),
-        AnswerFormat::Json => print_document(&ReportDocument::json(&ExplainedCode::from(code))?),
+        AnswerFormat::Json => print_document(&ReportDocument::json(&report::code_as_json(&code))?),
     }
     Ok(CommandResult::Yes)
 }

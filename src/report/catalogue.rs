@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use serde_json::{Value, json};
+
 use super::{FAINT, ReportText, STRONG, severity_style, styled};
 use crate::base::finding::{Code, Severity};
 
@@ -36,6 +38,17 @@ pub fn codes() -> ReportText {
         }
     }
     out
+}
+
+/// Returns an entry of the catalogue, as printed by `sipgen explain --format json`.
+pub fn code_as_json(code: &Code) -> Value {
+    json!({
+        "code": code.id(),
+        "severity": code.severity(),
+        "area": code.area(),
+        "title": code.title(),
+        "explanation": code.explanation(),
+    })
 }
 
 /// Formats all codes as the lists between the marks of `docs/reference/findings.md`, one per area.

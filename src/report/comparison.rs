@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::lines::{self, FileLines};
 use super::problem::Problem;
 use crate::ask::difference::Difference;
-use crate::input::load::{Files, Texts};
+use crate::input::load::Files;
 use crate::review::effects::Review;
 
 /// Version of the JSON format of [`DiffReport`].
@@ -55,18 +55,13 @@ impl DiffReport {
         head: &Files,
         lines: bool,
     ) -> Self {
-        let mut texts = Texts::new(head);
         let changes = difference.known.as_ref().map(|(changes, _)| changes).filter(|_| lines);
         Self {
             version: VERSION,
             base: base.map(str::to_owned),
             head: revision.map(str::to_owned),
             notes: difference.notes.clone(),
-            findings: difference
-                .findings
-                .iter()
-                .map(|finding| Problem::new(finding, &mut texts))
-                .collect(),
+            findings: Problem::all(&difference.findings, head),
             review: difference.known.as_ref().map(|(_, review)| review.clone()),
             brought: difference.brought.clone(),
             stale: (difference.stale > 0).then_some(Stale { files: difference.stale }),

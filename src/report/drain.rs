@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::capacity::write_purchase;
-use super::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
+use super::capacity::{lacking_words, write_purchase};
+use super::{ERROR, ReportText, STRONG, WARNING, one_line, styled, write_heading};
 use crate::ask::drain::{Drain, DrainMove, DrainVerdict, Occupant};
 use crate::base::api::names::{ClusterKey, HostKey, Role};
-use crate::base::text::{abbreviated, counted, lower_bound};
+use crate::base::text::{abbreviated, counted};
 
 /// Maximum number of unused hosts that a text names.
 const HOSTS_SHOWN: usize = 20;
@@ -54,36 +54,18 @@ pub fn drain(drain: &Drain) -> ReportText {
     };
     writeln!(out, "{}", styled(style, verdict(drain)));
     for bound in &drain.bound {
-        writeln!(
-            out,
-            "  {} of {} cannot move: {}",
-            one_line(&bound.host.to_string()),
-            one_line(&bound.cluster.to_string()),
-            one_line(&bound.why)
-        );
+        let line = format!("{} of {} cannot move: {}", bound.host, bound.cluster, bound.why);
+        writeln!(out, "  {}", one_line(&line));
     }
     for lacks in &drain.lacking {
-        writeln!(
-            out,
-            "  {} {} lacks {}: {}",
-            one_line(&lacks.cluster.to_string()),
-            one_line(&lacks.part.to_string()),
-            lower_bound(counted(lacks.hosts, "host"), lacks.may_lack_more),
-            one_line(&lacks.why)
-        );
+        writeln!(out, "  {}", one_line(&lacking_words(lacks)));
     }
     if let Some(purchase) = &drain.purchase {
-        writeln!(out);
-        writeln!(out, "{}", styled(STRONG, "to buy, if no other host moves"));
+        write_heading(&mut out, "to buy, if no other host moves");
         write_purchase(&mut out, purchase);
     }
     if !drain.waiting.is_empty() {
-        writeln!(out);
-        writeln!(
-            out,
-            "{}",
-            styled(STRONG, "replaced, and waiting for a snapshot that shows them unused")
-        );
+        write_heading(&mut out, "replaced, and waiting for a snapshot that shows them unused");
         for occupant in &drain.waiting {
             let host = one_line(&occupant.host.to_string());
             writeln!(out, "  {}: {host}", set(occupant));
@@ -93,8 +75,7 @@ pub fn drain(drain: &Drain) -> ReportText {
         }
     }
     for (number, step) in (1..).zip(&drain.steps) {
-        writeln!(out);
-        writeln!(out, "{}", styled(STRONG, format_args!("step {number}")));
+        write_heading(&mut out, format_args!("step {number}"));
         if step.moves.is_empty() {
             writeln!(out, "  no move: wait until the hosts above are released");
         }
@@ -107,8 +88,7 @@ pub fn drain(drain: &Drain) -> ReportText {
     }
     if !drain.unused.is_empty() {
         let hosts = abbreviated(&drain.unused, HOSTS_SHOWN);
-        writeln!(out);
-        writeln!(out, "{}", styled(STRONG, "unused, and no target of a move"));
+        write_heading(&mut out, "unused, and no target of a move");
         writeln!(out, "  {}", one_line(&hosts));
     }
     if let Some(note) = note(drain) {

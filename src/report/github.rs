@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::results::{CiResults, LocatedFinding, RepoPosition};
+use super::results::{CiResults, LocatedFinding};
 use super::{ReportDocument, one_line};
-use crate::base::finding::Severity;
+use crate::base::finding::{Position, Severity};
 use crate::base::text::counted;
 
 /// Maximum number of annotations of one severity that GitHub keeps per step.
@@ -20,8 +20,8 @@ pub fn github(CiResults(results): &CiResults) -> ReportDocument {
         let same_severity: Vec<&LocatedFinding> =
             results.iter().filter(|result| result.severity == severity).collect();
         for result in same_severity.iter().take(ANNOTATIONS_KEPT) {
-            let RepoPosition { path, line, column, .. } = &result.place;
-            let mut properties = format!("file={}", property(path));
+            let Position { file, line, column, .. } = &result.place;
+            let mut properties = format!("file={}", property(file.as_str()));
             for (name, number) in [("line", line), ("col", column)] {
                 // Writing to a String cannot fail.
                 let _ = number.map(|number| write!(properties, ",{name}={number}"));
@@ -47,10 +47,10 @@ pub fn github(CiResults(results): &CiResults) -> ReportDocument {
 /// Returns the lines of an annotation.
 fn text(result: &LocatedFinding) -> String {
     let mut lines = vec![result.message.clone()];
-    for (RepoPosition { path, line, .. }, what) in &result.story {
+    for (Position { file, line, .. }, what) in &result.story {
         let line = line.map_or(String::new(), |line| format!(":{line}"));
         let what = what.as_ref().map_or(String::new(), |what| format!(" ({what})"));
-        lines.push(one_line(&format!("  {path}{line}{what}")));
+        lines.push(one_line(&format!("  {file}{line}{what}")));
     }
     if result.more_places > 0 {
         lines.push(format!("  and {}", counted(result.more_places, "more place")));

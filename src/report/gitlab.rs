@@ -24,7 +24,7 @@ fn issue(result: &LocatedFinding) -> Value {
         "check_name": result.code.id(),
         "fingerprint": result.fingerprint,
         "severity": severity(result),
-        "location": {"path": result.place.path, "lines": {"begin": result.place.line.unwrap_or(1)}},
+        "location": {"path": result.place.file, "lines": {"begin": result.place.line.unwrap_or(1)}},
     })
 }
 

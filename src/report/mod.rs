@@ -58,7 +58,7 @@ use crate::output::render::values::TemplateValue;
 use crate::setup::migrate::{MigratedDocument, Migration};
 
 pub use capacity::capacity;
-pub use catalogue::{codes, codes_as_markdown, explain_code};
+pub use catalogue::{code_as_json, codes, codes_as_markdown, explain_code};
 pub use comparison::DiffReport;
 pub use doctor::{checks, tally_of_checks};
 pub use document::ReportDocument;
@@ -72,7 +72,7 @@ pub use lines::{FileLines, diff};
 pub use markdown::{MARKER, markdown, markdown_of_sites};
 pub use page::{PageAnswers, is_page, page};
 pub use plan::{notes, plan};
-pub use problem::{ExplainedCode, Problem, ProblemPlace, Validation};
+pub use problem::{Problem, ProblemPlace, Validation};
 pub use proposals::{ExistingInputs, proposals};
 pub use results::CiResults;
 pub use sarif::sarif;
@@ -109,6 +109,12 @@ const CLUSTERS_SHOWN: usize = 20;
 
 fn styled(style: Style, text: impl fmt::Display) -> String {
     text::in_style(style, text)
+}
+
+/// Writes a heading with a blank line above it.
+fn write_heading(out: &mut ReportText, heading: impl fmt::Display) {
+    writeln!(out);
+    writeln!(out, "{}", styled(STRONG, heading))
 }
 
 /// Describes the requirements on spare hosts: `flavor=worker, 32 CPUs in metal3 with an address in

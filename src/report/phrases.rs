@@ -9,8 +9,8 @@ use crate::input::settings::gitops::HostsForm;
 use crate::input::settings::outputs::MetadataField;
 use crate::review::effects::hosts::{MetadataChange, ReleaseReason, ReleasedHost, ReplacedHost};
 use crate::review::effects::{
-    Aspect, ClusterReview, EndpointChange, EndpointKind, FileState, InstallerChange, OutputChange,
-    ServiceChange, SharedChanges,
+    Aspect, ChangedRoot, ClusterReview, EndpointChange, EndpointKind, FileState, InstallerChange,
+    OutputChange, ReleasedObservedHost, ServiceChange, SharedChanges,
 };
 use crate::site::inventory::natural;
 use crate::site::request::ClusterKind;
@@ -29,8 +29,8 @@ pub(super) struct DiffLine {
 }
 
 impl DiffLine {
-    fn new(state: FileState, text: impl Into<String>) -> Self {
-        Self { sign: sign(state), text: text.into() }
+    fn new(state: FileState, text: String) -> Self {
+        Self { sign: sign(state), text }
     }
 }
 
@@ -58,10 +58,8 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
             FileState::Changed => effect(service, "its"),
             FileState::Created | FileState::Deleted => String::new(),
         };
-        lines.push(DiffLine::new(
-            service.state,
-            format!("service {}{effect}", name(&service.service)),
-        ));
+        let text = format!("service {}{effect}", name(&service.service));
+        lines.push(DiffLine::new(service.state, text));
     }
     lines.extend(cluster.outputs.iter().map(|change| output(change, name)));
     lines.extend(cluster.installer.iter().map(|change| installer(change, name)));
@@ -70,10 +68,8 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
     lines.extend(endpoints.map(|change| endpoint(change, name)));
     if lines.is_empty() {
         let files = counted(cluster.files.all(), "file");
-        lines.push(DiffLine::new(
-            FileState::Changed,
-            format!("{files}; no host, service or endpoint changes"),
-        ));
+        let text = format!("{files}; no host, service or endpoint changes");
+        lines.push(DiffLine::new(FileState::Changed, text));
     }
     lines
 }
@@ -146,11 +142,8 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
         }
     }
     for moved in &hosts.from_others {
-        let text = format!(
-            "{} moves from {}",
-            host_of(&moved.part, &moved.host, name),
-            name(&moved.other)
-        );
+        let host = host_of(&moved.part, &moved.host, name);
+        let text = format!("{host} moves from {}", name(&moved.other));
         lines.push(DiffLine::new(FileState::Created, text));
     }
     for ReplacedHost { given_back, by, .. } in &hosts.replaced {
@@ -182,10 +175,8 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
     for role in Role::ALL {
         for given_back in remarkable.iter().filter(|host| host.part.role == role) {
             let host = host_of(&given_back.part, &given_back.host, name);
-            lines.push(DiffLine::new(
-                FileState::Deleted,
-                format!("{host}{}", remarks(given_back, name)),
-            ));
+            let text = format!("{host}{}", remarks(given_back, name));
+            lines.push(DiffLine::new(FileState::Deleted, text));
         }
         let plain =
             plain.iter().filter(|host| host.part.role == role).map(|host| (&host.part, &host.host));
@@ -195,8 +186,8 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
         }));
     }
     for moved in &hosts.to_others {
-        let text =
-            format!("{} moves to {}", host_of(&moved.part, &moved.host, name), name(&moved.other));
+        let host = host_of(&moved.part, &moved.host, name);
+        let text = format!("{host} moves to {}", name(&moved.other));
         lines.push(DiffLine::new(FileState::Deleted, text));
     }
     lines.extend(hosts.metadata.iter().map(|change| metadata(change, name)));
@@ -344,16 +335,14 @@ fn endpoint(change: &EndpointChange, name: Name<'_>) -> DiffLine {
         EndpointKind::Service => format!("endpoint of {}", name(service)),
         EndpointKind::NodePorts => format!("NodePort of {}", name(service)),
     };
+    let [before, after] = [before, after].map(|text| text.as_ref().map(|text| name(text)));
     match (before, after) {
-        (Some(before), Some(after)) => DiffLine::new(
-            FileState::Changed,
-            format!("{what}: {} -> {}", name(before), name(after)),
-        ),
-        (Some(before), None) => {
-            DiffLine::new(FileState::Deleted, format!("{what}: {}", name(before)))
+        (Some(before), Some(after)) => {
+            DiffLine::new(FileState::Changed, format!("{what}: {before} -> {after}"))
         }
+        (Some(before), None) => DiffLine::new(FileState::Deleted, format!("{what}: {before}")),
         (None, after) => {
-            let after = after.as_ref().map(|after| name(after)).unwrap_or_default();
+            let after = after.unwrap_or_default();
             DiffLine::new(FileState::Created, format!("{what}: {after}"))
         }
     }
@@ -363,58 +352,36 @@ fn endpoint(change: &EndpointChange, name: Name<'_>) -> DiffLine {
 /// patches is omitted.
 pub(super) fn shared(shared: &SharedChanges, name: Name<'_>) -> Vec<DiffLine> {
     let mut lines = Vec::new();
-    for root in shared
-        .roots
-        .iter()
-        .filter(|root| root.state != FileState::Changed || root.becomes.is_some())
-    {
+    let is_told = |root: &&ChangedRoot| root.state != FileState::Changed || root.becomes.is_some();
+    lines.extend(shared.roots.iter().filter(is_told).map(|root| {
         let becomes = match root.becomes {
             Some(HostsForm::Component) => ": now a component",
             Some(HostsForm::Overlay) => ": now an overlay",
             None => "",
         };
-        lines.push(DiffLine::new(
-            root.state,
-            format!("declared hosts through {}{becomes}", name(&root.directory)),
-        ));
-    }
+        let text = format!("declared hosts through {}{becomes}", name(&root.directory));
+        DiffLine::new(root.state, text)
+    }));
     lines.extend(shared.outputs.iter().map(|change| output(change, name)));
+    let mut add = |state, text| lines.push(DiffLine::new(state, text));
     for definitions in &shared.definitions {
-        lines.push(DiffLine::new(
-            definitions.state,
-            format!("definitions in {}", name(&definitions.directory)),
-        ));
+        add(definitions.state, format!("definitions in {}", name(&definitions.directory)));
     }
     for agent in &shared.agents {
-        lines.push(DiffLine::new(
-            agent.state,
-            format!("agent objects in {}", name(&agent.directory)),
-        ));
+        add(agent.state, format!("agent objects in {}", name(&agent.directory)));
     }
-    for released in &shared.released {
-        let by = released.by.as_ref().map(|by| format!(" by {}", name(by))).unwrap_or_default();
-        lines.push(DiffLine::new(
-            FileState::Created,
-            format!("host {} is released{by}", name(&released.host)),
-        ));
+    for ReleasedObservedHost { host, by, .. } in &shared.released {
+        let by = by.as_ref().map(|by| format!(" by {}", name(by))).unwrap_or_default();
+        add(FileState::Created, format!("host {} is released{by}", name(host)));
     }
     for host in &shared.no_longer_released {
-        lines.push(DiffLine::new(
-            FileState::Deleted,
-            format!("host {} is no longer released", name(host)),
-        ));
+        add(FileState::Deleted, format!("host {} is no longer released", name(host)));
     }
     for host in &shared.unlabelled {
-        lines.push(DiffLine::new(
-            FileState::Created,
-            format!("host {} loses the labels of its manifest", name(host)),
-        ));
+        add(FileState::Created, format!("host {} loses the labels of its manifest", name(host)));
     }
     for host in &shared.no_longer_unlabelled {
-        lines.push(DiffLine::new(
-            FileState::Deleted,
-            format!("host {} keeps the labels of its manifest", name(host)),
-        ));
+        add(FileState::Deleted, format!("host {} keeps the labels of its manifest", name(host)));
     }
     lines
 }

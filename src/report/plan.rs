@@ -6,11 +6,11 @@ use anstyle::{AnsiColor, Style};
 
 use super::phrases::{self, DiffLine};
 use super::totals;
-use super::{ADDED, ERROR, REMOVED, ReportText, STRONG, one_line, styled};
+use super::{ADDED, ERROR, REMOVED, ReportText, STRONG, one_line, styled, write_heading};
 use crate::ask::difference::Difference;
 use crate::base::api::names::{HostKey, Part};
 use crate::base::text::abbreviated;
-use crate::review::effects::{ClusterReview, FileState, Review};
+use crate::review::effects::{ClusterReview, Danger, FileState, Review};
 
 const CHANGED: Style = AnsiColor::Yellow.on_default();
 
@@ -21,11 +21,13 @@ const WIDTH: usize = 100;
 pub fn plan(difference: &Difference) -> ReportText {
     let mut out = ReportText::default();
     if let Some((_, review)) = &difference.known {
-        write_dangers(&mut out, review);
+        write_dangers(&mut out, &review.dangers);
+        if !review.dangers.is_empty() {
+            writeln!(out);
+        }
         write_changes(&mut out, review);
         if let Some(brought) = &difference.brought {
-            writeln!(out);
-            writeln!(out, "{}", styled(STRONG, phrases::BROUGHT));
+            write_heading(&mut out, phrases::BROUGHT);
             write_changes(&mut out, brought);
         }
     }
@@ -74,13 +76,13 @@ pub fn notes(difference: &Difference) -> ReportText {
         .into()
 }
 
-/// Writes the dangers and a blank line.
-fn write_dangers(out: &mut ReportText, review: &Review) {
-    for danger in &review.dangers {
+/// Writes the dangers of a review.
+pub(super) fn write_dangers<'d>(
+    out: &mut ReportText,
+    dangers: impl IntoIterator<Item = &'d Danger>,
+) {
+    for danger in dangers {
         writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message));
-    }
-    if !review.dangers.is_empty() {
-        writeln!(out);
     }
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::api::names::ClusterKey;
-use crate::base::finding::{Code, Finding, Severity};
+use crate::base::finding::{Finding, Severity};
 use crate::input::load::{Files, Texts};
 
 /// Version of the JSON format of [`Validation`].
@@ -29,7 +29,6 @@ pub struct Validation {
 impl Validation {
     /// Converts the findings of a run over `files`.
     pub fn new(findings: &[Finding], muted: usize, files: &Files) -> Self {
-        let mut texts = Texts::new(files);
         let mut by_severity: Vec<&Finding> = findings.iter().collect();
         by_severity.sort_by_key(|finding| finding.severity);
         let errors = findings.iter().filter(|finding| finding.is_error()).count();
@@ -38,10 +37,7 @@ impl Validation {
             errors,
             warnings: findings.len() - errors,
             muted,
-            findings: by_severity
-                .into_iter()
-                .map(|finding| Problem::new(finding, &mut texts))
-                .collect(),
+            findings: Problem::all(by_severity, files),
         }
     }
 }
@@ -84,7 +80,16 @@ pub struct ProblemPlace {
 }
 
 impl Problem {
-    pub(super) fn new(finding: &Finding, texts: &mut Texts<'_>) -> Self {
+    /// Converts findings about `files`.
+    pub(super) fn all<'f>(
+        findings: impl IntoIterator<Item = &'f Finding>,
+        files: &Files,
+    ) -> Vec<Self> {
+        let mut texts = Texts::new(files);
+        findings.into_iter().map(|finding| Self::new(finding, &mut texts)).collect()
+    }
+
+    fn new(finding: &Finding, texts: &mut Texts<'_>) -> Self {
         let mut place = |(place, what): &(_, Option<String>)| {
             let position = texts.position(place);
             ProblemPlace {
@@ -104,33 +109,6 @@ impl Problem {
             help: finding.help.clone(),
             places: finding.places.iter().map(&mut place).collect(),
             clusters: finding.clusters.clone(),
-        }
-    }
-}
-
-/// Entry of the catalogue, as printed by `sipgen explain --format json`.
-#[derive(Debug, Clone, Serialize)]
-pub struct ExplainedCode {
-    /// Code of the finding, such as `SIP0101`.
-    pub code: &'static str,
-    /// Severity of a finding with this code.
-    pub severity: Severity,
-    /// Subject that the codes of a hundred share.
-    pub area: &'static str,
-    /// Title, in a few words.
-    pub title: &'static str,
-    /// Explanation in Markdown: the problem, why it matters and how to fix it.
-    pub explanation: &'static str,
-}
-
-impl From<Code> for ExplainedCode {
-    fn from(code: Code) -> Self {
-        Self {
-            code: code.id(),
-            severity: code.severity(),
-            area: code.area(),
-            title: code.title(),
-            explanation: code.explanation(),
         }
     }
 }

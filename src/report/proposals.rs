@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::{FAINT, ReportText, STRONG, WARNING, one_line, styled};
+use super::{FAINT, ReportText, WARNING, one_line, styled, write_heading};
 use crate::base::api::names::ClusterKey;
 use crate::base::text::{abbreviated, counted};
 use crate::generate::{GeneratedSite, OPT_IN};
@@ -74,8 +74,7 @@ pub fn proposals(proposals: &[Proposal], inputs: Option<ExistingInputs>) -> Repo
     }
     for Proposal { path, action, .. } in proposals {
         if let FileAction::Add { lines, place } = action {
-            writeln!(out);
-            writeln!(out, "{}", styled(STRONG, format_args!("Add to {path}, {place}:")));
+            write_heading(&mut out, format_args!("Add to {path}, {place}:"));
             writeln!(out);
             lines.trim_end().lines().for_each(|line| writeln!(out, "{line}"));
         }
@@ -84,11 +83,6 @@ pub fn proposals(proposals: &[Proposal], inputs: Option<ExistingInputs>) -> Repo
         write_next_steps(&mut out, proposals, inputs);
     }
     out
-}
-
-/// Returns whether the file does not exist yet.
-fn is_new(proposal: &Proposal) -> bool {
-    matches!(proposal.action, FileAction::Create(_))
 }
 
 /// Lists the inputs, and the manual steps.
@@ -115,7 +109,7 @@ fn write_next_steps(out: &mut ReportText, proposals: &[Proposal], inputs: Existi
             jobs.path
         )
     }));
-    if proposals.iter().any(is_new) {
+    if proposals.iter().any(|proposal| matches!(proposal.action, FileAction::Create(_))) {
         steps.push("Run `pre-commit install` to enable the hook.".to_owned());
     }
     if hosts == 0 {
@@ -144,8 +138,7 @@ fn write_next_steps(out: &mut ReportText, proposals: &[Proposal], inputs: Existi
              if `gitops` is set, and at nothing else there."
             .to_owned(),
     );
-    writeln!(out);
-    writeln!(out, "{}", styled(STRONG, "Next:"));
+    write_heading(out, "Next:");
     for (index, step) in steps.iter().enumerate() {
         writeln!(out, "  {}. {step}", index + 1);
     }

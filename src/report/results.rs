@@ -1,6 +1,7 @@
 //! Results: findings and stale files, prepared for machine formats.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use camino::Utf8Path;
 use sha2::{Digest, Sha256};
@@ -22,24 +23,14 @@ pub(super) struct LocatedFinding {
     pub(super) message: String,
     /// Lines of the help.
     pub(super) help: Vec<String>,
-    pub(super) place: RepoPosition,
+    /// Position relative to the git repo's root.
+    pub(super) place: Position,
     /// Related positions, with their remarks.
-    pub(super) story: Vec<(RepoPosition, Option<String>)>,
+    pub(super) story: Vec<(Position, Option<String>)>,
     /// Number of omitted positions.
     pub(super) more_places: usize,
     /// Identity of the result. It is stable when lines are added above.
     pub(super) fingerprint: String,
-}
-
-/// Position in a file of the git repo.
-#[derive(Debug)]
-pub(super) struct RepoPosition {
-    /// Path relative to the git repo's root.
-    pub(super) path: String,
-    pub(super) line: Option<usize>,
-    pub(super) column: Option<usize>,
-    /// Column after the last character.
-    pub(super) end_column: Option<usize>,
 }
 
 /// Findings and stale files, errors first.
@@ -69,13 +60,13 @@ fn locate(
     known: &mut HashMap<String, usize>,
 ) -> LocatedFinding {
     let mut spot = |place| {
-        let Position { file, line, column, end_column } = texts.position(place);
-        RepoPosition { path: path(below, &file), line, column, end_column }
+        let position = texts.position(place);
+        Position { file: path(below, &position.file), ..position }
     };
     let mut places = finding.places.iter();
     // Forges show only results in files, so run-wide findings are placed in sipgen.yaml.
-    let whole_repo = || RepoPosition {
-        path: path(below, Utf8Path::new(settings::FILE)),
+    let whole_repo = || Position {
+        file: path(below, Utf8Path::new(settings::FILE)),
         line: None,
         column: None,
         end_column: None,
@@ -88,7 +79,8 @@ fn locate(
         .collect();
     let message = one_line(&finding.message);
 
-    let identity = [finding.code.id(), &place.path, &without_positions(&message)].join("\0");
+    let identity =
+        [finding.code.id(), place.file.as_str(), &without_positions(&message)].join("\0");
     let ordinal = known.entry(identity.clone()).or_default();
     *ordinal += 1;
     let fingerprint = format!("{:.32x}", Sha256::digest(format!("{identity}\0{ordinal}")));
@@ -104,9 +96,8 @@ fn locate(
     }
 }
 
-fn path(below: &Utf8Path, file: &Utf8Path) -> String {
-    // Joining with an empty path would leave a slash.
-    if below.as_str().is_empty() { file.to_string() } else { below.join(file).into_string() }
+fn path(below: &Utf8Path, file: &Utf8Path) -> Arc<Utf8Path> {
+    Arc::from(below.join(file))
 }
 
 /// Removes line and column numbers, which parsers add, from a message.

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::ReportDocument;
-use super::results::{CiResults, LocatedFinding, RepoPosition};
-use crate::base::finding::Code;
+use super::results::{CiResults, LocatedFinding};
+use crate::base::finding::{Code, Position};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -55,7 +55,7 @@ fn result(result: &LocatedFinding) -> Value {
     })
 }
 
-fn location(spot: &RepoPosition) -> Value {
+fn location(spot: &Position) -> Value {
     // Code scanning tracks a result across commits by its line, so a line is always given.
     let mut region = json!({"startLine": spot.line.unwrap_or(1)});
     if let Some(column) = spot.column {
@@ -65,7 +65,7 @@ fn location(spot: &RepoPosition) -> Value {
         region["endLine"] = line.into();
         region["endColumn"] = end.into();
     }
-    json!({"physicalLocation": {"artifactLocation": {"uri": uri(&spot.path)}, "region": region}})
+    json!({"physicalLocation": {"artifactLocation": {"uri": uri(spot.file.as_str())}, "region": region}})
 }
 
 /// Encodes a path as a URI reference relative to the repo's root (RFC 3986).

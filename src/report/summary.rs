@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::sentence;
+use super::plan::{sentence, write_dangers};
 use super::totals;
 use super::{CLUSTERS_SHOWN, ERROR, ReportText, STRONG, one_line, styled};
 use crate::base::api::names::ClusterKey;
@@ -87,9 +87,7 @@ pub fn summary_of_sites(
 }
 
 fn write_review(out: &mut ReportText, review: &Review) {
-    for danger in review.dangers.iter().take(DANGERS_SHOWN) {
-        writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message));
-    }
+    write_dangers(out, review.dangers.iter().take(DANGERS_SHOWN));
     if review.dangers.len() > DANGERS_SHOWN {
         writeln!(out, "… and {} more dangers", review.dangers.len() - DANGERS_SHOWN);
     }

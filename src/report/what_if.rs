@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::plan::plan;
 use super::problem::Problem;
-use super::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled};
+use super::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled, write_heading};
 use crate::ask::what_if::{ClusterImpact, Consequences, NodeSetImpact, Quorum, SpareChange};
 use crate::base::text::{abbreviated, counted, lower_bound};
-use crate::input::load::{Files, Texts};
+use crate::input::load::Files;
 use crate::review::effects::Review;
 use crate::site::hypothesis::Hypothesis;
 
@@ -47,7 +47,6 @@ impl WhatIf {
     /// Converts consequences. `files` are those of the site.
     pub fn new(hypothesis: &Hypothesis, consequences: &Consequences, files: &Files) -> Self {
         let difference = &consequences.difference;
-        let mut texts = Texts::new(files);
         Self {
             version: VERSION,
             hypothesis: hypothesis.sentences(),
@@ -55,11 +54,7 @@ impl WhatIf {
             clusters: consequences.clusters.clone(),
             spare: consequences.spare.clone(),
             review: difference.known.as_ref().map(|(_, review)| review.clone()),
-            findings: difference
-                .findings
-                .iter()
-                .map(|finding| Problem::new(finding, &mut texts))
-                .collect(),
+            findings: Problem::all(&difference.findings, files),
             notes: difference.notes.clone(),
         }
     }
@@ -97,20 +92,20 @@ fn write_text(out: &mut ReportText, consequences: &Consequences) {
     let quorums = clusters.filter_map(|impact| Some((impact, impact.control_plane.as_ref()?)));
     for (index, (impact, quorum)) in quorums.enumerate() {
         if index == 0 {
-            heading(out, "control planes, before lost hosts are replaced");
+            write_heading(out, "control planes, before lost hosts are replaced");
         }
         let name = one_line(&impact.cluster.to_string());
         writeln!(out, "  {name}  {}", styled(style_of(quorum), words(quorum)));
     }
     for (index, (impact, set)) in shortages(consequences).enumerate() {
         if index == 0 {
-            heading(out, "cannot be served");
+            write_heading(out, "cannot be served");
         }
         let name = one_line(&format!("{} {}", impact.cluster, set.part));
         writeln!(out, "  {name}: {}", lacks(set));
     }
     if !consequences.spare.is_empty() {
-        heading(out, "spare hosts by selector");
+        write_heading(out, "spare hosts by selector");
         writeln!(out, "  now  then  selector");
         for spare in &consequences.spare {
             let then = format!("{:>4}", spare.after);
@@ -118,11 +113,6 @@ fn write_text(out: &mut ReportText, consequences: &Consequences) {
             writeln!(out, "  {:>3}  {then}  {}", spare.before, one_line(&selector(spare)));
         }
     }
-}
-
-fn heading(out: &mut ReportText, text: &str) {
-    writeln!(out);
-    writeln!(out, "{}", styled(STRONG, text))
 }
 
 fn shortages(

@@ -75,18 +75,6 @@ struct ChainSearch<'s, 'r, 'p> {
 }
 
 impl ChainSearch<'_, '_, '_> {
-    /// Makes the moves of a chain if every constraint holds after each, and returns whether it did.
-    fn makes(&mut self, chain: &[HostMove]) -> bool {
-        let made = chain.iter().take_while(|step| self.state.make(**step));
-        let made = made.count();
-        let is_complete = made == chain.len();
-        if !is_complete {
-            let made = chain[..made].iter().rev();
-            made.for_each(|step| self.state.revert(*step));
-        }
-        is_complete
-    }
-
     /// Makes the shortest chain by which a host leaves its node set, and returns its moves in order.
     fn shortest(&mut self, set: usize, host: usize) -> Option<Vec<HostMove>> {
         let mut queue = VecDeque::from([(set, host)]);
@@ -111,7 +99,7 @@ impl ChainSearch<'_, '_, '_> {
                 match owner {
                     None if !self.state.is_assigned(to) => {
                         let chain = chain(step, &needed_by);
-                        if self.makes(&chain) {
+                        if self.state.make_all(&chain) {
                             return Some(chain);
                         }
                     }

@@ -192,16 +192,11 @@ pub(super) fn steps(
 fn may_go_first(state: &mut MoveState<'_>, open: &[HostMove], first: usize) -> bool {
     let rest = open.iter().enumerate().filter(|(at, _)| *at != first);
     let order = std::iter::once(open[first]).chain(rest.map(|(_, step)| *step));
-    let mut made = Vec::new();
-    let mut is_possible = true;
-    for step in order {
-        if !state.make(step) {
-            is_possible = false;
-            break;
-        }
-        made.push(step);
+    let order: Vec<HostMove> = order.collect();
+    let is_possible = state.make_all(&order);
+    if is_possible {
+        state.revert_all(&order);
     }
-    made.into_iter().rev().for_each(|step| state.revert(step));
     is_possible
 }
 

@@ -106,6 +106,16 @@ impl<'r> MoveState<'r> {
         is_possible
     }
 
+    /// Makes all moves if every constraint holds after each, and returns whether it did.
+    pub(super) fn make_all(&mut self, moves: &[HostMove]) -> bool {
+        let made = moves.iter().take_while(|step| self.make(**step)).count();
+        let is_complete = made == moves.len();
+        if !is_complete {
+            self.revert_all(&moves[..made]);
+        }
+        is_complete
+    }
+
     /// Returns whether topology and quotas allow a move once another node set, if it has the new host,
     /// has left it.
     pub(super) fn allows(&self, step: HostMove, owner: Option<usize>) -> bool {
@@ -120,6 +130,11 @@ impl<'r> MoveState<'r> {
     /// Reverts a move.
     pub(super) fn revert(&mut self, step: HostMove) {
         self.apply(HostMove { from: step.to, to: step.from, ..step });
+    }
+
+    /// Reverts moves that were made in this order.
+    pub(super) fn revert_all(&mut self, moves: &[HostMove]) {
+        moves.iter().rev().for_each(|step| self.revert(*step));
     }
 
     fn apply(&mut self, HostMove { set, from, to }: HostMove) {

@@ -23,15 +23,27 @@ const ROWS_SHOWN: usize = 20;
 const NAMES_SHOWN: usize = 4;
 
 /// A table of what fits.
+#[derive(Debug, Serialize)]
 struct CapacityTable {
     title: &'static str,
     /// Heading of the column of names.
     column: &'static str,
-    rows: Vec<CapacityRow>,
+    rows: Vec<ShownRow<CapacityRow>>,
+    /// Number of rows that are left out.
+    more: usize,
+}
+
+/// A row of a table, which stands for equal ones.
+#[derive(Debug, Serialize)]
+struct ShownRow<T> {
+    #[serde(flatten)]
+    row: T,
+    /// Number of equal rows.
+    others: usize,
 }
 
 /// A row about what fits.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Serialize)]
 struct CapacityRow {
     fit: usize,
     name: String,
@@ -41,89 +53,46 @@ struct CapacityRow {
 /// The capacity in words, for pages.
 #[derive(Debug, Serialize)]
 pub(super) struct CapacityWords {
-    tables: Vec<PageTable>,
+    tables: Vec<CapacityTable>,
     lacking: Vec<String>,
     /// The size of the purchase.
     purchase: Option<String>,
     /// Its hosts by kind.
     kinds: Vec<String>,
     by: Option<String>,
-    losses: Vec<PageLoss>,
-}
-
-#[derive(Debug, Serialize)]
-struct PageTable {
-    title: &'static str,
-    column: &'static str,
-    rows: Vec<PageRow>,
-    /// Number of rows that are left out.
-    more: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct PageRow {
-    #[serde(flatten)]
-    row: CapacityRow,
-    /// Number of equal rows.
-    others: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct PageLoss {
-    rack: Option<String>,
-    hosts: usize,
-    assigned: usize,
-    quorums: String,
-    lacking: String,
-}
-
-impl CapacityWords {
-    pub(super) fn new(capacity: &Capacity) -> Self {
-        let tables = tables(capacity).into_iter().map(|table| {
-            let (rows, more) = shown_rows(&table.rows, false);
-            let rows = rows.into_iter().map(|(row, others)| PageRow { row: row.clone(), others });
-            PageTable { title: table.title, column: table.column, rows: rows.collect(), more }
-        });
-        let (lacking, _) = shown_lacking(&capacity.lacking, false);
-        let lacking = lacking.into_iter().map(|lacks| {
-            let hosts = lower_bound(counted(lacks.hosts, "host"), lacks.may_lack_more);
-            let (cluster, part, why) = (&lacks.cluster, &lacks.part, &lacks.why);
-            format!("{cluster} {part} lacks {hosts}: {why}")
-        });
-        let kinds = capacity.purchase.iter().flat_map(|it| &it.kinds);
-        let losses = loss_rows(&capacity.losses, false).into_iter().map(|row| PageLoss {
-            rack: row.loss.domain.clone(),
-            hosts: row.loss.hosts,
-            assigned: row.loss.assigned,
-            quorums: row.quorums,
-            lacking: row.lacking,
-        });
-        Self {
-            tables: tables.collect(),
-            lacking: lacking.collect(),
-            purchase: capacity.purchase.as_ref().map(size),
-            kinds: kinds.map(bought).collect(),
-            by: capacity.by.clone(),
-            losses: losses.collect(),
-        }
-    }
+    losses: Vec<LossRow>,
 }
 
 /// A row about a loss.
-struct LossRow<'l> {
-    loss: &'l Loss,
-    name: String,
+#[derive(Debug, Serialize)]
+struct LossRow {
+    /// The topology domain; `None` for the hosts without one.
+    rack: Option<String>,
+    hosts: usize,
+    assigned: usize,
     /// The control planes without a quorum.
     quorums: String,
     /// The node sets that cannot be completed.
     lacking: String,
 }
 
-/// Rows of a table, each with the number of equal ones, and the number of rows that are left out.
-type ShownRows<'r, T> = (Vec<(&'r T, usize)>, usize);
+impl CapacityWords {
+    pub(super) fn new(capacity: &Capacity) -> Self {
+        let (lacking, _) = shown_lacking(&capacity.lacking, false);
+        let kinds = capacity.purchase.iter().flat_map(|it| &it.kinds);
+        Self {
+            tables: tables(capacity, false),
+            lacking: lacking.into_iter().map(lacking_words).collect(),
+            purchase: capacity.purchase.as_ref().map(size),
+            kinds: kinds.map(bought).collect(),
+            by: capacity.by.clone(),
+            losses: loss_rows(&capacity.losses, false),
+        }
+    }
+}
 
 /// Returns the tables of what fits, without empty ones.
-fn tables(capacity: &Capacity) -> Vec<CapacityTable> {
+fn tables(capacity: &Capacity, all: bool) -> Vec<CapacityTable> {
     let clusters = capacity.clusters.iter().map(|row| CapacityRow {
         fit: row.fit,
         name: row.cluster.to_string(),
@@ -148,9 +117,14 @@ fn tables(capacity: &Capacity) -> Vec<CapacityTable> {
         ("more sets of", "set", sets.collect()),
         ("more hosts for", "node set", node_sets.collect()),
     ]
-    .map(|(title, column, rows): (_, _, Vec<CapacityRow>)| CapacityTable { title, column, rows })
     .into_iter();
-    tables.filter(|table| !table.rows.is_empty()).collect()
+    let tables = tables.filter(|(.., rows): &(_, _, Vec<CapacityRow>)| !rows.is_empty());
+    let shown = tables.map(|(title, column, rows)| {
+        let key = |row: &CapacityRow| (row.fit, row.lacks.clone());
+        let (rows, more) = shown_rows(rows, all, key, |row| row.fit);
+        CapacityTable { title, column, rows, more }
+    });
+    shown.collect()
 }
 
 /// Says that more may fit, unless it is proven that they do not.
@@ -158,15 +132,8 @@ fn with_proof(is_proven: bool, lacks: String) -> String {
     if is_proven { lacks } else { format!("not proven: more may fit; {lacks}") }
 }
 
-/// Returns the rows of a table to show: the scarcest.
-fn shown_rows(rows: &[CapacityRow], all: bool) -> ShownRows<'_, CapacityRow> {
-    let all = all || rows.len() <= ROWS_SHOWN;
-    let rows = grouped(rows, all, |row| (row.fit, &row.lacks));
-    scarcest(rows, all, |(row, _)| row.fit)
-}
-
-fn loss_rows(losses: &[Loss], all: bool) -> Vec<LossRow<'_>> {
-    let row = |loss: &'_ Loss| {
+fn loss_rows(losses: &[Loss], all: bool) -> Vec<LossRow> {
+    let row = |loss: &Loss| {
         let lost = loss.control_planes.iter();
         let lost = lost.filter(|lost| !lost.quorum.is_kept());
         let lost: Vec<String> = lost.map(|lost| lost.cluster.to_string()).collect();
@@ -175,12 +142,13 @@ fn loss_rows(losses: &[Loss], all: bool) -> Vec<LossRow<'_>> {
             let hosts = lower_bound(counted(lacks.more(), noun), lacks.may_lack_more);
             format!("{} {} lacks {hosts}", lacks.cluster, lacks.part)
         });
-        (some(&lost, all), some(&lacking.collect::<Vec<_>>(), all))
-    };
-    let row = |loss| {
-        let (quorums, lacking) = row(loss);
-        let name = loss.domain.clone();
-        LossRow { loss, name: name.unwrap_or_else(|| "no label".to_owned()), quorums, lacking }
+        LossRow {
+            rack: loss.domain.clone(),
+            hosts: loss.hosts,
+            assigned: loss.assigned,
+            quorums: some(&lost, all),
+            lacking: some(&lacking.collect::<Vec<_>>(), all),
+        }
     };
     losses.iter().map(row).collect()
 }
@@ -195,17 +163,6 @@ fn harmful_others(capacity: &Capacity) -> Option<String> {
     })
 }
 
-/// Returns the losses to show: the worst.
-fn shown_losses<'r>(rows: &'r [LossRow<'r>], all: bool) -> ShownRows<'r, LossRow<'r>> {
-    let all = all || rows.len() <= ROWS_SHOWN;
-    let alike = |row: &'r LossRow<'r>| {
-        let loss = row.loss;
-        (loss.hosts, loss.assigned, &row.quorums, &row.lacking)
-    };
-    let rows = grouped(rows, all, alike);
-    scarcest(rows, all, |(row, _)| (row.loss.is_absorbed(), row.quorums.is_empty()))
-}
-
 /// Returns the node sets to show. Copies of a cluster have its name.
 fn shown_lacking(lacking: &[LackingNodeSet], all: bool) -> (Vec<&LackingNodeSet>, usize) {
     let mut lacking: Vec<&LackingNodeSet> = lacking.iter().collect();
@@ -214,6 +171,12 @@ fn shown_lacking(lacking: &[LackingNodeSet], all: bool) -> (Vec<&LackingNodeSet>
     let left_out = lacking.len().saturating_sub(shown);
     lacking.truncate(shown);
     (lacking, left_out)
+}
+
+/// Describes a node set that lacks hosts.
+pub(super) fn lacking_words(lacks: &LackingNodeSet) -> String {
+    let hosts = lower_bound(counted(lacks.hosts, "host"), lacks.may_lack_more);
+    format!("{} {} lacks {hosts}: {}", lacks.cluster, lacks.part, lacks.why)
 }
 
 /// Describes the size of a purchase.
@@ -267,37 +230,33 @@ fn lacks(scarce: &[ScarceNodeSet], cluster: Option<&ClusterKey>, part: Option<&P
     one_line(&reasons.collect::<Vec<_>>().join("; "))
 }
 
-/// Returns the first of equal rows, each with the number of the others. With `all`, no row stands
-/// for others.
-fn grouped<'r, T, K: Eq + Hash>(
-    rows: &'r [T],
+/// Returns the rows to show, and the number of others. Unless `all` are wanted, a long table has one
+/// of equal rows, and those that come first by `order`.
+fn shown_rows<T, K: Eq + Hash, O: Ord>(
+    rows: Vec<T>,
     all: bool,
-    value: impl Fn(&'r T) -> K,
-) -> Vec<(&'r T, usize)> {
-    let mut groups: Vec<(&T, usize)> = Vec::new();
+    key: impl Fn(&T) -> K,
+    order: impl Fn(&T) -> O,
+) -> (Vec<ShownRow<T>>, usize) {
+    if all || rows.len() <= ROWS_SHOWN {
+        let rows = rows.into_iter().map(|row| ShownRow { row, others: 0 });
+        return (rows.collect(), 0);
+    }
+    let mut groups: Vec<ShownRow<T>> = Vec::new();
     let mut known: HashMap<K, usize> = HashMap::new();
     for row in rows {
-        let next = groups.len();
-        let at = if all { next } else { *known.entry(value(row)).or_insert(next) };
+        let at = *known.entry(key(&row)).or_insert(groups.len());
         match groups.get_mut(at) {
-            Some((_, others)) => *others += 1,
-            None => groups.push((row, 0)),
+            Some(group) => group.others += 1,
+            None => groups.push(ShownRow { row, others: 0 }),
         }
     }
-    groups
-}
-
-/// Returns the rows with the lowest values, in their order, and the number of others.
-fn scarcest<T, K: Ord>(rows: Vec<T>, all: bool, value: impl Fn(&T) -> K) -> (Vec<T>, usize) {
-    if all || rows.len() <= ROWS_SHOWN {
-        return (rows, 0);
-    }
-    let left_out = rows.len() - ROWS_SHOWN;
-    let mut shown: Vec<(usize, T)> = rows.into_iter().enumerate().collect();
-    shown.sort_by_key(|(_, row)| value(row));
+    let left_out = groups.len().saturating_sub(ROWS_SHOWN);
+    let mut shown: Vec<(usize, ShownRow<T>)> = groups.into_iter().enumerate().collect();
+    shown.sort_by_key(|(_, group)| order(&group.row));
     shown.truncate(ROWS_SHOWN);
     shown.sort_by_key(|(at, _)| *at);
-    (shown.into_iter().map(|(_, row)| row).collect(), left_out)
+    (shown.into_iter().map(|(_, group)| group).collect(), left_out)
 }
 
 fn some(names: &[String], all: bool) -> String {

@@ -1,8 +1,7 @@
 //! The capacity of a site as text.
 
 use super::{
-    CapacityRow, LossRow, harmful_others, loss_rows, shown_lacking, shown_losses, shown_rows,
-    tables,
+    CapacityTable, LossRow, ShownRow, harmful_others, loss_rows, shown_lacking, shown_rows, tables,
 };
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss};
 use crate::base::text::{counted, lower_bound};
@@ -13,46 +12,43 @@ use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
 /// their scarcest rows only.
 pub fn capacity(capacity: &Capacity, all: bool) -> ReportText {
     let mut out = ReportText::default();
-    let mut is_first = true;
-    for table in tables(capacity) {
-        begin(&mut out, &mut is_first, table.title);
-        write_rows(&mut out, table.column, &table.rows, all);
+    for table in tables(capacity, all) {
+        begin(&mut out, table.title);
+        write_table(&mut out, &table);
     }
     if !capacity.lacking.is_empty() {
-        begin(&mut out, &mut is_first, "cannot be served");
+        begin(&mut out, "cannot be served");
         write_lacking(&mut out, &capacity.lacking, all);
     }
     if let Some(purchase) = &capacity.purchase {
-        begin(&mut out, &mut is_first, "to buy");
+        begin(&mut out, "to buy");
         write_purchase(&mut out, purchase);
     }
     if let Some(label) = &capacity.by {
-        let title = format!("if all hosts of one {} are lost", one_line(label));
-        begin(&mut out, &mut is_first, &title);
+        begin(&mut out, &format!("if all hosts of one {} are lost", one_line(label)));
         write_losses(&mut out, &capacity.losses, all);
     }
     out
 }
 
 /// Writes the title of a table, behind an empty line unless it is the first.
-fn begin(out: &mut ReportText, is_first: &mut bool, title: &str) {
-    if !std::mem::take(is_first) {
+fn begin(out: &mut ReportText, title: &str) {
+    if !out.is_empty() {
         writeln!(out);
     }
     writeln!(out, "{}", styled(STRONG, title))
 }
 
-fn write_rows(out: &mut ReportText, column: &str, rows: &[CapacityRow], all: bool) {
-    let (rows, left_out) = shown_rows(rows, all);
-    let name = |(row, others): &(&CapacityRow, usize)| with_others(one_line(&row.name), *others);
-    let width = width(column, rows.iter().map(name));
+fn write_table(out: &mut ReportText, CapacityTable { column, rows, more, .. }: &CapacityTable) {
+    let names: Vec<String> = rows.iter().map(|it| with_others(&it.row.name, it.others)).collect();
+    let width = width(column, &names);
     writeln!(out, "   fit  {column:width$}  one more lacks");
-    for row in &rows {
-        let fit = format!("{:>4}", row.0.fit);
-        let fit = if row.0.fit == 0 { styled(WARNING, fit) } else { fit };
-        writeln!(out, "  {fit}  {:width$}  {}", name(row), row.0.lacks);
+    for (ShownRow { row, .. }, name) in rows.iter().zip(names) {
+        let fit = format!("{:>4}", row.fit);
+        let fit = if row.fit == 0 { styled(WARNING, fit) } else { fit };
+        writeln!(out, "  {fit}  {name:width$}  {}", row.lacks);
     }
-    write_left_out(out, left_out)
+    write_left_out(out, *more)
 }
 
 pub(in crate::report) fn write_lacking(
@@ -82,8 +78,7 @@ pub(in crate::report) fn write_worst_loss(out: &mut ReportText, capacity: &Capac
         return writeln!(out, "  every lost host can be replaced");
     };
     for row in loss_rows(std::slice::from_ref(worst), false) {
-        let (name, result) = (one_line(&row.name), result(&row));
-        writeln!(out, "  the worst is {name}: {result}");
+        writeln!(out, "  the worst is {}: {}", one_line(row.name()), result(&row));
     }
     if let Some(others) = harmful_others(capacity) {
         writeln!(out, "  {others}");
@@ -91,20 +86,26 @@ pub(in crate::report) fn write_worst_loss(out: &mut ReportText, capacity: &Capac
 }
 
 fn write_losses(out: &mut ReportText, losses: &[Loss], all: bool) {
-    let rows = loss_rows(losses, all);
-    let (rows, left_out) = shown_losses(&rows, all);
-    let name = |(row, others): &(&LossRow<'_>, usize)| with_others(one_line(&row.name), *others);
-    let width = width("lost", rows.iter().map(name));
+    let key = |row: &LossRow| (row.hosts, row.assigned, row.quorums.clone(), row.lacking.clone());
+    let order = |row: &LossRow| (row.lacking.is_empty(), row.quorums.is_empty());
+    let (rows, left_out) = shown_rows(loss_rows(losses, all), all, key, order);
+    let names: Vec<String> = rows.iter().map(|it| with_others(it.row.name(), it.others)).collect();
+    let width = width("lost", &names);
     writeln!(out, "  {:width$}  hosts  assigned  result", "lost");
-    for row in &rows {
-        let Loss { hosts, assigned, .. } = row.0.loss;
-        let (name, result) = (name(row), result(row.0));
-        writeln!(out, "  {name:width$}  {hosts:>5}  {assigned:>8}  {result}");
+    for (ShownRow { row, .. }, name) in rows.iter().zip(names) {
+        let LossRow { hosts, assigned, .. } = row;
+        writeln!(out, "  {name:width$}  {hosts:>5}  {assigned:>8}  {}", result(row));
     }
     write_left_out(out, left_out)
 }
 
-fn result(row: &LossRow<'_>) -> String {
+impl LossRow {
+    fn name(&self) -> &str {
+        self.rack.as_deref().unwrap_or("no label")
+    }
+}
+
+fn result(row: &LossRow) -> String {
     let mut parts = Vec::new();
     if !row.quorums.is_empty() {
         parts.push(styled(ERROR, format_args!("quorum lost: {}", row.quorums)));
@@ -117,12 +118,13 @@ fn result(row: &LossRow<'_>) -> String {
     parts.join("; ")
 }
 
-fn width(column: &str, names: impl Iterator<Item = String>) -> usize {
-    let widths = names.map(|name| name.chars().count());
+fn width(column: &str, names: &[String]) -> usize {
+    let widths = names.iter().map(|name| name.chars().count());
     widths.max().unwrap_or_default().max(column.len())
 }
 
-fn with_others(name: String, others: usize) -> String {
+fn with_others(name: &str, others: usize) -> String {
+    let name = one_line(name);
     if others == 0 { name } else { format!("{name} and {others} more") }
 }
 

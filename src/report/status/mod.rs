@@ -7,7 +7,6 @@ mod clusters;
 mod listing;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::Serialize;
 
@@ -20,7 +19,7 @@ use crate::plan::machines::by_role_and_name;
 use crate::plan::quotas::QuotaUse;
 
 use super::capacity::{write_lacking, write_worst_loss};
-use super::{ReportText, STRONG, one_line, styled};
+use super::{ReportText, STRONG, one_line, styled, write_heading};
 
 /// Maximum numbers of racks and of quotas without `--all`.
 const RACKS_SHOWN: usize = 8;
@@ -231,10 +230,4 @@ fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostOverview>) -> String {
         Some(format!("{count} {}{more}", state.words()))
     };
     HostState::ALL.iter().filter_map(words).collect::<Vec<_>>().join(", ")
-}
-
-/// Writes a heading with a blank line above it.
-fn write_heading(out: &mut ReportText, heading: impl fmt::Display) {
-    writeln!(out);
-    writeln!(out, "{}", styled(STRONG, heading))
 }

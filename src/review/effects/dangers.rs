@@ -12,7 +12,7 @@ use super::{
     ClusterReview, EndpointChange, EndpointKind, FileState, ImmutableField, ReaddressedMachine,
     ReleasedObservedHost, SharedChanges,
 };
-use crate::base::api::names::{ClusterKey, HostKey, NodeName};
+use crate::base::api::names::{ClusterKey, HostKey};
 use crate::input::settings::gitops::HostsForm;
 use crate::site::Site;
 
@@ -245,9 +245,8 @@ impl Danger {
 fn outlived_harms<'a>(outlived: impl Iterator<Item = &'a ReleasedObservedHost>) -> Vec<Harm> {
     let mut by_cluster: BTreeMap<&ClusterKey, Vec<ConsumedHost>> = BTreeMap::new();
     for ReleasedObservedHost { host, by, consumer } in outlived {
-        if let (Some(cluster), Some(consumer)) = (by, consumer) {
-            let consumed =
-                ConsumedHost { host: host.clone(), consumer: consumer.clone(), node: None };
+        if let Some((cluster, consumed)) = by.as_ref().zip(ConsumedHost::new(host, consumer, &None))
+        {
             by_cluster.entry(cluster).or_default().push(consumed);
         }
     }
@@ -271,14 +270,10 @@ fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
         all.sort_by(in_order);
         harms.push(Harm::ClusterDeleted { cluster: cluster.clone(), hosts: all });
     }
-    let consumed = |host: &HostKey, consumer: &Option<String>, node: &Option<NodeName>| {
-        let consumer = consumer.clone()?;
-        Some(ConsumedHost { host: host.clone(), consumer, node: node.clone() })
-    };
-    let in_use: Vec<ConsumedHost> = hosts
+    let in_use = hosts
         .going()
-        .filter_map(|host| consumed(&host.host, &host.consumer, &host.part.node))
-        .collect();
+        .filter_map(|host| ConsumedHost::new(&host.host, &host.consumer, &host.part.node));
+    let in_use: Vec<ConsumedHost> = in_use.collect();
     if !in_use.is_empty() {
         harms.push(Harm::ConsumedHostGivenBack { cluster: cluster.clone(), hosts: in_use });
     }
@@ -293,7 +288,7 @@ fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
     let other_role: Vec<ConsumedHost> = hosts
         .with_another_role
         .iter()
-        .filter_map(|host| consumed(&host.host, &host.consumer, &host.node_before))
+        .filter_map(|host| ConsumedHost::new(&host.host, &host.consumer, &host.node_before))
         .collect();
     if !other_role.is_empty() {
         harms.push(Harm::ConsumedHostChangesRole { cluster: cluster.clone(), hosts: other_role });
@@ -341,12 +336,8 @@ fn move_harms(cluster: &ClusterKey, moved: &[MovedHost]) -> Vec<Harm> {
         for MovedHost { host, part, consumer, .. } in
             moved.iter().filter(|moved| moved.other == *other && !moved.follows_machine)
         {
-            match consumer.clone() {
-                Some(consumer) => in_use.push(ConsumedHost {
-                    host: host.clone(),
-                    consumer,
-                    node: part.node.clone(),
-                }),
+            match ConsumedHost::new(host, consumer, &part.node) {
+                Some(consumed) => in_use.push(consumed),
                 None => free.push(host.clone()),
             }
         }

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::{ChangedFiles, Texts, below};
+use super::{ChangedFiles, Texts, below, config_map};
 use crate::base::api::names::{ClusterKey, NodePort};
 pub use crate::base::api::service_kind::EndpointKind;
 use crate::base::api::service_kind::ServiceKind;
 use crate::base::layout;
-use crate::base::text::yaml;
 use crate::site::previous::node_ports;
 
 /// Change of a cluster's endpoint.
@@ -66,19 +65,10 @@ fn changed((before, after): Texts<'_>, read: impl Fn(&str) -> Endpoints) -> Vec<
     differ.map(change).collect()
 }
 
-/// Path of the ConfigMap with a cluster's endpoints.
-#[derive(Deserialize)]
-struct EndpointsConfigMap {
-    #[serde(default)]
-    data: BTreeMap<String, String>,
-}
-
+/// Reads the ConfigMap with a cluster's endpoints.
 fn endpoints(text: &str) -> Endpoints {
-    let Ok(EndpointsConfigMap { data }) = yaml::from_str(text) else {
-        return Endpoints::new();
-    };
-    let known = data.into_iter().filter_map(|(key, value)| Some((known(&key)?, value)));
-    known.collect()
+    let data = config_map(text).into_iter();
+    data.filter_map(|(key, value)| Some((known(&key)?, value))).collect()
 }
 
 /// Maps a key to its endpoint: `jump-host2-endpoint` belongs to the second jump host.

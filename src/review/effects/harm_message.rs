@@ -5,6 +5,7 @@ use std::fmt::Display;
 use super::ReaddressedMachine;
 use super::dangers::Harm;
 use super::hosts::ConsumedHost;
+use crate::base::api::names::HostKey;
 use crate::base::text::{abbreviated, counted};
 use crate::input::settings::gitops::HostsForm;
 
@@ -18,52 +19,43 @@ impl Harm {
             Some(after) => format!("changes from {} to {}", name(&before), name(after)),
             None => format!("is removed: {}", name(&before)),
         };
+        let goes = |job: &Option<String>| match job {
+            Some(job) => format!("; Job {} is deleted, even while it runs", name(job)),
+            None => String::new(),
+        };
+        let all_named = |hosts: &[HostKey]| {
+            let hosts: Vec<String> = hosts.iter().map(|host| name(host)).collect();
+            abbreviated(&hosts, HOSTS_NAMED)
+        };
         match self {
-            Harm::ClusterDeleted { cluster, hosts } if hosts.is_empty() => {
-                format!("cluster {} is deleted", name(cluster))
-            }
             Harm::ClusterDeleted { cluster, hosts } => {
-                format!(
-                    "cluster {} is deleted, with its {}",
-                    name(cluster),
-                    counted(hosts.len(), "host")
-                )
+                let hosts = match hosts.len() {
+                    0 => String::new(),
+                    count => format!(", with its {}", counted(count, "host")),
+                };
+                format!("cluster {} is deleted{hosts}", name(cluster))
             }
             Harm::ConsumedHostGivenBack { cluster, hosts } => {
                 format!("{} releases {}: {}", name(cluster), in_use(hosts), consumers(hosts, &name))
             }
             Harm::AssignedHostVanished { cluster, hosts } => {
-                let named = abbreviated(
-                    &hosts.iter().map(|host| name(host)).collect::<Vec<_>>(),
-                    HOSTS_NAMED,
-                );
                 let is = if hosts.len() == 1 { "is" } else { "are" };
-                let lost = counted(hosts.len(), "host");
+                let (cluster, lost) = (name(cluster), counted(hosts.len(), "host"));
                 format!(
-                    "{} loses {lost} that {is} no longer in the inventory and may be in use: {named}",
-                    name(cluster)
+                    "{cluster} loses {lost} that {is} no longer in the inventory and may be in use: {}",
+                    all_named(hosts)
                 )
             }
             Harm::ConsumedHostMoves { cluster, other, hosts } => {
                 let (cluster, other) = (name(cluster), name(other));
-                format!(
-                    "{} from {cluster} to {other}: {}",
-                    moves(&in_use(hosts), hosts.len()),
-                    consumers(hosts, &name)
-                )
+                let moving = moves(&in_use(hosts), hosts.len());
+                format!("{moving} from {cluster} to {other}: {}", consumers(hosts, &name))
             }
             Harm::ConsumedHostChangesRole { cluster, hosts } => {
-                let part = if hosts.iter().any(|host| host.node.is_some()) {
-                    "role or name"
-                } else {
-                    "role"
-                };
-                format!(
-                    "{} changes the {part} of {}: {}",
-                    name(cluster),
-                    in_use(hosts),
-                    consumers(hosts, &name)
-                )
+                let has_machines = hosts.iter().any(|host| host.node.is_some());
+                let part = if has_machines { "role or name" } else { "role" };
+                let (cluster, in_use) = (name(cluster), in_use(hosts));
+                format!("{cluster} changes the {part} of {in_use}: {}", consumers(hosts, &name))
             }
             Harm::FirmwareChanges { output, hosts } => format!(
                 "the output {} changes the firmware of {}, at their next preparation or reboot: {}",
@@ -72,34 +64,31 @@ impl Harm {
                 consumers(hosts, &name)
             ),
             Harm::InstallerRuns { scales: true, cluster, before, after, .. } => {
-                let goes = before
-                    .as_ref()
-                    .map(|before| format!("; Job {} is deleted, even while it runs", name(before)));
                 format!(
                     "the installer adds workers to {} once this is applied: Job {}{}",
                     name(cluster),
                     name(after),
-                    goes.unwrap_or_default()
+                    goes(before)
                 )
             }
             Harm::InstallerRuns { scales: false, cluster, machines, before, after, because } => {
-                let machines = machines.map_or_else(|| "all machines".to_owned(), all_machines);
-                let (again, why, goes) = match before {
-                    None => ("", String::new(), String::new()),
-                    Some(before) => {
+                let machines = match machines {
+                    None => "all machines".to_owned(),
+                    Some(1) => "the one machine".to_owned(),
+                    Some(count) => format!("all {count} machines"),
+                };
+                let (again, why) = match before {
+                    None => ("", String::new()),
+                    Some(_) => {
                         let files: Vec<String> = because.iter().map(|file| name(file)).collect();
-                        let goes = format!("; Job {} is deleted, even while it runs", name(before));
-                        (
-                            " again",
-                            format!(", because of {}", abbreviated(&files, HOSTS_NAMED)),
-                            goes,
-                        )
+                        (" again", format!(", because of {}", abbreviated(&files, HOSTS_NAMED)))
                     }
                 };
                 format!(
-                    "the installer runs{again} on {machines} of {} once this is applied{why}: Job {}{goes}",
+                    "the installer runs{again} on {machines} of {} once this is applied{why}: Job {}{}",
                     name(cluster),
-                    name(after)
+                    name(after),
+                    goes(before)
                 )
             }
             Harm::MachineAddressChanges { cluster, machines } => {
@@ -117,16 +106,12 @@ impl Harm {
             }
             Harm::HostMoves { cluster, other, hosts } => {
                 let (cluster, other) = (name(cluster), name(other));
-                let named: Vec<String> = hosts.iter().map(|host| name(host)).collect();
-                let hosts = moves(&counted(hosts.len(), "host"), hosts.len());
-                format!("{hosts} from {cluster} to {other}: {}", abbreviated(&named, HOSTS_NAMED))
+                let moving = moves(&counted(hosts.len(), "host"), hosts.len());
+                format!("{moving} from {cluster} to {other}: {}", all_named(hosts))
             }
             Harm::ControlPlaneEndpointChanges { cluster, before, after } => {
-                format!(
-                    "the control-plane endpoint of {} {}",
-                    name(cluster),
-                    becomes(before, after)
-                )
+                let cluster = name(cluster);
+                format!("the control-plane endpoint of {cluster} {}", becomes(before, after))
             }
             Harm::IssuerChanges { cluster, before, after } => {
                 format!("the issuer of {} {}", name(cluster), becomes(before, after))
@@ -164,36 +149,23 @@ impl Harm {
                 )
             }
             Harm::AgentObjectsDeleted { directory, objects } => {
-                let (objects, them) =
-                    (removed(*objects), if *objects == 1 { "it" } else { "them" });
+                let (are, them) = if *objects == 1 { ("is", "it") } else { ("are", "them") };
                 format!(
-                    "{objects} from {}, which deletes the services applied by {them}: detach {them} first",
+                    "{} {are} removed from {}, which deletes the services applied by {them}: detach {them} first",
+                    counted(*objects, "object"),
                     name(directory)
                 )
             }
             Harm::OutputMoves { before, after } => {
-                format!(
-                    "the output moves from {} to {}: update the paths of agents",
-                    name(before),
-                    name(after)
-                )
+                let (before, after) = (name(before), name(after));
+                format!("the output moves from {before} to {after}: update the paths of agents")
             }
         }
     }
 }
 
-fn all_machines(count: usize) -> String {
-    if count == 1 { "the one machine".to_owned() } else { format!("all {count} machines") }
-}
-
 fn in_use(hosts: &[ConsumedHost]) -> String {
-    let noun = if hosts.len() == 1 { "host" } else { "hosts" };
-    format!("{} {noun} in use", hosts.len())
-}
-
-fn removed(objects: usize) -> String {
-    let verb = if objects == 1 { "is" } else { "are" };
-    format!("{} {verb} removed", counted(objects, "object"))
+    format!("{} in use", counted(hosts.len(), "host"))
 }
 
 fn moves(hosts: &str, count: usize) -> String {

@@ -68,6 +68,18 @@ pub struct ConsumedHost {
     pub node: Option<NodeName>,
 }
 
+impl ConsumedHost {
+    /// Returns a host if it has a consumer.
+    pub(super) fn new(
+        host: &HostKey,
+        consumer: &Option<String>,
+        node: &Option<NodeName>,
+    ) -> Option<Self> {
+        let consumer = consumer.clone()?;
+        Some(Self { host: host.clone(), consumer, node: node.clone() })
+    }
+}
+
 /// A host that a cluster gains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -289,14 +301,11 @@ fn metadata_changes(entries: &[HostEntry]) -> BTreeMap<ClusterKey, Vec<MetadataC
         let (Some(assigned), true) = (&is.assigned, was.assigned == is.assigned) else { continue };
         let [before, after] = [was, is].map(|entry| &entry.metadata);
         for change in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
-            let state = match (before.get(change), after.get(change)) {
-                (was, is) if was == is => continue,
-                (None, _) => FileState::Created,
-                (_, None) => FileState::Deleted,
-                _ => FileState::Changed,
-            };
-            let change = (&assigned.0, change, state);
-            hosts_by_change.entry(change).or_insert_with(Vec::new).push(is.host.clone());
+            let state = FileState::from_difference(before.get(change), after.get(change));
+            if let Some(state) = state {
+                let change = (&assigned.0, change, state);
+                hosts_by_change.entry(change).or_insert_with(Vec::new).push(is.host.clone());
+            }
         }
     }
     let mut changes: BTreeMap<ClusterKey, Vec<MetadataChange>> = BTreeMap::new();
@@ -323,11 +332,10 @@ pub(super) struct ReviewFacts<'a> {
 impl ReviewFacts<'_> {
     /// Returns the kind of a cluster's request. For a deleted cluster, its files show it.
     pub(super) fn kind(&self, cluster: &ClusterKey, files: &ChangedFiles<'_>) -> ClusterKind {
-        if files.keys().any(|file| file.starts_with(layout::installer_directory(cluster))) {
-            return match self.site.clusters.get(cluster) {
-                Some(_) => self.site.kind_of(cluster),
-                None => ClusterKind::with_installer(true),
-            };
+        let installer = layout::installer_directory(cluster);
+        let is_installed = files.keys().any(|file| file.starts_with(&installer));
+        if is_installed && !self.site.clusters.contains_key(cluster) {
+            return ClusterKind::with_installer(true);
         }
         self.site.kind_of(cluster)
     }
@@ -429,12 +437,11 @@ impl HostChanges {
     }
 
     fn sort(&mut self) {
-        self.added.sort_by(|a, b| {
-            by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host))
-        });
-        self.given_back.sort_by(|a, b| {
-            by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host))
-        });
+        let by_part = |(a, a_host): (&Part, &HostKey), (b, b_host): (&Part, &HostKey)| {
+            by_role_and_name(a, b).then_with(|| in_order(a_host, b_host))
+        };
+        self.added.sort_by(|a, b| by_part((&a.part, &a.host), (&b.part, &b.host)));
+        self.given_back.sort_by(|a, b| by_part((&a.part, &a.host), (&b.part, &b.host)));
         self.with_another_role.sort_by(|a, b| in_order(&a.host, &b.host));
         self.from_others.sort_by(|a, b| in_order(&a.host, &b.host));
         self.to_others.sort_by(|a, b| in_order(&a.host, &b.host));

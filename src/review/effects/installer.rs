@@ -10,10 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use yaml_serde::Value;
 
-use super::{ChangedFiles, FileState, Texts, below};
+use super::{ChangedFiles, FileState, Texts, below, config_map};
 use crate::base::api::names::ClusterKey;
 use crate::base::layout;
-use crate::base::text::yaml;
 use crate::site::inventory::natural;
 
 /// Names of the files to review, in the installer's directory.
@@ -76,7 +75,8 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
     let (job_before, job_after) = (job(&before, &after), job(&after, &before));
     let scales = job_after.as_ref().is_some_and(|job| job.scales);
     let (name_before, name_after) = (job_before.map(|job| job.name), job_after.map(|job| job.name));
-    let addresses = InstallerAddresses::from_files(&files);
+    let (before, after) = texts(&files, ADDRESSES);
+    let [before, after] = [before, after].map(|text| text.map(config_map).unwrap_or_default());
     Some(InstallerChange {
         state,
         runs: name_after.is_some() && name_after != name_before,
@@ -87,15 +87,9 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
             FileState::Changed => changed_files(&files),
             FileState::Created | FileState::Deleted => Vec::new(),
         },
-        readdressed: addresses.changed(),
-        begin_workloads: InstallerAddresses::with_both_roles_only(
-            &addresses.after,
-            &addresses.before,
-        ),
-        end_workloads: InstallerAddresses::with_both_roles_only(
-            &addresses.before,
-            &addresses.after,
-        ),
+        readdressed: readdressed(&before, &after),
+        begin_workloads: with_both_roles_only(&after, &before),
+        end_workloads: with_both_roles_only(&before, &after),
     })
 }
 
@@ -159,69 +153,43 @@ impl Job {
     }
 }
 
-/// Returns the addresses before and after, by role and name; `None` if they do not change.
-#[derive(Default)]
-struct InstallerAddresses {
-    before: BTreeMap<String, String>,
-    after: BTreeMap<String, String>,
+/// Lists the masters on both sides that are also workers on `this` side only.
+fn with_both_roles_only(
+    this: &BTreeMap<String, String>,
+    other: &BTreeMap<String, String>,
+) -> Vec<String> {
+    let [master, worker] = ROLES;
+    let is = |addresses: &BTreeMap<String, String>, role: &str, node: &str| {
+        addresses.contains_key(&format!("{role}{node}"))
+    };
+    let masters = this.keys().filter_map(|key| key.strip_prefix(master));
+    let only = masters.filter(|node| {
+        is(other, master, node) && is(this, worker, node) && !is(other, worker, node)
+    });
+    let mut only: Vec<String> = only.map(str::to_owned).collect();
+    only.sort_by(|a, b| natural(a, b));
+    only
 }
 
-/// Path of the ConfigMap with the addresses.
-#[derive(Deserialize)]
-struct AddressesConfigMap {
-    #[serde(default)]
-    data: BTreeMap<String, String>,
-}
-
-impl InstallerAddresses {
-    fn from_files(files: &ChangedFiles<'_>) -> Self {
-        let read = |text: Option<&str>| {
-            let map: Option<AddressesConfigMap> = text.and_then(|text| yaml::from_str(text).ok());
-            map.map(|map| map.data).unwrap_or_default()
-        };
-        let (before, after) = texts(files, ADDRESSES);
-        Self { before: read(before), after: read(after) }
-    }
-
-    /// Lists the masters on both sides that are also workers on `this` side only.
-    fn with_both_roles_only(
-        this: &BTreeMap<String, String>,
-        other: &BTreeMap<String, String>,
-    ) -> Vec<String> {
-        let [master, worker] = ROLES;
-        let is = |addresses: &BTreeMap<String, String>, role: &str, node: &str| {
-            addresses.contains_key(&format!("{role}{node}"))
-        };
-        let masters = this.keys().filter_map(|key| key.strip_prefix(master));
-        let only = masters.filter(|node| {
-            is(other, master, node) && is(this, worker, node) && !is(other, worker, node)
+/// Lists machines whose address changes. A machine with both roles counts once.
+fn readdressed(
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Vec<ReaddressedMachine> {
+    let [before, mut after] = [before, after].map(|addresses| {
+        let nodes = addresses.iter().filter_map(|(key, address)| {
+            let node = ROLES.iter().find_map(|role| key.strip_prefix(role))?;
+            Some((node.to_owned(), address.clone()))
         });
-        let mut only: Vec<String> = only.map(str::to_owned).collect();
-        only.sort_by(|a, b| natural(a, b));
-        only
-    }
-
-    /// Lists machines whose address changes. A machine with both roles counts once.
-    fn changed(&self) -> Vec<ReaddressedMachine> {
-        let nodes = |addresses: &BTreeMap<String, String>| -> BTreeMap<String, String> {
-            let node =
-                |key: &str| ROLES.iter().find_map(|role| key.strip_prefix(role)).map(str::to_owned);
-            addresses
-                .iter()
-                .filter_map(|(key, address)| Some((node(key)?, address.clone())))
-                .collect()
-        };
-        let mut after = nodes(&self.after);
-        let mut changed: Vec<ReaddressedMachine> = nodes(&self.before)
-            .into_iter()
-            .filter_map(|(node, before)| {
-                let after = after.remove(&node).filter(|after| *after != before)?;
-                Some(ReaddressedMachine { node, before, after })
-            })
-            .collect();
-        changed.sort_by(|a, b| natural(&a.node, &b.node));
-        changed
-    }
+        nodes.collect::<BTreeMap<String, String>>()
+    });
+    let changed = before.into_iter().filter_map(|(node, before)| {
+        let after = after.remove(&node).filter(|after| *after != before)?;
+        Some(ReaddressedMachine { node, before, after })
+    });
+    let mut changed: Vec<ReaddressedMachine> = changed.collect();
+    changed.sort_by(|a, b| natural(&a.node, &b.node));
+    changed
 }
 
 #[cfg(test)]

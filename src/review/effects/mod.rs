@@ -32,10 +32,11 @@ use camino::Utf8Path;
 use derive_more::Display;
 use rayon::prelude::*;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::base::api::names::ClusterKey;
 use crate::base::layout::{self, outputs::SITE};
+use crate::base::text::yaml;
 use crate::base::tree::Tree;
 use crate::output::compare::{Change, OutputChanges};
 use crate::plan::machine_users::MachineUsers;
@@ -288,6 +289,16 @@ fn outlived<'a>(
 }
 
 impl FileState {
+    /// Returns the state of something that differs, or `None`.
+    fn from_difference<T: PartialEq>(before: Option<T>, after: Option<T>) -> Option<Self> {
+        match (before, after) {
+            (before, after) if before == after => None,
+            (None, _) => Some(FileState::Created),
+            (_, None) => Some(FileState::Deleted),
+            _ => Some(FileState::Changed),
+        }
+    }
+
     fn from_texts(texts: Texts<'_>) -> Self {
         match texts {
             (None, _) => FileState::Created,
@@ -373,6 +384,16 @@ impl Totals {
     pub(crate) fn count_files(&mut self, changes: &OutputChanges) {
         self.files = ChangeCounts::from_changes(changes);
     }
+}
+
+/// Returns the data of a ConfigMap; empty if it is unreadable.
+fn config_map(text: &str) -> BTreeMap<String, String> {
+    #[derive(Default, Deserialize)]
+    struct ConfigMap {
+        #[serde(default)]
+        data: BTreeMap<String, String>,
+    }
+    yaml::from_str::<ConfigMap>(text).unwrap_or_default().data
 }
 
 /// Selects the files below a directory, by paths relative to it.

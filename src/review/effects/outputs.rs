@@ -78,11 +78,8 @@ fn firmware(changed: &ChangedFiles<'_>, facts: &ReviewFacts<'_>) -> Vec<Consumed
             names.filter(|name| before.get(name) != after.get(name)).map(|(_, host)| host.clone()),
         );
     }
-    let consumed = |host: HostKey| {
-        let consumer = facts.user(&host)?;
-        Some(ConsumedHost { host, consumer, node: None })
-    };
-    hosts.into_iter().filter_map(consumed).collect()
+    let consumed = |host| ConsumedHost::new(host, &facts.user(host), &None);
+    hosts.iter().filter_map(consumed).collect()
 }
 
 /// Returns the firmware settings in a text, by kind and host.
@@ -106,12 +103,12 @@ fn firmware_objects(text: &str) -> BTreeMap<(String, HostKey), Value> {
 fn objects(before: &ServiceBuild<'_>, after: &ServiceBuild<'_>) -> ChangeCounts {
     let keys = before.objects.keys().chain(after.objects.keys()).collect::<BTreeSet<_>>();
     let objects = keys.into_iter().map(|key| (before.objects.get(key), after.objects.get(key)));
-    let states = objects.filter_map(|(before, after)| state(before, after));
+    let states = objects.filter_map(|(before, after)| FileState::from_difference(before, after));
     let [before_generated, after_generated] = [before, after].map(generated);
     let names = before_generated.keys().chain(after_generated.keys()).collect::<BTreeSet<_>>();
-    let generated = names
-        .into_iter()
-        .filter_map(|name| state(before_generated.get(name), after_generated.get(name)));
+    let generated = names.into_iter().filter_map(|name| {
+        FileState::from_difference(before_generated.get(name), after_generated.get(name))
+    });
     states.chain(generated).collect()
 }
 
@@ -124,12 +121,4 @@ fn generated<'b, 'a>(
         generated.entry(name).or_default().push((key.as_str(), *entry));
     }
     generated
-}
-
-fn state<T: PartialEq>(before: Option<T>, after: Option<T>) -> Option<FileState> {
-    match (before, after) {
-        (None, _) => Some(FileState::Created),
-        (_, None) => Some(FileState::Deleted),
-        (before, after) => (before != after).then_some(FileState::Changed),
-    }
 }

@@ -104,25 +104,18 @@ pub(super) fn changes(
                     GeneratedHostState::Held(..) | GeneratedHostState::Unlabelled => None,
                 },
             };
-            let hosts = |text: Option<&str>| -> BTreeSet<ReleasedObservedHost> {
-                text.map(|text| entries(path, text))
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(released)
-                    .collect()
-            };
-            let (before, after) = (hosts(texts.0), hosts(texts.1));
+            let [before, after] = [texts.0, texts.1].map(|text| {
+                let hosts = text.map(|text| entries(path, text)).unwrap_or_default();
+                hosts.into_iter().map(released).collect::<BTreeSet<_>>()
+            });
             let (no_longer, newly) = (left(&before, &after), left(&after, &before));
+            let no_longer = no_longer.into_iter().map(|released| released.host);
             if layout::is_released(path) {
                 shared.released.extend(newly);
-                shared
-                    .no_longer_released
-                    .extend(no_longer.into_iter().map(|released| released.host));
+                shared.no_longer_released.extend(no_longer);
             } else {
                 shared.unlabelled.extend(newly.into_iter().map(|released| released.host));
-                shared
-                    .no_longer_unlabelled
-                    .extend(no_longer.into_iter().map(|released| released.host));
+                shared.no_longer_unlabelled.extend(no_longer);
             }
         }
     }
