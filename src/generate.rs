@@ -6,19 +6,18 @@ mod real_builds;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use rayon::prelude::*;
 
 use crate::base::api::date::Date;
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::{self, Code, Finding};
-use crate::base::layout;
 use crate::base::text::{abbreviated, counted, known_names};
-use crate::base::tree::{Tree, TreePath};
+use crate::base::tree::Tree;
 use crate::input::load::{Files, ReadError};
 use crate::input::settings::Settings;
 use crate::output::compare::listed_deletions::listed_deletions;
-use crate::output::compare::{Change, OutputChanges, compare};
+use crate::output::compare::{OutputChanges, compare};
 use crate::output::render::{HostMetadata, RenderedPlan, planned_hosts, render};
 use crate::plan::{self, HostReplacement, Plan, plan};
 use crate::review::lint::{self, LintExceptions, lint};
@@ -153,36 +152,10 @@ impl GeneratedSite {
     pub fn output(&self, repo: &Files) -> Result<Tree, ReadError> {
         let output = &self.site.settings.output;
         match &self.changes {
-            Some(changes) => changed_output(repo, output, &self.tree, changes),
-            None => changed_output(repo, output, &Tree::new(), &OutputChanges::default()),
+            Some(changes) => changes.applied(repo, output, &self.tree),
+            None => OutputChanges::default().applied(repo, output, &Tree::new()),
         }
     }
-}
-
-/// Returns the generated files after changes, by path relative to the output directory.
-fn changed_output(
-    repo: &Files,
-    output: &Utf8Path,
-    rendered: &Tree,
-    changes: &OutputChanges,
-) -> Result<Tree, ReadError> {
-    let unchanged = |path: &Utf8PathBuf| {
-        let file = path.strip_prefix(output).ok()?;
-        let is_stale = matches!(changes.files.get(path), Some(Change::Delete { .. }));
-        if is_stale || rendered.contains_key(file.as_str()) || layout::is_leftover(file) {
-            return None;
-        }
-        let text = |content: Vec<u8>| {
-            layout::is_ours(&content).then(|| (TreePath::from(file), layout::text_of(&content)))
-        };
-        repo.read(path).map(text).transpose()
-    };
-    let files = repo.files_below(output)?;
-    let unchanged = files.par_iter().filter_map(unchanged);
-    let mut all = unchanged.collect::<Result<Vec<_>, ReadError>>()?;
-    all.extend(rendered.iter().map(|(path, text)| (path.clone(), text.clone())));
-    // To sort all is faster than to insert one by one.
-    Ok(all.into_iter().collect())
 }
 
 /// The reason why a run failed, except for findings.
@@ -329,11 +302,8 @@ pub(crate) fn generate_by(
     }
     // The loss of the last host with a label does not make its key a mistake.
     options.hypothesis.apply(&mut site)?;
-    let is_unevaluated = findings.iter().any(|finding| finding.code == Code::NotEvaluated);
     findings.retain(|finding| match finding.code {
         Code::EmptyInput => !options.allow_empty,
-        // Without its build, a name keeps its variables.
-        Code::InvalidName => !is_unevaluated || !finding.message.contains(layout::VARIABLE),
         // Clusters left out by name are not touched. Without any cluster, that is the only finding
         // needed.
         Code::ClusterLeftOut => {
@@ -411,7 +381,7 @@ pub(crate) fn generate_by(
         findings.extend(found);
         findings.extend(listed_deletions(&site, &compared.files));
         if may_write(&findings, options) && included_hosts::may_be_changed(&site) {
-            let output = changed_output(repo, &site.settings.output, &tree, &compared)?;
+            let output = compared.applied(repo, &site.settings.output, &tree)?;
             let planned = planned_hosts(&site, &plan, &host_metadata);
             findings.extend(CompleteRepo::new(repo, &site, &planned, &output).findings());
         }

@@ -94,6 +94,37 @@ impl OutputChanges {
         }
         OutputChanges { files, leftovers: Vec::new() }
     }
+
+    /// Returns the generated files of an output directory after the changes, by path relative to it.
+    /// The files in `rendered` are not read.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be read.
+    pub fn applied(
+        &self,
+        repo: &Files,
+        output: &Utf8Path,
+        rendered: &Tree,
+    ) -> Result<Tree, ReadError> {
+        let unchanged = |path: &Utf8PathBuf| {
+            let file = path.strip_prefix(output).ok()?;
+            let is_stale = matches!(self.files.get(path), Some(Change::Delete { .. }));
+            if is_stale || rendered.contains_key(file.as_str()) || layout::is_leftover(file) {
+                return None;
+            }
+            let text = |content: Vec<u8>| {
+                layout::is_ours(&content).then(|| (TreePath::from(file), layout::text_of(&content)))
+            };
+            repo.read(path).map(text).transpose()
+        };
+        let files = repo.files_below(output)?;
+        let unchanged = files.par_iter().filter_map(unchanged);
+        let mut all = unchanged.collect::<Result<Vec<_>, ReadError>>()?;
+        all.extend(rendered.iter().map(|(path, text)| (path.clone(), text.clone())));
+        // To sort all is faster than to insert one by one.
+        Ok(all.into_iter().collect())
+    }
 }
 
 /// The result of comparing a path below the output directory.

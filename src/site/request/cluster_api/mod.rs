@@ -1,7 +1,8 @@
 //! Validates a Cluster of Cluster API with its control plane, MachineDeployments and templates, and
 //! creates a [`Cluster`].
 //!
-//! * `scaled`: its control plane and MachineDeployments, written out or made of a ClusterClass.
+//! * `scaled`: its control plane and MachineDeployments, written out or made of a ClusterClass;
+//!   `rollout`: the Machines that they run beside their replicas.
 //! * `host_selector`: the hosts that a machine template selects.
 //! * `class_patches`: patches of a ClusterClass that change host selectors.
 //! * `claimants`: objects that claim hosts and are no requests.
@@ -17,6 +18,7 @@ mod hardware;
 mod health_checks;
 mod host_selector;
 mod machine_objects;
+mod rollout;
 mod scaled;
 mod spread;
 
@@ -278,7 +280,7 @@ impl<'a> ClusterApiValidation<'a> {
     /// Returns the number of hosts beside the replicas.
     fn spare(&mut self, set: &ScaledMachines<'_>, active: usize) -> usize {
         let strategy = set.strategy.as_ref();
-        let surge = match scaled::surge(strategy.map(|it| it.0), active, set.is_kubeadm) {
+        let surge = match rollout::surge(strategy.map(|it| it.0), active, set.is_kubeadm) {
             _ if active == 0 || set.never_surges => 0,
             Some(surge) if surge <= MOST_HOSTS => surge,
             _ => {

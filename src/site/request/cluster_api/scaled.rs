@@ -1,12 +1,13 @@
 //! Control planes and MachineDeployments, written out or made of a ClusterClass, in one form.
 
-use super::ClusterApiValidation;
 use std::collections::BTreeMap;
 
+use super::ClusterApiValidation;
+use super::rollout::{LocatedStrategy, either, is_of_k0smotron, never_surges};
 use crate::base::api::cluster_api::{
     AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterApiReference, ClusterSpec,
-    ControlPlaneSpec, IntOrPercent, MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineTemplateSpec,
-    Rollout, ScaledTopology, Strategy, TemplateReference, Topology,
+    ControlPlaneSpec, MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineTemplateSpec, ScaledTopology,
+    TemplateReference, Topology,
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::machine_names::MachineNames;
@@ -99,72 +100,8 @@ impl ScaledMachines<'_> {
     }
 }
 
-/// Returns the number of Machines that a rollout runs beside the replicas; `None` if it is invalid.
-pub(super) fn surge(
-    strategy: Option<&Strategy>,
-    replicas: usize,
-    is_kubeadm: bool,
-) -> Option<usize> {
-    /// Cluster API's default.
-    const DEFAULT: usize = 1;
-    let Some(strategy) = strategy else {
-        return Some(DEFAULT);
-    };
-    if strategy.kind.as_deref() == Some("OnDelete") {
-        return Some(0);
-    }
-    let surge = match strategy.rolling_update.as_ref().and_then(|it| it.max_surge.as_ref()) {
-        None => Some(DEFAULT),
-        Some(IntOrPercent::Int(number)) => usize::try_from(*number).ok(),
-        // Its webhook and its controller take a percentage for 0.
-        Some(IntOrPercent::Percent(text)) if is_kubeadm => text.parse().ok().or(Some(0)),
-        Some(IntOrPercent::Percent(text)) => match text.strip_suffix('%') {
-            // Cluster API rounds up.
-            Some(percent) => Some(replicas.checked_mul(percent.parse().ok()?)?.div_ceil(100)),
-            None => text.parse().ok(),
-        },
-    };
-    surge.filter(|surge| !is_kubeadm || *surge == 1 || *surge == 0 && replicas >= 3)
-}
-
 /// The start of the kinds of kubeadm's control planes and their templates.
 const KUBEADM: &str = "KubeadmControlPlane";
-
-/// Recognises the control planes of k0smotron whose nodes are Machines, and their templates.
-fn is_of_k0smotron(kind: &str) -> bool {
-    kind.starts_with("K0sControlPlane")
-}
-
-/// Returns whether a control plane of k0smotron deletes each Machine before it makes the next.
-fn never_surges(kind: &str, control_plane: &ControlPlaneSpec, replicas: Option<i64>) -> bool {
-    // With fewer replicas, k0smotron makes the new Machine first.
-    const FEWEST: i64 = 3;
-    is_of_k0smotron(kind)
-        && control_plane.update_strategy.as_deref() == Some("RecreateDeleteFirst")
-        && replicas >= Some(FEWEST)
-}
-
-/// The strategy of a rollout, and where its `maxSurge` is.
-type LocatedStrategy<'a> = (&'a Strategy, DocumentField);
-
-/// Returns the strategy in the `field` of `v1beta1`, or in the rollout of `v1beta2`.
-fn either<'a>(
-    field: &'static str,
-    strategy: &'a Option<Strategy>,
-    rollout: &'a Option<Rollout>,
-    at: &DocumentField,
-) -> Option<LocatedStrategy<'a>> {
-    let surge_below = |route: &[&str]| {
-        let route = route.iter().chain(&["rollingUpdate", "maxSurge"]);
-        at.below(route.map(|step| RouteStep::from(*step)))
-    };
-    let in_rollout = || {
-        let strategy = rollout.as_ref()?.strategy.as_ref()?;
-        Some((strategy, surge_below(&["rollout", "strategy"])))
-    };
-    let strategy = strategy.as_ref().map(|strategy| (strategy, surge_below(&[field])));
-    strategy.or_else(in_rollout)
-}
 
 /// Returns whether etcd does not run on the Machines of a control plane of kubeadm.
 fn has_external_etcd(spec: &ControlPlaneSpec) -> bool {
