@@ -24,9 +24,10 @@ pub(super) type HostsByDirectory<'a> = BTreeMap<Utf8PathBuf, Vec<PlannedHost<'a>
 /// Returns whether a build of the repo may change generated hosts.
 pub(super) fn may_be_changed(site: &Site) -> bool {
     let hosts = site.settings.output.join(layout::HOSTS);
-    let mut roots = site.builds.roots();
-    !site.agent_builds.is_empty()
-        || roots.any(|root| site.builds.may_change_listed(&root.directory, &hosts))
+    let listing = site.builds.roots_listing(&hosts);
+    let may_change =
+        |root: &usize| site.builds.may_change_listed(&site.root(*root).directory, &hosts);
+    !site.agent_builds.is_empty() || listing.iter().any(may_change)
 }
 
 /// The builds of the repo with all generated files.

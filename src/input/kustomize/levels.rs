@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{BuildRoot, Builds, FileReach, NameEffect, children, join, walk};
+use super::{BuildRoot, Builds, FileReach, KustomizationNode, NameEffect, children, join, walk};
 use crate::base::finding::Place;
 use crate::input::load::Files;
 
@@ -89,20 +89,36 @@ impl Builds {
     /// Returns whether a directory's build may change what it lists below `top`, which has no
     /// kustomizations yet.
     pub(crate) fn may_change_listed(&self, directory: &Utf8Path, top: &Utf8Path) -> bool {
-        let nodes = |directory| {
-            let inner = self.made_of(directory).into_iter();
-            inner.filter_map(|inner| Some((inner, self.nodes.get(inner)?)))
-        };
-        let lists = |directory| {
-            nodes(directory).any(|(_, node)| node.listed().any(|path| path.starts_with(top)))
-        };
-        nodes(directory).any(|(inner, node)| {
-            let is_foreign = |component: &Utf8PathBuf| !component.starts_with(top);
-            let changes = node.kustomization.changes_objects()
+        let inner = self.made_of(directory);
+        let nodes = || inner.iter().filter_map(|inner| Some((*inner, self.nodes.get(*inner)?)));
+        let lists_top = |node: &KustomizationNode| node.listed().any(|path| path.starts_with(top));
+        let listing = nodes().filter(|(_, node)| lists_top(node));
+        let mut pending: Vec<&Utf8Path> = listing.map(|(directory, _)| directory).collect();
+        if pending.is_empty() {
+            return false;
+        }
+        let mut listed_by: HashMap<&Utf8Path, Vec<&Utf8Path>> = HashMap::new();
+        for (directory, node) in nodes() {
+            for listed in node.listed() {
+                listed_by.entry(listed).or_default().push(directory);
+            }
+        }
+        let changes = |node: &KustomizationNode| {
+            node.kustomization.changes_objects()
                 || node.own.namespace.is_some()
-                || node.components.iter().any(is_foreign);
-            changes && lists(inner)
-        })
+                || node.components.iter().any(|component| !component.starts_with(top))
+        };
+        // Upwards from the listings.
+        let mut seen = BTreeSet::new();
+        while let Some(directory) = pending.pop() {
+            if seen.insert(directory) {
+                if self.nodes.get(directory).is_some_and(changes) {
+                    return true;
+                }
+                pending.extend(listed_by.get(directory).into_iter().flatten());
+            }
+        }
+        false
     }
 
     /// Returns the first kustomization that may rename hosts or move them to another namespace, and
