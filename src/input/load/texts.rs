@@ -64,13 +64,15 @@ impl<'a> Texts<'a> {
     pub fn position(&mut self, place: &Place) -> Position {
         let file = place.file().clone();
         let (line, column) = match place {
-            Place::File(_) => (None, None),
+            Place::File(_) => {
+                return Position { file, line: None, column: None, end_column: None };
+            }
             // The output of a build has no text in the repo.
             Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_some() => {
-                (None, None)
+                return Position { file, line: None, column: None, end_column: None };
             }
-            Place::Spot(_, line, column) => (Some(*line), *column),
-            Place::Node(origin, _) | Place::Key(origin, _) => (Some(origin.first_line), None),
+            Place::Spot(_, line, column) => (*line, *column),
+            Place::Node(origin, _) | Place::Key(origin, _) => (origin.first_line, None),
         };
         let found = self.get(&file).and_then(|text| {
             let spot = text.spot_of(place)?;
@@ -80,7 +82,7 @@ impl<'a> Texts<'a> {
             Some((line, start, end)) if column.is_some() || !matches!(place, Place::Spot(..)) => {
                 Position { file, line: Some(line), column: Some(start), end_column: Some(end) }
             }
-            _ => Position { file, line, column, end_column: None },
+            _ => Position { file, line: Some(line), column, end_column: None },
         }
     }
 
@@ -176,10 +178,10 @@ impl FileText {
             let line = line.strip_prefix("---").unwrap_or(line).trim_start();
             !line.is_empty() && !line.starts_with(['#', '%'])
         };
-        let line = document.lines().find(says).unwrap_or_default();
-        let start = line.as_ptr() as usize - document.as_ptr() as usize;
-        let skipped = line.len() - line.trim_start_matches([' ', '-']).len();
-        let start = if line.is_empty() { 0 } else { start + skipped };
+        let start = document.lines().find(says).map_or(0, |line| {
+            let skipped = line.len() - line.trim_start_matches([' ', '-']).len();
+            line.as_ptr() as usize - document.as_ptr() as usize + skipped
+        });
         Some(self.rest_of_line(origin.range.start + start))
     }
 

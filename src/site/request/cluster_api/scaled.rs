@@ -438,24 +438,3 @@ impl<'a> ClusterApiValidation<'a> {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_rollout_needs_as_many_hosts_as_cluster_api_starts_at_once() {
-        for (yaml, surge) in [
-            ("{}", Some(1)),
-            ("{type: OnDelete}", Some(0)),
-            ("{type: RollingUpdate, rollingUpdate: {maxSurge: 0}}", Some(0)),
-            ("{rollingUpdate: {maxSurge: 2}}", Some(2)),
-            ("{rollingUpdate: {maxSurge: '25%'}}", Some(3)),
-            ("{rollingUpdate: {maxSurge: '3'}}", Some(3)),
-            ("{rollingUpdate: {maxSurge: many}}", None),
-            ("{rollingUpdate: {maxSurge: -1}}", None),
-        ] {
-            let strategy = yaml_serde::from_str(yaml).unwrap();
-            assert_eq!(super::surge(Some(&strategy), 10, false), surge, "{yaml}");
-        }
-        assert_eq!(super::surge(None, 10, false), Some(1));
-    }
-}
