@@ -339,8 +339,9 @@ pub(crate) fn generate_by(
         let mut rendered = render(&site, &plan, &templates);
         let found = planned.into_iter().chain(std::mem::take(&mut rendered.findings));
         let (mut errors, warnings): (Vec<_>, Vec<_>) = found.partition(Finding::is_error);
-        // A name that is a number differs in the build, too.
-        if findings.iter().any(|finding| finding.code == Code::InvalidName) {
+        // A host whose name is a number differs in the build, too. Nothing is written then.
+        let is_of_host = |it: &Finding| it.code == Code::InvalidName && it.clusters.is_empty();
+        if findings.iter().any(is_of_host) {
             errors.retain(|error| error.code != Code::PatchesDiffer);
         }
         let more = failing_clusters(&errors).any(|cluster| !frozen.contains(&cluster));

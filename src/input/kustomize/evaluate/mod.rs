@@ -53,7 +53,6 @@ use rayon::prelude::*;
 use yaml_serde::{Mapping, Value};
 
 use super::Builds;
-use crate::base::api::host;
 use crate::base::api::kustomization::{Kustomization, is_kustomization};
 use crate::base::api::last_wins::DecodedKustomization;
 use crate::base::finding::{DocumentBuilds, Finding, ForeignValue, Origin, Place, RouteStep};
@@ -168,8 +167,7 @@ impl Renaming {
 impl DeliveredBuild {
     /// Returns the host that has or had a name in the build.
     pub(crate) fn host(&self, name: &str, namespace: Option<&str>) -> Option<DeliveredHost<'_>> {
-        let namespace = namespace.unwrap_or_default();
-        let id = Id::new(host::API_VERSION, host::KIND, name, namespace);
+        let id = Id::host(name, namespace);
         let all = self.index.with_id(&id).iter().filter_map(|at| self.objects.get(*at));
         all.max_by_key(|object| object.id() == id).map(DeliveredHost)
     }

@@ -7,6 +7,7 @@ use yaml_serde::{Mapping, Value};
 
 use super::EvaluationError;
 use super::budget::EvaluationBudget;
+use crate::base::api::host;
 use crate::base::finding::{ComponentLevel, ForeignValue, Origin, Place, RouteStep};
 
 /// An object of a build in its current state.
@@ -100,6 +101,11 @@ fn is_cluster_scoped(group: &str, kind: &str) -> bool {
 }
 
 impl Id {
+    /// Returns the id of a host.
+    pub(super) fn host(name: &str, namespace: Option<&str>) -> Self {
+        Self::new(host::API_VERSION, host::KIND, name, namespace.unwrap_or_default())
+    }
+
     pub(super) fn new(
         api_version: &str,
         kind: impl Into<String>,

@@ -99,9 +99,7 @@ impl OverlayBuild<'_> {
     ///
     /// Returns the number of objects that it finds if that is not one.
     pub(crate) fn host(&self, name: &str, namespace: Option<&str>) -> Result<usize, usize> {
-        let namespace = namespace.unwrap_or_default();
-        let id = Id::new(host::API_VERSION, host::KIND, name, namespace);
-        match self.index.with_id(&id) {
+        match self.index.with_id(&Id::host(name, namespace)) {
             [only] => Ok(*only),
             found => Err(found.len()),
         }
