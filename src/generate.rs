@@ -344,6 +344,10 @@ pub(crate) fn generate_by(
         if findings.iter().any(is_of_host) {
             errors.retain(|error| error.code != Code::PatchesDiffer);
         }
+        // The hosts that a cluster lacks may be among those that are not read.
+        if findings.iter().any(hides_inputs) {
+            errors.retain(|error| !matches!(error.code, Code::Shortage | Code::NamedHostRefused));
+        }
         let more = failing_clusters(&errors).any(|cluster| !frozen.contains(&cluster));
         frozen.extend(failing_clusters(&errors));
         findings.extend(errors);
@@ -402,6 +406,12 @@ pub(crate) fn generate_by(
         findings,
         muted: muted.len(),
     })
+}
+
+/// Returns whether documents are not read as they are applied: an error in the settings, or one in
+/// documents or their builds.
+fn hides_inputs(finding: &Finding) -> bool {
+    finding.is_error() && finding.clusters.is_empty() && finding.code < Code::DuplicateCluster
 }
 
 /// Returns the clusters that the options exclude, including those that exist only in the output

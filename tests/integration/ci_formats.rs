@@ -201,18 +201,23 @@ mod gitlab {
     fn fingerprints_are_unique_and_know_a_finding_again_when_lines_have_moved() {
         let repo = with_impossible_clusters(12);
         repo.write("clusters/bad.yaml", "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {namespace: t, name: b}\nspec: {nodes: 3}\n");
-        repo.write(
+        // Nothing is told of shortages beside a document that may hide hosts.
+        let torn = Repo::empty();
+        torn.write(
             "clusters/torn.yaml",
             "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {namespace: t\n",
         );
-        let before = fingerprints(&repo);
+        let all = || [fingerprints(&repo), fingerprints(&torn)].concat();
+        let before = all();
 
-        for file in repo.files("clusters").keys() {
-            let text = repo.read(&format!("clusters/{file}"));
-            repo.write(&format!("clusters/{file}"), &format!("# One.\n\n# Two.\n{text}"));
+        for repo in [&repo, &torn] {
+            for file in repo.files("clusters").keys() {
+                let text = repo.read(&format!("clusters/{file}"));
+                repo.write(&format!("clusters/{file}"), &format!("# One.\n\n# Two.\n{text}"));
+            }
         }
 
-        assert_eq!(fingerprints(&repo), before);
+        assert_eq!(all(), before);
         assert_eq!(before.iter().collect::<BTreeSet<_>>().len(), before.len());
         assert!(before.len() > 3, "{before:?}");
     }

@@ -112,6 +112,56 @@ fn a_text_without_objects_hides_what_stood_there() {
 }
 
 #[test]
+fn no_shortage_is_told_while_hosts_are_hidden() {
+    let kustomization = "racks/kustomization.yaml";
+    let agent = |name: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: f}}\n\
+             spec:\n  interval: 1m\n  path: ./racks\n  prune: true\n  sourceRef: {{kind: GitRepository, name: f}}\n  \
+             postBuild: {{substitute: {{host: {name}}}}}\n"
+        )
+    };
+    let whole = host("a").replace("for: a", "for: web");
+    let listed = "resources: [a.yaml]\n";
+    let with = |more: &str| vec![(kustomization, format!("{listed}{more}").into_bytes())];
+    let host_with =
+        |from: &str, to: &str| vec![("racks/a.yaml", whole.replace(from, to).into_bytes())];
+    let variable = whole.replace("name: a", "name: \"${host}\"").into_bytes();
+    let hidden = [
+        ("syntax", host_with("metadata: {", "metadata: [")),
+        ("kind", host_with("BareMetalHost", "BaremetalHost")),
+        ("name", host_with("name: a", "name: A")),
+        ("transformers", with("transformers: [t.yaml]\n")),
+        ("refused", with("patches: [{path: missing.yaml}]\n")),
+        (
+            "variables",
+            vec![
+                ("racks/a.yaml", variable),
+                ("f/one.yaml", agent("one").into_bytes()),
+                ("f/two.yaml", agent("two").into_bytes()),
+            ],
+        ),
+        ("settings", vec![("sipgen.yaml", b"sources: [{kustomization: nowhere}]\n".to_vec())]),
+    ];
+    let request = declared().read(CLUSTER);
+    for (why, files) in hidden {
+        let repo = Repo::empty();
+        repo.write(CLUSTER, &request);
+        repo.write("racks/a.yaml", &whole);
+        repo.write(kustomization, listed);
+        for (file, content) in files {
+            repo.write(file, "");
+            fs::write(repo.path().join(file), content).unwrap();
+        }
+        let run = repo.generate(&[]).expect(1);
+        let said = format!("{}{}", run.stdout, run.stderr);
+        let codes: Vec<&str> = said.split("error[").skip(1).map(|error| &error[..7]).collect();
+        assert!(codes.iter().all(|code| *code < "SIP0200"), "{why}: {said}");
+        assert_eq!(codes.len(), 1, "{why}: {said}");
+    }
+}
+
+#[test]
 fn without_history_data_beside_observed_hosts_hides_what_stood_there() {
     for (why, text) in DATA {
         let repo = generated();

@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
 use super::hardware_identity::HardwareIdentity;
+use super::names::{Namespace, ObjectName};
 use super::object_kind::ObjectKind;
 use super::unique;
 
@@ -124,6 +125,13 @@ impl Metadata {
     /// Returns the value of an annotation.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// Returns whether name and namespace are valid, the latter also if it is not set.
+    pub fn is_named(&self) -> bool {
+        let has_name = self.name.as_deref().is_some_and(|name| name.parse::<ObjectName>().is_ok());
+        let mut namespaces = self.namespace.iter().filter(|namespace| !namespace.is_empty());
+        has_name && namespaces.all(|namespace| namespace.parse::<Namespace>().is_ok())
     }
 
     /// Returns whether another object owns this one.

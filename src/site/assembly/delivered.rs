@@ -75,7 +75,8 @@ pub(super) fn by_builds(
         let left: Vec<usize> = roots.into_iter().filter(is_left).collect();
         let is_unknown = left.iter().any(|root| evaluated.unknown.contains(root));
         let file = object.origin.file.clone();
-        let object = if is_unknown { object.without_spec() } else { object };
+        let object = if is_unknown { object.before_unknown_build() } else { Some(object) };
+        let Some(object) = object else { continue };
         if evaluated_roots.is_none() {
             objects.push(object);
             continue;
@@ -178,14 +179,24 @@ impl ReadObject {
         Some(self)
     }
 
-    /// Reduces a request to its name, because an unknown build may change its spec.
-    fn without_spec(mut self) -> Self {
-        match &mut self.content {
-            ReadContent::Request(request) => request.spec = None,
-            ReadContent::Software(software) => software.object = None,
-            _ => return self,
-        }
-        Self { findings: Vec::new(), ..self }
+    /// Reduces a request to its name, because an unknown build may change its spec. Returns nothing
+    /// if only the build can make the name valid.
+    fn before_unknown_build(mut self) -> Option<Self> {
+        let metadata = match &mut self.content {
+            ReadContent::Request(request) => {
+                request.spec = None;
+                &request.metadata
+            }
+            ReadContent::Software(software) => {
+                software.object = None;
+                &software.metadata
+            }
+            ReadContent::Host(content) => {
+                return content.host.metadata.is_named().then_some(self);
+            }
+            _ => return Some(self),
+        };
+        metadata.is_named().then_some(Self { findings: Vec::new(), ..self })
     }
 
     /// Removes what was already found in the file: the plain text of a Secret, and agents' objects.
