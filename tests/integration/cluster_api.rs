@@ -287,18 +287,11 @@ fn a_missing_part_is_an_error_and_no_file_changes() {
             "operator: DoesNotExist",
             "CAPM3 does not know the operator DoesNotExist",
         ),
-        ("workers.yaml", "maxSurge: 0", "maxSurge: some", "invalid `maxSurge` of the rollout"),
         (
-            "control-plane.yaml",
-            "  replicas: 3",
-            "  rolloutStrategy: {rollingUpdate: {maxSurge: 2}}\n  replicas: 3",
-            "invalid `maxSurge` of the rollout",
-        ),
-        (
-            "control-plane.yaml",
-            "  replicas: 3",
-            "  rollout: {strategy: {rollingUpdate: {maxSurge: 0}}}\n  replicas: 1",
-            "invalid `maxSurge` of the rollout",
+            "workers.yaml",
+            "maxSurge: 0",
+            "maxSurge: some",
+            "`maxSurge` of the rollout is neither a number nor a percentage",
         ),
         (
             "control-plane.yaml",
@@ -605,29 +598,8 @@ fn clusters_of_a_class_get_hosts_in_both_contracts() {
         assert!(!repo.exists("overlays/tenants"), "the class is not for one cluster");
 
         repo.replace("clusters/all.yaml", "maxSurge: 1", "maxSurge: 0");
-        let said = repo.generate(&[]).expect(1).stderr;
-        let surge_line = "maxSurge: 0";
-        assert_says(&said, &["SIP0209", "invalid `maxSurge` of the rollout", surge_line]);
-
-        // With etcd on its Machines, a control plane has an odd number of them.
-        let text = repo.read("clusters/all.yaml").replace("maxSurge: 0", "maxSurge: 1");
-        for (replicas, etcd, is_told) in [
-            (2, "", true),
-            (2, "kubeadmConfigSpec: {clusterConfiguration: {etcd: {external: {}}}}, ", false),
-            (0, "kubeadmConfigSpec: {clusterConfiguration: {etcd: {external: {}}}}, ", true),
-        ] {
-            let text = text.replace(
-                "controlPlane: {replicas: 1",
-                &format!("controlPlane: {{replicas: {replicas}"),
-            );
-            repo.write(
-                "clusters/all.yaml",
-                &text.replace("{rolloutStrategy", &format!("{{{etcd}rolloutStrategy")),
-            );
-            let said = repo.generate(&["--check"]).stderr;
-            let told = format!("`replicas: {replicas}` of a KubeadmControlPlane");
-            assert_eq!(said.contains(&told), is_told, "{said}");
-        }
+        // Its webhook refuses this with one replica, but the number of hosts is clear.
+        repo.generate(&["--check"]).expect(0);
     }
 }
 

@@ -177,8 +177,6 @@ pub struct ControlPlaneSpec {
     pub rollout_strategy: Option<Strategy>,
     /// Rollout in `v1beta2`.
     pub rollout: Option<Rollout>,
-    /// Configuration of kubeadm's control plane.
-    pub kubeadm_config_spec: Option<yaml_serde::Value>,
     /// Rollout of K0sControlPlane: `InPlace`, `Recreate` or `RecreateDeleteFirst`.
     pub update_strategy: Option<String>,
 }

@@ -266,14 +266,6 @@ impl<'a> ClusterApiValidation<'a> {
                 format!("write 0 to {MOST_HOSTS}"),
             );
         }
-        if set.is_kubeadm && replicas % 2 == 0 && (replicas == 0 || !set.has_external_etcd) {
-            self.report(
-                Code::EvenEtcd,
-                set.replicas_at(),
-                format!("`replicas: {replicas}` of a KubeadmControlPlane: Cluster API refuses 0, and even numbers with etcd on its Machines"),
-                "write 1, 3 or 5",
-            );
-        }
         valid.unwrap_or_default().max(most)
     }
 
@@ -284,12 +276,9 @@ impl<'a> ClusterApiValidation<'a> {
             _ if active == 0 || set.never_surges => 0,
             Some(surge) if surge <= MOST_HOSTS => surge,
             _ => {
-                let help = match set.is_kubeadm {
-                    true => "write 1, or 0 with three or more replicas",
-                    false => "write a number or percentage",
-                };
-                let message = "invalid `maxSurge` of the rollout";
                 let at = strategy.map_or(&set.at, |(_, surge_at)| surge_at).clone();
+                let message = "`maxSurge` of the rollout is neither a number nor a percentage";
+                let help = "write a number such as 1, or a percentage such as \"25%\"";
                 self.report(Code::InvalidField, at, message, help);
                 0
             }

@@ -17,18 +17,17 @@ pub(super) fn surge(
     if strategy.kind.as_deref() == Some("OnDelete") {
         return Some(0);
     }
-    let surge = match strategy.rolling_update.as_ref().and_then(|it| it.max_surge.as_ref()) {
+    match strategy.rolling_update.as_ref().and_then(|it| it.max_surge.as_ref()) {
         None => Some(DEFAULT),
         Some(IntOrPercent::Int(number)) => usize::try_from(*number).ok(),
-        // Its webhook and its controller take a percentage for 0.
+        // Kubeadm's control plane takes a percentage for 0.
         Some(IntOrPercent::Percent(text)) if is_kubeadm => text.parse().ok().or(Some(0)),
         Some(IntOrPercent::Percent(text)) => match text.strip_suffix('%') {
             // Cluster API rounds up.
             Some(percent) => Some(replicas.checked_mul(percent.parse().ok()?)?.div_ceil(100)),
             None => text.parse().ok(),
         },
-    };
-    surge.filter(|surge| !is_kubeadm || *surge == 1 || *surge == 0 && replicas >= 3)
+    }
 }
 
 /// Recognises the control planes of k0smotron whose nodes are Machines, and their templates.

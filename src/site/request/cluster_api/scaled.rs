@@ -25,10 +25,8 @@ pub(super) struct ScaledMachines<'a> {
     pub(super) strategy: Option<LocatedStrategy<'a>>,
     /// Set if a rollout never runs more Machines than replicas, whatever the strategy.
     pub(super) never_surges: bool,
-    /// Set for a KubeadmControlPlane, whose rollouts run one Machine more at most.
+    /// Set for a KubeadmControlPlane, whose `maxSurge` is no percentage.
     pub(super) is_kubeadm: bool,
-    /// Set if Cluster API's webhook accepts an even number of replicas.
-    pub(super) has_external_etcd: bool,
     pub(super) failure_domain: Option<&'a str>,
     pub(super) template: NodeSetTemplate<'a>,
     /// Where its fields are.
@@ -102,15 +100,6 @@ impl ScaledMachines<'_> {
 
 /// The start of the kinds of kubeadm's control planes and their templates.
 const KUBEADM: &str = "KubeadmControlPlane";
-
-/// Returns whether etcd does not run on the Machines of a control plane of kubeadm.
-fn has_external_etcd(spec: &ControlPlaneSpec) -> bool {
-    let external = || {
-        let kubeadm = spec.kubeadm_config_spec.as_ref()?;
-        kubeadm.get("clusterConfiguration")?.get("etcd")?.get("external")
-    };
-    external().is_some()
-}
 
 fn template_of(reference: &TemplateReference) -> Option<&ClusterApiReference> {
     reference.reference.as_ref().or(reference.template_ref.as_ref())
@@ -247,7 +236,6 @@ impl<'a> ClusterApiValidation<'a> {
                 strategy: either("strategy", &deployment.strategy, &deployment.rollout, &at),
                 never_surges: false,
                 is_kubeadm: false,
-                has_external_etcd: false,
                 failure_domain: machine.failure_domain.as_deref(),
                 machine_labels: deployment.template.metadata.labels.as_ref(),
                 machine_names: MachineNames::deployment(name).with_template(template.name),
@@ -287,7 +275,6 @@ impl<'a> ClusterApiValidation<'a> {
                 &control_plane.rollout,
                 &at,
             ),
-            has_external_etcd: has_external_etcd(control_plane),
             never_surges: never_surges(&document.kind, control_plane, control_plane.replicas),
             is_kubeadm: document.kind.starts_with(KUBEADM),
             failure_domain: None,
@@ -344,19 +331,16 @@ impl<'a> ClusterApiValidation<'a> {
         let reference = control_plane.reference.as_ref().or(control_plane.template_ref.as_ref());
         let from = class_at.below(["controlPlane".into()]);
         let part = reference.and_then(|reference| self.part_of(reference, namespace, from));
-        let patches = class.patches.iter().map(serde_json::Value::to_string);
-        let may_patch_etcd = patches.into_iter().any(|patch| patch.contains("etcd"));
-        let (strategy, never_surges, has_external_etcd) = match part {
+        let (strategy, never_surges) = match part {
             Some((document, PartSpec::ControlPlaneTemplate(control_plane))) => {
                 let spec = &control_plane.template.spec;
                 let at = DocumentField::new(&document.origin, ["spec", "template", "spec"]);
                 let strategy =
                     either("rolloutStrategy", &spec.rollout_strategy, &spec.rollout, &at);
                 let replicas = topology.control_plane.replicas;
-                let never_surges = never_surges(&document.kind, spec, replicas);
-                (strategy, never_surges, may_patch_etcd || has_external_etcd(spec))
+                (strategy, never_surges(&document.kind, spec, replicas))
             }
-            _ => (None, false, true),
+            _ => (None, false),
         };
         let at = DocumentField::new(self.origin, ["spec", "topology", "controlPlane"]);
         Some(ScaledMachines {
@@ -366,7 +350,6 @@ impl<'a> ClusterApiValidation<'a> {
             strategy,
             never_surges,
             is_kubeadm: reference.is_some_and(|template| template.kind.starts_with(KUBEADM)),
-            has_external_etcd,
             failure_domain: None,
             machine_labels: topology.control_plane.metadata.labels.as_ref(),
             machine_names: MachineNames::control_plane_of_class(self.key.name.as_str()),
@@ -422,7 +405,6 @@ impl<'a> ClusterApiValidation<'a> {
             },
             never_surges: false,
             is_kubeadm: false,
-            has_external_etcd: false,
             failure_domain: deployment
                 .failure_domain
                 .as_deref()
