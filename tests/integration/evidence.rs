@@ -388,6 +388,60 @@ fn what_the_flux_operator_makes_applies_files() {
     }
 }
 
+#[test]
+fn the_source_of_a_flux_instance_is_this_repo_by_any_name() {
+    let instance = |namespace: &str, sync: &str, more: &str| {
+        format!(
+            "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {{name: flux{namespace}}}\n\
+             spec:\n  sync: {{path: inv, {sync}}}\n{more}"
+        )
+    };
+    let source = |url: &str| {
+        format!(
+            "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {{name: flux-system, namespace: \
+             flux-system}}\nspec: {{url: '{url}'}}\n"
+        )
+    };
+    let own = ", namespace: flux-system";
+    let url = "url: 'https://git.example.com/x.git'";
+    let apps = format!("kind: GitRepository, name: apps, {url}");
+    for (object, is_this_repo) in [
+        (instance(", namespace: flux", url, ""), true),
+        (instance("", url, ""), true),
+        (instance(own, &apps, ""), true),
+        (instance(own, "kind: OCIRepository, url: 'oci://ghcr.io/o/x', ref: latest", ""), true),
+        (instance(own, &apps, "") + &source("ssh://git@git.example.com/x"), true),
+        (instance(own, &apps, "") + &source("ssh://git@git.example.com/y"), false),
+    ] {
+        let said = with_plain("gitops: flux\n", &object).refused();
+        assert_eq!(said.contains("error[SIP0615]"), is_this_repo, "{object}{said}");
+    }
+    let named =
+        with_plain("gitops: flux\nflux: {sourceRef: {name: fleet}}\n", &instance(own, &apps, ""));
+    assert!(!named.refused().contains("SIP0615"));
+
+    // The operator patches what it makes.
+    for (patch, may_change) in [
+        ("target: {kind: Deployment}, patch: '[{op: remove, path: /spec/replicas}]'", false),
+        ("patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}'", false),
+        (
+            "target: {kind: Kustomization}, patch: '[{op: replace, path: /spec/path, value: x}]'",
+            true,
+        ),
+        ("target: {kind: Kust.*}, patch: '[{op: replace, path: /spec/path, value: x}]'", true),
+        (
+            "target: {name: flux-system}, patch: '[{op: add, path: /spec/suspend, value: true}]'",
+            true,
+        ),
+        ("patch: '{kind: GitRepository, metadata: {name: flux-system}, spec: {url: y}}'", true),
+    ] {
+        let more = format!("  kustomize: {{patches: [{{{patch}}}]}}\n");
+        let said = with_plain("gitops: flux\n", &instance(own, url, &more)).refused();
+        assert_eq!(said.contains("SIP0624"), may_change, "{more}{said}");
+        assert_eq!(said.contains("SIP0615"), !may_change, "{more}{said}");
+    }
+}
+
 /// A chart in `chart` with this template, a snapshot with `h1`, and a cluster that wants one host.
 fn with_chart(object: &str, template: &str) -> Repo {
     let repo = Repo::empty();

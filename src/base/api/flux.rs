@@ -6,9 +6,10 @@ use serde::Deserialize;
 use yaml_serde::Value;
 
 use super::gitops::{
-    AgentManifest, AgentObjectName, FLUX_KIND, FluxKustomization, FluxKustomizationSpec,
-    FluxSourceRef, GIT_REPOSITORY,
+    AgentManifest, AgentObjectName, BUCKET, FLUX_KIND, FluxKustomization, FluxKustomizationSpec,
+    FluxSource, FluxSourceRef, FluxSourceSpec, GIT_REPOSITORY, OCI_REPOSITORY,
 };
+use super::kustomization::Patch;
 use crate::base::text::expanded;
 
 /// The API group of Flux's HelmRelease.
@@ -63,6 +64,17 @@ pub type FluxInstance = AgentManifest<FluxInstanceSpec>;
 pub struct FluxInstanceSpec {
     /// The source and the directory that Flux applies from it.
     pub sync: Option<Sync>,
+    /// Changes to the objects that the operator makes.
+    #[serde(default)]
+    pub kustomize: InstanceKustomize,
+}
+
+/// Changes to the objects of a FluxInstance.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct InstanceKustomize {
+    /// Patches.
+    #[serde(default)]
+    pub patches: Vec<Patch>,
 }
 
 /// A source and a directory of it.
@@ -72,29 +84,67 @@ pub struct Sync {
     pub name: Option<String>,
     /// The kind of the source.
     pub kind: Option<String>,
+    /// The URL of the source.
+    pub url: Option<String>,
     /// The directory.
     pub path: Option<String>,
 }
 
+/// The objects that the operator makes of a `sync`.
+#[derive(Debug, Clone)]
+pub struct SyncObjects {
+    /// Applies the directory.
+    pub kustomization: FluxKustomization,
+    /// Fetches it.
+    pub source: FluxSource,
+}
+
+/// The namespace of Flux, unless its manifests have another one.
+const FLUX_SYSTEM: &str = "flux-system";
+
 impl FluxInstance {
-    /// Returns the Kustomization that the operator makes in the cluster, if it makes one.
-    pub fn kustomization(self) -> Option<FluxKustomization> {
+    /// Returns whether patches may change the objects of its `sync`.
+    pub fn may_patch_sync(&self) -> bool {
+        let kinds = [FLUX_KIND, GIT_REPOSITORY, OCI_REPOSITORY, BUCKET];
+        let is_other = |patch: &Patch| {
+            let (target, text) = match patch {
+                Patch::Entry { target, patch, .. } => (target.as_ref(), patch.as_deref()),
+                Patch::Old(_) => (None, None),
+            };
+            match (target.and_then(|target| target.kind.as_deref()), target, text) {
+                // The kind is a regular expression.
+                (Some(kind), ..) => {
+                    kind.chars().all(char::is_alphanumeric) && !kinds.contains(&kind)
+                }
+                // A merge patch names its object.
+                (None, None, Some(text)) => !kinds.iter().any(|kind| text.contains(kind)),
+                _ => false,
+            }
+        };
+        self.spec.sync.is_some() && !self.spec.kustomize.patches.iter().all(is_other)
+    }
+
+    /// Returns the objects that the operator makes in the cluster, if it makes any.
+    pub fn sync_objects(self) -> Option<SyncObjects> {
         let sync = self.spec.sync?;
         let namespace = self.metadata.namespace;
-        let name = sync.name.filter(|name| !name.is_empty());
-        let name = name.or_else(|| namespace.clone()).unwrap_or_default();
-        Some(FluxKustomization {
-            kind: FLUX_KIND.to_owned(),
-            metadata: AgentObjectName { name: name.clone(), namespace: namespace.clone() },
-            spec: FluxKustomizationSpec {
-                path: sync.path,
-                source_ref: FluxSourceRef {
-                    kind: Some(sync.kind.unwrap_or_else(|| GIT_REPOSITORY.to_owned())),
-                    name,
-                    namespace,
+        let name = sync.name.filter(|name| !name.is_empty()).or_else(|| namespace.clone());
+        let name = name.unwrap_or_else(|| FLUX_SYSTEM.to_owned());
+        let kind = sync.kind.unwrap_or_else(|| GIT_REPOSITORY.to_owned());
+        let metadata = AgentObjectName { name: name.clone(), namespace: namespace.clone() };
+        let source_ref = FluxSourceRef { kind: Some(kind.clone()), name, namespace };
+        let source = FluxSourceSpec { url: sync.url, ..FluxSourceSpec::default() };
+        Some(SyncObjects {
+            kustomization: FluxKustomization {
+                kind: FLUX_KIND.to_owned(),
+                metadata: metadata.clone(),
+                spec: FluxKustomizationSpec {
+                    path: sync.path,
+                    source_ref,
+                    ..FluxKustomizationSpec::default()
                 },
-                ..FluxKustomizationSpec::default()
             },
+            source: FluxSource { kind, metadata, spec: source },
         })
     }
 }

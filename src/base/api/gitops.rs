@@ -287,7 +287,7 @@ pub struct KustomizeSource {
 pub type FluxSource = AgentManifest<FluxSourceSpec>;
 
 /// The spec of a source.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FluxSourceSpec {
     /// The URL of the repo.

@@ -3,7 +3,7 @@
 use super::clusters::ArgocdCluster;
 use crate::base::api::flux::{
     FLUX_INSTANCE, FluxInstance, HELM_GROUP, HELM_RELEASE, HelmRelease, OPERATOR_GROUP,
-    RESOURCE_SET, ResourceSet,
+    RESOURCE_SET, ResourceSet, SyncObjects,
 };
 use crate::base::api::gitops::{
     APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Application, ApplicationSet, ApplicationSpec,
@@ -27,8 +27,8 @@ pub(crate) struct AgentObject {
 pub(crate) enum AgentObjectContent {
     /// A Kustomization, or those of a ResourceSet.
     Flux(Vec<FluxKustomization>),
-    /// The Kustomization of a FluxInstance.
-    Instance(Box<FluxKustomization>),
+    /// The objects of a FluxInstance.
+    Instance(Box<SyncObjects>),
     HelmRelease(Box<HelmRelease>),
     Application(Box<Application>),
     ApplicationSet(Box<ApplicationSet>),
@@ -63,6 +63,8 @@ pub(crate) const GROUPS: [&str; 5] =
 pub(super) struct AgentContext {
     /// Sources of Flux.
     pub(super) sources: Vec<(Origin, FluxSource)>,
+    /// Those of them that a FluxInstance of the repo makes.
+    pub(super) instance_sources: Vec<FluxSource>,
     /// Clusters that Secrets register in Argo CD.
     pub(super) clusters: Vec<ArgocdCluster>,
 }
@@ -78,9 +80,12 @@ impl AgentContext {
                 AgentObjectContent::Source(source) => {
                     context.sources.push((origin.clone(), (**source).clone()))
                 }
+                AgentObjectContent::Instance(made) => {
+                    context.sources.push((origin.clone(), made.source.clone()));
+                    context.instance_sources.push(made.source.clone());
+                }
                 AgentObjectContent::Cluster(cluster) => context.clusters.push((**cluster).clone()),
                 AgentObjectContent::Flux(_)
-                | AgentObjectContent::Instance(_)
                 | AgentObjectContent::HelmRelease(_)
                 | AgentObjectContent::Application(_)
                 | AgentObjectContent::ApplicationSet(_)
@@ -129,7 +134,7 @@ impl AgentObject {
         };
         match &self.content {
             AgentObjectContent::Flux(objects) => objects.iter().any(by_flux),
-            AgentObjectContent::Instance(object) => by_flux(object),
+            AgentObjectContent::Instance(made) => by_flux(&made.kustomization),
             AgentObjectContent::Application(object) => by_argocd(&object.spec),
             AgentObjectContent::ApplicationSet(object) => by_argocd(&object.spec.template.spec),
             AgentObjectContent::HelmRelease(_) | AgentObjectContent::Unreadable(_) => false,
@@ -157,8 +162,11 @@ impl AgentObjectContent {
         Ok(Some(match kind {
             FLUX_KIND => Self::Flux(vec![document.parse()?]),
             FLUX_INSTANCE => {
-                let made = document.parse::<FluxInstance>()?.kustomization();
-                return Ok(made.map(|made| Self::Instance(Box::new(made))));
+                let instance = document.parse::<FluxInstance>()?;
+                if instance.may_patch_sync() {
+                    return Ok(Some(Self::Unreadable(FLUX_INSTANCE)));
+                }
+                return Ok(instance.sync_objects().map(|made| Self::Instance(Box::new(made))));
             }
             RESOURCE_SET => document
                 .parse::<ResourceSet>()?

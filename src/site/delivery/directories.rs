@@ -43,9 +43,9 @@ pub(super) fn directories(
                 let objects = objects.into_iter();
                 applied.extend(objects.filter_map(|object| by_flux(repo, &origin, object)));
             }
-            AgentObjectContent::Instance(object) => {
+            AgentObjectContent::Instance(made) => {
                 let place = origin.at(["spec", "sync", "path"]);
-                let found = by_flux(repo, &origin, *object);
+                let found = by_flux(repo, &origin, made.kustomization);
                 applied.extend(found.map(|applied| AppliedDirectory { place, ..applied }));
             }
             AgentObjectContent::HelmRelease(release) => {

@@ -11,6 +11,7 @@ use super::repo::DeliveryRepo;
 use crate::base::api::gitops::{FluxSource, FluxSourceRef, GIT_REPOSITORY, Include};
 use crate::base::finding::{Code, Finding, Origin, RouteStep};
 use crate::base::text::repo_url;
+use crate::input::settings::gitops::SourceRef;
 
 /// The target of a path in a source.
 pub(super) enum IncludeTarget {
@@ -62,19 +63,27 @@ pub(super) fn target(
 }
 
 /// Returns whether a source has the repo of the settings' source by another name, according to
-/// their URLs.
+/// their URLs. Without settings, the source of the repo's FluxInstance is this repo.
 pub(super) fn is_same_repo(
     repo: &DeliveryRepo<'_>,
     source: &FluxSourceRef,
     namespace: Option<&str>,
 ) -> bool {
-    let url = |is_it: &dyn Fn(&FluxSource) -> bool| {
-        let mut sources = repo.context.sources.iter().map(|(_, source)| source);
-        sources.find(|source| is_it(source))?.spec.url.as_deref()
+    let context = repo.context;
+    let find = |is_it: &dyn Fn(&FluxSource) -> bool| {
+        context.sources.iter().map(|(_, source)| source).find(|source| is_it(source))
     };
-    let other = url(&|object| is_named(object, source, namespace));
-    let own = url(&|object| repo.is_source_of_settings(object));
-    own.zip(other).is_some_and(|(own, other)| repo_url::is_same_repo(own, other))
+    let is_it = |object: &FluxSource| is_named(object, source, namespace);
+    let Some(own) = find(&|object| repo.is_source_of_settings(object)) else {
+        return repo.settings.flux.source_ref == SourceRef::default()
+            && context.instance_sources.iter().any(is_it);
+    };
+    let other = find(&is_it).and_then(|source| source.spec.url.as_deref());
+    own.spec
+        .url
+        .as_deref()
+        .zip(other)
+        .is_some_and(|(own, other)| repo_url::is_same_repo(own, other))
 }
 
 /// Returns a path relative to the root of a source.
@@ -89,8 +98,7 @@ fn is_named(object: &FluxSource, source: &FluxSourceRef, namespace: Option<&str>
         (Some(own), Some(named)) => own == named,
         _ => true,
     };
-    object.kind == GIT_REPOSITORY
-        && source.kind.as_ref().is_none_or(|kind| kind == GIT_REPOSITORY)
+    object.kind == source.kind.as_deref().unwrap_or(GIT_REPOSITORY)
         && object.metadata.name == source.name
         && is_there
 }
