@@ -28,6 +28,34 @@ fn repo(pre_allocations: &str) -> Repo {
     repo
 }
 
+/// A Cluster of Cluster API with one host.
+const CLUSTER: &str = "
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: {name: edge, namespace: tenant-a, annotations: {sip.airshipit.org/assign-hosts: 'true'}}
+spec:
+  controlPlaneRef: {kind: KubeadmControlPlane, name: cp}
+  infrastructureRef: {kind: Metal3Cluster, name: edge}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: Metal3Cluster
+metadata: {name: edge, namespace: tenant-a}
+spec: {controlPlaneEndpoint: {host: 192.0.2.1, port: 6443}}
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta1
+kind: KubeadmControlPlane
+metadata: {name: cp, namespace: tenant-a}
+spec:
+  replicas: 1
+  rolloutStrategy: {rollingUpdate: {maxSurge: 0}}
+  machineTemplate: {infrastructureRef: {kind: Metal3MachineTemplate, name: cp}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: Metal3MachineTemplate
+metadata: {name: cp, namespace: tenant-a}
+spec: {template: {spec: {image: {url: u, checksum: c}}}}
+";
+
 fn haproxy(repo: &Repo) -> String {
     repo.read("overlays/clusters/tenant-a/edge/loadbalancer-controlplane/haproxy.cfg")
 }
@@ -272,6 +300,63 @@ fn a_pool_keeps_an_address_for_one_host_only() {
         ["SIP0354", "cannot keep 198.51.100.7 for host tenant-a/m2", "`m1-provisioning`, too"];
     assert_says(&repo.generate(&[]).expect(1).stderr, &said);
     assert!(!repo.exists("overlays"));
+}
+
+#[test]
+fn a_pool_gives_a_host_no_other_address_than_it_keeps() {
+    let address = |claim: &str, address: &str| {
+        format!(
+            "apiVersion: ipam.metal3.io/v1alpha1\nkind: IPAddress\nmetadata: {{name: a, namespace: tenant-a}}\n\
+             spec: {{address: {address}, pool: {{name: provisioning}}, claim: {{name: {claim}}}}}\n"
+        )
+    };
+    let ranges = "  pools: [{start: 192.0.2.1, end: 192.0.2.99}]\n";
+    let own = "{m1-provisioning: 192.0.2.7}";
+    let printer = "{m1-provisioning: 192.0.2.7, printer: 192.0.2.7}";
+    for (kept, ranges, given, says) in [
+        (own, ranges, String::new(), None),
+        (own, ranges, address("m1-provisioning", "192.0.2.7"), None),
+        (printer, ranges, String::new(), Some("it keeps the address for the claim `printer`")),
+        (
+            own,
+            "  pools: [{start: 192.0.2.9, end: 192.0.2.99}]\n",
+            String::new(),
+            Some("none of its ranges has the address"),
+        ),
+        (
+            own,
+            ranges,
+            address("m1-provisioning", "192.0.2.8"),
+            Some("the claim `m1-provisioning` has 192.0.2.8"),
+        ),
+        (own, ranges, address("printer", "192.0.2.7"), Some("the claim `printer` has the address")),
+    ] {
+        let repo = Repo::empty();
+        repo.write("clusters/edge.yaml", CLUSTER);
+        repo.write(
+            "inventory/pool.yaml",
+            &format!(
+                "apiVersion: ipam.metal3.io/v1alpha1\nkind: IPPool\nmetadata: {{name: provisioning, namespace: tenant-a}}\n\
+                 spec:\n  namePrefix: p\n{ranges}  preAllocations: {kept}\n"
+            ),
+        );
+        repo.write(
+            "inventory/hosts.yaml",
+            "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: m1, namespace: tenant-a, annotations: \
+             {sip.airshipit.org/addresses: provisioning=192.0.2.7}}\nspec: {online: true}\n\
+             status: {provisioning: {state: available}}\n",
+        );
+        if !given.is_empty() {
+            repo.write("inventory/address.yaml", &given);
+        }
+
+        let run = repo.generate(&[]).expect(i32::from(says.is_some()));
+
+        if let Some(reason) = says {
+            let headline = "cannot keep 192.0.2.7 for host tenant-a/m1";
+            assert_says(&run.stderr, &["SIP0354", headline, reason]);
+        }
+    }
 }
 
 /// A source of addresses: its name, the address, and what writes it.

@@ -101,12 +101,14 @@ fn conflict(
         return Some((format!("it {why}"), origin.at(["spec"])));
     }
     let kept_at = |claim: &str| origin.at(["spec", "preAllocations", claim]);
-    if let Some(other) = pool.kept.get(claim) {
-        let reason = || (format!("it keeps {other} for it"), kept_at(claim));
-        return (*other != address).then(reason);
+    if let Some(other) = pool.kept.get(claim).filter(|kept| **kept != address) {
+        return Some((format!("it keeps {other} for it"), kept_at(claim)));
+    }
+    if let Some(other) = pool.given.get(claim).filter(|given| **given != address) {
+        return Some((format!("the claim `{claim}` has {other}"), origin.name()));
     }
     let holder = |all: &BTreeMap<String, IpAddr>| {
-        let mut holders = all.iter().filter(|(_, held)| **held == address);
+        let mut holders = all.iter().filter(|(other, held)| **held == address && *other != claim);
         holders.next().map(|(claim, _)| claim.clone())
     };
     if let Some(other) = holder(&pool.kept) {
@@ -118,7 +120,7 @@ fn conflict(
         return Some((reason, origin.name()));
     }
     // The claim of a host in use may be that of its Machine.
-    let given = holder(&pool.given).filter(|other| other != claim && host.live.usage.is_none());
+    let given = holder(&pool.given).filter(|_| host.live.usage.is_none());
     if let Some(other) = given {
         let reason = format!("the claim `{other}` has the address");
         return Some((reason, origin.name()));
