@@ -46,12 +46,14 @@ impl Shortage {
             // Cluster API refuses 0 for a control plane of fewer than three.
             let has_other_way =
                 part.role == Role::Worker || self.wanted.saturating_sub(for_rollouts) >= 3;
+            let is_of_class = demand.node_set.at.route.get(1) == Some(&"topology".into());
+            let object = if is_of_class { "`metadata` of its topology" } else { "the object" };
             let (by, way) = match demand.node_set.spare_at {
-                Some(_) => ("its annotation", "write"),
-                None if has_other_way => {
-                    ("`maxSurge` of its rollout", "set `maxSurge: 0`, or annotate the object with")
+                Some(_) => ("its annotation", "write".to_owned()),
+                None => {
+                    let setting = if has_other_way { "set `maxSurge: 0`, or " } else { "" };
+                    ("`maxSurge` of its rollout", format!("{setting}annotate {object} with"))
                 }
-                None => ("`maxSurge` of its rollout", "annotate the object with"),
             };
             format!(
                 "{by} adds {} to its replicas: to go without, {way} `{SPARE}: \"0\"`",
