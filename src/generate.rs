@@ -16,7 +16,7 @@ use crate::base::text::{abbreviated, counted, known_names};
 use crate::base::tree::Tree;
 use crate::input::load::{Files, ReadError};
 use crate::input::settings::Settings;
-use crate::output::compare::listed_deletions::listed_deletions;
+use crate::output::compare::missing_entries::ChangedOutput;
 use crate::output::compare::{OutputChanges, compare};
 use crate::output::render::{HostMetadata, RenderedPlan, planned_hosts, render};
 use crate::plan::{self, HostReplacement, Plan, plan};
@@ -384,7 +384,14 @@ pub(crate) fn generate_by(
     let mut changes = None;
     if let Some((compared, found)) = compared? {
         findings.extend(found);
-        findings.extend(listed_deletions(&site, &compared.files));
+        let changed = ChangedOutput {
+            repo,
+            site: &site,
+            changes: &compared.files,
+            // Without clusters, entries may be there in advance.
+            is_complete: frozen.is_empty() && !site.clusters.is_empty(),
+        };
+        findings.extend(changed.missing_entries());
         if may_write(&findings, options) && included_hosts::may_be_changed(&site) {
             let output = compared.applied(repo, &site.settings.output, &tree)?;
             let planned = planned_hosts(&site, &plan, &host_metadata);

@@ -174,3 +174,39 @@ fn a_file_outside_of_the_kustomization_is_one_that_only_flux_reads() {
     repo.write("sipgen.yaml", "gitops: flux\n");
     repo.generate(&[]).expect(0);
 }
+
+#[test]
+fn a_path_of_the_output_that_will_not_exist_is_refused_wherever_it_is_named() {
+    let top = "kustomization.yaml";
+    for (fields, line) in [
+        ("resources: [DIRECTORY]\n", 1),
+        ("components: []\nbases: [DIRECTORY]\n", 2),
+        ("configMapGenerator: [{name: x, files: [DIRECTORY/metal.edge.yaml]}]\n", 1),
+        ("secretGenerator:\n- {name: x, files: [a=DIRECTORY/metal.edge.yaml]}\n", 2),
+        ("configMapGenerator:\n- {name: x, envs: [DIRECTORY/metal.edge.yaml]}\n", 2),
+        ("crds: [DIRECTORY/metal.edge.yaml]\n", 1),
+        ("transformers: [DIRECTORY/metal.edge.yaml]\n", 1),
+        ("replacements: [{path: DIRECTORY/metal.edge.yaml}]\n", 1),
+        ("patchesStrategicMerge: [DIRECTORY/metal.edge.yaml]\n", 1),
+    ] {
+        let repo = repo("");
+        let place = format!("--> {top}:{line}:");
+        for missing in ["overlays/hosts/declared/rot", "overlays/clusters/metal/edge"] {
+            repo.write(top, &fields.replace("DIRECTORY", missing));
+            let run = repo.generate(&[]).expect(1);
+            let says = ["SIP0117", "does not exist and is not generated", &place];
+            assert_says(&run.stderr, &says);
+            assert!(!repo.exists("overlays"), "{fields}");
+        }
+
+        // What the run writes may be named beforehand.
+        repo.write(top, &fields.replace("DIRECTORY", "overlays/hosts/declared/root"));
+        repo.generate(&[]).expect(0);
+        repo.generate(&["--check"]).expect(0);
+
+        repo.remove("clusters/edge.yaml");
+        let is_file = fields.contains("DIRECTORY/");
+        let run = repo.generate(&["--allow-empty"]).expect(i32::from(is_file));
+        assert_eq!(run.stderr.contains("which is to be deleted"), is_file, "{}", run.stderr);
+    }
+}

@@ -110,7 +110,7 @@ fn components_that_agents_add_are_included() {
         let run = |path: &str| site(&settings, &[("agent/hosts.yaml", &object(path))]);
         assert_eq!(codes(&run("../overlays/hosts/declared/inventory")), [], "{settings}");
         assert!(
-            codes(&run("../overlays/hosts/declared/other")).contains(&Code::NothingToList),
+            codes(&run("../overlays/hosts/declared/other")).contains(&Code::BuildRefused),
             "{settings}"
         );
         assert!(codes(&run("../common")).contains(&Code::NotIncluded), "{settings}");

@@ -195,6 +195,13 @@ impl KustomizeGenerator {
         matches!(self.behavior.as_deref(), Some("merge" | "replace"))
     }
 
+    /// Returns the paths of its files.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        let files = self.files.iter().flatten();
+        let files = files.map(|file| file.split_once('=').map_or(file.as_str(), |(_, path)| path));
+        self.envs.iter().flatten().chain(&self.env).map(String::as_str).chain(files)
+    }
+
     /// Returns the value of the first of `keys` that exists, with its field and its index in that
     /// field's list.
     pub fn value(&self, keys: &[&str]) -> Option<(&'static str, usize, GeneratorValue<'_>)> {

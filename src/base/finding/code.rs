@@ -220,7 +220,6 @@ codes! {
     "0522" HostsElsewhere Warning Run Shown "clusters have hosts of another namespace, which Cluster API cannot claim"
     "0540" NamedHostRefused Error Cluster Shown "the host with a machine's MAC address is not available"
 
-    "0604" NothingToList Warning Run Shown "a kustomization lists a directory that sipgen does not write"
     "0606" ComponentMisplaced Error Run Shown "a component or overlay is listed where it cannot work"
     "0607" NotIncluded Warning Run Shown "no kustomization includes a component"
     "0608" AgentChanged Error Run Shown "the agent changes from one run to the next"

@@ -89,7 +89,7 @@ impl Builds {
         stays: impl Fn(&Utf8Path) -> bool,
     ) -> Vec<BuildEntry> {
         let nodes = self.nodes.values().filter(|node| stays(&node.file));
-        let entries = nodes.flat_map(|node| node.entries().chain(node.patch_files()));
+        let entries = nodes.flat_map(|node| node.entries().chain(node.file_entries()));
         let names = |entry: &BuildEntry| entry.path.as_deref().is_some_and(&is_named);
         entries.filter(names).collect()
     }
@@ -117,10 +117,45 @@ impl KustomizationNode {
         })
     }
 
-    /// Returns the entries of `patches` that name a file.
-    fn patch_files(&self) -> impl Iterator<Item = BuildEntry> {
-        let patches = self.kustomization.patches.iter().flatten().enumerate();
-        patches.filter_map(|(index, patch)| Some(self.entry("patches", index, patch.path()?)))
+    /// Returns the entries of other fields that name a file.
+    fn file_entries(&self) -> Vec<BuildEntry> {
+        let own = &self.kustomization;
+        let lists = [
+            ("configurations", &own.configurations),
+            ("crds", &own.crds),
+            ("generators", &own.generators),
+            ("patchesStrategicMerge", &own.patches_strategic_merge),
+            ("transformers", &own.transformers),
+            ("validators", &own.validators),
+        ];
+        let mut files: Vec<(&'static str, usize, &str)> = Vec::new();
+        for (list, entries) in lists {
+            let entries = entries.iter().flatten().enumerate();
+            let entries = entries.filter(|(_, entry)| !is_inline(entry));
+            files.extend(entries.map(|(index, entry)| (list, index, entry.as_str())));
+        }
+        let patches = [("patches", &own.patches), ("patchesJson6902", &own.patches_json6902)];
+        for (list, patches) in patches {
+            let patches = patches.iter().flatten().enumerate();
+            files.extend(
+                patches.filter_map(|(index, patch)| Some((list, index, patch.path()?.as_str()))),
+            );
+        }
+        let replacements = own.replacements.iter().flatten().enumerate();
+        files.extend(replacements.filter_map(|(index, replacement)| {
+            Some(("replacements", index, replacement.get("path")?.as_str()?))
+        }));
+        let generators = [
+            ("configMapGenerator", &own.config_map_generator),
+            ("secretGenerator", &own.secret_generator),
+        ];
+        for (list, generators) in generators {
+            let generators = generators.iter().flatten().enumerate();
+            files.extend(generators.flat_map(|(index, generator)| {
+                generator.paths().map(move |path| (list, index, path))
+            }));
+        }
+        files.into_iter().map(|(list, index, name)| self.entry(list, index, name)).collect()
     }
 
     fn entry(&self, list: &'static str, index: usize, name: &str) -> BuildEntry {

@@ -2,7 +2,7 @@
 //!
 //! `worktree` maps changes of git's index to the disk.
 
-pub(crate) mod listed_deletions;
+pub(crate) mod missing_entries;
 mod worktree;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -65,14 +65,6 @@ pub(super) fn included(repo: &DeliveryRepo<'_>) -> (BTreeMap<usize, Component>, 
         components.insert(*index, component);
         findings.extend(found);
     }
-    findings.extend(listings.into_iter().map(|(listed, listings)| {
-        Finding::new(
-            Code::NothingToList,
-            format!("{listed} is listed, but sipgen does not write such a component"),
-        )
-        .help("remove the line")
-        .at_each(listings.into_iter().map(|listing| listing.place))
-    }));
     (components, findings)
 }
 

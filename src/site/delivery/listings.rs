@@ -48,7 +48,6 @@ pub(super) fn overlay_listings(repo: &DeliveryRepo<'_>) -> Vec<Finding> {
                          sipgen.yaml",
                 ),
             ),
-            (ListField::Resources, Some(_), _) => None,
             (ListField::Resources, None, Some(around)) if around_of.get(root) == Some(&around) => Some(
                 Finding::new(
                     Code::RenderedByTwo,
@@ -65,25 +64,8 @@ pub(super) fn overlay_listings(repo: &DeliveryRepo<'_>) -> Vec<Finding> {
                     repo.patches_of(&around.directory)
                 )),
             ),
-            (ListField::Resources, None, _) => Some(
-                Finding::new(
-                    Code::NothingToList,
-                    format!("{listed} is listed, but sipgen does not write such an overlay"),
-                )
-                .at(listing.place)
-                .help(format!("remove the line, or list an overlay that sipgen writes: {}", overlays(repo))),
-            ),
+            (ListField::Resources, ..) => None,
         });
     }
     findings
-}
-
-fn overlays(repo: &DeliveryRepo<'_>) -> String {
-    let overlays: Vec<String> = repo
-        .inventory
-        .roots
-        .values()
-        .map(|root| repo.patches_of(&root.directory).to_string())
-        .collect();
-    if overlays.is_empty() { "none".to_owned() } else { overlays.join(", ") }
 }

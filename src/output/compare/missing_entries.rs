@@ -1,0 +1,111 @@
+//! Generated files and directories that kustomizations or agents' objects of the repo name, and that
+//! will not exist.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::Change;
+use crate::base::api::kustomization;
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::layout;
+use crate::base::text::abbreviated;
+use crate::input::kustomize::BuildEntry;
+use crate::input::load::{EntryKind, Files};
+use crate::site::Site;
+
+/// Maximum number of overlays that a message suggests.
+const SUGGESTED: usize = 3;
+
+/// The output directory as these changes leave it.
+pub(crate) struct ChangedOutput<'a> {
+    pub(crate) repo: &'a Files,
+    pub(crate) site: &'a Site,
+    pub(crate) changes: &'a BTreeMap<Utf8PathBuf, Change>,
+    /// Set if all clusters are generated.
+    pub(crate) is_complete: bool,
+}
+
+impl ChangedOutput<'_> {
+    /// Reports entries of kustomizations and agents' objects that name a path below the output
+    /// directory where nothing will be.
+    pub(crate) fn missing_entries(&self) -> Vec<Finding> {
+        let output = &self.site.settings.output;
+        let describe = |name: &str, place: Place, (why, help): (&'static str, String)| {
+            let message = format!("{} names `{name}`, {why}", place.file());
+            Finding::new(Code::BuildRefused, message).at(place).help(help)
+        };
+        let entries = self.site.builds.entries_naming(
+            |path| path.starts_with(output),
+            |file| !self.changes.contains_key(file),
+        );
+        let in_builds =
+            entries.into_iter().filter_map(|BuildEntry { path, place, name, .. }| {
+                Some(describe(&name, place, self.why_missing(&path?, true)?))
+            });
+        let named_by_agents = self.site.wiring.named_by_agents.iter();
+        let by_agents = named_by_agents.filter(|(path, _)| path.starts_with(output));
+        let by_agents = by_agents.filter_map(|(path, place)| {
+            Some(describe(path.as_str(), place.clone(), self.why_missing(path, false)?))
+        });
+        in_builds.chain(by_agents).collect()
+    }
+
+    /// Returns why a path of the output cannot be listed in a kustomization, or applied by an agent,
+    /// which needs no kustomization. Also returns what to do.
+    fn why_missing(
+        &self,
+        path: &Utf8Path,
+        needs_kustomization: bool,
+    ) -> Option<(&'static str, String)> {
+        let files = || kustomization::FILE_NAMES.iter().map(|file| path.join(file));
+        let is_deleted =
+            |path: &Utf8Path| matches!(self.changes.get(path), Some(Change::Delete { .. }));
+        let will_be = |path: &Utf8Path| match self.changes.get(path) {
+            Some(change) => !matches!(change, Change::Delete { .. }),
+            None => self.repo.kind(path).is_some_and(|kind| kind != EntryKind::Directory),
+        };
+        if will_be(path) || files().any(|file| will_be(&file)) {
+            return None;
+        }
+        if is_deleted(path) || files().any(|file| is_deleted(&file)) {
+            let help = "remove this entry, in the same commit; or keep the request that the files belong to";
+            return Some(("which is to be deleted, so it would no longer build", help.to_owned()));
+        }
+        let mut below = self.changes.range(path.to_owned()..);
+        let creates = below.next().is_some_and(|(file, _)| file.starts_with(path));
+        let is_directory = creates || self.repo.kind(path).is_some();
+        match is_directory {
+            _ if !self.is_complete => None,
+            true if !needs_kustomization => None,
+            true => Some((
+                "which has no kustomization, so it does not build",
+                "list what is below it, or remove this entry".to_owned(),
+            )),
+            false => {
+                let help = self.overlays_instead_of(path);
+                // An agent may apply services before the first cluster has any.
+                (needs_kustomization || help.is_some()).then(|| {
+                    let help = help.unwrap_or_else(|| "correct or remove this entry".to_owned());
+                    ("which does not exist and is not generated, so it does not build", help)
+                })
+            }
+        }
+    }
+
+    /// Returns the advice to name another overlay of hosts, if the path is that of one.
+    fn overlays_instead_of(&self, path: &Utf8Path) -> Option<String> {
+        let site = self.site;
+        let overlay = |root: &Utf8Path| site.settings.output.join(layout::declared_directory(root));
+        path.strip_prefix(overlay("".into())).ok()?;
+        let written = site.inventory.roots.values().map(|root| overlay(&root.directory));
+        let written: Vec<Utf8PathBuf> = written.collect();
+        Some(match written.as_slice() {
+            [] => "remove this entry: sipgen writes no overlay of hosts".to_owned(),
+            all => format!(
+                "remove this entry, or name a directory that sipgen writes: {}",
+                abbreviated(all, SUGGESTED)
+            ),
+        })
+    }
+}
