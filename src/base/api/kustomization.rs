@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
 use super::unique;
+use crate::base::text::non_empty;
 use crate::base::text::visible::yaml_text;
 
 /// The file names of a kustomization.
@@ -109,6 +110,12 @@ pub(crate) fn is_inline(entry: &str) -> bool {
 }
 
 impl Kustomization {
+    /// Returns whether it sets names or namespaces of all objects.
+    pub(crate) fn sets_names(&self) -> bool {
+        let fields = [&self.namespace, &self.name_prefix, &self.name_suffix];
+        fields.into_iter().any(|field| non_empty(field).is_some())
+    }
+
     /// Returns a field that may change names or namespaces beyond prefixes, suffixes and
     /// `namespace`, if there is one. `text` returns the content of a patch's file by its path.
     pub fn field_that_may_rename(

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::interpret::interpret_resource;
 use super::read_object::{ReadContent, ReadObject};
 use super::substitution::{NamespaceInputs, VariableSources};
+use crate::base::api::kustomization::Kustomization;
 use crate::base::finding::Origin;
 use crate::base::layout;
 use crate::input::kustomize::AgentBuild;
@@ -227,7 +228,9 @@ impl<'a> Coverage<'a> {
             let listed: Vec<&Utf8PathBuf> = listed.map(|(listed, _)| listed).collect();
             let roots = listed.iter().filter_map(|overlay| self.overlays.get(*overlay));
             changed.extend(roots.map(|root| ((*root).to_owned(), true)));
-            if !listed.is_empty() || self.overlays.values().any(|root| root == directory) {
+            let is_root = self.overlays.values().any(|root| root == directory);
+            let sets_names = changes.kustomization.as_ref().is_ok_and(Kustomization::sets_names);
+            if !listed.is_empty() || is_root || sets_names {
                 changed.insert(directory.clone(), false);
             }
         } else {

@@ -123,6 +123,9 @@ impl AgentObject {
         let by_flux = |object: &FluxKustomization| {
             let spec = &object.spec;
             spec.patches.is_some()
+                || spec.target_namespace.is_some()
+                || spec.name_prefix.is_some()
+                || spec.name_suffix.is_some()
                 || spec.components.is_some()
                 || spec.common_metadata.is_some()
                 || spec.post_build.is_some()

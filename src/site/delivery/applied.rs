@@ -19,12 +19,8 @@ pub(crate) struct AppliedDirectory {
     pub(super) place: Place,
     /// Reason why it does not apply this repo's files to the base cluster.
     pub(super) exclusion: Option<Exclusion>,
-    /// Namespace that it sets for everything it applies, with the place.
-    pub(super) namespace: Option<(String, Place)>,
     /// Namespace that it sets for objects without one, with the place.
     pub(super) default_namespace: Option<(String, Place)>,
-    /// Field that renames everything it applies, with the place.
-    pub(super) renamed: Option<(&'static str, Place)>,
     /// Directory, relative to the repo's root.
     pub(crate) directory: Utf8PathBuf,
     /// Set if the object exists only while the directory does.

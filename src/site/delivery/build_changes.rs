@@ -39,8 +39,18 @@ impl BuildChanges {
         insert_list(&mut fields, "components", spec.components.as_deref());
         BuildChanges {
             directory: directory.clone(),
-            origin: moved(origin, &["spec".into()]),
-            kustomization: kustomization(fields, spec.ignore_missing_components),
+            origin: moved(
+                origin,
+                [
+                    (vec![], vec!["spec".into()]),
+                    (vec!["namespace".into()], vec!["spec".into(), "targetNamespace".into()]),
+                ],
+            ),
+            kustomization: kustomization(
+                fields,
+                [&spec.target_namespace, &spec.name_prefix, &spec.name_suffix],
+                spec.ignore_missing_components,
+            ),
             place: origin.at(["spec"]),
             common_metadata: spec.common_metadata.clone(),
             post_build: spec.post_build.clone(),
@@ -62,7 +72,11 @@ impl BuildChanges {
         insert(&mut fields, "commonAnnotations", options.common_annotations.as_ref());
         // Whether selectors change as well matters for no kind that sipgen reads.
         insert(&mut fields, "commonLabels", options.common_labels.as_ref());
-        let kustomization = kustomization(fields, options.ignore_missing_components);
+        let kustomization = kustomization(
+            fields,
+            [&options.namespace, &options.name_prefix, &options.name_suffix],
+            options.ignore_missing_components,
+        );
         let unforced = [
             ("commonLabels", !options.force_common_labels && !options.label_without_selector),
             ("commonAnnotations", !options.force_common_annotations),
@@ -70,7 +84,7 @@ impl BuildChanges {
         let unforced = unforced.into_iter().filter_map(|(field, is)| is.then_some(field)).collect();
         BuildChanges {
             directory: directory.clone(),
-            origin: moved(origin, route),
+            origin: moved(origin, [(vec![], route.to_vec())]),
             kustomization: kustomization.map(|read| Kustomization { unforced, ..read }),
             place: origin.at(route.to_vec()),
             common_metadata: None,
@@ -92,10 +106,11 @@ fn insert_list(fields: &mut Mapping, field: &str, list: Option<&[String]>) {
     insert(fields, field, list.map(Value::Sequence).as_ref());
 }
 
-/// Reads the fields as those of a kustomization. Argo CD replaces variables in labels and
-/// annotations, and placeholders everywhere.
+/// Reads the fields as those of a kustomization: `names` are the namespace, the prefix and the
+/// suffix. Argo CD replaces variables in labels and annotations, and placeholders everywhere.
 fn kustomization(
     fields: Mapping,
+    names: [&Option<String>; 3],
     ignores_missing_components: bool,
 ) -> Result<Kustomization, String> {
     let has = |value: Option<&Value>, mark: &str| {
@@ -110,12 +125,16 @@ fn kustomization(
         return Err("it has placeholders without values in the repo".to_owned());
     }
     let read: Kustomization = yaml_serde::from_value(fields).map_err(|error| error.to_string())?;
-    Ok(Kustomization { ignores_missing_components, ..read })
+    let [namespace, name_prefix, name_suffix] = names.map(Clone::clone);
+    Ok(Kustomization { ignores_missing_components, namespace, name_prefix, name_suffix, ..read })
 }
 
-/// Returns the position of an object whose routes continue at `route`.
-fn moved(origin: &Origin, route: &[RouteStep]) -> Origin {
+/// Returns the position of an object whose `routes` are read at one route and written at another.
+fn moved<const N: usize>(
+    origin: &Origin,
+    routes: [(Vec<RouteStep>, Vec<RouteStep>); N],
+) -> Origin {
     let mut moved = RouteMapping::default();
-    moved.add(Vec::new(), route.to_vec());
+    routes.into_iter().for_each(|(read, written)| moved.add(read, written));
     origin.clone().read_as(moved)
 }

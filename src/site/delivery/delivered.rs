@@ -115,33 +115,3 @@ pub(super) fn applied_already(
     };
     directories.iter().map(warn).collect()
 }
-
-/// Reports an object that changes names or namespaces of observed hosts: that creates other hosts.
-pub(super) fn changed(
-    repo: &DeliveryRepo<'_>,
-    applied: &AppliedDirectory,
-    directories: &[DeliveredDirectory],
-) -> Option<Finding> {
-    let directory = directories.iter().find(|directory| directory.has_observed_hosts())?;
-    let namespace = applied
-        .namespace
-        .as_ref()
-        .map(|(namespace, place)| (format!("gives the namespace {namespace}"), place));
-    let renamed = applied
-        .renamed
-        .as_ref()
-        .map(|(field, place)| (format!("gives other names, by its `{field}`,"), place));
-    let (changes, place) = namespace.or(renamed)?;
-    Some(
-        Finding::new(
-            Code::OutputPatched,
-            format!(
-                "{} {changes} to the hosts in {}: that creates hosts without machines",
-                applied.by,
-                repo.settings.output.join(&directory.path)
-            ),
-        )
-        .at(place.clone())
-        .help("remove it: the output already has the names and namespaces of the base cluster"),
-    )
-}

@@ -21,7 +21,7 @@ use crate::base::api::gitops::{
     FluxKustomization, FluxKustomizationSpec, GitDirectory, GitopsAgent,
 };
 use crate::base::finding::{Origin, Place, RouteStep};
-use crate::base::text::expanded;
+use crate::base::text::{expanded, non_empty};
 use crate::input::kustomize::join;
 use crate::input::load::EntryKind;
 use crate::input::settings::gitops::SourceRef;
@@ -140,17 +140,11 @@ fn by_flux(
     } else {
         spec.suspend.then_some(Exclusion::Suspended)
     };
-    let namespace = spec.target_namespace.clone();
-    let namespace = namespace.filter(|namespace| !namespace.is_empty());
-    let renamed = changed_names("namePrefix", &spec.name_prefix)
-        .or(changed_names("nameSuffix", &spec.name_suffix));
     Some(AppliedDirectory {
         agent: GitopsAgent::Flux,
         by: named("Flux Kustomization", metadata),
         place: origin.at(["spec", "path"]),
         exclusion,
-        namespace: namespace.map(|namespace| (namespace, origin.at(["spec", "targetNamespace"]))),
-        renamed: renamed.map(|field| (field, origin.at(["spec", field]))),
         components: components(&directory, spec.components.clone(), |index| {
             origin.at(["spec".into(), "components".into(), RouteStep::from(index)])
         }),
@@ -199,11 +193,6 @@ fn by_helm_release(
         changes: None,
         ..by_flux(repo, origin, object)?
     })
-}
-
-/// Returns the field if it changes names.
-fn changed_names(field: &'static str, value: &Option<String>) -> Option<&'static str> {
-    value.as_ref().is_some_and(|value| !value.is_empty()).then_some(field)
 }
 
 fn is_root(directory: &Utf8Path) -> bool {
@@ -274,8 +263,6 @@ fn by_argocd(
                 let route = steps(&["kustomize"]);
                 Box::new(BuildChanges::from_argocd(&directory, origin, &route, options))
             });
-            let renamed = changed_names("namePrefix", &kustomize.name_prefix)
-                .or(changed_names("nameSuffix", &kustomize.name_suffix));
             // As in Argo CD's `ExplicitType`, `directory` wins over files that suggest another
             // type.
             let is_explicit = source.directory.is_some() && source.kustomize.is_none();
@@ -294,11 +281,6 @@ fn by_argocd(
                 by: format!("Argo CD's {by}"),
                 place: place(&["path"]),
                 exclusion,
-                namespace: kustomize
-                    .namespace
-                    .filter(|namespace| !namespace.is_empty())
-                    .map(|namespace| (namespace, place(&["kustomize", "namespace"]))),
-                renamed: renamed.map(|field| (field, place(&["kustomize", field]))),
                 components: components(&directory, kustomize.components, |_| {
                     place(&["kustomize", "components"])
                 }),
@@ -307,7 +289,9 @@ fn by_argocd(
                 above,
                 explicit: is_explicit.then(|| place(&["directory"])),
                 own_namespace: None,
-                default_namespace: default_namespace.clone(),
+                default_namespace: default_namespace
+                    .clone()
+                    .filter(|_| non_empty(&kustomize.namespace).is_none()),
                 options: apply_options::from_argocd(repo.settings, origin, route, spec),
                 changes,
                 decryption: None,

@@ -61,8 +61,6 @@ pub(super) fn check(
         }
         findings.extend(reached.plain_hosts());
         findings.extend(reached.renamespaced(repo));
-        findings.extend(reached.renamed(repo));
-        findings.extend(delivered::changed(repo, applied, &delivered));
         if applied.exclusion.is_none() {
             let hosts = reached.hosts(repo);
             findings.extend(apply_options::findings(applied, &hosts));
@@ -204,19 +202,16 @@ impl ReachedContent<'_> {
         Some(finding.see_each(shown.map(|(host, origin)| (origin.name(), host.to_string()))))
     }
 
-    /// Reports hosts that the object moves to another namespace.
+    /// Reports hosts without a namespace, to which the agent gives another one than theirs.
     fn renamespaced(&self, repo: &DeliveryRepo<'_>) -> Option<Finding> {
-        let AppliedDirectory { namespace, default_namespace, .. } = self.applied;
-        let is_default = namespace.is_none();
-        let (namespace, place) = namespace.as_ref().or(default_namespace.as_ref())?;
+        let (namespace, place) = self.applied.default_namespace.as_ref()?;
         let has_namespace = |host: &Host| {
             let reaches = repo.builds.reach_of(&host.origin);
             host.own_namespace.is_some()
                 || reaches.iter().any(|reach| reach.effect.namespace.is_some())
         };
-        let moved = |host: &&Host| {
-            host.key.namespace.as_str() != namespace && !(is_default && has_namespace(host))
-        };
+        let moved =
+            |host: &&Host| host.key.namespace.as_str() != namespace && !has_namespace(host);
         let hosts: Vec<&Host> = self.hosts(repo).into_iter().filter(moved).collect();
         let first = hosts.first()?;
         Some(
@@ -231,29 +226,7 @@ impl ReachedContent<'_> {
             )
             .at(place.clone())
             .see(first.origin.name(), first.key.to_string())
-            .help(if is_default {
-                format!("write `namespace: {namespace}` in the kustomization of the hosts")
-            } else {
-                "remove it; a `namespace:` in the kustomization of the hosts says the same to all who read the repo".to_owned()
-            }),
-        )
-    }
-
-    /// Reports hosts that the object renames.
-    fn renamed(&self, repo: &DeliveryRepo<'_>) -> Option<Finding> {
-        let (field, place) = self.applied.renamed.as_ref()?;
-        let hosts = self.hosts(repo);
-        let first = hosts.first()?;
-        Some(
-            Finding::new(Code::OutputPatched, format!(
-                "{} changes the names of {}, such as {}, by its `{field}`: its hosts are other objects than those that sipgen assigns, and have no credentials",
-                self.applied.by,
-                counted(hosts.len(), "host"),
-                first.key
-            ))
-            .at(place.clone())
-            .see(first.origin.name(), first.key.to_string())
-            .help("remove it, and write the names that hosts are to have in their manifests"),
+            .help(format!("write `namespace: {namespace}` in the kustomization of the hosts")),
         )
     }
 

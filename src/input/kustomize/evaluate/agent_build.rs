@@ -2,6 +2,7 @@
 //! kustomization, and Flux also changes what was built.
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -101,6 +102,36 @@ impl AgentBuild {
         all.get(directory).or_else(|| above.find_map(autodetected))
     }
 
+    /// Returns the changes to builds without names: hosts are assigned under the names that the
+    /// repo's own builds give them.
+    pub(crate) fn without_names(
+        all: &BTreeMap<Utf8PathBuf, AgentBuild>,
+    ) -> BTreeMap<Utf8PathBuf, AgentBuild> {
+        let unnamed = all.iter().map(|(directory, build)| (directory.clone(), build.unnamed()));
+        unnamed.filter(|(_, build)| !build.is_empty()).collect()
+    }
+
+    fn unnamed(&self) -> Self {
+        let mut build = self.clone();
+        if let Some(KustomizationNode { kustomization, .. }) = &mut build.kustomization {
+            kustomization.namespace = None;
+            kustomization.name_prefix = None;
+            kustomization.name_suffix = None;
+        }
+        build
+    }
+
+    /// Returns whether it sets names or namespaces of all objects.
+    pub(crate) fn sets_names(&self) -> bool {
+        self.kustomization.as_ref().is_some_and(|node| node.kustomization.sets_names())
+    }
+
+    /// Returns whether the object applies a directory itself, not through another kustomization.
+    pub(crate) fn applies(&self, builds: &Builds, directory: &Utf8Path) -> bool {
+        self.directory == directory
+            || directory.starts_with(&self.directory) && !builds.has_kustomization(&self.directory)
+    }
+
     /// Marks the result as unknown.
     pub(crate) fn set_unknown(&mut self, reason: String, place: Place) {
         self.unknown.get_or_insert((reason, place));
@@ -109,14 +140,18 @@ impl AgentBuild {
     /// Returns whether it changes nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.kustomization.as_ref().is_none_or(|node| {
-            !node.kustomization.changes_objects() && node.kustomization.components.is_none()
+            let own = &node.kustomization;
+            !own.changes_objects() && !own.sets_names() && own.components.is_none()
         }) && self.common_metadata.is_empty()
             && self.variables.is_none()
             && self.unknown.is_none()
     }
 
     /// Joins the changes of two objects that apply one build, which often are for two clusters.
-    pub(crate) fn joined(mut self, other: Self, place: &Place) -> Self {
+    pub(crate) fn joined(mut self, mut other: Self, place: &Place) -> Self {
+        if other.sets_names() && !self.sets_names() {
+            mem::swap(&mut self, &mut other);
+        }
         let changes = |build: &Self| {
             let node = build.kustomization.as_ref();
             let entries = build.common_metadata.iter();
@@ -127,7 +162,7 @@ impl AgentBuild {
                     .collect::<Vec<_>>(),
             )
         };
-        if changes(&self) != changes(&other) {
+        if changes(&self.unnamed()) != changes(&other.unnamed()) {
             let reason = format!("{} and {} apply it with different changes", self.by, other.by);
             self.set_unknown(reason, place.clone());
         }
@@ -166,6 +201,7 @@ impl<'a> BuildEvaluation<'a> {
             return Err(BuildFailure::at(place)(EvaluationError::Undetermined(reason.clone())));
         }
         if let Some(node) = build.kustomization.as_ref().filter(|_| build.is_above_root) {
+            self.is_above_root = true;
             objects = self.add_components(node, &build.directory, objects)?;
             self.transform(node, &build.directory, &mut objects)?;
         }

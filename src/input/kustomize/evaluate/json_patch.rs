@@ -16,6 +16,16 @@ pub(super) struct JsonPatchOperation {
     value: Value,
 }
 
+impl JsonPatchOperation {
+    /// Returns whether a label or annotation decides if it applies.
+    pub(super) fn needs_metadata(&self) -> bool {
+        let is_pair = |path: &str| {
+            ["/metadata/labels", "/metadata/annotations"].iter().any(|it| path.starts_with(it))
+        };
+        is_pair(&self.path) || is_pair(&self.from)
+    }
+}
+
 /// Limit on the parts of a path. Each operation could nest a value deeper.
 const MAX_PARTS: usize = 128;
 

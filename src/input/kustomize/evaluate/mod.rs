@@ -171,6 +171,15 @@ impl DeliveredBuild {
         let all = self.index.with_id(&id).iter().filter_map(|at| self.objects.get(*at));
         all.max_by_key(|object| object.id() == id).map(DeliveredHost)
     }
+
+    /// Returns the host that a document became.
+    pub(crate) fn host_in_document(&self, origin: &Origin) -> Option<DeliveredHost<'_>> {
+        let key = |origin: &Origin| (origin.range().start, origin.steps_into());
+        let is_same = |object: &&BuildObject| {
+            key(&object.origin) == key(origin) && object.origin.file == origin.file
+        };
+        self.objects.iter().find(is_same).map(DeliveredHost)
+    }
 }
 
 impl<'a> DeliveredHost<'a> {
@@ -201,6 +210,8 @@ impl Builds {
     /// Evaluates the builds of the wanted files that change more than namespaces, and checks those
     /// of all vital files.
     pub(crate) fn evaluate(&self, repo: &Files, wanted: &EvaluatedFiles<'_>) -> EvaluationResult {
+        let agents = AgentBuild::without_names(wanted.agents);
+        let wanted = &EvaluatedFiles { agents: &agents, ..*wanted };
         let touched = self.touched(wanted);
         let changed = touched.iter().copied().filter(|file| wanted.files.contains(file.as_path()));
         let vital =
@@ -354,22 +365,22 @@ impl Builds {
     ///
     /// # Errors
     ///
-    /// Returns a finding if kustomize or the agent would fail, and none if only they know the
-    /// result.
+    /// Returns a finding if kustomize or the agent would fail, or only they know the result.
     pub(crate) fn delivered_by(
         &self,
         repo: &Files,
         built: &BuiltDirectory<'_>,
     ) -> Result<DeliveredBuild, Option<Finding>> {
-        match self.objects_of(repo, built) {
-            Ok(objects) => Ok(DeliveredBuild { index: ObjectIndex::new(&objects), objects }),
-            Err(failure) => Err(match failure.problem {
-                EvaluationError::Refused(_) | EvaluationError::Unapplied(_) => {
-                    failure.finding(built.directory)
-                }
-                EvaluationError::Beyond(_) | EvaluationError::Undetermined(_) => None,
-            }),
-        }
+        let delivered = |objects| DeliveredBuild { index: ObjectIndex::new(&objects), objects };
+        let objects = self.objects_of(repo, built);
+        objects.map(delivered).map_err(|failure| match failure.problem {
+            EvaluationError::Refused(_) | EvaluationError::Unapplied(_) => {
+                failure.finding(built.directory)
+            }
+            EvaluationError::Beyond(_) | EvaluationError::Undetermined(_) => {
+                Some(failure.uncompared(built.directory))
+            }
+        })
     }
 
     /// Returns the builds with the kustomizations of files that the repo does not have yet.
@@ -422,6 +433,8 @@ struct BuildEvaluation<'a> {
     references: Vec<NameReference>,
     /// Kinds with replicas that the kustomizations so far configure.
     kinds_with_replicas: Vec<String>,
+    /// Set above the root, where the overlay of its hosts was applied.
+    is_above_root: bool,
     /// The objects at the end of the build.
     overlay_base: Option<OverlayBase>,
     /// The objects where components of the output are listed.
@@ -454,6 +467,7 @@ impl<'a> BuildEvaluation<'a> {
             inside: Vec::new(),
             references: Vec::new(),
             kinds_with_replicas: Vec::new(),
+            is_above_root: false,
             overlay_base: None,
             component_bases: Vec::new(),
         }

@@ -108,7 +108,14 @@ impl BuildEvaluation<'_> {
 
     fn patched<'o>(&'o self, objects: &'o mut BuildObjects) -> PatchedObjects<'o> {
         let index = ObjectIndex::new(&objects.list);
-        PatchedObjects { vital: Some(self.wanted.vital), budget: self.budget, index, objects }
+        PatchedObjects {
+            vital: Some(self.wanted.vital),
+            lacks_output: self.wanted.output.is_some()
+                && (self.is_above_root || !self.component_bases.is_empty()),
+            budget: self.budget,
+            index,
+            objects,
+        }
     }
 
     /// Parses a patch, or returns `None` if it is not in the repo.
@@ -133,6 +140,8 @@ impl BuildEvaluation<'_> {
 pub(super) struct PatchedObjects<'a> {
     /// Files for whose objects a patch that fails is an error; `None` for all.
     pub(super) vital: Option<&'a HashSet<Arc<Utf8Path>>>,
+    /// Set if patches of the output come first, whose labels and annotations are not known yet.
+    pub(super) lacks_output: bool,
     pub(super) budget: &'a EvaluationBudget,
     pub(super) index: ObjectIndex,
     pub(super) objects: &'a mut BuildObjects,
@@ -297,7 +306,7 @@ impl PatchedObjects<'_> {
         if keeps_id {
             object.keep_id();
         }
-        apply_operations(object, operations, place, self.budget)?;
+        apply_operations(object, operations, place, self.lacks_output, self.budget)?;
         let after = object.ids();
         self.index.replace(at, &before, &after);
         Ok(())
@@ -315,6 +324,7 @@ fn apply_operations(
     object: &mut BuildObject,
     operations: &[JsonPatchOperation],
     place: &Place,
+    lacks_output: bool,
     budget: &EvaluationBudget,
 ) -> Result<(), EvaluationError> {
     let shown = object.id().shown();
@@ -330,7 +340,11 @@ fn apply_operations(
             }
         }
         for operation in operations {
-            given.extend(json_patch::apply(value, operation, budget)?);
+            match json_patch::apply(value, operation, budget) {
+                Ok(set) => given.extend(set),
+                Err(EvaluationError::Refused(_)) if lacks_output && operation.needs_metadata() => {}
+                Err(problem) => return Err(problem),
+            }
         }
         if has_annotations
             && let Some(metadata) = metadata(value)

@@ -9,9 +9,9 @@ use super::budget::VALUE_BYTES;
 use super::object::{BuildObject, Id};
 use super::replacement::Replacement;
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
-use crate::base::api::kustomization::has;
+use crate::base::api::kustomization::{Kustomization, has};
 use crate::base::finding::{Place, RouteStep};
-use crate::base::text::yaml;
+use crate::base::text::{non_empty, yaml};
 use crate::input::kustomize::KustomizationNode;
 
 /// Kinds to which `replicas` applies without `configurations`.
@@ -43,10 +43,16 @@ impl BuildEvaluation<'_> {
         for node in both() {
             self.apply_patches("patches", node, directory, objects)?;
         }
-        if set_namespace(node, objects) {
+        // Agents write these fields over those of the kustomization.
+        let naming = |field: fn(&Kustomization) -> &Option<String>| {
+            let is_set = |node: &&KustomizationNode| non_empty(field(&node.kustomization)).is_some();
+            added.filter(is_set).unwrap_or(node)
+        };
+        if set_namespace(naming(|own| &own.namespace), objects) {
             self.check_unique(&objects.list)?;
         }
-        set_affixes(node, objects);
+        set_affix("namePrefix", naming(|own| &own.name_prefix), objects);
+        set_affix("nameSuffix", naming(|own| &own.name_suffix), objects);
         added.map_or(Ok(()), |added| check_unforced(node, added))?;
         for node in both() {
             self.set_labels(node, objects)?;
@@ -263,34 +269,32 @@ fn set_namespace(node: &KustomizationNode, objects: &mut BuildObjects) -> bool {
     true
 }
 
-/// Adds the name prefix and suffix to all names.
-fn set_affixes(node: &KustomizationNode, objects: &mut BuildObjects) {
+/// Adds the name prefix or suffix to all names.
+fn set_affix(field: &str, node: &KustomizationNode, objects: &mut BuildObjects) {
     let own = &node.kustomization;
-    let affixes = [("namePrefix", &own.name_prefix), ("nameSuffix", &own.name_suffix)];
-    for (field, affix) in affixes {
-        let Some(affix) = affix.as_deref().filter(|affix| !affix.is_empty()) else {
+    let is_prefix = field == "namePrefix";
+    let affix = if is_prefix { &own.name_prefix } else { &own.name_suffix };
+    let Some(affix) = non_empty(affix) else {
+        return;
+    };
+    let place = node.origin.at([field]);
+    for object in &mut objects.list {
+        let first = object.original_id();
+        let keeps_name = matches!(first.kind.as_str(), "CustomResourceDefinition" | "Namespace")
+            || first.kind == "APIService" && first.group == "apiregistration.k8s.io";
+        // kustomize exempts these kinds from prefixes and suffixes.
+        if keeps_name {
             continue;
-        };
-        let place = node.origin.at([field]);
-        for object in &mut objects.list {
-            let first = object.original_id();
-            let keeps_name =
-                matches!(first.kind.as_str(), "CustomResourceDefinition" | "Namespace")
-                    || first.kind == "APIService" && first.group == "apiregistration.k8s.io";
-            // kustomize exempts these kinds from prefixes and suffixes.
-            if keeps_name {
-                continue;
-            }
-            object.keep_id();
-            let name = object.name();
-            let name = if field == "namePrefix" {
-                object.prefixes.push(affix.to_owned());
-                format!("{affix}{name}")
-            } else {
-                object.suffixes.push(affix.to_owned());
-                format!("{name}{affix}")
-            };
-            object.set(&["metadata", "name"], &name, &place);
         }
+        object.keep_id();
+        let name = object.name();
+        let name = if is_prefix {
+            object.prefixes.push(affix.to_owned());
+            format!("{affix}{name}")
+        } else {
+            object.suffixes.push(affix.to_owned());
+            format!("{name}{affix}")
+        };
+        object.set(&["metadata", "name"], &name, &place);
     }
 }
