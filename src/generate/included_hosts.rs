@@ -147,7 +147,7 @@ impl<'a> CompleteRepo<'a> {
                 let file = builds.kustomization_file(directory).map(Place::File);
                 agent.and_then(AgentBuild::place).or(file)
             })?;
-            Some(finding(&by, route, first, hosts).at(place))
+            Some(finding(&by, route, first, hosts, place))
         });
         findings.collect()
     }
@@ -168,6 +168,7 @@ fn finding(
     route: &[&str],
     first: &ChangedHost<'_>,
     hosts: &[ChangedHost<'_>],
+    place: Place,
 ) -> Finding {
     const EXEMPT: &str = "exempt these hosts, for example by the `target` of a patch";
     let metadata = first.object.and_then(|object| object.object().get("metadata"));
@@ -199,6 +200,8 @@ fn finding(
     };
     let are_generated = hosts.iter().all(|changed| changed.is_generated);
     let hosts = counted(hosts.len(), if are_generated { "generated host" } else { "host" });
-    Finding::new(Code::OutputPatched, format!("{by} {change} {hosts}, such as {key}: {harm}"))
-        .help(help)
+    let message = format!("{by} {change} {hosts}, such as {key}: {harm}");
+    let document = (first.host.origin.name(), first.host.key.to_string());
+    let finding = Finding::new(Code::OutputPatched, message).at(place).help(help);
+    finding.see_each(matches!(route, [_, _]).then_some(document))
 }

@@ -109,13 +109,16 @@ fn an_object_that_changes_the_names_of_hosts_is_refused() {
         let refused = of_flux(&flux("lab", path, "  namePrefix: lab-\n")).refused();
         assert_says(
             &refused,
-            &["changes the names of", "by its `namePrefix`", "--> agent/lab.yaml:9:"],
+            &[
+                "changes the name of 6 hosts, such as metal/bay1-left to `lab-bay1-left`",
+                "--> agent/lab.yaml:9:",
+            ],
         );
     }
     let repo = declared(ARGOCD);
     let source = "{repoURL: 'https://git.example.com/fleet', path: inventory, kustomize: {nameSuffix: -lab}}";
     repo.write("agent/lab.yaml", &application(source, "{}"));
-    assert_says(&repo.refused(), &["by its `nameSuffix`"]);
+    assert_says(&repo.refused(), &["such as metal/bay1-left to `bay1-left-lab`"]);
 }
 
 #[test]
@@ -176,11 +179,11 @@ fn observed_hosts_that_an_object_would_make_others_of_are_refused() {
     for (more, said) in [
         (
             "  targetNamespace: foo\n",
-            "gives the namespace foo to the hosts in overlays/hosts/observed",
+            "changes the namespace of 1 generated host, such as metal/host-1 to `foo`",
         ),
         (
             "  nameSuffix: -foo\n",
-            "gives other names, by its `nameSuffix`, to the hosts in overlays/hosts/observed",
+            "changes the name of 1 generated host, such as metal/host-1 to `host-1-foo`",
         ),
     ] {
         for path in ["./overlays/hosts/observed/tenant-b.live", "./overlays/hosts/observed"] {

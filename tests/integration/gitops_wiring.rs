@@ -242,14 +242,14 @@ fn a_namespace_that_an_agent_gives_to_hosts_is_refused_unless_they_have_it() {
         assert_says(
             &refused,
             &[
-                "gives the namespace metal to 6 hosts, such as tenant-a/lab-a1",
+                "changes the namespace of 6 hosts, such as tenant-a/lab-a1 to `metal`",
                 "--> agent/lab.yaml:8:20",
             ],
         );
         said(&with_object(&give("tenant-a", path)));
     }
     let object = application("{repoURL: x, path: sites/lab, kustomize: {namespace: metal}}");
-    assert_says(&with_object(&object).refused(), &["gives the namespace metal to 6 hosts"]);
+    assert_says(&with_object(&object).refused(), &["changes the namespace of 6 hosts"]);
 }
 
 // Kustomizations of the repo

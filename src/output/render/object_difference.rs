@@ -38,7 +38,8 @@ impl PlannedHost<'_> {
         };
         let annotation = || self.planned_annotations().find(|pair| !has_all(pair));
         let is_live = self.host.evidence == Evidence::Live;
-        let has_uid = || !is_live || text_of(found.metadata, "uid") == self.host.live.uid.as_deref();
+        let has_uid =
+            || !is_live || text_of(found.metadata, "uid") == self.host.live.uid.as_deref();
         changed_name(self.host, object)
             .or_else(|| (!has_uid()).then(|| vec!["metadata", "uid"]))
             .or_else(|| label.map(|(key, _)| vec!["metadata", "labels", key]))

@@ -130,10 +130,7 @@ fn kustomization(
 }
 
 /// Returns the position of an object whose `routes` are read at one route and written at another.
-fn moved<const N: usize>(
-    origin: &Origin,
-    routes: [(Vec<RouteStep>, Vec<RouteStep>); N],
-) -> Origin {
+fn moved<const N: usize>(origin: &Origin, routes: [(Vec<RouteStep>, Vec<RouteStep>); N]) -> Origin {
     let mut moved = RouteMapping::default();
     routes.into_iter().for_each(|(read, written)| moved.add(read, written));
     origin.clone().read_as(moved)

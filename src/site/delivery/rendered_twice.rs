@@ -210,8 +210,7 @@ impl ReachedContent<'_> {
             host.own_namespace.is_some()
                 || reaches.iter().any(|reach| reach.effect.namespace.is_some())
         };
-        let moved =
-            |host: &&Host| host.key.namespace.as_str() != namespace && !has_namespace(host);
+        let moved = |host: &&Host| host.key.namespace.as_str() != namespace && !has_namespace(host);
         let hosts: Vec<&Host> = self.hosts(repo).into_iter().filter(moved).collect();
         let first = hosts.first()?;
         Some(

@@ -142,13 +142,8 @@ impl OverlayBuild<'_> {
         let place = Place::File(overlay.into());
         let index = mem::take(&mut self.index);
         let objects = &mut self.after;
-        let mut patched = PatchedObjects {
-            vital: None,
-            lacks_output: false,
-            budget: &budget,
-            index,
-            objects,
-        };
+        let mut patched =
+            PatchedObjects { vital: None, lacks_output: false, budget: &budget, index, objects };
         let applied = patches.iter().try_for_each(|entry| {
             let Patch::Entry { path, patch, target, options: None } = entry else {
                 return Err(EvaluationError::refused("a patch has another form"));

@@ -45,7 +45,8 @@ impl BuildEvaluation<'_> {
         }
         // Agents write these fields over those of the kustomization.
         let naming = |field: fn(&Kustomization) -> &Option<String>| {
-            let is_set = |node: &&KustomizationNode| non_empty(field(&node.kustomization)).is_some();
+            let is_set =
+                |node: &&KustomizationNode| non_empty(field(&node.kustomization)).is_some();
             added.filter(is_set).unwrap_or(node)
         };
         if set_namespace(naming(|own| &own.namespace), objects) {
