@@ -15,9 +15,9 @@ use crate::base::text::counted;
 use crate::base::tree::Tree;
 use crate::input::kustomize::{AgentBuild, Builds, BuiltDirectory, DeliveredHost};
 use crate::input::load::Files;
-use crate::output::render::{PlannedHost, changed_name};
+use crate::output::render::PlannedHost;
 use crate::site::Site;
-use crate::site::inventory::Host;
+use crate::site::inventory::{Evidence, Host};
 
 /// The hosts of the output, by directory relative to it.
 pub(super) type HostsByDirectory<'a> = BTreeMap<Utf8PathBuf, Vec<PlannedHost<'a>>>;
@@ -73,67 +73,61 @@ impl<'a> CompleteRepo<'a> {
         hosts.flat_map(|(_, hosts)| hosts).collect()
     }
 
-    /// Returns the other hosts in a directory's build, if an agent's object names what it builds, or
-    /// applies an overlay. They get no patches, but must keep their names, and the build must
-    /// succeed.
-    fn others(&self, directory: &Utf8Path, planned: &[&PlannedHost<'_>]) -> Vec<&'a Host> {
-        let site = self.site;
+    /// Returns the hosts in a directory's build that get no patch there.
+    fn unpatched(
+        &self,
+        directory: &Utf8Path,
+        planned: &[&PlannedHost<'_>],
+    ) -> Vec<PlannedHost<'a>> {
         let files = self.builds.below(directory);
-        let planned: HashSet<&HostKey> = planned.iter().map(|planned| &planned.host.key).collect();
-        let is_other = |host: &&Host| {
-            host.file.as_deref().is_some_and(|file| files.contains_key(file))
-                && !planned.contains(&host.key)
+        let patched: HashSet<&HostKey> = planned.iter().map(|planned| &planned.host.key).collect();
+        let is_unpatched = |host: &&Host| {
+            host.evidence != Evidence::Live
+                && host.file.as_deref().is_some_and(|file| files.contains_key(file))
+                && !patched.contains(&host.key)
         };
-        site.inventory.hosts.iter().filter(is_other).collect()
+        let hosts = self.site.inventory.hosts.iter().filter(is_unpatched);
+        hosts.map(|host| PlannedHost::unpatched(self.site, host)).collect()
     }
 
     /// Reports the first changed field of each host in a directory's build.
     fn changes(&self, directory: &Utf8PathBuf) -> Vec<Finding> {
-        let (site, builds, planned) = (self.site, &self.builds, self.hosts(directory));
+        let (site, builds, mut hosts) = (self.site, &self.builds, self.hosts(directory));
         let top = site.settings.output.join(layout::HOSTS);
         let agent = AgentBuild::for_directory(&site.agent_builds, builds, directory);
-        let has_others = agent.is_some_and(|agent| {
+        // An agent's object may rename any host, and its patches of an overlay must apply.
+        let counts_all = agent.is_some_and(|agent| {
             agent.applies(builds, directory) && (agent.sets_names() || directory.starts_with(&top))
         });
-        let others = if has_others { self.others(directory, &planned) } else { Vec::new() };
+        let unpatched = if counts_all { self.unpatched(directory, &hosts) } else { Vec::new() };
+        hosts.extend(&unpatched);
         let is_changed = || agent.is_some() || site.builds.may_change_listed(directory, &top);
-        if planned.is_empty() && others.is_empty() || !is_changed() {
+        if hosts.is_empty() || !is_changed() {
             return Vec::new();
         }
-        let all = planned.iter().map(|planned| planned.host).chain(others.iter().copied());
-        let files: BTreeSet<&Utf8Path> = all.filter_map(|host| host.file.as_deref()).collect();
+        let files: BTreeSet<&Utf8Path> =
+            hosts.iter().filter_map(|planned| planned.host.file.as_deref()).collect();
         let is_vital = |file: &Utf8Path| files.contains(file) || file.starts_with(&top);
         let built = BuiltDirectory { directory, agent, is_restricted: false, is_vital: &is_vital };
         let delivered = match builds.delivered_by(&self.repo, &built) {
             Ok(delivered) => delivered,
             Err(finding) => return finding.into_iter().collect(),
         };
-        let mut changed: BTreeMap<Vec<&str>, Vec<ChangedHost<'_>>> = BTreeMap::new();
-        for planned in planned {
+        let mut changed: BTreeMap<Vec<&str>, Vec<(&PlannedHost<'_>, Option<DeliveredHost<'_>>)>> =
+            BTreeMap::new();
+        for planned in hosts {
             let HostKey { namespace, name } = &planned.host.key;
-            // Flux replaces variables in names after the build.
-            let object = delivered
+            // Flux replaces variables in names after the build, and agents replace a prefix.
+            let host = delivered
                 .host(planned.name, planned.namespace)
-                .or_else(|| delivered.host(name.as_str(), Some(namespace.as_str())));
-            let route = match object {
-                Some(object) => planned.changed_field(object.object()),
+                .or_else(|| delivered.host(name.as_str(), Some(namespace.as_str())))
+                .or_else(|| delivered.host_in_document(&planned.host.origin));
+            let route = match host {
+                Some(host) => planned.changed_field(host.object()),
                 None => Some(Vec::new()),
             };
             if let Some(route) = route {
-                let host = ChangedHost { host: planned.host, object, is_generated: true };
-                changed.entry(route).or_default().push(host);
-            }
-        }
-        for host in others {
-            let HostKey { namespace, name } = &host.key;
-            let object = delivered
-                .host(name.as_str(), Some(namespace.as_str()))
-                .or_else(|| delivered.host_in_document(&host.origin));
-            if let Some(object) = object
-                && let Some(route) = changed_name(host, object.object())
-            {
-                let host = ChangedHost { host, object: Some(object), is_generated: false };
-                changed.entry(route).or_default().push(host);
+                changed.entry(route).or_default().push((planned, host));
             }
         }
         let by = match agent {
@@ -141,67 +135,49 @@ impl<'a> CompleteRepo<'a> {
             None => format!("`kustomize build {}`", layout::directory_argument(directory)),
         };
         let findings = changed.iter().filter_map(|(route, hosts)| {
-            let first = hosts.iter().min_by_key(|changed| &changed.host.key)?;
-            let written = first.object.and_then(|object| object.place_of(route, &top));
+            let (first, host) = hosts.iter().min_by_key(|(planned, _)| &planned.host.key)?;
+            let written = host.and_then(|host| host.place_of(route, &top));
             let place = written.or_else(|| {
                 let file = builds.kustomization_file(directory).map(Place::File);
                 agent.and_then(AgentBuild::place).or(file)
             })?;
-            Some(finding(&by, route, first, hosts, place))
+            Some(finding(&by, route, &first.host.key, *host, hosts.len()).at(place))
         });
         findings.collect()
     }
 }
 
-/// A host that differs from the plan in a build.
-struct ChangedHost<'a> {
-    host: &'a Host,
-    /// Its object in the build, if there is one.
-    object: Option<DeliveredHost<'a>>,
-    /// Set if the output has it.
-    is_generated: bool,
-}
-
-/// Returns the finding about hosts of which a build changes the same field.
+/// Returns the finding about hosts of which a build changes the same field. The first is `built`.
 fn finding(
     by: &str,
     route: &[&str],
-    first: &ChangedHost<'_>,
-    hosts: &[ChangedHost<'_>],
-    place: Place,
+    first: &HostKey,
+    built: Option<DeliveredHost<'_>>,
+    count: usize,
 ) -> Finding {
     const EXEMPT: &str = "exempt these hosts, for example by the `target` of a patch";
-    let metadata = first.object.and_then(|object| object.object().get("metadata"));
+    let metadata = built.and_then(|built| built.object().get("metadata"));
     let text = |field: &str| metadata?.get(field)?.as_str();
-    let mut key = first.host.key.to_string();
-    let (change, harm, help) = match route {
+    let (change, value, harm, help) = match route {
         [_, "labels", key] => {
-            (format!("changes the label `{key}` of"), "it assigns hosts", EXEMPT.to_owned())
+            (format!("changes the label `{key}` of"), None, "it assigns hosts", EXEMPT)
         }
         [_, "annotations", key] => (
             format!("changes the annotation `{key}` of"),
+            None,
             "it keeps agents from deleting hosts, or emptying their specs",
-            EXEMPT.to_owned(),
+            EXEMPT,
         ),
-        [_, field] => {
-            let value = text(field).unwrap_or_default();
-            key = format!("{key} to `{value}`");
-            let help = match *field {
-                "namespace" if !value.is_empty() => format!(
-                    "remove the change, or write `namespace: {value}` in the kustomization of the hosts"
-                ),
-                _ => "remove the change; what hosts are to be called belongs in their own kustomization"
-                    .to_owned(),
-            };
-            let harm = "as other objects, they have no machines and no credentials";
-            (format!("changes the {field} of"), harm, help)
-        }
-        _ => ("deletes".to_owned(), "agents may power off their machines", EXEMPT.to_owned()),
+        [_, field] => (
+            format!("changes the {field} of"),
+            text(field),
+            "as other objects, they have no machines and no credentials",
+            "remove the change; what hosts are to be called belongs in their own kustomization",
+        ),
+        _ => ("deletes".to_owned(), None, "agents may power off their machines", EXEMPT),
     };
-    let are_generated = hosts.iter().all(|changed| changed.is_generated);
-    let hosts = counted(hosts.len(), if are_generated { "generated host" } else { "host" });
-    let message = format!("{by} {change} {hosts}, such as {key}: {harm}");
-    let document = (first.host.origin.name(), first.host.key.to_string());
-    let finding = Finding::new(Code::OutputPatched, message).at(place).help(help);
-    finding.see_each(matches!(route, [_, _]).then_some(document))
+    let hosts = counted(count, if route.len() == 2 { "host" } else { "generated host" });
+    let value = value.map_or_else(String::new, |value| format!(" to `{value}`"));
+    let message = format!("{by} {change} {hosts}, such as {first}{value}: {harm}");
+    Finding::new(Code::OutputPatched, message).help(help)
 }

@@ -179,11 +179,11 @@ fn observed_hosts_that_an_object_would_make_others_of_are_refused() {
     for (more, said) in [
         (
             "  targetNamespace: foo\n",
-            "changes the namespace of 1 generated host, such as metal/host-1 to `foo`",
+            "changes the namespace of 1 host, such as metal/host-1 to `foo`",
         ),
         (
             "  nameSuffix: -foo\n",
-            "changes the name of 1 generated host, such as metal/host-1 to `host-1-foo`",
+            "changes the name of 1 host, such as metal/host-1 to `host-1-foo`",
         ),
     ] {
         for path in ["./overlays/hosts/observed/tenant-b.live", "./overlays/hosts/observed"] {

@@ -74,7 +74,7 @@ use crate::site::inventory::Host;
 use crate::site::request::Cluster;
 use shared_files::SharedFiles;
 
-pub(crate) use object_difference::{AllowedChanges, changed_field, changed_name};
+pub(crate) use object_difference::{AllowedChanges, changed_field};
 pub(crate) use outputs::template_findings;
 pub(crate) use planned_hosts::{HostMetadata, PlannedHost, planned_hosts};
 pub use templates::Templates;

@@ -7,7 +7,7 @@ use crate::base::api::host;
 use crate::base::api::names::{HostKey, Namespace};
 use crate::plan::Plan;
 use crate::site::Site;
-use crate::site::inventory::{Evidence, Host};
+use crate::site::inventory::Evidence;
 
 impl PlannedHost<'_> {
     /// Returns how its object in a build differs from the plan. `before` is the object in the build
@@ -37,11 +37,20 @@ impl PlannedHost<'_> {
             planned.is_none_or(|planned| planned.split(',').all(has))
         };
         let annotation = || self.planned_annotations().find(|pair| !has_all(pair));
-        let is_live = self.host.evidence == Evidence::Live;
-        let has_uid =
-            || !is_live || text_of(found.metadata, "uid") == self.host.live.uid.as_deref();
-        changed_name(self.host, object)
-            .or_else(|| (!has_uid()).then(|| vec!["metadata", "uid"]))
+        let HostKey { namespace, name } = &self.host.key;
+        let mut id = vec![("name", Some(name.as_str()))];
+        // Without one, the object has the namespace of the settings, or the default.
+        let is_implied =
+            self.host.namespace_by_settings || *namespace == Namespace::default_namespace();
+        if !is_implied || text_of(found.metadata, "namespace").is_some() {
+            id.push(("namespace", Some(namespace.as_str())));
+        }
+        if self.host.evidence == Evidence::Live {
+            id.push(("uid", self.host.live.uid.as_deref()));
+        }
+        let field = id.into_iter().find(|(key, value)| text_of(found.metadata, key) != *value);
+        field
+            .map(|(key, _)| vec!["metadata", key])
             .or_else(|| label.map(|(key, _)| vec!["metadata", "labels", key]))
             .or_else(|| annotation().map(|(key, _)| vec!["metadata", "annotations", key]))
     }
@@ -52,22 +61,6 @@ impl PlannedHost<'_> {
 
     fn planned_annotations(&self) -> impl Iterator<Item = (&str, Option<&str>)> + Clone {
         self.annotations.iter().map(|(key, value)| (*key, Some(value.as_str())))
-    }
-}
-
-/// Returns the route of a host's name or namespace if its object in a build has another one.
-/// Without a namespace, the object has that of the settings, or the default.
-pub(crate) fn changed_name(host: &Host, object: &Mapping) -> Option<Vec<&'static str>> {
-    let HostKey { namespace, name } = &host.key;
-    let metadata = ComparedObject::new(object).metadata;
-    let has_namespace = match text_of(metadata, "namespace") {
-        Some(found) => found == namespace.as_str(),
-        None => host.namespace_by_settings || *namespace == Namespace::default_namespace(),
-    };
-    if text_of(metadata, "name") != Some(name.as_str()) {
-        Some(vec!["metadata", "name"])
-    } else {
-        (!has_namespace).then(|| vec!["metadata", "namespace"])
     }
 }
 

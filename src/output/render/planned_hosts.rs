@@ -181,6 +181,12 @@ impl<'a> PlannedHost<'a> {
         }
     }
 
+    /// Returns a host without a patch.
+    pub(crate) fn unpatched(site: &'a Site, host: &'a Host) -> Self {
+        let annotations = Annotations::new();
+        PlannedHost { annotations, ..PlannedHost::new(site, host, Labels::new()) }
+    }
+
     /// Returns the fields of its id in the build.
     pub(super) fn id(&self) -> Mapping {
         let text = |text: &str| Value::from(text);

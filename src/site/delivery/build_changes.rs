@@ -39,13 +39,7 @@ impl BuildChanges {
         insert_list(&mut fields, "components", spec.components.as_deref());
         BuildChanges {
             directory: directory.clone(),
-            origin: moved(
-                origin,
-                [
-                    (vec![], vec!["spec".into()]),
-                    (vec!["namespace".into()], vec!["spec".into(), "targetNamespace".into()]),
-                ],
-            ),
+            origin: moved(origin, &["spec".into()], "targetNamespace"),
             kustomization: kustomization(
                 fields,
                 [&spec.target_namespace, &spec.name_prefix, &spec.name_suffix],
@@ -84,7 +78,7 @@ impl BuildChanges {
         let unforced = unforced.into_iter().filter_map(|(field, is)| is.then_some(field)).collect();
         BuildChanges {
             directory: directory.clone(),
-            origin: moved(origin, [(vec![], route.to_vec())]),
+            origin: moved(origin, route, "namespace"),
             kustomization: kustomization.map(|read| Kustomization { unforced, ..read }),
             place: origin.at(route.to_vec()),
             common_metadata: None,
@@ -129,9 +123,11 @@ fn kustomization(
     Ok(Kustomization { ignores_missing_components, namespace, name_prefix, name_suffix, ..read })
 }
 
-/// Returns the position of an object whose `routes` are read at one route and written at another.
-fn moved<const N: usize>(origin: &Origin, routes: [(Vec<RouteStep>, Vec<RouteStep>); N]) -> Origin {
+/// Returns the position of an object whose routes continue at `route`, and whose field for the
+/// namespace is `namespace`.
+fn moved(origin: &Origin, route: &[RouteStep], namespace: &str) -> Origin {
     let mut moved = RouteMapping::default();
-    routes.into_iter().for_each(|(read, written)| moved.add(read, written));
+    moved.add(Vec::new(), route.to_vec());
+    moved.add(vec!["namespace".into()], [route, &[namespace.into()]].concat());
     origin.clone().read_as(moved)
 }

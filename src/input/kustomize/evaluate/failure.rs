@@ -54,17 +54,11 @@ impl BuildFailure {
     /// Returns the finding about generated hosts in a directory's build, which is not compared with
     /// the plan.
     pub(super) fn uncompared(self, directory: &Utf8Path) -> Finding {
-        let directory = layout::directory_argument(directory);
-        let (EvaluationError::Refused(why)
-        | EvaluationError::Beyond(why)
-        | EvaluationError::Unapplied(why)
-        | EvaluationError::Undetermined(why)) = self.problem;
-        Finding::new(
-            Code::DirectoryUnread,
-            format!("`kustomize build {directory}` may change generated hosts, and sipgen cannot evaluate it: {why}"),
-        )
-        .at(*self.place)
-        .help("compare it with the plan by `sipgen generate --check --build`")
+        let (directory, why) = (layout::directory_argument(directory), self.problem);
+        let message =
+            format!("`kustomize build {directory}` may change generated hosts, but {why}");
+        let help = "compare it with the plan by `sipgen generate --check --build`";
+        Finding::new(Code::DirectoryUnread, message).at(*self.place).help(help)
     }
 
     /// Returns the finding about the failed build of a directory, unless another finding reports it.
