@@ -79,15 +79,21 @@ impl<'a> CompleteRepo<'a> {
         directory: &Utf8Path,
         planned: &[&PlannedHost<'_>],
     ) -> Vec<PlannedHost<'a>> {
-        let files = self.builds.below(directory);
+        let (site, files) = (self.site, self.builds.below(directory));
+        // Another root may name the objects of the same files otherwise.
+        let parts = self.builds.made_of(directory);
+        let below = site.builds.roots().enumerate();
+        let below = below.filter(|(_, root)| parts.contains(root.directory.as_path()));
+        let roots: BTreeSet<usize> =
+            below.map(|(index, _)| index).chain(site.builds.roots_of(directory)).collect();
         let patched: HashSet<&HostKey> = planned.iter().map(|planned| &planned.host.key).collect();
         let is_unpatched = |host: &&Host| {
-            host.evidence != Evidence::Live
+            matches!(host.evidence, Evidence::Applied { root } if roots.contains(&root))
                 && host.file.as_deref().is_some_and(|file| files.contains_key(file))
                 && !patched.contains(&host.key)
         };
-        let hosts = self.site.inventory.hosts.iter().filter(is_unpatched);
-        hosts.map(|host| PlannedHost::unpatched(self.site, host)).collect()
+        let hosts = site.inventory.hosts.iter().filter(is_unpatched);
+        hosts.map(|host| PlannedHost::unpatched(site, host)).collect()
     }
 
     /// Reports the first changed field of each host in a directory's build.
