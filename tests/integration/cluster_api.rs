@@ -600,6 +600,21 @@ fn clusters_of_a_class_get_hosts_in_both_contracts() {
         repo.replace("clusters/all.yaml", "maxSurge: 1", "maxSurge: 0");
         // Its webhook refuses this with one replica, but the number of hosts is clear.
         repo.generate(&["--check"]).expect(0);
+
+        // An annotation of the Cluster itself does nothing.
+        let of_class = repo.read("clusters/all.yaml");
+        let no_spare = ", metadata: {annotations: {sip.airshipit.org/spare-hosts: \"0\"}}";
+        let with_spare = of_class.replacen(no_spare, "", 1).replace("maxSurge: 0", "maxSurge: 1");
+        let refused = (1..9).find_map(|replicas| {
+            let replicas = format!("controlPlane: {{replicas: {replicas}}}");
+            let text = with_spare.replacen("controlPlane: {replicas: 1}", &replicas, 1);
+            repo.write("clusters/all.yaml", &text);
+            let run = repo.generate(&[]);
+            (run.code == 1).then_some(run.stderr)
+        });
+        let way = "annotate `metadata` of its topology with `sip.airshipit.org/spare-hosts: \"0\"`";
+        assert_says(&refused.unwrap(), &[way]);
+        repo.write("clusters/all.yaml", &of_class);
     }
 }
 

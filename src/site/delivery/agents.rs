@@ -197,13 +197,13 @@ impl Agents {
         findings.extend(directories.into_iter().filter_map(|(directory, objects)| {
             let (_, kind) = objects.first()?;
             let message = format!(
-                "what the {kind} in {} makes an agent apply is unknown, because it cannot be read",
+                "what the {kind} in {} makes an agent apply is unknown: it cannot be read, or has templates or patches",
                 shown(directory)
             );
             let finding = Finding::new(Code::DirectoryUnread, message);
             let finding = objects.iter().take(SHOWN).fold(finding, |finding, (place, _)| finding.at(place.clone()));
             Some(finding.help(
-                "write the object without templates; if it applies no hosts of this repo, mute this warning",
+                "write the object without them; if it applies no hosts of this repo, mute this warning",
             ))
         }));
         findings
