@@ -61,9 +61,9 @@ pub(crate) const GROUPS: [&str; 5] =
 /// Objects that other objects depend on.
 #[derive(Default)]
 pub(super) struct AgentContext {
-    /// Sources of Flux.
+    /// Sources of Flux in the repo.
     pub(super) sources: Vec<(Origin, FluxSource)>,
-    /// Those of them that a FluxInstance of the repo makes.
+    /// Sources that a FluxInstance of the repo makes.
     pub(super) instance_sources: Vec<FluxSource>,
     /// Clusters that Secrets register in Argo CD.
     pub(super) clusters: Vec<ArgocdCluster>,
@@ -81,8 +81,7 @@ impl AgentContext {
                     context.sources.push((origin.clone(), (**source).clone()))
                 }
                 AgentObjectContent::Instance(made) => {
-                    context.sources.push((origin.clone(), made.source.clone()));
-                    context.instance_sources.push(made.source.clone());
+                    context.instance_sources.push(made.source.clone())
                 }
                 AgentObjectContent::Cluster(cluster) => context.clusters.push((**cluster).clone()),
                 AgentObjectContent::Flux(_)

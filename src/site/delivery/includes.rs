@@ -71,19 +71,17 @@ pub(super) fn is_same_repo(
 ) -> bool {
     let context = repo.context;
     let find = |is_it: &dyn Fn(&FluxSource) -> bool| {
-        context.sources.iter().map(|(_, source)| source).find(|source| is_it(source))
+        let sources = context.sources.iter().map(|(_, source)| source);
+        sources.chain(&context.instance_sources).find(|source| is_it(source))
     };
     let is_it = |object: &FluxSource| is_named(object, source, namespace);
     let Some(own) = find(&|object| repo.is_source_of_settings(object)) else {
         return repo.settings.flux.source_ref == SourceRef::default()
             && context.instance_sources.iter().any(is_it);
     };
-    let other = find(&is_it).and_then(|source| source.spec.url.as_deref());
-    own.spec
-        .url
-        .as_deref()
-        .zip(other)
-        .is_some_and(|(own, other)| repo_url::is_same_repo(own, other))
+    let url = |source: &'_ FluxSource| source.spec.url.clone();
+    let urls = url(own).zip(find(&is_it).and_then(url));
+    urls.is_some_and(|(own, other)| repo_url::is_same_repo(&own, &other))
 }
 
 /// Returns a path relative to the root of a source.
