@@ -204,6 +204,25 @@ fn a_host_keeps_its_labels_until_its_machine_is_gone() {
     assert!(left.contains(&"m3: ControlPlane ".to_owned()), "{left:?}");
 }
 
+/// A host whose Machine is still there is the first that its node set gets back.
+#[test]
+fn a_node_set_can_grow_into_hosts_that_wait_for_their_release() {
+    let repo = observed(&[("m6", "edge-md-4k7zd-hv5rl"), ("m7", "edge-md-4k7zd-x2k9p")]);
+    repo.replace("clusters/edge/workers.yaml", "replicas: 2", "replicas: 1");
+    assert_says(&repo.generate(&[]).expect(0).stderr, &["SIP0908"]);
+
+    let answer = run(&mut repo.sipgen(&["capacity", "--format", "json"])).stdout;
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    let mut growths = answer["nodeSets"].as_array().unwrap().iter();
+    let growth = growths.find(|growth| growth["role"] == "Worker").unwrap();
+    assert_eq!((&growth["fit"], &growth["isProven"]), (&2.into(), &true.into()), "{growth}");
+    for (more, code) in [("+2", 0), ("+3", 1)] {
+        let scale = format!("tenant-a/edge:edge-md={more}");
+        let run = run(&mut repo.sipgen(&["what-if", "--scale", &scale]));
+        assert_eq!(run.code, code, "{scale}\n{}", run.stdout);
+    }
+}
+
 /// With `nodeReuse`, CAPM3 1.14 names the Cluster as the consumer of a host without a Machine.
 #[test]
 fn a_host_that_waits_for_reuse_stays_and_its_removal_is_explained() {
@@ -615,6 +634,35 @@ fn clusters_of_a_class_get_hosts_in_both_contracts() {
         let way = "annotate `metadata` of its topology with `sip.airshipit.org/spare-hosts: \"0\"`";
         assert_says(&refused.unwrap(), &[way]);
         repo.write("clusters/all.yaml", &of_class);
+    }
+}
+
+/// Cluster API gives annotations of a class to what it makes of it; those of a topology win.
+#[test]
+fn annotations_of_a_class_count_as_those_of_a_topology() {
+    let most = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
+    let annotations = format!("metadata: {{annotations: {{{most}: \"2\"}}}}");
+    for api in ["v1beta1", "v1beta2"] {
+        let repo = with_class(api);
+        let file = "clusters/all.yaml";
+        let infrastructure = if api == "v1beta1" { "template: {" } else { "class: small, " };
+        let changed = repo.read(file).replacen(
+            infrastructure,
+            &format!("{infrastructure}{annotations}, "),
+            1,
+        );
+        repo.write(file, &changed);
+        let lacking = "1 of the 2 Worker hosts of tenant-a/west cannot be found";
+        assert_says(
+            &repo.generate(&[]).expect(1).stderr,
+            &[lacking, "autoscaler-node-group-max-size: \"2\""],
+        );
+
+        let own = format!("annotations: {{{most}: \"1\", sip.airshipit.org/spare-hosts: \"0\"}}");
+        let spare = "annotations: {sip.airshipit.org/spare-hosts: \"0\"}";
+        repo.write(file, &changed.replace(spare, &own));
+        repo.generate(&[]).expect(0);
+        assert_eq!(assigned(&repo).iter().filter(|it| it.contains("md-0")).count(), 2, "{api}");
     }
 }
 

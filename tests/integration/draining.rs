@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::support::{Repo, Run, assert_says, compare_schema, run};
+use crate::support::{Repo, Run, assert_says, compare_schema, live_host, run};
 
 /// A worker host: name, rack, flavor, and the cluster that has it.
 type Host<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);
@@ -486,4 +486,24 @@ fn unknown_hosts_are_refused() {
 #[test]
 fn its_schema_is_the_documented_one() {
     compare_schema("drain", &schemars::schema_for!(sipgen::ask::drain::Drain));
+}
+
+/// The rack of a drained host stays, so the skew between racks counts it.
+#[test]
+fn the_only_host_of_a_rack_is_bound_by_the_skew_between_racks() {
+    let hosts = [("a", "r1"), ("b", "r2"), ("c", "r3"), ("d", "r3")];
+    let repo = Repo::empty();
+    let host =
+        |(name, rack): (&str, &str)| live_host(name, &format!("  labels: {{rack: {rack}}}\n"));
+    repo.write("snapshot/hosts.yaml", &hosts.map(host).concat());
+    repo.want("metal/one", 3);
+    let constraint = "topologySpreadConstraints: [{topologyKey: rack, maxSkew: 1}], labelSelector";
+    repo.replace("clusters/metal.one.yaml", "labelSelector", constraint);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+
+    let answer = json(&repo, &["metal/a"]);
+
+    assert_eq!(answer["verdict"], "impossible", "{answer}");
+    assert_eq!(answer["lacking"].as_array().unwrap().len(), 1, "{answer}");
 }

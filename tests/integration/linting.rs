@@ -422,6 +422,16 @@ fn hosts_that_machines_of_others_claim_are_counted() {
     }
     repo.remove("other.yaml");
     repo.want("metal/one", 2);
+    // What it selects is unknown without its template.
+    for kind in ["MachineSet", "MachineDeployment"] {
+        let alone = set.split("---\n").next().unwrap().replace("MachineSet", kind);
+        repo.write("machines.yaml", &alone);
+        let unknown = format!(
+            "the {kind} metal/ms is no request, and which hosts it claims is unknown: the Metal3MachineTemplate `e` is \
+             not in the inputs"
+        );
+        assert_says(&repo.generate(&[]).expect(0).stderr, &["SIP0910", &unknown]);
+    }
     // Only an owner that is known claims hosts for it.
     let owned = |owner: &str| {
         set.replace("{name: ms,", &format!("{{name: ms, ownerReferences: [{{kind: {owner}}}],"))

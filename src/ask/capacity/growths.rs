@@ -82,7 +82,8 @@ fn growth(
         });
         verdict == HypothesisVerdict::Served
     };
-    let most = planned.spare(cluster, part, node_set).min(planned.places(cluster, part, node_set));
+    let more = planned.spare(cluster, part, node_set).min(planned.places(cluster, part, node_set));
+    let most = planned.surplus(cluster, part, node_set) + more;
     let fit = largest(most, most, is_served);
     let lacking = planned.lacking_more(&PlanHypothesis {
         resized: Some((&cluster.key, part, &grown(node_set, fit + 1))),

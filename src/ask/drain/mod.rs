@@ -178,7 +178,7 @@ pub fn drain(
     let places = DrainedHosts::new(site, &occupied, &drained);
     let limits = StepLimits { at_once: at_once.max(1), waiting: &places.waiting };
     let hypothesis =
-        PlanHypothesis { gone: places.emptied(), keeps_numbers: true, ..PlanHypothesis::default() };
+        PlanHypothesis { gone: places.emptied(), is_drain: true, ..PlanHypothesis::default() };
     let question = DrainQuestion {
         site: &occupied,
         planned: &planned,

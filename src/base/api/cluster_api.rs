@@ -365,10 +365,21 @@ pub struct ClassSpec {
     pub patches: Vec<serde_json::Value>,
 }
 
+impl ClassSpec {
+    /// Returns the metadata of its control planes and MachineDeployments.
+    pub fn metadata(&self) -> Vec<&Metadata> {
+        let workers = self.workers.machine_deployments.iter();
+        let workers = workers.flat_map(|class| [&class.metadata, &class.template.metadata]);
+        workers.chain([&self.control_plane.metadata]).collect()
+    }
+}
+
 /// The control plane of a ClusterClass.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ControlPlaneClass {
+    /// Labels and annotations of control planes.
+    pub metadata: Metadata,
     /// Its template in `v1beta1`.
     #[serde(rename = "ref")]
     pub reference: Option<ClusterApiReference>,
@@ -403,6 +414,8 @@ pub struct WorkersClass {
 pub struct DeploymentClass {
     /// Its name.
     pub class: String,
+    /// Labels and annotations of MachineDeployments in `v1beta2`.
+    pub metadata: Metadata,
     /// Templates in `v1beta1`.
     pub template: DeploymentTemplates,
     /// Template of Metal3Machines in `v1beta2`.
@@ -419,6 +432,8 @@ pub struct DeploymentClass {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct DeploymentTemplates {
+    /// Labels and annotations of MachineDeployments.
+    pub metadata: Metadata,
     /// Template of Metal3Machines.
     pub infrastructure: Option<TemplateReference>,
 }

@@ -66,9 +66,11 @@ impl<'a> PlannedSite<'a> {
         let stays = self.assigned(cluster, part);
         let stays = stays.filter(|assigned| !may_move && !gone.contains(&assigned.host));
         let stays: Vec<PlacedHost> = stays.copied().collect();
+        let none = BTreeSet::new();
+        let without = if hypothesis.is_drain { &none } else { gone };
         let demand = NodeSetDemand::new(self.site, cluster, part, node_set, &stays, |_| false)
-            .with_domain_limits(&self.matching_domains, self.hosts, gone);
-        if !hypothesis.keeps_numbers {
+            .with_domain_limits(&self.matching_domains, self.hosts, without);
+        if !hypothesis.is_drain {
             return demand;
         }
         let has = self.assigned(cluster, part).count();

@@ -70,8 +70,9 @@ pub struct PlanHypothesis<'q> {
     pub resized: Option<(&'q ClusterKey, &'q Part, &'q NodeSet)>,
     /// Hosts that are gone.
     pub gone: BTreeSet<usize>,
-    /// Node sets request as many hosts as they have.
-    pub keeps_numbers: bool,
+    /// Set if gone hosts are drained: their topology domains stay, and node sets request as many
+    /// hosts as they have.
+    pub is_drain: bool,
 }
 
 /// Hosts that node sets get under a hypothesis.
@@ -325,6 +326,11 @@ impl<'a> PlannedSite<'a> {
         within_quotas.map_or(free, |left| free.min(left))
     }
 
+    /// Returns the number of hosts of a node set that it does not request.
+    pub(crate) fn surplus(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> usize {
+        self.hosts_of(cluster, part).count().saturating_sub(node_set.wanted())
+    }
+
     /// Returns the number of further hosts that the topology domains of a node set admit.
     pub fn places(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> usize {
         let demand = self.demand(cluster, part, node_set, &PlanHypothesis::default());
@@ -364,6 +370,7 @@ impl<'a> PlannedSite<'a> {
         (
             demand.needs.key(),
             node_set.wanted(),
+            self.surplus(cluster, part, node_set),
             domains,
             self.namespace_with_quotas(cluster),
             is_special.then_some((&cluster.key, part)),
@@ -423,7 +430,7 @@ impl<'a> PlannedSite<'a> {
 
     /// Returns the number of hosts that a node set lacks without a hypothesis.
     fn lacks_today(&self, demand: &NodeSetDemand<'_>, hypothesis: &PlanHypothesis<'_>) -> usize {
-        if self.plan.shortages.is_empty() || hypothesis.keeps_numbers {
+        if self.plan.shortages.is_empty() || hypothesis.is_drain {
             return 0;
         }
         let node_set = (demand.cluster.key.clone(), demand.part.clone());

@@ -44,6 +44,13 @@ pub(super) fn check(
     }
     let known: BTreeSet<ClusterKey> =
         cluster_api_documents.iter().map(|(document, _)| document.key.clone()).collect();
+    for claim in cluster_api::claimed_by_machines(context.cluster_parts, context.inventory, &known)
+    {
+        match claim {
+            Ok(claimant) => requests.claimants.push(claimant),
+            Err(finding) => requests.findings.push(finding),
+        }
+    }
     for (document, spec) in cluster_api_documents {
         requests.add_of_cluster_api(document, spec, context);
     }
@@ -53,9 +60,6 @@ pub(super) fn check(
     }
     let valid = requests.clusters.values().filter_map(|request| request.cluster.as_ref());
     requests.findings.extend(cluster_api::shared_templates(valid));
-    let machines =
-        cluster_api::claimed_by_machines(context.cluster_parts, context.inventory, &known);
-    requests.claimants.splice(0..0, machines);
     requests.findings.extend(provisioning::without_cluster(context.software, &requests.clusters));
     for request in requests.clusters.values_mut().filter_map(|request| request.cluster.as_mut()) {
         let reservations = context.inventory.reservations_for(&request.key);
@@ -140,8 +144,7 @@ impl CheckedRequests {
                 let claimant = |cluster| cluster_api::claimed_by_cluster(cluster, is_opted_out);
                 if let Some(ValidatedDocument::Request(request, found)) = checked {
                     self.claimants.extend(request.cluster.iter().flat_map(claimant));
-                    let mut hosts = context.inventory.hosts.iter();
-                    if hosts.any(|host| host.key.namespace == key.namespace) {
+                    if context.inventory.has_namespace(&key.namespace) {
                         let error = found.into_iter().find(Finding::is_error);
                         self.findings.extend(error.map(|error| unknown_claims(&key, error)));
                     }
@@ -154,10 +157,7 @@ impl CheckedRequests {
 /// Reports a Cluster that is no request, and that may claim hosts all the same.
 fn unknown_claims(cluster: &ClusterKey, error: Finding) -> Finding {
     let code = Code::ForeignClaimant;
-    let message = format!(
-        "the Cluster {cluster} is no request, and which hosts it claims is unknown: {}",
-        error.message
-    );
+    let message = cluster_api::unknown_claims(&format!("the Cluster {cluster}"), &error.message);
     Finding { code, severity: code.severity(), message, clusters: Vec::new(), ..error }
 }
 

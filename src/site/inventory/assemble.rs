@@ -59,6 +59,11 @@ impl Inventory {
         self.by_key.get(key).copied()
     }
 
+    /// Returns whether a namespace has hosts.
+    pub(crate) fn has_namespace(&self, namespace: &Namespace) -> bool {
+        self.hosts.iter().any(|host| host.key.namespace == *namespace)
+    }
+
     /// Returns the reservations that include a cluster.
     pub(crate) fn reservations_for(&self, cluster: &ClusterKey) -> BTreeSet<Arc<Tenants>> {
         let all = self.reservations.iter();

@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use kube::core::{Selector, SelectorExt};
 
-use super::host_selector;
+use super::{host_selector, missing_part};
 use crate::base::api::cluster_api::{
-    CLUSTER_NAME, CONTROL_PLANE_LABEL, ClusterApiReference, HostSelector, MACHINE, METAL3_MACHINE,
-    MachineSpec, TOPOLOGY_DEPLOYMENT_NAME,
+    CLUSTER_NAME, CONTROL_PLANE_LABEL, ClusterApiReference, HostSelector, MACHINE,
+    MACHINE_TEMPLATE, METAL3_MACHINE, MachineSpec, TOPOLOGY_DEPLOYMENT_NAME,
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::label_query::required_label;
 use crate::base::api::names::{ClusterKey, Namespace};
-use crate::base::finding::Origin;
+use crate::base::finding::{Code, Finding, Origin};
 use crate::site::inventory::usage::HostUsage;
 use crate::site::inventory::{Host, Inventory};
 use crate::site::request::cluster::Cluster;
@@ -40,12 +40,12 @@ pub(crate) struct Claimant {
 }
 
 /// Returns MachineDeployments of other Clusters and MachineSets that claim hosts, and Machines without
-/// one.
+/// one; a finding for each whose hosts are unknown.
 pub(crate) fn claimed_by_machines(
     parts: &ClusterParts,
     inventory: &Inventory,
     clusters: &BTreeSet<ClusterKey>,
-) -> Vec<Claimant> {
+) -> Vec<Result<Claimant, Finding>> {
     let users = inventory.hosts.iter();
     let users: HashSet<(&str, &str)> =
         users.filter_map(|host| host.live.usage.as_ref()?.metal3_machine()).collect();
@@ -81,9 +81,19 @@ pub(crate) fn claimed_by_machines(
             _ => return None,
         };
         let kind = &document.kind;
-        let selector = selector_of(parts, spec, namespace)?;
-        Some(Claimant {
-            title: format!("the {kind} {namespace}/{name}"),
+        let title = format!("the {kind} {namespace}/{name}");
+        let selector = match selector_of(parts, spec, namespace)? {
+            Ok(selector) => selector,
+            Err(reason) => {
+                let message = unknown_claims(&title, &reason);
+                let finding = Finding::new(Code::ForeignClaimant, message)
+                    .at(document.origin.name())
+                    .help("add its manifest to the inputs, as it is in the cluster");
+                return inventory.has_namespace(namespace).then_some(Err(finding));
+            }
+        };
+        Some(Ok(Claimant {
+            title,
             namespace: namespace.clone(),
             origin: document.origin.clone(),
             machines,
@@ -92,7 +102,7 @@ pub(crate) fn claimed_by_machines(
             assigned_labels: host_selector::assigned_labels(selector, &BTreeMap::new()),
             makes_machines: kind != MACHINE,
             may_opt_in: None,
-        })
+        }))
     });
     claimants.collect()
 }
@@ -126,20 +136,33 @@ pub(crate) fn claimed_by_cluster(cluster: &Cluster, is_opted_out: bool) -> Vec<C
     claimants
 }
 
-/// Returns the selector of the Metal3Machines of a Machine; `None` for those of other providers.
+/// Says that an object, which is no request, may claim hosts all the same.
+pub(crate) fn unknown_claims(title: &str, reason: &str) -> String {
+    format!("{title} is no request, and which hosts it claims is unknown: {reason}")
+}
+
+/// Returns the selector of the Metal3Machines of a Machine, or the reason why it is unknown; `None`
+/// for those of other providers.
 fn selector_of<'a>(
     parts: &'a ClusterParts,
     spec: &MachineSpec,
     namespace: &Namespace,
-) -> Option<&'a HostSelector> {
-    let reference: &ClusterApiReference = spec.infrastructure_ref.as_ref()?;
-    // A template or Metal3Machine outside of the inputs may select any hosts.
-    match &parts.referenced(reference, namespace)?.spec {
-        Ok(PartSpec::MachineTemplate(template)) => Some(&template.template.spec.host_selector),
-        Ok(PartSpec::Metal3Machine(machine)) if reference.kind == METAL3_MACHINE => {
-            Some(&machine.host_selector)
+) -> Option<Result<&'a HostSelector, String>> {
+    let reference = spec.infrastructure_ref.as_ref()?;
+    let ClusterApiReference { kind, name, .. } = reference;
+    if !matches!(kind.as_str(), MACHINE_TEMPLATE | METAL3_MACHINE) {
+        return None;
+    }
+    match parts.referenced(reference, namespace).map(|document| &document.spec) {
+        Some(Ok(PartSpec::MachineTemplate(template))) => {
+            Some(Ok(&template.template.spec.host_selector))
         }
-        _ => None,
+        Some(Ok(PartSpec::Metal3Machine(machine))) => Some(Ok(&machine.host_selector)),
+        Some(Ok(_)) => None,
+        Some(Err(error)) => {
+            Some(Err(format!("cannot read the {kind} `{name}`: {}", error.message)))
+        }
+        None => Some(Err(missing_part(kind, name))),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::base::api::without_nulls;
 use crate::base::finding::RouteStep;
 use crate::input::decode::label_selector::Mistake;
 use crate::site::inventory::requirements::HardwareRequirements;
-use crate::site::request::cluster_parts::ClusterParts;
+use crate::site::request::cluster_parts::{ClusterParts, PartSpec};
 use crate::site::request::hardware;
 
 /// Returns whether a node set of a Cluster may have the annotation.
@@ -19,7 +19,11 @@ pub(super) fn may_be_annotated(spec: &ClusterSpec, parts: &ClusterParts) -> bool
         let workers = topology.workers.machine_deployments.iter();
         workers.map(|workers| &workers.metadata).chain([&topology.control_plane.metadata])
     });
-    let mut all = topology.chain(parts.all().map(|(_, _, part)| &part.metadata));
+    let classes = parts.all().flat_map(|(_, _, part)| match &part.spec {
+        Ok(PartSpec::Class(class)) => class.metadata(),
+        _ => Vec::new(),
+    });
+    let mut all = topology.chain(parts.all().map(|(_, _, part)| &part.metadata)).chain(classes);
     all.any(|metadata| metadata.annotation(HARDWARE).is_some())
 }
 

@@ -62,7 +62,9 @@ impl ClusterApiValidation<'_> {
 
     /// Returns the labels of a node set's Machines.
     fn machine_labels(&self, set: &ScaledMachines<'_>) -> BTreeMap<String, String> {
-        let mut labels = set.machine_labels.cloned().unwrap_or_default();
+        let given = set.machine_labels.iter().rev().copied().flatten();
+        let mut labels: BTreeMap<String, String> =
+            given.map(|(key, value)| (key.clone(), value.clone())).collect();
         labels.insert(CLUSTER_NAME.to_owned(), self.key.name.to_string());
         match set.name {
             None => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kube::core::{Expression, Selector};
+use kube::core::{Expression, Selector, SelectorExt};
 
 use crate::base::api::assignment;
 use crate::base::api::cluster_api::{HostRequirement, HostSelector};
@@ -41,9 +41,10 @@ pub(super) fn requirements(
     let unknown = selector.unknown.iter();
     mistakes.extend(unknown.map(|(key, value)| unknown_field("hostSelector", key, value)));
     let requirements = selector.match_expressions.iter().enumerate();
-    for (index, requirement) in requirements.filter(|(_, requirement)| !own(&requirement.key)) {
+    for (index, requirement) in requirements {
         match expression(requirement) {
-            Ok(expression) => expressions.push(expression),
+            Ok(expression) if !own(&requirement.key) => expressions.push(expression),
+            Ok(_) => {}
             Err((field, message, help)) => {
                 let route = vec!["matchExpressions".into(), index.into(), field.into()];
                 mistakes.push(mistake(route, message, help));
@@ -51,6 +52,23 @@ pub(super) fn requirements(
         }
     }
     if mistakes.is_empty() { Ok(expressions.into_iter().collect()) } else { Err(mistakes) }
+}
+
+/// Returns the expressions of a selector that exclude hosts with the labels `assigned`. CAPM3 requires
+/// them as well as the labels that sipgen adds to the selector.
+pub(super) fn exclusions(
+    selector: &HostSelector,
+    assigned: &BTreeMap<String, String>,
+) -> Vec<Mistake> {
+    let excluded = selector.match_expressions.iter().enumerate().filter_map(|(index, it)| {
+        let value = assigned.get(&it.key)?;
+        let required = Selector::from_iter([expression(it).ok()?]);
+        let message = format!("assigned hosts have `{}: {value}`, which it excludes", it.key);
+        let route = vec!["matchExpressions".into(), index.into()];
+        let help = "remove it: the label itself selects the hosts";
+        (!required.matches(assigned)).then(|| mistake(route, message, help))
+    });
+    excluded.collect()
 }
 
 /// Returns the labels that a selector matches, if sipgen adds one that it requires: one of `assigned`, or
@@ -134,8 +152,6 @@ fn expression(
 
 #[cfg(test)]
 mod tests {
-    use kube::core::SelectorExt;
-
     use super::*;
 
     fn read(yaml: &str) -> Result<Selector, Vec<String>> {
@@ -197,10 +213,28 @@ mod tests {
     }
 
     #[test]
+    fn an_expression_that_excludes_assigned_hosts_is_a_mistake() {
+        let assigned = BTreeMap::from([("cluster".to_owned(), "edge".to_owned())]);
+        for (requirement, is_mistake) in [
+            ("{key: cluster, operator: In, values: [old]}", true),
+            ("{key: cluster, operator: NotIn, values: [edge]}", true),
+            ("{key: cluster, operator: '!'}", true),
+            ("{key: cluster, operator: In, values: [old, edge]}", false),
+            ("{key: cluster, operator: exists}", false),
+            ("{key: size, operator: In, values: [old]}", false),
+        ] {
+            let selector = format!("matchExpressions: [{requirement}]");
+            let mistakes = exclusions(&yaml_serde::from_str(&selector).unwrap(), &assigned);
+            assert_eq!(!mistakes.is_empty(), is_mistake, "{requirement}");
+        }
+    }
+
+    #[test]
     fn assignment_labels_are_no_requirements() {
         let selector = read(
             "matchLabels: {sip.airshipit.org/cluster-name: edge, size: big, cluster: edge}\n\
-             matchExpressions: [{key: sip.airshipit.org/node-set, operator: in, values: [md-0]}]",
+             matchExpressions: [{key: sip.airshipit.org/node-set, operator: in, values: [md-0]}, \
+             {key: cluster, operator: In, values: [old, edge]}]",
         );
         assert_eq!(selector.unwrap().to_string(), "size=big");
     }

@@ -50,9 +50,9 @@ use crate::input::settings::assignment::AssignmentSettings;
 use crate::input::settings::requests::ClusterSelection;
 
 pub(crate) use agreement::disagreements;
-pub(crate) use claimants::{Claimant, claimed_by_cluster, claimed_by_machines};
+pub(crate) use claimants::{Claimant, claimed_by_cluster, claimed_by_machines, unknown_claims};
 pub(crate) use machine_objects::{MachineFacts, MachineMaker, MachineObjects};
-use scaled::ScaledMachines;
+use scaled::{LocatedMetadata, ScaledMachines};
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     object: &cluster_api::OBJECT,
@@ -126,6 +126,7 @@ fn check(
         objects: context.cluster_parts,
         assignment: &context.settings.assignment,
         default_spread: context.settings.topology.default_spread(),
+        is_request: is_asked(&document.metadata, context.settings),
         findings: Vec::new(),
     };
     check.annotations(&document.metadata);
@@ -166,6 +167,8 @@ struct ClusterApiValidation<'a> {
     objects: &'a ClusterParts,
     assignment: &'a AssignmentSettings,
     default_spread: Vec<TopologySpread>,
+    /// Unset for a Cluster beside a SIPCluster, or one that claims hosts by itself.
+    is_request: bool,
     findings: Vec<Finding>,
 }
 
@@ -201,26 +204,27 @@ impl<'a> ClusterApiValidation<'a> {
     }
 
     fn node_set(&mut self, set: &ScaledMachines<'_>, settings_key: Option<&str>) -> NodeSet {
-        let misspelled = misspelled_annotations(set.metadata, &set.metadata_at, self.key);
-        self.findings.extend(misspelled);
+        for LocatedMetadata { metadata, at } in &set.metadata {
+            self.findings.extend(misspelled_annotations(metadata, at, self.key));
+        }
         let active = self.replicas(set);
         let standby = self.spare(set, active);
         let (mut selector, selector_at) = self.selector(set);
         if let Some(domain) = set.failure_domain {
             selector.extend([Expression::Equal(FAILURE_DOMAIN.to_owned(), domain.to_owned())]);
         }
-        let annotated = set.metadata.annotation(TOPOLOGY_KEY);
+        let annotated = set.annotation(TOPOLOGY_KEY);
         if let Some(bad) = annotated.filter(|key| !is_label_key(key)) {
             self.report(
                 Code::InvalidRequestAnnotation,
-                set.annotation(TOPOLOGY_KEY),
+                set.annotation_at(TOPOLOGY_KEY),
                 format!("`{bad}` is not a valid label key"),
                 "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
             );
         }
         let settings_key = settings_key.filter(|_| set.name.is_none());
         let (key, key_at) = match annotated {
-            Some(key) => (Some(key), set.annotation(TOPOLOGY_KEY)),
+            Some(key) => (Some(key), set.annotation_at(TOPOLOGY_KEY)),
             None => (settings_key, set.at.clone()),
         };
         let max_per_domain = self.max_per_domain(set, key.is_some());
@@ -245,7 +249,7 @@ impl<'a> ClusterApiValidation<'a> {
             selector_at,
             count_at: set.replicas_at(),
             active_at: set.replicas_at(),
-            spare_at: set.metadata.annotation(SPARE).map(|_| set.annotation(SPARE)),
+            spare_at: set.annotation(SPARE).map(|_| set.annotation_at(SPARE)),
         }
     }
 
@@ -253,7 +257,6 @@ impl<'a> ClusterApiValidation<'a> {
     /// for.
     fn replicas(&mut self, set: &ScaledMachines<'_>) -> usize {
         let most = set
-            .metadata
             .annotation(cluster_api::AUTOSCALER_MAXIMUM)
             .map_or(0, |text| self.number(set, cluster_api::AUTOSCALER_MAXIMUM, text));
         let replicas = set.replicas.unwrap_or(1);
@@ -283,7 +286,7 @@ impl<'a> ClusterApiValidation<'a> {
                 0
             }
         };
-        set.metadata.annotation(SPARE).map_or(surge, |text| self.number(set, SPARE, text))
+        set.annotation(SPARE).map_or(surge, |text| self.number(set, SPARE, text))
     }
 
     fn number(&mut self, set: &ScaledMachines<'_>, key: &str, text: &str) -> usize {
@@ -291,7 +294,7 @@ impl<'a> ClusterApiValidation<'a> {
         number.filter(|number| *number <= MOST_HOSTS).unwrap_or_else(|| {
             self.report(
                 Code::InvalidRequestAnnotation,
-                set.annotation(key),
+                set.annotation_at(key),
                 format!("`{text}` is not a number of hosts"),
                 format!("write 0 to {MOST_HOSTS}, in quotes"),
             );
@@ -313,7 +316,12 @@ impl<'a> ClusterApiValidation<'a> {
             );
         }
         let assigned = self.assignment.labels_of(self.key, &self.part(set));
-        let selector = host_selector::requirements(selector, &assigned);
+        let exclusions = host_selector::exclusions(selector, &assigned);
+        let requirements = host_selector::requirements(selector, &assigned);
+        let selector = match exclusions.is_empty() || !self.is_request {
+            true => requirements,
+            false => Err(exclusions),
+        };
         let selector = selector.unwrap_or_else(|mistakes| {
             for Mistake { route, message, help, .. } in mistakes {
                 self.report(Code::InvalidRequestAnnotation, at.below(route), message, help);
@@ -332,7 +340,7 @@ impl<'a> ClusterApiValidation<'a> {
         parse: impl FnOnce(&str) -> serde_json::Result<Result<T, Vec<M>>>,
         described: fn(M) -> (String, String),
     ) -> Option<T> {
-        let text = set.metadata.annotation(key)?;
+        let text = set.annotation(key)?;
         let mistakes = match parse(text) {
             Ok(Ok(value)) => return Some(value),
             Ok(Err(mistakes)) => mistakes.into_iter().map(described).collect(),
@@ -342,7 +350,7 @@ impl<'a> ClusterApiValidation<'a> {
             )],
         };
         for (message, help) in mistakes {
-            self.report(Code::InvalidRequestAnnotation, set.annotation(key), message, help);
+            self.report(Code::InvalidRequestAnnotation, set.annotation_at(key), message, help);
         }
         None
     }
@@ -361,7 +369,7 @@ impl<'a> ClusterApiValidation<'a> {
                 continue;
             };
             let is_special = |set: &ScaledMachines<'_>| {
-                let is_annotated = |key| set.metadata.annotation(key).is_some();
+                let is_annotated = |key| set.annotation(key).is_some();
                 set.failure_domain.is_some() || is_annotated(TOPOLOGY_KEY) || is_annotated(HARDWARE)
             };
             let conflict = others.iter().find(|other| {
@@ -413,10 +421,14 @@ impl<'a> ClusterApiValidation<'a> {
         self.report(
             Code::PartMissing,
             field,
-            format!("the {kind} `{name}` is not in the inputs"),
+            missing_part(kind, name),
             "add its manifest to the inputs; references are resolved with the names and namespaces that builds deliver",
         );
     }
+}
+
+fn missing_part(kind: &str, name: &str) -> String {
+    format!("the {kind} `{name}` is not in the inputs")
 }
 
 /// Reports Clusters that share a template, which selects the hosts of one cluster only.

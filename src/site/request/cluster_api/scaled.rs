@@ -20,7 +20,8 @@ use crate::site::request::cluster_parts::{PartDocument, PartSpec};
 pub(super) struct ScaledMachines<'a> {
     /// Name of the MachineDeployment; `None` for the control plane.
     pub(super) name: Option<&'a str>,
-    pub(super) metadata: &'a Metadata,
+    /// Its metadata, and that of its class, which counts where the former says nothing.
+    pub(super) metadata: Vec<LocatedMetadata<'a>>,
     pub(super) replicas: Option<i64>,
     pub(super) strategy: Option<LocatedStrategy<'a>>,
     /// Set if a rollout never runs more Machines than replicas, whatever the strategy.
@@ -31,12 +32,16 @@ pub(super) struct ScaledMachines<'a> {
     pub(super) template: NodeSetTemplate<'a>,
     /// Where its fields are.
     pub(super) at: DocumentField,
-    /// Where its annotations are.
-    pub(super) metadata_at: DocumentField,
-    /// Labels that its template gives to Machines.
-    pub(super) machine_labels: Option<&'a BTreeMap<String, String>>,
+    /// Labels that its template gives to Machines, or the topology and its class.
+    pub(super) machine_labels: Vec<&'a BTreeMap<String, String>>,
     /// Names of its Machines.
     pub(super) machine_names: MachineNames,
+}
+
+/// Metadata, and where it is.
+pub(super) struct LocatedMetadata<'a> {
+    pub(super) metadata: &'a Metadata,
+    pub(super) at: DocumentField,
 }
 
 /// The Metal3MachineTemplate of a node set.
@@ -69,6 +74,21 @@ impl NodeSetTemplate<'_> {
     }
 }
 
+impl<'a> LocatedMetadata<'a> {
+    fn new(metadata: &'a Metadata, object_at: &DocumentField) -> Self {
+        Self { metadata, at: object_at.below(["metadata".into()]) }
+    }
+
+    fn from_object(document: &'a PartDocument) -> Self {
+        let at = DocumentField::new(&document.origin, ["metadata"]);
+        Self { metadata: &document.metadata, at }
+    }
+}
+
+fn labels_of<'a>(metadata: &[LocatedMetadata<'a>]) -> Vec<&'a BTreeMap<String, String>> {
+    metadata.iter().filter_map(|it| it.metadata.labels.as_ref()).collect()
+}
+
 impl ScaledMachines<'_> {
     pub(super) fn role(&self) -> Role {
         match self.name {
@@ -86,15 +106,22 @@ impl ScaledMachines<'_> {
 
     /// Returns the place of the number of hosts.
     pub(super) fn replicas_at(&self) -> DocumentField {
-        if self.metadata.annotation(AUTOSCALER_MAXIMUM).is_some() {
-            self.annotation(AUTOSCALER_MAXIMUM)
+        if self.annotation(AUTOSCALER_MAXIMUM).is_some() {
+            self.annotation_at(AUTOSCALER_MAXIMUM)
         } else {
             self.at.below(["replicas".into()])
         }
     }
 
-    pub(super) fn annotation(&self, key: &str) -> DocumentField {
-        self.metadata_at.below(["annotations".into(), key.into()])
+    pub(super) fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata.iter().find_map(|it| it.metadata.annotation(key))
+    }
+
+    /// Returns the place of an annotation that it has.
+    pub(super) fn annotation_at(&self, key: &str) -> DocumentField {
+        let given = self.metadata.iter().find(|it| it.metadata.annotation(key).is_some());
+        let route = ["annotations".into(), key.into()];
+        given.map_or_else(|| self.at.clone(), |it| it.at.below(route))
     }
 }
 
@@ -231,17 +258,16 @@ impl<'a> ClusterApiValidation<'a> {
             };
             scaled.push(ScaledMachines {
                 name: Some(name),
-                metadata: &document.metadata,
+                metadata: vec![LocatedMetadata::from_object(document)],
                 replicas: deployment.replicas,
                 strategy: either("strategy", &deployment.strategy, &deployment.rollout, &at),
                 never_surges: false,
                 is_kubeadm: false,
                 failure_domain: machine.failure_domain.as_deref(),
-                machine_labels: deployment.template.metadata.labels.as_ref(),
+                machine_labels: deployment.template.metadata.labels.iter().collect(),
                 machine_names: MachineNames::deployment(name).with_template(template.name),
                 template,
                 at,
-                metadata_at: DocumentField::new(&document.origin, ["metadata"]),
             });
         }
         scaled
@@ -267,7 +293,7 @@ impl<'a> ClusterApiValidation<'a> {
         }
         Some(ScaledMachines {
             name: None,
-            metadata: &document.metadata,
+            metadata: vec![LocatedMetadata::from_object(document)],
             replicas: control_plane.replicas,
             strategy: either(
                 "rolloutStrategy",
@@ -278,11 +304,10 @@ impl<'a> ClusterApiValidation<'a> {
             never_surges: never_surges(&document.kind, control_plane, control_plane.replicas),
             is_kubeadm: document.kind.starts_with(KUBEADM),
             failure_domain: None,
-            machine_labels: machine_template.and_then(|it| it.metadata.labels.as_ref()),
+            machine_labels: machine_template.iter().flat_map(|it| &it.metadata.labels).collect(),
             machine_names,
             template,
             at,
-            metadata_at: DocumentField::new(&document.origin, ["metadata"]),
         })
     }
 
@@ -343,18 +368,20 @@ impl<'a> ClusterApiValidation<'a> {
             _ => (None, false),
         };
         let at = DocumentField::new(self.origin, ["spec", "topology", "controlPlane"]);
+        let own = LocatedMetadata::new(&topology.control_plane.metadata, &at);
+        let class = class_at.below(["controlPlane".into()]);
+        let metadata = vec![own, LocatedMetadata::new(&control_plane.metadata, &class)];
         Some(ScaledMachines {
             name: None,
-            metadata: &topology.control_plane.metadata,
+            machine_labels: labels_of(&metadata),
+            metadata,
             replicas: topology.control_plane.replicas,
             strategy,
             never_surges,
             is_kubeadm: reference.is_some_and(|template| template.kind.starts_with(KUBEADM)),
             failure_domain: None,
-            machine_labels: topology.control_plane.metadata.labels.as_ref(),
             machine_names: MachineNames::control_plane_of_class(self.key.name.as_str()),
             template,
-            metadata_at: at.below(["metadata".into()]),
             at,
         })
     }
@@ -392,9 +419,18 @@ impl<'a> ClusterApiValidation<'a> {
         let machine_class =
             MachineClass { spec: class, template: machines, deployment_class: &deployment.class };
         let template = self.template(machines, namespace, from.clone(), Some(machine_class))?;
+        let metadata = vec![
+            LocatedMetadata::new(&deployment.metadata, &at),
+            LocatedMetadata::new(&deployment_class.metadata, &from),
+            LocatedMetadata::new(
+                &deployment_class.template.metadata,
+                &from.below(["template".into()]),
+            ),
+        ];
         Some(ScaledMachines {
             name: Some(&deployment.name),
-            metadata: &deployment.metadata,
+            machine_labels: labels_of(&metadata),
+            metadata,
             replicas: deployment.replicas,
             // A rollout of the topology replaces the whole rollout of the class.
             strategy: if deployment.strategy.is_some() || deployment.rollout.is_some() {
@@ -409,13 +445,11 @@ impl<'a> ClusterApiValidation<'a> {
                 .failure_domain
                 .as_deref()
                 .or(deployment_class.failure_domain.as_deref()),
-            machine_labels: deployment.metadata.labels.as_ref(),
             machine_names: MachineNames::deployment_of_class(
                 self.key.name.as_str(),
                 &deployment.name,
             ),
             template,
-            metadata_at: at.below(["metadata".into()]),
             at,
         })
     }

@@ -11,7 +11,7 @@ use crate::base::finding::Code;
 impl ClusterApiValidation<'_> {
     /// Returns the most hosts in a domain of the topology key.
     pub(super) fn max_per_domain(&mut self, set: &ScaledMachines<'_>, has_key: bool) -> usize {
-        let Some(text) = set.metadata.annotation(MAX_PER_DOMAIN) else {
+        let Some(text) = set.annotation(MAX_PER_DOMAIN) else {
             return 1;
         };
         let most = text.trim().parse().ok().and_then(valid_count);
@@ -26,7 +26,7 @@ impl ClusterApiValidation<'_> {
                 format!("write 1 to {MOST_HOSTS}, in quotes"),
             ),
         };
-        let field = set.annotation(MAX_PER_DOMAIN);
+        let field = set.annotation_at(MAX_PER_DOMAIN);
         self.report(Code::InvalidRequestAnnotation, field, message, help);
         1
     }
@@ -37,13 +37,13 @@ impl ClusterApiValidation<'_> {
         set: &ScaledMachines<'_>,
         topology_keys: &[String],
     ) -> Vec<TopologySpread> {
-        let same = set.metadata.annotation(SAME_DOMAIN);
+        let same = set.annotation(SAME_DOMAIN);
         let mut spread = self.constraints(set, same.is_none());
         match same.map(|key| topology_spread::same_domain(key, topology_keys, &spread)) {
             None => {}
             Some(Ok(same)) => spread.push(same),
             Some(Err((message, help))) => {
-                let field = set.annotation(SAME_DOMAIN);
+                let field = set.annotation_at(SAME_DOMAIN);
                 self.report(Code::InvalidRequestAnnotation, field, message, help);
             }
         }
@@ -52,7 +52,7 @@ impl ClusterApiValidation<'_> {
 
     fn constraints(&mut self, set: &ScaledMachines<'_>, or_default: bool) -> Vec<TopologySpread> {
         const EXAMPLE: &str = r#"[{"topologyKey": "topology.example.com/rack", "maxSkew": 1}]"#;
-        if or_default && set.metadata.annotation(SPREAD_CONSTRAINTS).is_none() {
+        if or_default && set.annotation(SPREAD_CONSTRAINTS).is_none() {
             return self.default_spread.clone();
         }
         let annotation = (SPREAD_CONSTRAINTS, "list of constraints", EXAMPLE);
