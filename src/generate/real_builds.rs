@@ -215,8 +215,11 @@ fn check_build(
     }
 }
 
-/// Objects of a build by kind, name and namespace.
-type BuiltObjects = BTreeMap<(String, String, Option<String>), Vec<Mapping>>;
+/// Kind, name and namespace of an object.
+type BuiltId = (String, String, Option<String>);
+
+/// The objects of a build.
+type BuiltObjects = BTreeMap<BuiltId, Vec<Mapping>>;
 
 /// Builds a directory with the real kustomize.
 fn build(
@@ -241,12 +244,18 @@ fn build(
     Ok(objects)
 }
 
+/// Returns the id of a host in a build, which may give it no namespace.
+fn host_id(objects: &BuiltObjects, name: &str, namespace: Option<&str>) -> BuiltId {
+    let id = |namespace| (host::KIND.to_owned(), name.to_owned(), namespace);
+    let with_namespace = id(namespace.map(str::to_owned));
+    if objects.contains_key(&with_namespace) { with_namespace } else { id(None) }
+}
+
 /// Returns the change of a generated host in a build that includes it.
 fn change(planned: &PlannedHost<'_>, objects: &BuiltObjects) -> Option<String> {
     let key = &planned.host.key;
-    let id = |namespace| (host::KIND.to_owned(), key.name.to_string(), namespace);
-    let found = objects.get(&id(Some(key.namespace.to_string())));
-    match found.or_else(|| objects.get(&id(None))).map(Vec::as_slice) {
+    let id = host_id(objects, key.name.as_str(), Some(key.namespace.as_str()));
+    match objects.get(&id).map(Vec::as_slice) {
         Some([object]) => {
             let field = planned.changed_field(object)?;
             Some(format!("the host `{key}` has another `{}`", field.join(".")))
@@ -269,11 +278,11 @@ fn difference(
     for planned in planned {
         let key = &planned.host.key;
         let (name, namespace) = if site.settings.hosts.form == HostsForm::Component {
-            (key.name.to_string(), Some(key.namespace.to_string()))
+            (key.name.as_str(), Some(key.namespace.as_str()))
         } else {
-            (planned.name.to_owned(), planned.namespace.map(str::to_owned))
+            (planned.name, planned.namespace)
         };
-        let id = (host::KIND.to_owned(), name, namespace);
+        let id = host_id(after, name, namespace);
         let count = after.get(&id).map_or(0, Vec::len);
         if count != 1 {
             return Some(format!("it has the host `{key}` {count} times"));

@@ -403,6 +403,35 @@ fn host(name: &str, namespace: Option<&str>) -> String {
     )
 }
 
+/// An absent namespace is `default` for the plan; an object for local tools is none of the build.
+#[test]
+fn the_own_check_knows_what_kustomize_leaves_out() {
+    let repo = Repo::empty();
+    let local = |value: &str| {
+        let annotation =
+            format!("metadata:\n  annotations: {{config.kubernetes.io/local-config: {value}}}\n");
+        host("local", None).replace("metadata:\n", &annotation)
+    };
+    repo.write("metal/kustomization.yaml", "resources: [a.yaml, local.yaml]\n");
+    repo.write("metal/a.yaml", &host("a", None));
+    for (value, is_built) in [
+        ("\"true\"", false),
+        ("\"\"", false),
+        ("null", false),
+        ("\"false\"", true),
+        ("false", true),
+    ] {
+        repo.write("metal/local.yaml", &local(value));
+        repo.want("default/one", if is_built { 2 } else { 1 });
+        repo.generate(&[]).expect(0);
+        let built = kustomize_build(repo.path().join("overlays/hosts/declared/metal"));
+        assert_eq!(built.contains("name: local"), is_built, "{value}");
+        let patches = repo.read("overlays/hosts/declared/metal/default.one.yaml");
+        assert_eq!(patches.contains("name: \"local\""), is_built, "{value}");
+        repo.generate(&["--check", "--build"]).expect(0);
+    }
+}
+
 /// Three kustomizations, one in the other, and a host in the innermost; each level with a namespace or without.
 #[test]
 fn in_any_nesting_the_namespace_is_that_of_kustomize() {

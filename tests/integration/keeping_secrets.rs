@@ -245,3 +245,18 @@ fn secrets_beside_what_is_wrong() {
         keeps_the_secret(&repo);
     }
 }
+
+#[test]
+fn secrets_in_place_of_files_of_a_generator() {
+    for field in ["files", "envs", "literals"] {
+        for generator in ["secretGenerator", "configMapGenerator"] {
+            let repo = with_password();
+            let file = "sites/lab/hosts/kustomization.yaml";
+            let generated =
+                format!("{generator}: [{{name: x, {field}: [\"password={PASSWORD}\"]}}]\n");
+            repo.write(file, &(repo.read(file) + &generated));
+
+            keeps_the_secret(&repo);
+        }
+    }
+}

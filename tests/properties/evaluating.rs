@@ -178,9 +178,16 @@ fn what_kustomize_refuses_to_read_is_refused() {
     trees.push(of_top("Resources: [hosts.yaml]", ""));
     trees.push(of_top("resources: hosts.yaml", ""));
     trees.push(of_top("resources: [hosts.yaml, 1]", ""));
-    for inner in
-        ["kind: Kustomization\n", "namespace: ''\nresources:\n", "resources: []\n", "foo: x\n"]
-    {
+    for inner in [
+        "kind: Kustomization\n",
+        "namespace: ''\nresources:\n",
+        "resources: []\n",
+        "foo: x\n",
+        "",
+        "# nothing yet\n",
+        "---\n",
+        "null\n",
+    ] {
         let mut tree = of_top("resources: [hosts.yaml, inner]", "");
         tree.insert("top/inner/kustomization.yaml".to_owned(), inner.to_owned());
         trees.push(tree);
@@ -569,7 +576,9 @@ impl Maker {
             "",
             ", labels: {rack: r7}",
             ", labels: {rack: null, x: y}",
+            ", labels: {<<: {rack: r8}, x: y}",
             ", annotations: {note: p}",
+            ", annotations: {config.kubernetes.io/local-config: ''}",
             ", labels: {$patch: replace, z: z}",
         ]);
         let is_odd = self.one_in(8);
@@ -599,15 +608,21 @@ impl Maker {
                 "spec: {nodes: {Worker: null, ControlPlane: {count: {active: 1, standby: 0}}}}",
             ]),
         };
-        format!(
+        let object = format!(
             "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}{namespace}{labels}}}\n{body}\n"
-        )
+        );
+        if !self.one_in(8) {
+            return object;
+        }
+        let item = indented(&object, 2);
+        format!("apiVersion: v1\nkind: List\nitems:\n- {}\n", item.trim())
     }
 
     /// Operations that mostly apply to objects of a kind, or to any.
     fn operations(&mut self, kind: Option<&str>) -> String {
         let any = [
             "- {op: add, path: /metadata/labels, value: {rack: j1}}\n",
+            "- {op: add, path: /metadata/labels, value: {<<: {rack: j2}, x: z}}\n",
             "- {op: add, path: /metadata/annotations, value: {note: j}}\n",
             "- {op: copy, from: /metadata/name, path: /metadata/copied}\n",
             "- {op: add, path: /extra, value: [{a: 1}, 2]}\n- {op: add, path: /extra/-1, value: 3}\n- {op: remove, path: /extra/0}\n",

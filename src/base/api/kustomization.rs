@@ -15,6 +15,9 @@ use crate::base::text::visible::yaml_text;
 /// The file names of a kustomization.
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
+/// The annotation of objects that kustomize leaves out of builds, unless it is `false`.
+pub const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
+
 /// Returns whether a file has the name of a kustomization.
 pub fn is_kustomization(file: &Utf8Path) -> bool {
     file.file_name().is_some_and(|name| FILE_NAMES.contains(&name))

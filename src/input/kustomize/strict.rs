@@ -190,7 +190,9 @@ fn within<T>(
 
 /// Checks `kind`, `apiVersion` and emptiness, as `EnforceFields` and `CheckEmpty` do.
 fn enforced(written: &Value) -> Option<RefusedValue> {
-    let fields = written.as_mapping()?;
+    let Some(fields) = written.as_mapping() else {
+        return written.is_null().then(|| ("the file is empty".to_owned(), Vec::new(), false));
+    };
     let text = |wanted: &str| {
         let found = fields.iter().filter_map(|(key, value)| Some((key.as_str()?, value.as_str()?)));
         found

@@ -11,6 +11,7 @@ use super::interpret::interpret_resource;
 use super::read_object::{HostContent, ReadContent, ReadObject, UnreadableKind};
 use super::substitution::NamespaceInputs;
 use crate::base::api::gitops::GitopsAgent;
+use crate::base::api::kustomization::LOCAL_CONFIG;
 use crate::base::api::{host, provisioning, sipcluster};
 use crate::base::finding::{Code, DocumentBuilds, Finding, Place};
 use crate::input::kustomize::{DeliveredDocument, EvaluatedFiles, OverlayBases, Renaming};
@@ -49,6 +50,7 @@ pub(super) fn by_builds(
         unreadable: &files_with(&is_unreadable),
         is_restricted: settings.gitops != Some(GitopsAgent::Flux) && !read.iter().any(is_by_flux),
         requests: &files_with(&is_request),
+        local: &files_with(&ReadObject::is_local_host),
         output: Some(&settings.output),
         agents,
     };
@@ -133,6 +135,14 @@ fn lost_references(objects: &[ReadObject], renamed: &[Renaming]) -> Vec<Finding>
 }
 
 impl ReadObject {
+    /// Returns whether it is a host that builds leave out.
+    fn is_local_host(&self) -> bool {
+        let ReadContent::Host(content) = &self.content else {
+            return false;
+        };
+        content.host.metadata.annotation(LOCAL_CONFIG).is_some_and(|value| value != "false")
+    }
+
     /// Returns whether the built object counts instead of the one in the file.
     fn is_built(&self) -> bool {
         match &self.content {

@@ -138,6 +138,7 @@ impl NamespaceInputs<'_> {
             unreadable: &none,
             is_restricted: false,
             requests: &none,
+            local: &none,
             output: Some(&self.settings.output),
             agents,
         };

@@ -7,12 +7,12 @@ use yaml_serde::Value;
 
 use super::generated::{self, GeneratedKind};
 use super::listed::ListedTarget;
-use super::object::{Behavior, BuildObject, Id};
+use super::object::{Behavior, BuildObject, Id, scalar_text};
 use super::overlay::OverlayBase;
 use super::references::{self, Configuration, NameReference};
 use super::resource_file::no_resource;
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
-use crate::base::api::kustomization::{Kustomization, has};
+use crate::base::api::kustomization::{Kustomization, LOCAL_CONFIG, has};
 use crate::base::finding::Place;
 use crate::base::layout::declared_directory;
 use crate::base::text::credentials::masked_value;
@@ -60,9 +60,9 @@ impl BuildEvaluation<'_> {
         self.apply_flux(directory, &mut objects)?;
         // kustomize drops objects with this annotation from its output.
         objects.retain(|object| {
-            let local =
-                object.text(&["metadata", "annotations", "config.kubernetes.io/local-config"]);
-            local.is_empty() || local == "false"
+            let annotations = object.value.get("metadata").and_then(|it| it.get("annotations"));
+            let local = annotations.and_then(|annotations| annotations.get(LOCAL_CONFIG));
+            local.is_none_or(|value| scalar_text(value).as_deref() == Some("false"))
         });
         for object in &objects {
             if let Some(why) = no_resource(&object.value) {

@@ -1,5 +1,6 @@
 //! ConfigMaps and Secrets of a kustomization's generators.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use base64::Engine;
@@ -151,9 +152,22 @@ fn pairs(
             Some(split) => split,
             None => (Utf8Path::new(source).file_name().unwrap_or_default(), source.as_str()),
         };
-        pairs.push((key.to_owned(), file(path)?));
+        let content = file(path).map_err(|error| without_credential(error, source))?;
+        pairs.push((key.to_owned(), content));
     }
     Ok(pairs)
+}
+
+/// Leaves the path out of an error if the entry looks like a key with its value.
+fn without_credential(error: EvaluationError, entry: &str) -> EvaluationError {
+    let Cow::Owned(shown) = masked_value(entry) else {
+        return error;
+    };
+    let why = format!("a generator cannot read `{shown}`");
+    match error {
+        EvaluationError::Refused(_) => EvaluationError::Refused(why),
+        _ => EvaluationError::Beyond(why),
+    }
 }
 
 /// Encodes base64 as kustomize does: in lines, if there is more than one.

@@ -1,6 +1,7 @@
 //! The files and directories that a kustomization lists, by the rules of kustomize's loader.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use yaml_serde::Value;
 
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
 use crate::base::api::kustomization::{FILE_NAMES, is_inline};
@@ -9,6 +10,7 @@ use crate::base::layout::{
     AGENTS, CLUSTERS, CRDS, SHARED, TENANTS, all_observed, declared_directory,
 };
 use crate::base::text::credentials::masked_value;
+use crate::base::text::yaml;
 use crate::input::kustomize::{KustomizationNode, join};
 use crate::input::load::EntryKind;
 
@@ -46,8 +48,8 @@ impl BuildEvaluation<'_> {
         if self.may_be_written(&path) || !is_read && self.repo.has_link(&path) {
             return Ok(ListedTarget::Unknown);
         }
-        let has_kustomization =
-            || FILE_NAMES.iter().any(|name| self.repo.kind(&path.join(name)).is_some());
+        let mut kustomizations = FILE_NAMES.iter().map(|name| path.join(name));
+        let mut kustomization = || kustomizations.find(|file| self.repo.kind(file).is_some());
         let kind = if is_read { Some(EntryKind::File) } else { self.repo.kind(&path) };
         let shown = || masked_value(entry);
         let why = match kind {
@@ -59,14 +61,22 @@ impl BuildEvaluation<'_> {
                 )
             }
             Some(EntryKind::File) => return Ok(ListedTarget::File(path)),
-            // One that cannot be parsed has a finding of its own.
-            Some(EntryKind::Directory) if !has_kustomization() => {
-                format!("the directory `{}` has no kustomization.yaml", shown())
-            }
+            Some(EntryKind::Directory) => match kustomization() {
+                None => format!("the directory `{}` has no kustomization.yaml", shown()),
+                Some(file) if self.is_empty(&file) => format!("`{file}` is empty"),
+                // One that cannot be parsed has a finding of its own.
+                Some(_) => return Ok(ListedTarget::Unknown),
+            },
             None if !is_remote(entry) => format!("`{}` does not exist", shown()),
             Some(_) | None => return Ok(ListedTarget::Unknown),
         };
         Err(EvaluationError::Refused(why))
+    }
+
+    /// Returns whether a file has nothing but comments.
+    fn is_empty(&self, file: &Utf8Path) -> bool {
+        let text = self.repo.text(file);
+        text.is_some_and(|text| yaml::from_str(&text).is_ok_and(|value: Value| value.is_null()))
     }
 
     /// Returns whether an entry is a path in the repo where nothing is or will be written.

@@ -64,6 +64,13 @@ pub(super) fn no_patch() -> EvaluationError {
     EvaluationError::refused("the patch is neither a merge patch nor a JSON patch")
 }
 
+/// Reads a document, with its merge keys (`<<`) resolved.
+fn merged_value(document: yaml_serde::Deserializer<'_>) -> Result<Value, yaml_serde::Error> {
+    let mut value = Value::deserialize(document)?;
+    value.apply_merge()?;
+    Ok(value)
+}
+
 impl ParsedPatch {
     /// Parses the text of a patch at a place in a list of patches, from its file unless it is inline.
     pub(super) fn new(
@@ -73,7 +80,7 @@ impl ParsedPatch {
         options: &PatchOptions,
     ) -> Result<Self, EvaluationError> {
         let values: Result<Vec<Value>, _> =
-            yaml_serde::Deserializer::from_str(text.trim()).map(Value::deserialize).collect();
+            yaml_serde::Deserializer::from_str(text.trim()).map(merged_value).collect();
         let values = values.map_err(|error| {
             // kustomize accepts a key twice in a patch.
             if error.to_string().contains("duplicate") {
@@ -97,14 +104,15 @@ impl ParsedPatch {
                 .map(|operations| ParsedPatch::Json(operations, place))
                 .map_err(EvaluationError::Refused);
         }
-        let documents: Vec<(Value, Option<Origin>)> = match &file {
-            Some(file) => objects(file, text)
-                .iter()
-                .map(|document| Some((document.parse().ok()?, Some(document.origin.clone()))))
-                .collect::<Option<_>>()
-                .ok_or_else(no_patch)?,
-            None => values.into_iter().map(|value| (value, None)).collect(),
-        };
+        let inline = Arc::from(Utf8Path::new(""));
+        let documents = objects(file.as_ref().unwrap_or(&inline), text)
+            .iter()
+            .map(|document| {
+                let origin = file.is_some().then(|| document.origin.clone());
+                Some((document.parse().ok()?, origin))
+            })
+            .collect::<Option<_>>()
+            .ok_or_else(no_patch)?;
         Self::merge(documents, place, options)
     }
 }

@@ -145,6 +145,8 @@ pub(crate) struct EvaluatedFiles<'a> {
     /// Files among them with requests. Builds that give them several namespaces make several
     /// requests of each.
     pub(crate) requests: &'a HashSet<Arc<Utf8Path>>,
+    /// Files among them with hosts that kustomize leaves out of every build.
+    pub(crate) local: &'a HashSet<Arc<Utf8Path>>,
     /// Output directory if what it will have is not part of the evaluated builds.
     pub(crate) output: Option<&'a Utf8Path>,
     /// Changes of agents' objects to builds, by the directory of the root.
@@ -354,6 +356,7 @@ impl Builds {
             unreadable: &HashSet::new(),
             is_restricted: built.is_restricted,
             requests: &HashSet::new(),
+            local: &HashSet::new(),
             output: None,
             agents: &agents.collect(),
         };

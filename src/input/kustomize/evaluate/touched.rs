@@ -54,8 +54,8 @@ impl Builds {
         below.into_iter().map(sorted).collect()
     }
 
-    /// Returns the files that a kustomization changes by more than a namespace, and those with
-    /// requests that get several namespaces.
+    /// Returns the files that a kustomization changes by more than a namespace, those with requests
+    /// that get several namespaces, and those with hosts that builds drop.
     pub(super) fn touched(&self, wanted: &EvaluatedFiles<'_>) -> HashSet<&Utf8PathBuf> {
         let mut listing: HashMap<&Utf8PathBuf, Vec<&Utf8PathBuf>> = HashMap::new();
         for (directory, node) in &self.nodes {
@@ -77,6 +77,7 @@ impl Builds {
                 || node.kustomization.changes_objects()
                 || node.kustomization.components.iter().flatten().any(is_foreign)
         };
+        let reached = |file: &Utf8Path| Some(self.reached.get_key_value(file)?.0);
         let several_namespaces = wanted.requests.iter().filter_map(|file| {
             let (file, reaches) = self.reached.get_key_value(&**file)?;
             let namespaces: BTreeSet<Option<&str>> =
@@ -89,6 +90,7 @@ impl Builds {
             .filter(changes)
             .map(|(directory, _)| directory)
             .chain(several_namespaces)
+            .chain(wanted.local.iter().filter_map(|file| reached(file)))
             .collect();
         let mut entered: HashSet<&Utf8PathBuf> = HashSet::new();
         let mut files: HashSet<&Utf8PathBuf> = HashSet::new();
