@@ -161,6 +161,46 @@ fn no_shortage_is_told_while_hosts_are_hidden() {
     }
 }
 
+/// A document of another version or kind, or with another name, does not prove that the object is gone.
+#[test]
+fn an_object_that_is_not_read_hides_what_stood_there() {
+    let (live, web) = ("live/web.yaml", "metadata: {name: web,");
+    for (file, from, to) in [
+        (live, "metal3.io/v1alpha1", "metal3.io/v1beta1"),
+        (live, "apiVersion: metal3.io/v1alpha1\n", ""),
+        (live, "kind: BareMetalHost", "kind: BaremetalHosts"),
+        (live, web, "metadata: {name: {{ .Values.prefix }}-web,"),
+        (live, web, "metadata: {name: {{ .Values.name }},"),
+        (CLUSTER, web, "metadata: {name: \"{{ .Values.name }}\","),
+        (CLUSTER, web, "metadata: {name: CLUSTER_NAME,"),
+        (CLUSTER, "namespace: t", "namespace: \"${TENANT}\""),
+    ] {
+        let repo = generated();
+        for name in ["web", "db", "hosts"] {
+            let snapshot = format!("snapshot/{name}.yaml");
+            let text = repo.read(&snapshot).replace("namespace: t,", "namespace: t, uid: u,");
+            repo.write(&format!("live/{name}.yaml"), &text);
+            repo.remove(&snapshot);
+        }
+        repo.generate(&[]).expect(0);
+        repo.commit();
+        let before = repo.files("overlays");
+        repo.replace(file, from, to);
+        // Another host of the same kind is none that may be missing.
+        repo.write("live/other.yaml", &host("other").replace("v1alpha1", "v1beta1"));
+        for _ in 0..2 {
+            let told = repo.generate(&[]).expect(1).stderr;
+            let is_told = ["error[SIP0017]", "error[SIP0112]"].iter().any(|it| told.contains(it));
+            assert!(is_told && told.contains(file), "{to}\n{told}");
+            assert_eq!(repo.files("overlays"), before, "{to}");
+            repo.commit();
+        }
+        // A file that is removed is gone.
+        repo.remove(file);
+        assert!(!repo.generate(&["--allow-empty"]).stderr.contains("error["), "{to}");
+    }
+}
+
 #[test]
 fn without_history_data_beside_observed_hosts_hides_what_stood_there() {
     for (why, text) in DATA {

@@ -117,6 +117,17 @@ fn texts(original: &str) -> Vec<Vec<u8>> {
         format!("x\n{original}"),
         original.replace("kind: BareMetalHost", "kind: ENC[AES256_GCM,data:x]"),
         original.replace("kind: ", "kund: "),
+        // Other versions and kinds, and names that another tool completes.
+        original.replace("metal3.io/v1alpha1", "metal3.io/v1beta1"),
+        original.replace("metal3.io/v1alpha1", "metal3.io"),
+        original.replace("apiVersion: metal3.io/v1alpha1\n", ""),
+        original.replace("kind: BareMetalHost", "kind: BareMetalHosts"),
+        original.replace("airshipit.org/v1", "airshipit.org/v2"),
+        original.replace("  name: ", "  name: {{ .Values.prefix }}-"),
+        original.replace("  name: s", "  name: \"{{ .Values.name }}\" # s"),
+        original.replace("  name: made", "  name: \"{{ .Values.name }}\""),
+        original.replace("  name: seen", "  name: CLUSTER_NAME"),
+        original.replace("  namespace: t", "  namespace: ${NS}"),
         original.replace("kind: ", "! kind: "),
         original.replace("name: ", "!!str name: "),
         original.replace('\n', "\\n"),
@@ -151,8 +162,17 @@ fn is_whole(text: &[u8]) -> bool {
         )
     });
     let is_object = |object: &yaml_serde::Value| {
-        object["kind"].as_str().is_some_and(|kind| kind == "BareMetalHost" || kind == "SIPCluster")
-            && object["metadata"]["name"].is_string()
+        let version = match object["kind"].as_str() {
+            Some("BareMetalHost") => "metal3.io/v1alpha1",
+            Some("SIPCluster") => "airship.airshipit.org/v1",
+            _ => return false,
+        };
+        let is_name = |field: &str| {
+            object["metadata"][field].as_str().is_some_and(|name| !name.contains(['{', '_']))
+        };
+        object["apiVersion"].as_str() == Some(version)
+            && is_name("name")
+            && is_name("namespace")
             && (object["spec"].is_mapping() || text.ends_with('\n'))
     };
     documents.all(|objects| objects.is_some_and(|objects| objects.iter().all(is_object)))

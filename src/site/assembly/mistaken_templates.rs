@@ -28,10 +28,10 @@ pub(crate) fn mistaken(
     let mut told: Vec<&Origin> = Vec::new();
     for cluster in state.clusters.iter().filter(|cluster| !clusters.contains_key(cluster)) {
         let may_be = |template: &&SuspectedTemplate| {
-            !template.is_software()
-                && repo
-                    .text(&template.origin.file)
-                    .is_some_and(|text| names(&text, cluster.name.as_str()))
+            let file = &template.origin.file;
+            let had_it = || state.made_from.get(cluster).is_some_and(|it| it.contains(&**file));
+            let has_name = || repo.text(file).is_some_and(|it| names(&it, cluster.name.as_str()));
+            !template.is_software() && (had_it() || has_name())
         };
         let Some(SuspectedTemplate { origin, .. }) = templates.iter().find(may_be) else {
             continue;
@@ -43,7 +43,7 @@ pub(crate) fn mistaken(
                 format!("`{cluster}` is missing, but may be a request that cannot be read"),
             )
             .at(braces(repo, origin))
-            .help("it contains `{{`, so it looks like a template: fix it, or delete it to remove the cluster"),
+            .help("it looks like a template: fix it, or delete it to remove the cluster"),
         );
     }
     for SuspectedTemplate { origin, asked } in

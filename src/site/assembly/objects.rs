@@ -137,13 +137,14 @@ pub(super) fn named(
     findings.extend(unreadable(naming, &concern, &mut all));
     let plain_secrets = mem::take(&mut all.plain_secrets);
     findings.extend(plaintext_secrets::findings(naming, &concern, plain_secrets));
-    all.templates.retain(|template| inputs.contains(&template.origin));
     let file_templates = operators_templates::file_templates(repo, &builds);
     all.operators_templates.extend(file_templates);
 
     let mut names = BuildNames::new(&builds, &inputs, findings);
-    let NamedRequests { requests: clusters, cluster_api: cluster_api_clusters, in_repo } =
+    let NamedRequests { requests: clusters, cluster_api: cluster_api_clusters, in_repo, templates } =
         name_requests(all.requests, &mut names, &concern, settings);
+    all.templates.extend(templates);
+    all.templates.retain(|template| inputs.contains(&template.origin));
     let software = name_software(all.software, &mut names);
     let cluster_parts = name_cluster_parts(all.cluster_parts, &names);
     let mut by_secret = BySecret::default();
@@ -271,6 +272,8 @@ struct NamedRequests {
     cluster_api: Vec<(ClusterDocument, Spec)>,
     /// Requests of the repo that are not inputs.
     in_repo: HashMap<ClusterKey, Origin>,
+    /// Requests whose names are placeholders.
+    templates: Vec<SuspectedTemplate>,
 }
 
 /// Names requests, and separates inputs from other requests of the repo.
@@ -289,6 +292,7 @@ fn name_requests(
         let names = if is_input && is_asked { &mut *names } else { &mut quiet };
         if concern.is_template(&origin, &metadata) {
             names.findings.push(concern.template(&origin, kind.as_str()));
+            named.templates.push(SuspectedTemplate { origin, asked: None });
             continue;
         }
         let Some((key, name)) = names.cluster(kind.descriptor().object, &origin, &metadata) else {

@@ -11,12 +11,14 @@ use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
 use super::concern::is_example;
+use super::mistaken_templates::names;
 use crate::base::api::host::{self, BareMetalHost};
 use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::{cluster_api, group};
-use crate::base::finding::Place;
+use crate::base::finding::{Finding, Place};
 use crate::base::layout;
 use crate::base::text::has_conflicts;
+use crate::input::decode::misspelled_kinds::misspelled_kind;
 use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
 use crate::input::load::{
     Document, Files, ParseError, ReadError, ScanResult, mentions, sops, texts_of_documents,
@@ -54,6 +56,7 @@ const LIST: &str = "List";
 /// The remedies for any other text.
 const RESTORE: &str = "restore the file";
 const FIX: &str = "fix the syntax";
+const CORRECT: &str = "correct it";
 
 /// Fields that every object has.
 #[derive(Deserialize)]
@@ -76,6 +79,8 @@ struct Defect {
     remedy: &'static str,
     /// Set if the text may be what is left of an object that sipgen reads.
     may_be_ours: bool,
+    /// Set if its name can be read, so that it is no object of another name.
+    is_named: bool,
 }
 
 impl UnreadText {
@@ -118,32 +123,36 @@ pub(super) fn anywhere(
         ScanResult { says, read }
     };
     let found = repo.scan(files, look, |document| {
-        let Defect { why, place, remedy, may_be_ours } =
-            defect(&document).or_else(|| invalid_host(&document))?;
+        let Defect { why, place, remedy, may_be_ours, is_named } =
+            defect(&document).or_else(|| unread_host(&document))?;
         let is_template = document.looks_like_template();
-        let is_unrelated = is_template || is_example(&document.origin.file);
-        let may_be_named = document.broken().is_some() || document.kind() == Some(host::KIND);
+        let is_unrelated = is_named || is_template || is_example(&document.origin.file);
+        let may_be_named =
+            is_named || document.broken().is_some() || document.kind() == Some(host::KIND);
         let unrelated = (is_unrelated && may_be_named).then(|| UnrelatedText {
             text: document.text().to_owned(),
             is_template,
             is_earlier: false,
         });
+        // The name may be what a template replaced.
+        let has_name = || missing.iter().any(|name| names(document.text(), name));
+        let is_ours = !is_unrelated || may_be_named && (!is_template || has_name());
         let text = UnreadText::new(document.origin.file.clone(), place, why, remedy);
-        let text = UnreadText { unrelated, ..text };
-        Some((text, may_be_ours && (!is_unrelated || may_be_named)))
+        Some((UnreadText { unrelated, ..text }, may_be_ours && is_ours))
     })?;
     let (mut texts, data): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|(_, may_be_ours)| *may_be_ours);
     let data_files = data.iter().map(|(text, _)| text.file.to_path_buf());
     let had_objects = mentions(&[&ClusterKind::marks()[..], &[host::KIND]].concat());
     let had_it = |then: &[u8]| {
-        had_objects(then)
-            && missing.iter().any(|name| memchr::memmem::find(then, name.as_bytes()).is_some())
+        let then = had_objects(then).then(|| String::from_utf8_lossy(then));
+        then.is_some_and(|then| missing.iter().any(|name| names(&then, name)))
     };
     let earlier = repo.earlier_texts(&data_files.collect(), had_it);
     for (text, _) in data {
         if earlier.unknown.contains(&*text.file) {
-            texts.push((UnreadText { has_unknown_past: true, ..text }, true));
+            let text = UnreadText { has_unknown_past: true, unrelated: None, ..text };
+            texts.push((text, true));
         } else if let Some(then) = earlier.texts.get(&*text.file) {
             let unrelated =
                 Some(UnrelatedText { text: then.clone(), is_template: false, is_earlier: true });
@@ -153,11 +162,21 @@ pub(super) fn anywhere(
     Ok(texts.into_iter().map(|(text, _)| text).collect())
 }
 
-fn invalid_host(document: &Document<'_>) -> Option<Defect> {
-    let error = (document.kind() == Some(host::KIND))
-        .then(|| document.parse::<BareMetalHost>().err())
-        .flatten()?;
-    Some(invalid(document, &error, true))
+/// Returns why a host is not read.
+fn unread_host(document: &Document<'_>) -> Option<Defect> {
+    if document.kind() == Some(host::KIND)
+        && let Err(error) = document.parse::<BareMetalHost>()
+    {
+        return Some(invalid(document, &error, true));
+    }
+    let (kind, Finding { message, places, .. }) = misspelled_kind(document, None)?;
+    (kind == host::KIND).then(|| Defect {
+        why: message,
+        place: places.into_iter().next().map_or_else(|| document.origin.start(), |(it, _)| it),
+        remedy: CORRECT,
+        may_be_ours: true,
+        is_named: true,
+    })
 }
 
 /// Returns the defect of a document that cannot be parsed.
@@ -173,6 +192,7 @@ fn invalid(document: &Document<'_>, error: &ParseError, may_be_ours: bool) -> De
         place: error.line.map_or_else(|| origin.start(), |line| origin.spot(line, error.column)),
         remedy,
         may_be_ours,
+        is_named: false,
     }
 }
 
@@ -203,6 +223,7 @@ fn defect(document: &Document<'_>) -> Option<Defect> {
         place: document.origin.start(),
         remedy: RESTORE,
         may_be_ours,
+        is_named: false,
     };
     let Some(kind) = document.kind() else {
         return Some(match document.parse::<Value>() {
