@@ -46,9 +46,14 @@ fn help(finding: &Finding) -> &str {
 
 #[test]
 fn a_source_with_directory_reads_files_where_there_is_a_kustomization() {
-    // `ExplicitType` of Argo CD takes any `directory`, an empty one, too.
-    for directory in ["{recurse: true}", "{}", "{jsonnet: {}}"] {
-        let application = application(&format!("path: inventory, directory: {directory}"));
+    for options in [
+        "directory: {recurse: true}",
+        "directory: {recurse: true}, kustomize: {}",
+        "directory: {recurse: true}, kustomize: {images: [], namePrefix: ''}, helm: {}",
+        "directory: {include: '*.yaml'}",
+        "directory: {jsonnet: {libs: [x]}}",
+    ] {
+        let application = application(&format!("path: inventory, {options}"));
         let generated = site(&argocd(""), &[("argocd/hosts.yaml", &application)]);
         let finding = only(&generated, Code::UnlistedHostsApplied);
         assert!(
@@ -62,8 +67,17 @@ fn a_source_with_directory_reads_files_where_there_is_a_kustomization() {
             help(finding)
         );
     }
-    let generated = site(&argocd(""), &[("argocd/hosts.yaml", &application("path: inventory"))]);
-    only(&generated, Code::RenderedUnlabelled);
+    // `NormalizeSource` of Argo CD drops options that are not set.
+    for options in [
+        "",
+        ", directory: {}",
+        ", directory: {jsonnet: {}}",
+        ", directory: {recurse: false}, helm: {}",
+    ] {
+        let application = application(&format!("path: inventory{options}"));
+        let generated = site(&argocd(""), &[("argocd/hosts.yaml", &application)]);
+        only(&generated, Code::RenderedUnlabelled);
+    }
 }
 
 #[test]

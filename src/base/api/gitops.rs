@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use schemars::JsonSchema;
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, IgnoredAny};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::host::Metadata;
 
@@ -186,6 +186,7 @@ pub struct ApplicationSpec {
     /// The project; default: `default`.
     pub project: Option<String>,
     /// The only source.
+    #[serde(default, deserialize_with = "without_unset_options")]
     pub source: Option<ApplicationSource>,
     /// Several sources.
     pub sources: Option<Vec<ApplicationSource>>,
@@ -241,6 +242,34 @@ pub struct ApplicationSource {
     pub helm: Option<IgnoredAny>,
     /// Options of a config management plugin, which make it the plugin's.
     pub plugin: Option<IgnoredAny>,
+}
+
+/// Reads the only source of an Application. Argo CD drops options of which none is set before it decides
+/// what the source is; in `sources`, they stay.
+fn without_unset_options<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ApplicationSource>, D::Error> {
+    let mut fields = Option::<yaml_serde::Mapping>::deserialize(deserializer)?;
+    for options in ["kustomize", "directory", "helm"] {
+        if let Some(fields) = &mut fields
+            && fields.get(options).is_some_and(is_unset)
+        {
+            fields.remove(options);
+        }
+    }
+    let source = fields.map(|fields| yaml_serde::from_value(fields.into())).transpose();
+    source.map_err(D::Error::custom)
+}
+
+/// Returns whether a value is the zero value of its type, as Go has it.
+fn is_unset(value: &yaml_serde::Value) -> bool {
+    match value {
+        yaml_serde::Value::Null | yaml_serde::Value::Bool(false) => true,
+        yaml_serde::Value::String(text) => text.is_empty(),
+        yaml_serde::Value::Sequence(items) => items.is_empty(),
+        yaml_serde::Value::Mapping(fields) => fields.values().all(is_unset),
+        _ => false,
+    }
 }
 
 /// Options of Argo CD for a directory without a kustomization.
