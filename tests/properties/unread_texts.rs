@@ -244,5 +244,7 @@ fn is_exempt(path: &Utf8Path, text: &[u8]) -> bool {
                 _ => false,
             })
     };
-    is_whole(text) && !text.trim_ascii().is_empty() || path.starts_with("snapshot") && is_data()
+    let is_template = || String::from_utf8_lossy(text).contains("{{");
+    is_whole(text) && !text.trim_ascii().is_empty()
+        || path.starts_with("snapshot") && (is_data() || is_template())
 }

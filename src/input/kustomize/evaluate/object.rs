@@ -251,6 +251,7 @@ impl BuildObject {
         if self.previous.last() != Some(&id) {
             self.previous.push(id);
         }
+        self.spell_annotations();
     }
 
     /// Sets a text at a route, creating missing mappings.
@@ -346,7 +347,8 @@ impl BuildObject {
         });
     }
 
-    /// Turns all annotations into strings, as kustomize does at the end of a build.
+    /// Turns all annotations into strings, as kustomize does at the end of a build, and where it records
+    /// a previous id among them.
     pub(super) fn spell_annotations(&mut self) {
         let metadata =
             self.value.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
