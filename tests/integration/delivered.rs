@@ -1,7 +1,7 @@
 //! The site as builds deliver it: values that kustomizations change count, and messages point to where they stand.
 
-use crate::support::assert_says;
 use crate::support::scenes::delivered::with_site;
+use crate::support::{Repo, assert_says};
 
 fn patch_of_rack(host: &str, rack: &str) -> String {
     format!(
@@ -292,4 +292,28 @@ fn labels_that_would_change_another_field_of_a_host_are_not_written() {
 
     assert_says(&refused, &["error[SIP0714]", "another value of `spec.automated`"]);
     assert!(!repo.exists("overlays/hosts"), "{refused}");
+}
+
+/// Builds leave such a request out. That says nothing about what it requests.
+#[test]
+fn a_request_for_local_tools_stays_one_whatever_builds_change() {
+    let repo = Repo::of_hosts(1);
+    repo.want("metal/one", 1);
+    let file = "clusters/metal.one.yaml";
+    repo.replace(
+        file,
+        "name: one",
+        "name: one, annotations: {config.kubernetes.io/local-config: \"true\"}",
+    );
+    repo.write("clusters/kustomization.yaml", "resources: [metal.one.yaml]\n");
+    repo.generate(&[]).expect(0);
+    let before = repo.files("overlays");
+
+    repo.write(
+        "clusters/kustomization.yaml",
+        "resources: [metal.one.yaml]\ncommonLabels: {team: a}\n",
+    );
+
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.files("overlays"), before);
 }

@@ -244,8 +244,7 @@ pub struct ApplicationSource {
     pub plugin: Option<IgnoredAny>,
 }
 
-/// Reads the only source of an Application. Argo CD drops options of which none is set before it decides
-/// what the source is; in `sources`, they stay.
+/// Reads a source without options of which none is set: Argo CD drops these, but not in `sources`.
 fn without_unset_options<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ApplicationSource>, D::Error> {

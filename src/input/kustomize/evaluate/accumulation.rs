@@ -12,6 +12,7 @@ use super::overlay::OverlayBase;
 use super::references::{self, Configuration, NameReference};
 use super::resource_file::no_resource;
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
+use crate::base::api::host;
 use crate::base::api::kustomization::{Kustomization, LOCAL_CONFIG, has};
 use crate::base::finding::Place;
 use crate::base::layout::declared_directory;
@@ -58,11 +59,16 @@ impl BuildEvaluation<'_> {
         })?;
         objects.iter_mut().for_each(BuildObject::spell_annotations);
         self.apply_flux(directory, &mut objects)?;
-        // kustomize drops objects with this annotation from its output.
+        // kustomize drops objects with this annotation from its output. A request for sipgen alone is one.
+        let is_request = |object: &BuildObject| {
+            let kind = object.text(&["kind"]);
+            kind != host::KIND && self.wanted.vital_kinds.contains(&kind.as_str())
+        };
         objects.retain(|object| {
             let annotations = object.value.get("metadata").and_then(|it| it.get("annotations"));
             let local = annotations.and_then(|annotations| annotations.get(LOCAL_CONFIG));
             local.is_none_or(|value| scalar_text(value).as_deref() == Some("false"))
+                || is_request(object)
         });
         for object in &objects {
             if let Some(why) = no_resource(&object.value) {
