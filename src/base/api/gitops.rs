@@ -248,16 +248,13 @@ pub struct ApplicationSource {
 fn without_unset_options<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ApplicationSource>, D::Error> {
-    let mut fields = Option::<yaml_serde::Mapping>::deserialize(deserializer)?;
-    for options in ["kustomize", "directory", "helm"] {
-        if let Some(fields) = &mut fields
-            && fields.get(options).is_some_and(is_unset)
-        {
-            fields.remove(options);
-        }
-    }
-    let source = fields.map(|fields| yaml_serde::from_value(fields.into())).transpose();
-    source.map_err(D::Error::custom)
+    let fields = Option::<yaml_serde::Mapping>::deserialize(deserializer)?;
+    let are_options = |key: &str| ["kustomize", "directory", "helm"].contains(&key);
+    let source = fields.map(|mut fields| {
+        fields.retain(|key, value| !(key.as_str().is_some_and(are_options) && is_unset(value)));
+        yaml_serde::from_value(fields.into())
+    });
+    source.transpose().map_err(D::Error::custom)
 }
 
 /// Returns whether a value is the zero value of its type, as Go has it.
