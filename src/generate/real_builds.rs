@@ -13,6 +13,7 @@ use super::{Error, GeneratedSite};
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::host;
 use crate::base::api::kustomization::is_kustomization;
+use crate::base::api::names::Namespace;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::text::yaml;
@@ -215,11 +216,23 @@ fn check_build(
     }
 }
 
-/// Kind, name and namespace of an object.
-type BuiltId = (String, String, Option<String>);
+/// What identifies an object of a build.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct BuiltId {
+    kind: String,
+    name: String,
+    namespace: Option<String>,
+}
 
 /// The objects of a build.
 type BuiltObjects = BTreeMap<BuiltId, Vec<Mapping>>;
+
+impl BuiltId {
+    fn host(name: &str, namespace: Option<&str>) -> Self {
+        let namespace = namespace.map(str::to_owned);
+        Self { kind: host::KIND.to_owned(), name: name.to_owned(), namespace }
+    }
+}
 
 /// Builds a directory with the real kustomize.
 fn build(
@@ -234,28 +247,22 @@ fn build(
     for object in read.filter_map(Result::ok) {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let metadata = |key: &str| text(object.get("metadata").and_then(|it| it.get(key)));
-        let id = (
-            text(object.get("kind")).unwrap_or_default(),
-            metadata("name").unwrap_or_default(),
-            metadata("namespace"),
-        );
+        let id = BuiltId {
+            kind: text(object.get("kind")).unwrap_or_default(),
+            name: metadata("name").unwrap_or_default(),
+            namespace: metadata("namespace"),
+        };
         objects.entry(id).or_default().push(object);
     }
     Ok(objects)
 }
 
-/// Returns the id of a host in a build, which may give it no namespace.
-fn host_id(objects: &BuiltObjects, name: &str, namespace: Option<&str>) -> BuiltId {
-    let id = |namespace| (host::KIND.to_owned(), name.to_owned(), namespace);
-    let with_namespace = id(namespace.map(str::to_owned));
-    if objects.contains_key(&with_namespace) { with_namespace } else { id(None) }
-}
-
 /// Returns the change of a generated host in a build that includes it.
 fn change(planned: &PlannedHost<'_>, objects: &BuiltObjects) -> Option<String> {
     let key = &planned.host.key;
-    let id = host_id(objects, key.name.as_str(), Some(key.namespace.as_str()));
-    match objects.get(&id).map(Vec::as_slice) {
+    let id = |namespace| BuiltId::host(key.name.as_str(), namespace);
+    let found = objects.get(&id(Some(key.namespace.as_str())));
+    match found.or_else(|| objects.get(&id(None))).map(Vec::as_slice) {
         Some([object]) => {
             let field = planned.changed_field(object)?;
             Some(format!("the host `{key}` has another `{}`", field.join(".")))
@@ -282,7 +289,11 @@ fn difference(
         } else {
             (planned.name, planned.namespace)
         };
-        let id = host_id(after, name, namespace);
+        let mut id = BuiltId::host(name, namespace);
+        // A host without a namespace stays without one in the build.
+        if key.namespace == Namespace::default_namespace() && !after.contains_key(&id) {
+            id.namespace = None;
+        }
         let count = after.get(&id).map_or(0, Vec::len);
         if count != 1 {
             return Some(format!("it has the host `{key}` {count} times"));
@@ -290,7 +301,7 @@ fn difference(
         hosts_by_id.insert(id, planned);
     }
     before.keys().chain(after.keys()).find_map(|id| {
-        let (kind, name, _) = id;
+        let BuiltId { kind, name, .. } = id;
         let objects = |build: &'_ BuiltObjects| build.get(id).map_or(0, Vec::len);
         if objects(before) != objects(after) {
             return Some(format!("it has the {kind} `{name}` {} times", objects(after)));

@@ -249,9 +249,9 @@ fn without_unset_options<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ApplicationSource>, D::Error> {
     let fields = Option::<yaml_serde::Mapping>::deserialize(deserializer)?;
-    let are_options = |key: &str| ["kustomize", "directory", "helm"].contains(&key);
+    let has_options = |key: &str| ["kustomize", "directory", "helm"].contains(&key);
     let source = fields.map(|mut fields| {
-        fields.retain(|key, value| !(key.as_str().is_some_and(are_options) && is_unset(value)));
+        fields.retain(|key, value| !(key.as_str().is_some_and(has_options) && is_unset(value)));
         yaml_serde::from_value(fields.into())
     });
     source.transpose().map_err(D::Error::custom)

@@ -11,7 +11,7 @@ use crate::base::api::provisioning::{self as api, CLUSTER, SOFTWARE_KIND};
 use crate::base::finding::Origin;
 use crate::input::load::{Document, ParseError};
 
-/// A suspected template.
+/// A suspected template, or a request whose name or namespace is a placeholder.
 pub(crate) struct SuspectedTemplate {
     pub(crate) origin: Origin,
     /// The kind and cluster, for a suspected Provisioning or Software.

@@ -1,5 +1,5 @@
 //! Texts without objects that stand where objects may have been: pointers of Git LFS, encrypted,
-//! truncated or conflicting files, and other data.
+//! truncated or conflicting files, and other data. Hosts of an unknown version or kind count as well.
 //!
 //! Any such text counts as unread. Known formats only improve the message.
 

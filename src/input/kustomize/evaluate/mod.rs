@@ -135,7 +135,8 @@ pub(crate) struct EvaluatedFiles<'a> {
     pub(crate) files: &'a HashSet<Arc<Utf8Path>>,
     /// Files among them for which a failed build is an error.
     pub(crate) vital: &'a HashSet<Arc<Utf8Path>>,
-    /// Kinds of the objects in vital files that have findings of their own if there are two.
+    /// Kinds of hosts and requests. Two objects in vital files have findings of their own, and builds
+    /// leave out no request.
     pub(crate) vital_kinds: &'a [&'a str],
     /// Files that have findings of their own because they cannot be parsed.
     pub(crate) unreadable: &'a HashSet<Arc<Utf8Path>>,
@@ -216,8 +217,7 @@ impl Builds {
         let wanted = &EvaluatedFiles { agents: &agents, ..*wanted };
         let touched = self.touched(wanted);
         let changed = touched.iter().copied().filter(|file| wanted.files.contains(file.as_path()));
-        let vital =
-            wanted.vital.iter().filter_map(|file| Some(self.reached.get_key_value(&**file)?.0));
+        let vital = wanted.vital.iter().filter_map(|file| self.reached_file(file));
         let roots_of = |file: &Utf8PathBuf| self.reach(file).iter().map(|reach| reach.root);
         let changed: BTreeSet<usize> = changed.flat_map(roots_of).collect();
         let roots: BTreeSet<usize> = vital.flat_map(roots_of).chain(changed.clone()).collect();

@@ -355,7 +355,7 @@ impl BuildObject {
         for value in
             metadata.and_then(Value::as_mapping_mut).into_iter().flat_map(Mapping::values_mut)
         {
-            if !value.is_null() {
+            if !value.is_null() && !value.is_string() {
                 *value = Value::from(scalar_text(value).unwrap_or_default());
             }
         }

@@ -77,7 +77,6 @@ impl Builds {
                 || node.kustomization.changes_objects()
                 || node.kustomization.components.iter().flatten().any(is_foreign)
         };
-        let reached = |file: &Utf8Path| Some(self.reached.get_key_value(file)?.0);
         let several_namespaces = wanted.requests.iter().filter_map(|file| {
             let (file, reaches) = self.reached.get_key_value(&**file)?;
             let namespaces: BTreeSet<Option<&str>> =
@@ -90,7 +89,7 @@ impl Builds {
             .filter(changes)
             .map(|(directory, _)| directory)
             .chain(several_namespaces)
-            .chain(wanted.local.iter().filter_map(|file| reached(file)))
+            .chain(wanted.local.iter().filter_map(|file| self.reached_file(file)))
             .collect();
         let mut entered: HashSet<&Utf8PathBuf> = HashSet::new();
         let mut files: HashSet<&Utf8PathBuf> = HashSet::new();

@@ -316,18 +316,18 @@ impl<'a> ClusterApiValidation<'a> {
             );
         }
         let assigned = self.assignment.labels_of(self.key, &self.part(set));
-        let exclusions = host_selector::exclusions(selector, &assigned);
-        let requirements = host_selector::requirements(selector, &assigned);
-        let selector = match exclusions.is_empty() || !self.is_request {
-            true => requirements,
-            false => Err(exclusions),
-        };
-        let selector = selector.unwrap_or_else(|mistakes| {
-            for Mistake { route, message, help, .. } in mistakes {
-                self.report(Code::InvalidRequestAnnotation, at.below(route), message, help);
-            }
+        let mut mistakes = Vec::new();
+        if self.is_request {
+            mistakes = host_selector::exclusions(selector, &assigned);
+        }
+        let selector = host_selector::requirements(selector, &assigned);
+        let selector = selector.unwrap_or_else(|refused| {
+            mistakes.extend(refused);
             Selector::default()
         });
+        for Mistake { route, message, help, .. } in mistakes {
+            self.report(Code::InvalidRequestAnnotation, at.below(route), message, help);
+        }
         (selector, at)
     }
 
