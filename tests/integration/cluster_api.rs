@@ -740,6 +740,114 @@ fn a_class_without_a_patch_for_its_hosts_is_reported() {
     }
 }
 
+/// Patches decide which hosts the Machines of a class can get, as those of Cluster API do.
+#[test]
+fn patches_of_a_class_change_the_hosts_that_it_asks_for() {
+    let selector = "/spec/template/spec/hostSelector";
+    let size = "matchLabels/example.com~1size";
+    let unknown = "which hosts the patch selects is unknown";
+    let no_parent = "the patch does not apply to the Metal3MachineTemplate";
+    // The template of the MachineDeployment asks for `example.com/size: big`.
+    for (change, expected) in [
+        (format!("op: replace, path: {selector}/{size}, value: small"), "small"),
+        (format!("op: add, path: {selector}/{size}, valueFrom: {{variable: size}}"), "small"),
+        (format!("op: add, path: {selector}/{size}, valueFrom: {{variable: host.size}}"), "small"),
+        (
+            format!(
+                "op: add, path: {selector}/{size}, valueFrom: {{template: '{{{{ .preset }}}}'}}"
+            ),
+            "small",
+        ),
+        (format!("op: add, path: {selector}/{size}, valueFrom: {{variable: overridden}}"), "small"),
+        (
+            format!(
+                "op: add, path: {selector}, value: {{matchLabels: {{example.com/size: small}}}}"
+            ),
+            "small",
+        ),
+        (
+            format!(
+                "op: add, path: {selector}/matchExpressions, value: [{{key: example.com/size, operator: notin, values: [big]}}]"
+            ),
+            "its selector matches no host",
+        ),
+        ("op: add, path: /spec/template/spec/image, value: {url: x}".to_owned(), "big"),
+        (format!("op: add, path: {selector}/{size}, valueFrom: {{variable: other}}"), unknown),
+        (
+            format!(
+                "op: add, path: {selector}/{size}, valueFrom: {{template: '{{{{ if .size }}}}x{{{{ end }}}}'}}"
+            ),
+            unknown,
+        ),
+        (format!("op: add, path: {selector}/other/x, value: small"), no_parent),
+        (format!("op: remove, path: {selector}/matchLabels/other"), no_parent),
+        (format!("op: replace, path: {selector}/matchExpressions/0, value: {{}}"), no_parent),
+        (format!("op: add, path: {selector}/{size}, value: 5"), "that the API server refuses"),
+    ] {
+        let repo = with_class("v1beta2");
+        let patch = format!(
+            "  variables: [{{name: preset, schema: {{openAPIV3Schema: {{type: string, default: small}}}}}}]\n  \
+             patches: [{{name: hosts, definitions: [{{selector: {{apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, \
+             kind: Metal3MachineTemplate, matchResources: {{machineDeploymentClass: {{names: [small]}}}}}}, \
+             jsonPatches: [{{{change}}}]}}]}}]\n  workers: {{"
+        );
+        let given = "\n    variables: [{name: size, value: small}, {name: host, value: {size: small}}, \
+                     {name: overridden, value: big}]\n    version";
+        let text = repo.read("clusters/all.yaml").replacen("  workers: {", &patch, 1);
+        let overrides = "name: md-0, variables: {overrides: [{name: overridden, value: small}]}";
+        let text = text.replace("\n    version", given).replace("name: md-0", overrides);
+        repo.write("clusters/all.yaml", &text);
+        let run = repo.generate(&[]);
+        if expected.len() > 5 {
+            assert_says(&run.expect(1).stderr, &[expected]);
+            continue;
+        }
+        run.expect(0);
+        let hosts = repo.hosts_of("tenant-a", "east");
+        let worker = hosts.iter().find(|host| host.starts_with("Worker")).unwrap();
+        let name = worker.rsplit('/').next().unwrap();
+        let manifest = repo.read("hosts/hosts.yaml");
+        let (_, host) = manifest.split_once(&format!("name: {name}\n")).unwrap();
+        let (_, size) = host.split_once("example.com/size: ").unwrap();
+        assert_eq!(size.lines().next(), Some(expected), "{change}: {worker}");
+    }
+}
+
+/// A MachineDeployment beside a topology is one like any other.
+#[test]
+fn machine_deployments_beside_a_topology_get_hosts() {
+    let repo = with_class("v1beta2");
+    let deployment = |labels: &str, name: &str| {
+        format!(
+            "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\nmetadata: {{name: {name}, namespace: tenant-a{labels}}}\n\
+             spec: {{clusterName: east, replicas: 1, template: {{spec: {{clusterName: east, infrastructureRef: {{\
+             apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: Metal3MachineTemplate, name: {name}}}}}}}}}\n---\n\
+             apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: Metal3MachineTemplate\nmetadata: {{name: {name}, namespace: tenant-a}}\n\
+             spec: {{template: {{spec: {{image: {{url: x}}}}}}}}\n"
+        )
+    };
+    let no_spare = ", annotations: {sip.airshipit.org/spare-hosts: \"0\"}";
+    repo.write("clusters/gpu.yaml", &deployment(no_spare, "gpu"));
+    repo.generate(&[]).expect(0);
+    assert!(
+        assigned(&repo).iter().any(|host| host.ends_with("Worker gpu")),
+        "{:?}",
+        assigned(&repo)
+    );
+
+    // Two node sets of one name would share their labels.
+    repo.write("clusters/gpu.yaml", &deployment(no_spare, "md-0"));
+    assert_says(
+        &repo.generate(&[]).expect(1).stderr,
+        &["two MachineDeployments of the Cluster are called `md-0`"],
+    );
+
+    let made = ", labels: {topology.cluster.x-k8s.io/owned: \"\"}";
+    repo.write("clusters/gpu.yaml", &deployment(made, "md-0"));
+    repo.generate(&[]).expect(0);
+    assert!(!assigned(&repo).iter().any(|host| host.contains("gpu")), "{:?}", assigned(&repo));
+}
+
 /// The order of a hand-over: Cluster API gives the host up, a snapshot shows it free, the other Cluster
 /// gets it.
 #[test]

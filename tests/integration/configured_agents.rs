@@ -81,6 +81,39 @@ fn a_source_with_directory_reads_files_where_there_is_a_kustomization() {
 }
 
 #[test]
+fn files_beside_a_kustomization_override_its_source() {
+    let renamed = vec![Code::RenderedUnlabelled, Code::OutputPatched];
+    let unchanged = vec![Code::RenderedUnlabelled];
+    let set = application("path: '{{dir}}'").replace("kind: Application", "kind: ApplicationSet");
+    let set = set.replace("spec:\n", "spec:\n  generators: [{list: {elements: [{dir: inventory, site: hosts}]}}]\n  template:\n   metadata: {name: '{{site}}'}\n   spec:\n");
+    let set =
+        set.replace("\n  destination", "\n    destination").replace("\n  source", "\n    source");
+    let plain = application("path: inventory");
+    let prefixed = application("path: inventory, kustomize: {namePrefix: y-}");
+    for (object, file, options, expected) in [
+        (&plain, ".argocd-source.yaml", "kustomize: {namePrefix: x-}", &renamed),
+        (&plain, ".argocd-source-hosts.yaml", "kustomize: {namePrefix: x-}", &renamed),
+        (&set, ".argocd-source-hosts.yaml", "kustomize: {namePrefix: x-}", &renamed),
+        (&prefixed, ".argocd-source-hosts.yaml", "kustomize: {images: [a:b]}", &renamed),
+        (&prefixed, ".argocd-source.yaml", "kustomize: {namePrefix: null}", &unchanged),
+        (&plain, ".argocd-source-other.yaml", "kustomize: {namePrefix: x-}", &unchanged),
+        (&plain, ".argocd-source.yaml", "path: elsewhere", &unchanged),
+        (
+            &plain,
+            ".argocd-source.yaml",
+            "directory: {recurse: true}",
+            &vec![Code::UnlistedHostsApplied],
+        ),
+    ] {
+        let file = format!("inventory/{file}");
+        let generated = site(&argocd(""), &[("argocd/hosts.yaml", object), (&file, options)]);
+        assert_eq!(&codes(&generated), expected, "{file} {options}: {:?}", generated.findings);
+        let message = &generated.findings.last().unwrap().message;
+        assert_eq!(message.contains(&file), !file.contains("other"), "{message}");
+    }
+}
+
+#[test]
 fn a_generated_kustomization_is_never_read_as_files() {
     for path in [
         "overlays/hosts/declared/inventory",

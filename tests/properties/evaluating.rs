@@ -143,7 +143,7 @@ const SPELLINGS: &[&str] = &[
     "patches: [{target: {kind: BareMetalHost}, patch: '{}'}]",
     "patches: [{patch: '{}'}]",
     "patches: [{target: {kind: BareMetalHost}, patch: '[{op: add, path: /spec/x, value: 1}]'}]",
-    "patches: [{target: {kind: BareMetalHost}, patch: '- {op: add, path: /spec/x, value: 1}'}]",
+    "patches: [{target: {kind: BareMetalHost}, patch: '- {op: add, path: /spec/x, value: off}'}]",
     "patches: [{target: {kind: BareMetalHost, name: a}, patch: '- {op: add, path: /metadata/annotations/x, value: a}'}]",
     "patchesJson6902: [{target: {kind: BareMetalHost, name: a}, patch: '- {op: add, path: /metadata/annotations/x, value: a}'}]",
     "patches: [{target: {kind: BareMetalHost, name: a}, patch: '- {op: test, path: /metadata/annotations, value: null}'}]",
@@ -621,9 +621,9 @@ impl Maker {
     fn operations(&mut self, kind: Option<&str>) -> String {
         let any = [
             "- {op: add, path: /metadata/labels, value: {<<: {rack: j1}}}\n",
-            "- {op: add, path: /metadata/annotations, value: {note: j}}\n",
+            "- {op: add, path: /metadata/annotations, value: {note: y}}\n",
             "- {op: copy, from: /metadata/name, path: /metadata/copied}\n",
-            "- {op: add, path: /extra, value: [{a: 1}, 2]}\n- {op: add, path: /extra/-1, value: 3}\n- {op: remove, path: /extra/0}\n",
+            "- {op: add, path: /extra, value: [{a: 0o17}, 1_000]}\n- {op: add, path: /extra/-1, value: 3}\n- {op: remove, path: /extra/0}\n",
             "- {op: replace, path: /metadata/namespace, value: other}\n",
         ];
         let of_kind: &[&str] = match kind {

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 
 use super::host::Metadata;
 use super::object_kind::ObjectKind;
@@ -84,6 +84,8 @@ pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 pub const CONTROL_PLANE_LABEL: &str = "cluster.x-k8s.io/control-plane";
 /// Label on Machines: the name of the MachineDeployment.
 pub const DEPLOYMENT_NAME: &str = "cluster.x-k8s.io/deployment-name";
+/// Label: a Cluster's topology made the object.
+pub const TOPOLOGY_OWNED: &str = "topology.cluster.x-k8s.io/owned";
 /// Label on Machines: the name that the Cluster's topology gives the MachineDeployment.
 pub const TOPOLOGY_DEPLOYMENT_NAME: &str = "topology.cluster.x-k8s.io/deployment-name";
 /// Label on a host: the domain that CAPM3 prefers for Machines with this `failureDomain`.
@@ -131,6 +133,16 @@ pub struct Topology {
     pub control_plane: ScaledTopology,
     /// The workers.
     pub workers: WorkersTopology,
+    /// Values of variables of the class.
+    pub variables: Vec<serde_json::Value>,
+}
+
+/// Values of variables of a ClusterClass for some Machines.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct VariableOverrides {
+    /// The values.
+    pub overrides: Vec<serde_json::Value>,
 }
 
 /// Workers of a Cluster made of a ClusterClass.
@@ -159,6 +171,8 @@ pub struct ScaledTopology {
     pub strategy: Option<Strategy>,
     /// Rollout of a MachineDeployment in `v1beta2`.
     pub rollout: Option<Rollout>,
+    /// Values of variables of the class that replace those of the Cluster.
+    pub variables: VariableOverrides,
 }
 
 /// A control plane, of any kind.
@@ -171,7 +185,9 @@ pub struct ControlPlaneSpec {
     pub version: Option<String>,
     /// Machines.
     pub machine_template: Option<ControlPlaneMachines>,
-    /// Machines of RKE2ControlPlane before its `machineTemplate` had them.
+    /// Machines of kinds without, or at first without, `machineTemplate`: RKE2ControlPlane,
+    /// KThreesControlPlane and TalosControlPlane.
+    #[serde(alias = "infrastructureTemplate")]
     pub infrastructure_ref: Option<ClusterApiReference>,
     /// Rollout in `v1beta1`.
     pub rollout_strategy: Option<Strategy>,
@@ -321,12 +337,14 @@ pub struct Metal3MachineSpec {
 }
 
 /// Labels of hosts that a Metal3Machine may claim.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HostSelector {
     /// Values of labels.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<String, String>,
     /// Further requirements.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub match_expressions: Vec<HostRequirement>,
     /// Other fields, which the API server drops.
     #[serde(flatten)]
@@ -334,7 +352,7 @@ pub struct HostSelector {
 }
 
 /// A requirement on a label. CAPM3 ignores the case of its operator.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostRequirement {
     /// Key of the label.
@@ -363,6 +381,8 @@ pub struct ClassSpec {
     pub workers: WorkersClass,
     /// Changes of the templates, by variables.
     pub patches: Vec<serde_json::Value>,
+    /// Variables with their default values.
+    pub variables: Vec<serde_json::Value>,
 }
 
 impl ClassSpec {

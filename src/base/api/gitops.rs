@@ -224,7 +224,7 @@ pub struct ApplicationDestination {
 }
 
 /// A source of an Application.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ApplicationSource {
     /// The URL of the repo.
     #[serde(rename = "repoURL", default)]
@@ -239,9 +239,9 @@ pub struct ApplicationSource {
     /// Changes to a kustomization.
     pub kustomize: Option<KustomizeSource>,
     /// Options of Helm, which make it a chart.
-    pub helm: Option<IgnoredAny>,
+    pub helm: Option<yaml_serde::Value>,
     /// Options of a config management plugin, which make it the plugin's.
-    pub plugin: Option<IgnoredAny>,
+    pub plugin: Option<yaml_serde::Value>,
 }
 
 /// Reads a source without options of which none is set: Argo CD drops these, but not in `sources`.
@@ -269,7 +269,7 @@ fn is_unset(value: &yaml_serde::Value) -> bool {
 }
 
 /// Options of Argo CD for a directory without a kustomization.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DirectorySource {
     /// Set if Argo CD reads subdirectories.
@@ -281,7 +281,7 @@ pub struct DirectorySource {
 }
 
 /// Changes of an Application to a kustomization.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct KustomizeSource {
     /// The namespace that overrides the namespace of every object.
@@ -390,6 +390,9 @@ pub struct ApplicationSetSpec {
 /// The template of an Application.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ApplicationTemplate {
+    /// Name and namespace of each Application.
+    #[serde(default)]
+    pub metadata: AgentObjectName,
     /// The desired state of each Application.
     #[serde(default)]
     pub spec: ApplicationSpec,

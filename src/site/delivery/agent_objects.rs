@@ -6,9 +6,9 @@ use crate::base::api::flux::{
     RESOURCE_SET, ResourceSet, SyncObjects,
 };
 use crate::base::api::gitops::{
-    APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Application, ApplicationSet, ApplicationSpec,
-    BUCKET, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization, FluxSource,
-    GIT_REPOSITORY, OCI_REPOSITORY, SECRET_TYPE,
+    APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Application, ApplicationSet, BUCKET, FLUX_GROUP,
+    FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization, FluxSource, GIT_REPOSITORY, OCI_REPOSITORY,
+    SECRET_TYPE,
 };
 use crate::base::finding::Origin;
 use crate::input::kustomize::Builds;
@@ -129,18 +129,15 @@ impl AgentObject {
                 || spec.common_metadata.is_some()
                 || spec.post_build.is_some()
         };
-        let by_argocd = |spec: &ApplicationSpec| {
-            let hydrated = spec.source_hydrator.iter().map(|hydrator| &hydrator.dry_source);
-            let sources = spec.source.iter().chain(spec.sources.iter().flatten());
-            sources.chain(hydrated).any(|source| source.kustomize.is_some())
-        };
         match &self.content {
             AgentObjectContent::Flux(objects) => objects.iter().any(by_flux),
             AgentObjectContent::Instance(made) => by_flux(&made.kustomization),
-            AgentObjectContent::Application(object) => by_argocd(&object.spec),
-            AgentObjectContent::ApplicationSet(object) => by_argocd(&object.spec.template.spec),
             AgentObjectContent::HelmRelease(_) | AgentObjectContent::Unreadable(_) => false,
-            AgentObjectContent::Source(_) | AgentObjectContent::Cluster(_) => true,
+            // Files beside the manifests may change those of Argo CD.
+            AgentObjectContent::Application(_)
+            | AgentObjectContent::ApplicationSet(_)
+            | AgentObjectContent::Source(_)
+            | AgentObjectContent::Cluster(_) => true,
         }
     }
 

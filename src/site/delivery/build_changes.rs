@@ -115,7 +115,8 @@ fn kustomization(
         return Err("its labels or annotations have variables of Argo CD".to_owned());
     }
     let fields = Value::Mapping(fields);
-    if has(Some(&fields), "{{") {
+    let is_open = |name: &String| name.contains("{{");
+    if has(Some(&fields), "{{") || names.into_iter().flatten().any(is_open) {
         return Err("it has placeholders without values in the repo".to_owned());
     }
     let read: Kustomization = yaml_serde::from_value(fields).map_err(|error| error.to_string())?;

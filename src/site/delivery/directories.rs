@@ -13,6 +13,7 @@ use super::build_changes::BuildChanges;
 use super::clusters::ArgocdCluster;
 use super::generators;
 use super::includes::{self, IncludeTarget};
+use super::overrides::OverriddenSource;
 use super::paths::{in_repo, matching_directories, plain_path, within_source};
 use super::repo::DeliveryRepo;
 use crate::base::api::flux::HelmRelease;
@@ -52,16 +53,24 @@ pub(super) fn directories(
                 applied.extend(by_helm_release(repo, &origin, *release))
             }
             AgentObjectContent::Application(object) => {
-                let by = named("Application", &object.metadata);
-                applied.extend(by_argocd(repo, &origin, &["spec"], &by, &object.spec));
+                let application = NamedApplication {
+                    by: named("Application", &object.metadata),
+                    name: &object.metadata.name,
+                    spec: &object.spec,
+                };
+                applied.extend(by_argocd(repo, &origin, &["spec"], &application));
             }
             AgentObjectContent::ApplicationSet(object) => {
-                let by = named("ApplicationSet", &object.metadata);
                 let route = ["spec", "template", "spec"];
                 let mut made: Vec<AppliedDirectory> = Vec::new();
                 for parameters in generators::parameters(repo, &object.spec.generators) {
-                    let spec = generators::filled(&object.spec.template.spec, &parameters);
-                    made.extend(by_argocd(repo, &origin, &route, &by, &spec));
+                    let template = generators::filled(&object.spec.template, &parameters);
+                    let application = NamedApplication {
+                        by: named("ApplicationSet", &object.metadata),
+                        name: &template.metadata.name,
+                        spec: &template.spec,
+                    };
+                    made.extend(by_argocd(repo, &origin, &route, &application));
                 }
                 // Several clusters may get the same directory. The one for the base cluster is
                 // kept.
@@ -199,13 +208,20 @@ fn is_root(directory: &Utf8Path) -> bool {
     directory.as_str().is_empty()
 }
 
+/// An Application, with the object that stands for it in messages.
+struct NamedApplication<'a> {
+    by: String,
+    name: &'a str,
+    spec: &'a ApplicationSpec,
+}
+
 fn by_argocd(
     repo: &DeliveryRepo<'_>,
     origin: &Origin,
     route: &[&str],
-    by: &str,
-    spec: &ApplicationSpec,
+    application: &NamedApplication<'_>,
 ) -> Vec<AppliedDirectory> {
+    let NamedApplication { by, name, spec } = application;
     let argocd = &repo.settings.argocd;
     let one = spec.source.iter().map(|source| (vec!["source".into()], source));
     let several = spec.sources.as_deref().unwrap_or_default().iter().enumerate();
@@ -253,6 +269,9 @@ fn by_argocd(
             if is_root(&directory) && is_url != Some(true) {
                 continue;
             }
+            let read = || OverriddenSource::read(repo.files, &directory, name, source);
+            let overridden = is_root(&above).then(read).flatten();
+            let source = overridden.as_ref().map_or(source, |overridden| &overridden.source);
             // Without `recurse`, Argo CD does not reach the repo below a directory above it.
             let recurses = source.directory.as_ref().is_some_and(|directory| directory.recurse);
             if !is_root(&above) && !recurses {
@@ -261,7 +280,13 @@ fn by_argocd(
             let kustomize = source.kustomize.clone().unwrap_or_default();
             let changes = source.kustomize.as_ref().map(|options| {
                 let route = steps(&["kustomize"]);
-                Box::new(BuildChanges::from_argocd(&directory, origin, &route, options))
+                let changes = BuildChanges::from_argocd(&directory, origin, &route, options);
+                Box::new(match &overridden {
+                    Some(OverriddenSource { file, .. }) => {
+                        BuildChanges { place: Place::File(file.as_path().into()), ..changes }
+                    }
+                    None => changes,
+                })
             });
             // As in Argo CD's `ExplicitType`, `directory` wins over files that suggest another
             // type.
@@ -278,7 +303,10 @@ fn by_argocd(
             };
             applied.push(AppliedDirectory {
                 agent: GitopsAgent::Argocd,
-                by: format!("Argo CD's {by}"),
+                by: match &overridden {
+                    Some(overridden) => format!("Argo CD's {by} (with `{}`)", overridden.file),
+                    None => format!("Argo CD's {by}"),
+                },
                 place: place(&["path"]),
                 exclusion,
                 components: components(&directory, kustomize.components, |_| {

@@ -14,7 +14,7 @@ use super::clusters::{ArgocdCluster, Parameters};
 use super::paths::{matching_directories, path_matcher, plain_path};
 use super::repo::DeliveryRepo;
 use crate::base::api::gitops::{
-    ApplicationSetGenerator, ApplicationSpec, ClusterGenerator, GitGenerator,
+    ApplicationSetGenerator, ApplicationTemplate, ClusterGenerator, GitGenerator,
 };
 use crate::base::text::{bounded, expanded};
 use crate::input::settings::gitops::IN_CLUSTER;
@@ -322,23 +322,22 @@ fn flat(value: &Value, route: &str) -> Parameters {
 }
 
 /// Returns a template with known parameters filled in. Unknown ones stay.
-pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> ApplicationSpec {
-    let mut spec = template.clone();
+pub(super) fn filled(
+    template: &ApplicationTemplate,
+    parameters: &Parameters,
+) -> ApplicationTemplate {
+    let ApplicationTemplate { mut metadata, mut spec } = template.clone();
     let fill = |text: &mut String| *text = fill(text, parameters);
+    fill(&mut metadata.name);
     let hydrated = spec.source_hydrator.iter_mut().map(|hydrator| &mut hydrator.dry_source);
     let sources = spec.source.iter_mut().chain(spec.sources.iter_mut().flatten());
     for source in sources.chain(hydrated) {
         fill(&mut source.repo_url);
         source.path.iter_mut().for_each(fill);
-        let kustomize = source.kustomize.as_mut();
-        for field in kustomize
-            .map(|kustomize| [&mut kustomize.namespace, &mut kustomize.name_prefix])
-            .into_iter()
-            .flatten()
-        {
-            field.iter_mut().for_each(fill);
-        }
         if let Some(kustomize) = &mut source.kustomize {
+            let names =
+                [&mut kustomize.namespace, &mut kustomize.name_prefix, &mut kustomize.name_suffix];
+            names.into_iter().flatten().for_each(fill);
             let fields = [
                 &mut kustomize.patches,
                 &mut kustomize.common_labels,
@@ -352,7 +351,7 @@ pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> App
     let destination = &mut spec.destination;
     let fields = [&mut destination.server, &mut destination.name, &mut destination.namespace];
     fields.into_iter().flatten().for_each(fill);
-    spec
+    ApplicationTemplate { metadata, spec }
 }
 
 /// Returns whether a value contains parameters.

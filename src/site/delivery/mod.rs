@@ -9,7 +9,8 @@
 //! * `build_changes`: fields of agents' objects that change what they build.
 //! * `generators`: parameters of ApplicationSets; `clusters`: clusters that Secrets register in
 //!   Argo CD.
-//! * `includes`: Flux sources that are copied into others; `paths`: paths and globs of sources.
+//! * `includes`: Flux sources that are copied into others; `overrides`: files that change
+//!   sources of Argo CD; `paths`: paths and globs of sources.
 //! * `agents`: all such objects of a repo, before its hosts are known; `reached`: what one applies.
 //! * `exclusion`: objects that only seem to apply this repo to the base cluster.
 //! * `conditions`: conditions that prevent the agent from applying the output.
@@ -32,6 +33,7 @@ mod exclusion;
 mod generators;
 mod includes;
 mod listings;
+mod overrides;
 mod paths;
 mod reached;
 mod rendered_twice;

@@ -28,7 +28,15 @@ enum OpenCollection {
 }
 
 /// Parses the first document of a text, which must be a mapping.
-pub(super) fn parse(text: &str) -> Result<Mapping, Error> {
+pub(super) fn parse_object(text: &str) -> Result<Mapping, Error> {
+    match parse(text)? {
+        Value::Mapping(object) => Ok(object),
+        _ => Err(Error::Invalid),
+    }
+}
+
+/// Parses the first document of a text, which must be a mapping or a list.
+pub(super) fn parse(text: &str) -> Result<Value, Error> {
     bounded::check(text).map_err(|_| Error::Unusual)?;
     let mut open: Vec<OpenCollection> = Vec::new();
     for event in Parser::new_from_str(text) {
@@ -59,7 +67,6 @@ pub(super) fn parse(text: &str) -> Result<Mapping, Error> {
                 }
             }
             Event::MappingEnd | Event::SequenceEnd => match open.pop() {
-                Some(OpenCollection::Mapping(mapping, _)) if open.is_empty() => return Ok(mapping),
                 Some(OpenCollection::Mapping(mapping, _)) => Value::Mapping(mapping),
                 Some(OpenCollection::Sequence(items)) => Value::Sequence(items),
                 None => return Err(Error::Invalid),
@@ -79,6 +86,7 @@ pub(super) fn parse(text: &str) -> Result<Mapping, Error> {
                     }
                 }
             },
+            None if matches!(value, Value::Mapping(_) | Value::Sequence(_)) => return Ok(value),
             None => return Err(Error::Invalid),
         }
     }

@@ -200,16 +200,6 @@ fn add(
     Ok((route, had))
 }
 
-/// Parses the operations of a JSON patch. Returns `None` if the text is not a list.
-pub(super) fn operations(value: &Value) -> Option<Result<Vec<JsonPatchOperation>, String>> {
-    let items = value.as_sequence()?;
-    let read = |item: &Value| {
-        yaml_serde::from_value::<JsonPatchOperation>(item.clone())
-            .map_err(|error| error.to_string())
-    };
-    Some(items.iter().map(read).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,8 @@ use yaml_serde::{Mapping, Value};
 
 use super::EvaluationError;
 use super::budget::{EvaluationBudget, size};
-use super::json_patch::{self, JsonPatchOperation};
+use super::go_yaml;
+use super::json_patch::JsonPatchOperation;
 use super::merge::{merge, replaces_all};
 use super::object::{BuildObject, Id, scalar_text, set_text, text_at};
 use crate::base::api::kustomization::PatchOptions;
@@ -89,7 +90,7 @@ impl ParsedPatch {
                 no_patch()
             }
         })?;
-        if let Some(operations) = values.first().and_then(json_patch::operations) {
+        if let Some(operations) = values.into_iter().next().filter(Value::is_sequence) {
             // kustomize reads a text that begins with `[` as JSON, and any other as YAML.
             if text.trim().starts_with('[')
                 && serde_json::from_str::<IgnoredAny>(text.trim()).is_err()
@@ -100,9 +101,11 @@ impl ParsedPatch {
             }
             let in_file = |file| Origin::for_file(file, text).start();
             let place = file.map_or_else(|| place.clone(), in_file);
-            return operations
+            // Unlike other YAML of kustomize, it has the types of YAML 1.1.
+            let operations = go_yaml::parse(text.trim()).unwrap_or(operations);
+            return yaml_serde::from_value(operations)
                 .map(|operations| ParsedPatch::Json(operations, place))
-                .map_err(EvaluationError::Refused);
+                .map_err(|error| EvaluationError::Refused(error.to_string()));
         }
         let inline = Arc::from(Utf8Path::new(""));
         let documents = objects(file.as_ref().unwrap_or(&inline), text)

@@ -56,7 +56,7 @@ impl SubstitutionVariables {
             let mut left = MAX_BYTES;
             let is_refused = |used: &&VariableUse| {
                 let made = self.substitute(&used.text, &mut left);
-                !made.is_ok_and(|made| go_yaml::parse(&format!("a: {}", made.text)).is_ok())
+                !made.is_ok_and(|made| go_yaml::parse_object(&format!("a: {}", made.text)).is_ok())
             };
             let used = uses.iter().find(is_refused).or(uses.first());
             let place =
@@ -74,7 +74,7 @@ impl SubstitutionVariables {
             let why = "it has Unicode line breaks beside variables".to_owned();
             return Err(failed(EvaluationError::Undetermined(why), object));
         }
-        let mut value = match go_yaml::parse(&text) {
+        let mut value = match go_yaml::parse_object(&text) {
             Ok(value) => value,
             // Unknown values may complete it.
             Err(_) if is_partial => return Ok(()),

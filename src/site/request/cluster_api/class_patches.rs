@@ -1,71 +1,174 @@
 //! Patches of a ClusterClass, as far as they change the host selectors of its machine templates.
 //!
-//! The rules are those of `json_patch_generator.go` in Cluster API. A patch whose effect depends on
-//! variables of the class counts as if it might apply or not.
+//! The rules are those of `json_patch_generator.go` in Cluster API.
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::host_selector::is_assigned;
 use super::scaled::{MachineClass, ScaledMachines};
+use crate::base::api::cluster_api::HostSelector;
 use crate::base::api::names::{ClusterKey, Role};
+use crate::base::finding::RouteStep;
 use crate::base::text::expanded;
 
-/// Returns the labels that the host selector of a node set requires after the patches of its class.
-pub(super) fn match_labels(
+/// JSON pointer to the host selector of a template.
+const SELECTOR: &str = "/spec/template/spec/hostSelector";
+
+/// The host selector of a node set after the patches of its class.
+#[derive(Default)]
+pub(super) struct PatchedSelector {
+    pub(super) selector: HostSelector,
+    pub(super) mistakes: Vec<PatchMistake>,
+}
+
+/// A change whose effect on the host selector is unknown, or which does not apply.
+pub(super) struct PatchMistake {
+    /// Position in the `spec` of the class.
+    pub(super) route: Vec<RouteStep>,
+    pub(super) message: &'static str,
+    pub(super) help: &'static str,
+}
+
+impl PatchedSelector {
+    /// Applies the patches. A label that sipgen adds, which are those of `assigned`, is left out if its
+    /// value is unknown.
+    pub(super) fn new(
+        set: &ScaledMachines<'_>,
+        class: &MachineClass<'_>,
+        cluster: &ClusterKey,
+        assigned: &BTreeMap<String, String>,
+    ) -> Self {
+        let variable = |name: &str| variable(name, set, class, cluster);
+        let template = &set.template.spec.template.spec.host_selector;
+        let mut object = json!({"spec": {"template": {"spec": {"hostSelector": template}}}});
+        let mut mistakes = Vec::new();
+        let mut report = |route: Vec<RouteStep>, message, help| {
+            mistakes.push(PatchMistake {
+                route: [vec!["patches".into()], route].concat(),
+                message,
+                help,
+            });
+        };
+        for (index, patch) in class.spec.patches.iter().enumerate() {
+            let is_enabled = match patch.get("enabledIf").and_then(Value::as_str) {
+                Some(template) => rendered(template, variable).map(|value| value == true),
+                None => Some(true),
+            };
+            if is_enabled == Some(false) {
+                continue;
+            }
+            for (route, change) in selector_changes(patch, set, class) {
+                let (op, path) = (text(change, "/op"), text(change, "/path"));
+                let value = match (change.get("value"), text(change, "/valueFrom/variable")) {
+                    _ if op == "remove" => Some(Value::Null),
+                    (Some(value), _) => Some(value.clone()),
+                    (None, "") => rendered(text(change, "/valueFrom/template"), variable),
+                    (None, name) => variable(name),
+                };
+                let label =
+                    path.strip_prefix(SELECTOR).and_then(|it| it.strip_prefix("/matchLabels/"));
+                let is_own = |label| is_assigned(&unescaped(label), assigned);
+                let applied = match value.filter(|_| is_enabled.is_some()) {
+                    Some(value) => apply(&mut object, op, path, value),
+                    None if label.is_some_and(is_own) => {
+                        apply(&mut object, "remove", path, Value::Null).or(Some(()))
+                    }
+                    None => {
+                        report(
+                            [vec![index.into()], route].concat(),
+                            "which hosts the patch selects is unknown: sipgen evaluates constants, built-in variables and those of the Cluster",
+                            "write the requirement in the Metal3MachineTemplate",
+                        );
+                        continue;
+                    }
+                };
+                if applied.is_none() {
+                    report(
+                        [vec![index.into()], route].concat(),
+                        "the patch does not apply to the Metal3MachineTemplate, so Cluster API makes no Machines",
+                        "add only to a mapping that exists: give the template's `hostSelector.matchLabels` a label",
+                    );
+                }
+            }
+        }
+        let patched = object.pointer(SELECTOR).map(HostSelector::deserialize);
+        let selector = patched.transpose().unwrap_or_else(|_| {
+            report(
+                Vec::new(),
+                "the patches make a `hostSelector` that the API server refuses",
+                "the values of labels are strings",
+            );
+            None
+        });
+        Self { selector: selector.unwrap_or_default(), mistakes }
+    }
+}
+
+/// Returns the value of a variable; `None` if it is unknown.
+fn variable(
+    name: &str,
     set: &ScaledMachines<'_>,
     class: &MachineClass<'_>,
     cluster: &ClusterKey,
-) -> BTreeMap<String, String> {
-    let variable = |name: &str| match name.strip_prefix("builtin.")? {
-        "cluster.name" => Some(cluster.name.to_string()),
-        "cluster.namespace" => Some(cluster.namespace.to_string()),
-        "machineDeployment.topologyName" => set.name.map(str::to_owned),
-        "machineDeployment.class" => set.name.map(|_| class.deployment_class.to_owned()),
+) -> Option<Value> {
+    let builtin = match name.strip_prefix("builtin.") {
+        Some("cluster.name") => Some(cluster.name.as_str()),
+        Some("cluster.namespace") => Some(cluster.namespace.as_str()),
+        Some("machineDeployment.topologyName") => set.name,
+        Some("machineDeployment.class") => set.name.map(|_| class.deployment_class),
+        Some(_) => None,
+        None => {
+            let (name, fields) = name.split_once('.').unwrap_or((name, ""));
+            let is_it = |variable: &&Value| text(variable, "/name") == name;
+            let given =
+                class.variables.iter().find_map(|it| Some(it.iter().find(is_it)?.get("value")?));
+            let default = || {
+                class.spec.variables.iter().find(is_it)?.pointer("/schema/openAPIV3Schema/default")
+            };
+            let fields = fields.split('.').filter(|field| !field.is_empty());
+            return fields.fold(given.or_else(default), |value, field| value?.get(field)).cloned();
+        }
+    };
+    builtin.map(Value::from)
+}
+
+/// Fills in a Go template that has variables only.
+fn rendered(template: &str, variable: impl Fn(&str) -> Option<Value>) -> Option<Value> {
+    let field = |expression: &str| match variable(expression.trim().strip_prefix('.')?)? {
+        Value::String(text) => Some(text),
+        value @ (Value::Bool(_) | Value::Number(_)) => Some(value.to_string()),
         _ => None,
     };
-    let rendered = |template: &str| {
-        let field = |expression: &str| variable(expression.trim().strip_prefix('.')?);
-        yaml_serde::from_str::<Value>(&expanded(template, "{{", "}}", field)?).ok()
+    yaml_serde::from_str(&expanded(template, "{{", "}}", field)?).ok()
+}
+
+/// Returns the changes of a patch that concern the host selector of a node set, with their routes in it.
+fn selector_changes<'a>(
+    patch: &'a Value,
+    set: &ScaledMachines<'_>,
+    class: &MachineClass<'_>,
+) -> Vec<(Vec<RouteStep>, &'a Value)> {
+    let is_below = |one: &str, other: &str| {
+        one.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let labels = |object: &Value| {
-        let labels = object.pointer("/spec/template/spec/hostSelector/matchLabels");
-        let labels = labels.and_then(Value::as_object).into_iter().flatten();
-        let text =
-            |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
-        labels.filter_map(text).collect::<BTreeMap<_, _>>()
-    };
-    let selector = &set.template.spec.template.spec.host_selector;
-    let selector = json!({ "matchLabels": selector.match_labels });
-    let mut object = json!({"spec": {"template": {"spec": {"hostSelector": selector}}}});
-    for patch in &class.spec.patches {
-        let mut patched = object.clone();
-        let definitions = list(patch, "/definitions").filter(|it| selects(it, set, class));
-        for change in definitions.flat_map(|definition| list(definition, "/jsonPatches")) {
-            // An unknown value is no label.
-            let value = match text(change, "/op") {
-                "remove" => None,
-                _ => Some(match (change.get("value"), text(change, "/valueFrom/variable")) {
-                    (Some(value), _) => value.clone(),
-                    (None, "") => rendered(text(change, "/valueFrom/template")).unwrap_or_default(),
-                    (None, name) => variable(name).map(Value::from).unwrap_or_default(),
-                }),
-            };
-            set_field(&mut patched, text(change, "/path"), value);
+    let mut found = Vec::new();
+    for (index, definition) in list(patch, "/definitions").enumerate() {
+        if !selects(definition, set, class) {
+            continue;
         }
-        match patch.get("enabledIf").and_then(Value::as_str).map(rendered) {
-            None | Some(Some(Value::Bool(true))) => object = patched,
-            Some(Some(_)) => {}
-            Some(None) => {
-                let mut certain = labels(&object);
-                let patched = labels(&patched);
-                certain.retain(|key, value| patched.get(key) == Some(value));
-                let path = "/spec/template/spec/hostSelector";
-                set_field(&mut object, path, Some(json!({ "matchLabels": certain })));
+        for (change_index, change) in list(definition, "/jsonPatches").enumerate() {
+            let path = text(change, "/path");
+            if is_below(path, SELECTOR) || is_below(SELECTOR, path) {
+                let route =
+                    ["definitions".into(), index.into(), "jsonPatches".into(), change_index.into()];
+                found.push((route.to_vec(), change));
             }
         }
     }
-    labels(&object)
+    found
 }
 
 fn list<'a>(value: &'a Value, path: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
@@ -98,16 +201,28 @@ fn matches(name: &str, class: &str) -> bool {
         || name.strip_suffix('*').is_some_and(|start| class.starts_with(start))
 }
 
-/// Sets or removes the field at the path of a JSON patch, if the object around it exists.
-fn set_field(object: &mut Value, path: &str, value: Option<Value>) {
-    let Some((above, key)) = path.rsplit_once('/') else {
-        return;
-    };
-    if let Some(Value::Object(above)) = object.pointer_mut(above) {
-        let key = key.replace("~1", "/").replace("~0", "~");
-        match value {
-            Some(value) => above.insert(key, value),
-            None => above.remove(&key),
-        };
+fn unescaped(key: &str) -> String {
+    key.replace("~1", "/").replace("~0", "~")
+}
+
+/// Applies a JSON patch (RFC 6902); `None` if it does not apply.
+fn apply(object: &mut Value, op: &str, path: &str, value: Value) -> Option<()> {
+    let (above, key) = path.rsplit_once('/')?;
+    match (object.pointer_mut(above)?, op) {
+        (Value::Object(fields), "add") => drop(fields.insert(unescaped(key), value)),
+        (Value::Object(fields), "replace") => *fields.get_mut(&unescaped(key))? = value,
+        (Value::Object(fields), "remove") => drop(fields.remove(&unescaped(key))?),
+        (Value::Array(items), "add") if key == "-" => items.push(value),
+        (Value::Array(items), op) => {
+            let index = key.parse().ok().filter(|index| *index < items.len())?;
+            match op {
+                "add" => items.insert(index, value),
+                "replace" => items[index] = value,
+                "remove" => drop(items.remove(index)),
+                _ => return None,
+            }
+        }
+        _ => return None,
     }
+    Some(())
 }

@@ -22,7 +22,7 @@ pub(super) fn requirements(
 ) -> Result<Selector, Vec<Mistake>> {
     let mut mistakes = Vec::new();
     let mut expressions = Vec::new();
-    let own = |key: &str| assigned.contains_key(key) || assignment::LABELS.contains(&key);
+    let own = |key: &str| is_assigned(key, assigned);
     for (key, value) in &selector.match_labels {
         let (key, value) = (key.as_str(), value.as_str());
         if own(key) {
@@ -81,8 +81,12 @@ pub(super) fn assigned_labels(
         matches!(requirement.operator.to_lowercase().as_str(), "in" | "=" | "==" | "exists")
     });
     let mut keys = selector.match_labels.keys().chain(expressions.map(|it| &it.key));
-    keys.any(|key| assigned.contains_key(key) || assignment::LABELS.contains(&key.as_str()))
-        .then(|| selector.match_labels.clone())
+    keys.any(|key| is_assigned(key, assigned)).then(|| selector.match_labels.clone())
+}
+
+/// Returns whether sipgen adds a label: one of `assigned`, or one of another cluster.
+pub(super) fn is_assigned(key: &str, assigned: &BTreeMap<String, String>) -> bool {
+    assigned.contains_key(key) || assignment::LABELS.contains(&key)
 }
 
 fn mistake(route: Vec<RouteStep>, message: String, help: &str) -> Mistake {

@@ -51,6 +51,7 @@ use crate::input::settings::requests::ClusterSelection;
 
 pub(crate) use agreement::disagreements;
 pub(crate) use claimants::{Claimant, claimed_by_cluster, claimed_by_machines, unknown_claims};
+use class_patches::{PatchMistake, PatchedSelector};
 pub(crate) use machine_objects::{MachineFacts, MachineMaker, MachineObjects};
 use scaled::{LocatedMetadata, ScaledMachines};
 
@@ -138,7 +139,13 @@ fn check(
     for set in &scaled {
         let part = check.part(set);
         let node_set = check.node_set(set, topology_key);
-        node_sets.insert(part, Box::new(node_set));
+        if node_sets.insert(part, Box::new(node_set)).is_some() {
+            let message = format!(
+                "two MachineDeployments of the Cluster are called `{}`",
+                set.name.unwrap_or_default()
+            );
+            check.report(Code::InvalidField, set.at.clone(), message, "rename one of them");
+        }
     }
     let is_annotated = is_annotated(&document.metadata);
     if is_annotated && node_sets.is_empty() && !check.findings.iter().any(Finding::is_error) {
@@ -316,6 +323,15 @@ impl<'a> ClusterApiValidation<'a> {
             );
         }
         let assigned = self.assignment.labels_of(self.key, &self.part(set));
+        let class = set.template.class;
+        let patched = class.map(|class| PatchedSelector::new(set, &class, self.key, &assigned));
+        for (class, patched) in class.iter().zip(&patched) {
+            for PatchMistake { route, message, help } in &patched.mistakes {
+                let at = DocumentField::new(class.origin, ["spec"]).below(route.clone());
+                self.report(Code::InvalidRequestAnnotation, at, *message, *help);
+            }
+        }
+        let selector = patched.as_ref().map_or(selector, |patched| &patched.selector);
         let mut mistakes = Vec::new();
         if self.is_request {
             mistakes = host_selector::exclusions(selector, &assigned);
@@ -393,8 +409,9 @@ impl<'a> ClusterApiValidation<'a> {
             let is_pinned = selects(&selector.match_labels, &labels)
                 || sets.iter().all(|set| {
                     set.template.class.is_some_and(|class| {
-                        let selected = class_patches::match_labels(set, &class, self.key);
-                        selects(&selected, &self.labels(&set.role().into()))
+                        let patched = PatchedSelector::new(set, &class, self.key, &labels);
+                        let own = self.labels(&set.role().into());
+                        selects(&patched.selector.match_labels, &own)
                     })
                 });
             found.push(HostTemplate {

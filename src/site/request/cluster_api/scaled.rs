@@ -7,7 +7,7 @@ use super::rollout::{LocatedStrategy, either, is_of_k0smotron, never_surges};
 use crate::base::api::cluster_api::{
     AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterApiReference, ClusterSpec,
     ControlPlaneSpec, MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineTemplateSpec, ScaledTopology,
-    TemplateReference, Topology,
+    TOPOLOGY_OWNED, TemplateReference, Topology,
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::machine_names::MachineNames;
@@ -53,14 +53,42 @@ pub(super) struct NodeSetTemplate<'a> {
     pub(super) class: Option<MachineClass<'a>>,
 }
 
+/// A ClusterClass of a Cluster.
+struct ClusterClass<'a> {
+    spec: &'a ClassSpec,
+    origin: &'a Origin,
+    namespace: Namespace,
+    topology: &'a Topology,
+}
+
+impl<'a> ClusterClass<'a> {
+    fn at(&self) -> DocumentField {
+        DocumentField::new(self.origin, ["spec"])
+    }
+
+    fn machine_class(
+        &self,
+        template: &'a ClusterApiReference,
+        deployment_class: &'a str,
+        made: &'a ScaledTopology,
+    ) -> MachineClass<'a> {
+        let variables = [&made.variables.overrides[..], &self.topology.variables];
+        MachineClass { spec: self.spec, origin: self.origin, template, deployment_class, variables }
+    }
+}
+
 /// A class of Machines in a ClusterClass.
 #[derive(Clone, Copy)]
 pub(super) struct MachineClass<'a> {
     pub(super) spec: &'a ClassSpec,
+    /// The ClusterClass.
+    pub(super) origin: &'a Origin,
     /// The reference to the Metal3MachineTemplate.
     pub(super) template: &'a ClusterApiReference,
     /// Class of a MachineDeployment; empty for the control plane.
     pub(super) deployment_class: &'a str,
+    /// Values of variables, of which the first of a name counts.
+    pub(super) variables: [&'a [serde_json::Value]; 2],
 }
 
 impl NodeSetTemplate<'_> {
@@ -144,10 +172,12 @@ fn machines_of(spec: &ControlPlaneSpec) -> Option<&ClusterApiReference> {
 impl<'a> ClusterApiValidation<'a> {
     /// Returns the control plane and the MachineDeployments whose Machines are hosts of Metal3.
     pub(super) fn scaled(&mut self, spec: &'a ClusterSpec) -> Vec<ScaledMachines<'a>> {
-        match &spec.topology {
+        let mut scaled = match &spec.topology {
             Some(topology) => self.class_members(topology),
-            None => self.written_out(spec),
-        }
+            None => self.control_plane(spec).into_iter().collect(),
+        };
+        scaled.extend(self.machine_deployments());
+        scaled
     }
 
     /// Returns the version of Kubernetes of the control plane.
@@ -224,9 +254,9 @@ impl<'a> ClusterApiValidation<'a> {
         }
     }
 
-    fn written_out(&mut self, spec: &'a ClusterSpec) -> Vec<ScaledMachines<'a>> {
+    /// Returns the MachineDeployments in the inputs, without those that a topology made.
+    fn machine_deployments(&mut self) -> Vec<ScaledMachines<'a>> {
         let mut scaled = Vec::new();
-        scaled.extend(self.control_plane(spec));
         let (objects, key) = (self.objects, self.key);
         for (name, document) in objects.parts_with_kind(MACHINE_DEPLOYMENT, &key.namespace) {
             let deployment = match &document.spec {
@@ -243,7 +273,9 @@ impl<'a> ClusterApiValidation<'a> {
                     continue;
                 }
             };
-            if deployment.cluster_name != key.name.as_str() {
+            if deployment.cluster_name != key.name.as_str()
+                || document.metadata.label(TOPOLOGY_OWNED).is_some()
+            {
                 continue;
             }
             let machine = &deployment.template.spec;
@@ -331,28 +363,23 @@ impl<'a> ClusterApiValidation<'a> {
         else {
             return Vec::new();
         };
-        let class_at = DocumentField::new(&document.origin, ["spec"]);
+        let class = ClusterClass { spec: class, origin: &document.origin, namespace, topology };
         let mut scaled = Vec::new();
-        scaled.extend(self.control_plane_of_class(topology, class, &namespace, &class_at));
+        scaled.extend(self.control_plane_of_class(&class));
         for (index, deployment) in topology.workers.machine_deployments.iter().enumerate() {
             let at = at.below(["workers".into(), "machineDeployments".into(), index.into()]);
-            scaled.extend(self.deployment_of_class(deployment, class, &namespace, &class_at, at));
+            scaled.extend(self.deployment_of_class(deployment, &class, at));
         }
         scaled
     }
 
-    fn control_plane_of_class(
-        &mut self,
-        topology: &'a Topology,
-        class: &'a ClassSpec,
-        namespace: &Namespace,
-        class_at: &DocumentField,
-    ) -> Option<ScaledMachines<'a>> {
-        let machines = class.control_plane.machine_infrastructure.as_ref().and_then(template_of)?;
+    fn control_plane_of_class(&mut self, class: &ClusterClass<'a>) -> Option<ScaledMachines<'a>> {
+        let ClusterClass { spec, namespace, topology, .. } = class;
+        let (control_plane, class_at) = (&spec.control_plane, class.at());
+        let machines = control_plane.machine_infrastructure.as_ref().and_then(template_of)?;
         let from = class_at.below(["controlPlane".into(), "machineInfrastructure".into()]);
-        let machine_class = MachineClass { spec: class, template: machines, deployment_class: "" };
+        let machine_class = class.machine_class(machines, "", &topology.control_plane);
         let template = self.template(machines, namespace, from, Some(machine_class))?;
-        let control_plane = &class.control_plane;
         let reference = control_plane.reference.as_ref().or(control_plane.template_ref.as_ref());
         let from = class_at.below(["controlPlane".into()]);
         let part = reference.and_then(|reference| self.part_of(reference, namespace, from));
@@ -389,12 +416,10 @@ impl<'a> ClusterApiValidation<'a> {
     fn deployment_of_class(
         &mut self,
         deployment: &'a ScaledTopology,
-        class: &'a ClassSpec,
-        namespace: &Namespace,
-        class_at: &DocumentField,
+        class: &ClusterClass<'a>,
         at: DocumentField,
     ) -> Option<ScaledMachines<'a>> {
-        let mut classes = class.workers.machine_deployments.iter().enumerate();
+        let mut classes = class.spec.workers.machine_deployments.iter().enumerate();
         let Some((index, deployment_class)) =
             classes.find(|(_, known)| known.class == deployment.class)
         else {
@@ -415,10 +440,10 @@ impl<'a> ClusterApiValidation<'a> {
             .as_ref()
             .or_else(template_reference)
             .and_then(template_of)?;
-        let from = class_at.below(["workers".into(), "machineDeployments".into(), index.into()]);
-        let machine_class =
-            MachineClass { spec: class, template: machines, deployment_class: &deployment.class };
-        let template = self.template(machines, namespace, from.clone(), Some(machine_class))?;
+        let from = class.at().below(["workers".into(), "machineDeployments".into(), index.into()]);
+        let machine_class = class.machine_class(machines, &deployment.class, deployment);
+        let template =
+            self.template(machines, &class.namespace, from.clone(), Some(machine_class))?;
         let metadata = vec![
             LocatedMetadata::new(&deployment.metadata, &at),
             LocatedMetadata::new(&deployment_class.metadata, &from),
