@@ -1,4 +1,5 @@
-//! Clusters and hosts of the previous run that are missing now and may be in something unread.
+//! Clusters, node sets and hosts of the previous run that are missing now and may be in something
+//! unread.
 //!
 //! A missing request releases its hosts and deletes its services, so absence must be proven:
 //! everything that the object's build, directory or `sources` lists was read as objects. A link, a
@@ -13,8 +14,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::mistaken_templates::names;
 use super::unread_texts::{self, UnreadText};
 use super::{Inventory, Request};
+use crate::base::api::cluster_api::MACHINE_DEPLOYMENT;
 use crate::base::api::host;
-use crate::base::api::names::ClusterKey;
+use crate::base::api::names::{ClusterKey, NodeName, Part};
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::text::{counted, in_shell};
@@ -22,7 +24,7 @@ use crate::input::kustomize::{BuildEntry, Builds};
 use crate::input::load::{EntryKind, Files, ReadError, mentions};
 use crate::input::settings::Settings;
 use crate::site::inventory::Evidence;
-use crate::site::previous::PreviousOutput;
+use crate::site::previous::{PreviousOutput, RecordedAssignment};
 
 /// Maximum number of unread paths that a finding lists.
 const SHOWN: usize = 3;
@@ -43,18 +45,26 @@ pub(super) struct AbsenceEvidence<'a> {
     pub(super) findings: &'a [Finding],
 }
 
-/// A missing cluster or host.
+/// A missing object.
 struct LostObject<'a> {
+    kind: LostKind,
     /// Kind and name for messages.
     what: String,
     /// Name in a manifest.
     name: &'a str,
-    /// The cluster itself, or the cluster that the host is assigned to.
+    /// The cluster itself, or the cluster that has the object.
     cluster: &'a ClusterKey,
     /// The builds that had it.
     builds: BTreeSet<Utf8PathBuf>,
-    /// Set for a cluster, unset for a host.
-    is_cluster: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum LostKind {
+    Cluster,
+    /// The MachineDeployment of a Cluster.
+    NodeSet,
+    /// A host that is assigned.
+    Host,
 }
 
 /// Something that is not read and may hold a missing object.
@@ -76,13 +86,13 @@ impl UnreadPlace {
     /// Reports that some of `lost` may be in it, which belong to one cluster.
     fn finding(self, which: &LostObject<'_>, lost: &[LostObject<'_>]) -> Finding {
         let missing = match lost {
-            [] | [_] => format!("{} is missing", which.what),
-            [_, ..] => format!(
+            [_, _, ..] if which.kind == LostKind::Host => format!(
                 "{} of `{}`, `{}` among them, are missing",
                 counted(lost.len(), "host"),
                 which.cluster,
                 which.name
             ),
+            _ => format!("{} is missing", which.what),
         };
         Finding::new(Code::LossUnproven, format!("{missing}, and {}", self.why))
             .at(self.place)
@@ -92,7 +102,7 @@ impl UnreadPlace {
     }
 }
 
-/// Reports every cluster and assigned host whose absence is not proven.
+/// Reports every cluster, node set and assigned host whose absence is not proven.
 ///
 /// # Errors
 ///
@@ -120,9 +130,9 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
         })
     };
     let mut findings = Vec::new();
-    let mut by_cluster: BTreeMap<(&ClusterKey, bool), Vec<LostObject<'_>>> = BTreeMap::new();
+    let mut by_cluster: BTreeMap<(&ClusterKey, LostKind), Vec<LostObject<'_>>> = BTreeMap::new();
     for lost in lost {
-        by_cluster.entry((lost.cluster, lost.is_cluster)).or_default().push(lost);
+        by_cluster.entry((lost.cluster, lost.kind)).or_default().push(lost);
     }
     // One unproven loss freezes its cluster.
     for cluster_losses in by_cluster.into_values() {
@@ -155,7 +165,7 @@ impl AbsenceEvidence<'_> {
                     name: cluster.name.as_str(),
                     cluster,
                     builds: self.builds_of_cluster(cluster),
-                    is_cluster: true,
+                    kind: LostKind::Cluster,
                 },
             );
         let hosts = self
@@ -173,10 +183,31 @@ impl AbsenceEvidence<'_> {
                     name: host.name.as_str(),
                     cluster,
                     builds: self.builds_of_host(&held.origin.file),
-                    is_cluster: false,
+                    kind: LostKind::Host,
                 })
             });
-        clusters.chain(hosts).collect()
+        clusters.chain(self.lost_node_sets()).chain(hosts).collect()
+    }
+
+    /// Returns node sets with hosts that objects of their own asked for.
+    fn lost_node_sets(&self) -> impl Iterator<Item = LostObject<'_>> {
+        let is_gone = |held: &RecordedAssignment| {
+            let request = self.clusters.get(&held.cluster);
+            let request = request.filter(|request| request.kind.descriptor().makes_machines);
+            let is_it = |part: &Part| part.node_set == held.part.node_set;
+            let cluster = request.and_then(|request| request.cluster.as_ref());
+            cluster.is_some_and(|cluster| !cluster.node_sets.keys().any(is_it))
+        };
+        let held = self.state.held.values().flatten().filter(|held| is_gone(held));
+        let gone: BTreeSet<(&ClusterKey, &NodeName)> =
+            held.filter_map(|held| Some((&held.cluster, held.part.node_set.as_ref()?))).collect();
+        gone.into_iter().map(|(cluster, node_set)| LostObject {
+            what: format!("node set `{node_set}` of `{cluster}`"),
+            name: node_set.as_str(),
+            cluster,
+            builds: self.builds_of_cluster(cluster),
+            kind: LostKind::NodeSet,
+        })
     }
 
     /// Returns the directories of the kustomizations that listed the files of a cluster.
@@ -325,7 +356,8 @@ impl AbsenceEvidence<'_> {
 
     /// Checks the files that a cluster was generated from. They are not recorded for hosts.
     fn source_of(&self, lost: &LostObject<'_>) -> Result<SourceState, ReadError> {
-        let made_from = self.state.made_from.get(lost.cluster).filter(|_| lost.is_cluster);
+        let made_from =
+            self.state.made_from.get(lost.cluster).filter(|_| lost.kind == LostKind::Cluster);
         let mut source = SourceState::Gone;
         for file in made_from.into_iter().flatten() {
             // No build of this site reaches the file any longer. It may belong to another site.
@@ -420,16 +452,22 @@ fn top(file: &Utf8Path) -> Option<&str> {
 fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText]) -> Option<UnreadPlace> {
     let may_hold_it = |text: &&UnreadText| {
         // The files of clusters and builds are known.
-        if text.has_unknown_past && (lost.is_cluster || !lost.builds.is_empty()) {
+        let is_of_builds = lost.kind == LostKind::Cluster || !lost.builds.is_empty();
+        if text.has_unknown_past && is_of_builds {
             return false;
         }
-        text.unrelated.as_ref().is_none_or(|unrelated| {
+        let kind = match lost.kind {
             // `mistaken_templates` checks templates of requests.
+            LostKind::Cluster => None,
+            LostKind::NodeSet => Some(MACHINE_DEPLOYMENT),
+            LostKind::Host => Some(host::KIND),
+        };
+        text.unrelated.as_ref().is_none_or(|unrelated| {
+            let has_kind = |kind| mentions(&[kind])(unrelated.text.as_bytes());
             names(&unrelated.text, lost.name)
                 // The build, which was read, tells which files it has.
                 && (!unrelated.is_earlier || lost.builds.is_empty())
-                && (!unrelated.is_template
-                    || !lost.is_cluster && mentions(&[host::KIND])(unrelated.text.as_bytes()))
+                && (!unrelated.is_template || kind.is_some_and(has_kind))
         })
     };
     let text = texts.iter().find(may_hold_it)?;

@@ -23,8 +23,8 @@ use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
 use crate::input::load::{
     Document, Files, ParseError, ReadError, ScanResult, mentions, sops, texts_of_documents,
 };
-use crate::site::request::ClusterKind;
 use crate::site::request::registry::OBJECTS;
+use crate::site::request::{ClusterKind, cluster_parts};
 
 /// A text that was not read as objects.
 #[derive(Debug, Clone)]
@@ -124,7 +124,7 @@ pub(super) fn anywhere(
     };
     let found = repo.scan(files, look, |document| {
         let Defect { why, place, remedy, may_be_ours, is_named } =
-            defect(&document).or_else(|| unread_host(&document))?;
+            defect(&document).or_else(|| unread_object(&document))?;
         let is_template = document.looks_like_template();
         let is_unrelated = is_named || is_template || is_example(&document.origin.file);
         let may_be_named =
@@ -162,8 +162,19 @@ pub(super) fn anywhere(
     Ok(texts.into_iter().map(|(text, _)| text).collect())
 }
 
-/// Returns why a host is not read.
-fn unread_host(document: &Document<'_>) -> Option<Defect> {
+/// Returns why a host or a MachineDeployment is not read.
+fn unread_object(document: &Document<'_>) -> Option<Defect> {
+    if document.kind() == Some(cluster_api::MACHINE_DEPLOYMENT)
+        && cluster_parts::read(document).is_none()
+    {
+        return Some(Defect {
+            why: "its `apiVersion` is not that of Cluster API".to_owned(),
+            place: document.origin.at(["apiVersion"]),
+            remedy: CORRECT,
+            may_be_ours: true,
+            is_named: true,
+        });
+    }
     if document.kind() == Some(host::KIND)
         && let Err(error) = document.parse::<BareMetalHost>()
     {
