@@ -813,6 +813,124 @@ fn patches_of_a_class_change_the_hosts_that_it_asks_for() {
     }
 }
 
+/// Of several documents of an object, the one that agents apply counts, wherever the others are.
+#[test]
+fn of_two_copies_of_an_object_the_one_of_a_build_counts() {
+    for directory in ["archive", "zarchive"] {
+        for (file, from, to) in [
+            ("workers", "replicas: 2", "replicas: 1"),
+            ("control-plane", "replicas: 3", "replicas: 1"),
+            ("workers", "[big]", "[none]"),
+        ] {
+            let repo = Repo::of_fixture("capm3");
+            repo.generate(&[]).expect(0);
+            repo.commit();
+            let before = assigned(&repo);
+            let text = repo.read(&format!("clusters/edge/{file}.yaml")).replace(from, to);
+            let text = text.replace("metadata:\n", "metadata:\n  namespace: tenant-a\n");
+            let copy = format!("{directory}/{file}.yaml");
+            repo.write(&copy, &text);
+            let run = repo.generate(&[]).expect(0);
+            assert_eq!(assigned(&repo), before, "{copy} {to}");
+            assert_says(
+                &run.stderr,
+                &["SIP0349", "is there more than once, and no build reaches this one", &copy],
+            );
+
+            // In a snapshot, it is expected.
+            repo.write(&copy, &text.replace("  namespace:", "  uid: x\n  namespace:"));
+            let run = repo.generate(&[]).expect(0);
+            assert_eq!(assigned(&repo), before, "{copy} {to}");
+            assert!(!run.stderr.contains("SIP0349"), "{}", run.stderr);
+
+            // Without builds, nothing tells which one counts.
+            repo.write(&copy, &text);
+            repo.remove("clusters/edge/kustomization.yaml");
+            for file in ["cluster", "workers", "control-plane"] {
+                let file = format!("clusters/edge/{file}.yaml");
+                let named =
+                    repo.read(&file).replace("metadata:\n", "metadata:\n  namespace: tenant-a\n");
+                repo.write(&file, &named);
+            }
+            assert_says(
+                &repo.generate(&[]).expect(1).stderr,
+                &["SIP0201", "there are two ", &copy],
+            );
+        }
+    }
+}
+
+/// As for hosts and requests: what stands in place of a MachineDeployment is no proof that it is gone.
+#[test]
+fn a_machine_deployment_that_is_not_read_keeps_its_hosts() {
+    let repo = Repo::of_fixture("capm3");
+    // A build that lists it is the only place where it may be.
+    repo.remove("clusters/edge/kustomization.yaml");
+    for file in ["cluster", "workers", "control-plane"] {
+        let file = format!("clusters/edge/{file}.yaml");
+        let named = repo.read(&file).replace("metadata:\n", "metadata:\n  namespace: tenant-a\n");
+        repo.write(&file, &named);
+    }
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    let file = "clusters/edge/workers.yaml";
+    let text = repo.read(file);
+    let (deployment, template) = text.split_once("---\n").unwrap();
+    for (what, unread) in [
+        (
+            "a pointer of Git LFS",
+            "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n".to_owned(),
+        ),
+        ("it is empty", String::new()),
+        ("it is text", "hello\n".to_owned()),
+        ("it is a list without `kind: List`", "- hello\n".to_owned()),
+        ("it has no `kind`", deployment.replace("kind: MachineDeployment\n", "")),
+        (
+            "its `apiVersion` is not that",
+            deployment.replace("cluster.x-k8s.io/", "cluster.x-k8s.io."),
+        ),
+    ] {
+        repo.write(file, &format!("{unread}---\n{template}"));
+        let whole = unread.is_empty() || unread.starts_with("version");
+        if whole {
+            repo.write(file, &unread);
+        }
+        let run = repo.generate(&[]).expect(1);
+        assert_says(
+            &run.stderr,
+            &["SIP0017", "node set `edge-md` of `tenant-a/edge` is missing", what],
+        );
+    }
+    repo.write(file, template);
+    repo.generate(&[]).expect(0);
+    assert!(!assigned(&repo).iter().any(|host| host.contains("Worker")), "{:?}", assigned(&repo));
+}
+
+/// The API server removes fields that are null.
+#[test]
+fn a_field_that_is_null_is_absent() {
+    let whole = Repo::of_fixture("capm3");
+    whole.generate(&[]).expect(0);
+    for (file, from, to) in [
+        (
+            "workers",
+            "    spec:\n      clusterName",
+            "    metadata: null\n    spec:\n      clusterName",
+        ),
+        ("workers", "hostSelector:\n", "hostSelector:\n        matchLabels: null\n"),
+        ("control-plane", "hostSelector:\n", "hostSelector:\n        matchExpressions: # none\n"),
+        ("cluster", "spec:\n", "spec:\n  topology: null\n"),
+    ] {
+        let repo = Repo::of_fixture("capm3");
+        let file = format!("clusters/edge/{file}.yaml");
+        let text = repo.read(&file);
+        assert!(text.contains(from), "{text}");
+        repo.write(&file, &text.replace(from, to));
+        repo.generate(&[]).expect(0);
+        assert_eq!(assigned(&repo), assigned(&whole), "{file} {to}");
+    }
+}
+
 /// A MachineDeployment beside a topology is one like any other.
 #[test]
 fn machine_deployments_beside_a_topology_get_hosts() {
@@ -957,6 +1075,16 @@ fn control_planes_of_other_providers_request_hosts_by_their_machine_templates() 
             format!(
                 "{{replicas: 3, version: v1.34.2+k0s.0, updateStrategy: Recreate, machineTemplate: {{infrastructureRef: {reference}}}}}"
             ),
+            6,
+        ),
+        (
+            "TalosControlPlane",
+            format!("{{replicas: 3, version: v1.34.2, infrastructureTemplate: {reference}}}"),
+            6,
+        ),
+        (
+            "MicroK8sControlPlane",
+            format!("{{replicas: 3, machineTemplate: {{infrastructureTemplate: {reference}}}}}"),
             6,
         ),
         // Its replicas are pods.

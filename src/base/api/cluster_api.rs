@@ -203,7 +203,8 @@ pub struct ControlPlaneSpec {
 pub struct ControlPlaneMachines {
     /// Labels of the Machines.
     pub metadata: Metadata,
-    /// Their template in `v1beta1`.
+    /// Their template in `v1beta1`; MicroK8sControlPlane has another name for it.
+    #[serde(alias = "infrastructureTemplate")]
     pub infrastructure_ref: Option<ClusterApiReference>,
     /// Their spec in `v1beta2`.
     pub spec: Option<MachineSpec>,

@@ -133,7 +133,7 @@ codes! {
     "0142" SameApplications Error Run Shown "the Applications of two sites have the same names"
     "0143" SharedMachine Warning Run Shown "two sites share one machine"
 
-    "0201" DuplicateCluster Error Cluster Shown "two requests ask for the same cluster"
+    "0201" DuplicateCluster Error Either Shown "two requests of a cluster, or two objects of Cluster API, have one name"
     "0206" NoSelector Warning Cluster Shown "a node set has no labelSelector"
     "0208" MissingField Error Cluster Shown "a required field of a SIPCluster is missing"
     "0209" InvalidField Error Cluster Shown "a field of a SIPCluster has an invalid value"

@@ -184,6 +184,17 @@ impl Document<'_> {
         }
     }
 
+    /// Parses an object of Kubernetes, where a field that is null is absent.
+    pub(crate) fn parse_object<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
+        self.parse().or_else(|error| match self.parse::<Value>() {
+            Ok(mut value) => {
+                remove_nulls(&mut value);
+                yaml_serde::from_value(value).map_err(|_| error)
+            }
+            Err(_) => Err(error),
+        })
+    }
+
     /// Parses the text as a type that accepts more than usual, such as duplicate keys.
     pub(crate) fn parse_leniently<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         match &self.content {
@@ -196,5 +207,16 @@ impl Document<'_> {
 
     fn in_file(&self, error: ParseError) -> ParseError {
         ParseError { line: error.line.map(|line| line + self.origin.first_line - 1), ..error }
+    }
+}
+
+fn remove_nulls(value: &mut Value) {
+    match value {
+        Value::Mapping(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(remove_nulls);
+        }
+        Value::Sequence(items) => items.iter_mut().for_each(remove_nulls),
+        _ => {}
     }
 }

@@ -24,7 +24,6 @@ use crate::input::settings::sources::{self, Globs, InputSource};
 use crate::site::delivery::AppliedDirectory;
 use crate::site::inventory::host_document::HostDocument;
 use crate::site::previous::PreviousOutput;
-use crate::site::request::{ClusterDocument, Spec};
 
 /// Words that mark files and directories as not applied. `test` is not among them because it also
 /// names environments.
@@ -280,7 +279,7 @@ impl<'a> Concern<'a> {
 }
 
 /// Returns whether a glob of the settings selects a file, rather than merely not excluding it.
-fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
+pub(super) fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
     let names =
         |globs: &Globs| globs.globs.iter().any(|glob| !glob.excludes && globs.matches(glob, file));
     globs.iter().any(|globs| names(globs) && globs.take(file))
@@ -293,7 +292,7 @@ pub(super) fn is_excluded(settings: &Settings, file: &Utf8Path) -> bool {
     globs_of(settings).iter().any(excludes)
 }
 
-fn globs_of(settings: &Settings) -> Vec<Globs> {
+pub(super) fn globs_of(settings: &Settings) -> Vec<Globs> {
     settings.sources.iter().filter_map(InputSource::globs).collect()
 }
 
@@ -401,54 +400,6 @@ fn files_of(files: &[Utf8PathBuf]) -> String {
         [first, rest @ ..] => format!("`{first}` and {}", counted(rest.len(), "more file")),
         [] => String::new(),
     }
-}
-
-/// Drops duplicate requests in examples, or reached by no build, if a better one of the same
-/// cluster exists.
-pub(super) fn without_duplicate_requests(
-    documents: &mut Vec<(ClusterDocument, Spec)>,
-    builds: &Builds,
-    settings: &Settings,
-) -> Vec<Finding> {
-    let globs = globs_of(settings);
-    // Reached or listed files outrank others, and then files outside of examples.
-    let rank = |document: &ClusterDocument| {
-        let origin = &document.origin;
-        let is_reached = origin.is_rendered() || !builds.reach(&origin.file).is_empty();
-        (is_reached || is_named(&globs, &origin.file), !is_example(&origin.file))
-    };
-    let mut best = BTreeMap::new();
-    for (document, _) in documents.iter() {
-        let known = best
-            .entry(document.key.clone())
-            .or_insert_with(|| (rank(document), document.origin.clone()));
-        if rank(document) > known.0 {
-            *known = (rank(document), document.origin.clone());
-        }
-    }
-    let mut findings = Vec::new();
-    documents.retain(|(document, _)| {
-        let Some((highest, other)) =
-            best.get(&document.key).filter(|(highest, _)| rank(document) < *highest)
-        else {
-            return true;
-        };
-        let why = if highest.0 { "no build reaches this one" } else { "this one is an example" };
-        findings.push(
-            Finding::new(
-                Code::UnusedObject,
-                format!(
-                    "{} `{}` is requested more than once, and {why}: ignored",
-                    document.kind, document.key
-                ),
-            )
-            .at(document.origin.name())
-            .see(other.name(), "the one that counts")
-            .help(sources::leave_out(settings, &[&document.origin.file])),
-        );
-        false
-    });
-    findings
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@
 //! * `operators_templates`: HAProxy templates of the SIP operator.
 //! * `plaintext_secrets`: values of Secrets that should not be in git.
 //! * `agent_builds`: changes of agents' objects to builds; `substitution`: values of Flux's variables.
-//! * `concern`: whether a mistake can reach a base cluster.
+//! * `concern`: whether a mistake can reach a base cluster; `duplicates`: which document of an object
+//!   counts.
 //! * `machine_templates`: names of machine templates where components run.
 //! * `hardware`: inspected hardware, read on demand.
 //! * `lost`: objects of the previous run that something unread may hold; `unread_texts`: texts
@@ -26,6 +27,7 @@ mod assignment_labels;
 pub(crate) mod clashes;
 pub(crate) mod concern;
 mod delivered;
+mod duplicates;
 mod evidence;
 pub mod hardware;
 mod host_origin;
@@ -178,7 +180,7 @@ impl Site {
         take(proofs.classify(&mut objects.hosts));
         take(concern::without_duplicates(&mut objects.hosts, &state, &settings));
         for requests in [&mut objects.clusters, &mut objects.cluster_api_clusters] {
-            take(concern::without_duplicate_requests(requests, &objects.builds, &settings));
+            take(duplicates::without_duplicate_requests(requests, &objects.builds, &settings));
         }
 
         let (hardware, findings) = hardware::if_it_decides(repo, &settings, &objects)?;

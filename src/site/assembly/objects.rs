@@ -20,7 +20,7 @@ use super::read_object::{
 };
 use super::scan::{self, ScannedFiles};
 use super::substitution::NamespaceInputs;
-use super::{agent_builds, delivered, misplaced};
+use super::{agent_builds, delivered, duplicates, misplaced};
 use crate::base::api::firmware::FirmwareObject;
 use crate::base::api::hardware;
 use crate::base::api::hardware_identity::HardwareIdentity;
@@ -40,7 +40,7 @@ use crate::site::inventory::host_document::HostDocument;
 use crate::site::inventory::network_files;
 use crate::site::inventory::network_index::{BySecret, Networks};
 use crate::site::inventory::networks::{LocatedNetworkData, NetworkDataObject, ReferringHost};
-use crate::site::request::cluster_parts::{ClusterParts, PartDocument};
+use crate::site::request::cluster_parts::{ClusterParts, PartDocument, PartKey};
 use crate::site::request::{ClusterDocument, SoftwareDocument, Spec};
 
 /// Objects of a repo that decide about clusters and hosts.
@@ -140,6 +140,7 @@ pub(super) fn named(
     let file_templates = operators_templates::file_templates(repo, &builds);
     all.operators_templates.extend(file_templates);
 
+    let has_cluster_api = all.has_cluster_api_request(settings);
     let mut names = BuildNames::new(&builds, &inputs, findings);
     let NamedRequests { requests: clusters, cluster_api: cluster_api_clusters, in_repo, templates } =
         name_requests(all.requests, &mut names, &concern, settings);
@@ -147,6 +148,10 @@ pub(super) fn named(
     all.templates.retain(|template| inputs.contains(&template.origin));
     let software = name_software(all.software, &mut names);
     let cluster_parts = name_cluster_parts(all.cluster_parts, &names);
+    let (cluster_parts, findings) = duplicates::joined_parts(cluster_parts, &builds, settings);
+    if has_cluster_api {
+        names.findings.extend(findings);
+    }
     let mut by_secret = BySecret::default();
     let hosts = rayon::in_place_scope(|scope| {
         scope.spawn(|_| by_secret.extend(located_network_data(naming, &all.network_data)));
@@ -325,19 +330,20 @@ fn name_requests(
 fn name_cluster_parts(
     parts: Vec<ReadObject<Box<PartDocument>>>,
     names: &BuildNames<'_>,
-) -> ClusterParts {
-    let mut objects = ClusterParts::default();
+) -> Vec<(PartKey, PartDocument)> {
+    let mut named = Vec::new();
     for ReadObject { origin, content, .. } in parts {
         if names.inputs.contains(&origin) {
             let name = content.metadata.name.clone().unwrap_or_default();
             let namespaces = names.namespaces_of(&origin, &content.metadata);
             let part = PartDocument { origin, ..*content };
             for namespace in namespaces {
-                objects.add(namespace, name.clone(), part.clone());
+                let (kind, name) = (part.kind.clone(), name.clone());
+                named.push((PartKey { kind, namespace, name }, part.clone()));
             }
         }
     }
-    objects
+    named
 }
 
 fn name_address_objects(

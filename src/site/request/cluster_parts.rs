@@ -108,20 +108,26 @@ pub(crate) fn may_be_part(document: &Document<'_>) -> bool {
 }
 
 fn spec<T: DeserializeOwned>(document: &Document<'_>) -> Result<T, ParseError> {
-    document.parse::<SpecObject<T>>().map(|object| object.spec)
+    document.parse_object::<SpecObject<T>>().map(|object| object.spec)
 }
 
-/// The objects of all Clusters, by kind, namespace and name.
+/// The kind of an object of a Cluster, with the namespace and name that builds give it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PartKey {
+    pub(crate) kind: String,
+    pub(crate) namespace: Namespace,
+    pub(crate) name: String,
+}
+
+/// The objects of all Clusters.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterParts {
-    objects: BTreeMap<(String, Namespace, String), PartDocument>,
+    objects: BTreeMap<PartKey, PartDocument>,
 }
 
 impl ClusterParts {
-    /// Adds an object with the namespace and name that builds give it. Of two, the first counts.
-    pub(crate) fn add(&mut self, namespace: Namespace, name: String, document: PartDocument) {
-        let key = (document.kind.clone(), namespace, name);
-        self.objects.entry(key).or_insert(document);
+    pub(crate) fn new(objects: impl Iterator<Item = (PartKey, PartDocument)>) -> Self {
+        Self { objects: objects.collect() }
     }
 
     /// Returns the object that a reference in a namespace names.
@@ -144,8 +150,8 @@ impl ClusterParts {
         namespace: &Namespace,
         name: &str,
     ) -> Option<&PartDocument> {
-        let key = (kind.to_owned(), namespace.clone(), name.to_owned());
-        self.objects.get(&key)
+        let (kind, namespace, name) = (kind.to_owned(), namespace.clone(), name.to_owned());
+        self.objects.get(&PartKey { kind, namespace, name })
     }
 
     /// Returns the MachineDeployments whose Cluster is none of these.
@@ -153,7 +159,7 @@ impl ClusterParts {
         &'a self,
         clusters: &'a BTreeSet<ClusterKey>,
     ) -> impl Iterator<Item = (&'a PartDocument, &'a str)> {
-        self.objects.iter().filter_map(|((_, namespace, _), document)| {
+        self.objects.iter().filter_map(|(PartKey { namespace, .. }, document)| {
             let Ok(PartSpec::MachineDeployment(spec)) = &document.spec else {
                 return None;
             };
@@ -165,7 +171,7 @@ impl ClusterParts {
     /// Returns all objects with their namespaces and names.
     pub(super) fn all(&self) -> impl Iterator<Item = (&Namespace, &str, &PartDocument)> {
         let objects = self.objects.iter();
-        objects.map(|((_, namespace, name), document)| (namespace, name.as_str(), document))
+        objects.map(|(key, document)| (&key.namespace, key.name.as_str(), document))
     }
 
     /// Returns the objects of a kind in a namespace, with their names.
@@ -174,11 +180,11 @@ impl ClusterParts {
         kind: &'a str,
         namespace: &'a Namespace,
     ) -> impl Iterator<Item = (&'a str, &'a PartDocument)> {
-        let first = (kind.to_owned(), namespace.clone(), String::new());
+        let (name, first) = (String::new(), kind.to_owned());
         self.objects
-            .range(first..)
-            .take_while(move |((known, place, _), _)| known == kind && place == namespace)
-            .map(|((_, _, name), document)| (name.as_str(), document))
+            .range(PartKey { kind: first, namespace: namespace.clone(), name }..)
+            .take_while(move |(key, _)| key.kind == kind && key.namespace == *namespace)
+            .map(|(key, document)| (key.name.as_str(), document))
     }
 }
 

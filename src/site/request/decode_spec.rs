@@ -72,7 +72,7 @@ pub(super) fn spec<T: DeserializeOwned + Default>(
     kind: &str,
 ) -> Result<Box<T>, Vec<Finding>> {
     value(document, kind)?;
-    let parsed = document.parse::<SpecEnvelope<T>>();
+    let parsed = document.parse_object::<SpecEnvelope<T>>();
     parsed
         .map(|with| with.spec.unwrap_or_default())
         .map_err(|error| vec![unreadable(&document.origin, &error, kind)])

@@ -13,6 +13,7 @@ use crate::base::api::host::Metadata;
 use crate::base::api::machine_names::MachineNames;
 use crate::base::api::names::{Namespace, Role};
 use crate::base::finding::{Code, DocumentField, Origin, RouteStep};
+use crate::base::text::non_empty;
 use crate::input::settings::services::KubernetesVersion;
 use crate::site::request::cluster_parts::{PartDocument, PartSpec};
 
@@ -295,7 +296,7 @@ impl<'a> ClusterApiValidation<'a> {
                 strategy: either("strategy", &deployment.strategy, &deployment.rollout, &at),
                 never_surges: false,
                 is_kubeadm: false,
-                failure_domain: machine.failure_domain.as_deref(),
+                failure_domain: non_empty(&machine.failure_domain),
                 machine_labels: deployment.template.metadata.labels.iter().collect(),
                 machine_names: MachineNames::deployment(name).with_template(template.name),
                 template,
@@ -466,10 +467,8 @@ impl<'a> ClusterApiValidation<'a> {
             },
             never_surges: false,
             is_kubeadm: false,
-            failure_domain: deployment
-                .failure_domain
-                .as_deref()
-                .or(deployment_class.failure_domain.as_deref()),
+            failure_domain: non_empty(&deployment.failure_domain)
+                .or(non_empty(&deployment_class.failure_domain)),
             machine_names: MachineNames::deployment_of_class(
                 self.key.name.as_str(),
                 &deployment.name,
