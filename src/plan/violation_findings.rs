@@ -24,6 +24,10 @@ impl Assignments<'_> {
                      by a host that has an operating system"
                         .to_owned()
                 }
+                (Violation::Consumed, _) => {
+                    "name a host that no Cluster uses, or let that Cluster give this one up first"
+                        .to_owned()
+                }
                 (Violation::Deleting, Some(why)) => {
                     format!("it keeps its labels until a snapshot shows it unused: {why}")
                 }
@@ -51,6 +55,9 @@ impl Assignments<'_> {
                 }
                 Violation::NotInstalled => {
                     (Code::Failing, host.live_place(["status", "provisioning", "state"]), None)
+                }
+                Violation::Consumed => {
+                    (Code::NamedHostRefused, host.live_place(["spec", "consumerRef"]), Some(""))
                 }
                 Violation::InMaintenance | Violation::UsedByAnother => return None,
                 Violation::Reserved(DETACHED_STATE) => {

@@ -37,6 +37,8 @@ pub(super) enum Violation {
     Insufficient,
     /// It has no operating system for its machine to run on.
     NotInstalled,
+    /// A Machine of Cluster API uses it, although an installer runs on the cluster's hosts.
+    Consumed,
     /// No Machine may claim it, because it is externally provisioned, or paused or detached and
     /// unused.
     Reserved(&'static str),
@@ -71,6 +73,9 @@ impl Violation {
             Violation::ReservedForOthers => "is reserved for others",
             Violation::Insufficient => "no longer meets its requirements",
             Violation::NotInstalled => "has no operating system yet, so it cannot become a node",
+            Violation::Consumed => {
+                "is in use by a Machine of Cluster API, whose node an installer would destroy"
+            }
             Violation::Reserved(PAUSED) => "is paused",
             Violation::Reserved(EXTERNALLY_PROVISIONED) => "is externally provisioned",
             Violation::Reserved(_) => "is detached",
@@ -102,6 +107,11 @@ pub(super) fn own_violation(
     let is_for_machines = needs.is_some_and(|needs| !needs.system().is_required());
     if is_for_machines && host.live.usage == Some(HostUsage::ExternallyProvisioned) {
         return Some(Violation::Reserved(EXTERNALLY_PROVISIONED));
+    }
+    let is_consumed =
+        matches!(host.live.usage, Some(HostUsage::Consumer(_) | HostUsage::NodeReuse(_)));
+    if is_consumed && needs.is_some_and(|needs| needs.system().is_required()) {
+        return Some(Violation::Consumed);
     }
     let is_unused = host.live.usage.is_none();
     match host.reserved_by {

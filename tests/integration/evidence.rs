@@ -378,13 +378,26 @@ fn what_the_flux_operator_makes_applies_files() {
              spec: {{path: './<< inputs.directory >>', sourceRef: {{kind: GitRepository, name: flux-system}}}}\n"
         )
     };
-    for object in [instance("inv"), set("inv")] {
+    let release = |path: &str| {
+        format!(
+            "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: flux-instance, namespace: flux-system}}\n\
+             spec:\n  chartRef: {{kind: OCIRepository, name: flux-instance}}\n  values: {{instance: {{sync: {{path: {path}}}}}}}\n"
+        )
+    };
+    for object in [instance("inv"), set("inv"), release("inv")] {
         let repo = with_plain("gitops: flux\n", &object);
         assert_says(&repo.refused(), &["error[SIP0615]", ERASED]);
     }
-    for object in [instance("clusters"), set("clusters")] {
+    for object in [instance("clusters"), set("clusters"), release("clusters")] {
         let repo = with_plain("gitops: flux\n", &object);
         assert!(!repo.refused().contains("SIP0615"));
+    }
+    // Only Flux knows the value of a variable.
+    let kustomization = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: x, namespace: flux-system}\n\
+                         spec: {path: '${DIRECTORY}', sourceRef: {kind: GitRepository, name: flux-system}}\n";
+    for object in [instance("'${DIRECTORY}'"), release("'./${A:=inv}'"), kustomization.to_owned()] {
+        let said = with_plain("gitops: flux\n", &object).refused();
+        assert_says(&said, &["warning[SIP0624]", "makes an agent apply is unknown"]);
     }
 }
 

@@ -34,6 +34,29 @@ fn a_machine_is_the_host_of_its_mac_address_or_the_smallest_that_suffices() {
     assert_eq!(machines(&repo, "lab/press"), press);
 }
 
+/// An installer on the node of another Cluster would destroy it.
+#[test]
+fn a_machine_whose_host_a_machine_of_cluster_api_uses_stops_the_installer() {
+    let repo = site();
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    let before = repo.files("overlays");
+    // The host of a machine that names it, and one that sipgen chose.
+    for host in ["depot-01", "depot-05"] {
+        let hosts = repo.read(HOSTS);
+        let (others, own) = hosts.split_once(&format!("name: {host}\n")).unwrap();
+        let consumer = "spec:\n      consumerRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: Metal3Machine, name: m, namespace: lab}\n";
+        repo.write(
+            HOSTS,
+            &format!("{others}name: {host}\n{}", own.replacen("spec:\n", consumer, 1)),
+        );
+        let run = repo.generate(&[]).expect(1);
+        assert_says(&run.stderr, &["SIP0540", host, "is in use by a Machine of Cluster API"]);
+        assert_eq!(repo.files("overlays"), before);
+        repo.write(HOSTS, &hosts);
+    }
+}
+
 #[test]
 fn streams_revisions_and_sources_say_the_same_as_the_files() {
     let repo = site();

@@ -55,6 +55,25 @@ fn of_hosts_with_one_boot_mac_address_in_any_spelling_one_is_assigned() {
     assert!(!repo.generate(&[]).expect(0).stderr.contains("adds"));
 }
 
+/// The free description of a machine that runs an operating system is not free.
+#[test]
+fn of_hosts_with_one_machine_the_one_that_runs_counts() {
+    for state in ["provisioned", "externally provisioned", "provisioning", "deprovisioning"] {
+        for running in ["n1", "n2"] {
+            let hosts = ["n1", "n2"].map(|name| {
+                let host = inspected(name, "00:00:5e:00:53:0a", "{}");
+                let state = if name == running { state } else { "available" };
+                host.replace("state: available", &format!("state: {state}"))
+            });
+            let repo = snapshot_of(&hosts);
+            repo.want("metal/one", 1);
+            let twin = if running == "n1" { "n2" } else { "n1" };
+            let on_another = format!("1 on the machine of another host (metal/{twin})");
+            assert_says(&repo.refused(), &["warning[SIP0308]", &on_another]);
+        }
+    }
+}
+
 #[test]
 fn hosts_with_one_serial_number_or_network_card_are_one_machine() {
     let serial = |serial: &str| format!("{{systemVendor: {{serialNumber: {serial}}}}}");

@@ -47,6 +47,8 @@ pub struct HelmReleaseSpec {
     pub suspend: bool,
     /// The connection to another cluster.
     pub kube_config: Option<Value>,
+    /// Values of the chart.
+    pub values: Option<Value>,
 }
 
 /// The template of a HelmChart.
@@ -88,6 +90,17 @@ pub struct Sync {
     pub url: Option<String>,
     /// The directory.
     pub path: Option<String>,
+}
+
+impl HelmRelease {
+    /// Returns the FluxInstance that the chart `flux-instance` of the Flux Operator makes of its values.
+    pub fn flux_instance(&self) -> Option<FluxInstance> {
+        let values = self.spec.values.as_ref()?.get("instance")?;
+        let spec = yaml_serde::from_value::<FluxInstanceSpec>(values.clone()).ok()?;
+        let metadata = AgentObjectName { name: String::new(), ..self.metadata.clone() };
+        spec.sync.as_ref().and_then(|sync| sync.path.as_ref())?;
+        Some(FluxInstance { kind: FLUX_INSTANCE.to_owned(), metadata, spec })
+    }
 }
 
 /// The objects that the operator makes of a `sync`.

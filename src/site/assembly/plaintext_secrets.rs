@@ -168,7 +168,8 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
     let Value::String(text) = value else {
         return !value.is_null();
     };
-    if key == NMSTATE || key == SECRET_KEYS[0] {
+    // User names are often left readable beside an encrypted password.
+    if key == NMSTATE || key == SECRET_KEYS[0] || key == "username" {
         return false;
     }
     let decoded = is_encoded.then(|| decoded(text)).flatten();
@@ -311,6 +312,7 @@ mod tests {
         for (key, value) in [
             ("networkData", "anything"),
             ("nmstate", "interfaces: []"),
+            ("username", "admin"),
             ("value", networks),
             ("value", "interfaces: [{name: oam}]"),
             ("value", "network: {version: 2, ethernets: {oam: {dhcp4: true}}}"),
@@ -341,7 +343,7 @@ mod tests {
             ("value", "interfaces: [{name: oam, 802.1x: {private-key-password: x}}]"),
             ("value", "config: {token: x}"),
             ("metaData", networks),
-            ("username", "${USER}x"),
+            ("password", "${USER}x"),
             ("password", "${BMC_PASSWORD:=calvin}"),
             ("password", "${BMC_PASSWORD:-calvin}"),
             ("password", "${BMC_PASSWORD=calvin}"),

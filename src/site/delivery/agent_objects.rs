@@ -147,6 +147,11 @@ impl AgentObject {
     }
 }
 
+/// Returns whether the path is one that Flux completes where it applies the object.
+fn has_variable(object: &FluxKustomization) -> bool {
+    object.spec.path.as_ref().is_some_and(|path| path.contains("${"))
+}
+
 /// Returns whether a document is of a kind. Text that is not YAML is searched for it.
 fn is_of_kind(document: &Document<'_>, kind: &str) -> bool {
     match document.broken() {
@@ -159,19 +164,22 @@ impl AgentObjectContent {
     /// Reads an object of a kind; `None` if it is not about an agent.
     fn read(document: &Document<'_>, kind: &str) -> Result<Option<Self>, ParseError> {
         Ok(Some(match kind {
-            FLUX_KIND => Self::Flux(vec![document.parse()?]),
-            FLUX_INSTANCE => {
-                let instance = document.parse::<FluxInstance>()?;
-                if instance.may_patch_sync() {
-                    return Ok(Some(Self::Unreadable(FLUX_INSTANCE)));
-                }
-                return Ok(instance.sync_objects().map(|made| Self::Instance(Box::new(made))));
-            }
+            FLUX_KIND => match document.parse::<FluxKustomization>()? {
+                object if has_variable(&object) => Self::Unreadable(FLUX_KIND),
+                object => Self::Flux(vec![object]),
+            },
+            FLUX_INSTANCE => return Ok(Self::from_instance(document.parse()?)),
             RESOURCE_SET => document
                 .parse::<ResourceSet>()?
                 .kustomizations()
                 .map_or(Self::Unreadable(RESOURCE_SET), Self::Flux),
-            HELM_RELEASE => Self::HelmRelease(Box::new(document.parse()?)),
+            HELM_RELEASE => {
+                let release = document.parse::<HelmRelease>()?;
+                match release.flux_instance() {
+                    Some(instance) => return Ok(Self::from_instance(instance)),
+                    None => Self::HelmRelease(Box::new(release)),
+                }
+            }
             APPLICATION => Self::Application(Box::new(document.parse()?)),
             APPLICATION_SET => match document.parse::<ApplicationSet>()? {
                 set if set.spec.template_patch.is_some()
@@ -187,5 +195,17 @@ impl AgentObjectContent {
             }
             _ => Self::Source(Box::new(document.parse()?)),
         }))
+    }
+
+    fn from_instance(instance: FluxInstance) -> Option<Self> {
+        if instance.may_patch_sync() {
+            return Some(Self::Unreadable(FLUX_INSTANCE));
+        }
+        let made = instance.sync_objects()?;
+        Some(if has_variable(&made.kustomization) {
+            Self::Unreadable(FLUX_INSTANCE)
+        } else {
+            Self::Instance(Box::new(made))
+        })
     }
 }

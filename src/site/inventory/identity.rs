@@ -152,6 +152,10 @@ fn known_macs(host: &Host) -> impl Iterator<Item = MacAddress> {
     all.filter(|mac| mac.is_unicast())
 }
 
+/// Provisioning states of Metal3 in which an operating system may be on the machine.
+const RUNNING_STATES: [&str; 4] =
+    ["provisioned", "externally provisioned", "provisioning", "deprovisioning"];
+
 /// Marks the hosts for whose machine another host stands, and reports them. The host that stands
 /// for a machine is one that is assigned, in use or ready, or else the first.
 pub(crate) fn mark_same_machines(
@@ -160,9 +164,11 @@ pub(crate) fn mark_same_machines(
 ) -> Vec<Finding> {
     let rank = |(index, host): (usize, &Host)| {
         let live = &host.live;
+        let is_running =
+            live.provisioning.as_deref().is_some_and(|state| RUNNING_STATES.contains(&state));
         (
             !is_assigned(&host.key),
-            live.usage.is_none(),
+            live.usage.is_none() && !is_running,
             live.deleting || live.error.is_some(),
             live.provisioning.is_none(),
             index,
