@@ -1,8 +1,7 @@
 //! Objects of Flux and Argo CD, limited to the fields that decide which directories an agent
 //! applies, and how.
 //!
-//! Published bindings, such as the `kcr_*` crates, have all fields of one version of the
-//! definitions: an object with an unknown or templated value in any other field could not be read.
+//! Bindings, such as the `kcr_*` crates, refuse an object with a templated value in any field.
 
 use std::collections::BTreeMap;
 

@@ -216,10 +216,17 @@ impl<'a> BuildNames<'a> {
     ) -> Option<T> {
         let parsed = text.parse();
         let report = |error: &T::Err| {
+            let help = if text.contains("${") {
+                format!(
+                    "only Flux knows the variable: write its value in `postBuild.substitute`, or the {field} here"
+                )
+            } else {
+                format!("fix the {field}: Kubernetes refuses it")
+            };
             self.findings.push(
                 Finding::new(Code::InvalidName, format!("the {field} `{text}` {error}"))
                     .at(place())
-                    .help(format!("fix the {field}: Kubernetes refuses it")),
+                    .help(help),
             );
         };
         parsed.inspect_err(report).ok()
