@@ -123,8 +123,7 @@ fn variable(
         None => {
             let (name, fields) = name.split_once('.').unwrap_or((name, ""));
             let is_it = |variable: &&Value| text(variable, "/name") == name;
-            let given =
-                class.variables.iter().find_map(|it| Some(it.iter().find(is_it)?.get("value")?));
+            let given = class.variables.iter().find_map(|it| it.iter().find(is_it)?.get("value"));
             let default = || {
                 class.spec.variables.iter().find(is_it)?.pointer("/schema/openAPIV3Schema/default")
             };
