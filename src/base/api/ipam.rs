@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::address::{is_reachable, unusable};
 use super::group;
+use super::hardware::or_default;
 use super::host::Metadata;
 use super::names::Invalid;
 use super::network::IpNetwork;
@@ -58,12 +59,14 @@ pub struct PoolSpec {
     /// The Cluster that the pool belongs to.
     pub cluster_name: Option<String>,
     /// Its ranges.
+    #[serde(deserialize_with = "or_default")]
     pub pools: Vec<PoolRange>,
     /// Gateway of the ranges that have none of their own.
     pub gateway: Option<String>,
     /// Prefix length of the ranges that have none of their own.
     pub prefix: Option<u32>,
     /// Addresses by the claims that they are kept for.
+    #[serde(deserialize_with = "or_default")]
     pub pre_allocations: BTreeMap<String, String>,
 }
 
@@ -113,6 +116,12 @@ impl PoolSpec {
         let ranges = self.pools.iter().map(|range| &range.gateway);
         let gateways = ranges.chain([&self.gateway]).flatten();
         unusable(address, prefix, gateways.filter_map(|gateway| gateway.parse().ok()))
+    }
+
+    /// Returns whether an address is in none of the ranges, as far as these can be read.
+    pub fn excludes(&self, address: IpAddr) -> bool {
+        let mut ranges = self.pools.iter();
+        !self.pools.is_empty() && ranges.all(|range| range.contains(address) == Some(false))
     }
 }
 

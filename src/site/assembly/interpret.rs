@@ -18,7 +18,7 @@ use crate::base::api::group;
 use crate::base::api::hardware;
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::host::{self, BareMetalHost, ObjectEnvelope};
-use crate::base::api::ipam::{self, AddressObject, SpecObject};
+use crate::base::api::ipam::{self, AddressObject, PoolSpec, SpecObject};
 use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::last_wins::DecodedKustomization;
 use crate::base::api::object_kind::ObjectKind;
@@ -96,13 +96,15 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<ReadObject> 
             document.mentions_kind(&[object.kind])
                 && (!object.has_common_name() || document.mentions(&[object.group]))
         });
-        let is_ours = is_request || document.mentions_kind(&[host::KIND]);
+        let is_pool = document.mentions_kind(&[ipam::POOL]) && document.mentions(&[ipam::GROUP]);
+        let is_ours = is_request || is_pool || document.mentions_kind(&[host::KIND]);
         let object = if document.looks_like_template() {
             is_request.then(|| template(document))
         } else if !is_ours && cluster_parts::may_be_part(document) {
             Some(broken_cluster_part(document, error))
         } else {
-            let kind = if is_request { UnreadableKind::Other } else { UnreadableKind::Host };
+            let kind =
+                if is_request || is_pool { UnreadableKind::Other } else { UnreadableKind::Host };
             is_ours.then(|| unreadable_object(document, kind, error, "resource"))
         };
         return object.or_else(|| agent_object(document));
@@ -123,7 +125,9 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<ReadObject> 
             let content = ReadContent::Firmware(Box::new(NamedContent { metadata, object }));
             is_known.then(|| ReadObject::new(document, content))
         }
-        ipam::POOL => address_object(document, kind, AddressObject::Pool),
+        ipam::POOL => address_object(document, kind, |spec: Option<PoolSpec>| {
+            AddressObject::Pool(spec.unwrap_or_default())
+        }),
         ipam::ADDRESS => address_object(document, kind, AddressObject::Address),
         ipam::DATA => address_object(document, kind, AddressObject::Data),
         service::KIND if document.mentions(&[service::NODE_PORT]) => {
@@ -364,9 +368,17 @@ fn address_object<T: DeserializeOwned>(
     kind: &str,
     object: fn(T) -> AddressObject,
 ) -> Option<ReadObject> {
-    let SpecObject { api_version, metadata, spec } = document.parse::<SpecObject<T>>().ok()?;
-    ipam::is_address_object(kind, &api_version).then(|| {
-        let content = NamedContent { metadata, object: object(spec) };
-        ReadObject::new(document, ReadContent::Address(Box::new(content)))
-    })
+    match document.parse::<SpecObject<T>>() {
+        Ok(SpecObject { api_version, metadata, spec }) => {
+            ipam::is_address_object(kind, &api_version).then(|| {
+                let content = NamedContent { metadata, object: object(spec) };
+                ReadObject::new(document, ReadContent::Address(Box::new(content)))
+            })
+        }
+        // Users write pools only. Other API groups have pools with other fields.
+        Err(error) => (kind == ipam::POOL
+            && document.mentions(&[ipam::GROUP])
+            && !document.looks_like_template())
+        .then(|| unreadable_object(document, UnreadableKind::Other, &error, kind)),
+    }
 }
