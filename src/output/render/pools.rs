@@ -56,7 +56,9 @@ pub(super) fn pinned(
             };
             let claim = claim_of(&host.key.name, name);
             // A SIPCluster's services use the fixed address, whatever the entry is for.
-            let kept = pool.kept.get(&claim);
+            let kept = pool.kept().find(|(kept, _)| **kept == claim).map(|(_, kept)| kept);
+            // A live copy may have what the component wrote.
+            let kept = kept.filter(|kept| !kept.is_live || kept.address != address);
             if kept.is_some() && !cluster.kind.descriptor().makes_machines {
                 continue;
             }
@@ -100,9 +102,16 @@ fn conflict(
     if let Some(why) = pool.spec.unusable(address) {
         return Some((format!("it {why}"), origin.at(["spec"])));
     }
-    let kept_at = |claim: &str| origin.at(["spec", "preAllocations", claim]);
-    if let Some(other) = pool.kept.get(claim).filter(|kept| **kept != address) {
-        return Some((format!("it keeps {other} for it"), kept_at(claim)));
+    for (other, kept) in pool.kept() {
+        let is_own = other == claim;
+        if is_own && kept.address != address {
+            let reason = format!("it keeps {} for it", kept.address);
+            return Some((reason, kept.place.clone()));
+        }
+        if !is_own && kept.address == address {
+            let reason = format!("it keeps the address for the claim `{other}`");
+            return Some((reason, kept.place.clone()));
+        }
     }
     if let Some(other) = pool.given.get(claim).filter(|given| **given != address) {
         return Some((format!("the claim `{claim}` has {other}"), origin.name()));
@@ -111,10 +120,6 @@ fn conflict(
         let mut holders = all.iter().filter(|(other, held)| **held == address && *other != claim);
         holders.next().map(|(claim, _)| claim.clone())
     };
-    if let Some(other) = holder(&pool.kept) {
-        let reason = format!("it keeps the address for the claim `{other}`");
-        return Some((reason, kept_at(&other)));
-    }
     if let Some(other) = holder(added) {
         let reason = format!("it is to keep the address for the claim `{other}`, too");
         return Some((reason, origin.name()));
@@ -125,10 +130,7 @@ fn conflict(
         let reason = format!("the claim `{other}` has the address");
         return Some((reason, origin.name()));
     }
-    let contains = pool.spec.pools.iter().map(|range| range.contains(address));
-    let contains: Option<Vec<bool>> = contains.collect();
-    let is_outside = contains.is_some_and(|contains| !contains.contains(&true));
-    (is_outside && !pool.spec.pools.is_empty()).then(|| {
+    pool.spec.excludes(address).then(|| {
         let reason = "none of its ranges has the address".to_owned();
         (reason, origin.at(["spec", "pools"]))
     })

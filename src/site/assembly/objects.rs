@@ -24,6 +24,7 @@ use super::{agent_builds, delivered, duplicates, misplaced};
 use crate::base::api::firmware::FirmwareObject;
 use crate::base::api::hardware;
 use crate::base::api::hardware_identity::HardwareIdentity;
+use crate::base::api::host::live_field;
 use crate::base::api::ipam::AddressObject;
 use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::names::{ClusterKey, HostKey, SecretKey};
@@ -163,7 +164,7 @@ pub(super) fn named(
     names.findings.extend(completed.findings);
     // Services count even if they are not inputs, because their NodePorts are taken all the same.
     let services = all.services.into_iter().filter_map(|service| names.service(service)).collect();
-    let address_objects = name_address_objects(all.addresses, &names);
+    let address_objects = name_address_objects(all.addresses, &names, &builds);
     let hardware = name_objects(all.hardware, &mut names.quiet());
     let firmware = name_objects(all.firmware, &mut names.quiet());
     let mut findings = names.findings;
@@ -349,16 +350,22 @@ fn name_cluster_parts(
 fn name_address_objects(
     objects: Vec<ReadObject<Box<NamedContent<AddressObject>>>>,
     names: &BuildNames<'_>,
+    builds: &Builds,
 ) -> Vec<NamedObject> {
-    let inputs = objects.iter().filter(|object| names.inputs.contains(&object.origin));
+    let is_patch = |origin: &Origin| !origin.is_rendered() && builds.is_patch(&origin.file);
+    let inputs = objects
+        .iter()
+        .filter(|ReadObject { origin, .. }| names.inputs.contains(origin) && !is_patch(origin));
     let named = inputs.flat_map(|ReadObject { origin, content, .. }| {
         let NamedContent { metadata, object } = &**content;
         let name = metadata.name.as_deref().unwrap_or_default();
+        let is_live = live_field(metadata).is_some() && builds.reach_of(origin).is_empty();
         names.namespaces_of(origin, metadata).into_iter().map(move |namespace| NamedObject {
             namespace,
             name: name.to_owned(),
             origin: origin.clone(),
             object: object.clone(),
+            is_live,
         })
     });
     named.collect()

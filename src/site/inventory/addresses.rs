@@ -4,6 +4,7 @@
 //! address that a pool keeps for it, the address that inspection found.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::net::IpAddr;
 
 use super::hardware::HostHardware;
@@ -45,6 +46,8 @@ pub(crate) struct NamedObject {
     pub(crate) name: String,
     pub(crate) origin: Origin,
     pub(crate) object: AddressObject,
+    /// Set for the copy of a live object that no build renders.
+    pub(crate) is_live: bool,
 }
 
 /// The addresses that objects give to hosts.
@@ -66,57 +69,93 @@ struct NamespaceAddresses {
 pub struct AddressPool {
     /// The IPPool, if it is in the inputs.
     pub origin: Option<Origin>,
+    /// Set if only a live copy of it is in the inputs.
+    is_live: bool,
     /// Its spec, without what it keeps.
     pub spec: PoolSpec,
     /// Addresses that it keeps, by claim.
-    pub kept: BTreeMap<String, IpAddr>,
+    kept: BTreeMap<String, KeptAddress>,
     /// Addresses that claims got.
     pub given: BTreeMap<String, IpAddr>,
 }
 
+/// An address that a pool keeps for a claim.
+#[derive(Debug, Clone)]
+pub struct KeptAddress {
+    /// The address.
+    pub address: IpAddr,
+    /// Its place.
+    pub place: Place,
+    /// Set if only a live copy of the pool has it. sipgen's component may have written it.
+    pub is_live: bool,
+    /// Set if IPAM accepts it.
+    is_valid: bool,
+}
+
+impl AddressPool {
+    /// Returns what the pool keeps, by claim. Live copies count only without a manifest.
+    pub fn kept(&self) -> impl Iterator<Item = (&String, &KeptAddress)> {
+        self.kept.iter().filter(|(_, kept)| kept.is_live == self.is_live)
+    }
+}
+
+/// A function that returns why an address is invalid.
+type WhyInvalid<'a> = dyn Fn(IpAddr) -> Option<&'static str> + 'a;
+
 impl ClaimedAddresses {
     /// Reads the addresses, and reports texts that are none.
-    pub(crate) fn new(objects: Vec<NamedObject>, findings: &mut Vec<Finding>) -> Self {
+    pub(crate) fn new(mut objects: Vec<NamedObject>, findings: &mut Vec<Finding>) -> Self {
+        // The last counts: a manifest is what will be applied.
+        objects.sort_by_key(|object| !object.is_live);
         let mut namespaces: BTreeMap<Namespace, NamespaceAddresses> = BTreeMap::new();
-        for NamedObject { namespace, name, origin, object } in objects {
+        for NamedObject { namespace, name, origin, object, is_live } in objects {
             let known = namespaces.entry(namespace).or_default();
-            let mut read = |pool: &PoolSpec, text: &str, title: String, place: Place| {
+            let mut read = |why: &WhyInvalid<'_>, text: &str, title: String, place: Place| {
                 let address: Option<IpAddr> = text.parse().ok();
-                let reason =
-                    address.map_or(Some("is no IP address"), |address| pool.unusable(address));
+                let reason = address.map_or(Some("is no IP address"), why);
                 if let Some(reason) = reason {
                     let message = format!("`{text}` of {title} {reason}");
-                    findings.push(
-                        Finding::new(Code::InvalidHostAddress, message)
-                            .at(place)
-                            .help("write an address without a prefix length, such as `192.0.2.10`"),
-                    );
+                    let help = match address {
+                        Some(_) => "write another address of a range of the pool",
+                        None => "write an address without a prefix length, such as `192.0.2.10`",
+                    };
+                    let finding = Finding::new(Code::InvalidHostAddress, message);
+                    findings.push(finding.at(place).help(help));
                 }
-                address.filter(|_| reason.is_none())
+                address.map(|address| (address, reason.is_none()))
             };
             match object {
                 AddressObject::Pool(mut spec) => {
                     let pool = known.pools.entry(name.clone()).or_default();
-                    for (claim, text) in &std::mem::take(&mut spec.pre_allocations) {
-                        let place = origin.at(["spec", "preAllocations", claim.as_str()]);
-                        let address =
-                            read(&spec, text, format!("`{claim}` in the IPPool {name}"), place);
-                        let kept = address.map(|address| (claim.clone(), address));
-                        pool.kept.extend(kept);
+                    let entries = mem::take(&mut spec.pre_allocations);
+                    let mut claims: BTreeMap<IpAddr, usize> = BTreeMap::new();
+                    for address in entries.values().filter_map(|text| text.parse().ok()) {
+                        *claims.entry(address).or_default() += 1;
                     }
-                    pool.spec = spec;
-                    pool.origin = Some(origin);
+                    // IPAM refuses a pool with such an entry.
+                    let why = |address: IpAddr| {
+                        let outside = spec.excludes(address).then_some("is in none of its ranges");
+                        let is_shared = claims.get(&address).is_some_and(|count| *count > 1);
+                        let shared = is_shared.then_some("is kept for another claim, too");
+                        spec.unusable(address).or(outside).or(shared)
+                    };
+                    for (claim, text) in &entries {
+                        let place = origin.at(["spec", "preAllocations", claim.as_str()]);
+                        let title = format!("`{claim}` in the IPPool {name}");
+                        let address = read(&why, text, title, place.clone());
+                        pool.kept.extend(address.map(|(address, is_valid)| {
+                            (claim.clone(), KeptAddress { address, place, is_live, is_valid })
+                        }));
+                    }
+                    *pool = AddressPool { origin: Some(origin), is_live, spec, ..mem::take(pool) };
                 }
                 AddressObject::Address(spec) => {
                     let place = origin.at(["spec", "address"]);
-                    let address = read(
-                        &PoolSpec::default(),
-                        &spec.address,
-                        format!("the IPAddress {name}"),
-                        place,
-                    );
+                    let why = |address| PoolSpec::default().unusable(address);
+                    let address = read(&why, &spec.address, format!("the IPAddress {name}"), place);
+                    let address = address.filter(|(_, is_valid)| *is_valid);
                     let pool = known.pools.entry(spec.pool.name).or_default();
-                    let given = address.map(|address| (spec.claim.name, address));
+                    let given = address.map(|(address, _)| (spec.claim.name, address));
                     pool.given.extend(given);
                 }
                 AddressObject::Data(spec) => {
@@ -155,11 +194,11 @@ impl ClaimedAddresses {
             // A claim of the host's name without a Machine is left from an earlier one.
             let by_name = machine.map(|_| by_host.clone());
             let given = by_data.chain(by_name).find_map(|claim| pool.given.get(&claim));
+            let kept = || pool.kept.get(&by_host).filter(|kept| kept.is_valid);
             let (address, source) = match given {
-                Some(address) => (address, AddressSource::Claim),
-                None => (pool.kept.get(&by_host)?, AddressSource::Pool),
+                Some(address) => (*address, AddressSource::Claim),
+                None => (kept()?.address, AddressSource::Pool),
             };
-            let address = *address;
             Some((name.clone(), KnownAddress { address, source }))
         };
         known.pools.iter().filter_map(address).collect()
