@@ -52,6 +52,7 @@ mod options;
 mod outputs;
 mod packing;
 mod placement;
+mod pools;
 
 mod preparing_repos;
 mod provisionings;

@@ -1,4 +1,4 @@
-//! Clusters, node sets and hosts of the previous run that are missing now and may be in something
+//! Clusters, node sets, hosts and pools of the previous run that are missing now and may be in something
 //! unread.
 //!
 //! A missing request releases its hosts and deletes its services, so absence must be proven:
@@ -16,6 +16,7 @@ use super::unread_texts::{self, UnreadText};
 use super::{Inventory, Request};
 use crate::base::api::cluster_api::MACHINE_DEPLOYMENT;
 use crate::base::api::host;
+use crate::base::api::ipam;
 use crate::base::api::names::{ClusterKey, NodeName, Part};
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
@@ -65,6 +66,8 @@ enum LostKind {
     NodeSet,
     /// A host that is assigned.
     Host,
+    /// An IPPool that was to keep addresses for the cluster's hosts.
+    Pool,
 }
 
 /// Something that is not read and may hold a missing object.
@@ -102,7 +105,7 @@ impl UnreadPlace {
     }
 }
 
-/// Reports every cluster, node set and assigned host whose absence is not proven.
+/// Reports every cluster, node set, pool and assigned host whose absence is not proven.
 ///
 /// # Errors
 ///
@@ -186,7 +189,7 @@ impl AbsenceEvidence<'_> {
                     kind: LostKind::Host,
                 })
             });
-        clusters.chain(self.lost_node_sets()).chain(hosts).collect()
+        clusters.chain(self.lost_node_sets()).chain(hosts).chain(self.lost_pools()).collect()
     }
 
     /// Returns node sets with hosts that objects of their own asked for.
@@ -207,6 +210,23 @@ impl AbsenceEvidence<'_> {
             cluster,
             builds: self.builds_of_cluster(cluster),
             kind: LostKind::NodeSet,
+        })
+    }
+
+    fn lost_pools(&self) -> impl Iterator<Item = LostObject<'_>> {
+        let recorded = self.state.pinned_pools.iter().flat_map(|(cluster, names)| {
+            let inputs = self.inventory.pools.get(&cluster.namespace);
+            let is_gone = move |name: &&String| !inputs.is_some_and(|it| it.contains_key(*name));
+            names.iter().filter(is_gone).map(move |name| (cluster, name))
+        });
+        // Pools of a removed cluster keep nothing for it.
+        let pools = recorded.filter(|(cluster, _)| self.clusters.contains_key(*cluster));
+        pools.map(|(cluster, name)| LostObject {
+            what: format!("IPPool `{name}` with addresses of `{cluster}`"),
+            name,
+            cluster,
+            builds: self.builds_of_cluster(cluster),
+            kind: LostKind::Pool,
         })
     }
 
@@ -461,6 +481,7 @@ fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText]) -> Option<UnreadPlace> 
             LostKind::Cluster => None,
             LostKind::NodeSet => Some(MACHINE_DEPLOYMENT),
             LostKind::Host => Some(host::KIND),
+            LostKind::Pool => Some(ipam::POOL),
         };
         text.unrelated.as_ref().is_none_or(|unrelated| {
             let has_kind = |kind| mentions(&[kind])(unrelated.text.as_bytes());

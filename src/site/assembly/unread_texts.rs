@@ -12,9 +12,9 @@ use yaml_serde::Value;
 
 use super::concern::is_example;
 use super::mistaken_templates::names;
-use crate::base::api::host::{self, BareMetalHost};
+use crate::base::api::host::{self, BareMetalHost, ObjectEnvelope};
 use crate::base::api::kustomization::is_kustomization;
-use crate::base::api::{cluster_api, group};
+use crate::base::api::{cluster_api, group, ipam};
 use crate::base::finding::{Finding, Place};
 use crate::base::layout;
 use crate::base::text::has_conflicts;
@@ -143,7 +143,7 @@ pub(super) fn anywhere(
     let (mut texts, data): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|(_, may_be_ours)| *may_be_ours);
     let data_files = data.iter().map(|(text, _)| text.file.to_path_buf());
-    let had_objects = mentions(&[&ClusterKind::marks()[..], &[host::KIND]].concat());
+    let had_objects = mentions(&[&ClusterKind::marks()[..], &[host::KIND, ipam::POOL]].concat());
     let had_it = |then: &[u8]| {
         let then = had_objects(then).then(|| String::from_utf8_lossy(then));
         then.is_some_and(|then| missing.iter().any(|name| names(&then, name)))
@@ -162,13 +162,19 @@ pub(super) fn anywhere(
     Ok(texts.into_iter().map(|(text, _)| text).collect())
 }
 
-/// Returns why a host or a MachineDeployment is not read.
+/// Returns why a host, a MachineDeployment or an IPPool is not read.
 fn unread_object(document: &Document<'_>) -> Option<Defect> {
-    if document.kind() == Some(cluster_api::MACHINE_DEPLOYMENT)
-        && cluster_parts::read(document).is_none()
-    {
+    let is_of_unknown_version = match document.kind() {
+        Some(cluster_api::MACHINE_DEPLOYMENT) => cluster_parts::read(document).is_none(),
+        // Other API groups have pools, too.
+        Some(ipam::POOL) if document.mentions(&[ipam::GROUP]) => document
+            .parse::<ObjectEnvelope>()
+            .is_ok_and(|pool| group(&pool.api_version) != ipam::GROUP),
+        _ => false,
+    };
+    if is_of_unknown_version {
         return Some(Defect {
-            why: "its `apiVersion` is not that of Cluster API".to_owned(),
+            why: "its `apiVersion` is not that of Cluster API or Metal3".to_owned(),
             place: document.origin.at(["apiVersion"]),
             remedy: CORRECT,
             may_be_ours: true,

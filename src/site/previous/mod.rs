@@ -10,6 +10,7 @@ use crate::base::tree::Tree;
 pub(crate) mod generated_host;
 
 use crate::base::api::installed::InstallationRecord;
+use crate::base::api::ipam;
 use crate::base::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
@@ -36,6 +37,8 @@ pub struct PreviousOutput {
     shared_files: BTreeSet<Utf8PathBuf>,
     /// Inputs named in the headers of each cluster's files.
     pub(crate) made_from: BTreeMap<ClusterKey, BTreeSet<Utf8PathBuf>>,
+    /// IPPools that each cluster's component makes keep addresses.
+    pub(crate) pinned_pools: BTreeMap<ClusterKey, BTreeSet<String>>,
     /// Directory of the service that uses each NodePort, relative to the output directory.
     pub node_ports: BTreeMap<NodePort, Utf8PathBuf>,
     /// What the installer Job of each cluster installs, if its image can add workers alone.
@@ -74,6 +77,8 @@ struct File {
     /// Set if it has a form that only a newer sipgen knows.
     is_newer: bool,
     node_ports: Vec<NodePort>,
+    /// IPPools that it patches.
+    pinned_pools: BTreeSet<String>,
     /// Input named in its header.
     made_from: Option<Utf8PathBuf>,
     /// Record of an installer Job.
@@ -126,6 +131,13 @@ impl PreviousOutput {
                     node_ports(content)
                 } else {
                     Vec::new()
+                },
+                pinned_pools: if below.starts_with(layout::TENANTS)
+                    && below.file_name() == Some(layout::KUSTOMIZATION)
+                {
+                    pinned_pools(&String::from_utf8_lossy(content))
+                } else {
+                    BTreeSet::new()
                 },
                 made_from: layout::made_from(content),
                 installed: (below.file_name() == Some(layout::INSTALLER_JOB))
@@ -198,6 +210,9 @@ impl PreviousOutput {
                 self.node_ports.extend(ports.map(|port| (port, service.to_owned())));
                 if let (Some(cluster), Some(installed)) = (&cluster, file.installed) {
                     self.installed.insert(cluster.clone(), installed);
+                }
+                if let Some(cluster) = cluster.as_ref().filter(|_| !file.pinned_pools.is_empty()) {
+                    self.pinned_pools.insert(cluster.clone(), file.pinned_pools);
                 }
                 made_from.extend(file.made_from);
                 shared.extend(file.shared);
@@ -316,6 +331,17 @@ pub(crate) fn node_ports(content: &[u8]) -> Vec<NodePort> {
     let numbers =
         lines.filter_map(|line| line.trim().strip_prefix("nodePort:")?.trim().parse::<i64>().ok());
     numbers.filter_map(|number| NodePort::try_from(number).ok()).collect()
+}
+
+/// Returns the names of the IPPools that a component patches, by the same means.
+fn pinned_pools(component: &str) -> BTreeSet<String> {
+    let lines = component.lines().map(str::trim);
+    let after_kind = lines.clone().skip(1).zip(lines);
+    let targets = after_kind.filter(|(_, line)| line.strip_prefix("kind: ") == Some(ipam::POOL));
+    // In the patch itself, the name is not next to the kind.
+    let names = targets.filter_map(|(line, _)| line.strip_prefix("name: \"")?.strip_suffix('"'));
+    // The name is a regular expression, in which dots are escaped.
+    names.map(|name| name.replace('\\', "")).collect()
 }
 
 /// Hashes a text. Hashes are kept instead of texts, because sites have thousands of files.
