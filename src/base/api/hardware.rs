@@ -225,7 +225,7 @@ pub struct SystemVendor {
 }
 
 /// Deserializes a value, or its default from `null`: Go encodes an unset list or map as `null`.
-pub(super) fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
+fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())

@@ -10,7 +10,6 @@ use serde::Deserialize;
 
 use super::address::{is_reachable, unusable};
 use super::group;
-use super::hardware::or_default;
 use super::host::Metadata;
 use super::names::Invalid;
 use super::network::IpNetwork;
@@ -59,14 +58,12 @@ pub struct PoolSpec {
     /// The Cluster that the pool belongs to.
     pub cluster_name: Option<String>,
     /// Its ranges.
-    #[serde(deserialize_with = "or_default")]
     pub pools: Vec<PoolRange>,
     /// Gateway of the ranges that have none of their own.
     pub gateway: Option<String>,
     /// Prefix length of the ranges that have none of their own.
     pub prefix: Option<u32>,
     /// Addresses by the claims that they are kept for.
-    #[serde(deserialize_with = "or_default")]
     pub pre_allocations: BTreeMap<String, String>,
 }
 

@@ -368,7 +368,7 @@ fn address_object<T: DeserializeOwned>(
     kind: &str,
     object: fn(T) -> AddressObject,
 ) -> Option<ReadObject> {
-    match document.parse::<SpecObject<T>>() {
+    match document.parse_object::<SpecObject<T>>() {
         Ok(SpecObject { api_version, metadata, spec }) => {
             ipam::is_address_object(kind, &api_version).then(|| {
                 let content = NamedContent { metadata, object: object(spec) };

@@ -1,9 +1,10 @@
-//! Clusters, node sets, hosts and pools of the previous run that are missing now and may be in something
-//! unread.
+//! Proof that objects of the previous run are gone, and not in something unread.
 //!
 //! A missing request releases its hosts and deletes its services, so absence must be proven:
 //! everything that the object's build, directory or `sources` lists was read as objects. A link, a
 //! pipe, a remote base, a file that git ignores or a text without objects proves nothing.
+
+mod objects;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +18,7 @@ use super::{Inventory, Request};
 use crate::base::api::cluster_api::MACHINE_DEPLOYMENT;
 use crate::base::api::host;
 use crate::base::api::ipam;
-use crate::base::api::names::{ClusterKey, NodeName, Part};
+use crate::base::api::names::ClusterKey;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::text::{counted, in_shell};
@@ -25,7 +26,9 @@ use crate::input::kustomize::{BuildEntry, Builds};
 use crate::input::load::{EntryKind, Files, ReadError, mentions};
 use crate::input::settings::Settings;
 use crate::site::inventory::Evidence;
-use crate::site::previous::{PreviousOutput, RecordedAssignment};
+use crate::site::previous::PreviousOutput;
+
+use objects::{LostKind, LostObject};
 
 /// Maximum number of unread paths that a finding lists.
 const SHOWN: usize = 3;
@@ -44,30 +47,6 @@ pub(super) struct AbsenceEvidence<'a> {
     pub(super) builds: &'a Builds,
     /// Errors so far. A file with an error is already reported.
     pub(super) findings: &'a [Finding],
-}
-
-/// A missing object.
-struct LostObject<'a> {
-    kind: LostKind,
-    /// Kind and name for messages.
-    what: String,
-    /// Name in a manifest.
-    name: &'a str,
-    /// The cluster itself, or the cluster that has the object.
-    cluster: &'a ClusterKey,
-    /// The builds that had it.
-    builds: BTreeSet<Utf8PathBuf>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum LostKind {
-    Cluster,
-    /// The MachineDeployment of a Cluster.
-    NodeSet,
-    /// A host that is assigned.
-    Host,
-    /// An IPPool that was to keep addresses for the cluster's hosts.
-    Pool,
 }
 
 /// Something that is not read and may hold a missing object.
@@ -160,105 +139,6 @@ enum SourceState {
 }
 
 impl AbsenceEvidence<'_> {
-    fn lost(&self) -> Vec<LostObject<'_>> {
-        let clusters =
-            self.state.clusters.iter().filter(|cluster| !self.clusters.contains_key(*cluster)).map(
-                |cluster| LostObject {
-                    what: format!("cluster `{cluster}`"),
-                    name: cluster.name.as_str(),
-                    cluster,
-                    builds: self.builds_of_cluster(cluster),
-                    kind: LostKind::Cluster,
-                },
-            );
-        let hosts = self
-            .state
-            .held
-            .iter()
-            .filter(|(host, _)| self.inventory.index(host).is_none())
-            .filter_map(|(host, held)| {
-                // Hosts of a removed cluster are reported with the cluster.
-                let held = held.iter().find(|held| self.clusters.contains_key(&held.cluster))?;
-                let (what, cluster) =
-                    (format!("host `{host}` of `{}`", held.cluster), &held.cluster);
-                Some(LostObject {
-                    what,
-                    name: host.name.as_str(),
-                    cluster,
-                    builds: self.builds_of_host(&held.origin.file),
-                    kind: LostKind::Host,
-                })
-            });
-        clusters.chain(self.lost_node_sets()).chain(hosts).chain(self.lost_pools()).collect()
-    }
-
-    /// Returns node sets with hosts that objects of their own asked for.
-    fn lost_node_sets(&self) -> impl Iterator<Item = LostObject<'_>> {
-        let is_gone = |held: &RecordedAssignment| {
-            let request = self.clusters.get(&held.cluster);
-            let request = request.filter(|request| request.kind.descriptor().makes_machines);
-            let is_it = |part: &Part| part.node_set == held.part.node_set;
-            let cluster = request.and_then(|request| request.cluster.as_ref());
-            cluster.is_some_and(|cluster| !cluster.node_sets.keys().any(is_it))
-        };
-        let held = self.state.held.values().flatten().filter(|held| is_gone(held));
-        let gone: BTreeSet<(&ClusterKey, &NodeName)> =
-            held.filter_map(|held| Some((&held.cluster, held.part.node_set.as_ref()?))).collect();
-        gone.into_iter().map(|(cluster, node_set)| LostObject {
-            what: format!("node set `{node_set}` of `{cluster}`"),
-            name: node_set.as_str(),
-            cluster,
-            builds: self.builds_of_cluster(cluster),
-            kind: LostKind::NodeSet,
-        })
-    }
-
-    fn lost_pools(&self) -> impl Iterator<Item = LostObject<'_>> {
-        let recorded = self.state.pinned_pools.iter().flat_map(|(cluster, names)| {
-            let inputs = self.inventory.pools.get(&cluster.namespace);
-            let is_gone = move |name: &&String| !inputs.is_some_and(|it| it.contains_key(*name));
-            names.iter().filter(is_gone).map(move |name| (cluster, name))
-        });
-        // Pools of a removed cluster keep nothing for it.
-        let pools = recorded.filter(|(cluster, _)| self.clusters.contains_key(*cluster));
-        pools.map(|(cluster, name)| LostObject {
-            what: format!("IPPool `{name}` with addresses of `{cluster}`"),
-            name,
-            cluster,
-            builds: self.builds_of_cluster(cluster),
-            kind: LostKind::Pool,
-        })
-    }
-
-    /// Returns the directories of the kustomizations that listed the files of a cluster.
-    fn builds_of_cluster(&self, cluster: &ClusterKey) -> BTreeSet<Utf8PathBuf> {
-        let files = self.state.made_from.get(cluster).into_iter().flatten();
-        let directories = files.flat_map(|file| {
-            let own = file.parent().filter(|directory| self.builds.has_kustomization(directory));
-            self.builds.listed_by(file).chain(own)
-        });
-        directories.map(Utf8Path::to_owned).collect()
-    }
-
-    /// Returns the directories of the kustomizations that rendered the host in a generated file. If
-    /// its own is gone, another one around it or with hosts may have taken its place.
-    fn builds_of_host(&self, generated: &Utf8Path) -> BTreeSet<Utf8PathBuf> {
-        let below = generated.strip_prefix(&self.settings.output).ok();
-        let Some(root) = below.and_then(layout::root_of_declared) else {
-            return BTreeSet::new();
-        };
-        if self.builds.has_kustomization(root) {
-            return BTreeSet::from([root.to_owned()]);
-        }
-        let around = root.ancestors().find(|directory| self.builds.has_kustomization(directory));
-        let with_hosts = self.inventory.roots.values();
-        with_hosts
-            .map(|root| root.directory.as_path())
-            .chain(around)
-            .map(Utf8Path::to_owned)
-            .collect()
-    }
-
     /// Returns the first part of the builds of a missing object that is not read.
     fn in_builds(
         &self,
