@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
+use crate::base::api::host::Metadata;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
@@ -17,6 +18,8 @@ use crate::input::kustomize::{AgentBuild, Builds, BuiltDirectory, DeliveredHost}
 use crate::input::load::Files;
 use crate::output::render::PlannedHost;
 use crate::site::Site;
+use crate::site::delivery::{ObjectOption, apply_options};
+use crate::site::inventory::apply_options::{ApplyOption, in_metadata};
 use crate::site::inventory::{Evidence, Host};
 
 /// The hosts of the output, by directory relative to it.
@@ -121,6 +124,18 @@ impl<'a> CompleteRepo<'a> {
         };
         let mut changed: BTreeMap<Vec<&str>, Vec<(&PlannedHost<'_>, Option<DeliveredHost<'_>>)>> =
             BTreeMap::new();
+        let by = match agent {
+            Some(agent) => agent.by.clone(),
+            None => format!("`kustomize build {}`", layout::directory_argument(directory)),
+        };
+        let place_of = |host: Option<DeliveredHost<'_>>, route: &[&str]| {
+            let written = host.and_then(|host| host.place_of(route, &top));
+            written.or_else(|| {
+                let file = builds.kustomization_file(directory).map(Place::File);
+                agent.and_then(AgentBuild::place).or(file)
+            })
+        };
+        let mut added: BTreeMap<String, (ObjectOption, Vec<&HostKey>)> = BTreeMap::new();
         for planned in hosts {
             let HostKey { namespace, name } = &planned.host.key;
             // Flux replaces variables in names after the build, and agents replace a prefix.
@@ -135,21 +150,34 @@ impl<'a> CompleteRepo<'a> {
             if let Some(route) = route {
                 changed.entry(route).or_default().push((planned, host));
             }
+            // Those of declared hosts are known since they were read.
+            let Some(host) = host.filter(|_| matches!(planned.host.evidence, Evidence::Live)) else {
+                continue;
+            };
+            let metadata = host.object().get("metadata").cloned().unwrap_or_default();
+            let metadata: Metadata = yaml_serde::from_value(metadata).unwrap_or_default();
+            let options = in_metadata(&metadata, false, |route| {
+                place_of(Some(host), &route).unwrap_or_else(|| planned.host.origin.name())
+            });
+            let counts = |option: &ApplyOption| {
+                site.settings.gitops.is_none_or(|agent| agent == option.agent)
+            };
+            for option in options.into_iter().filter(counts) {
+                let (_, hosts) = added
+                    .entry(option.text.clone())
+                    .or_insert_with(|| (ObjectOption::new(option), Vec::new()));
+                hosts.push(&planned.host.key);
+            }
         }
-        let by = match agent {
-            Some(agent) => agent.by.clone(),
-            None => format!("`kustomize build {}`", layout::directory_argument(directory)),
-        };
+        let added = added.values().flat_map(|(option, hosts)| {
+            apply_options::findings(&by, std::slice::from_ref(option), hosts)
+        });
         let findings = changed.iter().filter_map(|(route, hosts)| {
             let (first, host) = hosts.iter().min_by_key(|(planned, _)| &planned.host.key)?;
-            let written = host.and_then(|host| host.place_of(route, &top));
-            let place = written.or_else(|| {
-                let file = builds.kustomization_file(directory).map(Place::File);
-                agent.and_then(AgentBuild::place).or(file)
-            })?;
-            Some(finding(&by, route, &first.host.key, *host, hosts.len()).at(place))
+            let finding = finding(&by, route, &first.host.key, *host, hosts.len());
+            Some(finding.at(place_of(*host, route)?))
         });
-        findings.collect()
+        findings.chain(added).collect()
     }
 }
 

@@ -150,6 +150,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     // Agents' objects depend on which directories exist, so they are last.
     let agents = agents::render(site, plan, &tree, &kept);
     tree.extend(agents);
+    findings.extend(agents::applied_by_others(site, plan, &host_metadata, &tree, &kept));
     // Files that are already on disk were checked when they were written.
     let is_new = |(path, text): &(&TreePath, &String)| !site.state.has(path, text);
     let new_files: Vec<(&TreePath, &String)> = tree.par_iter().filter(is_new).collect();

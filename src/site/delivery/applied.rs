@@ -67,6 +67,7 @@ impl AppliedDirectory {
 }
 
 /// An option of an agent's object, with the hosts that it is for.
+#[derive(Debug, Clone)]
 pub(crate) struct ObjectOption {
     pub(super) option: ApplyOption,
     /// Patterns of their namespace and name; `None` for any.
@@ -75,7 +76,7 @@ pub(crate) struct ObjectOption {
 
 impl ObjectOption {
     /// Returns an option for all hosts.
-    pub(super) fn new(option: ApplyOption) -> Self {
+    pub(crate) fn new(option: ApplyOption) -> Self {
         let patterns = [None, None];
         Self { option, patterns }
     }

@@ -5,26 +5,25 @@ use globset::Glob;
 use regex::Regex;
 use yaml_serde::Value;
 
-use super::applied::{AppliedDirectory, ObjectOption};
+use super::applied::ObjectOption;
 use crate::base::api::gitops::{ApplicationSpec, FluxKustomizationSpec, GitopsAgent};
 use crate::base::api::host;
+use crate::base::api::names::HostKey;
 use crate::base::finding::{Finding, Origin, RouteStep};
 use crate::base::text::counted;
 use crate::input::settings::Settings;
-use crate::site::inventory::Host;
 use crate::site::inventory::apply_options::{ARGOCD, ApplyEffect, ApplyOption, finding};
 
 /// Reports the options of an object that applies hosts.
-pub(super) fn findings(applied: &AppliedDirectory, hosts: &[&Host]) -> Vec<Finding> {
+pub(crate) fn findings(by: &str, options: &[ObjectOption], hosts: &[&HostKey]) -> Vec<Finding> {
     let finding = |option: &ObjectOption| {
-        let hosts = hosts.iter().filter(|host| option.is_for(&host.key));
-        let hosts: Vec<&&Host> = hosts.collect();
+        let hosts: Vec<&&HostKey> = hosts.iter().filter(|host| option.is_for(host)).collect();
         let (first, count) = (hosts.first()?, counted(hosts.len(), "host"));
-        let subject = format!("{} applies {count}, such as {}", applied.by, first.key);
+        let subject = format!("{by} applies {count}, such as {first}");
         let help = "remove the option, or let an object of its own apply the hosts without it";
         Some(finding(&subject, &option.option).help(help))
     };
-    applied.options.iter().filter_map(finding).collect()
+    options.iter().filter_map(finding).collect()
 }
 
 /// Returns the options of a Flux Kustomization.

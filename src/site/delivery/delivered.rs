@@ -3,16 +3,32 @@
 //! sipgen writes an object for each directory that is not applied yet. A second object for the same
 //! directory may differ in pruning.
 
+use std::collections::BTreeMap;
+
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::applied::{AppliedDirectory, PlainDirectory};
-use super::repo::DeliveryRepo;
+use super::applied::{AppliedDirectory, ObjectOption, PlainDirectory};
+use super::apply_options;
+use super::repo::{DeliveryRepo, shown};
+use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
+use crate::base::layout::outputs::SITE;
 
-/// Directories of the output that the chosen agent applies by the repo's own objects.
+/// Directories of the output that the repo's own objects apply, by object.
 #[derive(Debug, Default)]
-pub struct DeliveredOutput(Vec<DeliveredDirectory>);
+pub struct DeliveredOutput(Vec<OutputApplier>);
+
+/// An object of the repo that applies directories of the output.
+#[derive(Debug)]
+pub(super) struct OutputApplier {
+    by: String,
+    place: Place,
+    /// Set if its agent is that of the settings.
+    is_chosen: bool,
+    options: Vec<ObjectOption>,
+    directories: Vec<DeliveredDirectory>,
+}
 
 /// An output directory that is applied.
 #[derive(Debug)]
@@ -26,14 +42,108 @@ pub(super) struct DeliveredDirectory {
 }
 
 impl DeliveredOutput {
-    /// Returns whether one of the repo's own objects applies a directory. The path is relative to
-    /// the output directory.
+    /// Returns whether the chosen agent applies a directory by one of the repo's own objects. The
+    /// path is relative to the output directory.
     pub fn has(&self, directory: &Utf8Path) -> bool {
-        self.0.iter().any(|delivered| delivered.contains(directory))
+        self.0.iter().any(|applier| applier.is_chosen && applier.has(directory))
     }
 
-    pub(super) fn add(&mut self, directories: Vec<DeliveredDirectory>) {
-        self.0.extend(directories);
+    /// Returns whether none of the repo's own objects applies a directory.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds what an object applies.
+    pub(super) fn add(
+        &mut self,
+        applied: &AppliedDirectory,
+        is_chosen: bool,
+        directories: Vec<DeliveredDirectory>,
+    ) {
+        if !directories.is_empty() {
+            let (by, place) = (applied.by.clone(), applied.place.clone());
+            let options = applied.options.clone();
+            self.0.push(OutputApplier { by, place, is_chosen, options, directories });
+        }
+    }
+
+    /// Reports the objects that apply directories which sipgen writes. `written` are these, relative
+    /// to the output directory, with the observed hosts in them.
+    pub(crate) fn findings(
+        &self,
+        output: &Utf8Path,
+        written: &BTreeMap<&Utf8Path, Vec<&HostKey>>,
+    ) -> Vec<Finding> {
+        let is_other = |directory: &Utf8Path| kinds().any(|kind| directory.starts_with(kind));
+        let written: Vec<(&Utf8Path, &Vec<&HostKey>)> = written
+            .iter()
+            .map(|(directory, hosts)| (*directory, hosts))
+            .filter(|(directory, _)| is_other(directory))
+            .collect();
+        let mut findings = Vec::new();
+        for (index, applier) in self.0.iter().enumerate() {
+            let applied = written.iter().filter(|(directory, _)| applier.has(directory));
+            let hosts: Vec<&HostKey> =
+                applied.clone().flat_map(|(_, hosts)| hosts.iter().copied()).collect();
+            findings.extend(apply_options::findings(&applier.by, &applier.options, &hosts));
+            let is_written = |directory: &&DeliveredDirectory| {
+                written.iter().any(|(path, _)| directory.contains(path))
+            };
+            if applier.is_chosen {
+                let directories = applier.directories.iter().filter(is_written);
+                findings.extend(directories.map(|directory| applier.warning(output, directory)));
+            }
+            let mut observed = applied.filter(|(_, hosts)| !hosts.is_empty());
+            findings.extend(observed.find_map(|(directory, _)| {
+                let other = self.0[..index].iter().find(|other| other.has(directory))?;
+                let (one, other) = ((&applier.by, &applier.place), (&other.by, &other.place));
+                Some(two_appliers(one, other, &output.join(directory)))
+            }));
+        }
+        findings
+    }
+}
+
+/// Returns the directories with more than declared hosts and agents' objects.
+fn kinds() -> impl Iterator<Item = Utf8PathBuf> {
+    [layout::CLUSTERS, layout::CRDS, SITE].map(Utf8PathBuf::from).into_iter().chain([layout::all_observed()])
+}
+
+/// Reports two objects that render the same hosts.
+pub(super) fn two_appliers(
+    (by, place): (&String, &Place),
+    (other, other_place): (&String, &Place),
+    directory: &Utf8Path,
+) -> Finding {
+    let here = shown(directory);
+    Finding::new(
+        Code::TwoAppliers,
+        format!("{by} applies {here}, and {other} applies hosts of it: each reverts the other"),
+    )
+    .at(place.clone())
+    .see(other_place.clone(), "the other one")
+    .help("remove one of them, after you disabled its pruning as in docs/how-to/existing-repo.md")
+}
+
+impl OutputApplier {
+    fn has(&self, directory: &Utf8Path) -> bool {
+        self.directories.iter().any(|delivered| delivered.contains(directory))
+    }
+
+    /// Warns about a directory for which sipgen writes no object.
+    fn warning(&self, output: &Utf8Path, directory: &DeliveredDirectory) -> Finding {
+        let path = output.join(&directory.path);
+        let finding = Finding::new(
+            Code::DeliveredElsewhere,
+            format!("{} applies {path}: sipgen writes no object for it", self.by),
+        )
+        .at(self.place.clone())
+        .help(if directory.is_of(&layout::all_observed()) {
+            "it must never prune, because deleted hosts are powered off, and waits for services only with `dependsOn`; to use sipgen's own object, hand over as in docs/how-to/existing-repo.md"
+        } else {
+            "hosts are labelled without waiting for it; to use sipgen's own object, hand over as in docs/how-to/existing-repo.md"
+        });
+        finding.see_each(directory.listed.iter().map(|it| (it.clone(), "where it is listed")))
     }
 }
 
@@ -47,14 +157,9 @@ impl DeliveredDirectory {
         self.path.starts_with(kind) || self.contains(kind)
     }
 
-    fn has_observed_hosts(&self) -> bool {
-        self.is_of(&layout::all_observed())
-    }
-
     /// Returns whether it has more than declared hosts and agents' objects.
     pub(super) fn applies_more_than_declared_hosts(&self) -> bool {
-        let others = [Utf8Path::new(layout::CLUSTERS), Utf8Path::new(layout::CRDS)];
-        self.has_observed_hosts() || others.into_iter().any(|kind| self.is_of(kind))
+        kinds().any(|kind| self.is_of(&kind))
     }
 }
 
@@ -91,27 +196,4 @@ pub(super) fn delivered_directories(
         })
     });
     itself.into_iter().chain(listed).collect()
-}
-
-/// Warns about directories that an object applies already, for which sipgen writes no object.
-pub(super) fn applied_already(
-    repo: &DeliveryRepo<'_>,
-    applied: &AppliedDirectory,
-    directories: &[DeliveredDirectory],
-) -> Vec<Finding> {
-    let warn = |directory: &DeliveredDirectory| {
-        let path = repo.settings.output.join(&directory.path);
-        let finding = Finding::new(
-            Code::DeliveredElsewhere,
-            format!("{} applies {path}: sipgen writes no object for it", applied.by),
-        )
-        .at(applied.place.clone())
-        .help(if directory.has_observed_hosts() {
-            "it must never prune, because deleted hosts are powered off, and waits for services only with `dependsOn`; to use sipgen's own object, hand over as in docs/how-to/existing-repo.md"
-        } else {
-            "hosts are labelled without waiting for it; to use sipgen's own object, hand over as in docs/how-to/existing-repo.md"
-        });
-        finding.see_each(directory.listed.iter().map(|it| (it.clone(), "where it is listed")))
-    };
-    directories.iter().map(warn).collect()
 }

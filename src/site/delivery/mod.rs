@@ -22,7 +22,7 @@
 mod agent_objects;
 mod agents;
 mod applied;
-mod apply_options;
+pub(crate) mod apply_options;
 mod build_changes;
 mod clusters;
 mod components;
@@ -55,7 +55,7 @@ use crate::site::inventory::Inventory;
 
 pub(crate) use agent_objects::{AgentObject, AgentObjectContent, GROUPS};
 pub(crate) use agents::{Agents, AppliedBuilds, RenderedDirectory, applied_builds};
-pub(crate) use applied::AppliedDirectory;
+pub(crate) use applied::{AppliedDirectory, ObjectOption};
 pub(crate) use build_changes::BuildChanges;
 pub use components::Component;
 pub use delivered::DeliveredOutput;

@@ -63,16 +63,18 @@ pub(super) fn check(
         findings.extend(reached.renamespaced(repo));
         if applied.exclusion.is_none() {
             let hosts = reached.hosts(repo);
-            findings.extend(apply_options::findings(applied, &hosts));
-            if let Some(other) = hosts.iter().find_map(|host| renderers.get(&host.key)) {
-                findings.push(reached.also_applied_by(other));
+            let keys: Vec<&HostKey> = hosts.iter().map(|host| &host.key).collect();
+            findings.extend(apply_options::findings(&applied.by, &applied.options, &keys));
+            let is_chosen = repo.settings.gitops == Some(applied.agent);
+            wiring.delivered.add(applied, is_chosen, delivered);
+            if let Some(other) = keys.iter().find_map(|host| renderers.get(host)) {
+                let (one, other) = ((&applied.by, &applied.place), (&other.by, &other.place));
+                findings.push(delivered::two_appliers(one, other, &applied.directory));
                 continue;
             }
-            renderers.extend(hosts.into_iter().map(|host| (&host.key, applied)));
-            if repo.settings.gitops == Some(applied.agent) {
+            renderers.extend(keys.into_iter().map(|host| (host, applied)));
+            if is_chosen {
                 wiring.applied.extend(hosts_by_root.keys().chain(&overlays));
-                findings.extend(delivered::applied_already(repo, applied, &delivered));
-                wiring.delivered.add(delivered);
                 if applies_agent_objects {
                     wiring.agent_objects_by.get_or_insert_with(|| applied.by.clone());
                 }
@@ -236,24 +238,6 @@ impl ReachedContent<'_> {
             by_overlay || host.file.as_deref().is_some_and(|file| self.built.contains(file))
         };
         repo.inventory.hosts.iter().filter(is_reached).collect()
-    }
-
-    /// Reports two objects that render the same hosts.
-    fn also_applied_by(&self, other: &AppliedDirectory) -> Finding {
-        let AppliedDirectory { by, place, directory, .. } = self.applied;
-        Finding::new(
-            Code::TwoAppliers,
-            format!(
-                "{by} applies {}, and {} applies hosts of it: each reverts the other",
-                shown(directory),
-                other.by
-            ),
-        )
-        .at(place.clone())
-        .see(other.place.clone(), "the other one")
-        .help(
-            "remove one of them, after you disabled its pruning as in docs/how-to/existing-repo.md",
-        )
     }
 
     /// In component form: reports a directory below the kustomization that includes the component.

@@ -9,7 +9,7 @@ use std::fmt;
 
 use super::host_document::HostDocument;
 use crate::base::api::gitops::GitopsAgent;
-use crate::base::api::host::{FORCE, RECONCILE, SSA, SYNC_OPTIONS};
+use crate::base::api::host::{FORCE, Metadata, RECONCILE, SSA, SYNC_OPTIONS};
 use crate::base::finding::{Code, Finding, Place};
 
 /// An option of an agent.
@@ -76,23 +76,30 @@ const HOOKS: [&str; 2] = ["argocd.argoproj.io/hook", "helm.sh/hook"];
 pub(super) fn for_host<'d>(
     documents: impl Iterator<Item = (&'d HostDocument, bool)>,
 ) -> Vec<ApplyOption> {
-    let mut options = Vec::new();
-    for (document, is_live) in documents {
-        let metadata = &document.host.metadata;
-        for (field, entries) in
-            [("labels", &metadata.labels), ("annotations", &metadata.annotations)]
-        {
-            let option = |agent, key: &str, text, effect| ApplyOption {
-                agent,
-                text,
-                effect,
-                place: document.origin.at(["metadata", field, key]),
-            };
-            let entries = entries.iter();
-            options.extend(entries.flat_map(|entries| found(field, entries, is_live, &option)));
-        }
-    }
-    options
+    let options = documents.flat_map(|(document, is_live)| {
+        in_metadata(&document.host.metadata, is_live, |route| document.origin.at(route))
+    });
+    options.collect()
+}
+
+/// Returns the options in the metadata of an object, with the places of their routes.
+pub(crate) fn in_metadata(
+    metadata: &Metadata,
+    is_live: bool,
+    place: impl Fn([&str; 3]) -> Place,
+) -> Vec<ApplyOption> {
+    let fields = [("labels", &metadata.labels), ("annotations", &metadata.annotations)];
+    let options = fields.into_iter().flat_map(|(field, entries)| {
+        let option = |agent, key: &str, text, effect| ApplyOption {
+            agent,
+            text,
+            effect,
+            place: place(["metadata", field, key]),
+        };
+        let found = |entries| found(field, entries, is_live, &option);
+        entries.as_ref().map(found).unwrap_or_default()
+    });
+    options.collect()
 }
 
 fn found(

@@ -20,10 +20,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
 use super::Tree;
+use super::planned_hosts::{HostMetadata, planned_hosts};
 use super::services::required_definitions;
 use super::yaml_block::block_of;
 use crate::base::api::gitops::GitopsAgent;
-use crate::base::api::names::{ClusterKey, Namespace};
+use crate::base::api::names::{ClusterKey, HostKey, Namespace};
+use crate::base::finding::Finding;
 use crate::base::layout::outputs::SITE;
 use crate::base::layout::{self, header};
 use crate::input::settings::gitops::HostsForm;
@@ -119,6 +121,29 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
         write_kustomization(&mut files, &made_from, &directory, &listed, &object);
     }
     files
+}
+
+/// Reports the repo's own objects that apply directories of the output.
+pub(super) fn applied_by_others(
+    site: &Site,
+    plan: &Plan,
+    added: &HostMetadata,
+    tree: &Tree,
+    kept: &BTreeSet<&str>,
+) -> Vec<Finding> {
+    if site.wiring.delivered.is_empty() {
+        return Vec::new();
+    }
+    let hosts = planned_hosts(site, plan, added);
+    let keys_in = |directory: &Utf8Path| -> Vec<&HostKey> {
+        hosts.get(directory).into_iter().flatten().map(|planned| &planned.host.key).collect()
+    };
+    let files = tree.keys().map(|file| file.as_str()).chain(kept.iter().copied());
+    let kustomizations =
+        files.map(Utf8Path::new).filter(|file| file.file_name() == Some(layout::KUSTOMIZATION));
+    let written = kustomizations.filter_map(Utf8Path::parent);
+    let written = written.map(|directory| (directory, keys_in(directory))).collect();
+    site.wiring.delivered.findings(&site.settings.output, &written)
 }
 
 /// Adds a kustomization of some files and of the permanent object.
