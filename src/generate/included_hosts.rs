@@ -151,7 +151,8 @@ impl<'a> CompleteRepo<'a> {
                 changed.entry(route).or_default().push((planned, host));
             }
             // Those of declared hosts are known since they were read.
-            let Some(host) = host.filter(|_| matches!(planned.host.evidence, Evidence::Live)) else {
+            let Some(host) = host.filter(|_| matches!(planned.host.evidence, Evidence::Live))
+            else {
                 continue;
             };
             let metadata = host.object().get("metadata").cloned().unwrap_or_default();

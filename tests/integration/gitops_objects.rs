@@ -277,3 +277,174 @@ fn only_services_that_require_definitions_follow_them() {
     assert!(waits("tenant-a.edge.yaml"));
     assert!(!waits("tenant-a.plain.yaml"));
 }
+
+/// An ApplicationSet of Argo CD whose generator is for this repo.
+fn application_set(generator: &str, path: &str, spec: &str) -> String {
+    const URL: &str = "https://git.example.com/fleet.git";
+    let generator = generator.replace("{git: {", &format!("{{git: {{repoURL: '{URL}', "));
+    format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: lab, namespace: argocd}}\nspec:\n  \
+         generators: [{generator}]\n  template:\n    metadata: {{name: x}}\n    spec:\n      \
+         source: {{repoURL: '{URL}', path: '{path}'}}\n{spec}"
+    )
+}
+
+#[test]
+fn options_by_which_hosts_lose_labels_or_specs_are_refused_for_hosts_of_each_kind() {
+    let of_flux = |path: &str, more: &str| flux("lab", &format!("./{path}"), more);
+    let of_argocd = |path: &str, more: &str| {
+        let source = format!("{{repoURL: 'https://git.example.com/fleet', path: {path}}}");
+        application(&source, "{}") + more
+    };
+    let of_set = |path: &str, more: &str| {
+        let generator = format!("{{git: {{directories: [{{path: '{path}'}}]}}}}");
+        application_set(
+            &generator,
+            "{{path}}",
+            &more.replace("\n", "\n    ").replacen("  ", "      ", 1),
+        )
+    };
+    let sync = |options: &str| format!("  syncPolicy: {{syncOptions: [{options}]}}\n");
+    let ignore = |rule: &str| {
+        format!("  ignoreDifferences: [{{group: metal3.io, kind: BareMetalHost, {rule}}}]\n")
+    };
+    let by_flux = [
+        "  force: true\n".to_owned(),
+        "  ignore: [{paths: [/metadata/labels]}]\n".to_owned(),
+        "  commonMetadata: {annotations: {kustomize.toolkit.fluxcd.io/force: enabled}}\n"
+            .to_owned(),
+        "  commonMetadata: {labels: {kustomize.toolkit.fluxcd.io/reconcile: disabled}}\n"
+            .to_owned(),
+    ];
+    let by_argocd = [
+        sync("Replace=true"),
+        sync("Force=true"),
+        ignore("jsonPointers: [/metadata/labels]"),
+        ignore("managedFieldsManagers: [argocd-controller]"),
+    ];
+    type MakeObject<'o> = &'o dyn Fn(&str, &str) -> String;
+    let cases: [(&str, MakeObject<'_>, &[String]); 3] = [
+        ("gitops: flux\n", &of_flux, &by_flux),
+        (ARGOCD, &of_argocd, &by_argocd),
+        (ARGOCD, &of_set, &by_argocd),
+    ];
+    for (settings, object, options) in cases {
+        let repo = Repo::of_everything(settings);
+        repo.write("top/kustomization.yaml", "resources: [../overlays/hosts/observed/released]\n");
+        let mut directories = vec![
+            "overlays/hosts/declared/sites/lab",
+            "overlays/hosts/observed/tenant-b.live",
+            "overlays/hosts/observed/released",
+            "top",
+        ];
+        if settings.contains("flux") {
+            directories.extend(["overlays/hosts", "overlays/hosts/observed"]);
+        }
+        for directory in directories {
+            for option in options {
+                repo.write("agent/lab.yaml", &object(directory, option));
+                assert_says(&repo.refused(), &["SIP0625", "--> agent/lab.yaml:"]);
+            }
+            repo.write("agent/lab.yaml", &object(directory, ""));
+            assert!(!said(&repo).contains("SIP0625"), "{directory}");
+        }
+    }
+    // An option for other hosts, and one for a directory that is not written.
+    let repo = Repo::of_everything(ARGOCD);
+    for (directory, option) in [
+        ("tenant-b.live", ignore("name: host-9, jsonPointers: [/metadata/labels]")),
+        ("tenant-b.other", sync("Replace=true")),
+    ] {
+        let directory = format!("overlays/hosts/observed/{directory}");
+        repo.write("agent/lab.yaml", &of_argocd(&directory, &option));
+        assert!(!said(&repo).contains("SIP0625"), "{directory}");
+    }
+}
+
+#[test]
+fn two_objects_that_apply_the_same_observed_hosts_are_refused() {
+    for (path, other) in [
+        ("overlays/hosts/observed/tenant-b.live", "overlays/hosts/observed/tenant-b.live"),
+        ("overlays/hosts/observed", "overlays/hosts/observed/released"),
+        ("top", "overlays/hosts/observed/released"),
+    ] {
+        let repo = Repo::of_everything("gitops: flux\n");
+        repo.write("top/kustomization.yaml", "resources: [../overlays/hosts/observed/released]\n");
+        repo.write("agent/a.yaml", &flux("a", &format!("./{path}"), ""));
+        said(&repo);
+        repo.write("agent/b.yaml", &flux("b", &format!("./{other}"), ""));
+        assert_says(&repo.refused(), &[&format!("b applies {other}, and Flux Kustomization")]);
+    }
+}
+
+/// Everything that agents apply, except a host that is being given back, before the first run.
+fn before_the_first_run(settings: &str) -> Repo {
+    let repo = Repo::of_fixture("quickstart");
+    repo.want("tenant-b/live", 1);
+    repo.observe("");
+    let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fleet, namespace: metal}\n";
+    repo.write("own/outputs/fleet/fleet.yaml", object);
+    repo.write(
+        "sipgen.yaml",
+        &format!("{settings}templates: own\noutputs: [{{name: fleet, scope: site}}]\n"),
+    );
+    repo
+}
+
+#[test]
+fn a_git_generator_matches_each_directory_of_the_output_that_an_agent_may_apply() {
+    let written = before_the_first_run(ARGOCD);
+    written.generate(&[]).expect(0);
+    let files = written.files("overlays");
+    let is_kustomization = |file: &&String| file.ends_with("kustomization.yaml");
+    let is_part_of_services =
+        |directory: &str| directory.starts_with("clusters/") && directory.split('/').count() > 3;
+    let directories =
+        files.keys().filter(is_kustomization).map(|file| file.rsplit_once('/').unwrap().0);
+    let directories: Vec<&str> = directories
+        .filter(|directory| !directory.starts_with("shared/") && !is_part_of_services(directory))
+        .chain(["hosts/observed/released"])
+        .collect();
+    assert!(directories.len() >= 10, "{directories:?}");
+    for directory in directories {
+        for generator in [
+            format!("{{git: {{directories: [{{path: overlays/{directory}}}]}}}}"),
+            format!("{{git: {{files: [{{path: overlays/{directory}/kustomization.yaml}}]}}}}"),
+        ] {
+            let repo = before_the_first_run(ARGOCD);
+            repo.write("agent/lab.yaml", &application_set(&generator, "sites/lab", ""));
+            for _ in 0..2 {
+                assert_says(&said(&repo), &["where 6 declared hosts are rendered without labels"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_git_generator_applies_of_the_output_gets_none_of_ours() {
+    for (glob, directory) in [
+        ("overlays/clusters/*/*", "overlays/clusters/tenant-a/edge"),
+        ("overlays/hosts/observed/*", "overlays/hosts/observed/tenant-b.live"),
+        ("overlays/crds/*", "overlays/crds/dex"),
+        ("overlays/site/*", "overlays/site/fleet"),
+    ] {
+        for generator in [
+            format!("{{list: {{elements: [{{path: {directory}}}]}}}}"),
+            format!("{{git: {{directories: [{{path: '{glob}'}}]}}}}"),
+            format!("{{git: {{files: [{{path: '{glob}/kustomization.yaml'}}]}}}}"),
+        ] {
+            let repo = before_the_first_run(ARGOCD);
+            repo.write("agent/lab.yaml", &application_set(&generator, "{{path}}", ""));
+            for _ in 0..2 {
+                let told = said(&repo);
+                assert_says(
+                    &told,
+                    &[&format!("applies {directory}: sipgen writes no object for it")],
+                );
+                assert_eq!(told.matches("SIP0609").count(), 1, "{told}");
+                let own = repo.files("overlays/agents/argocd");
+                assert!(!own.values().any(|text| text.contains(directory)), "{directory}: {own:?}");
+            }
+        }
+    }
+}

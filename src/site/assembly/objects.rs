@@ -15,8 +15,8 @@ use super::names::{BuildNames, ServiceWithPorts, namespaces};
 use super::operators_templates;
 use super::plaintext_secrets;
 use super::read_object::{
-    HostContent, NamedContent, ObjectsByKind, ReadObject, RequestContent, SoftwareContent,
-    UnreadableKind,
+    HostContent, NamedContent, ObjectsByKind, ReadContent, ReadObject, RequestContent,
+    SoftwareContent, UnreadableKind,
 };
 use super::scan::{self, ScannedFiles};
 use super::substitution::NamespaceInputs;
@@ -105,7 +105,12 @@ pub(super) fn named(
         unread,
     } = scanned;
     let (inputs, input_findings) = InputSelection::new(repo, settings, &files, &builds);
-    let listing = RepoListing::default();
+    let requests = objects.iter().filter_map(|object| match &object.content {
+        ReadContent::Request(content) => Some((&object.origin, &**content)),
+        _ => None,
+    });
+    let names = BuildNames::new(&builds, &inputs, Vec::new());
+    let listing = RepoListing::new(requested_clusters(requests, &names, settings));
     let naming = NamespaceInputs {
         repo,
         files: &files,
@@ -129,7 +134,10 @@ pub(super) fn named(
     findings.extend(misplaced::findings(repo, settings, &all.generated_hosts));
     findings.extend(input_findings);
 
-    let agents = Agents::new(repo, settings, &builds, mem::take(&mut all.agents), naming.listing);
+    // Builds may have renamed requests.
+    let requests = all.requests.iter().map(|request| (&request.origin, &*request.content));
+    let listing = RepoListing::new(requested_clusters(requests, &names, settings));
+    let agents = Agents::new(repo, settings, &builds, mem::take(&mut all.agents), &listing);
     refuse_closed(naming, &agents, &closed)?;
     let concern = Concern::new(naming, &agents.applied, &all);
     let build_findings = build_findings.into_iter();
@@ -280,6 +288,23 @@ struct NamedRequests {
     in_repo: HashMap<ClusterKey, Origin>,
     /// Requests whose names are placeholders.
     templates: Vec<SuspectedTemplate>,
+}
+
+/// Returns the clusters that inputs request.
+fn requested_clusters<'o>(
+    requests: impl Iterator<Item = (&'o Origin, &'o RequestContent)>,
+    names: &BuildNames<'_>,
+    settings: &Settings,
+) -> BTreeSet<ClusterKey> {
+    let (inputs, mut names) = (names.inputs, names.quiet());
+    let keys = requests.filter_map(|(origin, RequestContent { kind, metadata, .. })| {
+        let descriptor = kind.descriptor();
+        let is_asked = inputs.contains(origin) && (descriptor.is_request)(metadata, settings);
+        let (key, _) =
+            is_asked.then(|| names.cluster(descriptor.object, origin, metadata)).flatten()?;
+        Some(key)
+    });
+    keys.collect()
 }
 
 /// Names requests, and separates inputs from other requests of the repo.

@@ -17,7 +17,11 @@ use crate::base::layout::outputs::SITE;
 
 /// Directories of the output that the repo's own objects apply, by object.
 #[derive(Debug, Default)]
-pub struct DeliveredOutput(Vec<OutputApplier>);
+pub struct DeliveredOutput {
+    appliers: Vec<OutputApplier>,
+    /// Directories that objects of the chosen agent apply; set if those below are applied too.
+    by_chosen: BTreeMap<Utf8PathBuf, bool>,
+}
 
 /// An object of the repo that applies directories of the output.
 #[derive(Debug)]
@@ -45,12 +49,15 @@ impl DeliveredOutput {
     /// Returns whether the chosen agent applies a directory by one of the repo's own objects. The
     /// path is relative to the output directory.
     pub fn has(&self, directory: &Utf8Path) -> bool {
-        self.0.iter().any(|applier| applier.is_chosen && applier.has(directory))
+        let is_applied = |above: &Utf8Path| {
+            self.by_chosen.get(above).is_some_and(|all_below| *all_below || above == directory)
+        };
+        directory.ancestors().any(is_applied)
     }
 
     /// Returns whether none of the repo's own objects applies a directory.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.appliers.is_empty()
     }
 
     /// Adds what an object applies.
@@ -60,10 +67,15 @@ impl DeliveredOutput {
         is_chosen: bool,
         directories: Vec<DeliveredDirectory>,
     ) {
+        if is_chosen {
+            for DeliveredDirectory { path, all_below, .. } in &directories {
+                *self.by_chosen.entry(path.clone()).or_default() |= all_below;
+            }
+        }
         if !directories.is_empty() {
             let (by, place) = (applied.by.clone(), applied.place.clone());
             let options = applied.options.clone();
-            self.0.push(OutputApplier { by, place, is_chosen, options, directories });
+            self.appliers.push(OutputApplier { by, place, is_chosen, options, directories });
         }
     }
 
@@ -72,41 +84,45 @@ impl DeliveredOutput {
     pub(crate) fn findings(
         &self,
         output: &Utf8Path,
-        written: &BTreeMap<&Utf8Path, Vec<&HostKey>>,
+        mut written: WrittenDirectories<'_>,
     ) -> Vec<Finding> {
-        let is_other = |directory: &Utf8Path| kinds().any(|kind| directory.starts_with(kind));
-        let written: Vec<(&Utf8Path, &Vec<&HostKey>)> = written
-            .iter()
-            .map(|(directory, hosts)| (*directory, hosts))
-            .filter(|(directory, _)| is_other(directory))
-            .collect();
+        let kinds: Vec<Utf8PathBuf> = kinds().collect();
+        written.retain(|directory, _| kinds.iter().any(|kind| directory.starts_with(kind)));
         let mut findings = Vec::new();
-        for (index, applier) in self.0.iter().enumerate() {
-            let applied = written.iter().filter(|(directory, _)| applier.has(directory));
-            let hosts: Vec<&HostKey> =
-                applied.clone().flat_map(|(_, hosts)| hosts.iter().copied()).collect();
+        let mut renderers: BTreeMap<&Utf8Path, &OutputApplier> = BTreeMap::new();
+        for applier in &self.appliers {
+            let applied =
+                applier.directories.iter().flat_map(|directory| directory.among(&written));
+            // A kustomization may list one twice.
+            let applied: BTreeMap<&Utf8Path, &[&HostKey]> = applied.collect();
+            let hosts: Vec<&HostKey> = applied.values().flat_map(|it| it.iter().copied()).collect();
             findings.extend(apply_options::findings(&applier.by, &applier.options, &hosts));
-            let is_written = |directory: &&DeliveredDirectory| {
-                written.iter().any(|(path, _)| directory.contains(path))
-            };
             if applier.is_chosen {
+                let is_written = |it: &&DeliveredDirectory| it.among(&written).next().is_some();
                 let directories = applier.directories.iter().filter(is_written);
                 findings.extend(directories.map(|directory| applier.warning(output, directory)));
             }
-            let mut observed = applied.filter(|(_, hosts)| !hosts.is_empty());
-            findings.extend(observed.find_map(|(directory, _)| {
-                let other = self.0[..index].iter().find(|other| other.has(directory))?;
+            let observed = applied.iter().filter(|(_, hosts)| !hosts.is_empty());
+            let other = observed.clone().find_map(|(it, _)| Some((*it, *renderers.get(it)?)));
+            findings.extend(other.map(|(directory, other)| {
                 let (one, other) = ((&applier.by, &applier.place), (&other.by, &other.place));
-                Some(two_appliers(one, other, &output.join(directory)))
+                two_appliers(one, other, &output.join(directory))
             }));
+            renderers.extend(observed.map(|(directory, _)| (*directory, applier)));
         }
         findings
     }
 }
 
+/// Directories that sipgen writes, with the observed hosts in them.
+pub(crate) type WrittenDirectories<'a> = BTreeMap<&'a Utf8Path, Vec<&'a HostKey>>;
+
 /// Returns the directories with more than declared hosts and agents' objects.
 fn kinds() -> impl Iterator<Item = Utf8PathBuf> {
-    [layout::CLUSTERS, layout::CRDS, SITE].map(Utf8PathBuf::from).into_iter().chain([layout::all_observed()])
+    [layout::CLUSTERS, layout::CRDS, SITE]
+        .map(Utf8PathBuf::from)
+        .into_iter()
+        .chain([layout::all_observed()])
 }
 
 /// Reports two objects that render the same hosts.
@@ -126,10 +142,6 @@ pub(super) fn two_appliers(
 }
 
 impl OutputApplier {
-    fn has(&self, directory: &Utf8Path) -> bool {
-        self.directories.iter().any(|delivered| delivered.contains(directory))
-    }
-
     /// Warns about a directory for which sipgen writes no object.
     fn warning(&self, output: &Utf8Path, directory: &DeliveredDirectory) -> Finding {
         let path = output.join(&directory.path);
@@ -150,6 +162,17 @@ impl OutputApplier {
 impl DeliveredDirectory {
     fn contains(&self, directory: &Utf8Path) -> bool {
         self.path == directory || (self.all_below && directory.starts_with(&self.path))
+    }
+
+    /// Returns those of some directories that it applies.
+    fn among<'w>(
+        &'w self,
+        written: &'w WrittenDirectories<'w>,
+    ) -> impl Iterator<Item = (&'w Utf8Path, &'w [&'w HostKey])> {
+        // Directories below a directory follow it.
+        let from = written.range(self.path.as_path()..);
+        let applied = from.take_while(|(directory, _)| self.contains(directory));
+        applied.map(|(directory, hosts)| (*directory, hosts.as_slice()))
     }
 
     /// Returns whether it is in the directory `kind`, or applies all of that.

@@ -166,7 +166,7 @@ impl ParameterGeneration<'_, '_> {
         let mut generator = generator.clone();
         if let Some(known) = known {
             // Each combination searches the files anew.
-            let files = self.repo.listing.files(self.repo.files).len();
+            let files = self.repo.generator_files().count();
             self.left = self.left.checked_sub(1 + value_count(&generator) + files)?;
             fill_value(&mut generator, known);
         }
@@ -206,7 +206,12 @@ impl ParameterGeneration<'_, '_> {
         let in_source = |file: &Utf8PathBuf| prefix_of_repo.join(file);
         let matching = repo.generator_files().filter(|file| is_matching(&in_source(file)));
         let file_parameters = |file: &Utf8PathBuf| {
-            let content: Value = bounded::parse(&repo.files.text(file)?)?;
+            // Only paths are known of the output.
+            let content: Value = if file.starts_with(&repo.settings.output) {
+                Value::Null
+            } else {
+                bounded::parse(&repo.files.text(file)?)?
+            };
             let one_or_more = content.as_sequence().cloned().unwrap_or_else(|| vec![content]);
             let path = path_parameters(in_source(file).parent()?);
             let each = one_or_more

@@ -8,21 +8,35 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::agent_objects::AgentContext;
 use crate::base::api::gitops::{FluxSource, FluxSourceRef};
+use crate::base::api::names::ClusterKey;
+use crate::base::api::service_kind::ServiceKind;
 use crate::base::finding::Place;
 use crate::base::layout;
+use crate::base::layout::outputs::site_directory;
 use crate::input::kustomize::{Builds, ListField, Listing};
 use crate::input::load::Files;
 use crate::input::settings::Settings;
+use crate::input::settings::gitops::HostsForm;
+use crate::input::settings::outputs::OutputScope;
 use crate::site::inventory::Inventory;
 
-/// The files of a repo, with any name. They are listed when a generator first needs them.
+/// The files of a repo, with any name, that generators may match. They are listed when one first
+/// needs them.
 #[derive(Default)]
-pub(crate) struct RepoListing(OnceLock<Vec<Utf8PathBuf>>);
+pub(crate) struct RepoListing {
+    /// Requested clusters.
+    clusters: BTreeSet<ClusterKey>,
+    files: OnceLock<Vec<Utf8PathBuf>>,
+}
 
 impl RepoListing {
-    pub(super) fn files(&self, repo: &Files) -> &[Utf8PathBuf] {
+    pub(crate) fn new(clusters: BTreeSet<ClusterKey>) -> Self {
+        Self { clusters, files: OnceLock::new() }
+    }
+
+    fn files(&self, repo: &Files) -> &[Utf8PathBuf] {
         // A repo that cannot be listed has failed before.
-        self.0.get_or_init(|| repo.all_files().unwrap_or_default())
+        self.files.get_or_init(|| repo.all_files().unwrap_or_default())
     }
 }
 
@@ -38,6 +52,8 @@ pub(super) struct DeliveryRepo<'a> {
     /// Components that agents add to kustomizations: component, place, and the kustomization's
     /// directory.
     pub(super) added: Vec<(Utf8PathBuf, Place, Utf8PathBuf)>,
+    /// Kustomizations of the output.
+    planned: OnceCell<Vec<Utf8PathBuf>>,
     all_directories: OnceCell<Vec<Utf8PathBuf>>,
 }
 
@@ -50,24 +66,64 @@ impl<'a> DeliveryRepo<'a> {
         context: &'a AgentContext,
         listing: &'a RepoListing,
     ) -> Self {
-        let (added, all_directories) = (Vec::new(), OnceCell::new());
-        Self { files, settings, inventory, builds, listing, context, added, all_directories }
+        let (added, planned, all_directories) = (Vec::new(), OnceCell::new(), OnceCell::new());
+        Self {
+            files,
+            settings,
+            inventory,
+            builds,
+            listing,
+            context,
+            added,
+            planned,
+            all_directories,
+        }
     }
 
     /// Returns the files that generators may match.
     pub(super) fn generator_files(&self) -> impl Iterator<Item = &Utf8PathBuf> {
         // Whether the output is there already makes no difference.
         let files = self.listing.files(self.files).iter();
-        files.filter(|file| !file.starts_with(&self.settings.output))
+        let files = files.filter(|file| !file.starts_with(&self.settings.output));
+        files.chain(self.planned.get_or_init(|| self.kustomizations_of_output().collect()))
+    }
+
+    /// Returns the kustomizations of the output that sipgen may write, without those in the
+    /// directories of clusters' services.
+    fn kustomizations_of_output(&self) -> impl Iterator<Item = Utf8PathBuf> {
+        let Settings { output, hosts, gitops, outputs, .. } = self.settings;
+        let clusters = self.listing.clusters.iter().flat_map(|cluster| {
+            let tenant = layout::tenant_directory(cluster);
+            [
+                layout::cluster_directory(cluster),
+                layout::observed_directory(cluster),
+                tenant.join(layout::CLUSTER_API),
+                tenant.join(layout::ENDPOINTS).with_file_name(""),
+            ]
+        });
+        let definitions = ServiceKind::all().iter().filter_map(|kind| kind.definitions.clone());
+        let of_site = outputs.iter().filter(|output| output.scope == OutputScope::Site);
+        let declared = self.builds.roots().map(|root| layout::declared_directory(&root.directory));
+        let name = match hosts.form {
+            HostsForm::Overlay => layout::KUSTOMIZATION,
+            HostsForm::Component => layout::HOST_COMPONENT,
+        };
+        let directories = clusters
+            .chain(definitions.map(Utf8PathBuf::from))
+            .chain(of_site.map(|output| site_directory(&output.name)))
+            .chain(gitops.map(layout::agent_directory))
+            .chain([layout::released_directory()]);
+        let files = directories.map(|directory| directory.join(layout::KUSTOMIZATION));
+        let files = files.chain(declared.map(move |directory| directory.join(name)));
+        files.map(|file| output.join(file))
     }
 
     /// Returns the directories of Argo CD's source. Like Argo CD, this ignores hidden ones.
     pub(super) fn source_directories(&self) -> &[Utf8PathBuf] {
         self.all_directories.get_or_init(|| {
             // `-` is a placeholder for any file, so that `ancestors` includes the directory.
-            let patches = self.builds.roots().map(|root| self.patches_of(&root.directory));
-            let built = self.builds.directories().map(Utf8Path::to_owned);
-            let known: Vec<Utf8PathBuf> = patches.chain(built).map(|it| it.join("-")).collect();
+            let known: Vec<Utf8PathBuf> =
+                self.builds.directories().map(|built| built.join("-")).collect();
             let all = known.iter().chain(self.generator_files());
             let directories: BTreeSet<&Utf8Path> =
                 all.flat_map(|file| file.ancestors().skip(1)).collect();

@@ -143,7 +143,7 @@ pub(super) fn applied_by_others(
         files.map(Utf8Path::new).filter(|file| file.file_name() == Some(layout::KUSTOMIZATION));
     let written = kustomizations.filter_map(Utf8Path::parent);
     let written = written.map(|directory| (directory, keys_in(directory))).collect();
-    site.wiring.delivered.findings(&site.settings.output, &written)
+    site.wiring.delivered.findings(&site.settings.output, written)
 }
 
 /// Adds a kustomization of some files and of the permanent object.
