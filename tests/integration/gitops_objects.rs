@@ -291,12 +291,12 @@ fn application_set(generator: &str, path: &str, spec: &str) -> String {
 
 #[test]
 fn options_by_which_hosts_lose_labels_or_specs_are_refused_for_hosts_of_each_kind() {
-    let of_flux = |path: &str, more: &str| flux("lab", &format!("./{path}"), more);
-    let of_argocd = |path: &str, more: &str| {
+    let flux_object = |path: &str, more: &str| flux("lab", &format!("./{path}"), more);
+    let argocd_object = |path: &str, more: &str| {
         let source = format!("{{repoURL: 'https://git.example.com/fleet', path: {path}}}");
         application(&source, "{}") + more
     };
-    let of_set = |path: &str, more: &str| {
+    let set_object = |path: &str, more: &str| {
         let generator = format!("{{git: {{directories: [{{path: '{path}'}}]}}}}");
         application_set(
             &generator,
@@ -324,9 +324,9 @@ fn options_by_which_hosts_lose_labels_or_specs_are_refused_for_hosts_of_each_kin
     ];
     type MakeObject<'o> = &'o dyn Fn(&str, &str) -> String;
     let cases: [(&str, MakeObject<'_>, &[String]); 3] = [
-        ("gitops: flux\n", &of_flux, &by_flux),
-        (ARGOCD, &of_argocd, &by_argocd),
-        (ARGOCD, &of_set, &by_argocd),
+        ("gitops: flux\n", &flux_object, &by_flux),
+        (ARGOCD, &argocd_object, &by_argocd),
+        (ARGOCD, &set_object, &by_argocd),
     ];
     for (settings, object, options) in cases {
         let repo = Repo::of_everything(settings);
@@ -356,7 +356,7 @@ fn options_by_which_hosts_lose_labels_or_specs_are_refused_for_hosts_of_each_kin
         ("tenant-b.other", sync("Replace=true")),
     ] {
         let directory = format!("overlays/hosts/observed/{directory}");
-        repo.write("agent/lab.yaml", &of_argocd(&directory, &option));
+        repo.write("agent/lab.yaml", &argocd_object(&directory, &option));
         assert!(!said(&repo).contains("SIP0625"), "{directory}");
     }
 }

@@ -1,11 +1,12 @@
 //! Names and namespaces that `kustomize build` gives to objects.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use camino::Utf8Path;
 
 use super::inputs::InputSelection;
-use super::read_object::ReadObject;
+use super::read_object::{ReadObject, RequestContent};
 use crate::base::api::host::{self, BareMetalHost, Metadata};
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName};
 use crate::base::api::object_kind::ObjectKind;
@@ -13,6 +14,7 @@ use crate::base::api::service::Service;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::text::non_empty;
 use crate::input::kustomize::Builds;
+use crate::input::settings::Settings;
 use crate::site::inventory::Evidence;
 use crate::site::inventory::host_document::HostDocument;
 use crate::site::request::provisioning::cluster_of;
@@ -175,6 +177,23 @@ impl<'a> BuildNames<'a> {
             .map_err(|finding| self.findings.push(finding))
             .ok()?;
         Some((ClusterKey { namespace, name }, own_name))
+    }
+
+    /// Returns the clusters that inputs request.
+    pub(super) fn requested_clusters<'o>(
+        &self,
+        requests: impl Iterator<Item = (&'o Origin, &'o RequestContent)>,
+        settings: &Settings,
+    ) -> BTreeSet<ClusterKey> {
+        let mut names = self.quiet();
+        let keys = requests.filter_map(|(origin, RequestContent { kind, metadata, .. })| {
+            let descriptor = kind.descriptor();
+            let is_asked =
+                self.inputs.contains(origin) && (descriptor.is_request)(metadata, settings);
+            let name = is_asked.then(|| names.cluster(descriptor.object, origin, metadata));
+            Some(name.flatten()?.0)
+        });
+        keys.collect()
     }
 
     /// Returns a host with its key and its builds.

@@ -110,7 +110,7 @@ pub(super) fn named(
         _ => None,
     });
     let names = BuildNames::new(&builds, &inputs, Vec::new());
-    let listing = RepoListing::new(requested_clusters(requests, &names, settings));
+    let listing = RepoListing::new(names.requested_clusters(requests, settings));
     let naming = NamespaceInputs {
         repo,
         files: &files,
@@ -136,7 +136,7 @@ pub(super) fn named(
 
     // Builds may have renamed requests.
     let requests = all.requests.iter().map(|request| (&request.origin, &*request.content));
-    let listing = RepoListing::new(requested_clusters(requests, &names, settings));
+    let listing = RepoListing::new(names.requested_clusters(requests, settings));
     let agents = Agents::new(repo, settings, &builds, mem::take(&mut all.agents), &listing);
     refuse_closed(naming, &agents, &closed)?;
     let concern = Concern::new(naming, &agents.applied, &all);
@@ -288,23 +288,6 @@ struct NamedRequests {
     in_repo: HashMap<ClusterKey, Origin>,
     /// Requests whose names are placeholders.
     templates: Vec<SuspectedTemplate>,
-}
-
-/// Returns the clusters that inputs request.
-fn requested_clusters<'o>(
-    requests: impl Iterator<Item = (&'o Origin, &'o RequestContent)>,
-    names: &BuildNames<'_>,
-    settings: &Settings,
-) -> BTreeSet<ClusterKey> {
-    let (inputs, mut names) = (names.inputs, names.quiet());
-    let keys = requests.filter_map(|(origin, RequestContent { kind, metadata, .. })| {
-        let descriptor = kind.descriptor();
-        let is_asked = inputs.contains(origin) && (descriptor.is_request)(metadata, settings);
-        let (key, _) =
-            is_asked.then(|| names.cluster(descriptor.object, origin, metadata)).flatten()?;
-        Some(key)
-    });
-    keys.collect()
 }
 
 /// Names requests, and separates inputs from other requests of the repo.

@@ -102,7 +102,7 @@ impl<'a> DeliveryRepo<'a> {
             ]
         });
         let definitions = ServiceKind::all().iter().filter_map(|kind| kind.definitions.clone());
-        let of_site = outputs.iter().filter(|output| output.scope == OutputScope::Site);
+        let site_outputs = outputs.iter().filter(|output| output.scope == OutputScope::Site);
         let declared = self.builds.roots().map(|root| layout::declared_directory(&root.directory));
         let name = match hosts.form {
             HostsForm::Overlay => layout::KUSTOMIZATION,
@@ -110,7 +110,7 @@ impl<'a> DeliveryRepo<'a> {
         };
         let directories = clusters
             .chain(definitions.map(Utf8PathBuf::from))
-            .chain(of_site.map(|output| site_directory(&output.name)))
+            .chain(site_outputs.map(|output| site_directory(&output.name)))
             .chain(gitops.map(layout::agent_directory))
             .chain([layout::released_directory()]);
         let files = directories.map(|directory| directory.join(layout::KUSTOMIZATION));
