@@ -58,10 +58,12 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
                 continue;
             }
             Event::Scalar(text, style, ..) => {
+                let is_key = matches!(open.last(), Some(OpenCollection::Mapping(_, None)));
                 if style == ScalarStyle::Plain {
-                    let is_key = matches!(open.last(), Some(OpenCollection::Mapping(_, None)));
                     let error = if is_key { Error::Unusual } else { Error::Invalid };
                     plain(&text).ok_or(error)?
+                } else if is_key && text == "<<" {
+                    return Err(Error::Unusual);
                 } else {
                     Value::String(text.into_owned())
                 }
@@ -78,7 +80,7 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
         match open.last_mut() {
             Some(OpenCollection::Sequence(items)) => items.push(value),
             Some(OpenCollection::Mapping(mapping, key)) => match (key.take(), value) {
-                (None, Value::String(text)) if text != "<<" => *key = Some(text),
+                (None, Value::String(text)) => *key = Some(text),
                 (None, _) => return Err(Error::Unusual),
                 (Some(key), value) => {
                     if mapping.insert(Value::from(key), value).is_some() {
@@ -86,7 +88,10 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
                     }
                 }
             },
-            None if matches!(value, Value::Mapping(_) | Value::Sequence(_)) => return Ok(value),
+            None if value.is_mapping() || value.is_sequence() => {
+                let mut merged = value;
+                return merged.apply_merge().map(|()| merged).map_err(|_| Error::Unusual);
+            }
             None => return Err(Error::Invalid),
         }
     }
