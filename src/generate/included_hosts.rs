@@ -16,14 +16,11 @@ use crate::base::text::counted;
 use crate::base::tree::Tree;
 use crate::input::kustomize::{AgentBuild, Builds, BuiltDirectory, DeliveredHost};
 use crate::input::load::Files;
-use crate::output::render::PlannedHost;
+use crate::output::render::{HostsByDirectory, PlannedHost};
 use crate::site::Site;
 use crate::site::delivery::{ObjectOption, apply_options};
 use crate::site::inventory::apply_options::{ApplyOption, in_metadata};
 use crate::site::inventory::{Evidence, Host};
-
-/// The hosts of the output, by directory relative to it.
-pub(super) type HostsByDirectory<'a> = BTreeMap<Utf8PathBuf, Vec<PlannedHost<'a>>>;
 
 /// Returns whether a build of the repo may change generated hosts.
 pub(super) fn may_be_changed(site: &Site) -> bool {

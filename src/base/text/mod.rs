@@ -51,6 +51,11 @@ pub(crate) fn non_empty(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
+/// Returns a key in a JSON pointer (RFC 6901) as it is in the object.
+pub(crate) fn pointer_key(escaped: &str) -> String {
+    escaped.replace("~1", "/").replace("~0", "~")
+}
+
 /// Returns whether git has written the conflicts of a merge into a text.
 pub(crate) fn has_conflicts(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> "))

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::Tree;
 use super::object_difference::{AllowedChanges, changed_field};
-use super::planned_hosts::{HostMetadata, PlannedHost, planned_hosts};
+use super::planned_hosts::{HostsByDirectory, PlannedHost};
 use crate::base::api::kustomization::Patch;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
@@ -51,11 +51,10 @@ const VALUE_HELP: &str = "write the value in the manifest: kustomize makes a tex
 pub(super) fn check(
     site: &Site,
     plan: &Plan,
-    added: &HostMetadata,
+    all_planned: &HostsByDirectory<'_>,
     tree: &Tree,
     kept: &BTreeSet<&str>,
 ) -> Vec<Finding> {
-    let mut planned = planned_hosts(site, plan, added);
     let allowed = AllowedChanges::new(site, plan);
     let roots = site.inventory.roots.iter();
     let check = |(index, root): (&usize, &BuildRoot)| {
@@ -68,8 +67,8 @@ pub(super) fn check(
             tree,
             kept,
         };
-        let planned = planned.remove(&directory).unwrap_or_default();
-        let BuildDifference { why, host, is_changed } = files.difference(*index, root, &planned)?;
+        let planned = all_planned.get(&directory).map_or(&[][..], Vec::as_slice);
+        let BuildDifference { why, host, is_changed } = files.difference(*index, root, planned)?;
         let overlay = files.overlay;
         let place = host.map_or(Place::File(overlay.into()), |host| host.origin.name());
         Some(

@@ -76,7 +76,7 @@ use shared_files::SharedFiles;
 
 pub(crate) use object_difference::{AllowedChanges, changed_field};
 pub(crate) use outputs::template_findings;
-pub(crate) use planned_hosts::{HostMetadata, PlannedHost, planned_hosts};
+pub(crate) use planned_hosts::{HostMetadata, HostsByDirectory, PlannedHost, planned_hosts};
 pub use templates::Templates;
 pub(crate) use yaml_block::document_of;
 
@@ -137,8 +137,9 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     // To sort all is faster than to insert one by one.
     let mut tree: Tree = files.into_iter().collect();
     hosts::render_common(site, plan, &mut tree, &kept);
+    let planned = planned_hosts(site, plan, &host_metadata);
     if !findings.iter().any(Finding::is_error) {
-        findings.extend(closing_check::check(site, plan, &host_metadata, &tree, &kept));
+        findings.extend(closing_check::check(site, plan, &planned, &tree, &kept));
     }
     let mut common = shared.into_files(&used_shared);
     for directory in required_definitions(site, plan, &clusters) {
@@ -150,7 +151,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     // Agents' objects depend on which directories exist, so they are last.
     let agents = agents::render(site, plan, &tree, &kept);
     tree.extend(agents);
-    findings.extend(agents::applied_by_others(site, plan, &host_metadata, &tree, &kept));
+    findings.extend(agents::applied_by_others(site, &planned, &tree, &kept));
     // Files that are already on disk were checked when they were written.
     let is_new = |(path, text): &(&TreePath, &String)| !site.state.has(path, text);
     let new_files: Vec<(&TreePath, &String)> = tree.par_iter().filter(is_new).collect();

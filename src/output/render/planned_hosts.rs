@@ -59,13 +59,16 @@ pub(crate) struct PlannedHost<'a> {
     pub(super) record: Option<String>,
 }
 
+/// Hosts of the output, by directory relative to it.
+pub(crate) type HostsByDirectory<'a> = BTreeMap<Utf8PathBuf, Vec<PlannedHost<'a>>>;
+
 /// Returns the hosts that are rendered, by the directory of their patches or partial objects.
 pub(crate) fn planned_hosts<'a>(
     site: &'a Site,
     plan: &'a Plan,
     added: &'a HostMetadata,
-) -> BTreeMap<Utf8PathBuf, Vec<PlannedHost<'a>>> {
-    let mut by_directory: BTreeMap<Utf8PathBuf, Vec<PlannedHost<'_>>> = BTreeMap::new();
+) -> HostsByDirectory<'a> {
+    let mut by_directory = HostsByDirectory::new();
     let mut add = |observed: Utf8PathBuf, planned: PlannedHost<'a>| {
         let directory = match planned.host.evidence {
             Evidence::Applied { root } => layout::declared_directory(&site.root(root).directory),

@@ -14,7 +14,7 @@ use crate::base::finding::{Code, Finding, Place};
 use crate::plan::Placement;
 use crate::site::Site;
 use crate::site::inventory::Host;
-use crate::site::inventory::addresses::AddressPool;
+use crate::site::inventory::addresses::{AddressPool, KeptAddress};
 use crate::site::request::Cluster;
 
 /// An IPPool with addresses to keep.
@@ -56,8 +56,8 @@ pub(super) fn pinned(
             };
             let claim = claim_of(&host.key.name, name);
             // A SIPCluster's services use the fixed address, whatever the entry is for.
-            let kept = pool.kept().find(|(kept, _)| **kept == claim).map(|(_, kept)| kept);
             // A live copy may have what the component wrote.
+            let kept = pool.kept_for(&claim);
             let kept = kept.filter(|kept| !kept.is_live || kept.address != address);
             if kept.is_some() && !cluster.kind.descriptor().makes_machines {
                 continue;
@@ -102,16 +102,8 @@ fn conflict(
     if let Some(why) = pool.spec.unusable(address) {
         return Some((format!("it {why}"), origin.at(["spec"])));
     }
-    for (other, kept) in pool.kept() {
-        let is_own = other == claim;
-        if is_own && kept.address != address {
-            let reason = format!("it keeps {} for it", kept.address);
-            return Some((reason, kept.place.clone()));
-        }
-        if !is_own && kept.address == address {
-            let reason = format!("it keeps the address for the claim `{other}`");
-            return Some((reason, kept.place.clone()));
-        }
+    if let Some(kept) = pool.kept_for(claim).filter(|kept| kept.address != address) {
+        return Some((format!("it keeps {} for it", kept.address), kept.place.clone()));
     }
     if let Some(other) = pool.given.get(claim).filter(|given| **given != address) {
         return Some((format!("the claim `{claim}` has {other}"), origin.name()));
@@ -120,6 +112,12 @@ fn conflict(
         let mut holders = all.iter().filter(|(other, held)| **held == address && *other != claim);
         holders.next().map(|(claim, _)| claim.clone())
     };
+    let other_claim =
+        |(other, kept): &(&String, &KeptAddress)| kept.address == address && *other != claim;
+    if let Some((other, kept)) = pool.kept().find(other_claim) {
+        let reason = format!("it keeps the address for the claim `{other}`");
+        return Some((reason, kept.place.clone()));
+    }
     if let Some(other) = holder(added) {
         let reason = format!("it is to keep the address for the claim `{other}`, too");
         return Some((reason, origin.name()));

@@ -1,7 +1,6 @@
 //! Several documents of one request, or of one object of a Cluster: which of them counts.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::concern::{globs_of, is_example, is_named};
 use crate::base::api::host::live_field;
@@ -62,18 +61,16 @@ struct RankedOrigin {
     origin: Origin,
 }
 
-/// Returns the best document of each object, of equal ones the first.
-fn best_documents<K: Ord>(
-    documents: impl Iterator<Item = (K, RankedOrigin)>,
-) -> BTreeMap<K, RankedOrigin> {
-    let mut all_best: BTreeMap<K, RankedOrigin> = BTreeMap::new();
-    for (key, document) in documents {
-        match all_best.entry(key) {
-            Entry::Vacant(entry) => drop(entry.insert(document)),
-            Entry::Occupied(mut best) if document.rank > best.get().rank => {
-                best.insert(document);
-            }
-            Entry::Occupied(_) => {}
+/// Returns the index of the best document of each object, of equal ones the first.
+fn best_documents<'k, K: Ord>(
+    keys: impl Iterator<Item = &'k K>,
+    ranked: &[RankedOrigin],
+) -> BTreeMap<&'k K, usize> {
+    let mut all_best: BTreeMap<&K, usize> = BTreeMap::new();
+    for (index, key) in keys.enumerate() {
+        let best = all_best.entry(key).or_insert(index);
+        if ranked[index].rank > ranked[*best].rank {
+            *best = index;
         }
     }
     all_best
@@ -87,18 +84,19 @@ pub(super) fn without_duplicate_requests(
     settings: &Settings,
 ) -> Vec<Finding> {
     let ranks = DocumentRanks::new(builds, settings);
-    let ranked = |document: &ClusterDocument| ranks.ranked(&document.origin, true);
-    let keyed = documents.iter().map(|(document, _)| (document.key.clone(), ranked(document)));
-    let all_best = best_documents(keyed);
-    let mut findings = Vec::new();
-    documents.retain(|(document, _)| {
-        let own = ranked(document);
-        let best = all_best.get(&document.key).filter(|best| own.rank < best.rank);
-        let what = || format!("{} `{}` is requested", document.kind, document.key);
-        findings.extend(best.map(|best| ranks.unused(&what(), &own, best)));
-        best.is_none()
+    let ranked = documents.iter().map(|(document, _)| ranks.ranked(&document.origin, true));
+    let ranked: Vec<RankedOrigin> = ranked.collect();
+    let all_best = best_documents(documents.iter().map(|(document, _)| &document.key), &ranked);
+    let unused = documents.iter().zip(&ranked).map(|((document, _), own)| {
+        let best = all_best.get(&document.key).map(|best| &ranked[*best]);
+        let best = best.filter(|best| own.rank < best.rank)?;
+        let what = format!("{} `{}` is requested", document.kind, document.key);
+        Some(ranks.unused(&what, own, best))
     });
-    findings
+    let unused: Vec<Option<Finding>> = unused.collect();
+    let mut is_used = unused.iter().map(Option::is_none);
+    documents.retain(|_| is_used.next().unwrap_or(true));
+    unused.into_iter().flatten().collect()
 }
 
 /// Joins the objects of Clusters, by kind and name. Reports those of which another document counts,
@@ -109,37 +107,32 @@ pub(super) fn joined_parts(
     settings: &Settings,
 ) -> (ClusterParts, Vec<Finding>) {
     let ranks = DocumentRanks::new(builds, settings);
-    let ranked = |document: &PartDocument| {
+    let ranked = parts.iter().map(|(_, document)| {
         ranks.ranked(&document.origin, live_field(&document.metadata).is_none())
-    };
-    let keyed = parts.iter().map(|(key, document)| (key, ranked(document)));
-    let all_best = best_documents(keyed);
-    let mut findings = Vec::new();
-    for (key, document) in &parts {
-        let (own, PartKey { kind, namespace, name }) = (ranked(document), key);
-        let best = all_best.get(key).filter(|best| best.origin.file != own.origin.file);
+    });
+    let ranked: Vec<RankedOrigin> = ranked.collect();
+    let all_best = best_documents(parts.iter().map(|(key, _)| key), &ranked);
+    let findings = parts.iter().zip(&ranked).filter_map(|((key, _), own)| {
+        let PartKey { kind, namespace, name } = key;
+        let best = all_best.get(key).map(|best| &ranked[*best]);
         // A snapshot may have any object.
-        let best = best.filter(|_| own.rank.is_manifest);
-        findings.extend(best.map(|best| {
-            if own.rank < best.rank {
-                ranks.unused(&format!("{kind} `{namespace}/{name}` is there"), &own, best)
-            } else {
-                let out = sources::leave_out(settings, &[&own.origin.file]);
-                let message = format!("there are two {kind}s {namespace}/{name}");
-                Finding::new(Code::DuplicateCluster, message)
-                    .at(own.origin.name())
-                    .see(best.origin.name(), "the other one")
-                    .help(format!(
-                        "if this one is an example, keep it; {out}\notherwise give it another name"
-                    ))
-            }
-        }));
-    }
-    let is_best: Vec<bool> = parts
-        .iter()
-        .map(|(key, it)| all_best.get(key).is_some_and(|best| best.origin == it.origin))
-        .collect();
-    drop(all_best);
-    let best = parts.into_iter().zip(is_best).filter_map(|(part, is_best)| is_best.then_some(part));
+        let best =
+            best.filter(|best| best.origin.file != own.origin.file && own.rank.is_manifest)?;
+        if own.rank < best.rank {
+            return Some(ranks.unused(&format!("{kind} `{namespace}/{name}` is there"), own, best));
+        }
+        let out = sources::leave_out(settings, &[&own.origin.file]);
+        let message = format!("there are two {kind}s {namespace}/{name}");
+        let finding = Finding::new(Code::DuplicateCluster, message)
+            .at(own.origin.name())
+            .see(best.origin.name(), "the other one");
+        Some(finding.help(format!(
+            "if this one is an example, keep it; {out}\notherwise give it another name"
+        )))
+    });
+    let findings = findings.collect();
+    let counting: BTreeSet<usize> = all_best.into_values().collect();
+    let parts = parts.into_iter().enumerate();
+    let best = parts.filter(|(index, _)| counting.contains(index)).map(|(_, part)| part);
     (ClusterParts::new(best), findings)
 }

@@ -110,7 +110,8 @@ pub(super) fn named(
         _ => None,
     });
     let names = BuildNames::new(&builds, &inputs, Vec::new());
-    let listing = RepoListing::new(names.requested_clusters(requests, settings));
+    let listing =
+        RepoListing::default().with_clusters(names.requested_clusters(requests, settings));
     let naming = NamespaceInputs {
         repo,
         files: &files,
@@ -136,7 +137,7 @@ pub(super) fn named(
 
     // Builds may have renamed requests.
     let requests = all.requests.iter().map(|request| (&request.origin, &*request.content));
-    let listing = RepoListing::new(names.requested_clusters(requests, settings));
+    let listing = listing.with_clusters(names.requested_clusters(requests, settings));
     let agents = Agents::new(repo, settings, &builds, mem::take(&mut all.agents), &listing);
     refuse_closed(naming, &agents, &closed)?;
     let concern = Concern::new(naming, &agents.applied, &all);

@@ -1,5 +1,6 @@
 //! Texts without objects that stand where objects may have been: pointers of Git LFS, encrypted,
-//! truncated or conflicting files, and other data. Hosts of an unknown version or kind count as well.
+//! truncated or conflicting files, and other data. Hosts, MachineDeployments and IPPools of an unknown
+//! version count as well, and hosts of an unknown kind.
 //!
 //! Any such text counts as unread. Known formats only improve the message.
 

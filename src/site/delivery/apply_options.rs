@@ -10,7 +10,7 @@ use crate::base::api::gitops::{ApplicationSpec, FluxKustomizationSpec, GitopsAge
 use crate::base::api::host;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Finding, Origin, RouteStep};
-use crate::base::text::counted;
+use crate::base::text::{counted, pointer_key};
 use crate::input::settings::Settings;
 use crate::site::inventory::apply_options::{ARGOCD, ApplyEffect, ApplyOption, finding};
 
@@ -155,7 +155,7 @@ fn covers(settings: &Settings, pointer: &str) -> bool {
         (Some("metadata"), None, _) => true,
         (Some("metadata"), Some("labels" | "annotations"), None) => true,
         (Some("metadata"), Some("labels" | "annotations"), Some(key)) => {
-            is_ours(settings, &key.replace("~1", "/").replace("~0", "~"))
+            is_ours(settings, &pointer_key(key))
         }
         _ => false,
     }

@@ -28,9 +28,8 @@ impl OverriddenSource {
         let names = names.into_iter().filter(|name| !name.contains('/'));
         let overrides = names.filter_map(|name| {
             let file = directory.join(name);
-            let text = files.text(&file)?;
-            bounded::check(&text).ok()?;
-            Some((file, yaml_serde::from_str(&text).ok()?))
+            let fields = bounded::parse(&files.text(&file)?)?;
+            Some((file, fields))
         });
         let overrides: Vec<(Utf8PathBuf, Value)> = overrides.collect();
         let file = overrides.last()?.0.clone();

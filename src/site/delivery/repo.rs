@@ -30,8 +30,9 @@ pub(crate) struct RepoListing {
 }
 
 impl RepoListing {
-    pub(crate) fn new(clusters: BTreeSet<ClusterKey>) -> Self {
-        Self { clusters, files: OnceLock::new() }
+    /// Returns the same files with other clusters.
+    pub(crate) fn with_clusters(&self, clusters: BTreeSet<ClusterKey>) -> Self {
+        Self { clusters, files: self.files.clone() }
     }
 
     fn files(&self, repo: &Files) -> &[Utf8PathBuf] {

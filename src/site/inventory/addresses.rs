@@ -97,6 +97,11 @@ impl AddressPool {
     pub fn kept(&self) -> impl Iterator<Item = (&String, &KeptAddress)> {
         self.kept.iter().filter(|(_, kept)| kept.is_live == self.is_live)
     }
+
+    /// Returns what the pool keeps for a claim.
+    pub fn kept_for(&self, claim: &str) -> Option<&KeptAddress> {
+        self.kept.get(claim).filter(|kept| kept.is_live == self.is_live)
+    }
 }
 
 /// A function that returns why an address is invalid.

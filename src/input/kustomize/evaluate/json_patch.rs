@@ -6,6 +6,7 @@ use yaml_serde::Value;
 use super::EvaluationError;
 use super::budget::EvaluationBudget;
 use crate::base::finding::RouteStep;
+use crate::base::text::pointer_key;
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -103,7 +104,7 @@ pub(super) fn apply(
 
 /// Returns the unescaped parts of a path.
 fn parts(path: &str) -> Vec<String> {
-    path.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
+    path.split('/').skip(1).map(pointer_key).collect()
 }
 
 fn route(path: &str) -> Vec<RouteStep> {

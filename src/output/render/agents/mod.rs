@@ -20,7 +20,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
 use super::Tree;
-use super::planned_hosts::{HostMetadata, planned_hosts};
+use super::planned_hosts::HostsByDirectory;
 use super::services::required_definitions;
 use super::yaml_block::block_of;
 use crate::base::api::gitops::GitopsAgent;
@@ -126,15 +126,13 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
 /// Reports the repo's own objects that apply directories of the output.
 pub(super) fn applied_by_others(
     site: &Site,
-    plan: &Plan,
-    added: &HostMetadata,
+    hosts: &HostsByDirectory<'_>,
     tree: &Tree,
     kept: &BTreeSet<&str>,
 ) -> Vec<Finding> {
     if site.wiring.delivered.is_empty() {
         return Vec::new();
     }
-    let hosts = planned_hosts(site, plan, added);
     let keys_in = |directory: &Utf8Path| -> Vec<&HostKey> {
         hosts.get(directory).into_iter().flatten().map(|planned| &planned.host.key).collect()
     };

@@ -12,7 +12,7 @@ use super::scaled::{MachineClass, ScaledMachines};
 use crate::base::api::cluster_api::HostSelector;
 use crate::base::api::names::{ClusterKey, Role};
 use crate::base::finding::RouteStep;
-use crate::base::text::expanded;
+use crate::base::text::{expanded, pointer_key};
 
 /// JSON pointer to the host selector of a template.
 const SELECTOR: &str = "/spec/template/spec/hostSelector";
@@ -70,7 +70,7 @@ impl PatchedSelector {
                 };
                 let label =
                     path.strip_prefix(SELECTOR).and_then(|it| it.strip_prefix("/matchLabels/"));
-                let is_own = |label| is_assigned(&unescaped(label), assigned);
+                let is_own = |label| is_assigned(&pointer_key(label), assigned);
                 let applied = match value.filter(|_| is_enabled.is_some()) {
                     Some(value) => apply(&mut object, op, path, value),
                     None if label.is_some_and(is_own) => {
@@ -200,17 +200,13 @@ fn matches(name: &str, class: &str) -> bool {
         || name.strip_suffix('*').is_some_and(|start| class.starts_with(start))
 }
 
-fn unescaped(key: &str) -> String {
-    key.replace("~1", "/").replace("~0", "~")
-}
-
 /// Applies a JSON patch (RFC 6902); `None` if it does not apply.
 fn apply(object: &mut Value, op: &str, path: &str, value: Value) -> Option<()> {
     let (above, key) = path.rsplit_once('/')?;
     match (object.pointer_mut(above)?, op) {
-        (Value::Object(fields), "add") => drop(fields.insert(unescaped(key), value)),
-        (Value::Object(fields), "replace") => *fields.get_mut(&unescaped(key))? = value,
-        (Value::Object(fields), "remove") => drop(fields.remove(&unescaped(key))?),
+        (Value::Object(fields), "add") => drop(fields.insert(pointer_key(key), value)),
+        (Value::Object(fields), "replace") => *fields.get_mut(&pointer_key(key))? = value,
+        (Value::Object(fields), "remove") => drop(fields.remove(&pointer_key(key))?),
         (Value::Array(items), "add") if key == "-" => items.push(value),
         (Value::Array(items), op) => {
             let index = key.parse().ok().filter(|index| *index < items.len())?;
