@@ -11,9 +11,9 @@ Examples:
 
 /// Print legacy SIPClusters in today's form
 ///
-/// Put the printed text into the file that its first line names: the output of `sipgen generate`
-/// stays the same. Comments are not printed. Nothing is written. docs/operations/migrating.md lists
-/// the mapping of each field.
+/// Replace each SIPCluster by its printed text, in the file that the first line names: the output of
+/// `sipgen generate` stays the same. Comments are not printed. Nothing is written.
+/// docs/operations/migrating.md lists the mapping of each field.
 ///
 /// Exits with 1 if the input has errors, such as a field that cannot be converted.
 #[derive(clap::Args)]

@@ -22,7 +22,7 @@ fn moved_out(file: &Path) -> std::path::PathBuf {
 }
 
 /// Every way that makes the loss of what a file has unproven.
-const HIDDEN: [(&str, Hide); 9] = [
+const HIDDEN: [(&str, Hide); 11] = [
     ("link out of the repo", |file| symlink(moved_out(file), file).unwrap()),
     ("dangling link", |file| {
         fs::remove_file(file).unwrap();
@@ -57,19 +57,37 @@ const HIDDEN: [(&str, Hide); 9] = [
         fs::write(file, text[..text.find("namespace").unwrap()].replace("kind: ", "kund: "))
             .unwrap();
     }),
-];
-
-/// Ways in which only a cluster's own file, which the output names, can be missed.
-const HIDDEN_WHERE_NAMED: [(&str, Hide); 3] = [
-    ("directory", |file| {
-        fs::remove_file(file).unwrap();
-        fs::create_dir(file).unwrap();
-    }),
     ("ignored by git", |file| {
         fs::write(file.with_file_name(".gitignore"), file.file_name().unwrap().as_bytes()).unwrap();
         let mut remove = Command::new("git");
         remove.args(["rm", "-q", "--cached"]).arg(file).current_dir(file.parent().unwrap());
         assert!(remove.status().unwrap().success());
+    }),
+    ("on another page of its list", |file| {
+        let page = "{apiVersion: v1, kind: List, metadata: {continue: abc}, items: [{apiVersion: v1, kind: \
+                    ConfigMap, metadata: {name: x}}]}\n";
+        fs::write(file, page).unwrap();
+    }),
+];
+
+/// Ways in which only a snapshot can lack a host.
+const HIDDEN_HOST: [(&str, Hide); 2] = [
+    ("without its spec", |file| {
+        let text = fs::read_to_string(file).unwrap();
+        let kept: Vec<&str> = text.lines().filter(|line| !line.starts_with("spec:")).collect();
+        fs::write(file, kept.join("\n") + "\n").unwrap();
+    }),
+    ("with a spec that is null", |file| {
+        let text = fs::read_to_string(file).unwrap();
+        fs::write(file, text.replace("spec: {", "spec: null\nother: {")).unwrap();
+    }),
+];
+
+/// Ways in which only a cluster's own file, which the output names, can be missed.
+const HIDDEN_WHERE_NAMED: [(&str, Hide); 2] = [
+    ("directory", |file| {
+        fs::remove_file(file).unwrap();
+        fs::create_dir(file).unwrap();
     }),
     ("truncated in its first line", |file| fs::write(file, "apiVersion: \"airship.").unwrap()),
 ];
@@ -103,7 +121,7 @@ fn a_cluster_whose_file_is_not_read_is_never_removed() {
 
 #[test]
 fn a_host_whose_file_is_not_read_is_never_replaced() {
-    for (why, hide) in HIDDEN {
+    for (why, hide) in HIDDEN.iter().chain(&HIDDEN_HOST) {
         let repo = generated();
         hide(&repo.path().join("snapshot/web.yaml"));
 

@@ -154,7 +154,7 @@ fn a_priority_that_is_no_number_is_refused() {
 #[test]
 fn a_shortage_among_rivals_names_them_and_counts() {
     let repo = placed("handed-on");
-    repo.remove("overlays/hosts/observed/tenant-a.old/hosts.yaml");
+    repo.remove_all("overlays/hosts/observed/tenant-a.old");
     repo.replace("tenant-b-new.yaml", "active: 0", "active: 1");
 
     insta::assert_snapshot!(repo.refused(), @"

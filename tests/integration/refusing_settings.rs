@@ -1,11 +1,23 @@
 //! Settings, templates and generated files that are refused: what a user reads, and that no file changes.
 
+use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use insta::assert_snapshot;
 
 use crate::support::scenes::refusing_settings::{with_settings, with_template};
 use crate::support::{Repo, assert_says};
+
+/// A way in which a file is lost.
+type Loss = fn(&Path);
+
+/// Cuts off a file behind its first lines.
+fn keep_lines(file: &Path, count: usize) {
+    let text = fs::read_to_string(file).unwrap();
+    let kept: Vec<&str> = text.lines().take(count).collect();
+    fs::write(file, kept.join("\n") + "\n").unwrap();
+}
 
 const PATCHES: &str = "overlays/hosts/declared/sites/lab/tenant-a.edge.yaml";
 
@@ -314,6 +326,34 @@ fn a_generated_file_whose_labels_were_changed_by_hand() {
                 &format!("restore it with `git checkout HEAD -- {PATCHES}`"),
             ],
         );
+    }
+}
+
+/// The only record of assignments must not get lost with a file that its kustomization still lists.
+#[test]
+fn a_generated_file_that_was_lost() {
+    let losses: [(&str, Loss); 5] = [
+        ("it is missing", |file| fs::remove_file(file).unwrap()),
+        ("it is missing", |file| {
+            fs::rename(file, file.with_extension("txt")).unwrap();
+            symlink(file.with_extension("txt"), file).unwrap();
+        }),
+        ("it is empty", |file| fs::write(file, "").unwrap()),
+        ("it is empty", |file| keep_lines(file, 1)),
+        ("it is empty", |file| keep_lines(file, 2)),
+    ];
+    let observed = crate::support::scenes::losses::generated;
+    for (reason, lose) in losses {
+        for (repo, file) in [
+            (Repo::generated("quickstart"), PATCHES),
+            (observed(), "overlays/hosts/observed/t.web/hosts.yaml"),
+        ] {
+            lose(repo.path().join(file).as_path());
+
+            let reason = format!("SIP0007]: the generated file cannot be read: {reason}");
+            let restore = format!("restore it with `git checkout HEAD -- {file}`");
+            assert_says(&repo.refused(), &[&reason, &restore]);
+        }
     }
 }
 

@@ -212,6 +212,113 @@ fn freed_hosts_may_go_to_any_cluster() {
     assert!(clusters.iter().any(|it| it["cluster"]["name"] == "lab" && it["state"] == "deleted"));
 }
 
+/// A Cluster with one control-plane host, and a MachineDeployment in a site of nine hosts.
+fn rollout_repo(replicas: usize, surge: &str) -> Repo {
+    let repo = Repo::empty();
+    repo.write("sipgen.yaml", "requests: {clusterAPI: {clusters: all}}\n");
+    let host = |number: usize| {
+        format!(
+            "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: h{number}, namespace: m}}\n\
+             spec: {{online: true, bootMACAddress: \"00:00:5e:00:53:0{number}\", bmc: {{address: \
+             \"redfish://203.0.113.{number}/redfish/v1/Systems/1\", credentialsName: x}}}}\n"
+        )
+    };
+    repo.write("metal/hosts.yaml", &(1..10).map(host).collect::<Vec<_>>().join("---\n"));
+    repo.write("metal/kustomization.yaml", "resources: [hosts.yaml]\n");
+    let reference = |group: &str, kind: &str, name: &str| {
+        format!("{{apiVersion: {group}.cluster.x-k8s.io/v1beta1, kind: {kind}, name: {name}}}")
+    };
+    let template = |name| reference("infrastructure", "Metal3MachineTemplate", name);
+    let control_plane = reference("controlplane", "KubeadmControlPlane", "c");
+    let object = |group: &str, kind: &str, name: &str, spec: &str| {
+        let spare =
+            if kind == "KubeadmControlPlane" { "sip.airshipit.org/spare-hosts: '0'" } else { "" };
+        format!(
+            "apiVersion: {group}cluster.x-k8s.io/v1beta1\nkind: {kind}\nmetadata: {{name: {name}, namespace: m, \
+             annotations: {{{spare}}}}}\nspec: {spec}\n"
+        )
+    };
+    let machine_template =
+        |name| object("infrastructure.", "Metal3MachineTemplate", name, "{template: {spec: {}}}");
+    let objects = [
+        object("", "Cluster", "c", &format!("{{controlPlaneRef: {control_plane}}}")),
+        object(
+            "controlplane.",
+            "KubeadmControlPlane",
+            "c",
+            &format!("{{replicas: 1, machineTemplate: {{infrastructureRef: {}}}}}", template("cp")),
+        ),
+        machine_template("cp"),
+        object(
+            "",
+            "MachineDeployment",
+            "w",
+            &format!(
+                "{{clusterName: c, replicas: {replicas}, strategy: {{rollingUpdate: {{maxSurge: {surge}}}}}, \
+                 template: {{spec: {{clusterName: c, infrastructureRef: {}}}}}}}",
+                template("w")
+            ),
+        ),
+        machine_template("w"),
+    ];
+    repo.write("cluster.yaml", &objects.join("---\n"));
+    repo.generate(&[]).expect(0);
+    repo
+}
+
+#[test]
+fn a_scaled_node_set_has_the_hosts_for_rollouts_of_its_new_size() {
+    for surge in ["1", "25%"] {
+        for before in [0, 2, 4] {
+            let repo = rollout_repo(before, surge);
+            for after in [0, 1, 5, 7, 8] {
+                let answer = json(&repo, &["--scale", &format!("m/c:w={after}")]);
+                let request = repo.read("cluster.yaml");
+                let (from, to) =
+                    (format!("replicas: {before}, s"), format!("replicas: {after}, s"));
+                repo.replace("cluster.yaml", &from, &to);
+                let what = format!("maxSurge {surge}: {before} to {after}");
+                assert_eq!(answer["review"], review(&repo), "{what}");
+                let served = repo.generate(&["--check"]).stderr;
+                assert_eq!(answer["isServed"], !served.contains("error["), "{what}: {served}");
+                repo.write("cluster.yaml", &request);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_host_that_metal3_has_not_registered_is_not_free_without_its_cluster() {
+    for (state, is_free) in [
+        ("available", true),
+        ("provisioned", true),
+        ("provisioning", true),
+        ("deprovisioning", true),
+        ("externally provisioned", true),
+        ("registering", false),
+        ("inspecting", false),
+        ("preparing", false),
+        ("unmanaged", false),
+    ] {
+        let repo = Repo::empty();
+        repo.write(
+            "hosts.yaml",
+            &format!(
+                "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: h, namespace: m, uid: u}}\n\
+                 spec: {{online: true, bmc: {{address: \"ipmi://192.0.2.1\", credentialsName: x}}}}\n\
+                 status: {{provisioning: {{state: {state}}}, operationalStatus: OK}}\n"
+            ),
+        );
+        repo.write(
+            "cluster.yaml",
+            "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: e, namespace: m}\n\
+             spec: {nodes: {Worker: {labelSelector: {}, count: {active: 0}}}}\n",
+        );
+        let answer = json(&repo, &["--unassign", "m/h", "--scale", "m/e:Worker=1"]);
+        assert_eq!(answer["isServed"], is_free, "{state}: {answer}");
+    }
+}
+
 #[test]
 fn a_hypothesis_about_nothing_known_is_refused() {
     let repo = Repo::generated("multi-cluster");

@@ -171,7 +171,7 @@ pub(super) fn overviews(
                 part: part.clone(),
                 worker_too: cluster.is_some_and(|cluster| cluster.is_worker_too(part)),
                 wanted: node_set
-                    .map(|set| RequestedHosts { active: set.active, standby: set.standby }),
+                    .map(|set| RequestedHosts { active: set.active, standby: set.standby() }),
                 have: have.len(),
                 added: have.iter().filter(|host| host.is_new()).count(),
                 domains: node_set.and_then(|node_set| by_domain(site, node_set, have)),

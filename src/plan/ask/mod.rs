@@ -369,7 +369,7 @@ impl<'a> PlannedSite<'a> {
             is_spread || self.reserving.contains(&cluster.key) || self.is_short(&cluster.key);
         (
             demand.needs.key(),
-            node_set.wanted(),
+            (node_set.active, node_set.standby),
             self.surplus(cluster, part, node_set),
             domains,
             self.namespace_with_quotas(cluster),

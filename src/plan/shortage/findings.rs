@@ -36,7 +36,7 @@ impl Shortage {
         };
         // No field of a manifest has this number, which is added to `replicas`.
         let makes_machines = cluster.kind.descriptor().makes_machines;
-        let for_rollouts = if makes_machines { demand.node_set.standby } else { 0 };
+        let for_rollouts = if makes_machines { demand.node_set.standby() } else { 0 };
         let aside = match for_rollouts {
             0 => String::new(),
             count => format!(" ({count} of them for rollouts)"),

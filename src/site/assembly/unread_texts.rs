@@ -18,7 +18,7 @@ use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::{cluster_api, group, ipam};
 use crate::base::finding::{Finding, Place};
 use crate::base::layout;
-use crate::base::text::has_conflicts;
+use crate::base::text::{has_conflicts, yaml};
 use crate::input::decode::misspelled_kinds::misspelled_kind;
 use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
 use crate::input::load::{
@@ -53,6 +53,9 @@ pub(super) struct UnrelatedText {
 
 /// The kind of a list of objects of any kind. A list with items is read as these.
 const LIST: &str = "List";
+
+/// The reason why a file on the disk is no input.
+pub(super) const GIT_IGNORES_IT: &str = "git ignores it, or it belongs to another repo";
 
 /// The remedies for any other text.
 const RESTORE: &str = "restore the file";
@@ -163,6 +166,24 @@ pub(super) fn anywhere(
     Ok(texts.into_iter().map(|(text, _)| text).collect())
 }
 
+/// Returns the texts with hosts in `files`, which git ignores.
+pub(super) fn ignored(repo: &Files, files: &[Utf8PathBuf]) -> Result<Vec<UnreadText>, ReadError> {
+    let look = |file: &Utf8Path, content: &[u8]| {
+        let file: Arc<Utf8Path> = Arc::from(file);
+        let place = Place::File(file.clone());
+        let text = UnreadText::new(file, place, GIT_IGNORES_IT.to_owned(), "let git track it");
+        let unrelated = UnrelatedText {
+            text: String::from_utf8_lossy(content).into_owned(),
+            is_template: false,
+            is_earlier: false,
+        };
+        let says = mentions(&[host::KIND])(content)
+            .then(|| UnreadText { unrelated: Some(unrelated), ..text });
+        ScanResult { says, read: false }
+    };
+    repo.scan(files, look, |_| None)
+}
+
 /// Returns why a host, a MachineDeployment or an IPPool is not read.
 fn unread_object(document: &Document<'_>) -> Option<Defect> {
     let is_of_unknown_version = match document.kind() {
@@ -182,10 +203,20 @@ fn unread_object(document: &Document<'_>) -> Option<Defect> {
             is_named: true,
         });
     }
-    if document.kind() == Some(host::KIND)
-        && let Err(error) = document.parse::<BareMetalHost>()
-    {
-        return Some(invalid(document, &error, true));
+    if document.kind() == Some(host::KIND) {
+        match document.parse::<BareMetalHost>() {
+            Err(error) => return Some(invalid(document, &error, true)),
+            Ok(host) if host.spec.is_none() => {
+                return Some(Defect {
+                    why: "its host has no `spec`".to_owned(),
+                    place: document.origin.start(),
+                    remedy: RESTORE,
+                    may_be_ours: true,
+                    is_named: true,
+                });
+            }
+            Ok(_) => {}
+        }
     }
     let (kind, Finding { message, places, .. }) = misspelled_kind(document, None)?;
     (kind == host::KIND).then(|| Defect {
@@ -219,10 +250,27 @@ fn whole(file: &Utf8Path, content: &[u8]) -> Option<UnreadText> {
     let (why, remedy) = match foreign_format(content) {
         Some(known) => known,
         None if is_blank(content) => ("it is empty", RESTORE),
+        None if is_part_of_list(content) => {
+            ("it is a part of a list, which `metadata.continue` says", "read the whole list")
+        }
         None => return None,
     };
     let file: Arc<Utf8Path> = Arc::from(file);
     Some(UnreadText::new(file.clone(), Place::File(file), why.to_owned(), remedy))
+}
+
+/// Returns whether a file is an answer of an API server that has more objects.
+fn is_part_of_list(content: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct PartialList {
+        metadata: PartialListMetadata,
+    }
+    #[derive(Deserialize)]
+    struct PartialListMetadata {
+        r#continue: String,
+    }
+    let page = || yaml::from_str::<PartialList>(std::str::from_utf8(content).ok()?).ok();
+    mentions(&["continue"])(content) && page().is_some_and(|it| !it.metadata.r#continue.is_empty())
 }
 
 /// Returns whether a file has neither content nor a comment. A comment in place of an object, such as

@@ -19,6 +19,7 @@ use crate::input::load::Stream;
 use crate::site::Site;
 use crate::site::inventory::addresses::{AddressSource, KnownAddress};
 use crate::site::inventory::host::{AssignmentLabels, HostNetwork, LiveState};
+use crate::site::inventory::identity::may_run;
 use crate::site::inventory::machine::MachineProperties;
 use crate::site::inventory::networks::NoNetworkData;
 use crate::site::inventory::{Evidence, Host};
@@ -277,7 +278,7 @@ pub(super) fn free(hosts: &BTreeSet<HostKey>, site: &mut Site) {
         host.assignment.claims.clear();
         host.assignment.legacy_key = None;
         host.live.usage = None;
-        if host.live.provisioning.is_some() {
+        if may_run(&host.live) {
             host.live.provisioning = Some("available".to_owned());
         }
     }

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::host::{Host, SameMachine};
+use super::host::{Host, LiveState, SameMachine};
 use crate::base::api::bmc::BmcAddress;
 use crate::base::api::host::without_user;
 use crate::base::api::mac::MacAddress;
@@ -152,9 +152,13 @@ fn known_macs(host: &Host) -> impl Iterator<Item = MacAddress> {
     all.filter(|mac| mac.is_unicast())
 }
 
-/// Provisioning states of Metal3 in which an operating system may be on the machine.
-const RUNNING_STATES: [&str; 4] =
-    ["provisioned", "externally provisioned", "provisioning", "deprovisioning"];
+/// Returns whether an operating system may be on the machine.
+pub(crate) fn may_run(live: &LiveState) -> bool {
+    /// Provisioning states of Metal3.
+    const RUNNING: [&str; 4] =
+        ["provisioned", "externally provisioned", "provisioning", "deprovisioning"];
+    live.provisioning.as_deref().is_some_and(|state| RUNNING.contains(&state))
+}
 
 /// Marks the hosts for whose machine another host stands, and reports them. The host that stands
 /// for a machine is one that is assigned, in use or ready, or else the first.
@@ -164,11 +168,9 @@ pub(crate) fn mark_same_machines(
 ) -> Vec<Finding> {
     let rank = |(index, host): (usize, &Host)| {
         let live = &host.live;
-        let is_running =
-            live.provisioning.as_deref().is_some_and(|state| RUNNING_STATES.contains(&state));
         (
             !is_assigned(&host.key),
-            live.usage.is_none() && !is_running,
+            live.usage.is_none() && !may_run(live),
             live.deleting || live.error.is_some(),
             live.provisioning.is_none(),
             index,

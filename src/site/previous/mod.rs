@@ -72,8 +72,10 @@ struct File {
     path: Utf8PathBuf,
     cluster: Option<ClusterKey>,
     fingerprint: u64,
-    /// Set if it should have hosts but is empty.
+    /// Set if it should have hosts but has no object.
     emptied: bool,
+    /// Files with hosts that it lists, with their lines.
+    listed_hosts: Vec<(usize, Utf8PathBuf)>,
     /// Set if it has a form that only a newer sipgen knows.
     is_newer: bool,
     node_ports: Vec<NodePort>,
@@ -118,14 +120,20 @@ impl PreviousOutput {
         // bytes.
         let look = |file: &Utf8Path, content: &[u8]| {
             let below = file.strip_prefix(output).unwrap_or(file);
-            let has_hosts = below.starts_with(layout::HOSTS)
-                && below.extension() == Some("yaml")
-                && !layout::is_kustomization(below);
+            let is_kustomization = layout::is_kustomization(below);
+            let is_of_hosts = below.starts_with(layout::HOSTS);
+            let has_hosts = is_of_hosts && below.extension() == Some("yaml") && !is_kustomization;
+            let is_ours = layout::is_ours(content);
             let file = File {
                 path: below.to_owned(),
                 cluster: layout::cluster_of(below),
                 fingerprint: fingerprint(&layout::with_line_feeds(content)),
-                emptied: has_hosts && content.is_empty(),
+                emptied: has_hosts && (content.is_empty() || is_ours && !has_object(content)),
+                listed_hosts: if is_of_hosts && is_kustomization && is_ours {
+                    listed_hosts(below, &String::from_utf8_lossy(content))
+                } else {
+                    Vec::new()
+                },
                 is_newer: layout::is_newer(content),
                 node_ports: if below.file_name() == Some(layout::SERVICE) {
                     node_ports(content)
@@ -151,10 +159,7 @@ impl PreviousOutput {
                     BTreeSet::new()
                 },
             };
-            ScanResult {
-                says: Some(RecordedEntry::File(file)),
-                read: has_hosts && layout::is_ours(content),
-            }
+            ScanResult { says: Some(RecordedEntry::File(file)), read: has_hosts && is_ours }
         };
         let facts = repo.scan(&files, look, |document| Some(read_entry(&document, settings)))?;
         let below = |(path, kind): (Utf8PathBuf, EntryKind)| {
@@ -182,6 +187,7 @@ impl PreviousOutput {
         let file = |finding: &Finding| finding.places.first().map(|(at, _)| at.file().clone());
         findings.dedup_by_key(|finding| file(finding));
         findings.extend(emptied(&files, output));
+        findings.extend(missing(&files, output));
         findings.extend(written_by_newer(&files, output));
         let (held, ()) = rayon::join(|| by_host(held), || state.add_files(files));
         // Many hosts have the same cluster: to hash is cheaper than to compare.
@@ -411,6 +417,34 @@ fn emptied(files: &[File], output: &Utf8Path) -> Vec<Finding> {
         unreadable("it is empty", &file, place)
     };
     emptied.map(describe).collect()
+}
+
+/// Reports files of hosts that only a kustomization still knows.
+fn missing(files: &[File], output: &Utf8Path) -> Vec<Finding> {
+    let existing: HashSet<&Utf8Path> = files.iter().map(|file| file.path.as_path()).collect();
+    let listed = files.iter().flat_map(|by| by.listed_hosts.iter().map(move |entry| (by, entry)));
+    let missing = listed.filter(|(_, (_, file))| !existing.contains(file.as_path()));
+    let describe = |(by, (line, file)): (&File, &(usize, Utf8PathBuf))| {
+        let place = Place::Spot(Arc::from(output.join(&by.path)), *line, None);
+        unreadable("it is missing", &output.join(file), place)
+    };
+    missing.map(describe).collect()
+}
+
+/// Returns whether a file has more than comments.
+fn has_object(content: &[u8]) -> bool {
+    content.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"kind:"))
+}
+
+/// Returns the files with hosts that a generated kustomization lists, with their lines.
+fn listed_hosts(kustomization: &Utf8Path, text: &str) -> Vec<(usize, Utf8PathBuf)> {
+    let entry = |(index, line): (usize, &str)| {
+        let entry = line.trim().strip_prefix("- ")?;
+        let name = entry.strip_prefix("path: ").unwrap_or(entry).trim_matches('"');
+        let is_beside = name.ends_with(".yaml") && !name.contains('/');
+        is_beside.then(|| (index + 1, kustomization.with_file_name(name)))
+    };
+    text.lines().enumerate().filter_map(entry).collect()
 }
 
 /// Reports files that a newer sipgen has written. Without their assignments, hosts would seem free.

@@ -131,8 +131,8 @@ pub struct NodeSet {
     pub spread: Vec<TopologySpread>,
     /// Number of hosts to run on.
     pub active: usize,
-    /// Number of additional hosts for upgrades.
-    pub standby: usize,
+    /// Additional hosts for upgrades.
+    pub standby: StandbyHosts,
     /// Requirements on the hardware of each host.
     pub hardware: HardwareRequirements,
     /// The required host of the machine, if a Provisioning requests it.
@@ -151,10 +151,44 @@ pub struct NodeSet {
     pub spare_at: Option<DocumentField>,
 }
 
+/// The number of hosts that a node set has beside those to run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StandbyHosts {
+    /// As the request says.
+    Number(usize),
+    /// Those that a rollout starts beside any hosts.
+    Surge(usize),
+    /// Those of a rollout that deletes first where it can spare a host.
+    SurgeOfFew(usize),
+    /// Those of a rollout that starts a percentage.
+    SurgePercent(usize),
+}
+
+impl StandbyHosts {
+    /// Returns the number beside `active` hosts.
+    pub fn count(self, active: usize) -> usize {
+        /// With fewer replicas, k0smotron makes the new Machine first.
+        const SPARABLE: usize = 3;
+        match self {
+            Self::Number(number) => number,
+            Self::Surge(_) | Self::SurgeOfFew(_) if active == 0 => 0,
+            Self::SurgeOfFew(_) if active >= SPARABLE => 0,
+            Self::Surge(surge) | Self::SurgeOfFew(surge) => surge,
+            // Cluster API rounds up.
+            Self::SurgePercent(percent) => active.saturating_mul(percent).div_ceil(100),
+        }
+    }
+}
+
 impl NodeSet {
     /// Returns the number of hosts to assign.
     pub fn wanted(&self) -> usize {
-        self.active + self.standby
+        self.active.saturating_add(self.standby())
+    }
+
+    /// Returns the number of additional hosts for upgrades.
+    pub fn standby(&self) -> usize {
+        self.standby.count(self.active)
     }
 
     /// Returns whether it is a machine that a MAC address names.

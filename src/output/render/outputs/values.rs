@@ -233,7 +233,7 @@ impl<'a> OutputCluster<'a> {
             name: part.node_set.as_ref(),
             machine: part.node.as_ref(),
             active: set.active,
-            standby: set.standby,
+            standby: set.standby(),
             topology_keys: &set.topology_keys,
         });
         let hosts = placed.iter().flat_map(|(part, hosts)| {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::mistaken_templates::names;
-use super::unread_texts::{self, UnreadText};
+use super::unread_texts::{self, GIT_IGNORES_IT, UnreadText};
 use super::{Inventory, Request};
 use crate::base::api::cluster_api::MACHINE_DEPLOYMENT;
 use crate::base::api::host;
@@ -23,7 +23,7 @@ use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::text::{counted, in_shell};
 use crate::input::kustomize::{BuildEntry, Builds};
-use crate::input::load::{EntryKind, Files, ReadError, mentions};
+use crate::input::load::{EntryKind, Files, ReadError, may_hold_resources, mentions};
 use crate::input::settings::Settings;
 use crate::site::inventory::Evidence;
 use crate::site::previous::PreviousOutput;
@@ -210,7 +210,7 @@ impl AbsenceEvidence<'_> {
             Some(EntryKind::Other) => Some("it is a pipe, a device or a socket"),
             Some(EntryKind::File) if !self.repo.has_link(path) => {
                 let is_read = self.files.binary_search(path).is_ok();
-                (!is_read).then_some("git ignores it, or it belongs to another repo")
+                (!is_read).then_some(GIT_IGNORES_IT)
             }
             _ => match self.repo.resolve(path) {
                 Some(target) if self.repo.kind(&target) == Some(EntryKind::File) => None,
@@ -251,6 +251,18 @@ impl AbsenceEvidence<'_> {
         texts.retain(|text| {
             !text.has_unknown_past || tops.is_empty() || tops.contains(&top(&text.file))
         });
+        let mut ignored = Vec::new();
+        for directory in tops.into_iter().flatten() {
+            let entries = self.repo.entries_below(Utf8Path::new(directory))?.into_iter();
+            let files = entries.filter(|(file, kind)| {
+                let is_candidate = *kind == EntryKind::File && may_hold_resources(file);
+                is_candidate
+                    && self.settings.may_read(file)
+                    && self.files.binary_search(file).is_err()
+            });
+            ignored.extend(files.map(|(file, _)| file));
+        }
+        texts.extend(unread_texts::ignored(self.repo, &ignored)?);
         Ok(texts)
     }
 
@@ -278,7 +290,7 @@ impl AbsenceEvidence<'_> {
                         source = SourceState::Read;
                         continue;
                     }
-                    "git ignores it, or it belongs to another repo"
+                    GIT_IGNORES_IT
                 }
                 Some(EntryKind::Directory) => "it is a directory now",
                 Some(EntryKind::Other) => "it is a pipe, a device or a socket",

@@ -36,7 +36,7 @@ impl ClusterApiValidation<'_> {
             }
             for set in sets {
                 let node_set = node_sets.get(&self.part(set));
-                let lacks_spare = node_set.is_some_and(|it| it.active > 0 && it.standby == 0);
+                let lacks_spare = node_set.is_some_and(|it| it.active > 0 && it.standby() == 0);
                 if !lacks_spare || !selects(check, &self.machine_labels(set)) {
                     continue;
                 }

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::{Expression, Selector};
 
-use super::cluster::{Cluster, HostTemplate, NodeSet};
+use super::cluster::{Cluster, HostTemplate, NodeSet, StandbyHosts};
 use super::cluster_parts::ClusterParts;
 use super::decode_spec;
 use super::descriptor::RequestDescriptor;
@@ -279,21 +279,24 @@ impl<'a> ClusterApiValidation<'a> {
         valid.unwrap_or_default().max(most)
     }
 
-    /// Returns the number of hosts beside the replicas.
-    fn spare(&mut self, set: &ScaledMachines<'_>, active: usize) -> usize {
+    /// Returns the hosts beside the replicas.
+    fn spare(&mut self, set: &ScaledMachines<'_>, active: usize) -> StandbyHosts {
         let strategy = set.strategy.as_ref();
-        let surge = match rollout::surge(strategy.map(|it| it.0), active, set.is_kubeadm) {
-            _ if active == 0 || set.never_surges => 0,
-            Some(surge) if surge <= MOST_HOSTS => surge,
+        let surge = match rollout::surge(strategy.map(|it| it.0), set.is_kubeadm) {
+            Some(StandbyHosts::Surge(surge)) if set.deletes_first => {
+                StandbyHosts::SurgeOfFew(surge)
+            }
+            Some(surge) if surge.count(active) <= MOST_HOSTS => surge,
             _ => {
                 let at = strategy.map_or(&set.at, |(_, surge_at)| surge_at).clone();
                 let message = "`maxSurge` of the rollout is neither a number nor a percentage";
                 let help = "write a number such as 1, or a percentage such as \"25%\"";
                 self.report(Code::InvalidField, at, message, help);
-                0
+                StandbyHosts::Number(0)
             }
         };
-        set.annotation(SPARE).map_or(surge, |text| self.number(set, SPARE, text))
+        let spare = set.annotation(SPARE);
+        spare.map_or(surge, |text| StandbyHosts::Number(self.number(set, SPARE, text)))
     }
 
     fn number(&mut self, set: &ScaledMachines<'_>, key: &str, text: &str) -> usize {

@@ -2,32 +2,29 @@
 
 use crate::base::api::cluster_api::{ControlPlaneSpec, IntOrPercent, Rollout, Strategy};
 use crate::base::finding::{DocumentField, RouteStep};
+use crate::site::request::cluster::StandbyHosts;
 
-/// Returns the number of Machines that a rollout runs beside the replicas; `None` if it is invalid.
-pub(super) fn surge(
-    strategy: Option<&Strategy>,
-    replicas: usize,
-    is_kubeadm: bool,
-) -> Option<usize> {
+/// Returns the Machines that a rollout runs beside the replicas; `None` if they are invalid.
+pub(super) fn surge(strategy: Option<&Strategy>, is_kubeadm: bool) -> Option<StandbyHosts> {
     /// Cluster API's default.
-    const DEFAULT: usize = 1;
+    const DEFAULT: StandbyHosts = StandbyHosts::Surge(1);
     let Some(strategy) = strategy else {
         return Some(DEFAULT);
     };
     if strategy.kind.as_deref() == Some("OnDelete") {
-        return Some(0);
+        return Some(StandbyHosts::Number(0));
     }
-    match strategy.rolling_update.as_ref().and_then(|it| it.max_surge.as_ref()) {
-        None => Some(DEFAULT),
+    let number = match strategy.rolling_update.as_ref().and_then(|it| it.max_surge.as_ref()) {
+        None => return Some(DEFAULT),
         Some(IntOrPercent::Int(number)) => usize::try_from(*number).ok(),
         // Kubeadm's control plane takes a percentage for 0.
         Some(IntOrPercent::Percent(text)) if is_kubeadm => text.parse().ok().or(Some(0)),
         Some(IntOrPercent::Percent(text)) => match text.strip_suffix('%') {
-            // Cluster API rounds up.
-            Some(percent) => Some(replicas.checked_mul(percent.parse().ok()?)?.div_ceil(100)),
+            Some(percent) => return percent.parse().ok().map(StandbyHosts::SurgePercent),
             None => text.parse().ok(),
         },
-    }
+    };
+    number.map(StandbyHosts::Surge)
 }
 
 /// Recognises the control planes of k0smotron whose nodes are Machines, and their templates.
@@ -36,16 +33,8 @@ pub(super) fn is_of_k0smotron(kind: &str) -> bool {
 }
 
 /// Returns whether a control plane of k0smotron deletes each Machine before it makes the next.
-pub(super) fn never_surges(
-    kind: &str,
-    control_plane: &ControlPlaneSpec,
-    replicas: Option<i64>,
-) -> bool {
-    // With fewer replicas, k0smotron makes the new Machine first.
-    const FEWEST: i64 = 3;
-    is_of_k0smotron(kind)
-        && control_plane.update_strategy.as_deref() == Some("RecreateDeleteFirst")
-        && replicas >= Some(FEWEST)
+pub(super) fn deletes_first(kind: &str, control_plane: &ControlPlaneSpec) -> bool {
+    is_of_k0smotron(kind) && control_plane.update_strategy.as_deref() == Some("RecreateDeleteFirst")
 }
 
 /// The strategy of a rollout, and where its `maxSurge` is.
@@ -85,8 +74,9 @@ mod tests {
             ("{rollingUpdate: {maxSurge: -1}}", None),
         ] {
             let strategy = yaml_serde::from_str(yaml).unwrap();
-            assert_eq!(super::surge(Some(&strategy), 10, false), surge, "{yaml}");
+            let standby = super::surge(Some(&strategy), false);
+            assert_eq!(standby.map(|standby| standby.count(10)), surge, "{yaml}");
         }
-        assert_eq!(super::surge(None, 10, false), Some(1));
+        assert_eq!(super::surge(None, false).map(|standby| standby.count(10)), Some(1));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ClusterApiValidation;
-use super::rollout::{LocatedStrategy, either, is_of_k0smotron, never_surges};
+use super::rollout::{LocatedStrategy, deletes_first, either, is_of_k0smotron};
 use crate::base::api::cluster_api::{
     AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterApiReference, ClusterSpec,
     ControlPlaneSpec, MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineTemplateSpec, ScaledTopology,
@@ -25,8 +25,8 @@ pub(super) struct ScaledMachines<'a> {
     pub(super) metadata: Vec<LocatedMetadata<'a>>,
     pub(super) replicas: Option<i64>,
     pub(super) strategy: Option<LocatedStrategy<'a>>,
-    /// Set if a rollout never runs more Machines than replicas, whatever the strategy.
-    pub(super) never_surges: bool,
+    /// Set if a rollout deletes first where it can, whatever the strategy.
+    pub(super) deletes_first: bool,
     /// Set for a KubeadmControlPlane, whose `maxSurge` is no percentage.
     pub(super) is_kubeadm: bool,
     pub(super) failure_domain: Option<&'a str>,
@@ -294,7 +294,7 @@ impl<'a> ClusterApiValidation<'a> {
                 metadata: vec![LocatedMetadata::from_object(document)],
                 replicas: deployment.replicas,
                 strategy: either("strategy", &deployment.strategy, &deployment.rollout, &at),
-                never_surges: false,
+                deletes_first: false,
                 is_kubeadm: false,
                 failure_domain: non_empty(&machine.failure_domain),
                 machine_labels: deployment.template.metadata.labels.iter().collect(),
@@ -334,7 +334,7 @@ impl<'a> ClusterApiValidation<'a> {
                 &control_plane.rollout,
                 &at,
             ),
-            never_surges: never_surges(&document.kind, control_plane, control_plane.replicas),
+            deletes_first: deletes_first(&document.kind, control_plane),
             is_kubeadm: document.kind.starts_with(KUBEADM),
             failure_domain: None,
             machine_labels: machine_template.iter().flat_map(|it| &it.metadata.labels).collect(),
@@ -384,14 +384,13 @@ impl<'a> ClusterApiValidation<'a> {
         let reference = control_plane.reference.as_ref().or(control_plane.template_ref.as_ref());
         let from = class_at.below(["controlPlane".into()]);
         let part = reference.and_then(|reference| self.part_of(reference, namespace, from));
-        let (strategy, never_surges) = match part {
+        let (strategy, deletes_first) = match part {
             Some((document, PartSpec::ControlPlaneTemplate(control_plane))) => {
                 let spec = &control_plane.template.spec;
                 let at = DocumentField::new(&document.origin, ["spec", "template", "spec"]);
                 let strategy =
                     either("rolloutStrategy", &spec.rollout_strategy, &spec.rollout, &at);
-                let replicas = topology.control_plane.replicas;
-                (strategy, never_surges(&document.kind, spec, replicas))
+                (strategy, deletes_first(&document.kind, spec))
             }
             _ => (None, false),
         };
@@ -405,7 +404,7 @@ impl<'a> ClusterApiValidation<'a> {
             metadata,
             replicas: topology.control_plane.replicas,
             strategy,
-            never_surges,
+            deletes_first,
             is_kubeadm: reference.is_some_and(|template| template.kind.starts_with(KUBEADM)),
             failure_domain: None,
             machine_names: MachineNames::control_plane_of_class(self.key.name.as_str()),
@@ -465,7 +464,7 @@ impl<'a> ClusterApiValidation<'a> {
                 let (strategy, rollout) = (&deployment_class.strategy, &deployment_class.rollout);
                 either("strategy", strategy, rollout, &from)
             },
-            never_surges: false,
+            deletes_first: false,
             is_kubeadm: false,
             failure_domain: non_empty(&deployment.failure_domain)
                 .or(non_empty(&deployment_class.failure_domain)),

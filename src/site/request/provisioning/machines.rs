@@ -19,7 +19,7 @@ use crate::site::inventory::hosts_by_mac::HostsByMac;
 use crate::site::inventory::machine::RequiredMachine;
 use crate::site::inventory::networks::NoNetworkData;
 use crate::site::inventory::requirements::{HardwareRequirements, TextPattern};
-use crate::site::request::cluster::NodeSet;
+use crate::site::request::cluster::{NodeSet, StandbyHosts};
 
 /// Maximum number of similar MAC addresses that a finding names.
 const MOST_NEAR: usize = 3;
@@ -143,7 +143,7 @@ impl ProvisioningValidation<'_> {
                 max_per_domain: 1,
                 spread: Vec::new(),
                 active: 1,
-                standby: 0,
+                standby: StandbyHosts::Number(0),
                 hardware,
                 machine: Some(RequiredMachine { named }),
                 machine_names: MachineNames::default(),

@@ -15,7 +15,7 @@ use std::net::IpAddr;
 
 use kube::core::Selector;
 
-use super::cluster::{Cluster, NodeSet};
+use super::cluster::{Cluster, NodeSet, StandbyHosts};
 use super::cluster_parts::ClusterParts;
 use super::descriptor::RequestDescriptor;
 use super::documents::{ClusterDocument, RequestContext, RequestSpec, ValidatedDocument};
@@ -226,7 +226,7 @@ impl SipclusterValidation<'_> {
             })
         };
         let active = number("active", count.active);
-        let standby = number("standby", count.standby);
+        let standby = StandbyHosts::Number(number("standby", count.standby));
         let count_at = |field: &str| at.below(["count".into(), field.into()]);
         NodeSet {
             selector,
