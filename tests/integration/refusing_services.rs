@@ -227,11 +227,18 @@ fn an_ssh_key_that_is_none() {
 #[test]
 fn a_service_without_image() {
     let missing = "the service has no container image";
+    let unfit = "`image` is no reference that container runtimes accept";
     let with_blank = "the name of the container image contains a space";
     for (image, says) in [
         ("", missing),
         ("        image: \"\"\n", missing),
         ("        image: not an image\n", with_blank),
+        ("        image: https://registry.example.com/dex:1\n", unfit),
+        ("        image: registry.example.com/Dex:1\n", unfit),
+        ("        image: \"registry.example.com/dex:\"\n", unfit),
+        ("        image: registry.example.com//dex:1\n", unfit),
+        ("        image: registry.example.com/a..b:1\n", unfit),
+        (&format!("        image: dex:{}\n", "1".repeat(129)), unfit),
     ] {
         let repo = edge_with_behind(
             "auth:",

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use regex::Regex;
 use schemars::JsonSchema;
@@ -112,13 +113,15 @@ impl Installer {
 /// without a scheme and without credentials, because nodes have their own.
 const IMAGE_PATTERN: &str = concat!(
     r"^(([A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/)?",
-    r"[a-z0-9]([-._a-z0-9]*[a-z0-9])?(/[a-z0-9]([-._a-z0-9]*[a-z0-9])?)*",
+    r"[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*)*",
     r"(:[A-Za-z0-9_][-.A-Za-z0-9_]{0,127})?(@[A-Za-z][-+._A-Za-z0-9]*:[0-9A-Fa-f]{32,})?$"
 );
 
 /// Returns whether a text is a container image reference.
-pub(super) fn is_image(text: &str) -> bool {
-    Regex::new(IMAGE_PATTERN).is_ok_and(|pattern| pattern.is_match(text))
+pub fn is_image(text: &str) -> bool {
+    static IMAGE: LazyLock<Result<Regex, regex::Error>> =
+        LazyLock::new(|| Regex::new(IMAGE_PATTERN));
+    IMAGE.as_ref().is_ok_and(|pattern| pattern.is_match(text))
 }
 
 /// Deserializes a string only. YAML's parser would convert numbers and null.

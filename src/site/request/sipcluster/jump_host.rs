@@ -130,8 +130,11 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
     if line.contains(['\n', '\r']) {
         return Err("it has more than one line".to_owned());
     }
+    // sshd skips any run of blanks between the fields.
     let parse = |key: &str| {
-        key.parse::<PublicKey>().map(|_| ()).map_err(|error| in_words(&error).to_owned())
+        let fields: Vec<&str> = key.split_ascii_whitespace().collect();
+        let key: Result<PublicKey, _> = fields.join(" ").parse();
+        key.map(drop).map_err(|error| in_words(&error).to_owned())
     };
     if parse(line).is_ok() {
         return Ok(());
@@ -139,7 +142,7 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
     let Some((mut options, key)) = split_outside_quotes(line, &[' ', '\t']) else {
         return Err("it is not a key type and a key, separated by a space".to_owned());
     };
-    parse(key.trim_start())?;
+    parse(key)?;
     while !options.is_empty() {
         let (option, rest) = split_outside_quotes(options, &[',']).unwrap_or((options, ""));
         let name = option.split('=').next().unwrap_or_default().to_ascii_lowercase();
@@ -222,8 +225,15 @@ mod tests {
             "no-pty,from=\"192.0.2.0/24\" ",
             r#"command="echo \"a b\", c",no-pty "#,
         ] {
-            for comment in ["", " operator", " an operator of the lab"] {
-                let line = format!("{options}{KEY}{comment}");
+            for (blank, comment) in [
+                (" ", ""),
+                (" ", " operator"),
+                (" ", " an operator of the lab"),
+                ("  ", ""),
+                ("\t", " operator"),
+                (" \t ", "\toperator"),
+            ] {
+                let line = format!("{options}{}{comment}", KEY.replace(' ', blank));
                 assert_eq!(check_authorized_key(&line), Ok(()), "{line}");
             }
         }

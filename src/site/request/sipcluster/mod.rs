@@ -33,7 +33,9 @@ use crate::base::api::service_kind::ServiceKind;
 use crate::base::api::sipcluster::{self, SIPClusterSpec};
 use crate::base::api::topology_spread::{MOST_HOSTS, TopologySpread, spread_requirements};
 use crate::base::finding::{Code, DocumentField, Finding, Origin, RouteStep};
+use crate::base::layout::VARIABLE;
 use crate::input::decode::label_selector::{self, Mistake};
+use crate::input::settings::provisioning::is_image;
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     object: &sipcluster::OBJECT,
@@ -323,14 +325,17 @@ impl SipclusterValidation<'_> {
     ) -> Option<ClusterService> {
         let route = &service_route(kind, index);
         let image = service.image.clone().unwrap_or_default();
-        let missing = if image.is_empty() {
-            Some("the service has no container image")
-        } else {
-            image
-                .contains(char::is_whitespace)
-                .then_some("the name of the container image contains a space")
+        let message = match image.as_str() {
+            "" => Some("the service has no container image"),
+            _ if image.contains(char::is_whitespace) => {
+                Some("the name of the container image contains a space")
+            }
+            text if !text.contains(VARIABLE) && !is_image(text) => {
+                Some("`image` is no reference that container runtimes accept")
+            }
+            _ => None,
         };
-        if let Some(message) = missing {
+        if let Some(message) = message {
             self.report(
                 Code::MissingField,
                 below(route, ["image".into()]),
