@@ -13,12 +13,12 @@ use serde_json::json;
 pub const NAMESPACE_PATTERN: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 /// The pattern of [`ObjectName`] for schemas, without the total length.
 pub const OBJECT_NAME_PATTERN: &str =
-    r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$";
+    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 /// The pattern of [`is_label_value`] for schemas, without the total length.
 pub const LABEL_VALUE_PATTERN: &str = "^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$";
 /// The pattern of [`is_label_key`] for schemas, without the length of the prefix.
 pub const LABEL_KEY_PATTERN: &str = concat!(
-    r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/)?",
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?",
     "[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$"
 );
 
@@ -122,13 +122,12 @@ impl FromStr for StorageSize {
     }
 }
 
-/// Checks a DNS subdomain (RFC 1123): labels of `a-z`, `0-9` and `-`, separated by dots, each
-/// starting and ending with a letter or digit.
+/// Checks a DNS subdomain as Kubernetes does: labels of `a-z`, `0-9` and `-`, separated by dots, each
+/// starting and ending with a letter or digit, and none limited to the 63 characters of RFC 1123.
 fn check_dns(text: &str) -> Result<(), Invalid> {
     let is_edge = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_label = |label: &[u8]| {
-        label.len() <= 63
-            && label.iter().all(|byte| is_edge(byte) || *byte == b'-')
+        label.iter().all(|byte| is_edge(byte) || *byte == b'-')
             && label.first().is_some_and(is_edge)
             && label.last().is_some_and(is_edge)
     };
@@ -479,7 +478,9 @@ mod tests {
 
     #[test]
     fn an_object_name_may_have_dots_but_no_empty_part() {
-        assert!("edge.lab-1".parse::<ObjectName>().is_ok());
+        for good in ["edge.lab-1", &"a".repeat(64), &"a".repeat(253)] {
+            assert!(good.parse::<ObjectName>().is_ok(), "{good:?} must be accepted");
+        }
         for bad in ["..", "a..b", ".a", "a.", "a_b", &"a".repeat(254)] {
             assert!(bad.parse::<ObjectName>().is_err(), "{bad:?} must be refused");
         }

@@ -220,7 +220,7 @@ fn check_name(
             "the hosts {} and {} would both be named {name} on {jump_host}",
             other.key, host.key
         ),
-        None if name.parse::<ObjectName>().is_ok() => return true,
+        None if is_dns_name(name) => return true,
         None => format!(
             "the name of host {} is too long for {jump_host}, with its namespace before it",
             host.key
@@ -232,6 +232,11 @@ fn check_name(
     let other = other.map(|other| (other.origin.at(["metadata", "name"]), "the other one"));
     renderer.findings.push(finding.see_each(other));
     false
+}
+
+/// Returns whether a resolver takes a text. Kubernetes limits names of objects as a whole only.
+fn is_dns_name(text: &str) -> bool {
+    text.parse::<ObjectName>().is_ok() && text.split('.').all(|label| label.len() <= 63)
 }
 
 /// Returns the address of a host's BMC; `None` for an invalid one, which the inventory reports.
