@@ -797,6 +797,52 @@ fn a_network_of_pods_goes_together_with_the_machines() {
     }
 }
 
+/// kubespray has networks of its own, and refuses most that overlap.
+#[test]
+fn a_network_of_pods_goes_together_with_the_network_of_services() {
+    let [pods, services] =
+        ["the pod network `10.233.64.0/18`", "the service network `10.233.0.0/18`"];
+    let own = "the service network `10.244.0.0/16`";
+    let overlap =
+        |network: &str, services: &str| Some(format!("`PodSubnet: {network}` overlaps {services}"));
+    let machine = |network: &str, address: &str| {
+        Some(format!(
+            "{network} contains the address {address} of `head`, which is host lab/depot-01"
+        ))
+    };
+    for (network, settings, address, says) in [
+        ("", "", "198.51.100.11", None),
+        ("10.233.64.0/18", "", "198.51.100.11", None),
+        ("10.233.0.0/18", "", "198.51.100.11", overlap("10.233.0.0/18", services)),
+        ("10.233.10.0/24", "", "198.51.100.11", overlap("10.233.10.0/24", services)),
+        ("10.233.0.0/16", "", "198.51.100.11", overlap("10.233.0.0/16", services)),
+        ("10.244.0.0/18", "", "198.51.100.11", None),
+        (
+            "10.244.0.0/18",
+            "kube_service_addresses: 10.244.0.0/16",
+            "198.51.100.11",
+            overlap("10.244.0.0/18", own),
+        ),
+        ("10.233.0.0/18", "kube_service_addresses: 10.244.0.0/16", "198.51.100.11", None),
+        ("fd00::/56", "", "fd01::1", None),
+        ("", "", "10.233.0.11", machine(services, "10.233.0.11")),
+        ("", "", "10.233.64.11", machine(pods, "10.233.64.11")),
+        ("10.244.64.0/18", "", "10.233.64.11", None),
+        ("", "kube_pods_subnet: 10.244.64.0/18", "10.233.64.11", None),
+        ("", "kube_service_addresses: 10.244.0.0/16", "10.233.0.11", None),
+    ] {
+        let repo = with_spec(&format!(
+            "  masters: [{{head: {{mac-address: '00:00:5e:00:53:01'}}}}]\n  PodSubnet: '{network}'\n"
+        ));
+        repo.replace(HOSTS, "ip: 198.51.100.11", &format!("ip: '{address}'"));
+        repo.write("sipgen.yaml", &format!("provisioning: {{variables: {{{settings}}}}}\n"));
+        let said = validate(&repo, &[]).expect(0).stdout;
+        let which = format!("{network} {settings} {address}: {said}");
+        assert_eq!(said.contains("SIP0817"), says.is_some(), "{which}");
+        assert!(says.is_none_or(|says| said.contains(&says)), "{which}");
+    }
+}
+
 #[test]
 fn a_machine_under_both_roles_may_have_its_body_in_one_of_the_lists() {
     for second in ["", " {}", " {mac-address: ''}", " {mac-address: '00:00:5e:00:53:01'}"] {

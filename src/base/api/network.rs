@@ -60,6 +60,11 @@ impl IpNetwork {
         self.address.is_ipv4()
     }
 
+    /// Returns whether an address belongs to both.
+    pub fn overlaps(self, other: Self) -> bool {
+        self.contains(other.address) || other.contains(self.address)
+    }
+
     /// Returns whether an address belongs to it.
     pub fn contains(self, address: IpAddr) -> bool {
         address.is_ipv4() == self.is_ipv4()

@@ -86,7 +86,8 @@ fn check(
     let priority = document.priority(&mut check.findings);
     check.cluster_type(cluster_type);
     let machines = check.machines(spec, macs, is_virtlet_vm);
-    let (pod_subnet, plugins) = (check.pod_subnet(spec, &machines, macs), check.plugins(spec));
+    let pod_subnet = check.pod_subnet(spec, &machines, macs, &context.settings.provisioning);
+    let plugins = check.plugins(spec);
     let Machines { node_sets, masters, workers } = machines;
     let has_both_roles =
         workers.is_empty() || masters.iter().any(|master| workers.contains(master));

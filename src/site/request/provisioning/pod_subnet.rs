@@ -1,50 +1,85 @@
 //! The pod network of a Provisioning's cluster.
 
+use serde_json::Value;
+
 use super::{Machines, ProvisioningValidation};
 use crate::base::api::network::IpNetwork;
 use crate::base::api::provisioning::ProvisioningSpec;
 use crate::base::finding::{Code, Finding};
+use crate::input::settings::provisioning::{Installer, ProvisioningSettings};
 use crate::site::inventory::hosts_by_mac::HostsByMac;
+
+/// A network with a description.
+type TitledNetwork = (String, IpNetwork);
 
 impl ProvisioningValidation<'_> {
     /// Returns the network as written.
     ///
-    /// It must not contain the address of a machine, because traffic to that address would stay
-    /// among the pods. Its address family must be one that the machines have.
+    /// Neither it nor the network of services may contain the address of a machine, because traffic to
+    /// that address would stay among the pods. kubespray refuses most networks that overlap. The address
+    /// family must be one that the machines have.
     pub(super) fn pod_subnet(
         &mut self,
         spec: &ProvisioningSpec,
         machines: &Machines,
         macs: &HostsByMac<'_>,
+        settings: &ProvisioningSettings,
     ) -> Option<String> {
-        let text = spec.pod_subnet.as_deref().filter(|text| !text.is_empty())?;
         let place = self.origin.at(["spec", "PodSubnet"]);
-        let Some(network) = IpNetwork::parse(text) else {
+        let text = spec.pod_subnet.as_deref().filter(|text| !text.is_empty());
+        let written = text.map(|text| (text, IpNetwork::parse(text)));
+        if let Some((text, None)) = written {
             let message = format!("`PodSubnet: {text}` is not a network");
             let help = "write an address and a prefix length, such as `10.244.64.0/18`";
             self.report(Code::InvalidInstallerField, place, message, help);
             return None;
-        };
-        let first = network.canonical();
-        if first != network {
+        }
+        let written = text.zip(written.and_then(|(_, network)| network));
+        if let Some((text, network)) = written
+            && let first = network.canonical()
+            && first != network
+        {
             self.report(
                 Code::DoubtfulInstallerField,
-                place,
+                place.clone(),
                 format!(
                     "`PodSubnet: {text}` is an address in the network `{first}`, not the network"
                 ),
                 format!("write `PodSubnet: {first}`: programs differ in how they read an address"),
             );
         }
-        self.hold_against_machines(text, network, machines, macs);
-        Some(text.to_owned())
+        // The defaults are those of kubespray.
+        let other = |title: &str, variable: &str, default: &str| {
+            let value = settings.variables.get(variable).and_then(Value::as_str);
+            let value = value.unwrap_or(default);
+            let network = IpNetwork::parse(value)?;
+            (settings.installer() == Installer::Kubespray)
+                .then(|| (format!("the {title} network `{value}`"), network))
+        };
+        let pods = written.map(|(text, network)| (format!("`PodSubnet: {text}`"), network));
+        let pods = pods.or_else(|| other("pod", "kube_pods_subnet", "10.233.64.0/18"));
+        let services = other("service", "kube_service_addresses", "10.233.0.0/18");
+        if let (Some((pods, network)), Some((services, other))) = (&pods, &services)
+            && network.overlaps(*other)
+        {
+            let message = format!("{pods} overlaps {services}");
+            let help = "choose another `PodSubnet`, or set `kube_service_addresses` in `provisioning.variables` of \
+                        sipgen.yaml: kubespray refuses such networks, or Services hide pods";
+            self.report(Code::DoubtfulInstallerField, place, message, help);
+        }
+        for (network, is_written) in [(pods, written.is_some()), (services, false)] {
+            if let Some(network) = network {
+                self.hold_against_machines(&network, is_written, machines, macs);
+            }
+        }
+        text.map(str::to_owned)
     }
 
     /// Reports a network that conflicts with addresses of named machines.
     fn hold_against_machines(
         &mut self,
-        text: &str,
-        network: IpNetwork,
+        (title, network): &TitledNetwork,
+        is_written: bool,
         machines: &Machines,
         macs: &HostsByMac<'_>,
     ) {
@@ -59,7 +94,7 @@ impl ProvisioningValidation<'_> {
             named.iter().find(|(_, _, address, _)| network.contains(*address))
         {
             let message = format!(
-                "`PodSubnet: {text}` contains the address {address} of `{name}`, which is host {}",
+                "{title} contains the address {address} of `{name}`, which is host {}",
                 host.key
             );
             let help = "choose an unused network: packets for the machine would be sent to a pod";
@@ -67,13 +102,13 @@ impl ProvisioningValidation<'_> {
                 .at(place)
                 .see(self.origin.key((*route).clone()), format!("{name}, {address}"));
             self.add(finding.help(help));
-        } else if named.len() == machines.node_sets.len()
+        } else if is_written
+            && named.len() == machines.node_sets.len()
             && !named.is_empty()
             && named.iter().all(|(_, _, address, _)| address.is_ipv4() != network.is_ipv4())
         {
             let (own, other) = if network.is_ipv4() { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
-            let message =
-                format!("`PodSubnet: {text}` is {own}, but all machines have {other} addresses");
+            let message = format!("{title} is {own}, but all machines have {other} addresses");
             let help =
                 format!("write an {other} network: the nodes could not reach each other's pods");
             self.report(Code::DoubtfulInstallerField, place, message, help);
