@@ -667,6 +667,94 @@ fn annotations_of_a_class_count_as_those_of_a_topology() {
 }
 
 #[test]
+fn health_checks_of_a_class_or_topology_count_as_objects_do() {
+    for (api, check) in [
+        (
+            "v1beta1",
+            "machineHealthCheck: {remediationTemplate: {kind: Metal3RemediationTemplate, name: r}}",
+        ),
+        (
+            "v1beta2",
+            "healthCheck: {remediation: {templateRef: {kind: Metal3RemediationTemplate, name: r}}}",
+        ),
+    ] {
+        let repo = with_class(api);
+        let text = repo.read("clusters/all.yaml");
+        let in_class = |start: &str| text.replacen(start, &format!("{start}{check}, "), 1);
+        let in_topology = |start: &str| text.replace(start, &format!("{start}{check}, "));
+        let (control_plane, deployment) = ("the control plane", "the MachineDeployment md-0");
+        let of_class = in_class("  controlPlane: {");
+        let disabled = check.split_once(':').map(|(field, _)| match api {
+            "v1beta1" => format!("controlPlane: {{{field}: {{enable: false}}, replicas"),
+            _ => format!("controlPlane: {{{field}: {{enabled: false}}, replicas"),
+        });
+        for (text, said) in [
+            (text.clone(), None),
+            (of_class.replace("controlPlane: {replicas", &disabled.unwrap()), None),
+            (of_class.replace("Metal3Remediation", "OtherRemediation"), None),
+            (of_class, Some(control_plane)),
+            (in_class("[{class: small, "), Some(deployment)),
+            (in_topology("    controlPlane: {"), Some(control_plane)),
+            (in_topology("- {class: small, "), Some(deployment)),
+        ] {
+            repo.write("clusters/all.yaml", &text);
+            let told = repo.generate(&[]).expect(0).stderr;
+            let reported = [control_plane, deployment].map(|set| {
+                told.contains(&format!(
+                    "the MachineHealthCheck of the topology replaces Machines of {set}"
+                ))
+            });
+            let expected = [control_plane, deployment].map(|set| said == Some(set));
+            assert_eq!(reported, expected, "{text}\n{told}");
+            // With a spare host, the next Machine has one.
+            let no_spare = "sip.airshipit.org/spare-hosts: \"0\"";
+            repo.write("clusters/all.yaml", &text.replace(no_spare, "x: y"));
+            assert!(!repo.generate(&[]).stderr.contains("SIP0912"));
+        }
+    }
+}
+
+#[test]
+fn an_annotation_on_an_object_that_does_not_read_it_is_refused() {
+    let repo = with_class("v1beta2");
+    let text = repo.read("clusters/all.yaml");
+    let sip = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: sip, namespace: tenant-a}\n\
+               spec: {nodes: {}}\n";
+    for (key, is_of_request) in [
+        ("assign-hosts", true),
+        ("former-name", true),
+        ("priority", true),
+        ("hardware", false),
+        ("max-per-domain", false),
+        ("same-domain", false),
+        ("spare-hosts", false),
+        ("topology-spread-constraints", false),
+        ("topology-key", false),
+    ] {
+        let annotation = format!("annotations: {{sip.airshipit.org/{key}: \"1\"");
+        let on_request = |text: &str, name: &str| {
+            text.replace(&format!("{{name: {name}, "), &format!("{{name: {name}, {annotation}}}, "))
+        };
+        let on_node_set = text.replacen("annotations: {", &format!("{annotation}, "), 1);
+        let said = format!("the annotation `sip.airshipit.org/{key}` has no effect here");
+        for (text, sip, is_request) in [
+            (on_request(&text, "east"), sip.to_owned(), true),
+            (text.clone(), on_request(sip, "sip"), true),
+            (on_node_set, sip.to_owned(), false),
+        ] {
+            repo.write("clusters/all.yaml", &text);
+            repo.write("clusters/sip.yaml", &sip);
+            let told = repo.generate(&[]).stderr;
+            assert_eq!(
+                told.contains(&said),
+                is_of_request != is_request,
+                "{key}: {text}{sip}{told}"
+            );
+        }
+    }
+}
+
+#[test]
 fn machines_of_a_class_are_known_by_their_names() {
     let repo = with_class("v1beta2");
     snapshot(&repo, &[("m5", "west-x2k9p-7dkcw"), ("m8", "west-md-0-x2k9p-7dkcw-hv5rl")]);

@@ -432,6 +432,34 @@ fn hosts_that_machines_of_others_claim_are_counted() {
         );
         assert_says(&repo.generate(&[]).expect(0).stderr, &["SIP0910", &unknown]);
     }
+    // OpenShift's Machines are as greedy.
+    let openshift = |kind: &str, spec: &str| {
+        let provider = "providerSpec: {value: {apiVersion: baremetal.cluster.k8s.io/v1alpha1, kind: \
+                        BareMetalMachineProviderSpec, hostSelector: {}}}";
+        format!(
+            "apiVersion: machine.openshift.io/v1beta1\nkind: {kind}\nmetadata: {{name: ms, namespace: metal}}\nspec: {}\n",
+            spec.replace("PROVIDER", provider)
+        )
+    };
+    for (kind, spec, machines) in [
+        ("MachineSet", "{replicas: 2, template: {spec: {PROVIDER}}}", 2),
+        ("Machine", "{PROVIDER}", 1),
+    ] {
+        let object = openshift(kind, spec);
+        repo.write("machines.yaml", &object);
+        let said =
+            format!("the {kind} metal/ms is no request of sipgen, and claims {machines} of the 3");
+        assert_says(&repo.generate(&[]).expect(0).stderr, &["SIP0910", &said]);
+        for other in [
+            object.replace("BareMetalMachineProviderSpec", "AWSMachineProviderConfig"),
+            object.replace("hostSelector: {}", "hostSelector: {matchLabels: {pool: x}}"),
+            object.replace("namespace: metal", "namespace: other"),
+        ] {
+            repo.write("machines.yaml", &other);
+            let told = repo.generate(&[]).expect(0).stderr;
+            assert!(!told.contains("SIP0910"), "{other}: {told}");
+        }
+    }
     // Only an owner that is known claims hosts for it.
     let owned = |owner: &str| {
         set.replace("{name: ms,", &format!("{{name: ms, ownerReferences: [{{kind: {owner}}}],"))
@@ -457,4 +485,13 @@ fn hosts_that_machines_of_others_claim_are_counted() {
     repo.write("snapshot/used.yaml", &(used("x") + &used("y")));
     let told = repo.generate(&[]).expect(0).stderr;
     assert!(!told.contains("SIP0910"), "{told}");
+    let used = used("x").replace("kind: Metal3Machine, name: m,", "kind: Machine, name: ms,");
+    repo.write("snapshot/used.yaml", &used);
+    for (kind, spec) in
+        [("MachineSet", "{replicas: 1, template: {spec: {PROVIDER}}}"), ("Machine", "{PROVIDER}")]
+    {
+        repo.write("machines.yaml", &openshift(kind, spec));
+        let told = repo.generate(&[]).expect(0).stderr;
+        assert!(!told.contains("SIP0910"), "{kind}: {told}");
+    }
 }

@@ -14,6 +14,10 @@ use super::sipcluster::LabelSelector;
 
 /// The API group of Cluster, MachineDeployment and ClusterClass.
 pub const GROUP: &str = "cluster.x-k8s.io";
+/// The API group of OpenShift's MachineSets and Machines.
+pub const OPENSHIFT_GROUP: &str = "machine.openshift.io";
+/// The kind of what OpenShift's Machines say about their hosts.
+pub const OPENSHIFT_PROVIDER: &str = "BareMetalMachineProviderSpec";
 /// The API group of the objects of CAPM3.
 pub const INFRASTRUCTURE_GROUP: &str = "infrastructure.cluster.x-k8s.io";
 /// The API group of all control planes.
@@ -173,6 +177,9 @@ pub struct ScaledTopology {
     pub rollout: Option<Rollout>,
     /// Values of variables of the class that replace those of the Cluster.
     pub variables: VariableOverrides,
+    /// The MachineHealthCheck, instead of that of the class.
+    #[serde(alias = "healthCheck")]
+    pub machine_health_check: HealthCheckSpec,
 }
 
 /// A control plane, of any kind.
@@ -246,9 +253,30 @@ pub struct MachineSpec {
     pub infrastructure_ref: Option<ClusterApiReference>,
     /// Failure domain.
     pub failure_domain: Option<String>,
+    /// The infrastructure of a Machine of OpenShift.
+    pub provider_spec: ProviderSpec,
 }
 
-/// A MachineHealthCheck's spec.
+/// The infrastructure of a Machine of OpenShift.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ProviderSpec {
+    /// An object of the provider.
+    pub value: ProviderValue,
+}
+
+/// An object that says which hosts a Machine of OpenShift may claim.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProviderValue {
+    /// [`OPENSHIFT_PROVIDER`], or that of another provider.
+    pub kind: String,
+    /// The hosts that it may claim.
+    pub host_selector: HostSelector,
+}
+
+/// A MachineHealthCheck's spec, or that of a topology or ClusterClass, which have no Cluster and no
+/// selector.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HealthCheckSpec {
@@ -260,6 +288,16 @@ pub struct HealthCheckSpec {
     pub remediation_template: Option<ClusterApiReference>,
     /// Their remediation in `v1beta2`.
     pub remediation: Remediation,
+    /// Set to false by a topology that wants none of its class.
+    #[serde(alias = "enabled")]
+    pub enable: Option<bool>,
+}
+
+impl HealthCheckSpec {
+    /// Returns the template of the remediation, if it has one.
+    pub fn remediation(&self) -> Option<&ClusterApiReference> {
+        self.remediation_template.as_ref().or(self.remediation.template_ref.as_ref())
+    }
 }
 
 /// The way in which a MachineHealthCheck repairs Machines.
@@ -408,6 +446,9 @@ pub struct ControlPlaneClass {
     pub template_ref: Option<ClusterApiReference>,
     /// Its Machines.
     pub machine_infrastructure: Option<TemplateReference>,
+    /// Their MachineHealthCheck.
+    #[serde(alias = "healthCheck")]
+    pub machine_health_check: HealthCheckSpec,
 }
 
 /// A reference to a template.
@@ -447,6 +488,9 @@ pub struct DeploymentClass {
     pub strategy: Option<Strategy>,
     /// Rollout in `v1beta2`.
     pub rollout: Option<Rollout>,
+    /// The MachineHealthCheck of its Machines.
+    #[serde(alias = "healthCheck")]
+    pub machine_health_check: HealthCheckSpec,
 }
 
 /// Templates of a class of MachineDeployments in `v1beta1`.

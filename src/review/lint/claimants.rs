@@ -68,7 +68,7 @@ pub(super) fn foreign(site: &Site, plan: &Plan) -> Vec<Finding> {
             );
             let finding = Finding::new(Code::ForeignClaimant, message).at(claimant.origin.name());
             findings.push(finding.help(
-                "its Machines may take hosts that sipgen assigns to others: let its Metal3MachineTemplate select labels \
+                "its Machines may take hosts that sipgen assigns to others: let its `hostSelector` select labels \
                  that no requested host has, or request its hosts by a control plane or MachineDeployment of a Cluster with \
                  `sip.airshipit.org/assign-hosts: \"true\"`",
             ));

@@ -245,7 +245,7 @@ fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Fin
 
 /// Reads a Cluster of Cluster API, or one of its parts, in any version.
 fn cluster_api_object(document: &Document<'_>, kind: &str) -> Option<ReadObject> {
-    if !document.mentions(&[cluster_api::GROUP]) {
+    if !document.mentions(&[cluster_api::GROUP, cluster_api::OPENSHIFT_GROUP]) {
         return None;
     }
     if kind != cluster_api::KIND {

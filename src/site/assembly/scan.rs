@@ -8,7 +8,7 @@ use super::interpret::interpret;
 use super::listing::{listed_elsewhere, not_too_large};
 use super::operators_templates;
 use super::read_object::{ReadContent, ReadObject, UnreadableKind};
-use crate::base::api::cluster_api::GROUP;
+use crate::base::api::cluster_api::{GROUP, OPENSHIFT_GROUP};
 use crate::base::api::firmware;
 use crate::base::api::hardware;
 use crate::base::api::host;
@@ -26,7 +26,7 @@ use crate::site::request::ClusterKind;
 use crate::site::request::registry::OBJECTS;
 
 /// A file with such an object contains one of these words.
-const WORDS: [&str; 12] = [
+const WORDS: [&str; 13] = [
     ipam::GROUP,
     ipam::CLUSTER_API_GROUP,
     ipam::DATA,
@@ -35,6 +35,7 @@ const WORDS: [&str; 12] = [
     firmware::SETTINGS,
     firmware::SCHEMA,
     GROUP,
+    OPENSHIFT_GROUP,
     "Secret",
     operators_templates::KEYS[0],
     operators_templates::KEYS[1],

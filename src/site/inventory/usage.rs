@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::host_document::HostDocument;
-use crate::base::api::cluster_api::{self, METAL3_MACHINE};
+use crate::base::api::cluster_api::{self, MACHINE, METAL3_MACHINE};
 use crate::base::api::host::{BareMetalHostSpec, NODE_REUSE};
 use crate::base::finding::RouteStep;
 use crate::base::text::non_empty;
@@ -80,6 +80,11 @@ impl HostUsage {
     /// Returns namespace and name of the Metal3Machine that consumes the host.
     pub(crate) fn metal3_machine(&self) -> Option<(&str, &str)> {
         self.consumer_with_kind(METAL3_MACHINE)
+    }
+
+    /// Returns namespace and name of the Metal3Machine, or Machine of OpenShift, that consumes the host.
+    pub(crate) fn machine(&self) -> Option<(&str, &str)> {
+        self.metal3_machine().or_else(|| self.consumer_with_kind(MACHINE))
     }
 
     /// Returns namespace and name of the Cluster that consumes the host: CAPM3 1.14 names it while a

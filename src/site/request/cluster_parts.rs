@@ -9,7 +9,7 @@ use crate::base::api::cluster_api::{
     ClusterApiReference, ControlPlaneSpec, ControlPlaneTemplateSpec, GROUP, HEALTH_CHECK,
     HealthCheckSpec, INFRASTRUCTURE_GROUP, KIND, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET,
     MACHINE_TEMPLATE, METAL3_CLUSTER, METAL3_MACHINE, MachineDeploymentSpec, MachineSpec,
-    MachineTemplateSpec, Metal3ClusterSpec, Metal3MachineSpec,
+    MachineTemplateSpec, Metal3ClusterSpec, Metal3MachineSpec, OPENSHIFT_GROUP,
 };
 use crate::base::api::group;
 use crate::base::api::host::{Metadata, ObjectEnvelope};
@@ -67,7 +67,7 @@ pub(crate) fn read(document: &Document<'_>) -> Option<Result<PartDocument, Parse
         _ => return None,
     };
     match document.parse::<ObjectEnvelope>() {
-        Ok(head) => (group(&head.api_version) == own_group).then(|| {
+        Ok(head) => is_of_group(kind, group(&head.api_version), own_group).then(|| {
             Ok(PartDocument {
                 kind: kind.to_owned(),
                 origin: document.origin.clone(),
@@ -77,6 +77,11 @@ pub(crate) fn read(document: &Document<'_>) -> Option<Result<PartDocument, Parse
         }),
         Err(error) => document.mentions(&[own_group]).then_some(Err(error)),
     }
+}
+
+/// Returns whether a kind of a group is that of another, or OpenShift's, which is read alike.
+fn is_of_group(kind: &str, group: &str, own_group: &str) -> bool {
+    group == own_group || group == OPENSHIFT_GROUP && matches!(kind, MACHINE | MACHINE_SET)
 }
 
 /// Tolerated typos in a kind, as edit distance. All kinds of these groups differ by more.

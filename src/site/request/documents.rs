@@ -161,7 +161,7 @@ impl ClusterDocument {
         (cluster, mut findings): (Cluster, Vec<Finding>),
     ) -> ValidatedDocument {
         let at = DocumentField::new(&self.origin, ["metadata"]);
-        findings.extend(misspelled_annotations(&self.metadata, &at, &self.key));
+        findings.extend(mistaken_annotations(&self.metadata, &at, &self.key, false));
         let valid = !findings.iter().any(Finding::is_error);
         let request = self.into_request(valid.then_some(cluster));
         ValidatedDocument::Request(Box::new(request), findings)
@@ -185,38 +185,47 @@ const PREFIX: &str = "sip.airshipit.org/";
 
 /// Returns sipgen's annotation that the key of an annotation of a request misspells.
 pub(super) fn annotation_meant(key: &str) -> Option<&'static str> {
-    const KNOWN: [&str; 9] = [
-        ASSIGN,
-        FORMER_NAME,
-        HARDWARE,
-        MAX_PER_DOMAIN,
-        PRIORITY,
-        SAME_DOMAIN,
-        SPARE,
-        SPREAD_CONSTRAINTS,
-        TOPOLOGY_KEY,
-    ];
-    let names = KNOWN.iter().filter_map(|known| known.strip_prefix(PREFIX));
+    let known = || OF_REQUESTS.into_iter().chain(OF_NODE_SETS);
+    let names = known().filter_map(|known| known.strip_prefix(PREFIX));
     let meant = alike(key.strip_prefix(PREFIX)?, names)?;
-    KNOWN.into_iter().find(|known| *known != key && known.ends_with(meant))
+    known().find(|known| *known != key && known.ends_with(meant))
 }
 
-/// Reports annotations that misspell one of sipgen's, on an object of a request. Ignoring one would
-/// assign other hosts.
-pub(super) fn misspelled_annotations(
+/// Annotations of sipgen on requests, and on control planes and MachineDeployments.
+const OF_REQUESTS: [&str; 3] = [ASSIGN, FORMER_NAME, PRIORITY];
+const OF_NODE_SETS: [&str; 6] =
+    [HARDWARE, MAX_PER_DOMAIN, SAME_DOMAIN, SPARE, SPREAD_CONSTRAINTS, TOPOLOGY_KEY];
+
+/// Reports annotations that misspell one of sipgen's, or that only other objects have, on a request
+/// or one of its node sets. Ignoring one would assign other hosts.
+pub(super) fn mistaken_annotations(
     metadata: &Metadata,
     at: &DocumentField,
     cluster: &ClusterKey,
+    is_node_set: bool,
 ) -> Vec<Finding> {
     let keys = metadata.annotations.iter().flat_map(|annotations| annotations.keys());
-    let report = |(key, meant): (&String, &str)| {
-        let field = at.below(["annotations".into(), key.as_str().into()]);
-        Finding::new(Code::MisspelledField, format!("unknown annotation `{key}`"))
-            .at(field.origin.key(field.route))
-            .help(format!("write `{meant}`, or remove it"))
-            .for_cluster(cluster)
+    let (elsewhere, readers) = match is_node_set {
+        true => (&OF_REQUESTS[..], "the request"),
+        false => (&OF_NODE_SETS[..], "control planes and MachineDeployments"),
     };
-    keys.filter_map(|key| Some((key, annotation_meant(key)?))).map(report).collect()
+    let report = |key: &String| {
+        let (message, help) = match annotation_meant(key) {
+            Some(meant) => {
+                (format!("unknown annotation `{key}`"), format!("write `{meant}`, or remove it"))
+            }
+            None if elsewhere.contains(&key.as_str()) => (
+                format!("the annotation `{key}` has no effect here: it is one of {readers}"),
+                "move it there, or remove it".to_owned(),
+            ),
+            None => return None,
+        };
+        let field = at.below(["annotations".into(), key.as_str().into()]);
+        let finding =
+            Finding::new(Code::MisspelledField, message).at(field.origin.key(field.route));
+        Some(finding.help(help).for_cluster(cluster))
+    };
+    keys.filter_map(report).collect()
 }
 
 /// A decoded Software.

@@ -1,7 +1,7 @@
 //! Objects whose Machines claim hosts, although no request of sipgen asks for these.
 //!
 //! CAPM3 takes a random host of the Machine's namespace that matches the `hostSelector` of its
-//! Metal3Machine; without a selector, any. Labels of other clusters do not keep it from that.
+//! Metal3Machine; without a selector, any. OpenShift does the same for its own Machines. Labels of other clusters do not keep it from that.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -10,7 +10,7 @@ use kube::core::{Selector, SelectorExt};
 use super::{host_selector, missing_part};
 use crate::base::api::cluster_api::{
     CLUSTER_NAME, CONTROL_PLANE_LABEL, ClusterApiReference, HostSelector, MACHINE,
-    MACHINE_TEMPLATE, METAL3_MACHINE, MachineSpec, TOPOLOGY_DEPLOYMENT_NAME,
+    MACHINE_TEMPLATE, METAL3_MACHINE, MachineSpec, OPENSHIFT_PROVIDER, TOPOLOGY_DEPLOYMENT_NAME,
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::label_query::required_label;
@@ -48,10 +48,12 @@ pub(crate) fn claimed_by_machines(
 ) -> Vec<Result<Claimant, Finding>> {
     let users = inventory.hosts.iter();
     let users: HashSet<(&str, &str)> =
-        users.filter_map(|host| host.live.usage.as_ref()?.metal3_machine()).collect();
-    let has_host = |namespace: &Namespace, spec: &MachineSpec| {
-        let machine = spec.infrastructure_ref.as_ref();
-        machine.is_some_and(|machine| users.contains(&(namespace.as_str(), &machine.name)))
+        users.filter_map(|host| host.live.usage.as_ref()?.machine()).collect();
+    // A Machine of OpenShift is the consumer itself.
+    let has_host = |namespace: &Namespace, name: &str, spec: &MachineSpec| {
+        let machine =
+            spec.infrastructure_ref.as_ref().map_or(name, |machine| machine.name.as_str());
+        users.contains(&(namespace.as_str(), machine))
     };
     // An owner makes the claims of what it owns, if it is in the inputs or its Cluster's class makes it.
     let has_known_owner = |namespace: &Namespace, metadata: &Metadata| {
@@ -77,7 +79,7 @@ pub(crate) fn claimed_by_machines(
                 let replicas = usize::try_from(set.replicas.unwrap_or(1)).ok()?;
                 (replicas, &set.template.spec)
             }
-            PartSpec::Machine(spec) if !has_host(namespace, spec) => (1, spec),
+            PartSpec::Machine(spec) if !has_host(namespace, name, spec) => (1, spec),
             _ => return None,
         };
         let kind = &document.kind;
@@ -145,9 +147,12 @@ pub(crate) fn unknown_claims(title: &str, reason: &str) -> String {
 /// for those of other providers.
 fn selector_of<'a>(
     parts: &'a ClusterParts,
-    spec: &MachineSpec,
+    spec: &'a MachineSpec,
     namespace: &Namespace,
 ) -> Option<Result<&'a HostSelector, String>> {
+    if spec.provider_spec.value.kind == OPENSHIFT_PROVIDER {
+        return Some(Ok(&spec.provider_spec.value.host_selector));
+    }
     let reference = spec.infrastructure_ref.as_ref()?;
     let ClusterApiReference { kind, name, .. } = reference;
     if !matches!(kind.as_str(), MACHINE_TEMPLATE | METAL3_MACHINE) {
@@ -184,6 +189,6 @@ impl Claimant {
     /// Returns whether one of its Machines may be the user of a host that it matches.
     pub(crate) fn may_use(&self, host: &Host) -> bool {
         let usage = host.live.usage.as_ref();
-        self.makes_machines && usage.and_then(HostUsage::metal3_machine).is_some()
+        self.makes_machines && usage.and_then(HostUsage::machine).is_some()
     }
 }

@@ -14,7 +14,7 @@ use crate::base::api::cluster_api::{
     REMEDIATION_TEMPLATE, SPARE, TOPOLOGY_DEPLOYMENT_NAME,
 };
 use crate::base::api::names::Part;
-use crate::base::finding::{Code, Finding};
+use crate::base::finding::{Code, Finding, Place};
 use crate::input::decode::label_selector;
 use crate::site::request::NodeSet;
 use crate::site::request::cluster_parts::PartSpec;
@@ -27,33 +27,36 @@ impl ClusterApiValidation<'_> {
         node_sets: &BTreeMap<Part, Box<NodeSet>>,
     ) {
         let (objects, key) = (self.objects, self.key);
-        for (name, document) in objects.parts_with_kind(HEALTH_CHECK, &key.namespace) {
-            let Ok(PartSpec::HealthCheck(check)) = &document.spec else {
-                continue;
-            };
-            if check.cluster_name != key.name.as_str() || !is_by_capm3(check) {
+        let objects = objects.parts_with_kind(HEALTH_CHECK, &key.namespace);
+        let checks = objects.filter_map(|(name, document)| match &document.spec {
+            Ok(PartSpec::HealthCheck(check)) if check.cluster_name == key.name.as_str() => {
+                let title = format!("the MachineHealthCheck {}/{name}", key.namespace);
+                Some((title, check, document.origin.name()))
+            }
+            _ => None,
+        });
+        let checks: Vec<_> = checks.collect();
+        for set in sets {
+            let node_set = node_sets.get(&self.part(set));
+            if !node_set.is_some_and(|it| it.active > 0 && it.standby() == 0) {
                 continue;
             }
-            for set in sets {
-                let node_set = node_sets.get(&self.part(set));
-                let lacks_spare = node_set.is_some_and(|it| it.active > 0 && it.standby() == 0);
-                if !lacks_spare || !selects(check, &self.machine_labels(set)) {
-                    continue;
-                }
+            let labels = self.machine_labels(set);
+            let made = set.health_check.map(|check| {
+                ("the MachineHealthCheck of the topology".to_owned(), check, self.origin.name())
+            });
+            let selecting = checks.iter().filter(|(_, check, _)| selects(check, &labels)).cloned();
+            for (title, _, place) in made.into_iter().chain(selecting).filter(is_by_capm3) {
+                let set_title = set.title();
                 let finding = Finding::new(
                     Code::RemediationWithoutSpare,
-                    format!(
-                        "the MachineHealthCheck {}/{name} replaces Machines of {}, which has no spare host",
-                        key.namespace,
-                        set.title()
-                    ),
+                    format!("{title} replaces Machines of {set_title}, which has no spare host"),
                 )
-                .at(document.origin.name())
+                .at(place)
                 .see(set.at.place(), "its hosts")
                 .help(format!(
-                    "the next Machine waits until a snapshot shows the unhealthy host and sipgen replaces it: annotate {} \
-                     with `{SPARE}: \"1\"`",
-                    set.title()
+                    "the next Machine waits until a snapshot shows the unhealthy host and sipgen replaces it: annotate \
+                     {set_title} with `{SPARE}: \"1\"`"
                 ));
                 self.findings.push(finding.for_cluster(key));
             }
@@ -80,10 +83,8 @@ impl ClusterApiValidation<'_> {
     }
 }
 
-fn is_by_capm3(check: &HealthCheckSpec) -> bool {
-    let mut templates =
-        [&check.remediation_template, &check.remediation.template_ref].into_iter().flatten();
-    templates.any(|template| template.kind == REMEDIATION_TEMPLATE)
+fn is_by_capm3((_, check, _): &(String, &HealthCheckSpec, Place)) -> bool {
+    check.remediation().is_some_and(|template| template.kind == REMEDIATION_TEMPLATE)
 }
 
 fn selects(check: &HealthCheckSpec, labels: &BTreeMap<String, String>) -> bool {

@@ -32,7 +32,7 @@ use super::decode_spec;
 use super::descriptor::RequestDescriptor;
 use super::documents::{
     ClusterDocument, RequestContext, RequestSpec, Spec, ValidatedDocument, annotation_meant,
-    misspelled_annotations,
+    mistaken_annotations,
 };
 use super::object_name;
 use crate::base::api::cluster_api::{
@@ -212,7 +212,7 @@ impl<'a> ClusterApiValidation<'a> {
 
     fn node_set(&mut self, set: &ScaledMachines<'_>, settings_key: Option<&str>) -> NodeSet {
         for LocatedMetadata { metadata, at } in &set.metadata {
-            self.findings.extend(misspelled_annotations(metadata, at, self.key));
+            self.findings.extend(mistaken_annotations(metadata, at, self.key, true));
         }
         let active = self.replicas(set);
         let standby = self.spare(set, active);

@@ -6,8 +6,8 @@ use super::ClusterApiValidation;
 use super::rollout::{LocatedStrategy, deletes_first, either, is_of_k0smotron};
 use crate::base::api::cluster_api::{
     AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterApiReference, ClusterSpec,
-    ControlPlaneSpec, MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineTemplateSpec, ScaledTopology,
-    TOPOLOGY_OWNED, TemplateReference, Topology,
+    ControlPlaneSpec, HealthCheckSpec, MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineTemplateSpec,
+    ScaledTopology, TOPOLOGY_OWNED, TemplateReference, Topology,
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::machine_names::MachineNames;
@@ -37,6 +37,8 @@ pub(super) struct ScaledMachines<'a> {
     pub(super) machine_labels: Vec<&'a BTreeMap<String, String>>,
     /// Names of its Machines.
     pub(super) machine_names: MachineNames,
+    /// The MachineHealthCheck that the topology makes for it.
+    pub(super) health_check: Option<&'a HealthCheckSpec>,
 }
 
 /// Metadata, and where it is.
@@ -159,6 +161,15 @@ const KUBEADM: &str = "KubeadmControlPlane";
 
 fn template_of(reference: &TemplateReference) -> Option<&ClusterApiReference> {
     reference.reference.as_ref().or(reference.template_ref.as_ref())
+}
+
+/// Returns the MachineHealthCheck of a topology, or else that of its class.
+fn health_check<'a>(
+    made: &'a HealthCheckSpec,
+    class: &'a HealthCheckSpec,
+) -> Option<&'a HealthCheckSpec> {
+    let found = [made, class].into_iter().find(|check| check.remediation().is_some());
+    found.filter(|_| made.enable != Some(false))
 }
 
 fn machines_of(spec: &ControlPlaneSpec) -> Option<&ClusterApiReference> {
@@ -299,6 +310,7 @@ impl<'a> ClusterApiValidation<'a> {
                 failure_domain: non_empty(&machine.failure_domain),
                 machine_labels: deployment.template.metadata.labels.iter().collect(),
                 machine_names: MachineNames::deployment(name).with_template(template.name),
+                health_check: None,
                 template,
                 at,
             });
@@ -339,6 +351,7 @@ impl<'a> ClusterApiValidation<'a> {
             failure_domain: None,
             machine_labels: machine_template.iter().flat_map(|it| &it.metadata.labels).collect(),
             machine_names,
+            health_check: None,
             template,
             at,
         })
@@ -408,6 +421,10 @@ impl<'a> ClusterApiValidation<'a> {
             is_kubeadm: reference.is_some_and(|template| template.kind.starts_with(KUBEADM)),
             failure_domain: None,
             machine_names: MachineNames::control_plane_of_class(self.key.name.as_str()),
+            health_check: health_check(
+                &topology.control_plane.machine_health_check,
+                &control_plane.machine_health_check,
+            ),
             template,
             at,
         })
@@ -471,6 +488,10 @@ impl<'a> ClusterApiValidation<'a> {
             machine_names: MachineNames::deployment_of_class(
                 self.key.name.as_str(),
                 &deployment.name,
+            ),
+            health_check: health_check(
+                &deployment.machine_health_check,
+                &deployment_class.machine_health_check,
             ),
             template,
             at,
