@@ -36,6 +36,11 @@ pub const AGENTS: &str = "agents";
 /// directory. The directory of its templates has the same name.
 pub const INSTALLER: &str = "installer";
 
+/// The directory of Ansible's group variables, in that of the installer.
+pub const GROUP_VARIABLES: &str = "group_vars";
+/// The file of the variables of all machines, in that directory. The others have packages of a role.
+pub const SHARED_VARIABLES: &str = "all.yml";
+
 /// File name of an installer's Job.
 pub const INSTALLER_JOB: &str = "job.yaml";
 /// The file name of generated kustomizations.
@@ -247,6 +252,12 @@ pub fn cluster_directory(cluster: &ClusterKey) -> Utf8PathBuf {
 /// Returns the directory that installs Kubernetes on the machines of a Provisioning.
 pub fn installer_directory(cluster: &ClusterKey) -> Utf8PathBuf {
     cluster_directory(cluster).join(INSTALLER)
+}
+
+/// Returns whether a file has the packages of a role of a Provisioning.
+pub fn has_packages(file: &Utf8Path) -> bool {
+    file.parent().is_some_and(|it| it.ends_with(Utf8Path::new(INSTALLER).join(GROUP_VARIABLES)))
+        && file.file_name() != Some(SHARED_VARIABLES)
 }
 
 /// Returns the directory of a cluster's services, relative to the output directory, from a path

@@ -91,7 +91,7 @@ impl<'a> MachineUsers<'a> {
         let namespace = &host.key.namespace;
         let usage = host.live.usage.as_ref();
         let own = |(other, name)| (other == namespace.as_str()).then_some(name);
-        let machine = usage.and_then(|usage| usage.metal3_machine()).and_then(own);
+        let machine = host.live.machine_in(namespace);
         let waiting = usage.and_then(|usage| usage.waiting_cluster()).and_then(own);
         let reused = host.live.node_reuse.as_deref().filter(|_| machine.is_none());
         if machine.is_none() && reused.is_none() {

@@ -88,15 +88,15 @@ fn a_pool_of_another_namespace_keeps_no_addresses() {
 }
 
 #[test]
-fn network_data_comes_before_a_pool() {
+fn a_pool_must_not_keep_another_address_than_network_data_have() {
     let repo = repo("{m1-provisioning: 192.0.2.11, m2-provisioning: 192.0.2.12}");
     with_network_data(&repo, "198.51.100.7");
+    assert_says(&repo.refused(), &["SIP0354", "cannot keep 198.51.100.7", "it keeps 192.0.2.11"]);
 
+    repo.replace("inventory/pool.yaml", "192.0.2.11", "198.51.100.7");
     repo.generate(&[]).expect(0);
 
-    let text = haproxy(&repo);
-    assert_says(&text, &["198.51.100.7", "192.0.2.12"]);
-    assert!(!text.contains("192.0.2.11"), "{text}");
+    assert_says(&haproxy(&repo), &["198.51.100.7", "192.0.2.12"]);
 }
 
 /// Gives the host `m1` of [`repo`] network data with an address.
@@ -196,8 +196,14 @@ fn an_annotation_counts_before_every_other_source_but_network_data() {
         "{name: m1,",
         "{name: m1, annotations: {sip.airshipit.org/addresses: \"oam=2001:db8::1, provisioning=192.0.2.21\"},",
     );
+    assert_says(&repo.refused(), &["SIP0354", "cannot keep 192.0.2.21", "it keeps 192.0.2.11"]);
+    // A service of another network uses neither.
+    repo.replace("clusters/edge.yaml", "nodeInterfaceId: provisioning", "nodeInterfaceId: oam");
+    repo.replace("clusters/edge.yaml", "active: 2", "active: 1");
     repo.generate(&[]).expect(0);
-    assert_says(&haproxy(&repo), &["192.0.2.21", "192.0.2.12"]);
+    assert_says(&haproxy(&repo), &["[2001:db8::1]:6443"]);
+    repo.replace("clusters/edge.yaml", "nodeInterfaceId: oam", "nodeInterfaceId: provisioning");
+    repo.replace("clusters/edge.yaml", "active: 1", "active: 2");
 
     repo.replace("inventory/hosts.yaml", "=192.0.2.21", "=192.0.2.21/24");
     let run = repo.generate(&[]).expect(0);
@@ -360,56 +366,52 @@ fn a_pool_gives_a_host_no_other_address_than_it_keeps() {
     }
 }
 
-/// A source of addresses: its name, the address, and what writes it.
-type AddressSource<'a> = (&'a str, &'a str, &'a dyn Fn(&Repo));
+const SOURCES: [&str; 4] = ["annotation", "inspection", "network data", "pool"];
+
+/// Gives host m1 an address by a source.
+fn write_address(repo: &Repo, source: &str, address: &str) {
+    let hosts = "inventory/hosts.yaml";
+    match source {
+        "annotation" => {
+            let given =
+                format!("annotations: {{sip.airshipit.org/addresses: \"provisioning={address}\"}}");
+            repo.replace(
+                hosts,
+                "{name: m1, namespace: tenant-a}",
+                &format!("{{name: m1, namespace: tenant-a, {given}}}"),
+            );
+        }
+        "inspection" => {
+            repo.write("sipgen.yaml", "inventory: {inspectedAddresses: true}\n");
+            let found = format!(
+                "status: {{hardware: {{nics: [{{name: provisioning, ip: \"{address}\"}}]}}, "
+            );
+            repo.replace_behind(hosts, "name: m1", "status: {", &found);
+        }
+        "network data" => {
+            let secret = format!(
+                "---\napiVersion: v1\nkind: Secret\nmetadata: {{name: n, namespace: tenant-a}}\nstringData:\n  \
+                 networkData: '{{\"networks\": [{{\"id\": \"provisioning\", \"ip_address\": \"{address}\"}}]}}'\n"
+            );
+            let named = "{online: true, networkData: {name: n}}";
+            repo.replace_behind(hosts, "name: m1", "{online: true}", named);
+            repo.write(hosts, &(repo.read(hosts) + &secret));
+        }
+        _ => {
+            let entry = format!("preAllocations: {{m1-provisioning: \"{address}\", ");
+            repo.replace("inventory/pool.yaml", "preAllocations: {", &entry);
+        }
+    }
+}
 
 #[test]
 fn an_address_that_nobody_reaches_is_none_whatever_its_source() {
     for bad in
         ["169.254.3.7", "127.0.0.1", "0.0.0.0", "224.0.0.1", "255.255.255.255", "fe80::3", "::1"]
     {
-        let by_annotation = |repo: &Repo| {
-            repo.replace(
-                "inventory/hosts.yaml",
-                "{name: m1, namespace: tenant-a}",
-                &format!(
-                    "{{name: m1, namespace: tenant-a, annotations: {{sip.airshipit.org/addresses: \"provisioning={bad}\"}}}}"
-                ),
-            );
-        };
-        let by_inspection = |repo: &Repo| {
-            repo.write("sipgen.yaml", "inventory: {inspectedAddresses: true}\n");
-            let found = format!(
-                "hardware: {{nics: [{{name: provisioning, ip: \"{bad}\"}}]}}, provisioning"
-            );
-            repo.replace(
-                "inventory/hosts.yaml",
-                "status: {provisioning",
-                &format!("status: {{{found}"),
-            );
-        };
-        let by_network_data = |repo: &Repo| {
-            let secret = format!(
-                "---\napiVersion: v1\nkind: Secret\nmetadata: {{name: n, namespace: tenant-a}}\nstringData:\n  \
-                 networkData: '{{\"networks\": [{{\"id\": \"provisioning\", \"ip_address\": \"{bad}\"}}]}}'\n"
-            );
-            let hosts = repo.read("inventory/hosts.yaml");
-            let hosts = hosts.replace("{online: true}", "{online: true, networkData: {name: n}}");
-            repo.write("inventory/hosts.yaml", &(hosts + &secret));
-        };
-        let sources: [AddressSource<'_>; 4] = [
-            ("annotation", "{m2-provisioning: 192.0.2.12}", &by_annotation),
-            ("inspection", "{m2-provisioning: 192.0.2.12}", &by_inspection),
-            ("network data", "{m2-provisioning: 192.0.2.12}", &by_network_data),
-            (
-                "pool",
-                &format!("{{m1-provisioning: \"{bad}\", m2-provisioning: 192.0.2.12}}"),
-                &|_: &Repo| {},
-            ),
-        ];
-        for (source, pool, change) in sources {
-            let repo = repo(pool);
-            change(&repo);
+        for source in SOURCES {
+            let repo = repo("{m2-provisioning: 192.0.2.12}");
+            write_address(&repo, source, bad);
             repo.generate(&[]).expect(1);
             repo.replace("clusters/edge.yaml", "active: 2", "active: 1");
             if source != "network data" {
@@ -418,6 +420,43 @@ fn an_address_that_nobody_reaches_is_none_whatever_its_source() {
                 let mut servers = text.lines().filter(|line| line.trim().starts_with("server"));
                 assert!(!servers.any(|line| line.contains(bad)), "{source}: {bad}: {text}");
             }
+        }
+    }
+}
+
+#[test]
+fn an_address_of_a_service_or_a_bmc_is_no_address_of_a_host_whatever_its_source() {
+    for source in SOURCES {
+        let repo = repo("{m2-provisioning: 192.0.2.12}");
+        write_address(&repo, source, "192.0.2.11");
+        let said = repo.generate(&[]).expect(0).stderr;
+        assert!(!said.contains("SIP0312") && !said.contains("SIP0325"), "{source}: {said}");
+
+        repo.replace(
+            "clusters/edge.yaml",
+            "nodePort: 30443",
+            "nodePort: 30443, clusterIP: 192.0.2.11",
+        );
+        for (bmc, is_shared) in [
+            ("redfish://192.0.2.11/redfish/v1/Systems/1", true),
+            ("ipmi://192.0.2.11:623", true),
+            ("redfish://192.0.2.13/redfish/v1/Systems/1", false),
+        ] {
+            let bmc = format!("{{bmc: {{address: \"{bmc}\"}}, online: true}}");
+            let hosts = repo.read("inventory/hosts.yaml");
+            repo.replace_behind("inventory/hosts.yaml", "name: m3", "{online: true}", &bmc);
+            let said = repo.generate(&[]).expect(0).stderr;
+            assert_says(
+                &said,
+                &[
+                    "SIP0312",
+                    "clusterIP `192.0.2.11` of `tenant-a/edge` is the address of host `tenant-a/m1`",
+                ],
+            );
+            let shared =
+                "host tenant-a/m1 has the address 192.0.2.11 of the BMC of host tenant-a/m3";
+            assert_eq!(said.contains(shared), is_shared, "{source}: {said}");
+            repo.write("inventory/hosts.yaml", &hosts);
         }
     }
 }

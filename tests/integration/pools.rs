@@ -182,6 +182,15 @@ fn a_live_copy_of_a_pool_changes_nothing() {
             }
         }
     }
+    // Entries that the component wrote follow their hosts.
+    let repo = annotated(&manifest);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    let live = manifest.replace("{pools", "{preAllocations: {m1-provisioning: 192.0.2.11}, pools");
+    repo.write(POOL, &live.replace("{name:", "{uid: u, name:"));
+    repo.replace("inventory/hosts.yaml", "=192.0.2.11", "=192.0.2.21");
+    repo.generate(&[]).expect(0);
+    assert_says(&repo.read(COMPONENT), &["\"m1-provisioning\": \"192.0.2.21\""]);
     // A build may render a manifest that was copied from a live object.
     let repo = annotated(&manifest.replace("{name:", "{uid: u, name:"));
     repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml, pool.yaml]\n");
@@ -192,4 +201,73 @@ fn a_live_copy_of_a_pool_changes_nothing() {
     );
     repo.generate(&[]).expect(0);
     assert_says(&repo.read(COMPONENT), &["\"m1-provisioning\": \"192.0.2.11\""]);
+}
+
+/// Metal3 gives a Machine the address that its claim has, whichever object the claim is named after.
+#[test]
+fn a_service_uses_the_address_that_the_claims_of_a_host_have() {
+    let data = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: Metal3Data\n\
+                metadata: {name: edge-0, namespace: tenant-a}\nspec: {claim: {name: cp-x7k2p}}\n---\n";
+    let given = |claim: &str, address: &str| {
+        format!(
+            "apiVersion: ipam.metal3.io/v1alpha1\nkind: IPAddress\nmetadata: {{name: a-{claim}, namespace: tenant-a}}\n\
+             spec: {{address: {address}, pool: {{name: provisioning}}, claim: {{name: {claim}}}}}\n---\n"
+        )
+    };
+    let (own, of_data, other) = ("m1-provisioning", "edge-0-provisioning", "edge-9-provisioning");
+    let (same, different) = ("192.0.2.11", "192.0.2.40");
+    let without_service = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge, namespace: tenant-a}\n\
+         spec: {nodes: {ControlPlane: {labelSelector: {}, count: {active: 1}}}}\n";
+    // What is said of a SIPCluster with a load balancer, of one without, and of a Cluster.
+    let cases = [
+        ("", String::new(), [None; 3]),
+        ("m1-provisioning: 192.0.2.11", String::new(), [None; 3]),
+        (
+            "m1-provisioning: 192.0.2.40",
+            String::new(),
+            [Some("it keeps 192.0.2.40 for it"), None, Some("it keeps 192.0.2.40 for it")],
+        ),
+        ("edge-0-provisioning: 192.0.2.11", data.to_owned(), [None; 3]),
+        (
+            "edge-0-provisioning: 192.0.2.40",
+            data.to_owned(),
+            [Some("it keeps 192.0.2.40 for it"), None, None],
+        ),
+        ("", given(own, same), [None; 3]),
+        ("", given(own, different), [Some("the claim `m1-provisioning` has 192.0.2.40"); 3]),
+        ("", data.to_owned() + &given(of_data, same), [None; 3]),
+        (
+            "",
+            data.to_owned() + &given(of_data, different),
+            [Some("the claim `edge-0-provisioning` has 192.0.2.40"), None, None],
+        ),
+        ("", given(of_data, different), [None; 3]),
+        ("", given(other, same), [None; 3]),
+        (
+            "",
+            data.to_owned() + &given(other, same),
+            [Some("the claim `edge-9-provisioning` has the address"); 3],
+        ),
+    ];
+    for (kept, objects, said) in cases {
+        for (request, says) in [None, Some(without_service), Some(CLUSTER)].into_iter().zip(said) {
+            let repo = annotated(&pool("spec: {pools: [{subnet: 192.0.2.0/24}]}\n"));
+            if let Some(request) = request {
+                repo.write("clusters/edge.yaml", request);
+            }
+            repo.generate(&[]).expect(0);
+            repo.commit();
+            let used = "{online: true, consumerRef: {kind: Metal3Machine, name: cp-x7k2p, namespace: tenant-a}}";
+            repo.replace_behind("inventory/hosts.yaml", "name: m1", "{online: true}", used);
+            repo.replace_behind("inventory/hosts.yaml", "name: m1", "available", "provisioned");
+            repo.replace(POOL, "spec: {", &format!("spec: {{preAllocations: {{{kept}}}, "));
+            repo.write("inventory/given.yaml", &objects);
+
+            let run = repo.generate(&[]).expect(i32::from(says.is_some()));
+
+            let which = format!("{kept} {objects} {request:?}");
+            assert_eq!(run.stderr.contains("SIP0354"), says.is_some(), "{which}\n{}", run.stderr);
+            assert_says(&run.stderr, says.as_slice());
+        }
+    }
 }

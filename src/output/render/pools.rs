@@ -40,29 +40,37 @@ pub(super) fn pinned(
 ) -> (Vec<PinnedPool>, Vec<Finding>) {
     let namespace = &cluster.key.namespace;
     let (mut pinned, mut findings) = (Vec::new(), Vec::new());
-    let pools = site.inventory.pools.get(namespace).into_iter().flatten();
+    let claimed = &site.inventory.claimed;
     // A pool without a Cluster may serve any.
     let own = |pool: &AddressPool| {
         let owner = pool.spec.cluster_name.as_deref().filter(|owner| !owner.is_empty());
         owner.is_none_or(|owner| owner == cluster.key.name.as_str())
     };
-    for (name, pool) in pools.filter(|(_, pool)| own(pool)) {
-        let mut addresses = BTreeMap::new();
-        for assigned in placement.values().flatten() {
+    for (name, pool) in claimed.pools(namespace).filter(|(_, pool)| own(pool)) {
+        let recorded = site.state.pinned_pools.get(&cluster.key).and_then(|it| it.get(name));
+        // A live copy has what the component wrote.
+        let is_users = |(claim, kept): &(&String, &KeptAddress)| {
+            let written = recorded.and_then(|recorded| recorded.get(*claim));
+            !kept.is_live || written != Some(&kept.address.to_string())
+        };
+        let kept: BTreeMap<&String, &KeptAddress> = pool.kept().filter(is_users).collect();
+        let mut added = BTreeMap::new();
+        let placed =
+            placement.iter().flat_map(|(part, hosts)| hosts.iter().map(move |it| (part, it)));
+        for (part, assigned) in placed {
             let host = &site.inventory.hosts[assigned.host];
             let address = host.fixed_address(name);
             let Some(address) = address.filter(|_| host.key.namespace == *namespace) else {
                 continue;
             };
+            let is_used = cluster.interfaces(part.role).contains(name.as_str());
+            let claims = claimed.claims(&host.key, host.live.machine_in(namespace), name);
             let claim = claim_of(&host.key.name, name);
-            // A SIPCluster's services use the fixed address, whatever the entry is for.
-            // A live copy may have what the component wrote.
-            let kept = pool.kept_for(&claim);
-            let kept = kept.filter(|kept| !kept.is_live || kept.address != address);
-            if kept.is_some() && !cluster.kind.descriptor().makes_machines {
+            let own = kept.get(&claim).filter(|kept| !kept.is_live || kept.address != address);
+            if own.is_some() && !is_used && !cluster.kind.descriptor().makes_machines {
                 continue;
             }
-            match conflict(pool, &addresses, &claim, address, host) {
+            match conflict(pool, &kept, &added, &claims, address, host, is_used) {
                 Some((reason, place)) => {
                     let message = format!(
                         "the IPPool {namespace}/{name} cannot keep {address} for host {}: {reason}",
@@ -75,56 +83,60 @@ pub(super) fn pinned(
                     );
                     findings.push(finding.for_cluster(&cluster.key));
                 }
-                None if kept.is_some() => {}
+                None if own.is_some() => {}
                 None => {
-                    addresses.insert(claim, address);
+                    added.insert(claim, address);
                 }
             }
         }
-        if !addresses.is_empty() {
-            let name = exactly(name);
-            pinned.push(PinnedPool { name, addresses });
+        if !added.is_empty() {
+            pinned.push(PinnedPool { name: exactly(name), addresses: added });
         }
     }
     (pinned, findings)
 }
 
-/// Returns why a pool that is to keep `added` addresses cannot keep another one for a host, with the
-/// place of the reason.
+/// Returns why a pool that is to keep `added` addresses cannot keep another one for the `claims` of a
+/// host, with the place of the reason.
 fn conflict(
     pool: &AddressPool,
+    kept: &BTreeMap<&String, &KeptAddress>,
     added: &BTreeMap<String, IpAddr>,
-    claim: &str,
+    claims: &[String],
     address: IpAddr,
     host: &Host,
+    is_used: bool,
 ) -> Option<(String, Place)> {
     let origin = pool.origin.as_ref()?;
     if let Some(why) = pool.spec.unusable(address) {
         return Some((format!("it {why}"), origin.at(["spec"])));
     }
-    if let Some(kept) = pool.kept_for(claim).filter(|kept| kept.address != address) {
+    // Without a service, nothing depends on the address that a Machine has by its data.
+    let own = claims.iter().skip(if is_used { 0 } else { claims.len().saturating_sub(1) });
+    let mut own_kept = own.clone().filter_map(|claim| kept.get(claim));
+    if let Some(kept) = own_kept.find(|kept| kept.address != address) {
         return Some((format!("it keeps {} for it", kept.address), kept.place.clone()));
     }
-    if let Some(other) = pool.given.get(claim).filter(|given| **given != address) {
+    let mut given = own.filter_map(|claim| Some((claim, pool.given.get(claim)?)));
+    if let Some((claim, other)) = given.next().filter(|(_, given)| **given != address) {
         return Some((format!("the claim `{claim}` has {other}"), origin.name()));
     }
-    let holder = |all: &BTreeMap<String, IpAddr>| {
-        let mut holders = all.iter().filter(|(other, held)| **held == address && *other != claim);
-        holders.next().map(|(claim, _)| claim.clone())
-    };
-    let other_claim =
-        |(other, kept): &(&String, &KeptAddress)| kept.address == address && *other != claim;
-    if let Some((other, kept)) = pool.kept().find(other_claim) {
+    let mut others = kept.iter().filter(|(claim, _)| !claims.contains(claim));
+    if let Some((other, kept)) = others.find(|(_, kept)| kept.address == address) {
         let reason = format!("it keeps the address for the claim `{other}`");
         return Some((reason, kept.place.clone()));
     }
+    let holder = |all: &BTreeMap<String, IpAddr>| {
+        let mut others = all.iter().filter(|(claim, _)| !claims.contains(claim));
+        others.find(|(_, held)| **held == address).map(|(claim, _)| claim.clone())
+    };
     if let Some(other) = holder(added) {
         let reason = format!("it is to keep the address for the claim `{other}`, too");
         return Some((reason, origin.name()));
     }
-    // The claim of a host in use may be that of its Machine.
-    let given = holder(&pool.given).filter(|_| host.live.usage.is_none());
-    if let Some(other) = given {
+    // Unless its data is known, the claim of a host in use may be that of its Machine.
+    let is_known = host.live.usage.is_none() || claims.len() > 1;
+    if let Some(other) = holder(&pool.given).filter(|_| is_known) {
         let reason = format!("the claim `{other}` has the address");
         return Some((reason, origin.name()));
     }

@@ -24,10 +24,7 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
         }
     }
     for host in &site.inventory.hosts {
-        let Ok(data) = &host.network.data else {
-            continue;
-        };
-        for address in data.addresses() {
+        for address in host.addresses() {
             if let Some(found @ None) = hosts.get_mut(&address)
                 && (unusable(host, RequiredSystem::NoSystem).is_none()
                     || site.state.held.contains_key(&host.key))
@@ -48,7 +45,9 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
         let finding = at_all(Finding::new(Code::SharedAddress, message), places)
             .help("set the address at which the base cluster's NodePorts are reachable")
             .for_cluster(key);
-        findings.push(finding.see(host.network_place(), format!("host {}", host.key)));
+        let has_data = host.network.data.is_ok();
+        let place = if has_data { host.network_place() } else { host.origin.name() };
+        findings.push(finding.see(place, format!("host {}", host.key)));
     }
     findings
 }

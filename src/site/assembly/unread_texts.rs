@@ -15,6 +15,7 @@ use super::concern::is_example;
 use super::mistaken_templates::names;
 use crate::base::api::host::{self, BareMetalHost, ObjectEnvelope};
 use crate::base::api::kustomization::is_kustomization;
+use crate::base::api::provisioning::SOFTWARE_KIND;
 use crate::base::api::{cluster_api, group, ipam};
 use crate::base::finding::{Finding, Place};
 use crate::base::layout;
@@ -147,7 +148,8 @@ pub(super) fn anywhere(
     let (mut texts, data): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|(_, may_be_ours)| *may_be_ours);
     let data_files = data.iter().map(|(text, _)| text.file.to_path_buf());
-    let had_objects = mentions(&[&ClusterKind::marks()[..], &[host::KIND, ipam::POOL]].concat());
+    let had_objects =
+        mentions(&[&ClusterKind::marks()[..], &[host::KIND, ipam::POOL, SOFTWARE_KIND]].concat());
     let had_it = |then: &[u8]| {
         let then = had_objects(then).then(|| String::from_utf8_lossy(then));
         then.is_some_and(|then| missing.iter().any(|name| names(&then, name)))

@@ -65,42 +65,37 @@ struct NamespaceAddresses {
 }
 
 /// A pool of addresses.
-#[derive(Debug, Clone, Default)]
-pub struct AddressPool {
+#[derive(Debug, Default)]
+pub(crate) struct AddressPool {
     /// The IPPool, if it is in the inputs.
-    pub origin: Option<Origin>,
+    pub(crate) origin: Option<Origin>,
     /// Set if only a live copy of it is in the inputs.
     is_live: bool,
     /// Its spec, without what it keeps.
-    pub spec: PoolSpec,
+    pub(crate) spec: PoolSpec,
     /// Addresses that it keeps, by claim.
     kept: BTreeMap<String, KeptAddress>,
     /// Addresses that claims got.
-    pub given: BTreeMap<String, IpAddr>,
+    pub(crate) given: BTreeMap<String, IpAddr>,
 }
 
 /// An address that a pool keeps for a claim.
-#[derive(Debug, Clone)]
-pub struct KeptAddress {
+#[derive(Debug)]
+pub(crate) struct KeptAddress {
     /// The address.
-    pub address: IpAddr,
+    pub(crate) address: IpAddr,
     /// Its place.
-    pub place: Place,
+    pub(crate) place: Place,
     /// Set if only a live copy of the pool has it. sipgen's component may have written it.
-    pub is_live: bool,
+    pub(crate) is_live: bool,
     /// Set if IPAM accepts it.
     is_valid: bool,
 }
 
 impl AddressPool {
     /// Returns what the pool keeps, by claim. Live copies count only without a manifest.
-    pub fn kept(&self) -> impl Iterator<Item = (&String, &KeptAddress)> {
+    pub(crate) fn kept(&self) -> impl Iterator<Item = (&String, &KeptAddress)> {
         self.kept.iter().filter(|(_, kept)| kept.is_live == self.is_live)
-    }
-
-    /// Returns what the pool keeps for a claim.
-    pub fn kept_for(&self, claim: &str) -> Option<&KeptAddress> {
-        self.kept.get(claim).filter(|kept| kept.is_live == self.is_live)
     }
 }
 
@@ -171,16 +166,22 @@ impl ClaimedAddresses {
         Self { namespaces }
     }
 
-    /// Returns Metal3's pools in the inputs, by namespace and name.
-    pub(crate) fn pools(&self) -> BTreeMap<Namespace, BTreeMap<String, AddressPool>> {
-        let mut all: BTreeMap<Namespace, BTreeMap<String, AddressPool>> = BTreeMap::new();
-        for (namespace, known) in &self.namespaces {
-            for (name, pool) in known.pools.iter().filter(|(_, pool)| pool.origin.is_some()) {
-                let namespace_pools = all.entry(namespace.clone()).or_default();
-                namespace_pools.insert(name.clone(), pool.clone());
-            }
-        }
-        all
+    /// Returns Metal3's pools of a namespace in the inputs, by name.
+    pub(crate) fn pools(
+        &self,
+        namespace: &Namespace,
+    ) -> impl Iterator<Item = (&String, &AddressPool)> {
+        let pools = self.namespaces.get(namespace).into_iter().flat_map(|known| &known.pools);
+        pools.filter(|(_, pool)| pool.origin.is_some())
+    }
+
+    /// Returns the claims of a host on a pool, by precedence: those of its Metal3Machine's data, and
+    /// that of its name.
+    pub(crate) fn claims(&self, host: &HostKey, machine: Option<&str>, pool: &str) -> Vec<String> {
+        let known = self.namespaces.get(&host.namespace);
+        let data = known.zip(machine).and_then(|(known, machine)| known.data.get(machine));
+        let holders = data.into_iter().flatten().map(String::as_str).chain([host.name.as_str()]);
+        holders.map(|holder| claim_of(holder, pool)).collect()
     }
 
     /// Returns the addresses of a host by interface. `machine` is the Metal3Machine that uses it.
@@ -192,17 +193,14 @@ impl ClaimedAddresses {
         let Some(known) = self.namespaces.get(&host.namespace) else {
             return BTreeMap::new();
         };
-        let data = machine.and_then(|machine| known.data.get(machine));
         let address = |(name, pool): (&String, &AddressPool)| {
-            let by_host = claim_of(&host.name, name);
-            let by_data = data.into_iter().flatten().map(|data| claim_of(data, name));
+            let claims = self.claims(host, machine, name);
+            let mut kept = claims.iter().filter_map(|claim| pool.kept.get(claim));
             // A claim of the host's name without a Machine is left from an earlier one.
-            let by_name = machine.map(|_| by_host.clone());
-            let given = by_data.chain(by_name).find_map(|claim| pool.given.get(&claim));
-            let kept = || pool.kept.get(&by_host).filter(|kept| kept.is_valid);
-            let (address, source) = match given {
+            let claims = claims.iter().filter(|_| machine.is_some());
+            let (address, source) = match claims.filter_map(|claim| pool.given.get(claim)).next() {
                 Some(address) => (*address, AddressSource::Claim),
-                None => (kept()?.address, AddressSource::Pool),
+                None => (kept.find(|kept| kept.is_valid)?.address, AddressSource::Pool),
             };
             Some((name.clone(), KnownAddress { address, source }))
         };

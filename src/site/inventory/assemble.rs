@@ -2,14 +2,14 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
+use std::mem;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use camino::Utf8Path;
 use rayon::prelude::*;
 
-use super::addresses::{AddressPool, AddressSource};
+use super::addresses::{AddressSource, ClaimedAddresses};
 use super::evidence::Evidence;
 use super::hardware::{HardwareByHost, HostHardware};
 use super::host::Host;
@@ -37,8 +37,8 @@ pub struct Inventory {
     pub roots: BTreeMap<usize, BuildRoot>,
     /// Secrets with network data that no host names, in file order.
     pub unnamed_network_data: Vec<UnnamedNetworkData>,
-    /// Metal3's IPPools, by namespace and name.
-    pub pools: BTreeMap<Namespace, BTreeMap<String, AddressPool>>,
+    /// Metal3's IPPools, and the addresses that Machines claimed from them.
+    pub(crate) claimed: ClaimedAddresses,
     /// The reservations of all hosts.
     pub reservations: BTreeSet<Arc<Tenants>>,
     by_key: HashMap<HostKey, usize>,
@@ -79,7 +79,7 @@ impl Inventory {
 /// Joins the documents of each host, with its hardware if that was read.
 pub(crate) fn assemble(
     mut documents: Vec<HostDocument>,
-    networks: Networks,
+    mut networks: Networks,
     builds: &Builds,
     settings: &Settings,
     hardware: Option<&HardwareByHost>,
@@ -121,7 +121,7 @@ pub(crate) fn assemble(
         }
     }
     inventory.unnamed_network_data = networks.unnamed.clone();
-    inventory.pools = networks.claimed.pools();
+    inventory.claimed = mem::take(&mut networks.claimed);
     // Freed beside what follows.
     rayon::spawn(|| drop(networks));
     for root in inventory.roots.values() {
@@ -163,10 +163,11 @@ fn inventory_findings(inventory: &Inventory, settings: &Settings) -> Vec<Finding
     let hosts = inventory.hosts.as_slice();
     let is_known = |host: &HostKey| inventory.by_key.contains_key(host);
     let labels: Vec<_> = hosts.iter().map(|host| &host.labels).collect();
-    let rules: [&(dyn Fn() -> Vec<Finding> + Sync); 5] = [
+    let rules: [&(dyn Fn() -> Vec<Finding> + Sync); 6] = [
         &|| idle_reservations(hosts, settings),
         &|| idle_marks(&labels, is_known, settings),
         &|| shared_addresses(hosts),
+        &|| bmc_addresses(hosts),
         &|| registration::mistakes(hosts),
         &|| ambiguous_networks(hosts),
     ];
@@ -284,6 +285,22 @@ fn shared_addresses(hosts: &[Host]) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Reports hosts with the address of a BMC.
+fn bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
+    let bmcs = hosts.iter().filter_map(|host| Some((registration::bmc_ip(host)?, host)));
+    let bmcs: HashMap<IpAddr, &Host> = bmcs.collect();
+    let describe = |host: &Host| {
+        let mut shared = host.addresses().filter_map(|it| Some((it, *bmcs.get(&it)?)));
+        let (address, other) = shared.next()?;
+        let message =
+            format!("host {} has the address {address} of the BMC of host {}", host.key, other.key);
+        let finding = Finding::new(Code::DuplicateHostAddress, message).at(host.origin.name());
+        let finding = finding.see(other.origin.at(registration::BMC_ADDRESS), "the BMC");
+        Some(finding.help("give the host or the BMC another address"))
+    };
+    hosts.iter().filter_map(describe).collect()
 }
 
 /// Reports duplicate network ids, because services would silently use the first network.

@@ -19,7 +19,7 @@ use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::host::BmcDetails;
 use crate::base::api::mac::MacAddress;
-use crate::base::api::names::{HostKey, ObjectName};
+use crate::base::api::names::{HostKey, Namespace, ObjectName};
 use crate::base::api::network_data::NoAddress;
 use crate::base::api::reservation::Tenants;
 use crate::base::finding::{Origin, Place, RouteStep};
@@ -116,6 +116,14 @@ pub struct LiveState {
     pub deleting: bool,
 }
 
+impl LiveState {
+    /// Returns the Metal3Machine of a namespace that uses the host.
+    pub(crate) fn machine_in(&self, namespace: &Namespace) -> Option<&str> {
+        let (found, name) = self.usage.as_ref()?.metal3_machine()?;
+        (found == namespace.as_str()).then_some(name)
+    }
+}
+
 /// Labels that assign a host to a cluster, in its manifest and in its snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct AssignmentLabels {
@@ -199,6 +207,12 @@ impl Host {
         let other = self.network.addresses.get(interface);
         self.address_in_network_data(interface)
             .or_else(|reason| other.map(|known| known.address).ok_or(reason))
+    }
+
+    /// Returns its addresses from all sources.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let data = self.network.data.iter().flat_map(|data| data.addresses());
+        data.chain(self.network.addresses.values().map(|known| known.address))
     }
 
     /// Returns the addresses by interface that generated files may show: those of

@@ -119,13 +119,10 @@ impl HostDescriptions {
         let (data, found) = networks.network(&referring);
         findings.extend(found);
         let live_state = self.live_state();
-        let machine = live_state.usage.as_ref().and_then(HostUsage::metal3_machine);
         let facts = AddressFacts {
             host: &key,
             annotation: self.annotated(ADDRESSES).map(|(document, text)| (text, &document.origin)),
-            machine: machine
-                .filter(|(namespace, _)| *namespace == key.namespace.as_str())
-                .map(|(_, name)| name),
+            machine: live_state.machine_in(&key.namespace),
             inspected: hardware.filter(|_| settings.inventory.inspected_addresses),
         };
         let boot_mac = spec.and_then(|spec| spec.boot_mac_address.as_deref());

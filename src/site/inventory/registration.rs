@@ -1,6 +1,7 @@
 //! Mistakes for which a host is not registered: in its BMC address, boot MAC address and labels.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use yaml_serde::Value;
 
@@ -24,13 +25,18 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
     findings
 }
 
-const BMC_ADDRESS: [&str; 3] = ["spec", "bmc", "address"];
+pub(super) const BMC_ADDRESS: [&str; 3] = ["spec", "bmc", "address"];
 const BOOT_MAC: [&str; 2] = ["spec", "bootMACAddress"];
 
 /// Returns the BMC address of a host as written, unless it is absent or a variable decides it.
 fn bmc_address(host: &Host) -> Option<&str> {
     let address = host.bmc.as_ref()?.address.as_str();
     (!address.is_empty() && !address.contains(VARIABLE)).then_some(address)
+}
+
+/// Returns the IP address of a host's BMC.
+pub(super) fn bmc_ip(host: &Host) -> Option<IpAddr> {
+    BmcAddress::parse(bmc_address(host)?).ok()?.host.parse().ok()
 }
 
 /// Reports BMC addresses that Metal3's webhook refuses.

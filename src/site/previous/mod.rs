@@ -37,8 +37,8 @@ pub struct PreviousOutput {
     shared_files: BTreeSet<Utf8PathBuf>,
     /// Inputs named in the headers of each cluster's files.
     pub(crate) made_from: BTreeMap<ClusterKey, BTreeSet<Utf8PathBuf>>,
-    /// IPPools that each cluster's component makes keep addresses.
-    pub(crate) pinned_pools: BTreeMap<ClusterKey, BTreeSet<String>>,
+    /// Addresses that each cluster's component makes IPPools keep.
+    pub(crate) pinned_pools: BTreeMap<ClusterKey, PinnedAddresses>,
     /// Directory of the service that uses each NodePort, relative to the output directory.
     pub node_ports: BTreeMap<NodePort, Utf8PathBuf>,
     /// What the installer Job of each cluster installs, if its image can add workers alone.
@@ -66,6 +66,9 @@ pub struct RecordedAssignment {
     pub has_other_labels: bool,
 }
 
+/// Addresses as written, by IPPool and claim.
+type PinnedAddresses = BTreeMap<String, BTreeMap<String, String>>;
+
 /// The facts that are read from every file.
 struct File {
     /// Path relative to the output directory.
@@ -79,8 +82,8 @@ struct File {
     /// Set if it has a form that only a newer sipgen knows.
     is_newer: bool,
     node_ports: Vec<NodePort>,
-    /// IPPools that it patches.
-    pinned_pools: BTreeSet<String>,
+    /// Addresses that it makes IPPools keep.
+    pinned_pools: PinnedAddresses,
     /// Input named in its header.
     made_from: Option<Utf8PathBuf>,
     /// Record of an installer Job.
@@ -145,7 +148,7 @@ impl PreviousOutput {
                 {
                     pinned_pools(&String::from_utf8_lossy(content))
                 } else {
-                    BTreeSet::new()
+                    BTreeMap::new()
                 },
                 made_from: layout::made_from(content),
                 installed: (below.file_name() == Some(layout::INSTALLER_JOB))
@@ -339,15 +342,29 @@ pub(crate) fn node_ports(content: &[u8]) -> Vec<NodePort> {
     numbers.filter_map(|number| NodePort::try_from(number).ok()).collect()
 }
 
-/// Returns the names of the IPPools that a component patches, by the same means.
-fn pinned_pools(component: &str) -> BTreeSet<String> {
-    let lines = component.lines().map(str::trim);
-    let after_kind = lines.clone().skip(1).zip(lines);
-    let targets = after_kind.filter(|(_, line)| line.strip_prefix("kind: ") == Some(ipam::POOL));
-    // In the patch itself, the name is not next to the kind.
-    let names = targets.filter_map(|(line, _)| line.strip_prefix("name: \"")?.strip_suffix('"'));
-    // The name is a regular expression, in which dots are escaped.
-    names.map(|name| name.replace('\\', "")).collect()
+/// Returns the addresses that a component makes IPPools keep, by the same means.
+fn pinned_pools(component: &str) -> PinnedAddresses {
+    let quoted = |text: &str| Some(text.strip_prefix('"')?.strip_suffix('"')?.to_owned());
+    let mut pools = PinnedAddresses::new();
+    let (mut kind, mut pool) = ("", None);
+    for (key, value) in component.lines().filter_map(|line| line.trim().split_once(": ")) {
+        match (key, quoted(key), quoted(value)) {
+            // In the patch itself, the name is not quoted. In its target, it is a regular expression,
+            // in which dots are escaped.
+            ("name", _, Some(name)) => {
+                let name = (kind == ipam::POOL).then(|| name.replace('\\', ""));
+                pool = name.map(|name| pools.entry(name).or_default());
+            }
+            ("kind", ..) => kind = value,
+            (_, Some(claim), Some(address)) => {
+                if let Some(pool) = &mut pool {
+                    pool.insert(claim, address);
+                }
+            }
+            _ => {}
+        }
+    }
+    pools
 }
 
 /// Hashes a text. Hashes are kept instead of texts, because sites have thousands of files.

@@ -287,7 +287,7 @@ fn files(
     }
     renderer.tree.insert(directory.join(inventory_file).into(), inventory_text);
     let in_directory =
-        |(file, text)| (directory.join(variables::DIRECTORY).join(file).into(), text);
+        |(file, text)| (directory.join(layout::GROUP_VARIABLES).join(file).into(), text);
     renderer.tree.extend(variables.into_iter().map(in_directory));
     Ok(())
 }

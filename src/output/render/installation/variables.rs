@@ -5,14 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::base::api::network::IpNetwork;
+use crate::base::layout::SHARED_VARIABLES;
 use crate::input::settings::provisioning::{Installer, InventoryFormat, ProvisioningSettings};
 use crate::site::request::cluster::{Installation, InstalledPackage};
-
-/// Directory of the variables, beside the inventory.
-pub(super) const DIRECTORY: &str = "group_vars";
-
-/// File with the variables of all machines.
-const ALL: &str = "all.yml";
 
 /// Returns the files of `group_vars` with packages, by name, without the ownership header. A role without packages
 /// has no file.
@@ -69,7 +64,7 @@ pub(super) fn shared_variables(
         .iter()
         .map(|(name, value)| format!("{}: {value}\n", Value::from(*name)))
         .collect();
-    (!variables.is_empty()).then_some((ALL, text))
+    (!variables.is_empty()).then_some((SHARED_VARIABLES, text))
 }
 
 fn list(variable: &str, packages: &[InstalledPackage]) -> String {

@@ -19,6 +19,7 @@ use crate::base::api::cluster_api::MACHINE_DEPLOYMENT;
 use crate::base::api::host;
 use crate::base::api::ipam;
 use crate::base::api::names::ClusterKey;
+use crate::base::api::provisioning::SOFTWARE_KIND;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::text::{counted, in_shell};
@@ -84,7 +85,7 @@ impl UnreadPlace {
     }
 }
 
-/// Reports every cluster, node set, pool and assigned host whose absence is not proven.
+/// Reports every cluster, part of one and assigned host whose absence is not proven.
 ///
 /// # Errors
 ///
@@ -374,6 +375,7 @@ fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText]) -> Option<UnreadPlace> 
             LostKind::NodeSet => Some(MACHINE_DEPLOYMENT),
             LostKind::Host => Some(host::KIND),
             LostKind::Pool => Some(ipam::POOL),
+            LostKind::Software => Some(SOFTWARE_KIND),
         };
         text.unrelated.as_ref().is_none_or(|unrelated| {
             let has_kind = |kind| mentions(&[kind])(unrelated.text.as_bytes());

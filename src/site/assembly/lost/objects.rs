@@ -1,4 +1,4 @@
-//! Clusters, node sets, hosts and pools of the previous run that are missing now.
+//! Clusters, node sets, hosts, pools and Softwares of the previous run that are missing now.
 
 use std::collections::BTreeSet;
 
@@ -31,43 +31,55 @@ pub(super) enum LostKind {
     Host,
     /// An IPPool that was to keep addresses for the cluster's hosts.
     Pool,
+    /// The packages of a Provisioning's machines.
+    Software,
 }
 
-impl AbsenceEvidence<'_> {
-    pub(super) fn lost(&self) -> Vec<LostObject<'_>> {
-        let clusters =
-            self.state.clusters.iter().filter(|cluster| !self.clusters.contains_key(*cluster)).map(
-                |cluster| LostObject {
-                    what: format!("cluster `{cluster}`"),
-                    name: cluster.name.as_str(),
-                    cluster,
-                    builds: self.builds_of_cluster(cluster),
-                    kind: LostKind::Cluster,
+impl<'a> AbsenceEvidence<'a> {
+    pub(super) fn lost(&self) -> Vec<LostObject<'a>> {
+        let (state, clusters) = (self.state, self.clusters);
+        let lost_clusters =
+            state.clusters.iter().filter(|cluster| !clusters.contains_key(*cluster)).map(
+                |cluster| {
+                    let what = format!("cluster `{cluster}`");
+                    self.part_of_cluster(LostKind::Cluster, what, cluster.name.as_str(), cluster)
                 },
             );
-        let hosts = self
-            .state
-            .held
-            .iter()
-            .filter(|(host, _)| self.inventory.index(host).is_none())
-            .filter_map(|(host, held)| {
-                // Hosts of a removed cluster are reported with the cluster.
-                let held = held.iter().find(|held| self.clusters.contains_key(&held.cluster))?;
-                let (what, cluster) =
-                    (format!("host `{host}` of `{}`", held.cluster), &held.cluster);
-                Some(LostObject {
-                    what,
-                    name: host.name.as_str(),
-                    cluster,
-                    builds: self.builds_of_host(&held.origin.file),
-                    kind: LostKind::Host,
-                })
-            });
-        clusters.chain(self.lost_node_sets()).chain(hosts).chain(self.lost_pools()).collect()
+        let hosts =
+            state.held.iter().filter(|(host, _)| self.inventory.index(host).is_none()).filter_map(
+                |(host, held)| {
+                    // Hosts of a removed cluster are reported with the cluster.
+                    let held = held.iter().find(|held| clusters.contains_key(&held.cluster))?;
+                    Some(LostObject {
+                        what: format!("host `{host}` of `{}`", held.cluster),
+                        name: host.name.as_str(),
+                        cluster: &held.cluster,
+                        builds: self.builds_of_host(&held.origin.file),
+                        kind: LostKind::Host,
+                    })
+                },
+            );
+        lost_clusters
+            .chain(self.lost_node_sets())
+            .chain(hosts)
+            .chain(self.lost_pools())
+            .chain(self.lost_software())
+            .collect()
+    }
+
+    /// Returns a missing object that the builds of its cluster may render.
+    fn part_of_cluster(
+        &self,
+        kind: LostKind,
+        what: String,
+        name: &'a str,
+        cluster: &'a ClusterKey,
+    ) -> LostObject<'a> {
+        LostObject { kind, what, name, cluster, builds: self.builds_of_cluster(cluster) }
     }
 
     /// Returns node sets with hosts that objects of their own asked for.
-    fn lost_node_sets(&self) -> impl Iterator<Item = LostObject<'_>> {
+    fn lost_node_sets(&self) -> impl Iterator<Item = LostObject<'a>> {
         let is_gone = |held: &RecordedAssignment| {
             let request = self.clusters.get(&held.cluster);
             let request = request.filter(|request| request.kind.descriptor().makes_machines);
@@ -78,29 +90,44 @@ impl AbsenceEvidence<'_> {
         let held = self.state.held.values().flatten().filter(|held| is_gone(held));
         let gone: BTreeSet<(&ClusterKey, &NodeName)> =
             held.filter_map(|held| Some((&held.cluster, held.part.node_set.as_ref()?))).collect();
-        gone.into_iter().map(|(cluster, node_set)| LostObject {
-            what: format!("node set `{node_set}` of `{cluster}`"),
-            name: node_set.as_str(),
-            cluster,
-            builds: self.builds_of_cluster(cluster),
-            kind: LostKind::NodeSet,
+        gone.into_iter().map(|(cluster, node_set)| {
+            let what = format!("node set `{node_set}` of `{cluster}`");
+            self.part_of_cluster(LostKind::NodeSet, what, node_set.as_str(), cluster)
         })
     }
 
-    fn lost_pools(&self) -> impl Iterator<Item = LostObject<'_>> {
-        let recorded = self.state.pinned_pools.iter().flat_map(|(cluster, names)| {
-            let inputs = self.inventory.pools.get(&cluster.namespace);
-            let is_gone = move |name: &&String| !inputs.is_some_and(|it| it.contains_key(*name));
-            names.iter().filter(is_gone).map(move |name| (cluster, name))
-        });
+    fn lost_pools(&self) -> impl Iterator<Item = LostObject<'a>> {
         // Pools of a removed cluster keep nothing for it.
-        let pools = recorded.filter(|(cluster, _)| self.clusters.contains_key(*cluster));
-        pools.map(|(cluster, name)| LostObject {
-            what: format!("IPPool `{name}` with addresses of `{cluster}`"),
-            name,
-            cluster,
-            builds: self.builds_of_cluster(cluster),
-            kind: LostKind::Pool,
+        let recorded = self.state.pinned_pools.iter();
+        let recorded = recorded.filter(|(cluster, _)| self.clusters.contains_key(*cluster));
+        recorded.flat_map(move |(cluster, pools)| {
+            let is_known = move |name: &str| {
+                let mut known = self.inventory.claimed.pools(&cluster.namespace);
+                known.any(|(known, _)| known == name)
+            };
+            let gone = pools.keys().filter(move |name| !is_known(name));
+            gone.map(move |name| {
+                let what = format!("IPPool `{name}` with addresses of `{cluster}`");
+                self.part_of_cluster(LostKind::Pool, what, name, cluster)
+            })
+        })
+    }
+
+    /// Returns the Softwares of clusters of which a role had packages and has none now.
+    fn lost_software(&self) -> impl Iterator<Item = LostObject<'a>> {
+        let is_gone = |(cluster, files): &(&ClusterKey, &Vec<Utf8PathBuf>)| {
+            let request = self.clusters.get(*cluster).and_then(|it| it.cluster.as_ref());
+            let installation = request.and_then(|cluster| cluster.installation.as_ref());
+            installation.is_some_and(|it| {
+                let roles = [&it.master_packages, &it.worker_packages];
+                let roles = roles.iter().filter(|packages| !packages.is_empty());
+                files.iter().filter(|file| layout::has_packages(file)).count() > roles.count()
+            })
+        };
+        self.state.files.iter().filter(is_gone).map(|(cluster, _)| {
+            // Its label names the cluster.
+            let what = format!("Software of `{cluster}`");
+            self.part_of_cluster(LostKind::Software, what, cluster.name.as_str(), cluster)
         })
     }
 
