@@ -253,16 +253,8 @@ pub struct MachineSpec {
     pub infrastructure_ref: Option<ClusterApiReference>,
     /// Failure domain.
     pub failure_domain: Option<String>,
-    /// The infrastructure of a Machine of OpenShift.
-    pub provider_spec: ProviderSpec,
-}
-
-/// The infrastructure of a Machine of OpenShift.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct ProviderSpec {
-    /// An object of the provider.
-    pub value: ProviderValue,
+    /// The infrastructure of a Machine of OpenShift: its `value` is an object of the provider.
+    pub provider_spec: BTreeMap<String, ProviderValue>,
 }
 
 /// An object that says which hosts a Machine of OpenShift may claim.

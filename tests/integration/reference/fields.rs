@@ -8,14 +8,11 @@ use serde_json::{Map, Value};
 /// Common formats, and their names. The schemas spell them as patterns.
 const FORMATS: [(&str, &str); 4] = [
     (
-        r"(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/)?[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$",
+        r"(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$",
         "label key",
     ),
     (r"^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$", "label value"),
-    (
-        r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$",
-        "DNS-1123 subdomain",
-    ),
+    (r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", "DNS-1123 subdomain"),
     (r"[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "DNS-1123 label"),
 ];
 

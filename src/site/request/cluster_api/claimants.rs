@@ -150,8 +150,9 @@ fn selector_of<'a>(
     spec: &'a MachineSpec,
     namespace: &Namespace,
 ) -> Option<Result<&'a HostSelector, String>> {
-    if spec.provider_spec.value.kind == OPENSHIFT_PROVIDER {
-        return Some(Ok(&spec.provider_spec.value.host_selector));
+    let openshift = spec.provider_spec.values().find(|value| value.kind == OPENSHIFT_PROVIDER);
+    if let Some(value) = openshift {
+        return Some(Ok(&value.host_selector));
     }
     let reference = spec.infrastructure_ref.as_ref()?;
     let ClusterApiReference { kind, name, .. } = reference;
