@@ -35,11 +35,10 @@ const CLUSTERS_NAMED: usize = 8;
 /// Options of a run.
 ///
 /// ```
-/// let options = sipgen::Options::default().keep_going(true).allow_empty(true);
+/// let options = sipgen::Options { keep_going: true, allow_empty: true, ..sipgen::Options::default() };
 /// # let _ = options;
 /// ```
 #[derive(Debug, Clone, Default)]
-#[non_exhaustive]
 pub struct Options {
     /// Leave clusters with errors unchanged, and generate the others.
     pub keep_going: bool,
@@ -57,51 +56,6 @@ pub struct Options {
     pub today: Option<Date>,
     /// Changes of the site that no file has.
     pub hypothesis: Hypothesis,
-}
-
-impl Options {
-    /// Sets [`Options::keep_going`].
-    #[must_use]
-    pub fn keep_going(self, keep_going: bool) -> Self {
-        Self { keep_going, ..self }
-    }
-
-    /// Sets [`Options::only`].
-    #[must_use]
-    pub fn only(self, clusters: impl IntoIterator<Item = ClusterKey>) -> Self {
-        let only = clusters.into_iter().collect();
-        Self { only, ..self }
-    }
-
-    /// Sets [`Options::rebalance`].
-    #[must_use]
-    pub fn rebalance(self, rebalance: bool) -> Self {
-        Self { rebalance, ..self }
-    }
-
-    /// Sets [`Options::today`].
-    #[must_use]
-    pub fn today(self, today: Date) -> Self {
-        Self { today: Some(today), ..self }
-    }
-
-    /// Sets [`Options::moves`].
-    #[must_use]
-    pub fn moves(self, moves: Vec<HostReplacement>) -> Self {
-        Self { moves, ..self }
-    }
-
-    /// Sets [`Options::hypothesis`].
-    #[must_use]
-    pub fn hypothesis(self, hypothesis: Hypothesis) -> Self {
-        Self { hypothesis, ..self }
-    }
-
-    /// Sets [`Options::allow_empty`].
-    #[must_use]
-    pub fn allow_empty(self, allow_empty: bool) -> Self {
-        Self { allow_empty, ..self }
-    }
 }
 
 /// The steps of a run, for progress reports.

@@ -120,7 +120,7 @@ pub fn what_if(
     hypothesis: &Hypothesis,
     progress: &dyn Fn(Stage),
 ) -> Result<Consequences, Error> {
-    let options = Options::default().keep_going(true).allow_empty(true);
+    let options = Options { keep_going: true, allow_empty: true, ..Options::default() };
     let earlier = generate(before, &options, progress)?;
     let gone = hypothesis.gone_hosts(&earlier.site)?;
     let mut additions = after.additions().to_vec();
@@ -131,7 +131,7 @@ pub fn what_if(
     let after = after
         .with_additions(additions)
         .with_directory(&earlier.site.settings.output, written.clone());
-    let options = options.hypothesis(hypothesis.clone());
+    let options = Options { hypothesis: hypothesis.clone(), ..options };
     let later = generate(&after, &options, progress)?;
 
     let (now, then) = (Overview::from_generated(&earlier), Overview::from_generated(&later));

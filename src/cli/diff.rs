@@ -2,6 +2,7 @@
 
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
+use sipgen::Options;
 use sipgen::ask::difference::{self, Difference};
 use sipgen::base::finding::{self, Finding};
 use sipgen::report::{self, DiffReport};
@@ -97,8 +98,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         .as_ref()
         .map(|base| SelectedFiles::at_revision(Some(head.files.root()), base, None))
         .transpose()?;
-    let options =
-        repo::options()?.keep_going(arguments.keep_going).allow_empty(arguments.allow_empty);
+    let options = Options {
+        keep_going: arguments.keep_going,
+        allow_empty: arguments.allow_empty,
+        ..repo::options()?
+    };
     let (lock, sites) = repo::lock_to_read(&head)?;
     let base_sites = base_files.map(|base| Sites::find(base.files)).transpose()?;
     let progress = Progress::start();

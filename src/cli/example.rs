@@ -1,6 +1,6 @@
 //! `sipgen example`: a commented request that fits the repo's hosts.
 
-use clap::ValueEnum;
+use sipgen::Options;
 use sipgen::input::settings::Settings;
 use sipgen::report::{self, ReportDocument};
 use sipgen::setup::example::{Example, Fit};
@@ -26,31 +26,16 @@ Examples:
 pub(crate) struct Arguments {
     /// The kind of request
     #[arg(value_enum)]
-    kind: ExampleKind,
+    kind: Example,
 
     #[command(flatten)]
     from: repo::RepoArguments,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ExampleKind {
-    /// SIPCluster of Airship's Support Infrastructure Provider
-    Sipcluster,
-    /// Cluster of Cluster API with Metal3's provider
-    ClusterApi,
-    /// Provisioning of Akraino's Binary Provisioning Agent
-    Provisioning,
-}
-
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
-    let example = match arguments.kind {
-        ExampleKind::Sipcluster => Example::Sipcluster,
-        ExampleKind::ClusterApi => Example::ClusterApi,
-        ExampleKind::Provisioning => Example::Provisioning,
-    };
     let fit = if arguments.from.is_anywhere()? {
         let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
-        let options = repo::options()?.allow_empty(true).keep_going(true);
+        let options = Options { keep_going: true, allow_empty: true, ..repo::options()? };
         let files = &repo::only(&sites)?.files;
         let generated = sipgen::generate(files, &options, &|_| {})?;
         let (hardware, _) = hardware::known_hardware(files, &generated.site, None)?;
@@ -65,6 +50,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     } else {
         Fit::default()
     };
-    print_document(&ReportDocument::trusted(example.manifest(&fit)?));
+    print_document(&ReportDocument::trusted(arguments.kind.manifest(&fit)?));
     Ok(CommandResult::Yes)
 }

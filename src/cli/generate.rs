@@ -155,11 +155,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         return Err(CommandError(message.to_owned()));
     }
     let chosen = arguments.from.chosen()?;
-    let options = repo::options()?
-        .keep_going(arguments.keep_going)
-        .only(arguments.only.iter().cloned())
-        .rebalance(arguments.rebalance)
-        .allow_empty(arguments.allow_empty);
+    let options = Options {
+        keep_going: arguments.keep_going,
+        only: arguments.only.iter().cloned().collect(),
+        rebalance: arguments.rebalance,
+        allow_empty: arguments.allow_empty,
+        ..repo::options()?
+    };
     let writes = !arguments.check;
     // The exclusive lock is taken before reading, so that inputs and output are consistent.
     let lock = writes.then(|| Lock::exclusive(chosen.files.root())).transpose()?;
@@ -178,7 +180,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             let Some(moves) = next_moves(&sites, &options, at_once)? else {
                 return Ok(CommandResult::No);
             };
-            options.moves(moves)
+            Options { moves, ..options }
         }
         None => options,
     };

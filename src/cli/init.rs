@@ -2,6 +2,7 @@
 
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
+use sipgen::Options;
 use sipgen::input::load::Files;
 use sipgen::input::settings::Settings;
 use sipgen::report::{self, ExistingInputs};
@@ -89,7 +90,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
 /// Counts what the repo asks for, and has for it.
 fn inputs(files: Files) -> Result<ExistingInputs, CommandError> {
     let sites = Sites::find(files)?;
-    let options = repo::options()?.keep_going(true).allow_empty(true);
+    let options = Options { keep_going: true, allow_empty: true, ..repo::options()? };
     let runs = sipgen::generate_sites(&sites, &options, &|_| {})?;
     Ok(ExistingInputs::from_runs(runs.iter().map(|(_, run)| run)))
 }

@@ -287,7 +287,7 @@ pub(super) fn options() -> Result<Options, CommandError> {
             seconds?
         }
     };
-    Ok(Options::default().today(Date::from_unix_seconds(seconds)))
+    Ok(Options { today: Some(Date::from_unix_seconds(seconds)), ..Options::default() })
 }
 
 /// Collects the findings of all sites and of the sites as a whole, with the number of muted

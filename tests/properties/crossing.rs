@@ -432,7 +432,7 @@ proptest! {
         let root = Utf8Path::from_path(directory.path()).unwrap();
         let files = Files::on_disk(root);
         fs::write(root.join("site.yaml"), text_of(&case)).unwrap();
-        let options = Options::default().keep_going(true);
+        let options = Options { keep_going: true, ..Options::default() };
         let generated = generate(&files, &options, &|_| {}).unwrap();
         sipgen::write(files.root(), &generated.changes.unwrap()).unwrap();
         let (site, _) = Site::read(&files, Settings::default()).unwrap();

@@ -52,7 +52,7 @@ fn inventory(hosts: &[Host]) -> String {
 
 fn generated(files: &[(&str, &str)]) -> GeneratedSite {
     let files = files.iter().map(|(path, text)| ((*path).into(), text.as_bytes().to_vec()));
-    let options = Options::default().allow_empty(true);
+    let options = Options { allow_empty: true, ..Options::default() };
     generate(&Files::in_memory(files), &options, &|_| {}).unwrap()
 }
 

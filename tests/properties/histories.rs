@@ -306,7 +306,7 @@ proptest! {
         }
         let root = Utf8Path::from_path(repo.path()).unwrap();
         let files = Files::on_disk(root);
-        let options = Options::default().keep_going(keep_going).allow_empty(true);
+        let options = Options { keep_going, allow_empty: true, ..Options::default() };
 
         let generated = generate(&files, &options, &|_| {}).unwrap();
 
@@ -356,7 +356,7 @@ fn generated_from(site: &Site, before: &Tree, layout: &Layout) -> (BTreeMap<Stri
     let repo = TempDir::new().unwrap();
     write_all(repo.path(), site, before, layout);
     let files = Files::on_disk(Utf8Path::from_path(repo.path()).unwrap());
-    let options = Options::default().keep_going(true).allow_empty(true);
+    let options = Options { keep_going: true, allow_empty: true, ..Options::default() };
     let generated = generate(&files, &options, &|_| {}).unwrap();
     if let Some(changes) = &generated.changes {
         sipgen::write(files.root(), changes).unwrap();

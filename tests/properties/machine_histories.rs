@@ -471,7 +471,7 @@ impl World {
     }
 
     fn run(&self, output: &BTreeMap<Utf8PathBuf, String>) -> GeneratedSite {
-        let options = Options::default().allow_empty(true);
+        let options = Options { allow_empty: true, ..Options::default() };
         generate(&self.files(output), &options, &|_| {}).unwrap()
     }
 

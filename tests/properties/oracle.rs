@@ -377,7 +377,7 @@ proptest! {
         let root = Utf8Path::from_path(directory.path()).unwrap();
         write_repo(root, &hosts, &clusters, &quotas);
 
-        let options = Options::default().keep_going(true);
+        let options = Options { keep_going: true, ..Options::default() };
         let generated = generate(&Files::on_disk(root), &options, &|_| {}).unwrap();
         if clusters.iter().flat_map(|cluster| cluster.node_sets.iter().flatten()).any(|set| set.skew.is_some()) {
             let again = generate(&Files::on_disk(root), &options, &|_| {}).unwrap();
@@ -457,7 +457,7 @@ proptest! {
 /// The hosts of every cluster that is served, after a run that is written.
 fn placed(root: &Utf8Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
     let files = Files::on_disk(root);
-    let options = Options::default().keep_going(true);
+    let options = Options { keep_going: true, ..Options::default() };
     let generated = generate(&files, &options, &|_| {}).unwrap();
     sipgen::write(files.root(), generated.changes.as_ref().unwrap()).unwrap();
     let host = |index: usize| generated.site.inventory.hosts[index].key.to_string();

@@ -271,7 +271,7 @@ proptest! {
         let directory = TempDir::new().unwrap();
         let root = Utf8Path::from_path(directory.path()).unwrap();
         write_repo(root, &hosts, &clusters, &quotas);
-        let options = Options::default().keep_going(true);
+        let options = Options { keep_going: true, ..Options::default() };
         let files = Files::on_disk(root);
         let mut generated = generate(&files, &options, &|_| {}).unwrap();
         if is_written {

@@ -154,7 +154,7 @@ fn check(
     let directory = TempDir::new().unwrap();
     let root = Utf8Path::from_path(directory.path()).unwrap();
     write_repo(root, hosts, clusters, quotas);
-    let options = Options::default().keep_going(true);
+    let options = Options { keep_going: true, ..Options::default() };
     let generated = generate(&Files::on_disk(root), &options, &|_| {}).unwrap();
     let oracle = Oracle {
         hosts,

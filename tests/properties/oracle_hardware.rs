@@ -83,7 +83,7 @@ proptest! {
         let directory = TempDir::new().unwrap();
         let root = Utf8Path::from_path(directory.path()).unwrap();
         write_repo(root, &hosts, &clusters, &[]);
-        let options = Options::default().keep_going(true);
+        let options = Options { keep_going: true, ..Options::default() };
         let generated = generate(&Files::on_disk(root), &options, &|_| {}).unwrap();
 
         let number = |host: usize| -> usize {

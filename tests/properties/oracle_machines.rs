@@ -262,7 +262,7 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
 }
 
 fn planned(root: &Utf8Path) -> GeneratedSite {
-    let options = Options::default().keep_going(true);
+    let options = Options { keep_going: true, ..Options::default() };
     generate(&Files::on_disk(root), &options, &|_| {}).unwrap()
 }
 

@@ -43,7 +43,7 @@ impl SiteFiles {
             quotas: quotas.to_vec(),
         };
         site.write(|_| {});
-        site.generate_files(&Options::default().keep_going(true));
+        site.generate_files(&Options { keep_going: true, ..Options::default() });
         site
     }
 
@@ -344,13 +344,13 @@ fn check_drain(site: &SiteFiles, drained: u8, at_once: usize) -> Result<(), Test
         }
         prop_assert!(steps < plan.steps.len(), "{:?}", next);
         steps += 1;
-        let options = Options::default().keep_going(true).moves(next.next_moves());
+        let options = Options { keep_going: true, moves: next.next_moves(), ..Options::default() };
         site.generate_files(&options);
-        let after = site.generate_files(&Options::default().keep_going(true));
+        let after = site.generate_files(&Options { keep_going: true, ..Options::default() });
         let changes = after.changes.as_ref().unwrap();
         prop_assert!(changes.files.is_empty(), "{:?}", changes.files.keys());
         site.take_snapshot();
-        site.generate_files(&Options::default().keep_going(true));
+        site.generate_files(&Options { keep_going: true, ..Options::default() });
     }
     if plan.verdict == DrainVerdict::Planned {
         let left: BTreeSet<usize> = taken(&site.generated()).into_keys().collect();

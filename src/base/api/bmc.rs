@@ -147,65 +147,47 @@ struct Url {
 
 /// Parses a URL as Go does, or else a bare host.
 fn parse_lenient(address: &str) -> Option<Url> {
-    match ParsedAddress::new(address) {
+    match parse_like_go(address) {
         None => is_host_with_port(address).then(|| Url {
             scheme: "ipmi".to_owned(),
             authority: address.to_owned(),
             path: String::new(),
         }),
-        Some(ParsedAddress::Opaque) => ParsedAddress::new(&address.replacen(':', "://", 1))?.url(),
-        Some(ParsedAddress::Url(url)) if url.scheme.is_empty() && url.authority.is_empty() => {
-            ParsedAddress::new(&format!("ipmi://{address}"))?.url()
+        Some(None) => parse_like_go(&address.replacen(':', "://", 1))?,
+        Some(Some(url)) if url.scheme.is_empty() && url.authority.is_empty() => {
+            parse_like_go(&format!("ipmi://{address}"))?
         }
-        Some(ParsedAddress::Url(url)) => Some(url),
+        Some(url) => url,
     }
 }
 
-enum ParsedAddress {
-    /// A scheme with a text that is no path.
-    Opaque,
-    Url(Url),
-}
-
-impl ParsedAddress {
-    /// Parses a text as `url.Parse` of Go does.
-    fn new(text: &str) -> Option<Self> {
-        if text.bytes().any(|byte| byte.is_ascii_control()) {
+/// Parses a text as `url.Parse` of Go does; the URL is `None` if its scheme has a text that is no
+/// path.
+fn parse_like_go(text: &str) -> Option<Option<Url>> {
+    if text.bytes().any(|byte| byte.is_ascii_control()) {
+        return None;
+    }
+    let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
+    let (scheme, rest) = split_scheme(text)?;
+    let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
+    let scheme = scheme.to_ascii_lowercase();
+    decoded(fragment)?;
+    if !rest.starts_with('/') {
+        if !scheme.is_empty() {
+            return Some(None);
+        }
+        let first = rest.split('/').next().unwrap_or_default();
+        if first.contains(':') {
             return None;
         }
-        let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
-        let (scheme, rest) = split_scheme(text)?;
-        let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
-        let scheme = scheme.to_ascii_lowercase();
-        decoded(fragment)?;
-        if !rest.starts_with('/') {
-            if !scheme.is_empty() {
-                return Some(Self::Opaque);
-            }
-            let first = rest.split('/').next().unwrap_or_default();
-            if first.contains(':') {
-                return None;
-            }
-        }
-        let has_authority =
-            rest.starts_with("//") && !(scheme.is_empty() && rest.starts_with("///"));
-        let (authority, path) = match rest.strip_prefix("//").filter(|_| has_authority) {
-            Some(rest) => rest.find('/').map_or((rest, ""), |at| rest.split_at(at)),
-            None => ("", rest),
-        };
-        Some(Self::Url(Url {
-            scheme,
-            authority: host_and_port(authority)?.to_owned(),
-            path: decoded(path)?,
-        }))
     }
-
-    fn url(self) -> Option<Url> {
-        match self {
-            Self::Opaque => None,
-            Self::Url(url) => Some(url),
-        }
-    }
+    let has_authority = rest.starts_with("//") && !(scheme.is_empty() && rest.starts_with("///"));
+    let (authority, path) = match rest.strip_prefix("//").filter(|_| has_authority) {
+        Some(rest) => rest.find('/').map_or((rest, ""), |at| rest.split_at(at)),
+        None => ("", rest),
+    };
+    let authority = host_and_port(authority)?.to_owned();
+    Some(Some(Url { scheme, authority, path: decoded(path)? }))
 }
 
 /// Splits a scheme off; it is empty if there is none.

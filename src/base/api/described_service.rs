@@ -3,10 +3,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::{Map, Value, json};
 
 use super::names::NodePort;
@@ -40,30 +39,13 @@ fn described() -> impl Iterator<Item = (&'static ServiceKind, &'static EntryDesc
 
 impl<'de> Deserialize<'de> for DescribedServices {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Lists;
-
-        impl<'de> Visitor<'de> for Lists {
-            type Value = DescribedServices;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a mapping")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut entries: M) -> Result<Self::Value, M::Error> {
-                let mut services = DescribedServices::default();
-                while let Some(field) = entries.next_key::<String>()? {
-                    // Unknown fields are reported elsewhere.
-                    if described().any(|(kind, _)| kind.field == field) {
-                        services.0.insert(field, entries.next_value()?);
-                    } else {
-                        entries.next_value::<IgnoredAny>()?;
-                    }
-                }
-                Ok(services)
-            }
-        }
-
-        deserializer.deserialize_map(Lists)
+        let mut lists = BTreeMap::<String, Value>::deserialize(deserializer)?;
+        // Unknown fields are reported elsewhere.
+        lists.retain(|field, _| described().any(|(kind, _)| kind.field == *field));
+        let services = lists.into_iter().map(|(field, list)| {
+            Ok((field, serde_json::from_value(list).map_err(D::Error::custom)?))
+        });
+        services.collect::<Result<_, _>>().map(Self)
     }
 }
 

@@ -111,33 +111,21 @@ struct NamedResource {
 
 /// A Kustomization or Component with the fields that generated ones may have. Others are never
 /// written.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[expect(dead_code, reason = "read to see that they are there")]
 struct WrittenKustomization {
-    #[serde(default)]
     api_version: String,
-    #[serde(default)]
     kind: String,
-    #[serde(default)]
     resources: Vec<String>,
-    #[serde(default)]
     namespace: String,
-    #[serde(default)]
     labels: Vec<Value>,
-    #[serde(default)]
     patches: Vec<Value>,
-    #[serde(default)]
     config_map_generator: Vec<Value>,
-    #[serde(default)]
     generator_options: Value,
-    #[serde(default)]
     images: Vec<Value>,
-    #[serde(default)]
     replacements: Vec<Value>,
-    #[serde(default)]
     components: Vec<String>,
-    #[serde(default)]
     transformers: Vec<String>,
 }
 

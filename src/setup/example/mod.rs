@@ -5,6 +5,7 @@
 
 mod fit;
 
+use clap::ValueEnum;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, context};
@@ -12,13 +13,13 @@ use minijinja::{Environment, context};
 pub use fit::Fit;
 
 /// The kind of an example.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Example {
-    /// A SIPCluster.
+    /// SIPCluster of Airship's Support Infrastructure Provider
     Sipcluster,
-    /// A Cluster of Cluster API, with its control plane and a MachineDeployment.
+    /// Cluster of Cluster API with Metal3's provider
     ClusterApi,
-    /// A Provisioning.
+    /// Provisioning of Akraino's Binary Provisioning Agent
     Provisioning,
 }
 

@@ -18,7 +18,7 @@ use crate::base::api::names::{HostKey, SecretKey};
 use crate::base::layout;
 use crate::base::tree::Tree;
 use crate::input::load::{Files, ReadError, objects};
-use crate::output::compare::{Change, OutputChanges};
+use crate::output::compare::OutputChanges;
 use crate::output::render::document_of;
 
 /// Name of the file for hosts without the label that splits files.
@@ -49,44 +49,32 @@ pub fn changes(
     split_by: Option<&str>,
 ) -> Result<OutputChanges, SnapshotWriteError> {
     let tree = texts(snapshot, split_by);
-    let (mut changes, mut there) = (OutputChanges::default(), BTreeSet::new());
+    let (mut before, mut leftovers) = (Tree::new(), Vec::new());
     for (path, kind) in repo.entries_below(directory)? {
         let Ok(relative) = path.strip_prefix(directory).map(Utf8Path::to_owned) else {
             continue;
         };
-        let wanted = tree.get(relative.as_str());
+        let is_wanted = tree.contains_key(relative.as_str());
         if kind != crate::input::load::EntryKind::File {
-            if wanted.is_some() {
+            if is_wanted {
                 return Err(SnapshotWriteError::Foreign(path));
             }
             continue;
         }
         if layout::is_leftover(&relative) {
-            changes.leftovers.push(path);
+            leftovers.push(path);
             continue;
         }
         let content = repo.read(&path)?;
         // A machine crash may leave snapshot files empty.
-        let is_ours = layout::is_snapshot(&content) || content.is_empty();
-        let before = layout::text_of(&content);
-        match wanted {
-            Some(_) if !is_ours => return Err(SnapshotWriteError::Foreign(path)),
-            Some(after) if *after == before => {}
-            Some(after) => {
-                changes.files.insert(path, Change::Update { before, after: after.clone() });
-            }
-            None if is_ours && !content.is_empty() => {
-                changes.files.insert(path, Change::Delete { before });
-            }
-            None => {}
+        let is_ours = layout::is_snapshot(&content) || is_wanted && content.is_empty();
+        if is_ours {
+            before.insert(relative.into(), layout::text_of(&content));
+        } else if is_wanted {
+            return Err(SnapshotWriteError::Foreign(path));
         }
-        there.insert(relative.into_string());
     }
-    for (relative, after) in tree.iter().filter(|(relative, _)| !there.contains(relative.as_str()))
-    {
-        changes.files.insert(directory.join(relative), Change::Create { after: after.clone() });
-    }
-    Ok(changes)
+    Ok(OutputChanges { leftovers, ..OutputChanges::between(&before, &tree, directory) })
 }
 
 /// Reads the snapshot below a directory. Returns `None` if there is none.

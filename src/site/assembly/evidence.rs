@@ -26,8 +26,8 @@ use crate::input::settings::{InventoryMode, Settings};
 use crate::site::delivery::{
     Agents, AppliedBuilds, ReachedContent, RenderedDirectory, applied_builds,
 };
+use crate::site::inventory::Evidence;
 use crate::site::inventory::host_document::HostDocument;
-use crate::site::inventory::{Evidence, Inventory};
 use crate::site::previous::PreviousOutput;
 
 /// Maximum number of hosts that a finding names.
@@ -270,22 +270,6 @@ impl<'a> HostProofs<'a> {
             ))
         })
     }
-}
-
-/// Returns the roots with a generated overlay that no agent's object of the site applies any more.
-/// An object elsewhere may still apply it, and so the hosts.
-pub(super) fn roots_with_overlay(
-    inventory: &Inventory,
-    builds: &Builds,
-    state: &PreviousOutput,
-) -> BTreeSet<usize> {
-    let reached = inventory.hosts.iter().filter_map(|host| match host.evidence {
-        Evidence::Reached { root } => Some(root),
-        Evidence::Applied { .. } | Evidence::Live | Evidence::Loose => None,
-    });
-    let roots: BTreeSet<usize> = reached.collect();
-    let has_overlay = |root: &usize| state.has_overlay_of(&builds.root(*root).directory);
-    roots.into_iter().filter(has_overlay).collect()
 }
 
 /// Returns the files of documents, each once.

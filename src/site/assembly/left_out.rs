@@ -3,7 +3,7 @@
 //! A missing input is released. The input may be the rendered output of only one of several sites
 //! of a repo, so hosts and clusters of the others must not count as removed.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use camino::Utf8PathBuf;
 
@@ -35,16 +35,6 @@ impl LeftOutHost {
         let secrets = manifest.host.spec.as_ref().map(named_secrets).unwrap_or_default();
         Some((manifest.key, Self { origin: manifest.origin, root, secrets, root_index }))
     }
-}
-
-/// Returns the roots of omitted hosts that have a generated overlay: agents apply it, and so these
-/// hosts.
-pub(super) fn roots(
-    left_out: &HashMap<HostKey, LeftOutHost>,
-    state: &PreviousOutput,
-) -> BTreeSet<usize> {
-    let applied = left_out.values().filter(|host| state.has_overlay_of(&host.root));
-    applied.map(|host| host.root_index).collect()
 }
 
 /// Reports clusters of the output directory that no input requests, but files of the repo do.

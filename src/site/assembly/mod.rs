@@ -198,9 +198,16 @@ impl Site {
         if settings.inventory.mode == InventoryMode::Observed {
             left_out.clear();
         }
-        let mut kept = left_out::roots(&left_out, &state);
-        kept.extend(evidence::roots_with_overlay(&inventory, builds, &state));
-        inventory.roots.extend(kept.into_iter().map(|index| (index, builds.root(index).clone())));
+        // An overlay in the output may be applied elsewhere, and so its hosts.
+        let roots_of_reached = inventory.hosts.iter().filter_map(|host| match host.evidence {
+            inventory::Evidence::Reached { root } => Some(root),
+            _ => None,
+        });
+        let roots: BTreeSet<usize> =
+            roots_of_reached.chain(left_out.values().map(|host| host.root_index)).collect();
+        let roots = roots.into_iter().map(|index| (index, builds.root(index)));
+        let kept = roots.filter(|(_, root)| state.has_overlay_of(&root.directory));
+        inventory.roots.extend(kept.map(|(index, root)| (index, root.clone())));
         left_out.retain(|host, _| state.held.contains_key(host));
 
         let (wiring, findings) =

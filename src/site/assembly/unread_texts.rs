@@ -32,10 +32,13 @@ use crate::site::request::{ClusterKind, cluster_parts};
 #[derive(Debug, Clone)]
 pub(super) struct UnreadText {
     pub(super) place: Place,
-    pub(super) file: Arc<Utf8Path>,
     pub(super) why: String,
     /// How to make it readable, in the imperative.
     pub(super) remedy: &'static str,
+    /// Set if the text may be what is left of an object that sipgen reads.
+    may_be_ours: bool,
+    /// Set if its name can be read, so that it is no object of another name.
+    is_named: bool,
     /// Set for a text that is likely unrelated, unless it has the name of the missing object.
     pub(super) unrelated: Option<UnrelatedText>,
     /// Set for data of which no history tells what stood there before.
@@ -77,20 +80,26 @@ struct NameMetadata {
     name: Option<String>,
 }
 
-/// The reason why a document is no object.
-struct Defect {
-    why: String,
-    place: Place,
-    remedy: &'static str,
-    /// Set if the text may be what is left of an object that sipgen reads.
-    may_be_ours: bool,
-    /// Set if its name can be read, so that it is no object of another name.
-    is_named: bool,
-}
-
 impl UnreadText {
-    fn new(file: Arc<Utf8Path>, place: Place, why: String, remedy: &'static str) -> Self {
-        UnreadText { place, file, why, remedy, unrelated: None, has_unknown_past: false }
+    fn new(place: Place, why: impl Into<String>, remedy: &'static str) -> Self {
+        UnreadText {
+            place,
+            why: why.into(),
+            remedy,
+            may_be_ours: true,
+            is_named: false,
+            unrelated: None,
+            has_unknown_past: false,
+        }
+    }
+
+    /// Returns the text of an object whose name can be read.
+    fn for_named_object(place: Place, why: impl Into<String>, remedy: &'static str) -> Self {
+        UnreadText { is_named: true, ..Self::new(place, why, remedy) }
+    }
+
+    pub(super) fn file(&self) -> &Arc<Utf8Path> {
+        self.place.file()
     }
 }
 
@@ -103,10 +112,7 @@ pub(super) fn in_manifests(
         Some(text) => ScanResult { says: Some(text), read: false },
         None => ScanResult::from(true),
     };
-    repo.scan(files, look, |document| {
-        let Defect { why, place, remedy, .. } = defect(&document)?;
-        Some(UnreadText::new(document.origin.file.clone(), place, why, remedy))
-    })
+    repo.scan(files, look, |document| defect(&document))
 }
 
 /// Returns the texts in `files` that may hold objects that sipgen reads.
@@ -123,17 +129,16 @@ pub(super) fn anywhere(
         if !may_read(file) || is_kustomization(file) || layout::is_ours(content) {
             return ScanResult::from(false);
         }
-        let says = whole(file, content).map(|text| (text, !is_blank(content)));
+        let says = whole(file, content);
         let read = says.is_none();
         ScanResult { says, read }
     };
     let found = repo.scan(files, look, |document| {
-        let Defect { why, place, remedy, may_be_ours, is_named } =
-            defect(&document).or_else(|| unread_object(&document))?;
+        let text = defect(&document).or_else(|| unread_object(&document))?;
         let is_template = document.looks_like_template();
-        let is_unrelated = is_named || is_template || is_example(&document.origin.file);
+        let is_unrelated = text.is_named || is_template || is_example(&document.origin.file);
         let may_be_named =
-            is_named || document.broken().is_some() || document.kind() == Some(host::KIND);
+            text.is_named || document.broken().is_some() || document.kind() == Some(host::KIND);
         let unrelated = (is_unrelated && may_be_named).then(|| UnrelatedText {
             text: document.text().to_owned(),
             is_template,
@@ -142,12 +147,10 @@ pub(super) fn anywhere(
         // The name may be what a template replaced.
         let has_name = || missing.iter().any(|name| names(document.text(), name));
         let is_ours = !is_unrelated || may_be_named && (!is_template || has_name());
-        let text = UnreadText::new(document.origin.file.clone(), place, why, remedy);
-        Some((UnreadText { unrelated, ..text }, may_be_ours && is_ours))
+        Some(UnreadText { unrelated, may_be_ours: text.may_be_ours && is_ours, ..text })
     })?;
-    let (mut texts, data): (Vec<_>, Vec<_>) =
-        found.into_iter().partition(|(_, may_be_ours)| *may_be_ours);
-    let data_files = data.iter().map(|(text, _)| text.file.to_path_buf());
+    let (mut texts, data): (Vec<_>, Vec<_>) = found.into_iter().partition(|text| text.may_be_ours);
+    let data_files = data.iter().map(|text| text.file().to_path_buf());
     let had_objects =
         mentions(&[&ClusterKind::marks()[..], &[host::KIND, ipam::POOL, SOFTWARE_KIND]].concat());
     let had_it = |then: &[u8]| {
@@ -155,25 +158,23 @@ pub(super) fn anywhere(
         then.is_some_and(|then| missing.iter().any(|name| names(&then, name)))
     };
     let earlier = repo.earlier_texts(&data_files.collect(), had_it);
-    for (text, _) in data {
-        if earlier.unknown.contains(&*text.file) {
-            let text = UnreadText { has_unknown_past: true, unrelated: None, ..text };
-            texts.push((text, true));
-        } else if let Some(then) = earlier.texts.get(&*text.file) {
+    for text in data {
+        if earlier.unknown.contains(&**text.file()) {
+            texts.push(UnreadText { has_unknown_past: true, unrelated: None, ..text });
+        } else if let Some(then) = earlier.texts.get(&**text.file()) {
             let unrelated =
                 Some(UnrelatedText { text: then.clone(), is_template: false, is_earlier: true });
-            texts.push((UnreadText { unrelated, ..text }, true));
+            texts.push(UnreadText { unrelated, ..text });
         }
     }
-    Ok(texts.into_iter().map(|(text, _)| text).collect())
+    Ok(texts)
 }
 
 /// Returns the texts with hosts in `files`, which git ignores.
 pub(super) fn ignored(repo: &Files, files: &[Utf8PathBuf]) -> Result<Vec<UnreadText>, ReadError> {
     let look = |file: &Utf8Path, content: &[u8]| {
-        let file: Arc<Utf8Path> = Arc::from(file);
-        let place = Place::File(file.clone());
-        let text = UnreadText::new(file, place, GIT_IGNORES_IT.to_owned(), "let git track it");
+        let text =
+            UnreadText::new(Place::File(Arc::from(file)), GIT_IGNORES_IT, "let git track it");
         let unrelated = UnrelatedText {
             text: String::from_utf8_lossy(content).into_owned(),
             is_template: false,
@@ -187,7 +188,7 @@ pub(super) fn ignored(repo: &Files, files: &[Utf8PathBuf]) -> Result<Vec<UnreadT
 }
 
 /// Returns why a host, a MachineDeployment or an IPPool is not read.
-fn unread_object(document: &Document<'_>) -> Option<Defect> {
+fn unread_object(document: &Document<'_>) -> Option<UnreadText> {
     let is_of_unknown_version = match document.kind() {
         Some(cluster_api::MACHINE_DEPLOYMENT) => cluster_parts::read(document).is_none(),
         // Other API groups have pools, too.
@@ -197,54 +198,35 @@ fn unread_object(document: &Document<'_>) -> Option<Defect> {
         _ => false,
     };
     if is_of_unknown_version {
-        return Some(Defect {
-            why: "its `apiVersion` is not that of Cluster API or Metal3".to_owned(),
-            place: document.origin.at(["apiVersion"]),
-            remedy: CORRECT,
-            may_be_ours: true,
-            is_named: true,
-        });
+        let why = "its `apiVersion` is not that of Cluster API or Metal3";
+        let place = document.origin.at(["apiVersion"]);
+        return Some(UnreadText::for_named_object(place, why, CORRECT));
     }
     if document.kind() == Some(host::KIND) {
         match document.parse::<BareMetalHost>() {
             Err(error) => return Some(invalid(document, &error, true)),
             Ok(host) if host.spec.is_none() => {
-                return Some(Defect {
-                    why: "its host has no `spec`".to_owned(),
-                    place: document.origin.start(),
-                    remedy: RESTORE,
-                    may_be_ours: true,
-                    is_named: true,
-                });
+                let (place, why) = (document.origin.start(), "its host has no `spec`");
+                return Some(UnreadText::for_named_object(place, why, RESTORE));
             }
             Ok(_) => {}
         }
     }
     let (kind, Finding { message, places, .. }) = misspelled_kind(document, None)?;
-    (kind == host::KIND).then(|| Defect {
-        why: message,
-        place: places.into_iter().next().map_or_else(|| document.origin.start(), |(it, _)| it),
-        remedy: CORRECT,
-        may_be_ours: true,
-        is_named: true,
-    })
+    let place = places.into_iter().next().map_or_else(|| document.origin.start(), |(it, _)| it);
+    (kind == host::KIND).then(|| UnreadText::for_named_object(place, message, CORRECT))
 }
 
 /// Returns the defect of a document that cannot be parsed.
-fn invalid(document: &Document<'_>, error: &ParseError, may_be_ours: bool) -> Defect {
+fn invalid(document: &Document<'_>, error: &ParseError, may_be_ours: bool) -> UnreadText {
     let origin = &document.origin;
     let (why, remedy) = if document.broken().is_some() && has_conflicts(document.text()) {
         ("it has conflicts of a merge", "resolve them")
     } else {
         (error.message.as_str(), FIX)
     };
-    Defect {
-        why: why.to_owned(),
-        place: error.line.map_or_else(|| origin.start(), |line| origin.spot(line, error.column)),
-        remedy,
-        may_be_ours,
-        is_named: false,
-    }
+    let place = error.line.map_or_else(|| origin.start(), |line| origin.spot(line, error.column));
+    UnreadText { may_be_ours, ..UnreadText::new(place, why, remedy) }
 }
 
 /// Returns why a file as a whole is unread.
@@ -257,8 +239,8 @@ fn whole(file: &Utf8Path, content: &[u8]) -> Option<UnreadText> {
         }
         None => return None,
     };
-    let file: Arc<Utf8Path> = Arc::from(file);
-    Some(UnreadText::new(file.clone(), Place::File(file), why.to_owned(), remedy))
+    let text = UnreadText::new(Place::File(Arc::from(file)), why, remedy);
+    Some(UnreadText { may_be_ours: !is_blank(content), ..text })
 }
 
 /// Returns whether a file is an answer of an API server that has more objects.
@@ -285,13 +267,10 @@ fn is_blank(content: &[u8]) -> bool {
 }
 
 /// Returns why a document is no object that kustomize and sipgen read.
-fn defect(document: &Document<'_>) -> Option<Defect> {
-    let at_start = |why: &str, may_be_ours| Defect {
-        why: why.to_owned(),
-        place: document.origin.start(),
-        remedy: RESTORE,
+fn defect(document: &Document<'_>) -> Option<UnreadText> {
+    let at_start = |why: &str, may_be_ours| UnreadText {
         may_be_ours,
-        is_named: false,
+        ..UnreadText::new(document.origin.start(), why, RESTORE)
     };
     let Some(kind) = document.kind() else {
         return Some(match document.parse::<Value>() {

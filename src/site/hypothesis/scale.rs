@@ -1,6 +1,5 @@
 //! Node sets with other numbers of hosts.
 
-use std::fmt;
 use std::str::FromStr;
 
 use super::UnknownSubject;
@@ -8,7 +7,8 @@ use crate::base::api::names::{ClusterKey, Part};
 use crate::site::Site;
 
 /// Another number of active hosts of a node set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("{cluster} {node_set} has {target} active hosts")]
 pub struct Scale {
     /// The cluster.
     pub cluster: ClusterKey,
@@ -19,29 +19,16 @@ pub struct Scale {
 }
 
 /// A number of hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub enum ScaleTarget {
     /// A number in total.
     To(usize),
     /// A number of additional hosts.
+    #[display("{_0} more")]
     Plus(usize),
     /// A number of hosts less.
+    #[display("{_0} fewer")]
     Minus(usize),
-}
-
-impl fmt::Display for Scale {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Scale { cluster, node_set, target } = self;
-        match target {
-            ScaleTarget::To(number) => write!(f, "{cluster} {node_set} has {number} active hosts"),
-            ScaleTarget::Plus(more) => {
-                write!(f, "{cluster} {node_set} has {more} more active hosts")
-            }
-            ScaleTarget::Minus(less) => {
-                write!(f, "{cluster} {node_set} has {less} fewer active hosts")
-            }
-        }
-    }
 }
 
 impl FromStr for Scale {

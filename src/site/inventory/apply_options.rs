@@ -5,7 +5,6 @@
 //! * Argo CD: `performSync` of its gitops-engine, and `normalizeTargetResources` of its controller.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use super::host_document::HostDocument;
 use crate::base::api::gitops::GitopsAgent;
@@ -13,7 +12,8 @@ use crate::base::api::host::{FORCE, Metadata, RECONCILE, SSA, SYNC_OPTIONS};
 use crate::base::finding::{Code, Finding, Place};
 
 /// An option of an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("{} {effect}: `{text}`", agent.title())]
 pub(crate) struct ApplyOption {
     pub(crate) agent: GitopsAgent,
     /// The option as it is written.
@@ -23,36 +23,20 @@ pub(crate) struct ApplyOption {
 }
 
 /// The effect of an option on a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub(crate) enum ApplyEffect {
+    #[display("never updates it, so its labels do not arrive")]
     Skips,
+    #[display("only creates it, so later labels do not arrive")]
     OnlyCreates,
+    #[display("may delete it and create it again, which powers the machine off")]
     Recreates,
+    #[display("replaces it as a whole, so it loses what others wrote into its spec")]
     Replaces,
+    #[display("ignores its labels or annotations, so they do not arrive")]
     IgnoresMetadata,
+    #[display("does not keep it as an ordinary object, so labels do not arrive")]
     RunsAsHook,
-}
-
-impl fmt::Display for ApplyOption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let effect = match self.effect {
-            ApplyEffect::Skips => "never updates it, so its labels do not arrive",
-            ApplyEffect::OnlyCreates => "only creates it, so later labels do not arrive",
-            ApplyEffect::Recreates => {
-                "may delete it and create it again, which powers the machine off"
-            }
-            ApplyEffect::Replaces => {
-                "replaces it as a whole, so it loses what others wrote into its spec"
-            }
-            ApplyEffect::IgnoresMetadata => {
-                "ignores its labels or annotations, so they do not arrive"
-            }
-            ApplyEffect::RunsAsHook => {
-                "does not keep it as an ordinary object, so labels do not arrive"
-            }
-        };
-        write!(f, "{} {effect}: `{}`", self.agent.title(), self.text)
-    }
 }
 
 /// Flux's labels and annotations with their values, which it compares without case. The last field

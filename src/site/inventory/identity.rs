@@ -200,7 +200,11 @@ pub(crate) fn mark_same_machines(
             }
         }
     }
-    let findings = findings(all);
+    // Identities of the same hosts follow one another.
+    let same_hosts = |one: &SharedIdentity<'_>, other: &SharedIdentity<'_>| {
+        one.hosts.iter().map(|(index, _)| index).eq(other.hosts.iter().map(|(index, _)| index))
+    };
+    let findings = all.chunk_by(same_hosts).filter_map(finding).collect();
     for (index, mark) in marks {
         hosts[index].same_machine = Some(Box::new(mark));
     }
@@ -212,22 +216,6 @@ fn differ(one: &Host, other: &Host) -> bool {
     let mut one_macs = known_macs(one).peekable();
     let is_known = one_macs.peek().is_some() && known_macs(other).next().is_some();
     is_known && !one_macs.any(|mac| known_macs(other).any(|other| other == mac))
-}
-
-/// Reports hosts that share identities, once for each group of hosts.
-fn findings(all: Vec<SharedIdentity<'_>>) -> Vec<Finding> {
-    let mut groups: Vec<Vec<SharedIdentity<'_>>> = Vec::new();
-    let mut known: HashMap<Vec<usize>, usize> = HashMap::new();
-    for shared in all {
-        let hosts = shared.hosts.iter().map(|(index, _)| *index).collect();
-        let group = *known.entry(hosts).or_insert(groups.len());
-        if group == groups.len() {
-            groups.push(Vec::new());
-        }
-        groups[group].push(shared);
-    }
-    let groups = groups.iter();
-    groups.filter_map(|identities| finding(identities)).collect()
 }
 
 fn finding(identities: &[SharedIdentity<'_>]) -> Option<Finding> {

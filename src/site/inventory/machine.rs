@@ -25,7 +25,7 @@ pub(crate) fn unclear_labels(
     origin: &Origin,
 ) -> Vec<Finding> {
     let finding = |label: &'static str| {
-        let value = labels.get(label).filter(|value| truth(value).is_none())?;
+        let value = labels.get(label).filter(|value| value.parse::<bool>().is_err())?;
         let finding = Finding::new(
             Code::InvalidDeviceLabel,
             format!(
@@ -38,15 +38,6 @@ pub(crate) fn unclear_labels(
         )))
     };
     [SRIOV, QAT].into_iter().filter_map(finding).collect()
-}
-
-/// Parses the value of a device label as a boolean.
-fn truth(value: &str) -> Option<bool> {
-    match value {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
-    }
 }
 
 /// The host that a machine of a Provisioning requires.
@@ -191,7 +182,7 @@ impl MachineProperties {
         nics.iter_mut().for_each(|nic| nic.addresses.sort_by_key(IpAddr::is_ipv6));
         let models: Vec<Model> =
             cards().filter_map(|card| card.model.as_deref()?.parse().ok()).collect();
-        let said = |label: &str| labels.get(label).and_then(|value| truth(value));
+        let said = |label: &str| labels.get(label).and_then(|value| value.parse::<bool>().ok());
         let has_sriov = |card: &Nic| {
             let model = card.model.as_deref().and_then(|model| model.parse().ok());
             said(SRIOV).unwrap_or(model.is_some_and(|model| devices.have_sriov(model)))

@@ -1,7 +1,6 @@
 //! Hosts in maintenance, by a mark in the settings or an annotation.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use crate::base::api::date::Date;
@@ -12,7 +11,8 @@ use crate::input::settings::Settings;
 use crate::input::settings::maintenance::Maintenance;
 
 /// The mark of a host. The display is its reason, with the expected end.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, derive_more::Display)]
+#[display("{reason}{}", until.map(|until| format!(" (until {until})")).unwrap_or_default())]
 pub struct MaintenanceMark {
     /// The reason.
     pub reason: Arc<str>,
@@ -51,16 +51,6 @@ impl MaintenanceMark {
             )));
         }
         Ok(Self { reason: reason.trim().into(), until: None, place })
-    }
-}
-
-impl fmt::Display for MaintenanceMark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)?;
-        match self.until {
-            Some(until) => write!(f, " (until {until})"),
-            None => Ok(()),
-        }
     }
 }
 

@@ -14,15 +14,81 @@ use crate::base::finding::{Code, Finding, Place, RouteStep};
 use crate::base::layout::VARIABLE;
 use crate::base::text::counted;
 
+/// A mistake that some hosts share.
+struct HostMistake<'a> {
+    code: Code,
+    /// Completes "host metal/r07-n01 has".
+    what: &'static str,
+    help: &'static str,
+    /// The place in a host with the mistake.
+    place: &'a dyn Fn(&Host) -> Option<Place>,
+}
+
 /// Reports the mistakes of all hosts.
 pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
     let mut findings = invalid_bmc_addresses(hosts);
-    findings.extend(bmcs_with_user(hosts));
-    findings.extend(invalid_boot_macs(hosts));
-    findings.extend(missing_boot_macs(hosts));
-    findings.extend(invalid_labels(hosts));
-    findings.extend(invalid_online(hosts));
+    let at = |host: &Host, route: &[&'static str]| {
+        host.origin.at(route.iter().copied().map(RouteStep::from))
+    };
+    let mistakes = [
+        // Metal3 and jump hosts log in by the Secret, and ignore them. No part of the address is shown.
+        HostMistake {
+            code: Code::UserInBmcAddress,
+            what: "credentials in the BMC address",
+            help: "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs \
+                   in by the Secret that spec.bmc.credentialsName names",
+            place: &|host| {
+                let has_user = host.bmc.as_ref().is_some_and(|bmc| host::has_user(&bmc.address));
+                has_user.then(|| at(host, &BMC_ADDRESS))
+            },
+        },
+        HostMistake {
+            code: Code::RefusedHost,
+            what: "no valid boot MAC address",
+            help: "write the MAC address of the interface that the host boots from, as six pairs of hexadecimal digits \
+                   with colons, such as `52:54:00:ab:cd:ef`; until then the API server refuses it, and sipgen assigns it \
+                   only if a snapshot shows it",
+            place: &|host| host.network.has_invalid_boot_mac.then(|| at(host, &BOOT_MAC)),
+        },
+        HostMistake {
+            code: Code::RefusedHost,
+            what: "no boot MAC address",
+            help: "set `spec.bootMACAddress`: most releases of Metal3 refuse a host without it, unless it boots from \
+                   virtual media",
+            place: &|host| lacks_boot_mac(host).then(|| at(host, &["spec"])),
+        },
+        HostMistake {
+            code: Code::RefusedHost,
+            what: "a label that the API server refuses",
+            help: "write letters, digits, `-`, `_` and `.`, at most 63 characters, with a letter or digit at both ends; \
+                   the key may have the prefix of a domain. Until then an agent may apply nothing of that build",
+            place: &|host| {
+                let (key, _) = host.labels.iter().find(|(key, value)| {
+                    !key.contains(VARIABLE) && !value.contains(VARIABLE) && !is_label(key, value)
+                })?;
+                Some(host.origin.at(["metadata", "labels", key.as_str()]))
+            },
+        },
+        HostMistake {
+            code: Code::RefusedHost,
+            what: "neither true nor false in `spec.online`",
+            help: "write `online: true` or `online: false`, without quotes; until then the API server refuses the host, \
+                   and an agent may apply nothing of that build",
+            place: &|host| host.has_invalid_online.then(|| at(host, &["spec", "online"])),
+        },
+    ];
+    findings.extend(mistakes.iter().filter_map(|mistake| mistake.finding(hosts)));
     findings
+}
+
+impl HostMistake<'_> {
+    fn finding(&self, hosts: &[Host]) -> Option<Finding> {
+        let found = hosts.iter().filter_map(|host| Some((host, (self.place)(host)?)));
+        let (hosts, places): (Vec<&Host>, Vec<Place>) = found.unzip();
+        let message = format!("{} {}", in_number(&hosts)?, self.what);
+        let places = places.into_iter().zip(hosts.iter().map(|host| host.key.to_string()));
+        Some(Finding::new(self.code, message).help(self.help).see_each(places))
+    }
 }
 
 pub(super) const BMC_ADDRESS: [&str; 3] = ["spec", "bmc", "address"];
@@ -62,70 +128,24 @@ fn invalid_bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
                 "write it as Metal3 reads it, such as `redfish://192.0.2.1/redfish/v1/Systems/1`; until then Metal3 \
                  refuses the host, and jump hosts have no power control over it",
             );
-        with_hosts(finding, &hosts, BMC_ADDRESS)
+        let place = |host: &&Host| (host.origin.at(BMC_ADDRESS), host.key.to_string());
+        finding.see_each(hosts.iter().map(place))
     };
     invalid.into_values().map(describe).collect()
 }
 
-/// Reports credentials in BMC addresses, which Metal3 and jump hosts ignore: they log in by the
-/// Secret in `credentialsName`. No part of the address is shown.
-fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
-    let has_user = |host: &&Host| host.bmc.as_ref().is_some_and(|bmc| host::has_user(&bmc.address));
-    let hosts: Vec<&Host> = hosts.iter().filter(has_user).collect();
-    let message = format!("{} credentials in the BMC address", in_number(&hosts)?);
-    let finding = Finding::new(Code::UserInBmcAddress, message).help(
-        "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs in by \
-         the Secret that spec.bmc.credentialsName names",
-    );
-    Some(with_hosts(finding, &hosts, BMC_ADDRESS))
-}
-
-/// Reports boot MAC addresses that the API server refuses, or that no network card has.
-fn invalid_boot_macs(hosts: &[Host]) -> Option<Finding> {
-    let is_invalid = |host: &&Host| host.network.has_invalid_boot_mac;
-    let hosts: Vec<&Host> = hosts.iter().filter(is_invalid).collect();
-    let message = format!("{} no valid boot MAC address", in_number(&hosts)?);
-    let finding = Finding::new(Code::RefusedHost, message).help(
-        "write the MAC address of the interface that the host boots from, as six pairs of hexadecimal digits with \
-         colons, such as `52:54:00:ab:cd:ef`; until then the API server refuses it, and sipgen assigns it \
-         only if a snapshot shows it",
-    );
-    Some(with_hosts(finding, &hosts, BOOT_MAC))
-}
-
-/// Reports hosts without a boot MAC address whose driver boots them from the network. Until August
-/// 2026 Metal3 refused them; since then inspection has to find the address.
-fn missing_boot_macs(hosts: &[Host]) -> Option<Finding> {
-    let is_missing = |host: &&Host| {
-        let network = &host.network;
-        let is_known = network.boot_mac.is_some() || network.has_boot_mac;
-        let needs = || {
-            let address = bmc_address(host).and_then(|address| BmcAddress::parse(address).ok());
-            address.is_some_and(|address| {
-                let driver = address.driver();
-                driver.is_ok_and(|driver| !driver.ends_with("virtualmedia"))
-            })
-        };
-        // A host with a state is registered, with or without it.
-        !is_known && host.live.provisioning.is_none() && needs()
+/// Returns whether a host has no boot MAC address although its driver boots it from the network. Until
+/// August 2026 Metal3 refused such hosts; since then inspection has to find the address.
+fn lacks_boot_mac(host: &Host) -> bool {
+    let is_known = host.network.boot_mac.is_some() || host.network.has_boot_mac;
+    let needs = || {
+        let address = bmc_address(host).and_then(|address| BmcAddress::parse(address).ok());
+        address.is_some_and(|address| {
+            address.driver().is_ok_and(|driver| !driver.ends_with("virtualmedia"))
+        })
     };
-    let hosts: Vec<&Host> = hosts.iter().filter(is_missing).collect();
-    let message = format!("{} no boot MAC address", in_number(&hosts)?);
-    let finding = Finding::new(Code::RefusedHost, message).help(
-        "set `spec.bootMACAddress`: most releases of Metal3 refuse a host without it, unless it boots from virtual media",
-    );
-    Some(with_hosts(finding, &hosts, ["spec"]))
-}
-
-/// Reports hosts without the power state, which the API server requires.
-fn invalid_online(hosts: &[Host]) -> Option<Finding> {
-    let hosts: Vec<&Host> = hosts.iter().filter(|host| host.has_invalid_online).collect();
-    let message = format!("{} neither true nor false in `spec.online`", in_number(&hosts)?);
-    let finding = Finding::new(Code::RefusedHost, message).help(
-        "write `online: true` or `online: false`, without quotes; until then the API server refuses the host, and an \
-         agent may apply nothing of that build",
-    );
-    Some(with_hosts(finding, &hosts, ["spec", "online"]))
+    // A host with a state is registered, with or without it.
+    !is_known && host.live.provisioning.is_none() && needs()
 }
 
 /// Returns whether the API server refuses a power state.
@@ -137,39 +157,12 @@ pub(super) fn is_invalid_online(online: Option<&Value>) -> bool {
     }
 }
 
-/// Reports labels that the API server refuses, by the first one of each host.
-fn invalid_labels(hosts: &[Host]) -> Option<Finding> {
-    let is_invalid = |(key, value): &(&String, &String)| {
-        !key.contains(VARIABLE) && !value.contains(VARIABLE) && !is_label(key, value)
-    };
-    let invalid = hosts.iter().filter_map(|host| {
-        let (key, _) = host.labels.iter().find(is_invalid)?;
-        Some((host, host.origin.at(["metadata", "labels", key.as_str()])))
-    });
-    let (hosts, places): (Vec<&Host>, Vec<Place>) = invalid.unzip();
-    let message = format!("{} a label that the API server refuses", in_number(&hosts)?);
-    let finding = Finding::new(Code::RefusedHost, message).help(
-        "write letters, digits, `-`, `_` and `.`, at most 63 characters, with a letter or digit at both ends; the key may \
-         have the prefix of a domain. Until then an agent may apply nothing of that build",
-    );
-    Some(finding.see_each(places.into_iter().zip(hosts.iter().map(|host| host.key.to_string()))))
-}
-
 /// Returns whether the API server and Ironic refuse a boot MAC address.
 pub(super) fn is_invalid_boot_mac(text: &str) -> bool {
     let has_colons = text.bytes().filter(|byte| *byte == b':').count() == 5;
     let parsed: Option<MacAddress> = text.parse().ok();
     let is_accepted = has_colons && parsed.is_some_and(MacAddress::is_unicast);
     !text.is_empty() && !text.contains(VARIABLE) && !is_accepted
-}
-
-fn with_hosts<const N: usize>(
-    finding: Finding,
-    hosts: &[&Host],
-    route: [&'static str; N],
-) -> Finding {
-    let place = |host: &Host| host.origin.at(route.into_iter().map(RouteStep::from));
-    finding.see_each(hosts.iter().map(|host| (place(host), host.key.to_string())))
 }
 
 /// Returns a subject with its verb: `host metal/r07-n01 has`, `2 hosts have`; `None` for no host.

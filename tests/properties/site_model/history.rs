@@ -104,7 +104,8 @@ pub fn for_every_run(
     let directory = TempDir::new().unwrap();
     let repo = Utf8Path::from_path(directory.path()).unwrap();
     let files = Files::on_disk(repo);
-    let options = Options::default().keep_going(history.keep_going).allow_empty(true);
+    let options =
+        Options { keep_going: history.keep_going, allow_empty: true, ..Options::default() };
     let mut site = history.site.clone();
     let mut before = Tree::default();
     for step in &history.steps {

@@ -2,12 +2,11 @@
 
 use serde_json::json;
 
-use super::{Delivery, DirectoryContent, document, in_source};
+use super::{ApplyPolicy, Delivery, DirectoryContent, document, in_source};
 use crate::base::api::gitops::{APPLICATION, ARGOCD_API_VERSION};
 use crate::base::api::host;
 use crate::base::api::names::Namespace;
 use crate::input::settings::Settings;
-use crate::output::render::planned_hosts::{GUARDS, MERGE};
 
 /// Finalizer that deletes an Application's objects together with the Application.
 const CASCADE: &str = "resources-finalizer.argocd.argoproj.io";
@@ -22,17 +21,13 @@ pub(super) fn application(
     namespace: Option<&Namespace>,
 ) -> String {
     let argocd = &settings.argocd;
+    let policy = ApplyPolicy::new(delivery.holds);
     let mut metadata = json!({
         "name": delivery.name,
         "namespace": argocd.namespace,
-        "annotations": { "argocd.argoproj.io/sync-wave": wave(delivery.holds).to_string() },
+        "annotations": { "argocd.argoproj.io/sync-wave": policy.wave.to_string() },
     });
-    // Deleting hosts powers machines off, and deleting definitions deletes their objects.
-    let is_deletable = matches!(
-        delivery.holds,
-        DirectoryContent::Services | DirectoryContent::SiteOutput | DirectoryContent::Installer
-    );
-    if is_deletable {
+    if policy.is_deleted {
         metadata["finalizers"] = json!([CASCADE]);
     }
     let mut spec = json!({
@@ -44,8 +39,8 @@ pub(super) fn application(
         },
         "destination": argocd.destination,
         "syncPolicy": {
-            "automated": { "prune": is_deletable, "selfHeal": true },
-            "syncOptions": sync_options(delivery.holds),
+            "automated": { "prune": policy.is_deleted, "selfHeal": true },
+            "syncOptions": policy.sync_options.concat(),
         },
     });
     if let Some(namespace) = namespace {
@@ -57,34 +52,4 @@ pub(super) fn application(
             json!([{ "group": host::GROUP, "kind": host::KIND, "jsonPointers": ["/spec/online"] }]);
     }
     document(ARGOCD_API_VERSION, APPLICATION, metadata, spec)
-}
-
-fn wave(holds: DirectoryContent) -> i32 {
-    match holds {
-        DirectoryContent::Definitions => 0,
-        DirectoryContent::Services
-        | DirectoryContent::SiteOutput
-        | DirectoryContent::AfterServices => 1,
-        DirectoryContent::Declared | DirectoryContent::Observed => 2,
-        DirectoryContent::Released | DirectoryContent::Installer => 3,
-    }
-}
-
-fn sync_options(holds: DirectoryContent) -> Vec<&'static str> {
-    match holds {
-        DirectoryContent::Definitions => GUARDS.to_vec(),
-        // A pod of the old ReplicaSet may start once more and requires the old ConfigMap.
-        DirectoryContent::Services
-        | DirectoryContent::SiteOutput
-        | DirectoryContent::AfterServices => vec!["PruneLast=true"],
-        // The old Job must be gone before the new one starts: two installers must not work on the
-        // same hosts.
-        DirectoryContent::Installer => Vec::new(),
-        DirectoryContent::Declared => {
-            [&["RespectIgnoreDifferences=true"], GUARDS.as_slice()].concat()
-        }
-        DirectoryContent::Observed | DirectoryContent::Released => {
-            [MERGE.as_slice(), &GUARDS].concat()
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Delivery, DirectoryContent, document, in_source};
+use super::{ApplyPolicy, Delivery, DirectoryContent, document, in_source};
 use crate::base::api::gitops::{FLUX_API_VERSION, FLUX_KIND};
 use crate::base::api::without_nulls;
 use crate::input::settings::Settings;
@@ -21,27 +21,11 @@ pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String 
     } else {
         flux.timeout.as_ref().map(Duration::as_str)
     };
-    // Flux deletes objects that leave the build, and all of them with the Kustomization. For hosts
-    // that would power off machines, and for definitions delete every object of their kinds.
-    let prune = matches!(
-        delivery.holds,
-        DirectoryContent::Services
-            | DirectoryContent::SiteOutput
-            | DirectoryContent::AfterServices
-            | DirectoryContent::Installer
-    );
-    // Disabled for hosts, because one host in error would block everything that depends on them.
-    // Flux considers a Job ready when it has finished, and reports a failed one.
-    let wait = match delivery.holds {
-        DirectoryContent::Definitions => true,
-        DirectoryContent::Services | DirectoryContent::SiteOutput | DirectoryContent::Installer => {
-            flux.wait
-        }
-        DirectoryContent::AfterServices
-        | DirectoryContent::Declared
-        | DirectoryContent::Observed
-        | DirectoryContent::Released => false,
-    };
+    let policy = ApplyPolicy::new(delivery.holds);
+    let is_marker = delivery.holds == DirectoryContent::AfterServices;
+    // For hosts, waiting would let one in error block everything that depends on them. Flux considers
+    // a Job ready when it has finished, and reports a failed one.
+    let is_required = delivery.holds == DirectoryContent::Definitions;
     let spec = without_nulls(json!({
         "dependsOn": (!after.is_empty()).then_some(after),
         "interval": flux.interval,
@@ -49,8 +33,8 @@ pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String 
         "timeout": timeout,
         "sourceRef": flux.source_ref,
         "path": format!("./{}", in_source(&flux.path, &settings.output, delivery)),
-        "prune": prune,
-        "wait": wait,
+        "prune": policy.is_deleted || is_marker,
+        "wait": is_required || policy.is_deleted && flux.wait,
         "decryption": flux.decryption,
         "serviceAccountName": flux.service_account_name,
     }));

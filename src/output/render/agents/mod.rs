@@ -20,7 +20,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
 use super::Tree;
-use super::planned_hosts::HostsByDirectory;
+use super::planned_hosts::{GUARDS, HostsByDirectory, MERGE};
 use super::services::required_definitions;
 use super::yaml_block::block_of;
 use crate::base::api::gitops::GitopsAgent;
@@ -67,6 +67,40 @@ enum DirectoryContent {
     Installer,
     /// Released hosts, without labels.
     Released,
+}
+
+/// What agents do with a directory.
+struct ApplyPolicy {
+    /// Place in the order of Argo CD.
+    wave: u8,
+    /// Set if an agent deletes objects that leave the build, and all of them with its own object.
+    ///
+    /// For hosts that would power off machines, and for definitions delete every object of their
+    /// kinds.
+    is_deleted: bool,
+    /// Options of Argo CD.
+    sync_options: &'static [&'static [&'static str]],
+}
+
+impl ApplyPolicy {
+    fn new(holds: DirectoryContent) -> Self {
+        /// A pod of the old ReplicaSet may start once more and requires the old ConfigMap.
+        const LAST: &[&str] = &["PruneLast=true"];
+        let (wave, is_deleted, sync_options): (_, _, &[&[&str]]) = match holds {
+            DirectoryContent::Definitions => (0, false, &[&GUARDS]),
+            DirectoryContent::Services | DirectoryContent::SiteOutput => (1, true, &[LAST]),
+            DirectoryContent::AfterServices => (1, false, &[LAST]),
+            DirectoryContent::Declared => {
+                (2, false, &[&["RespectIgnoreDifferences=true"], &GUARDS])
+            }
+            DirectoryContent::Observed => (2, false, &[&MERGE, &GUARDS]),
+            DirectoryContent::Released => (3, false, &[&MERGE, &GUARDS]),
+            // The old Job must be gone before the new one starts: two installers must not work on
+            // the same hosts.
+            DirectoryContent::Installer => (3, true, &[]),
+        };
+        Self { wave, is_deleted, sync_options }
+    }
 }
 
 /// File of the permanent object.

@@ -187,8 +187,8 @@ impl AbsenceEvidence<'_> {
         let texts = unread_texts::in_manifests(self.repo, &files)?;
         Ok(texts.into_iter().next().map(|text| {
             UnreadPlace::new(
-                text.place,
-                format!("{}, which its build lists, is not read: {}", text.file, text.why),
+                text.place.clone(),
+                format!("{}, which its build lists, is not read: {}", text.file(), text.why),
                 format!(
                     "{}; to remove an object, delete its document, and keep the rest readable",
                     text.remedy
@@ -250,7 +250,7 @@ impl AbsenceEvidence<'_> {
         let tops: BTreeSet<_> = observed.map(|host| top(&host.origin.file)).collect();
         // Where a snapshot is, data of other programs is not expected.
         texts.retain(|text| {
-            !text.has_unknown_past || tops.is_empty() || tops.contains(&top(&text.file))
+            !text.has_unknown_past || tops.is_empty() || tops.contains(&top(text.file()))
         });
         let mut ignored = Vec::new();
         for directory in tops.into_iter().flatten() {
@@ -388,8 +388,8 @@ fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText]) -> Option<UnreadPlace> 
     let text = texts.iter().find(may_hold_it)?;
     Some(UnreadPlace::new(
         text.place.clone(),
-        format!("{}, which may hold it, is not read: {}", text.file, text.why),
-        format!("{}, or {}", text.remedy, exclude(&text.file)),
+        format!("{}, which may hold it, is not read: {}", text.file(), text.why),
+        format!("{}, or {}", text.remedy, exclude(text.file())),
     ))
 }
 

@@ -56,25 +56,17 @@ fn too_few(sip_cluster: &Cluster, objects: &Cluster) -> Vec<Finding> {
     let role_finding = |role: Role| {
         let (_, node_set) = sip_cluster.node_sets.iter().find(|(part, _)| part.role == role)?;
         let sets = objects.node_sets.iter().filter(|(part, _)| part.role == role);
-        let (replicas, machines) = sets.clone().fold((0, 0), |(replicas, machines), (_, set)| {
-            (replicas + set.active, machines + set.wanted())
-        });
+        let machines: usize = sets.clone().map(|(_, set)| set.wanted()).sum();
         let (_, first) = sets.clone().next()?;
         let wanted = node_set.wanted();
         if machines <= wanted {
             return None;
         }
-        let message = if replicas > wanted {
-            format!(
-                "Cluster API's objects ask for {replicas} {role} hosts of {}, and the SIPCluster requests {wanted}",
-                sip_cluster.key
-            )
-        } else {
-            format!(
-                "a rollout needs {machines} {role} hosts of {}, and the SIPCluster requests {wanted}",
-                sip_cluster.key
-            )
-        };
+        let message = format!(
+            "Cluster API's objects need {machines} {role} hosts of {}, with those of a rollout, and the SIPCluster \
+             requests {wanted}",
+            sip_cluster.key
+        );
         Some(
             Finding::new(Code::Disagreement, message)
                 .at(first.active_at.place())

@@ -15,6 +15,7 @@ use crate::base::api::machine_names::MachineNames;
 use crate::base::api::names::{Namespace, Role};
 use crate::base::finding::{Code, DocumentField, Origin, RouteStep};
 use crate::base::text::non_empty;
+use crate::input::decode;
 use crate::input::settings::services::KubernetesVersion;
 use crate::site::request::cluster_parts::{PartDocument, PartSpec};
 
@@ -224,15 +225,16 @@ impl<'a> ClusterApiValidation<'a> {
             self.missing(from, &reference.kind, &reference.name);
             return None;
         };
-        match &document.spec {
-            Ok(spec) => Some((document, spec)),
-            Err(error) => {
-                let finding =
-                    crate::input::decode::unreadable(&document.origin, error, &document.kind);
-                self.findings.push(finding.for_cluster(self.key));
-                None
-            }
-        }
+        Some((document, self.readable(document)?))
+    }
+
+    /// Returns the spec of an object, and reports one that is unreadable.
+    fn readable(&mut self, document: &'a PartDocument) -> Option<&'a PartSpec> {
+        let unreadable = |error| {
+            let finding = decode::unreadable(&document.origin, error, &document.kind);
+            self.findings.push(finding.for_cluster(self.key));
+        };
+        document.spec.as_ref().map_err(unreadable).ok()
     }
 
     /// Returns the machine template that a reference names; `None` if Machines are no hosts of
@@ -263,19 +265,9 @@ impl<'a> ClusterApiValidation<'a> {
         let mut scaled = Vec::new();
         let (objects, key) = (self.objects, self.key);
         for (name, document) in objects.parts_with_kind(MACHINE_DEPLOYMENT, &key.namespace) {
-            let deployment = match &document.spec {
-                Ok(PartSpec::MachineDeployment(deployment)) => deployment,
-                Ok(_) => continue,
-                Err(error) => {
-                    // Its cluster is unknown, so it may be this one.
-                    let finding = crate::input::decode::unreadable(
-                        &document.origin,
-                        error,
-                        MACHINE_DEPLOYMENT,
-                    );
-                    self.findings.push(finding.for_cluster(key));
-                    continue;
-                }
+            // The cluster of one that is unreadable is unknown, so it may be this one.
+            let Some(PartSpec::MachineDeployment(deployment)) = self.readable(document) else {
+                continue;
             };
             if deployment.cluster_name != key.name.as_str()
                 || document.metadata.label(TOPOLOGY_OWNED).is_some()

@@ -9,7 +9,7 @@ use super::{Route, SipclusterValidation, below};
 use crate::base::api::auth::{self, Expiry};
 use crate::base::api::issuer::IssuerUrl;
 use crate::base::api::names::{NodePort, ObjectName};
-use crate::base::finding::{Code, Finding};
+use crate::base::finding::Code;
 use crate::base::text::non_empty;
 use crate::site::request::service::KindSettings;
 use crate::site::request::service::auth::{Certificate, DexSettings};
@@ -107,28 +107,11 @@ impl SipclusterValidation<'_> {
                 );
                 None
             }
-            (authority, issuer, own) => {
-                let given = [
-                    ("caSecret", authority.is_some()),
-                    ("issuerRef", issuer.is_some()),
-                    ("tlsSecret", own.is_some()),
-                ];
-                let mut places = given.into_iter().filter(|(_, is_given)| *is_given);
-                let mut place =
-                    || places.next().map(|(field, _)| self.origin.at(below(route, [field.into()])));
-                let finding = Finding::new(
-                    Code::InvalidAuth,
+            _ => {
+                self.invalid_auth(
+                    route.clone(),
                     "the auth service has more than one source of its certificate",
-                );
-                let mut finding =
-                    finding.at(place().unwrap_or_else(|| self.origin.at(route.clone())));
-                while let Some(place) = place() {
-                    finding = finding.see(place, "another one");
-                }
-                self.findings.push(
-                    finding
-                        .help("keep one of caSecret, issuerRef and tlsSecret")
-                        .for_cluster(self.key),
+                    "keep one of caSecret, issuerRef and tlsSecret",
                 );
                 None
             }
