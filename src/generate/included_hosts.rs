@@ -1,12 +1,14 @@
-//! Hosts of the output in builds that change what they include.
+//! Hosts and services of the output in builds that change what they include.
 //!
 //! A kustomization that lists the output runs after it, and so does the object of an agent that
-//! applies it. Labels and guards of hosts must survive them.
+//! applies it. Labels and guards of hosts must survive them, and services must stay with their
+//! Secrets.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
+use yaml_serde::Value;
 
 use crate::base::api::host::Metadata;
 use crate::base::api::names::HostKey;
@@ -14,7 +16,9 @@ use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::text::counted;
 use crate::base::tree::Tree;
-use crate::input::kustomize::{AgentBuild, Builds, BuiltDirectory, DeliveredHost};
+use crate::input::kustomize::{
+    AgentBuild, Builds, BuiltDirectory, DeliveredBuild, DeliveredObject,
+};
 use crate::input::load::Files;
 use crate::output::render::{HostsByDirectory, PlannedHost};
 use crate::site::Site;
@@ -22,13 +26,12 @@ use crate::site::delivery::{ObjectOption, apply_options};
 use crate::site::inventory::apply_options::{ApplyOption, in_metadata};
 use crate::site::inventory::{Evidence, Host};
 
-/// Returns whether a build of the repo may change generated hosts.
+/// Returns whether a build of the repo may change generated hosts or services.
 pub(super) fn may_be_changed(site: &Site) -> bool {
-    let hosts = site.settings.output.join(layout::HOSTS);
-    let listing = site.builds.roots_listing(&hosts);
-    let may_change =
-        |root: &usize| site.builds.may_change_listed(&site.root(*root).directory, &hosts);
-    !site.agent_builds.is_empty() || listing.iter().any(may_change)
+    let (builds, output) = (&site.builds, &site.settings.output);
+    let mut roots = builds.roots();
+    !site.agent_builds.is_empty()
+        || roots.any(|root| builds.may_change_listed(&root.directory, output))
 }
 
 /// The builds of the repo with all generated files.
@@ -96,37 +99,43 @@ impl<'a> CompleteRepo<'a> {
         hosts.map(|host| PlannedHost::unpatched(site, host)).collect()
     }
 
-    /// Reports the first changed field of each host in a directory's build.
+    /// Reports the first changed field of each host in a directory's build, and services that lose
+    /// their Secrets.
     fn changes(&self, directory: &Utf8PathBuf) -> Vec<Finding> {
         let (site, builds, mut hosts) = (self.site, &self.builds, self.hosts(directory));
-        let top = site.settings.output.join(layout::HOSTS);
+        let top = &site.settings.output;
+        let services = top.join(layout::CLUSTERS);
         let agent = AgentBuild::for_directory(&site.agent_builds, builds, directory);
         // An agent's object may rename any host, and its patches of an overlay must apply.
         let counts_all = agent.is_some_and(|agent| {
-            agent.applies(builds, directory) && (agent.sets_names() || directory.starts_with(&top))
+            agent.applies(builds, directory) && (agent.sets_names() || directory.starts_with(top))
         });
         let unpatched = if counts_all { self.unpatched(directory, &hosts) } else { Vec::new() };
         hosts.extend(&unpatched);
-        let is_changed = || agent.is_some() || site.builds.may_change_listed(directory, &top);
-        if hosts.is_empty() || !is_changed() {
+        let has_services = || builds.made_of(directory).iter().any(|it| it.starts_with(&services));
+        let is_changed = || agent.is_some() || site.builds.may_change_listed(directory, top);
+        if !is_changed() || hosts.is_empty() && !has_services() {
             return Vec::new();
         }
         let files: BTreeSet<&Utf8Path> =
             hosts.iter().filter_map(|planned| planned.host.file.as_deref()).collect();
-        let is_vital = |file: &Utf8Path| files.contains(file) || file.starts_with(&top);
+        let is_vital = |file: &Utf8Path| files.contains(file) || file.starts_with(top);
         let built = BuiltDirectory { directory, agent, is_restricted: false, is_vital: &is_vital };
         let delivered = match builds.delivered_by(&self.repo, &built) {
             Ok(delivered) => delivered,
-            Err(finding) => return finding.into_iter().collect(),
+            Err(finding) => {
+                let is_left = |it: &Finding| it.code != Code::DirectoryUnread || !hosts.is_empty();
+                return finding.into_iter().filter(is_left).collect();
+            }
         };
-        let mut changed: BTreeMap<Vec<&str>, Vec<(&PlannedHost<'_>, Option<DeliveredHost<'_>>)>> =
+        let mut changed: BTreeMap<Vec<&str>, Vec<(&PlannedHost<'_>, Option<DeliveredObject<'_>>)>> =
             BTreeMap::new();
         let by = match agent {
             Some(agent) => agent.by.clone(),
             None => format!("`kustomize build {}`", layout::directory_argument(directory)),
         };
-        let place_of = |host: Option<DeliveredHost<'_>>, route: &[&str]| {
-            let written = host.and_then(|host| host.place_of(route, &top));
+        let place_of = |host: Option<DeliveredObject<'_>>, route: &[&str]| {
+            let written = host.and_then(|host| host.place_of(route, top));
             written.or_else(|| {
                 let file = builds.kustomization_file(directory).map(Place::File);
                 agent.and_then(AgentBuild::place).or(file)
@@ -175,7 +184,68 @@ impl<'a> CompleteRepo<'a> {
             let finding = finding(&by, route, &first.host.key, *host, hosts.len());
             Some(finding.at(place_of(*host, route)?))
         });
-        findings.chain(added).collect()
+        findings.chain(added).chain(moved_services(&by, directory, &delivered, top)).collect()
+    }
+}
+
+/// Returns the finding about services that a build moves away from the Secrets that they use.
+fn moved_services(
+    by: &str,
+    directory: &Utf8Path,
+    delivered: &DeliveredBuild,
+    output: &Utf8Path,
+) -> Option<Finding> {
+    // An agent replaces the namespace that a directory of services sets itself.
+    let own = directory.strip_prefix(output).ok();
+    let own = own.and_then(|path| layout::cluster_of(&path.join(layout::KUSTOMIZATION)));
+    let own = own.map(|cluster| cluster.namespace.to_string());
+    let made = delivered.objects().filter_map(|object| {
+        let object = object.object();
+        let is_secret = object.get("kind")?.as_str()?.ends_with("Secret");
+        object.get("metadata")?.get("name")?.as_str().filter(|_| is_secret)
+    });
+    let made: HashSet<&str> = made.collect();
+    let moved = delivered.objects().filter_map(|object| {
+        let place = object.place_of(&["metadata", "namespace"], output)?;
+        let former = own.clone().or_else(|| object.former_namespace())?;
+        let text = |field: &str| object.object().get("metadata")?.get(field)?.as_str();
+        let (name, namespace) = (text("name")?, text("namespace")?);
+        if former == namespace || !object.is_below(output) {
+            return None;
+        }
+        let kind = object.object().get("kind")?.as_str()?;
+        let mut names = Vec::new();
+        object.object().values().for_each(|field| add_secrets(field, &mut names));
+        let secret = names.into_iter().find(|name| !made.contains(name))?;
+        Some((format!("{kind} {former}/{name}"), namespace, secret, place))
+    });
+    let moved: Vec<_> = moved.collect();
+    let (first, namespace, secret, place) = moved.iter().min_by_key(|(first, ..)| first)?;
+    let count = counted(moved.len(), "object");
+    let message = format!(
+        "{by} changes the namespace of {count} of services, such as {first} to `{namespace}`: the Secret `{secret}` that it \
+         uses stays behind"
+    );
+    let help = "remove the change: services use Secrets in the namespace of their cluster";
+    Some(Finding::new(Code::OutputPatched, message).at(place.clone()).help(help))
+}
+
+/// Adds the names of Secrets that a value names.
+fn add_secrets<'v>(value: &'v Value, names: &mut Vec<&'v str>) {
+    match value {
+        Value::Mapping(fields) => {
+            for (key, field) in fields {
+                let name = match key.as_str() {
+                    Some("secretName") => Some(field),
+                    Some("secretRef" | "secretKeyRef" | "secret") => field.get("name"),
+                    _ => None,
+                };
+                names.extend(name.and_then(Value::as_str));
+                add_secrets(field, names);
+            }
+        }
+        Value::Sequence(items) => items.iter().for_each(|item| add_secrets(item, names)),
+        _ => {}
     }
 }
 
@@ -184,7 +254,7 @@ fn finding(
     by: &str,
     route: &[&str],
     first: &HostKey,
-    built: Option<DeliveredHost<'_>>,
+    built: Option<DeliveredObject<'_>>,
     count: usize,
 ) -> Finding {
     const EXEMPT: &str = "exempt these hosts, for example by the `target` of a patch";

@@ -353,7 +353,7 @@ fn options_by_which_hosts_lose_labels_or_specs_are_refused_for_hosts_of_each_kin
     let repo = Repo::of_everything(ARGOCD);
     for (directory, option) in [
         ("tenant-b.live", ignore("name: host-9, jsonPointers: [/metadata/labels]")),
-        ("tenant-b.other", sync("Replace=true")),
+        ("tenant-a.edge", sync("Replace=true")),
     ] {
         let directory = format!("overlays/hosts/observed/{directory}");
         repo.write("agent/lab.yaml", &argocd_object(&directory, &option));

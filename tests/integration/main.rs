@@ -46,6 +46,7 @@ mod losses;
 mod machine_users;
 mod maintenance;
 mod migrating;
+mod moved_services;
 mod names;
 mod older_generations;
 mod options;

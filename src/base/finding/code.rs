@@ -224,7 +224,7 @@ codes! {
     "0607" NotIncluded Warning Run Shown "no kustomization includes a component"
     "0608" AgentChanged Error Run Shown "the agent changes from one run to the next"
     "0609" DeliveredElsewhere Warning Run Shown "an object of the repo applies a directory that sipgen's own objects apply"
-    "0610" OutputPatched Error Run Shown "a build of the repo changes or renames the generated hosts"
+    "0610" OutputPatched Error Run Shown "a build of the repo changes or renames generated hosts, or moves services"
     "0611" SetAside Warning Run Shown "an object of the repo is ignored as belonging to another repo or cluster"
     "0613" OutputMisapplied Error Run Shown "an agent applies a part of the output that it must not apply by itself"
     "0614" OutputMayBeAppliedWhole Warning Run Shown "an agent may apply the whole output directory at once"

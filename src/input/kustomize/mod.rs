@@ -28,8 +28,9 @@ use crate::base::finding::{Code, Finding, Origin, Place, RouteStep};
 pub(crate) use crate::input::load::kustomize::join;
 pub use evaluate::EvaluationError;
 pub(crate) use evaluate::{
-    AgentBuild, BuiltDirectory, DeliveredDocument, DeliveredHost, EvaluatedFiles, EvaluationResult,
-    OverlayBase, OverlayBases, OverlayBuild, PatchFile, Renaming, SubstitutionVariables,
+    AgentBuild, BuiltDirectory, DeliveredBuild, DeliveredDocument, DeliveredObject, EvaluatedFiles,
+    EvaluationResult, OverlayBase, OverlayBases, OverlayBuild, PatchFile, Renaming,
+    SubstitutionVariables,
 };
 pub use generators::ReachedGenerator;
 pub use levels::{ListField, Listing, RenamingKustomization};

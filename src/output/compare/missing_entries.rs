@@ -13,6 +13,7 @@ use crate::base::text::abbreviated;
 use crate::input::kustomize::BuildEntry;
 use crate::input::load::{EntryKind, Files};
 use crate::site::Site;
+use crate::site::delivery::kustomizations_of_output;
 
 /// Maximum number of overlays that a message suggests.
 const SUGGESTED: usize = 3;
@@ -84,8 +85,11 @@ impl ChangedOutput<'_> {
             )),
             false => {
                 let help = self.overlays_instead_of(path);
-                // An agent may apply services before the first cluster has any.
-                (needs_kustomization || help.is_some()).then(|| {
+                let Site { settings, builds, clusters, .. } = self.site;
+                let mut planned = kustomizations_of_output(settings, builds, clusters.keys());
+                // An agent may apply services before a cluster has any.
+                let is_planned = planned.any(|file| file.starts_with(path));
+                (needs_kustomization || help.is_some() || !is_planned).then(|| {
                     let help = help.unwrap_or_else(|| "correct or remove this entry".to_owned());
                     ("which does not exist and is not generated, so it does not build", help)
                 })

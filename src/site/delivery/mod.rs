@@ -60,7 +60,7 @@ pub(crate) use build_changes::BuildChanges;
 pub use components::Component;
 pub use delivered::DeliveredOutput;
 pub(crate) use reached::ReachedContent;
-pub(crate) use repo::RepoListing;
+pub(crate) use repo::{RepoListing, kustomizations_of_output};
 
 use reached::added_components;
 use repo::DeliveryRepo;

@@ -16,7 +16,6 @@ use crate::base::layout::outputs::site_directory;
 use crate::input::kustomize::{Builds, ListField, Listing};
 use crate::input::load::Files;
 use crate::input::settings::Settings;
-use crate::input::settings::gitops::HostsForm;
 use crate::input::settings::outputs::OutputScope;
 use crate::site::inventory::Inventory;
 
@@ -86,37 +85,9 @@ impl<'a> DeliveryRepo<'a> {
         // Whether the output is there already makes no difference.
         let files = self.listing.files(self.files).iter();
         let files = files.filter(|file| !file.starts_with(&self.settings.output));
-        files.chain(self.planned.get_or_init(|| self.kustomizations_of_output().collect()))
-    }
-
-    /// Returns the kustomizations of the output that sipgen may write, without those in the
-    /// directories of clusters' services.
-    fn kustomizations_of_output(&self) -> impl Iterator<Item = Utf8PathBuf> {
-        let Settings { output, hosts, gitops, outputs, .. } = self.settings;
-        let clusters = self.listing.clusters.iter().flat_map(|cluster| {
-            let tenant = layout::tenant_directory(cluster);
-            [
-                layout::cluster_directory(cluster),
-                layout::observed_directory(cluster),
-                tenant.join(layout::CLUSTER_API),
-                tenant.join(layout::ENDPOINTS).with_file_name(""),
-            ]
-        });
-        let definitions = ServiceKind::all().iter().filter_map(|kind| kind.definitions.clone());
-        let site_outputs = outputs.iter().filter(|output| output.scope == OutputScope::Site);
-        let declared = self.builds.roots().map(|root| layout::declared_directory(&root.directory));
-        let name = match hosts.form {
-            HostsForm::Overlay => layout::KUSTOMIZATION,
-            HostsForm::Component => layout::HOST_COMPONENT,
-        };
-        let directories = clusters
-            .chain(definitions.map(Utf8PathBuf::from))
-            .chain(site_outputs.map(|output| site_directory(&output.name)))
-            .chain(gitops.map(layout::agent_directory))
-            .chain([layout::released_directory()]);
-        let files = directories.map(|directory| directory.join(layout::KUSTOMIZATION));
-        let files = files.chain(declared.map(move |directory| directory.join(name)));
-        files.map(|file| output.join(file))
+        let clusters = self.listing.clusters.iter();
+        let planned = || kustomizations_of_output(self.settings, self.builds, clusters).collect();
+        files.chain(self.planned.get_or_init(planned))
     }
 
     /// Returns the directories of Argo CD's source. Like Argo CD, this ignores hidden ones.
@@ -166,6 +137,36 @@ impl<'a> DeliveryRepo<'a> {
     pub(super) fn patches_of(&self, root: &Utf8Path) -> Utf8PathBuf {
         self.settings.output.join(layout::declared_directory(root))
     }
+}
+
+/// Returns the kustomizations of the output that sipgen may write, without those in the directories
+/// of clusters' services.
+pub(crate) fn kustomizations_of_output<'a>(
+    settings: &'a Settings,
+    builds: &'a Builds,
+    clusters: impl Iterator<Item = &'a ClusterKey>,
+) -> impl Iterator<Item = Utf8PathBuf> {
+    let Settings { output, hosts, gitops, outputs, .. } = settings;
+    let clusters = clusters.flat_map(|cluster| {
+        let tenant = layout::tenant_directory(cluster);
+        [
+            layout::cluster_directory(cluster),
+            layout::observed_directory(cluster),
+            tenant.join(layout::CLUSTER_API),
+            tenant.join(layout::ENDPOINTS).with_file_name(""),
+        ]
+    });
+    let definitions = ServiceKind::all().iter().filter_map(|kind| kind.definitions.clone());
+    let site_outputs = outputs.iter().filter(|output| output.scope == OutputScope::Site);
+    let declared = builds.roots().map(|root| layout::declared_directory(&root.directory));
+    let directories = clusters
+        .chain(definitions.map(Utf8PathBuf::from))
+        .chain(site_outputs.map(|output| site_directory(&output.name)))
+        .chain(gitops.map(layout::agent_directory))
+        .chain([layout::released_directory()]);
+    let files = directories.map(|directory| directory.join(layout::KUSTOMIZATION));
+    let files = files.chain(declared.map(|directory| directory.join(hosts.form.file_name())));
+    files.map(|file| output.join(file))
 }
 
 /// Formats a directory for messages.

@@ -82,6 +82,11 @@ impl AgentBuild {
         self.common_metadata.extend(entries);
     }
 
+    /// Returns the object with its file.
+    pub(super) fn source(&self) -> Option<(&str, &Utf8Path)> {
+        Some((&self.by, &self.kustomization.as_ref()?.file))
+    }
+
     /// Returns the place of the object's fields.
     pub(crate) fn place(&self) -> Option<Place> {
         self.kustomization.as_ref().map(|node| node.origin.start())

@@ -62,14 +62,28 @@ impl BuildFailure {
     }
 
     /// Returns the finding about the failed build of a directory, unless another finding reports it.
-    pub(super) fn finding(self, directory: &Utf8Path) -> Option<Finding> {
+    /// `agent` is the object that applies it, with its file.
+    pub(super) fn finding(
+        self,
+        directory: &Utf8Path,
+        agent: Option<(&str, &Utf8Path)>,
+    ) -> Option<Finding> {
         let BuildFailure { problem, place, is_known } = self;
         let directory = layout::directory_argument(directory);
+        let agent = agent.filter(|(_, file)| *file == &**place.file());
         (!is_known).then(|| match problem {
             EvaluationError::Refused(why) => {
-                Finding::new(Code::BuildRefused, format!("`kustomize build {directory}` fails: {why}")).at(*place).help(
-                    format!("run `kustomize build {directory}` and fix its error; agents apply nothing of it until then"),
-                )
+                let (message, help) = match agent {
+                    Some((by, _)) => (
+                        format!("`{directory}` does not build with the fields of {by}: {why}"),
+                        "correct the field, or remove it; nothing is applied until then".to_owned(),
+                    ),
+                    None => (
+                        format!("`kustomize build {directory}` fails: {why}"),
+                        format!("run `kustomize build {directory}` and fix its error; agents apply nothing of it until then"),
+                    ),
+                };
+                Finding::new(Code::BuildRefused, message).at(*place).help(help)
             }
             EvaluationError::Beyond(why) => Finding::new(
                 Code::NotEvaluated,

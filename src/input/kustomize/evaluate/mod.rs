@@ -114,9 +114,9 @@ pub(crate) struct DeliveredBuild {
     index: ObjectIndex,
 }
 
-/// A host as a build delivers it.
+/// An object as a build delivers it.
 #[derive(Clone, Copy)]
-pub(crate) struct DeliveredHost<'a>(&'a BuildObject);
+pub(crate) struct DeliveredObject<'a>(&'a BuildObject);
 
 /// A directory whose build is evaluated.
 pub(crate) struct BuiltDirectory<'a> {
@@ -169,25 +169,40 @@ impl Renaming {
 
 impl DeliveredBuild {
     /// Returns the host that has or had a name in the build.
-    pub(crate) fn host(&self, name: &str, namespace: Option<&str>) -> Option<DeliveredHost<'_>> {
+    pub(crate) fn host(&self, name: &str, namespace: Option<&str>) -> Option<DeliveredObject<'_>> {
         let id = Id::host(name, namespace);
         let all = self.index.with_id(&id).iter().filter_map(|at| self.objects.get(*at));
-        all.max_by_key(|object| object.id() == id).map(DeliveredHost)
+        all.max_by_key(|object| object.id() == id).map(DeliveredObject)
     }
 
     /// Returns the host that a document became.
-    pub(crate) fn host_in_document(&self, origin: &Origin) -> Option<DeliveredHost<'_>> {
+    pub(crate) fn host_in_document(&self, origin: &Origin) -> Option<DeliveredObject<'_>> {
         let key = |origin: &Origin| (origin.range().start, origin.steps_into());
         let is_same = |object: &&BuildObject| {
             key(&object.origin) == key(origin) && object.origin.file == origin.file
         };
-        self.objects.iter().find(is_same).map(DeliveredHost)
+        self.objects.iter().find(is_same).map(DeliveredObject)
+    }
+
+    pub(crate) fn objects(&self) -> impl Iterator<Item = DeliveredObject<'_>> {
+        self.objects.iter().map(DeliveredObject)
     }
 }
 
-impl<'a> DeliveredHost<'a> {
+impl<'a> DeliveredObject<'a> {
     pub(crate) fn object(self) -> &'a Mapping {
         &self.0.value
+    }
+
+    /// Returns whether its document is below a directory.
+    pub(crate) fn is_below(self, top: &Utf8Path) -> bool {
+        self.0.origin.file.starts_with(top)
+    }
+
+    /// Returns the last other namespace that it had, if any.
+    pub(crate) fn former_namespace(self) -> Option<String> {
+        let now = self.0.id().namespace;
+        self.0.ids().into_iter().rev().map(|id| id.namespace).find(|other| *other != now)
     }
 
     /// Returns the place outside of a directory that last changed a field or a part of it.
@@ -246,7 +261,9 @@ impl Builds {
                     }
                     let is_vital = |file: &&Utf8PathBuf| wanted.vital.contains(file.as_path());
                     if root_files.iter().any(is_vital) {
-                        evaluated.findings.extend(failure.finding(&self.roots[root].directory));
+                        let directory = &self.roots[root].directory;
+                        let agent = wanted.agents.get(directory).and_then(AgentBuild::source);
+                        evaluated.findings.extend(failure.finding(directory, agent));
                     }
                     continue;
                 }
@@ -378,7 +395,7 @@ impl Builds {
         let objects = self.objects_of(repo, built);
         objects.map(delivered).map_err(|failure| match failure.problem {
             EvaluationError::Refused(_) | EvaluationError::Unapplied(_) => {
-                failure.finding(built.directory)
+                failure.finding(built.directory, built.agent.and_then(AgentBuild::source))
             }
             EvaluationError::Beyond(_) | EvaluationError::Undetermined(_) => {
                 Some(failure.uncompared(built.directory))
