@@ -135,6 +135,64 @@ fn flux_substitutes_in_the_text_and_parses_it_again() {
     }
 }
 
+#[test]
+fn former_lists_of_patches_count_like_patches() {
+    for (patch, rack) in [
+        (
+            "patches: [{patch: '{apiVersion: metal3.io/v1alpha1, kind: BareMetalHost, metadata: {name: h0, namespace: metal, labels: {rack: r2}}}'}]",
+            "r2",
+        ),
+        (
+            "patchesStrategicMerge: [{apiVersion: metal3.io/v1alpha1, kind: BareMetalHost, metadata: {name: h0, namespace: metal, labels: {rack: r2}}}]",
+            "r2",
+        ),
+        (
+            "patchesJson6902: [{target: {kind: BareMetalHost, name: h0}, patch: [{op: replace, path: /metadata/labels/rack, value: r2}]}]",
+            "r2",
+        ),
+        (
+            "patchesJson6902: [{target: {kind: BareMetalHost, name: h1}, patch: [{op: remove, path: /metadata/labels/rack}]}]",
+            "r1",
+        ),
+    ] {
+        for (directory, list) in [
+            ("./hosts", ""),
+            ("./overlays/hosts/declared/hosts", ""),
+            ("./top", "resources: [../hosts]\n"),
+        ] {
+            for version in ["v1beta1", "v1beta2"] {
+                let repo = with_hosts(&in_rack("h0", "r1"), 1, rack);
+                if !list.is_empty() {
+                    repo.write("top/kustomization.yaml", list);
+                }
+                let object = flux(directory, &format!("  {patch}\n"))
+                    .replace("io/v1\n", &format!("io/{version}\n"));
+                repo.write("flux/k.yaml", &object);
+                let run = repo.generate(&[]).expect(0);
+                assert_eq!(assigned(&repo), ["Worker metal/h0"], "{object}{}", run.stderr);
+            }
+        }
+    }
+    // The object has the error, not the kustomization.
+    let repo = with_hosts(&in_rack("h0", "r1"), 1, "r1");
+    repo.write(
+        "flux/k.yaml",
+        &flux(
+            "./hosts",
+            "  patchesStrategicMerge: [{kind: BareMetalHost, metadata: {name: h7}}]\n",
+        ),
+    );
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(
+        &refused,
+        &[
+            "error[SIP0117]: `hosts` does not build with the fields of Flux Kustomization",
+            "--> flux/k.yaml:9:",
+            "correct the field",
+        ],
+    );
+}
+
 /// The API server refuses a Kustomization with such a value, so what Flux does is unknown.
 #[test]
 fn a_value_that_is_no_text_is_unknown() {

@@ -14,6 +14,8 @@ use crate::base::text::expanded;
 
 /// The API group of Flux's HelmRelease.
 pub const HELM_GROUP: &str = "helm.toolkit.fluxcd.io";
+/// A Flux source: a chart.
+pub const HELM_CHART: &str = "HelmChart";
 /// The kind that installs a chart.
 pub const HELM_RELEASE: &str = "HelmRelease";
 /// The API group of the Flux Operator.
@@ -23,16 +25,6 @@ pub const FLUX_INSTANCE: &str = "FluxInstance";
 /// The kind that makes objects from templates.
 pub const RESOURCE_SET: &str = "ResourceSet";
 
-/// A chart in a directory of a source.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ChartSpec {
-    /// The directory, or the name of a chart in a Helm repository.
-    pub chart: String,
-    /// The source.
-    pub source_ref: FluxSourceRef,
-}
-
 /// A HelmRelease, limited to its chart.
 pub type HelmRelease = AgentManifest<HelmReleaseSpec>;
 
@@ -40,8 +32,10 @@ pub type HelmRelease = AgentManifest<HelmReleaseSpec>;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HelmReleaseSpec {
-    /// The template of its HelmChart; absent if `chartRef` names one.
-    pub chart: Option<ChartTemplate>,
+    /// The template of its HelmChart.
+    pub chart: Option<FluxSource>,
+    /// The source that is or has its chart, if it has no template.
+    pub chart_ref: Option<FluxSourceRef>,
     /// Set if Flux does not reconcile it for now.
     #[serde(default)]
     pub suspend: bool,
@@ -49,13 +43,6 @@ pub struct HelmReleaseSpec {
     pub kube_config: Option<Value>,
     /// Values of the chart.
     pub values: Option<Value>,
-}
-
-/// The template of a HelmChart.
-#[derive(Debug, Clone, Deserialize)]
-pub struct ChartTemplate {
-    /// The chart.
-    pub spec: ChartSpec,
 }
 
 /// A FluxInstance, limited to what it makes Flux apply.

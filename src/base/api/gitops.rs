@@ -130,6 +130,11 @@ pub struct FluxKustomizationSpec {
     pub ignore_missing_components: bool,
     /// Patches to add to the kustomization.
     pub patches: Option<yaml_serde::Value>,
+    /// Merge patches, as objects, before `v1`.
+    pub patches_strategic_merge: Option<yaml_serde::Value>,
+    /// JSON patches, as lists of operations, before `v1`.
+    #[serde(rename = "patchesJson6902")]
+    pub patches_json6902: Option<yaml_serde::Value>,
     /// Labels and annotations for every object of the build.
     pub common_metadata: Option<yaml_serde::Value>,
     /// Set if Flux recreates objects that it cannot update.
@@ -327,6 +332,10 @@ pub struct FluxSourceSpec {
     pub include: Option<Vec<Include>>,
     /// Bucket only: the prefix of the objects to fetch.
     pub prefix: Option<String>,
+    /// HelmChart only: the directory, or the name of a chart in a Helm repository.
+    pub chart: Option<String>,
+    /// HelmChart only: the source with the directory.
+    pub source_ref: Option<FluxSourceRef>,
 }
 
 /// What a GitRepository fetches.

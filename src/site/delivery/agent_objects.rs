@@ -2,7 +2,7 @@
 
 use super::clusters::ArgocdCluster;
 use crate::base::api::flux::{
-    FLUX_INSTANCE, FluxInstance, HELM_GROUP, HELM_RELEASE, HelmRelease, OPERATOR_GROUP,
+    FLUX_INSTANCE, FluxInstance, HELM_CHART, HELM_GROUP, HELM_RELEASE, HelmRelease, OPERATOR_GROUP,
     RESOURCE_SET, ResourceSet, SyncObjects,
 };
 use crate::base::api::gitops::{
@@ -41,7 +41,7 @@ pub(crate) enum AgentObjectContent {
 const SECRET: &str = "Secret";
 
 /// Kinds of such objects, each with a word that its documents contain.
-const KINDS: [(&str, &str); 10] = [
+const KINDS: [(&str, &str); 11] = [
     (FLUX_KIND, FLUX_GROUP),
     (HELM_RELEASE, HELM_GROUP),
     (FLUX_INSTANCE, OPERATOR_GROUP),
@@ -49,6 +49,7 @@ const KINDS: [(&str, &str); 10] = [
     (GIT_REPOSITORY, FLUX_SOURCE_GROUP),
     (OCI_REPOSITORY, FLUX_SOURCE_GROUP),
     (BUCKET, FLUX_SOURCE_GROUP),
+    (HELM_CHART, FLUX_SOURCE_GROUP),
     (APPLICATION, ARGOCD_GROUP),
     (APPLICATION_SET, ARGOCD_GROUP),
     (SECRET, SECRET_TYPE),
@@ -121,12 +122,12 @@ impl AgentObject {
     pub(crate) fn may_change_builds(&self) -> bool {
         let by_flux = |object: &FluxKustomization| {
             let spec = &object.spec;
-            spec.patches.is_some()
-                || spec.target_namespace.is_some()
-                || spec.name_prefix.is_some()
-                || spec.name_suffix.is_some()
+            let names = [&spec.target_namespace, &spec.name_prefix, &spec.name_suffix];
+            let patches = [&spec.patches, &spec.patches_strategic_merge, &spec.patches_json6902];
+            let fields = patches.into_iter().chain([&spec.common_metadata]);
+            names.into_iter().any(Option::is_some)
+                || fields.into_iter().any(Option::is_some)
                 || spec.components.is_some()
-                || spec.common_metadata.is_some()
                 || spec.post_build.is_some()
         };
         match &self.content {

@@ -37,6 +37,13 @@ impl BuildChanges {
         let mut fields = Mapping::new();
         insert(&mut fields, "patches", spec.patches.as_ref());
         insert_list(&mut fields, "components", spec.components.as_deref());
+        // A kustomization has texts where these lists have objects.
+        let (mut merged, mut operations) =
+            (spec.patches_strategic_merge.clone(), spec.patches_json6902.clone());
+        items(&mut merged).for_each(write_text);
+        items(&mut operations).filter_map(|entry| entry.get_mut("patch")).for_each(write_text);
+        insert(&mut fields, "patchesStrategicMerge", merged.as_ref());
+        insert(&mut fields, "patchesJson6902", operations.as_ref());
         BuildChanges {
             directory: directory.clone(),
             origin: moved(origin, &["spec".into()], "targetNamespace"),
@@ -93,6 +100,14 @@ fn insert(fields: &mut Mapping, field: &str, value: Option<&Value>) {
     if let Some(value) = value.filter(|value| !value.is_null()) {
         fields.insert(Value::from(field), value.clone());
     }
+}
+
+fn items(list: &mut Option<Value>) -> impl Iterator<Item = &mut Value> {
+    list.iter_mut().filter_map(Value::as_sequence_mut).flatten()
+}
+
+fn write_text(value: &mut Value) {
+    *value = yaml_serde::to_string(value).unwrap_or_default().into();
 }
 
 fn insert_list(fields: &mut Mapping, field: &str, list: Option<&[String]>) {

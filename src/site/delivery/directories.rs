@@ -177,17 +177,23 @@ fn by_helm_release(
     release: HelmRelease,
 ) -> Option<AppliedDirectory> {
     let HelmRelease { kind, metadata, spec } = release;
-    let chart = spec.chart?.spec;
+    let place = match spec.chart {
+        Some(_) => origin.at(["spec", "chart", "spec", "chart"]),
+        None => origin.at(["spec", "chartRef"]),
+    };
+    let find = |source| includes::named_source(repo, source, metadata.namespace.as_deref());
+    let chart = spec.chart.as_ref().or_else(|| find(spec.chart_ref.as_ref()?))?;
+    let source_ref = chart.spec.source_ref.clone()?;
     // A chart of a Helm repository has a name in the place of a path.
-    if chart.source_ref.kind.as_deref() == Some("HelmRepository") {
+    if source_ref.kind.as_deref() == Some("HelmRepository") {
         return None;
     }
     let object = FluxKustomization {
         kind,
-        metadata,
+        metadata: metadata.clone(),
         spec: FluxKustomizationSpec {
-            path: Some(chart.chart),
-            source_ref: chart.source_ref,
+            path: chart.spec.chart.clone(),
+            source_ref,
             suspend: spec.suspend,
             kube_config: spec.kube_config.map(|_| IgnoredAny),
             ..FluxKustomizationSpec::default()
@@ -196,7 +202,7 @@ fn by_helm_release(
     let by = named("HelmRelease", &object.metadata);
     Some(AppliedDirectory {
         by,
-        place: origin.at(["spec", "chart", "spec", "chart"]),
+        place,
         plain: PlainDirectory::Rendered("Helm"),
         options: Vec::new(),
         changes: None,
@@ -231,13 +237,9 @@ fn by_argocd(
         .iter()
         .map(|hydrator| (vec!["sourceHydrator".into(), "drySource".into()], &hydrator.dry_source));
     // As in Argo CD, one of these fields replaces those after it.
-    let sources: Vec<(Vec<RouteStep>, &ApplicationSource)> = if spec.source_hydrator.is_some() {
-        hydrated.collect()
-    } else if several.len() > 0 {
-        several.collect()
-    } else {
-        one.collect()
-    };
+    let all: [Vec<(Vec<RouteStep>, &ApplicationSource)>; 3] =
+        [hydrated.collect(), several.collect(), one.collect()];
+    let sources = all.into_iter().find(|sources| !sources.is_empty()).unwrap_or_default();
     let default_namespace = spec.destination.namespace.clone();
     let default_namespace = default_namespace
         .filter(|namespace| !namespace.is_empty() && !namespace.contains("{{"))

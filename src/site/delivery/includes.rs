@@ -33,9 +33,7 @@ pub(super) fn target(
     let flux = &repo.settings.flux;
     let path = in_source(path);
     let is_ours = flux.is_source(source, namespace);
-    let Some((_, object)) =
-        repo.context.sources.iter().find(|(_, object)| is_named(object, source, namespace))
-    else {
+    let Some(object) = named_source(repo, source, namespace) else {
         return IncludeTarget::Itself;
     };
     let below = |include: &'_ Include| {
@@ -82,6 +80,16 @@ pub(super) fn is_same_repo(
     let url = |source: &'_ FluxSource| source.spec.url.clone();
     let urls = url(own).zip(find(&is_it).and_then(url));
     urls.is_some_and(|(own, other)| repo_url::is_same_repo(&own, &other))
+}
+
+/// Returns the source of the repo that a reference names.
+pub(super) fn named_source<'a>(
+    repo: &DeliveryRepo<'a>,
+    source: &FluxSourceRef,
+    namespace: Option<&str>,
+) -> Option<&'a FluxSource> {
+    let mut sources = repo.context.sources.iter().map(|(_, object)| object);
+    sources.find(|object| is_named(object, source, namespace))
 }
 
 /// Returns a path relative to the root of a source.

@@ -37,9 +37,11 @@ impl BuildEvaluation<'_> {
             )?;
         }
         // The order of kustomize's built-in transformers.
-        self.apply_merge_patches(node, directory, objects)?;
         let added = self.added_by_agent(directory);
         let both = || [Some(node), added].into_iter().flatten();
+        for node in both() {
+            self.apply_merge_patches(node, directory, objects)?;
+        }
         for node in both() {
             self.apply_patches("patches", node, directory, objects)?;
         }
@@ -66,7 +68,9 @@ impl BuildEvaluation<'_> {
                 objects,
             )?;
         }
-        self.apply_patches("patchesJson6902", node, directory, objects)?;
+        for node in both() {
+            self.apply_patches("patchesJson6902", node, directory, objects)?;
+        }
         self.check_replicas(node, objects)?;
         self.replace(node, directory, objects)?;
         for (list, entries, does) in [
