@@ -12,6 +12,7 @@ use crate::base::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectNa
 use crate::base::api::object_kind::ObjectKind;
 use crate::base::api::service::Service;
 use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::layout::VARIABLE;
 use crate::base::text::non_empty;
 use crate::input::kustomize::Builds;
 use crate::input::settings::Settings;
@@ -235,18 +236,16 @@ impl<'a> BuildNames<'a> {
     ) -> Option<T> {
         let parsed = text.parse();
         let report = |error: &T::Err| {
-            let help = if text.contains("${") {
-                format!(
+            let (why, help) = if text.contains(VARIABLE) {
+                let help = format!(
                     "only Flux knows the variable: write its value in `postBuild.substitute`, or the {field} here"
-                )
+                );
+                ("has a variable whose value is unknown".to_owned(), help)
             } else {
-                format!("fix the {field}: Kubernetes refuses it")
+                (error.to_string(), format!("fix the {field}: Kubernetes refuses it"))
             };
-            self.findings.push(
-                Finding::new(Code::InvalidName, format!("the {field} `{text}` {error}"))
-                    .at(place())
-                    .help(help),
-            );
+            let finding = Finding::new(Code::InvalidName, format!("the {field} `{text}` {why}"));
+            self.findings.push(finding.at(place()).help(help));
         };
         parsed.inspect_err(report).ok()
     }
