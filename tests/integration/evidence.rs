@@ -392,12 +392,41 @@ fn what_the_flux_operator_makes_applies_files() {
         let repo = with_plain("gitops: flux\n", &object);
         assert!(!repo.refused().contains("SIP0615"));
     }
-    // Only Flux knows the value of a variable.
+    // Only Flux knows the value of a variable, unless an object of the repo that applies the file has it.
     let kustomization = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: x, namespace: flux-system}\n\
                          spec: {path: '${DIRECTORY}', sourceRef: {kind: GitRepository, name: flux-system}}\n";
     for object in [instance("'${DIRECTORY}'"), release("'./${A:=inv}'"), kustomization.to_owned()] {
         let said = with_plain("gitops: flux\n", &object).refused();
         assert_says(&said, &["warning[SIP0624]", "makes an agent apply is unknown"]);
+    }
+    let variable = "postBuild: {substitute: {DIRECTORY: inv}}";
+    let path = "- {op: replace, path: /spec/path, value: inv}";
+    let patch = format!("patches: [{{target: {{name: x}}, patch: '{path}'}}]");
+    let by_name = "postBuild: {substituteFrom: [{kind: ConfigMap, name: site}]}";
+    let site = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: site, namespace: flux-system}\ndata: {DIRECTORY: inv}\n";
+    for object in [instance("'./${DIRECTORY}'"), kustomization.to_owned()] {
+        for (file, directory) in
+            [("top/k.yaml", "./top"), ("top/a/k.yml", "top/"), ("top/b/k.yaml", "./top/b")]
+        {
+            for (fields, is_known) in [
+                (variable, true),
+                (by_name, true),
+                (&patch, object == kustomization),
+                ("force: true", false),
+            ] {
+                let repo = with_plain(
+                    "gitops: flux\n",
+                    &kustomization
+                        .replace("name: x", "name: parent")
+                        .replace("'${DIRECTORY}'", &format!("{directory}, {fields}")),
+                );
+                repo.write(file, &object);
+                repo.write("site.yaml", site);
+                let said = repo.refused();
+                assert_eq!(said.contains("error[SIP0615]"), is_known, "{object}{fields}{said}");
+                assert_eq!(said.contains("warning[SIP0624]"), !is_known, "{object}{fields}{said}");
+            }
+        }
     }
 }
 
@@ -472,7 +501,12 @@ fn hosts_of_a_chart_that_an_object_installs_are_applied_in_full() {
                    spec:\n  chart:\n    spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: flux-system}}\n";
     let application = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: metal, namespace: argocd}\n\
                        spec:\n  source: {repoURL: x, path: chart}\n";
-    for object in [release, application] {
+    let chart = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmChart\nmetadata: {name: metal, namespace: flux-system}\n\
+                 spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: flux-system}}\n";
+    let by_name = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: metal, namespace: flux-system}\n\
+                   spec: {chartRef: {kind: HelmChart, name: metal}}\n";
+    let by_name = format!("{chart}---\n{by_name}");
+    for object in [release, application, &by_name] {
         let repo = with_chart(object, &host("h1", ""));
         let refused = repo.refused();
         assert_says(&refused, &["1 applied in full by another object of the agent (metal/h1)"]);
@@ -484,8 +518,11 @@ fn hosts_of_a_chart_that_an_object_installs_are_applied_in_full() {
         assert_says(&said(&repo), &["warning[SIP0624]", "by Helm, makes of chart are unknown"]);
         assert_eq!(hosts(&repo), ["Worker metal/h1"]);
     }
-    let elsewhere = release.replace("./chart", "./other");
-    let repo = with_chart(&elsewhere, &host("h1", ""));
-    said(&repo);
-    assert_eq!(hosts(&repo), ["Worker metal/h1"]);
+    // Another chart, and one that nothing installs.
+    for object in [&release.replace("./chart", "./other"), &by_name.replace("./chart", "x"), chart]
+    {
+        let repo = with_chart(object, &host("h1", ""));
+        said(&repo);
+        assert_eq!(hosts(&repo), ["Worker metal/h1"]);
+    }
 }

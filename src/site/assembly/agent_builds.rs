@@ -1,17 +1,17 @@
 //! Builds as agents' objects change them, by the root of the build.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::Deserialize;
 
 use super::interpret::interpret_resource;
 use super::read_object::{ReadContent, ReadObject};
 use super::substitution::{NamespaceInputs, VariableSources};
-use crate::base::api::kustomization::Kustomization;
+use crate::base::api::kustomization::{Kustomization, listed};
 use crate::base::finding::Origin;
 use crate::base::layout;
-use crate::input::kustomize::AgentBuild;
+use crate::input::kustomize::{AgentBuild, Builds};
 use crate::input::load::ReadError;
 use crate::site::delivery::{AgentObject, Agents, AppliedDirectory, BuildChanges};
 
@@ -20,13 +20,6 @@ const LEVELS: usize = 5;
 
 /// Changes to builds, by the directory of the root, and by the directory that an object applies.
 pub(crate) type AgentBuilds = BTreeMap<Utf8PathBuf, AgentBuild>;
-
-/// Labels and annotations that Flux sets.
-#[derive(Default, Deserialize)]
-struct CommonMetadata {
-    labels: Option<BTreeMap<String, String>>,
-    annotations: Option<BTreeMap<String, String>>,
-}
 
 /// Collects the changes to builds. Replaces the agents' objects by what builds make of them, which
 /// may be those of other agents' objects.
@@ -55,11 +48,6 @@ pub(super) fn collect(
         _ => None,
     });
     let clusters: Vec<AgentObject> = clusters.collect();
-    let roots_of_agents: BTreeSet<Utf8PathBuf> = written
-        .iter()
-        .flat_map(|object| naming.builds.reach(&object.origin.file))
-        .map(|reach| naming.builds.root(reach.root).directory.clone())
-        .collect();
     let mut builds = AgentBuilds::new();
     let mut delivered = DeliveredAgentObjects::new(naming, &written, &builds);
     for _ in 0..LEVELS {
@@ -68,9 +56,13 @@ pub(super) fn collect(
             delivered.all(&written).chain(&clusters).filter(|object| object.may_change_builds());
         builds = by_directory(naming, changing.cloned().collect())?;
         // Only a new change to the build of agents' objects changes these.
-        let is_new =
-            |root: &&Utf8PathBuf| roots_of_agents.contains(*root) && !changed.contains(root);
-        if !builds.keys().any(|root| is_new(&root)) {
+        let is_in = |file: &Utf8Path, root: &Utf8PathBuf| {
+            let mut reaches = naming.builds.reach(file).iter();
+            file.starts_with(root)
+                || reaches.any(|reach| naming.builds.root(reach.root).directory == *root)
+        };
+        let has_agents = |root| written.iter().any(|agent| is_in(&agent.origin.file, root));
+        if !builds.keys().any(|root| !changed.contains(root) && has_agents(root)) {
             break;
         }
         delivered = DeliveredAgentObjects::new(naming, &written, &builds);
@@ -97,7 +89,10 @@ struct DeliveredAgentObjects {
 impl DeliveredAgentObjects {
     fn new(naming: NamespaceInputs<'_>, written: &[AgentObject], agents: &AgentBuilds) -> Self {
         let files = written.iter().map(|object| object.origin.file.clone());
-        let evaluated = naming.evaluated(&files.collect(), agents);
+        let files: HashSet<Arc<Utf8Path>> = files.collect();
+        let plain = plain_builds(naming.builds, &files, agents);
+        let builds = plain.as_ref().unwrap_or(naming.builds);
+        let evaluated = NamespaceInputs { builds, ..naming }.evaluated(&files, agents);
         let delivered = evaluated.delivered.values().flatten();
         let objects = delivered.filter_map(|document| {
             match interpret_resource(&document.document())?.content {
@@ -116,6 +111,33 @@ impl DeliveredAgentObjects {
         let is_kept = move |object: &&AgentObject| !self.replaced.contains(&object.origin);
         written.iter().filter(is_kept).chain(&self.objects)
     }
+}
+
+/// Returns the builds with those of Flux, which makes a kustomization of the files in a directory
+/// that has none. Only some files are listed.
+fn plain_builds(
+    builds: &Builds,
+    files: &HashSet<Arc<Utf8Path>>,
+    agents: &AgentBuilds,
+) -> Option<Builds> {
+    let detected = agents.iter().filter(|(directory, build)| build.autodetects(builds, directory));
+    let made = detected.filter_map(|(directory, _)| {
+        let is_plain = |file: &&Arc<Utf8Path>| {
+            let mut above = file.ancestors().skip(1).take_while(|it| it.starts_with(directory));
+            file.starts_with(directory)
+                && matches!(file.extension(), Some("yaml" | "yml"))
+                && !above.any(|above| builds.has_kustomization(above))
+        };
+        let plain = files.iter().filter(is_plain);
+        let paths: BTreeSet<&Utf8Path> =
+            plain.filter_map(|file| file.strip_prefix(directory).ok()).collect();
+        let entries = paths.iter().map(|path| format!("- {}\n", listed(path.as_str())));
+        let text = format!("resources:\n{}", entries.collect::<String>());
+        (!paths.is_empty()).then(|| (directory.join(layout::KUSTOMIZATION), text))
+    });
+    let made: Vec<(Utf8PathBuf, String)> = made.collect();
+    let files = made.iter().map(|(file, text)| (file.as_path(), text.as_str()));
+    (!made.is_empty()).then(|| builds.with_files(files))
 }
 
 /// Returns the changes of agents' objects, by directory.
@@ -163,17 +185,13 @@ fn agent_build(
         build.set_unknown(reason.clone(), changes.place.clone());
     }
     let origin = changes.origin.as_written();
-    if let Some(value) = &changes.common_metadata {
-        match yaml_serde::from_value::<CommonMetadata>(value.clone()) {
-            Ok(metadata) => {
-                for (field, entries) in
-                    [("labels", metadata.labels), ("annotations", metadata.annotations)]
-                {
-                    build.set_common_metadata(field, entries.unwrap_or_default(), |key| {
-                        origin.at(["spec", "commonMetadata", field, key])
-                    });
-                }
-            }
+    for field in ["labels", "annotations"] {
+        let entries = changes.common_metadata.as_ref().and_then(|metadata| metadata.get(field));
+        match yaml_serde::from_value::<Option<BTreeMap<_, _>>>(entries.cloned().unwrap_or_default())
+        {
+            Ok(entries) => build.set_common_metadata(field, entries.unwrap_or_default(), |key| {
+                origin.at(["spec", "commonMetadata", field, key])
+            }),
             Err(error) => {
                 build.set_unknown(error.to_string(), origin.at(["spec", "commonMetadata"]));
             }

@@ -100,10 +100,8 @@ impl AgentBuild {
         directory: &Utf8Path,
     ) -> Option<&'b AgentBuild> {
         let mut above = directory.ancestors().skip(1);
-        let autodetected = |above: &Utf8Path| {
-            let build = all.get(above).filter(|build| build.is_above_root)?;
-            (!builds.has_kustomization(above)).then_some(build)
-        };
+        let autodetected =
+            |above: &Utf8Path| all.get(above).filter(|build| build.autodetects(builds, above));
         all.get(directory).or_else(|| above.find_map(autodetected))
     }
 
@@ -135,6 +133,11 @@ impl AgentBuild {
     pub(crate) fn applies(&self, builds: &Builds, directory: &Utf8Path) -> bool {
         self.directory == directory
             || directory.starts_with(&self.directory) && !builds.has_kustomization(&self.directory)
+    }
+
+    /// Returns whether Flux builds a directory without a kustomization for the object.
+    pub(crate) fn autodetects(&self, builds: &Builds, directory: &Utf8Path) -> bool {
+        self.is_above_root && !builds.has_kustomization(directory)
     }
 
     /// Marks the result as unknown.
