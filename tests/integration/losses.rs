@@ -73,12 +73,12 @@ const HIDDEN: [(&str, Hide); 11] = [
 /// Ways in which only a snapshot can lack a host.
 const HIDDEN_HOST: [(&str, Hide); 2] = [
     ("without its spec", |file| {
-        let text = fs::read_to_string(file).unwrap();
+        let text = fs::read_to_string(file).unwrap().replace("available", "provisioned");
         let kept: Vec<&str> = text.lines().filter(|line| !line.starts_with("spec:")).collect();
         fs::write(file, kept.join("\n") + "\n").unwrap();
     }),
     ("with a spec that is null", |file| {
-        let text = fs::read_to_string(file).unwrap();
+        let text = fs::read_to_string(file).unwrap().replace("available", "deprovisioning");
         fs::write(file, text.replace("spec: {", "spec: null\nother: {")).unwrap();
     }),
 ];

@@ -1,4 +1,4 @@
-//! Objects of Flux and its operator, besides Kustomizations and sources, that make Flux apply files of a repo.
+//! Objects of Flux and its operator, besides Kustomizations, that make Flux apply files of a repo.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use yaml_serde::Value;
 
 use super::gitops::{
     AgentManifest, AgentObjectName, BUCKET, FLUX_KIND, FluxKustomization, FluxKustomizationSpec,
-    FluxSource, FluxSourceRef, FluxSourceSpec, GIT_REPOSITORY, OCI_REPOSITORY,
+    FluxSourceRef, GIT_REPOSITORY, OCI_REPOSITORY,
 };
 use super::kustomization::Patch;
 use crate::base::text::expanded;
@@ -24,6 +24,60 @@ pub const OPERATOR_GROUP: &str = "fluxcd.controlplane.io";
 pub const FLUX_INSTANCE: &str = "FluxInstance";
 /// The kind that makes objects from templates.
 pub const RESOURCE_SET: &str = "ResourceSet";
+
+/// A source of Flux's source-controller, limited to the fields that decide which files it has.
+pub type FluxSource = AgentManifest<FluxSourceSpec>;
+
+/// The spec of a source.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FluxSourceSpec {
+    /// The URL of the repo.
+    pub url: Option<String>,
+    /// GitRepository only: what to fetch.
+    #[serde(rename = "ref", default)]
+    pub reference: FluxGitReference,
+    /// Patterns of files to exclude, in the syntax of `.gitignore`.
+    pub ignore: Option<String>,
+    /// GitRepository only: the directories to check out, besides the files in the root directory.
+    pub sparse_checkout: Option<Vec<String>>,
+    /// GitRepository only: other GitRepositories whose files are copied into this one.
+    pub include: Option<Vec<Include>>,
+    /// Bucket only: the prefix of the objects to fetch.
+    pub prefix: Option<String>,
+    /// HelmChart only: the directory, or the name of a chart in a Helm repository.
+    pub chart: Option<String>,
+    /// HelmChart only: the source with the directory.
+    pub source_ref: Option<FluxSourceRef>,
+}
+
+/// What a GitRepository fetches.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct FluxGitReference {
+    /// The branch.
+    pub branch: Option<String>,
+}
+
+/// A GitRepository, in the same namespace, whose files are copied into another one.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Include {
+    /// The GitRepository.
+    pub repository: AgentObjectName,
+    /// The directory to copy; default: the root.
+    #[serde(default)]
+    pub from_path: String,
+    /// The target directory; default: the GitRepository's name.
+    #[serde(default)]
+    pub to_path: String,
+}
+
+impl Include {
+    /// Returns the target directory of the copy.
+    pub fn target(&self) -> &str {
+        if self.to_path.is_empty() { &self.repository.name } else { &self.to_path }
+    }
+}
 
 /// A HelmRelease, limited to its chart.
 pub type HelmRelease = AgentManifest<HelmReleaseSpec>;

@@ -337,8 +337,12 @@ pub struct ProvisionStatus {
 impl BareMetalHost {
     /// Returns whether it is a copy of an object of an API server.
     pub(crate) fn is_live(&self) -> bool {
-        let state = || self.status.as_ref()?.provisioning.as_ref()?.state.as_ref();
-        live_field(&self.metadata).is_some() || state().is_some_and(|state| !state.is_empty())
+        live_field(&self.metadata).is_some() || self.state().is_some_and(|state| !state.is_empty())
+    }
+
+    /// Returns its provisioning state.
+    pub(crate) fn state(&self) -> Option<&str> {
+        self.status.as_ref()?.provisioning.as_ref()?.state.as_deref()
     }
 }
 

@@ -25,6 +25,7 @@ use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
 use crate::input::load::{
     Document, Files, ParseError, ReadError, ScanResult, mentions, sops, texts_of_documents,
 };
+use crate::site::inventory::identity::may_run;
 use crate::site::request::registry::OBJECTS;
 use crate::site::request::{ClusterKind, cluster_parts};
 
@@ -205,7 +206,8 @@ fn unread_object(document: &Document<'_>) -> Option<UnreadText> {
     if document.kind() == Some(host::KIND) {
         match document.parse::<BareMetalHost>() {
             Err(error) => return Some(invalid(document, &error, true)),
-            Ok(host) if host.spec.is_none() => {
+            // Without a state, it is what an agent makes of labels alone.
+            Ok(host) if host.spec.is_none() && may_run(host.state()) => {
                 let (place, why) = (document.origin.start(), "its host has no `spec`");
                 return Some(UnreadText::for_named_object(place, why, RESTORE));
             }

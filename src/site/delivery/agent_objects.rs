@@ -2,13 +2,12 @@
 
 use super::clusters::ArgocdCluster;
 use crate::base::api::flux::{
-    FLUX_INSTANCE, FluxInstance, HELM_CHART, HELM_GROUP, HELM_RELEASE, HelmRelease, OPERATOR_GROUP,
-    RESOURCE_SET, ResourceSet, SyncObjects,
+    FLUX_INSTANCE, FluxInstance, FluxSource, HELM_CHART, HELM_GROUP, HELM_RELEASE, HelmRelease,
+    OPERATOR_GROUP, RESOURCE_SET, ResourceSet, SyncObjects,
 };
 use crate::base::api::gitops::{
     APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Application, ApplicationSet, BUCKET, FLUX_GROUP,
-    FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization, FluxSource, GIT_REPOSITORY, OCI_REPOSITORY,
-    SECRET_TYPE,
+    FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization, GIT_REPOSITORY, OCI_REPOSITORY, SECRET_TYPE,
 };
 use crate::base::finding::Origin;
 use crate::input::kustomize::Builds;

@@ -8,7 +8,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::paths::plain_path;
 use super::repo::DeliveryRepo;
-use crate::base::api::gitops::{FluxSource, FluxSourceRef, GIT_REPOSITORY, Include};
+use crate::base::api::flux::{FluxSource, Include};
+use crate::base::api::gitops::{FluxSourceRef, GIT_REPOSITORY};
 use crate::base::finding::{Code, Finding, Origin, RouteStep};
 use crate::base::text::repo_url;
 use crate::input::settings::gitops::SourceRef;

@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::agent_objects::AgentContext;
-use crate::base::api::gitops::{FluxSource, FluxSourceRef};
+use crate::base::api::flux::FluxSource;
+use crate::base::api::gitops::FluxSourceRef;
 use crate::base::api::names::ClusterKey;
 use crate::base::api::service_kind::ServiceKind;
 use crate::base::finding::Place;

@@ -278,7 +278,7 @@ pub(super) fn free(hosts: &BTreeSet<HostKey>, site: &mut Site) {
         host.assignment.claims.clear();
         host.assignment.legacy_key = None;
         host.live.usage = None;
-        if may_run(&host.live) {
+        if may_run(host.live.provisioning.as_deref()) {
             host.live.provisioning = Some("available".to_owned());
         }
     }

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::host::{Host, LiveState, SameMachine};
+use super::host::{Host, SameMachine};
 use crate::base::api::bmc::BmcAddress;
 use crate::base::api::host::without_user;
 use crate::base::api::mac::MacAddress;
@@ -152,12 +152,12 @@ fn known_macs(host: &Host) -> impl Iterator<Item = MacAddress> {
     all.filter(|mac| mac.is_unicast())
 }
 
-/// Returns whether an operating system may be on the machine.
-pub(crate) fn may_run(live: &LiveState) -> bool {
+/// Returns whether an operating system may be on a machine in a provisioning state.
+pub(crate) fn may_run(provisioning: Option<&str>) -> bool {
     /// Provisioning states of Metal3.
     const RUNNING: [&str; 4] =
         ["provisioned", "externally provisioned", "provisioning", "deprovisioning"];
-    live.provisioning.as_deref().is_some_and(|state| RUNNING.contains(&state))
+    provisioning.is_some_and(|state| RUNNING.contains(&state))
 }
 
 /// Marks the hosts for whose machine another host stands, and reports them. The host that stands
@@ -170,7 +170,7 @@ pub(crate) fn mark_same_machines(
         let live = &host.live;
         (
             !is_assigned(&host.key),
-            live.usage.is_none() && !may_run(live),
+            live.usage.is_none() && !may_run(live.provisioning.as_deref()),
             live.deleting || live.error.is_some(),
             live.provisioning.is_none(),
             index,

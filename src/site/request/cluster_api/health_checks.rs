@@ -83,15 +83,6 @@ impl ClusterApiValidation<'_> {
     }
 }
 
-/// Returns the MachineHealthCheck of a topology, or else that of its class.
-pub(super) fn health_check<'a>(
-    made: &'a HealthCheckSpec,
-    class: &'a HealthCheckSpec,
-) -> Option<&'a HealthCheckSpec> {
-    let found = [made, class].into_iter().find(|check| check.remediation().is_some());
-    found.filter(|_| made.enable != Some(false))
-}
-
 fn is_by_capm3((_, check, _): &(String, &HealthCheckSpec, Place)) -> bool {
     check.remediation().is_some_and(|template| template.kind == REMEDIATION_TEMPLATE)
 }

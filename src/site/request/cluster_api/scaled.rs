@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::ClusterApiValidation;
-use super::health_checks::health_check;
 use super::rollout::{LocatedStrategy, deletes_first, either, is_of_k0smotron};
 use crate::base::api::cluster_api::{
     AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterApiReference, ClusterSpec,
@@ -481,4 +480,13 @@ impl<'a> ClusterApiValidation<'a> {
             at,
         })
     }
+}
+
+/// Returns the MachineHealthCheck of a topology, or else that of its class.
+fn health_check<'a>(
+    made: &'a HealthCheckSpec,
+    class: &'a HealthCheckSpec,
+) -> Option<&'a HealthCheckSpec> {
+    let found = [made, class].into_iter().find(|check| check.remediation().is_some());
+    found.filter(|_| made.enable != Some(false))
 }
