@@ -2,6 +2,7 @@
 
 mod code;
 pub mod position;
+mod texts;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -14,8 +15,9 @@ use crate::base::text::credentials::masked;
 use crate::base::text::visible::visible;
 
 pub use code::{Code, ErrorScope, UnknownCode};
-pub(crate) use position::{ComponentLevel, DocumentBuilds, ForeignValue};
+pub(crate) use position::{ComponentLevel, DocumentBuilds, ForeignValue, shown_route};
 pub use position::{DocumentField, Origin, Place, Position, RouteMapping, RouteStep};
+pub(crate) use texts::{each_text, each_text_in};
 
 /// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]

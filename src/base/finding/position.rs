@@ -143,6 +143,26 @@ pub enum RouteStep {
     Index(usize),
 }
 
+impl RouteStep {
+    /// Returns the key of a mapping, if it is one.
+    pub(crate) fn key(&self) -> Option<&str> {
+        match self {
+            RouteStep::Key(key) => Some(key),
+            RouteStep::Index(_) => None,
+        }
+    }
+}
+
+/// Formats a route for messages: `labels[0].pairs`.
+pub(crate) fn shown_route(route: &[RouteStep]) -> String {
+    let steps = route.iter().map(|step| match step {
+        RouteStep::Key(key) => format!(".{key}"),
+        RouteStep::Index(index) => format!("[{index}]"),
+    });
+    let shown = steps.collect::<String>();
+    shown.strip_prefix('.').unwrap_or(&shown).to_owned()
+}
+
 /// A place for a finding: a node of a document, a position from a parser, or a whole file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Place {

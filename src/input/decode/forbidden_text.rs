@@ -1,9 +1,11 @@
 //! Texts that must not reach a file, in any field of a request. Findings show no part of them.
 
+use std::convert::Infallible;
+
 use yaml_serde::Value;
 
 use crate::base::api::sipcluster;
-use crate::base::finding::{Code, Finding, Origin, RouteStep};
+use crate::base::finding::{Code, Finding, Origin, RouteStep, each_text};
 use crate::base::layout;
 use crate::base::text::credentials::{self, Credential};
 use crate::base::text::visible::is_hidden;
@@ -11,7 +13,7 @@ use crate::base::text::visible::is_hidden;
 /// Reports forbidden texts in the spec of a kind.
 pub(crate) fn forbidden_texts(spec: &Value, kind: &str, origin: &Origin) -> Vec<Finding> {
     let mut found = Vec::new();
-    collect(spec, &mut vec!["spec".into()], &mut |text, route| {
+    let Ok(()) = each_text::<Infallible>(spec, &mut vec!["spec".into()], &mut |text, route| {
         let finding = |(code, message, help): (Code, &str, &str)| {
             let is_credential = code == Code::SecretInGit;
             let message = match route.last() {
@@ -26,6 +28,7 @@ pub(crate) fn forbidden_texts(spec: &Value, kind: &str, origin: &Origin) -> Vec<
             Finding::new(code, message).at(origin.at(route.to_vec())).help(help)
         };
         found.extend(reason(text, kind, route).map(finding));
+        Ok(())
     });
     found
 }
@@ -40,7 +43,7 @@ fn is_field(key: &str) -> bool {
 const WITH_QUERY: [&str; 2] = ["redirectURIs", "connectors"];
 
 fn is_below(route: &[RouteStep], keys: &[&str]) -> bool {
-    route.iter().any(|step| matches!(step, RouteStep::Key(key) if keys.contains(&key.as_str())))
+    route.iter().filter_map(RouteStep::key).any(|key| keys.contains(&key))
 }
 
 fn reason(
@@ -93,28 +96,4 @@ fn reason(
 
 fn is_invisible(c: char) -> bool {
     is_hidden(c) && !matches!(c, '\n' | '\r' | '\t')
-}
-
-/// Visits every text and its route, including the keys of mappings.
-fn collect(value: &Value, route: &mut Vec<RouteStep>, take: &mut impl FnMut(&str, &[RouteStep])) {
-    match value {
-        Value::String(text) => take(text, route),
-        Value::Mapping(map) => {
-            for (key, value) in map {
-                let Some(key) = key.as_str() else { continue };
-                route.push(key.into());
-                take(key, route);
-                collect(value, route, take);
-                route.pop();
-            }
-        }
-        Value::Sequence(items) => {
-            for (index, item) in items.iter().enumerate() {
-                route.push(index.into());
-                collect(item, route, take);
-                route.pop();
-            }
-        }
-        _ => {}
-    }
 }

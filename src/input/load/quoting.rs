@@ -41,29 +41,26 @@ const MISSPELT: usize = 4;
 
 /// Returns whether a route passes a key below which any value may be a secret.
 pub(super) fn is_guarded(route: &[RouteStep]) -> bool {
-    route.iter().any(|step| matches!(step, RouteStep::Key(key) if GUARDED.contains(&key.as_str())))
+    route.iter().filter_map(RouteStep::key).any(|key| GUARDED.contains(&key))
 }
 
 /// Returns whether the value of a route may be a secret, judged by its keys. A host's references are
 /// not secret, and the address of a BMC is judged by its value.
 pub(super) fn is_secret_route(route: &[RouteStep]) -> bool {
-    let key = |step: Option<&RouteStep>| match step {
-        Some(RouteStep::Key(key)) => Some(key.clone()),
-        _ => None,
-    };
-    let keys = || route.iter().filter_map(|step| key(Some(step)));
+    let keys = || route.iter().filter_map(RouteStep::key);
     // The address is judged by its value, and the name of a Secret is not secret.
     if keys().eq(["spec", "bmc", "address"]) || keys().eq(["spec", "bmc", "credentialsName"]) {
         return false;
     }
     // `data` holds the values of Secrets and ConfigMaps.
-    key(route.first()).is_some_and(|key| key == "data") || keys().any(|key| has_secret_word(&key))
+    route.first().and_then(RouteStep::key) == Some("data") || keys().any(has_secret_word)
 }
 
 /// Returns whether a route leads to the object's name or namespace.
 pub(super) fn is_name(route: &[RouteStep]) -> bool {
-    let is = |step: &RouteStep, key: &str| matches!(step, RouteStep::Key(own) if own == key);
-    matches!(route, [metadata, field] if is(metadata, "metadata") && (is(field, "name") || is(field, "namespace")))
+    let steps = route.iter().map(RouteStep::key);
+    let is = |field| steps.clone().eq([Some("metadata"), Some(field)]);
+    is("name") || is("namespace")
 }
 
 fn has_secret_word(text: &str) -> bool {

@@ -175,10 +175,5 @@ impl HardwareValidation {
 
 /// Returns the last field of a route.
 fn field(route: &[RouteStep]) -> &str {
-    let mut keys = route.iter().rev();
-    keys.find_map(|step| match step {
-        RouteStep::Key(key) => Some(key.as_str()),
-        RouteStep::Index(_) => None,
-    })
-    .unwrap_or_default()
+    route.iter().rev().find_map(RouteStep::key).unwrap_or_default()
 }

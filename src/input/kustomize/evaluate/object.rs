@@ -287,11 +287,8 @@ impl BuildObject {
                 _ => _ = metadata.insert(Value::from(key), Value::from(text)),
             }
         }
-        let is_restored = |route: &[RouteStep]| {
-            matches!(route, [RouteStep::Key(metadata), RouteStep::Key(field)]
-                if metadata == "metadata" && field == key)
-        };
-        self.changes.retain(|change| !is_restored(&change.route));
+        let restored = [RouteStep::from("metadata"), key.into()];
+        self.changes.retain(|change| change.route != restored);
     }
 
     /// Records the place that sets the value at a route.
@@ -334,10 +331,8 @@ impl BuildObject {
         let untyped = std::mem::take(&mut self.untyped);
         self.change(|object| {
             for route in untyped {
-                let value = route.iter().try_fold(&mut *object, |value, step| match step {
-                    RouteStep::Key(key) => value.get_mut(key.as_str()),
-                    RouteStep::Index(_) => None,
-                });
+                let value =
+                    route.iter().try_fold(&mut *object, |value, step| value.get_mut(step.key()?));
                 if let Some(value) = value
                     && let Some(text) = scalar_text(value)
                 {

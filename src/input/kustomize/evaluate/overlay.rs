@@ -188,11 +188,10 @@ impl PatchedObject<'_> {
     /// Returns whether patches changed only labels and annotations, of the known and the unknown
     /// fields.
     pub(crate) fn has_only_new_metadata(&self) -> bool {
-        let is_pair = |route: &[RouteStep]| match route {
-            [RouteStep::Key(metadata), RouteStep::Key(field), ..] => {
-                metadata == "metadata" && (field == "labels" || field == "annotations")
-            }
-            _ => false,
+        let is_pair = |route: &[RouteStep]| {
+            let mut steps = route.iter().map(RouteStep::key);
+            steps.next() == Some(Some("metadata"))
+                && matches!(steps.next(), Some(Some("labels" | "annotations")))
         };
         let mut changes = self.changed.changes.iter();
         changes.all(|change| is_pair(&change.route))

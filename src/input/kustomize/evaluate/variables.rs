@@ -12,7 +12,7 @@ use super::envsubst::{self, MAX_BYTES, SubstitutedText};
 use super::object::{BuildObject, Id, text_at};
 use super::{BuildFailure, EvaluationError, go_yaml};
 use crate::base::api::host::SUBSTITUTE;
-use crate::base::finding::{ForeignValue, Place, RouteStep};
+use crate::base::finding::{ForeignValue, Place, RouteStep, each_text_in};
 use crate::base::layout::VARIABLE;
 
 /// The known substitution variables of a Flux Kustomization.
@@ -26,13 +26,6 @@ pub(crate) struct SubstitutionVariables {
     pub(crate) contested: BTreeSet<String>,
 }
 
-/// A key or value with an expression.
-struct VariableUse {
-    /// The route to the value, or to the value of the key.
-    route: Vec<RouteStep>,
-    text: String,
-}
-
 impl SubstitutionVariables {
     /// Substitutes the variables in the text of an object. Expressions with unknown values stay.
     pub(super) fn replace_in(
@@ -43,31 +36,39 @@ impl SubstitutionVariables {
         let is_off = |field| {
             text_at(&object.value, &["metadata", field, SUBSTITUTE]).as_deref() == Some("disabled")
         };
-        let mut found = VariableUses { route: Vec::new(), uses: Vec::new(), budget };
+        // The keys and values with an expression. The route of a key is that of its value.
+        let mut uses: Vec<(Vec<RouteStep>, String)> = Vec::new();
+        let mut note = |text: &str, route: &[RouteStep]| {
+            if text.contains("${") || text.contains("$$") {
+                let keys = route.iter().filter_map(RouteStep::key);
+                budget.allocate(text.len() + keys.map(str::len).sum::<usize>())?;
+                uses.push((route.to_vec(), text.to_owned()));
+            }
+            Ok::<(), EvaluationError>(())
+        };
         if !is_off("labels") && !is_off("annotations") {
-            found.collect(&object.value).map_err(BuildFailure::at(&object.origin.start()))?;
+            each_text_in(&object.value, &mut Vec::new(), &mut note)
+                .map_err(BuildFailure::at(&object.origin.start()))?;
         }
-        let uses = found.uses;
         if uses.is_empty() {
             return Ok(());
         }
         let failed = |why: EvaluationError, object: &BuildObject| {
             // The first expression that fails by itself. A failure may take several of them.
             let mut left = MAX_BYTES;
-            let is_refused = |used: &&VariableUse| {
-                let made = self.substitute(&used.text, &mut left);
+            let is_refused = |(_, text): &&(Vec<RouteStep>, String)| {
+                let made = self.substitute(text, &mut left);
                 !made.is_ok_and(|made| go_yaml::parse_object(&format!("a: {}", made.text)).is_ok())
             };
             let used = uses.iter().find(is_refused).or(uses.first());
             let place =
-                used.map_or_else(|| object.origin.start(), |used| object.place_of(&used.route));
+                used.map_or_else(|| object.origin.start(), |(route, _)| object.place_of(route));
             BuildFailure::at(&place)(why)
         };
         let text = go_yaml::to_text(&object.value)
             .map_err(|error| failed(EvaluationError::Undetermined(error.to_string()), object))?;
-        let SubstitutedText { text, is_partial } = self
-            .substitute(&text, &mut { MAX_BYTES })
-            .map_err(|error| failed(error.into(), object))?;
+        let SubstitutedText { text, is_partial } =
+            self.substitute(&text, &mut { MAX_BYTES }).map_err(|error| failed(error, object))?;
         budget.allocate(text.len()).map_err(|problem| failed(problem, object))?;
         // Go's parser takes these for line breaks in some places only.
         if text.contains(['\u{85}', '\u{2028}', '\u{2029}']) {
@@ -90,23 +91,22 @@ impl SubstitutionVariables {
         check_metadata(&mut value, object)?;
         object.value = value;
         let mut left = MAX_BYTES;
-        for used in &uses {
+        for (route, text) in &uses {
             budget
                 .step(1 + object.changes.len() / 8)
                 .map_err(BuildFailure::at(&object.origin.start()))?;
-            let steps = used.route.iter().map(|step| match step {
+            let steps = route.iter().map(|step| match step {
                 RouteStep::Key(key) => RouteStep::from(
                     self.substitute(key, &mut left).map_or_else(|_| key.clone(), |made| made.text),
                 ),
                 RouteStep::Index(index) => RouteStep::from(*index),
             });
             let steps = steps.collect();
-            if let Some(place) = self.first_place(&used.text) {
+            if let Some(place) = self.first_place(text) {
                 object.note(ForeignValue { route: steps, place, goes_on: false, replaces: true });
             }
         }
-        let texts = uses.into_iter().map(|used| (used.route, used.text));
-        object.unsubstituted = texts.collect();
+        object.unsubstituted = uses;
         Ok(())
     }
 
@@ -155,7 +155,7 @@ impl SubstitutionVariables {
         &self,
         text: &str,
         bytes_left: &mut usize,
-    ) -> Result<SubstitutedText, envsubst::Error> {
+    ) -> Result<SubstitutedText, EvaluationError> {
         envsubst::substitute(text, bytes_left, |name| self.value_of(name))
     }
 
@@ -178,65 +178,6 @@ impl SubstitutionVariables {
         });
         let any = || self.values.values().flatten().next();
         place.or_else(|| any().map(|(_, place)| place.clone()))
-    }
-}
-
-impl From<envsubst::Error> for EvaluationError {
-    fn from(error: envsubst::Error) -> Self {
-        match error {
-            envsubst::Error::Refused => EvaluationError::Unapplied(error.to_string()),
-            envsubst::Error::Pattern | envsubst::Error::TooLarge => {
-                EvaluationError::Undetermined(error.to_string())
-            }
-        }
-    }
-}
-
-/// The keys and values that substitution may change.
-struct VariableUses<'b> {
-    /// The route to the current value.
-    route: Vec<RouteStep>,
-    uses: Vec<VariableUse>,
-    budget: &'b EvaluationBudget,
-}
-
-impl VariableUses<'_> {
-    fn collect(&mut self, mapping: &Mapping) -> Result<(), EvaluationError> {
-        for (key, value) in mapping {
-            let Some(key) = key.as_str() else { continue };
-            self.route.push(RouteStep::from(key));
-            self.note(key)?;
-            self.collect_from(value)?;
-            self.route.pop();
-        }
-        Ok(())
-    }
-
-    fn collect_from(&mut self, value: &Value) -> Result<(), EvaluationError> {
-        match value {
-            Value::String(text) => self.note(text),
-            Value::Mapping(mapping) => self.collect(mapping),
-            Value::Sequence(items) => items.iter().enumerate().try_for_each(|(index, item)| {
-                self.route.push(RouteStep::from(index));
-                self.collect_from(item)?;
-                self.route.pop();
-                Ok(())
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    /// Notes a text with an expression. Each such text has its own copy of the keys that lead to it.
-    fn note(&mut self, text: &str) -> Result<(), EvaluationError> {
-        if text.contains("${") || text.contains("$$") {
-            let bytes = self.route.iter().map(|step| match step {
-                RouteStep::Key(key) => key.len(),
-                RouteStep::Index(_) => 0,
-            });
-            self.budget.allocate(text.len() + bytes.sum::<usize>())?;
-            self.uses.push(VariableUse { route: self.route.clone(), text: text.to_owned() });
-        }
-        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use super::scaled::ScaledMachines;
 use crate::base::api::cluster_api::{ClusterSpec, HARDWARE};
 use crate::base::api::hardware_requirements::HardwareRequest;
 use crate::base::api::without_nulls;
-use crate::base::finding::RouteStep;
+use crate::base::finding::shown_route;
 use crate::input::decode::label_selector::Mistake;
 use crate::site::inventory::requirements::HardwareRequirements;
 use crate::site::request::cluster_parts::{ClusterParts, PartSpec};
@@ -54,11 +54,5 @@ fn parse(text: &str) -> serde_json::Result<HardwareRequest> {
 }
 
 fn described(mistake: Mistake) -> (String, String) {
-    let steps = mistake.route.iter().map(|step| match step {
-        RouteStep::Key(key) => format!(".{key}"),
-        RouteStep::Index(index) => format!("[{index}]"),
-    });
-    let route = steps.collect::<String>();
-    let route = route.strip_prefix('.').unwrap_or(&route);
-    (format!("{route}: {}", mistake.message), mistake.help)
+    (format!("{}: {}", shown_route(&mistake.route), mistake.message), mistake.help)
 }

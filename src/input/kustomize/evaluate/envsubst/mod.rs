@@ -7,21 +7,11 @@ mod parser;
 
 use parser::{EnvsubstParser, TemplatePart, VariableExpression};
 
+use super::EvaluationError;
+
 /// Limit on bytes that all expressions of an object produce together. An object beyond it is too
 /// large for the API server.
 pub(super) const MAX_BYTES: usize = 8 << 20;
-
-/// The reason why a text has no result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Error {
-    #[error("it has an expression that envsubst refuses")]
-    Refused,
-    /// Only Flux removes what matches a pattern.
-    #[error("it has an expression with a pattern of a shell")]
-    Pattern,
-    #[error("its variables are nested too deeply, or their values are too long")]
-    TooLarge,
-}
 
 /// A text after substitution.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,10 +27,10 @@ pub(super) fn substitute<'v>(
     text: &str,
     bytes_left: &mut usize,
     value_of: impl FnMut(&str) -> Option<&'v str>,
-) -> Result<SubstitutedText, Error> {
+) -> Result<SubstitutedText, EvaluationError> {
     let parts = EnvsubstParser::new(text).parts()?;
-    let mut evaluation =
-        Substitution { text: text.as_bytes(), value_of, bytes_left, is_partial: false };
+    let mut evaluation = Substitution { value_of, bytes_left };
+    let mut is_partial = false;
     let mut result = Vec::with_capacity(text.len());
     for part in &parts {
         match part {
@@ -48,28 +38,37 @@ pub(super) fn substitute<'v>(
             TemplatePart::Expression(expression) => match evaluation.value(expression)? {
                 Some(value) => result.extend(value),
                 None => {
-                    evaluation.is_partial = true;
-                    result.extend_from_slice(&evaluation.text[expression.source.clone()]);
+                    is_partial = true;
+                    result.extend_from_slice(&text.as_bytes()[expression.source.clone()]);
                 }
             },
         }
     }
     // Offsets and lengths count bytes, so a character may be cut.
-    let text = String::from_utf8(result).map_err(|_| Error::Refused)?;
-    let is_partial = evaluation.is_partial;
+    let text = String::from_utf8(result).map_err(|_| refused())?;
     Ok(SubstitutedText { text, is_partial })
 }
 
-struct Substitution<'t, F> {
-    text: &'t [u8],
+fn refused() -> EvaluationError {
+    EvaluationError::Unapplied("it has an expression that envsubst refuses".to_owned())
+}
+
+fn too_large() -> EvaluationError {
+    let why = "its variables are nested too deeply, or their values are too long";
+    EvaluationError::Undetermined(why.to_owned())
+}
+
+struct Substitution<'b, F> {
     value_of: F,
-    bytes_left: &'t mut usize,
-    is_partial: bool,
+    bytes_left: &'b mut usize,
 }
 
 impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
     /// Returns the value of an expression, or `None` if it depends on an unknown one.
-    fn value(&mut self, expression: &VariableExpression) -> Result<Option<Vec<u8>>, Error> {
+    fn value(
+        &mut self,
+        expression: &VariableExpression,
+    ) -> Result<Option<Vec<u8>>, EvaluationError> {
         let mut arguments: Vec<Option<Vec<u8>>> = Vec::with_capacity(expression.arguments.len());
         for argument in &expression.arguments {
             arguments.push(match argument {
@@ -92,8 +91,8 @@ impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
         Ok(Some(result))
     }
 
-    fn spend(&mut self, bytes: usize) -> Result<(), Error> {
-        *self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(Error::TooLarge)?;
+    fn spend(&mut self, bytes: usize) -> Result<(), EvaluationError> {
+        *self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or_else(too_large)?;
         Ok(())
     }
 
@@ -102,7 +101,7 @@ impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
         operator: &str,
         value: &[u8],
         arguments: &[&[u8]],
-    ) -> Result<Vec<u8>, Error> {
+    ) -> Result<Vec<u8>, EvaluationError> {
         let first = arguments.first().copied();
         let text = || String::from_utf8_lossy(value).into_owned();
         Ok(match (operator, first) {
@@ -111,7 +110,11 @@ impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
             (",,", _) => text().chars().map(lowercase).collect::<String>().into(),
             ("^^", _) => text().chars().map(uppercase).collect::<String>().into(),
             ("#", None) => value.len().to_string().into(),
-            ("#" | "##" | "%" | "%%", Some(_)) => return Err(Error::Pattern),
+            // Only Flux removes what matches a pattern.
+            ("#" | "##" | "%" | "%%", Some(_)) => {
+                let why = "it has an expression with a pattern of a shell".to_owned();
+                return Err(EvaluationError::Undetermined(why));
+            }
             (":", Some(offset)) => substring(value, offset, arguments.get(1).copied())?,
             ("/" | "//" | "/#" | "/%", Some(pattern)) => {
                 let with = arguments.get(1).copied();
@@ -140,11 +143,11 @@ impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
         pattern: &[u8],
         with: &[u8],
         most: usize,
-    ) -> Result<Vec<u8>, Error> {
+    ) -> Result<Vec<u8>, EvaluationError> {
         let (Ok(value), Ok(pattern), Ok(with)) =
             (std::str::from_utf8(value), std::str::from_utf8(pattern), std::str::from_utf8(with))
         else {
-            return Err(Error::Refused);
+            return Err(refused());
         };
         let count = value.matches(pattern).take(most).count();
         self.spend(count.saturating_mul(with.len()))?;
@@ -174,7 +177,11 @@ fn lowercase(char: char) -> char {
 }
 
 /// Returns the bytes from an offset on. A number that cannot be parsed changes nothing.
-fn substring(value: &[u8], offset: &[u8], length: Option<&[u8]>) -> Result<Vec<u8>, Error> {
+fn substring(
+    value: &[u8],
+    offset: &[u8],
+    length: Option<&[u8]>,
+) -> Result<Vec<u8>, EvaluationError> {
     let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<i64>().ok();
     let size = value.len() as i64;
     let Some(offset) = number(offset) else {
@@ -197,5 +204,5 @@ fn substring(value: &[u8], offset: &[u8], length: Option<&[u8]>) -> Result<Vec<u
     }
     let range = usize::try_from(offset).ok().zip(usize::try_from(end).ok());
     let part = range.and_then(|(offset, end)| value.get(offset..end));
-    part.map(<[u8]>::to_vec).ok_or(Error::Refused)
+    part.map(<[u8]>::to_vec).ok_or_else(refused)
 }

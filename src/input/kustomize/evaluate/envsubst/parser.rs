@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Error;
+use super::{EvaluationError, refused, too_large};
 
 /// Limit on nested expressions.
 const MAX_DEPTH: usize = 100;
@@ -34,7 +34,6 @@ enum ScanToken {
 /// The tokens that a scan recognizes.
 #[derive(Clone, Copy, Default)]
 struct ScanMode {
-    text: bool,
     open: bool,
     close: bool,
     /// Set if `$$` is an escape; with `has_backslash`, so are `\/` and `\\`.
@@ -42,9 +41,7 @@ struct ScanMode {
     has_backslash: bool,
 }
 
-const TEXT: ScanMode =
-    ScanMode { text: true, open: false, close: false, escapes: false, has_backslash: false };
-const CLOSE: ScanMode = ScanMode { text: false, close: true, ..TEXT };
+const TEXT: ScanMode = ScanMode { open: false, close: false, escapes: false, has_backslash: false };
 
 /// Returns whether a token of text has a character that ends at this offset within the token.
 type Accepts = fn(char, usize) -> bool;
@@ -108,7 +105,7 @@ impl<'t> EnvsubstParser<'t> {
             END => ScanToken::End,
             char if mode.open && self.opens(char) => ScanToken::Open,
             '}' if mode.close => ScanToken::Close,
-            char if mode.text && self.take_text(char, mode, accepts) => ScanToken::Text,
+            char if self.take_text(char, mode, accepts) => ScanToken::Text,
             _ => ScanToken::Other,
         }
     }
@@ -161,7 +158,7 @@ impl<'t> EnvsubstParser<'t> {
             }
     }
 
-    pub(super) fn parts(&mut self) -> Result<Vec<TemplatePart>, Error> {
+    pub(super) fn parts(&mut self) -> Result<Vec<TemplatePart>, EvaluationError> {
         let mode = ScanMode { open: true, escapes: true, ..TEXT };
         let mut parts = Vec::new();
         loop {
@@ -173,26 +170,23 @@ impl<'t> EnvsubstParser<'t> {
         }
     }
 
-    fn expect(&mut self, mode: ScanMode, accepts: Accepts) -> Result<String, Error> {
+    fn expect(&mut self, mode: ScanMode, accepts: Accepts) -> Result<String, EvaluationError> {
         match self.scan(mode, accepts) {
             ScanToken::Text => Ok(String::from_utf8_lossy(&self.token).into_owned()),
-            _ => Err(Error::Refused),
+            _ => Err(refused()),
         }
     }
 
-    fn close(&mut self) -> Result<(), Error> {
-        match self.scan(CLOSE, |_, _| false) {
-            ScanToken::Close => Ok(()),
-            _ => Err(Error::Refused),
-        }
+    fn close(&mut self) -> Result<(), EvaluationError> {
+        if self.read() == '}' { Ok(()) } else { Err(refused()) }
     }
 
     /// Parses the rest of an expression, after its `${`.
-    fn expression(&mut self) -> Result<VariableExpression, Error> {
+    fn expression(&mut self) -> Result<VariableExpression, EvaluationError> {
         let start = self.at - "${".len();
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Error::TooLarge);
+            return Err(too_large());
         }
         let is_of_name: Accepts = |char, _| char.is_alphanumeric() || char == '_';
         let mut arguments = Vec::new();
@@ -226,15 +220,22 @@ impl<'t> EnvsubstParser<'t> {
     }
 
     /// Parses an argument, up to what a token of text does not accept.
-    fn argument(&mut self, mode: ScanMode, accepts: Accepts) -> Result<TemplatePart, Error> {
+    fn argument(
+        &mut self,
+        mode: ScanMode,
+        accepts: Accepts,
+    ) -> Result<TemplatePart, EvaluationError> {
         match self.scan(ScanMode { open: true, ..mode }, accepts) {
             ScanToken::Open => Ok(TemplatePart::Expression(self.expression()?)),
             ScanToken::Text => Ok(TemplatePart::Text(std::mem::take(&mut self.token))),
-            _ => Err(Error::Refused),
+            _ => Err(refused()),
         }
     }
 
-    fn default_or_substring(&mut self, arguments: &mut Vec<TemplatePart>) -> Result<String, Error> {
+    fn default_or_substring(
+        &mut self,
+        arguments: &mut Vec<TemplatePart>,
+    ) -> Result<String, EvaluationError> {
         self.read();
         let next = self.peek();
         // envsubst goes back by the width of the character that it looked at.
@@ -253,7 +254,7 @@ impl<'t> EnvsubstParser<'t> {
         match self.scan(mode, |char, _| char == ':') {
             ScanToken::Close => return Ok(operator),
             ScanToken::Text => {}
-            _ => return Err(Error::Refused),
+            _ => return Err(refused()),
         }
         arguments.push(self.argument(TEXT, |char, _| char != '}')?);
         self.close()?;
@@ -264,7 +265,7 @@ impl<'t> EnvsubstParser<'t> {
         &mut self,
         accepts: Accepts,
         arguments: &mut Vec<TemplatePart>,
-    ) -> Result<String, Error> {
+    ) -> Result<String, EvaluationError> {
         let operator = self.expect(TEXT, accepts)?;
         while self.peek() != '}' {
             arguments.push(self.argument(TEXT, |char, _| char != '}')?);
@@ -277,14 +278,17 @@ impl<'t> EnvsubstParser<'t> {
         &mut self,
         accepts: Accepts,
         arguments: &mut Vec<TemplatePart>,
-    ) -> Result<String, Error> {
+    ) -> Result<String, EvaluationError> {
         let operator = self.expect(TEXT, accepts)?;
         arguments.push(self.argument(TEXT, |char, _| char != '}')?);
         self.close()?;
         Ok(operator)
     }
 
-    fn replacement(&mut self, arguments: &mut Vec<TemplatePart>) -> Result<String, Error> {
+    fn replacement(
+        &mut self,
+        arguments: &mut Vec<TemplatePart>,
+    ) -> Result<String, EvaluationError> {
         let mode = ScanMode { escapes: true, has_backslash: true, ..TEXT };
         let operator = self.expect(TEXT, |char, at| match at {
             1 => char == '/',
