@@ -85,7 +85,8 @@ impl SpecFields {
 }
 
 /// Returns the finding for an unknown field that resembles none of `known`, or for a misspelled one,
-/// which is an error. Neither has a place.
+/// which is an error, as is any if `is_closed` is set: each field is a requirement there. None has a
+/// place.
 ///
 /// Ignoring a misspelled field would remove what it configures, such as distinct racks or a load
 /// balancer in use.
@@ -93,12 +94,18 @@ pub(crate) fn unknown_field<'a>(
     kind: &str,
     name: &str,
     known: impl IntoIterator<Item = &'a str>,
+    is_closed: bool,
 ) -> Finding {
-    if let Some(meant) = alike(name, known) {
+    let known: Vec<&str> = known.into_iter().collect();
+    if let Some(meant) = alike(name, known.iter().copied()) {
         return misspelled(kind, name, meant);
     }
-    let message = format!("a {kind} has the unknown field `{name}`: it is ignored");
-    Finding::new(Code::UnknownField, message)
+    let message = format!("a {kind} has the unknown field `{name}`");
+    if is_closed {
+        let help = format!("remove it, or write one of `{}`", known.join("`, `"));
+        return Finding::new(Code::MisspelledField, message).help(help);
+    }
+    Finding::new(Code::UnknownField, format!("{message}: it is ignored"))
         .help("fix its name or remove it; the API server drops it")
 }
 
@@ -106,21 +113,6 @@ fn misspelled(kind: &str, name: &str, meant: &str) -> Finding {
     Finding::new(Code::MisspelledField, format!("a {kind} has the unknown field `{name}`")).help(
         format!("write `{meant}`, or remove `{name}`: the API server drops it without an error"),
     )
-}
-
-/// Returns the finding for an unknown field where each field is a requirement.
-fn refused_field(kind: &str, name: &str, known: Vec<&str>) -> Finding {
-    if let Some(meant) = alike(name, known.iter().copied()) {
-        return misspelled(kind, name, meant);
-    }
-    let message = format!("a {kind} has the unknown field `{name}`");
-    let help = format!("remove it, or write one of `{}`", known.join("`, `"));
-    Finding::new(Code::MisspelledField, message).help(help)
-}
-
-/// Returns the field that a key equals except for case.
-fn in_another_case<'a>(key: &str, mut fields: impl Iterator<Item = &'a String>) -> Option<&'a str> {
-    fields.find(|field| *field != key && field.eq_ignore_ascii_case(key)).map(String::as_str)
 }
 
 /// Reports an unknown field of a count without `active`.
@@ -202,8 +194,7 @@ impl SchemaWalk<'_> {
             && let Some(found) = ValueType::new(value)
             && !found.is_taken_by(expected)
         {
-            let is_unquoted = accepts(expected, "string")
-                && matches!(found, ValueType::Flag | ValueType::Whole | ValueType::Number);
+            let is_unquoted = accepts(expected, "string") && matches!(found, FLAG | WHOLE | NUMBER);
             let finding =
                 self.wrong(found, if *expected == number_or_text { &text } else { expected });
             // YAML reads `1.5` or `true` as another type; the decoder can usually restore the text.
@@ -226,17 +217,14 @@ impl SchemaWalk<'_> {
                         (None, Some(properties)) => {
                             let place = self.origin.key(self.route.clone());
                             let kind = self.fields.kind;
-                            let unused = properties
-                                .keys()
-                                .map(String::as_str)
-                                .filter(|known| !is_selector && !map.contains_key(*known));
+                            // A key in another case cannot be meant beside the right one either.
+                            let unused = properties.keys().map(String::as_str).filter(|known| {
+                                known.eq_ignore_ascii_case(key)
+                                    || !is_selector && !map.contains_key(*known)
+                            });
                             let is_closed = schema.pointer("/x-editor/additionalProperties")
                                 == Some(&Schema::Bool(false));
-                            let finding = match in_another_case(key, properties.keys()) {
-                                Some(right) => misspelled(kind, key, right),
-                                None if is_closed => refused_field(kind, key, unused.collect()),
-                                None => unknown_field(kind, key, unused),
-                            };
+                            let finding = unknown_field(kind, key, unused, is_closed);
                             // `standby` alone is a valid count, so a typo in `active` would release
                             // hosts.
                             let may_be_active = properties.contains_key("active")
@@ -306,26 +294,20 @@ impl SchemaWalk<'_> {
             [.., RouteStep::Key(field)] => format!("`{field}`"),
             _ => "this".to_owned(),
         };
-        let known = ValueType::ALL
-            .into_iter()
-            .find(|kind| accepts(expected, kind.schema()))
-            .unwrap_or(ValueType::Text);
+        let mut types = [MAPPING, LIST, WHOLE, NUMBER, FLAG].into_iter();
+        let known = types.find(|kind| accepts(expected, kind.schema)).unwrap_or(TEXT);
         let help = match (known, found) {
-            (ValueType::Whole, ValueType::Text) => {
-                "write a whole number, without quotes or leading zeros"
-            }
-            (ValueType::Flag, ValueType::Text) => "write true or false, without quotes",
-            (ValueType::Text, ValueType::Flag | ValueType::Whole | ValueType::Number) => {
-                "put it in quotes"
-            }
-            (ValueType::Mapping, ValueType::List) => "write `KEY: VALUE` without a dash before it",
-            (ValueType::List, _) => "write each item on a line of its own behind a dash: `- ITEM`",
-            (ValueType::Mapping, ValueType::Nothing) => self.nothing(),
-            (_, ValueType::Nothing) => "write a value, or remove it",
-            (ValueType::Mapping, _) => "write its fields below it as `KEY: VALUE`",
+            (WHOLE, TEXT) => "write a whole number, without quotes or leading zeros",
+            (FLAG, TEXT) => "write true or false, without quotes",
+            (TEXT, FLAG | WHOLE | NUMBER) => "put it in quotes",
+            (MAPPING, LIST) => "write `KEY: VALUE` without a dash before it",
+            (LIST, _) => "write each item on a line of its own behind a dash: `- ITEM`",
+            (MAPPING, NOTHING) => self.nothing(),
+            (_, NOTHING) => "write a value, or remove it",
+            (MAPPING, _) => "write its fields below it as `KEY: VALUE`",
             _ => "fix the value; the API server refuses it",
         };
-        let message = format!("{field} must be {}, found {}", known.words(), found.words());
+        let message = format!("{field} must be {}, found {}", known.words, found.words);
         Finding::new(Code::WrongType, message)
             .at(self.origin.at(self.route.iter().cloned()))
             .help(help)
@@ -334,68 +316,38 @@ impl SchemaWalk<'_> {
 
 /// A type of YAML values.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ValueType {
-    Mapping,
-    List,
-    Whole,
-    Number,
-    Flag,
-    Text,
-    Nothing,
+pub(crate) struct ValueType {
+    /// Its name in JSON Schema.
+    pub(crate) schema: &'static str,
+    pub(crate) words: &'static str,
 }
 
-impl ValueType {
-    const ALL: [ValueType; 6] = [
-        ValueType::Mapping,
-        ValueType::List,
-        ValueType::Whole,
-        ValueType::Number,
-        ValueType::Flag,
-        ValueType::Text,
-    ];
+pub(crate) const MAPPING: ValueType = ValueType { schema: "object", words: "a mapping" };
+pub(crate) const LIST: ValueType = ValueType { schema: "array", words: "a list" };
+const WHOLE: ValueType = ValueType { schema: "integer", words: "a whole number" };
+const NUMBER: ValueType =
+    ValueType { schema: "number", words: "a number with a fraction or exponent" };
+pub(crate) const FLAG: ValueType = ValueType { schema: "boolean", words: "true or false" };
+pub(crate) const TEXT: ValueType = ValueType { schema: "string", words: "a string" };
+pub(crate) const NOTHING: ValueType = ValueType { schema: "null", words: "null" };
 
+impl ValueType {
     /// Returns a value's type, or `None` for a tagged value, which may become anything.
     fn new(value: &Value) -> Option<Self> {
         Some(match value {
-            Value::Null => ValueType::Nothing,
-            Value::Bool(_) => ValueType::Flag,
-            Value::Number(number) if number.is_f64() => ValueType::Number,
-            Value::Number(_) => ValueType::Whole,
-            Value::String(_) => ValueType::Text,
-            Value::Sequence(_) => ValueType::List,
-            Value::Mapping(_) => ValueType::Mapping,
+            Value::Null => NOTHING,
+            Value::Bool(_) => FLAG,
+            Value::Number(number) if number.is_f64() => NUMBER,
+            Value::Number(_) => WHOLE,
+            Value::String(_) => TEXT,
+            Value::Sequence(_) => LIST,
+            Value::Mapping(_) => MAPPING,
             Value::Tagged(_) => return None,
         })
     }
 
-    /// Returns the type's name in JSON Schema.
-    fn schema(self) -> &'static str {
-        match self {
-            ValueType::Mapping => "object",
-            ValueType::List => "array",
-            ValueType::Whole => "integer",
-            ValueType::Number => "number",
-            ValueType::Flag => "boolean",
-            ValueType::Text => "string",
-            ValueType::Nothing => "null",
-        }
-    }
-
-    fn words(self) -> &'static str {
-        match self {
-            ValueType::Mapping => "a mapping",
-            ValueType::List => "a list",
-            ValueType::Whole => "a whole number",
-            ValueType::Number => "a number with a fraction or exponent",
-            ValueType::Flag => "true or false",
-            ValueType::Text => "a string",
-            ValueType::Nothing => "null",
-        }
-    }
-
     fn is_taken_by(self, expected: &Schema) -> bool {
-        accepts(expected, self.schema())
-            || self == ValueType::Whole && accepts(expected, ValueType::Number.schema())
+        accepts(expected, self.schema) || self == WHOLE && accepts(expected, NUMBER.schema)
     }
 }
 

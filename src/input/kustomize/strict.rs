@@ -7,7 +7,8 @@
 use yaml_serde::Value;
 
 use crate::base::api::kustomization_fields::{KUSTOMIZATION, Type};
-use crate::base::finding::{Place, RouteStep};
+use crate::base::finding::{Place, RouteStep, shown_route};
+use crate::input::decode::unknown_fields::{FLAG, LIST, MAPPING, NOTHING, TEXT, ValueType};
 use crate::input::load::{Document, OtherReading, PlainScalars, read_by_others};
 
 const KIND: &str = "Kustomization";
@@ -21,44 +22,23 @@ pub(crate) struct KustomizationRefusal {
     pub(crate) place: Place,
 }
 
-/// The type of a value as kustomize decodes it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum DecodedType {
-    Null,
-    Bool,
-    Number,
-    Text,
-    List,
-    Mapping,
-}
+/// A number of any form.
+const ANY_NUMBER: ValueType = ValueType { schema: "number", words: "a number" };
 
-impl DecodedType {
-    fn new(wanted: Type) -> Self {
-        match wanted {
-            Type::Text => DecodedType::Text,
-            Type::Bool => DecodedType::Bool,
-            Type::Number => DecodedType::Number,
-            Type::List(_) => DecodedType::List,
-            Type::Texts | Type::Labels | Type::Mapping | Type::Object(_) => DecodedType::Mapping,
-        }
-    }
-
-    fn words(self) -> &'static str {
-        match self {
-            DecodedType::Null => "null",
-            DecodedType::Bool => "a boolean",
-            DecodedType::Number => "a number",
-            DecodedType::Text => "a string",
-            DecodedType::List => "a list",
-            DecodedType::Mapping => "a mapping",
-        }
+/// Returns the type of the values that kustomize accepts.
+fn accepted(wanted: Type) -> ValueType {
+    match wanted {
+        Type::Text => TEXT,
+        Type::Bool => FLAG,
+        Type::Number => ANY_NUMBER,
+        Type::List(_) => LIST,
+        Type::Texts | Type::Labels | Type::Mapping | Type::Object(_) => MAPPING,
     }
 }
 
 /// Returns why kustomize refuses a kustomization that was decoded to `written`.
 pub(crate) fn refusal(document: &Document<'_>, written: &Value) -> Option<KustomizationRefusal> {
-    let plain = PlainScalars::new(document);
-    let reader = KustomizationReader { plain: &plain };
+    let reader = KustomizationReader(PlainScalars::new(document));
     let refused =
         reader.check(written, KUSTOMIZATION, &mut Vec::new()).or_else(|| enforced(written));
     refused.map(|(why, route, is_key)| {
@@ -77,9 +57,7 @@ pub(crate) fn refusal(document: &Document<'_>, written: &Value) -> Option<Kustom
 /// A reason, the route to it, and whether the key (not the value) is wrong.
 type RefusedValue = (String, Vec<RouteStep>, bool);
 
-struct KustomizationReader<'d> {
-    plain: &'d PlainScalars<'d>,
-}
+struct KustomizationReader<'d>(PlainScalars<'d>);
 
 impl KustomizationReader<'_> {
     /// Returns the first value or key that has the wrong type or is unknown.
@@ -90,10 +68,10 @@ impl KustomizationReader<'_> {
         route: &mut Vec<RouteStep>,
     ) -> Option<RefusedValue> {
         let found = self.found(value, route);
-        let expected = DecodedType::new(wanted);
+        let expected = accepted(wanted);
         // `encoding/json` accepts null for every type.
-        if found != expected && found != DecodedType::Null {
-            let (expected, found) = (expected.words(), found.words());
+        if ![expected, NOTHING].contains(&found) {
+            let (expected, found) = (expected.words, found.words);
             let why = format!("`{}` must be {expected}, found {found}", shown(route));
             return Some((why, route.clone(), false));
         }
@@ -153,22 +131,22 @@ impl KustomizationReader<'_> {
     /// Returns whether a plain key is a boolean of YAML 1.1, which kustomize reads as `true` or
     /// `false`.
     fn is_switch(&self, key: &str, route: &[RouteStep]) -> bool {
-        read_by_others(key) == Some(OtherReading::Switch) && self.plain.has_key(route)
+        read_by_others(key) == Some(OtherReading::Switch) && self.0.has_key(route)
     }
 
-    fn found(&self, value: &Value, route: &[RouteStep]) -> DecodedType {
+    fn found(&self, value: &Value, route: &[RouteStep]) -> ValueType {
         match value {
-            Value::Null => DecodedType::Null,
-            Value::Bool(_) => DecodedType::Bool,
-            Value::Number(_) => DecodedType::Number,
-            Value::Sequence(_) => DecodedType::List,
-            Value::Mapping(_) => DecodedType::Mapping,
+            Value::Null => NOTHING,
+            Value::Bool(_) => FLAG,
+            Value::Number(_) => ANY_NUMBER,
+            Value::Sequence(_) => LIST,
+            Value::Mapping(_) => MAPPING,
             Value::String(text) => {
-                match read_by_others(text).filter(|_| self.plain.has_at(route, text)) {
-                    Some(OtherReading::Switch | OtherReading::Boolean) => DecodedType::Bool,
-                    Some(OtherReading::Number) => DecodedType::Number,
-                    Some(OtherReading::Null) => DecodedType::Null,
-                    Some(OtherReading::Date) | None => DecodedType::Text,
+                match read_by_others(text).filter(|_| self.0.has_at(route, text)) {
+                    Some(OtherReading::Switch | OtherReading::Boolean) => FLAG,
+                    Some(OtherReading::Number) => ANY_NUMBER,
+                    Some(OtherReading::Null) => NOTHING,
+                    Some(OtherReading::Date) | None => TEXT,
                 }
             }
             Value::Tagged(tagged) => self.found(&tagged.value, route),
@@ -221,15 +199,6 @@ fn enforced(written: &Value) -> Option<RefusedValue> {
     (!fields.iter().any(says)).then(|| ("the kustomization is empty".to_owned(), Vec::new(), false))
 }
 
-/// Formats a route for messages: `labels[0].pairs`.
 fn shown(route: &[RouteStep]) -> String {
-    let mut shown = String::new();
-    for step in route {
-        match step {
-            RouteStep::Index(index) => shown.push_str(&format!("[{index}]")),
-            RouteStep::Key(key) if shown.is_empty() => shown.push_str(key),
-            RouteStep::Key(key) => shown.push_str(&format!(".{key}")),
-        }
-    }
-    if shown.is_empty() { "the kustomization".to_owned() } else { shown }
+    if route.is_empty() { "the kustomization".to_owned() } else { shown_route(route) }
 }

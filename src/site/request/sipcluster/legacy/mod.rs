@@ -250,10 +250,8 @@ impl Converter<'_> {
     /// route of the other one, in the document or in the result.
     fn twice(&mut self, older: Route, at: Route) {
         let at = self.moved.written(at);
-        let [key, other] = [&older, &at].map(|route| match route.last() {
-            Some(RouteStep::Key(key)) => key.clone(),
-            _ => String::new(),
-        });
+        let [key, other] = [&older, &at]
+            .map(|route| route.last().and_then(RouteStep::key).unwrap_or_default().to_owned());
         let finding = Finding::new(
             Code::SaidTwice,
             format!("`{key}` is another form of `{other}`, and both are set"),
@@ -265,7 +263,7 @@ impl Converter<'_> {
     }
 
     fn unknown_field(&mut self, key: &str, route: Route, known: &[&str]) {
-        let finding = unknown_field(sipcluster::KIND, key, known.iter().copied());
+        let finding = unknown_field(sipcluster::KIND, key, known.iter().copied(), false);
         let list = if finding.is_error() { &mut self.errors } else { &mut self.unknown };
         list.push(finding.at(self.origin.key(route)));
     }
