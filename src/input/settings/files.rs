@@ -97,12 +97,9 @@ impl SettingsFiles {
 
     /// Returns the place of a setting by its route.
     pub(super) fn place(&self, route: Vec<RouteStep>) -> Place {
-        let key = match route.first() {
-            Some(RouteStep::Key(key)) => key.to_string(),
-            _ => String::new(),
-        };
+        let key = route.first().and_then(RouteStep::key).unwrap_or_default();
         let none = || Place::File(Arc::from(Utf8Path::new(FILE)));
-        self.origin(&key).map_or_else(none, |(origin, _)| origin.at(route))
+        self.origin(key).map_or_else(none, |(origin, _)| origin.at(route))
     }
 
     /// Returns the place of a setting in a group.
@@ -132,7 +129,8 @@ fn unreadable(file: &Arc<Utf8Path>, reason: &str) -> Finding {
 /// Reports settings for a newer sipgen, whose other settings may be unknown to this one.
 fn newer_settings(file: &Arc<Utf8Path>, text: &str) -> Option<Finding> {
     let keys: Mapping = yaml_serde::from_str(text).ok()?;
-    let minimum: ReleasedVersion = keys.get(MINIMUM_VERSION)?.as_str()?.parse().ok()?;
+    let minimum = keys.get(MINIMUM_VERSION)?.as_str()?.to_owned();
+    let minimum = ReleasedVersion::try_from(minimum).ok()?;
     let own = ReleasedVersion::own().filter(|own| *own < minimum)?;
     let message = format!("sipgen {own} is older than `{MINIMUM_VERSION}: {minimum}`");
     Some(

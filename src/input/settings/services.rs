@@ -1,7 +1,5 @@
 //! Settings under `services`, for the services of all clusters.
 
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -66,32 +64,22 @@ impl KubernetesVersion {
     }
 }
 
-/// The error for a text that is not a Kubernetes version.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "invalid Kubernetes version `{0}`: write major and minor version in quotes, such as \"1.34\""
-)]
-pub struct InvalidVersion(String);
+impl TryFrom<String> for KubernetesVersion {
+    type Error = String;
 
-impl FromStr for KubernetesVersion {
-    type Err = InvalidVersion;
-
-    fn from_str(text: &str) -> Result<Self, InvalidVersion> {
-        let invalid = || InvalidVersion(text.chars().take(40).collect());
-        let numbers = text.strip_prefix('v').unwrap_or(text).split('.');
+    fn try_from(text: String) -> Result<Self, String> {
+        let invalid = || {
+            let text = text.chars().take(40).collect::<String>();
+            format!(
+                "invalid Kubernetes version `{text}`: write major and minor version in quotes, such as \"1.34\""
+            )
+        };
+        let numbers = text.strip_prefix('v').unwrap_or(&text).split('.');
         let numbers: Result<Vec<u16>, _> = numbers.map(str::parse).collect();
         match numbers.map_err(|_| invalid())?.as_slice() {
             [1, minor] | [1, minor, _] => Ok(Self(*minor)),
             _ => Err(invalid()),
         }
-    }
-}
-
-impl TryFrom<String> for KubernetesVersion {
-    type Error = InvalidVersion;
-
-    fn try_from(text: String) -> Result<Self, InvalidVersion> {
-        text.parse()
     }
 }
 
@@ -104,11 +92,11 @@ mod tests {
         for (text, has_v1) in
             [("1.30", false), ("v1.33.9", false), ("1.34", true), ("v1.36.0", true)]
         {
-            let version: KubernetesVersion = text.parse().unwrap();
+            let version = KubernetesVersion::try_from(text.to_owned()).unwrap();
             assert_eq!(version.has_authentication_v1(), has_v1, "{text}");
         }
         for text in ["", "1", "2.0", "1.x", "1.34.1.2", "latest"] {
-            assert!(text.parse::<KubernetesVersion>().is_err(), "{text}");
+            assert!(KubernetesVersion::try_from(text.to_owned()).is_err(), "{text}");
         }
     }
 }

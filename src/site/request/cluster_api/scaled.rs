@@ -199,7 +199,7 @@ impl<'a> ClusterApiValidation<'a> {
             None => control_plane_version(),
         };
         // RKE2 and k0s append their own version.
-        version?.split('+').next()?.parse().ok()
+        version?.split('+').next()?.to_owned().try_into().ok()
     }
 
     /// Returns whether the inputs have the Metal3Cluster, without failure domains.
