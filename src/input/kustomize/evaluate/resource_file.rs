@@ -10,9 +10,8 @@ use super::budget::size;
 use super::object::text_at;
 use crate::base::api::host::{self, BareMetalHost};
 use crate::base::finding::{Origin, Place};
-use crate::base::text::yaml;
 use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
-use crate::input::load::{Files, objects, texts_of_documents};
+use crate::input::load::{Files, objects};
 
 /// A file with its objects.
 pub(super) struct ResourceFile {
@@ -55,9 +54,7 @@ impl ResourceFile {
         if is_binary {
             read.refuse("it is not UTF-8".to_owned(), || Place::File(file.clone()));
         }
-        let mut starts = Vec::new();
         for document in objects(&file, &text) {
-            starts.push(document.origin.range().start);
             match document.parse::<Value>() {
                 Ok(Value::Mapping(object)) if object.is_empty() => {}
                 Ok(Value::Mapping(mut object)) => {
@@ -99,22 +96,6 @@ impl ResourceFile {
                     }
                 }
             }
-        }
-        // Documents that are neither mappings nor empty are no objects, so they are not among them.
-        let address = text.as_ptr() as usize;
-        for document in texts_of_documents(&text) {
-            let start = document.as_ptr() as usize - address;
-            let range = start..start + document.len();
-            let next = starts.get(starts.partition_point(|known| *known < range.start));
-            if next.is_some_and(|next| *next < range.end) {
-                continue;
-            }
-            let why = match yaml::from_str::<Value>(document) {
-                Ok(value) if may_be_skipped(&value) => continue,
-                Ok(_) => NO_KIND,
-                Err(_) => "invalid YAML",
-            };
-            read.refuse(why.to_owned(), || Origin::for_file(file.clone(), &text).start());
         }
         if read.refused.is_some()
             && let Some((format, _)) = repo.read(&file).ok().as_deref().and_then(foreign_format)
