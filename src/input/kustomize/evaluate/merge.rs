@@ -9,37 +9,31 @@ const DIRECTIVE: &str = "$patch";
 /// Callback for each value that a patch sets: its route, and whether it replaces another value.
 pub(super) type ValueSetCallback<'a> = &'a mut dyn FnMut(&[&str], bool);
 
-/// Merges a patch into an object. Returns false if the patch deletes the object.
-///
-/// # Errors
-///
-/// Returns why kustomize refuses the patch. Part of it may be merged then.
-pub(super) fn merge(
-    object: &mut Mapping,
-    patch: &Mapping,
-    on_set: ValueSetCallback<'_>,
-) -> Result<bool, String> {
-    merge_mapping(object, patch, &mut Vec::new(), on_set)
-}
-
 /// Returns whether a patch replaces the whole object by its strategy.
 pub(super) fn replaces_all(patch: &Mapping) -> bool {
     patch.get(DIRECTIVE).and_then(Value::as_str) == Some("replace")
 }
 
-/// Merges a patch into a mapping. Returns false if the patch removes the mapping.
-fn merge_mapping<'p>(
+/// Merges a patch into an object, or into the mapping at a route. Returns false if the patch removes
+/// it.
+///
+/// # Errors
+///
+/// Returns why kustomize refuses the patch. Part of it may be merged then.
+pub(super) fn merge<'p>(
     mapping: &mut Mapping,
     patch: &'p Mapping,
     route: &mut Vec<&'p str>,
     on_set: ValueSetCallback<'_>,
 ) -> Result<bool, String> {
+    let mut ignored = |_: &[&str], _: bool| {};
+    let mut on_set: ValueSetCallback<'_> = on_set;
     match patch.get(DIRECTIVE).and_then(Value::as_str) {
         Some("delete") => return Ok(false),
         Some("replace") => {
             on_set(route, true);
-            *mapping = added(patch)?.unwrap_or_default();
-            return Ok(true);
+            mapping.clear();
+            on_set = &mut ignored;
         }
         Some("merge") | None => {}
         Some(other) => return Err(format!("unknown patch strategy `{other}`")),
@@ -78,17 +72,19 @@ fn merge_value<'p>(
             on_set(route, true);
             Ok(false)
         }
-        (old @ Value::Null, new) => {
+        (old @ Value::Null, Value::Mapping(new)) => {
             on_set(route, false);
-            let value = match new {
-                Value::Mapping(new) => added(new)?.map(Value::Mapping),
-                new => Some(new.clone()),
-            };
-            let is_kept = value.is_some();
-            *old = value.unwrap_or_default();
+            let mut added = Mapping::new();
+            let is_kept = merge(&mut added, new, route, &mut |_, _| {})?;
+            *old = Value::Mapping(added);
             Ok(is_kept)
         }
-        (Value::Mapping(old), Value::Mapping(new)) => merge_mapping(old, new, route, on_set),
+        (old @ Value::Null, new) => {
+            on_set(route, false);
+            *old = new.clone();
+            Ok(true)
+        }
+        (Value::Mapping(old), Value::Mapping(new)) => merge(old, new, route, on_set),
         (old, new) if shape(old) == shape(new) => {
             if old != new {
                 on_set(route, true);
@@ -103,28 +99,6 @@ fn merge_value<'p>(
             shape(new)
         )),
     }
-}
-
-/// Returns a patch mapping that has no counterpart to merge with: without directives and nulls.
-fn added(patch: &Mapping) -> Result<Option<Mapping>, String> {
-    match patch.get(DIRECTIVE).and_then(Value::as_str) {
-        Some("delete") => return Ok(None),
-        Some("merge" | "replace") | None => {}
-        Some(other) => return Err(format!("unknown patch strategy `{other}`")),
-    }
-    let mut mapping = Mapping::with_capacity(patch.len());
-    for (key, value) in patch {
-        let value = match value {
-            _ if key.as_str() == Some(DIRECTIVE) => None,
-            Value::Null => None,
-            Value::Mapping(inner) => added(inner)?.map(Value::Mapping),
-            other => Some(other.clone()),
-        };
-        if let Some(value) = value {
-            mapping.insert(key.clone(), value);
-        }
-    }
-    Ok(Some(mapping))
 }
 
 /// Returns the shape of a value. Values of different shapes cannot be merged.
@@ -143,7 +117,7 @@ mod tests {
     fn merged(object: &str, patch: &str) -> Result<Option<Value>, String> {
         let mapping = |text: &str| yaml_serde::from_str::<Mapping>(text).unwrap();
         let mut object = mapping(object);
-        let is_kept = merge(&mut object, &mapping(patch), &mut |_, _| {})?;
+        let is_kept = merge(&mut object, &mapping(patch), &mut Vec::new(), &mut |_, _| {})?;
         Ok(is_kept.then_some(Value::Mapping(object)))
     }
 

@@ -171,9 +171,10 @@ impl MergePatch {
         }
         let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();
         let before = keeps_refused.then(|| object.value.clone());
-        let merged = merge(&mut object.value, &self.patch, &mut |route, replaces| {
-            given.push((route.iter().map(|key| RouteStep::from(*key)).collect(), replaces))
-        });
+        let merged =
+            merge(&mut object.value, &self.patch, &mut Vec::new(), &mut |route, replaces| {
+                given.push((route.iter().map(|key| RouteStep::from(*key)).collect(), replaces))
+            });
         match merged {
             Ok(true) => {}
             Ok(false) => return Ok(false),
