@@ -68,53 +68,39 @@ impl BuildFailure {
         directory: &Utf8Path,
         agent: Option<(&str, &Utf8Path)>,
     ) -> Option<Finding> {
-        let BuildFailure { problem, place, is_known } = self;
         let directory = layout::directory_argument(directory);
-        let agent = agent.filter(|(_, file)| *file == &**place.file());
-        (!is_known).then(|| match problem {
-            EvaluationError::Refused(why) => {
-                let (message, help) = match agent {
-                    Some((by, _)) => (
-                        format!("`{directory}` does not build with the fields of {by}: {why}"),
-                        "correct the field, or remove it; nothing is applied until then".to_owned(),
-                    ),
-                    None => (
-                        format!("`kustomize build {directory}` fails: {why}"),
-                        format!("run `kustomize build {directory}` and fix its error; agents apply nothing of it until then"),
-                    ),
-                };
-                Finding::new(Code::BuildRefused, message).at(*place).help(help)
-            }
-            EvaluationError::Beyond(why) => Finding::new(
+        let agent = agent.filter(|(_, file)| *file == &**self.place.file());
+        let (code, message, help) = match (self.problem, agent) {
+            (EvaluationError::Refused(why), Some((by, _))) => (
+                Code::BuildRefused,
+                format!("`{directory}` does not build with the fields of {by}: {why}"),
+                "correct the field, or remove it; nothing is applied until then".to_owned(),
+            ),
+            (EvaluationError::Refused(why), None) => (
+                Code::BuildRefused,
+                format!("`kustomize build {directory}` fails: {why}"),
+                format!(
+                    "run `kustomize build {directory}` and fix its error; agents apply nothing of it until then"
+                ),
+            ),
+            (EvaluationError::Beyond(why), _) => (
                 Code::NotEvaluated,
                 format!("only kustomize can build the hosts and requests of `{directory}`: {why}"),
-            )
-            .at(*place)
-            .help(format!(
-                "add `- kustomization: {directory}` to `sources`, and sipgen runs kustomize for it"
-            )),
-            EvaluationError::Unapplied(why) => {
-                Finding::new(Code::BuildRefused, format!("Flux cannot apply `{directory}`: {why}"))
-                    .at(*place)
-                    .help("correct it; Flux applies nothing of it until then")
-            }
-            EvaluationError::Undetermined(why) => Finding::new(
+                format!(
+                    "add `- kustomization: {directory}` to `sources`, and sipgen runs kustomize for it"
+                ),
+            ),
+            (EvaluationError::Unapplied(why), _) => (
+                Code::BuildRefused,
+                format!("Flux cannot apply `{directory}`: {why}"),
+                "correct it; Flux applies nothing of it until then".to_owned(),
+            ),
+            (EvaluationError::Undetermined(why), _) => (
                 Code::NotEvaluated,
                 format!("only its agent can build the hosts and requests of `{directory}`: {why}"),
-            )
-            .at(*place)
-            .help(format!("write the result itself in `{directory}`")),
-        })
+                format!("write the result itself in `{directory}`"),
+            ),
+        };
+        (!self.is_known).then(|| Finding::new(code, message).at(*self.place).help(help))
     }
-}
-
-/// Removes duplicates: roots that share a kustomization fail for the same reason.
-pub(super) fn deduplicated(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut kept: Vec<Finding> = Vec::new();
-    for finding in findings {
-        if !kept.iter().any(|other| other.code == finding.code && other.places == finding.places) {
-            kept.push(finding);
-        }
-    }
-    kept
 }

@@ -60,8 +60,8 @@ use crate::base::text::yaml;
 use crate::input::load::{Document, Files};
 pub(crate) use agent_build::AgentBuild;
 use budget::EvaluationBudget;
+use failure::BuildFailure;
 pub use failure::EvaluationError;
-use failure::{BuildFailure, deduplicated};
 use index::ObjectIndex;
 use object::{Behavior, BuildObject, Id};
 pub(crate) use overlay::{OverlayBase, OverlayBases, OverlayBuild, PatchFile};
@@ -324,7 +324,9 @@ impl Builds {
                 text,
             });
         }
-        evaluated.findings = deduplicated(evaluated.findings);
+        // Roots that share a kustomization fail for the same reason.
+        let mut seen = HashSet::new();
+        evaluated.findings.retain(|finding| seen.insert((finding.code, finding.places.clone())));
         evaluated
     }
 
