@@ -38,12 +38,14 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
             } else if items.len() <= index {
                 return Err(EvaluationError::Refused(format!("a list has no item {index}")));
             }
-            return self.item(items, index, rest, route, is_new);
+            return self.step(&mut items[index], index.into(), rest, route, is_new);
         }
         if part == "*" {
             let items = list(value, part)?;
-            return (0..items.len())
-                .try_for_each(|index| self.item(items, index, rest, route, false));
+            return items
+                .iter_mut()
+                .enumerate()
+                .try_for_each(|(index, item)| self.step(item, index.into(), rest, route, false));
         }
         if let Some(entry) = part.strip_prefix('[').and_then(|part| part.strip_suffix(']')) {
             return self.entries(value, entry, rest, route);
@@ -79,26 +81,20 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
         if is_new && rest.is_empty() && !self.is_scalar {
             mapping.insert(Value::from(part), Value::Mapping(Mapping::new()));
         }
-        route.push(RouteStep::from(part));
         let value = mapping.entry(Value::from(part)).or_insert(Value::Null);
-        self.at(value, rest, route, is_new)?;
-        route.pop();
-        Ok(())
+        self.step(value, part.into(), rest, route, is_new)
     }
 
-    fn item(
+    fn step(
         &mut self,
-        items: &mut [Value],
-        index: usize,
+        value: &mut Value,
+        step: RouteStep,
         rest: &[String],
         route: &mut Vec<RouteStep>,
         is_new: bool,
     ) -> Result<(), EvaluationError> {
-        let Some(item) = items.get_mut(index) else {
-            return Ok(());
-        };
-        route.push(RouteStep::from(index));
-        self.at(item, rest, route, is_new)?;
+        route.push(step);
+        self.at(value, rest, route, is_new)?;
         route.pop();
         Ok(())
     }
@@ -130,7 +126,9 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
         }
         // An item that is a scalar has no fields, so the rest of the path is ignored.
         let rest = if field.is_empty() { &[] } else { rest };
-        meant.into_iter().try_for_each(|index| self.item(items, index, rest, route, false))
+        meant
+            .into_iter()
+            .try_for_each(|index| self.step(&mut items[index], index.into(), rest, route, false))
     }
 }
 
