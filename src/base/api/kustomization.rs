@@ -113,6 +113,30 @@ pub(crate) fn is_inline(entry: &str) -> bool {
 }
 
 impl Kustomization {
+    /// Returns all generators, each with its list and its index there.
+    pub fn all_generators(
+        &self,
+    ) -> impl Iterator<Item = (&'static str, usize, &KustomizeGenerator)> {
+        let lists = [
+            ("configMapGenerator", &self.config_map_generator),
+            ("secretGenerator", &self.secret_generator),
+        ];
+        lists.into_iter().flat_map(|(list, generators)| {
+            let generators = generators.iter().flatten().enumerate();
+            generators.map(move |(index, generator)| (list, index, generator))
+        })
+    }
+
+    /// Returns the fields whose objects other programs make.
+    pub(crate) fn made_elsewhere(&self) -> impl Iterator<Item = &'static str> {
+        let fields = [
+            ("generators", has(&self.generators)),
+            ("helmCharts", has(&self.helm_charts)),
+            ("helmChartInflationGenerator", has(&self.helm_chart_inflation_generator)),
+        ];
+        fields.into_iter().filter_map(|(name, is_present)| is_present.then_some(name))
+    }
+
     /// Returns whether it sets names or namespaces of all objects.
     pub(crate) fn sets_names(&self) -> bool {
         let fields = [&self.namespace, &self.name_prefix, &self.name_suffix];

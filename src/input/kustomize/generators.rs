@@ -46,18 +46,7 @@ impl Builds {
     /// Returns the generators of all kustomizations, sorted by directory.
     pub fn generated(&self) -> impl Iterator<Item = ReachedGenerator<'_>> {
         self.nodes.iter().flat_map(|(directory, node)| {
-            let own = &node.kustomization;
-            let lists = [
-                ("secretGenerator", &own.secret_generator),
-                ("configMapGenerator", &own.config_map_generator),
-            ];
-            let all = lists.into_iter().flat_map(|(list, generators)| {
-                generators
-                    .iter()
-                    .flatten()
-                    .enumerate()
-                    .map(move |(index, generator)| (list, index, generator))
-            });
+            let all = node.kustomization.all_generators();
             all.map(|(list, index, generator)| ReachedGenerator {
                 origin: &node.origin,
                 generator,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{BuildRoot, Builds, FileReach, KustomizationNode, NameEffect, children, join, walk};
+use super::{BuildRoot, Builds, FileReach, KustomizationNode, children, join, walk};
 use crate::base::finding::Place;
 use crate::input::load::Files;
 
@@ -63,7 +63,7 @@ impl Builds {
     ) -> HashMap<Utf8PathBuf, Vec<FileReach>> {
         let mut reached = HashMap::new();
         if let Some(node) = self.nodes.get(directory) {
-            let reach = FileReach { root: usize::MAX, effect: NameEffect::default() };
+            let reach = FileReach { root: usize::MAX, namespace: None };
             walk(&self.nodes, children(&self.nodes, node, components, reach), &mut reached);
         }
         reached
@@ -105,7 +105,7 @@ impl Builds {
         }
         let changes = |node: &KustomizationNode| {
             node.kustomization.changes_objects()
-                || node.own.namespace.is_some()
+                || node.namespace().is_some()
                 || node.components.iter().any(|component| !component.starts_with(top))
         };
         // Upwards from the listings.
@@ -195,9 +195,7 @@ impl Builds {
     /// Returns whether a directory's kustomization makes objects of Helm charts.
     pub(crate) fn inflates_charts(&self, directory: &Utf8Path) -> bool {
         self.nodes.get(directory).is_some_and(|node| {
-            let kustomization = &node.kustomization;
-            kustomization.helm_charts.is_some()
-                || kustomization.helm_chart_inflation_generator.is_some()
+            node.kustomization.made_elsewhere().any(|field| field.starts_with("helm"))
         })
     }
 

@@ -24,6 +24,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::base::api::kustomization::{Kustomization, Patch};
 use crate::base::finding::{Code, Finding, Origin, Place, RouteStep};
+use crate::base::text::non_empty;
 
 pub(crate) use crate::input::load::kustomize::join;
 pub use evaluate::EvaluationError;
@@ -60,14 +61,8 @@ pub struct BuildRoot {
 pub struct FileReach {
     /// Index of the root, for [`Builds::root`].
     pub root: usize,
-    /// Joint effect of the kustomizations on the path; the outermost wins.
-    pub effect: NameEffect,
-}
-
-/// A change of namespaces. Builds with other changes are evaluated.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct NameEffect {
-    /// Namespace that a build sets, and the kustomization that sets it.
+    /// Namespace that the build sets, and the kustomization that sets it: the outermost on the path
+    /// that sets one. Builds with other changes are evaluated.
     pub namespace: Option<(String, Arc<Utf8Path>)>,
 }
 
@@ -82,35 +77,14 @@ struct KustomizationNode {
     /// Its own file if it has generators. The file represents the generated objects in
     /// [`Builds::reach`].
     generates: Option<Utf8PathBuf>,
-    /// Effect of its own fields.
-    own: NameEffect,
-    /// Effect on a build that lists it as a component, including its own components.
-    as_component: NameEffect,
-}
-
-impl NameEffect {
-    /// Returns the effect of a kustomization's own fields.
-    fn from_kustomization(kustomization: &Kustomization, file: &Arc<Utf8Path>) -> Self {
-        let namespace = kustomization.namespace.clone().filter(|namespace| !namespace.is_empty());
-        NameEffect { namespace: namespace.map(|namespace| (namespace, file.clone())) }
-    }
-
-    /// Returns the namespace that a build sets.
-    fn namespace_name(&self) -> Option<&str> {
-        let (namespace, _) = self.namespace.as_ref()?;
-        Some(namespace)
-    }
-
-    /// Adds an effect that runs earlier in the build. It counts only where this one changes
-    /// nothing.
-    fn after(&mut self, earlier: &NameEffect) {
-        if self.namespace.is_none() {
-            self.namespace.clone_from(&earlier.namespace);
-        }
-    }
 }
 
 impl KustomizationNode {
+    /// Returns the namespace that it sets, and its file.
+    fn namespace(&self) -> Option<(String, Arc<Utf8Path>)> {
+        Some((non_empty(&self.kustomization.namespace)?.to_owned(), self.file.clone()))
+    }
+
     /// Returns whether it is a Component, which is built only as part of another kustomization.
     fn is_component(&self) -> bool {
         self.kustomization.kind.as_deref() == Some("Component")
@@ -141,31 +115,21 @@ impl KustomizationNode {
     }
 }
 
-/// Sets the effect of each kustomization as a component. Cycles, where it stays incomplete, are
-/// refused elsewhere.
-fn join_effects(nodes: &mut BTreeMap<Utf8PathBuf, KustomizationNode>) {
-    let mut entered: HashSet<Utf8PathBuf> = HashSet::new();
-    for start in nodes.keys().cloned().collect::<Vec<_>>() {
-        // Each directory is pushed twice: to enter it, and below its components, to leave it.
-        let mut pending = vec![(start, false)];
-        while let Some((directory, leave)) = pending.pop() {
-            let Some(node) = nodes.get(&directory) else {
-                continue;
-            };
-            if leave {
-                let mut effect = node.own.clone();
-                let components =
-                    node.components.iter().rev().filter_map(|component| nodes.get(component));
-                components.for_each(|component| effect.after(&component.as_component));
-                nodes.entry(directory).and_modify(|node| node.as_component = effect);
-            } else if entered.insert(directory.clone()) {
-                let components: Vec<(Utf8PathBuf, bool)> =
-                    node.components.iter().map(|component| (component.clone(), false)).collect();
-                pending.push((directory, true));
-                pending.extend(components);
-            }
+/// Returns the namespace that a component sets in what lists it: its own, otherwise that of the last
+/// of its components that sets one.
+fn namespace_by_component(
+    nodes: &BTreeMap<Utf8PathBuf, KustomizationNode>,
+    component: &Utf8PathBuf,
+) -> Option<(String, Arc<Utf8Path>)> {
+    let (mut pending, mut seen) = (vec![component], BTreeSet::new());
+    while let Some(directory) = pending.pop() {
+        let Some(node) = nodes.get(directory).filter(|_| seen.insert(directory)) else { continue };
+        if let Some(namespace) = node.namespace() {
+            return Some(namespace);
         }
+        pending.extend(&node.components);
     }
+    None
 }
 
 impl Builds {
@@ -186,14 +150,11 @@ impl Builds {
             let merge_paths = kustomization.patches_strategic_merge.iter().flatten();
             patches
                 .extend(patch_paths.chain(merge_paths).filter_map(|path| join(&directory, path)));
-            let generates = kustomization.secret_generator.is_some()
-                || kustomization.config_map_generator.is_some();
+            let generates = kustomization.all_generators().next().is_some();
             let file = origin.file.clone();
             let node = KustomizationNode {
                 origin: origin.clone(),
                 generates: generates.then(|| file.to_path_buf()),
-                own: NameEffect::from_kustomization(&kustomization, &file),
-                as_component: NameEffect::default(),
                 file,
                 kustomization,
                 resources,
@@ -212,7 +173,6 @@ impl Builds {
             }
         }
 
-        join_effects(&mut nodes);
         // Kustomizations that others list are not built on their own, and neither are components.
         let inner: BTreeSet<&Utf8PathBuf> = nodes
             .values()
@@ -226,7 +186,7 @@ impl Builds {
             }
             let root = builds.roots.len();
             builds.roots.push(BuildRoot { directory: directory.clone(), file: node.file.clone() });
-            let reach = FileReach { root, effect: node.own.clone() };
+            let reach = FileReach { root, namespace: node.namespace() };
             walk(&nodes, children(&nodes, node, usize::MAX, reach), &mut builds.reached);
         }
         findings.extend(cycles(&nodes).into_iter().map(|(node, next)| {
@@ -269,7 +229,7 @@ impl Builds {
     /// Returns the paths by which builds reach a document.
     ///
     /// Rendered documents are reached by no build. Documents delivered by an evaluated build
-    /// already have their final namespace, so their effect is empty.
+    /// already have their final namespace, so no other one is set.
     pub fn reach_of(&self, origin: &Origin) -> Cow<'_, [FileReach]> {
         if origin.is_rendered() {
             return Cow::Borrowed(&[]);
@@ -278,10 +238,8 @@ impl Builds {
         match origin.delivered() {
             None => Cow::Borrowed(all),
             Some(delivered) if delivered.is_evaluated => {
-                let reaches = delivered
-                    .roots
-                    .iter()
-                    .map(|root| FileReach { root: *root, effect: NameEffect::default() });
+                let reaches =
+                    delivered.roots.iter().map(|root| FileReach { root: *root, namespace: None });
                 Cow::Owned(reaches.collect())
             }
             Some(delivered) => Cow::Owned(
@@ -330,7 +288,7 @@ impl Builds {
     }
 }
 
-/// Returns the entries of a kustomization, each with the effect on it; only the first `components`
+/// Returns the entries of a kustomization, each with its reach; only the first `components`
 /// components count.
 ///
 /// Components run in order, each on everything accumulated so far. The last namespace wins.
@@ -345,7 +303,7 @@ fn children<'a>(
     // Backwards: a component is changed by itself and by later ones only.
     for component in node.components.iter().take(components).rev() {
         children.push((component, reach.clone()));
-        nodes.get(component).into_iter().for_each(|node| reach.effect.after(&node.as_component));
+        reach.namespace = reach.namespace.or_else(|| namespace_by_component(nodes, component));
     }
     children.extend(
         node.resources.iter().chain(&node.generates).map(|resource| (resource, reach.clone())),
@@ -356,7 +314,7 @@ fn children<'a>(
 /// Walks down from the listed entries.
 ///
 /// An outer namespace wins over an inner one, because kustomize runs the outer transformer last. A
-/// directory is entered once per distinct effect, however many paths lead there, so cycles end.
+/// directory is entered once per distinct namespace, however many paths lead there, so cycles end.
 fn walk<'a>(
     nodes: &'a BTreeMap<Utf8PathBuf, KustomizationNode>,
     listed: Vec<(&'a Utf8PathBuf, FileReach)>,
@@ -370,7 +328,7 @@ fn walk<'a>(
         }
         match nodes.get(path) {
             Some(node) => {
-                reach.effect.after(&node.own);
+                reach.namespace = reach.namespace.or_else(|| node.namespace());
                 pending.extend(children(nodes, node, usize::MAX, reach));
             }
             None => reached.entry(path.clone()).or_default().push(reach),

@@ -145,16 +145,9 @@ impl KustomizationNode {
         files.extend(replacements.filter_map(|(index, replacement)| {
             Some(("replacements", index, replacement.get("path")?.as_str()?))
         }));
-        let generators = [
-            ("configMapGenerator", &own.config_map_generator),
-            ("secretGenerator", &own.secret_generator),
-        ];
-        for (list, generators) in generators {
-            let generators = generators.iter().flatten().enumerate();
-            files.extend(generators.flat_map(|(index, generator)| {
-                generator.paths().map(move |path| (list, index, path))
-            }));
-        }
+        files.extend(own.all_generators().flat_map(|(list, index, generator)| {
+            generator.paths().map(move |path| (list, index, path))
+        }));
         files.into_iter().map(|(list, index, name)| self.entry(list, index, name)).collect()
     }
 
@@ -171,14 +164,7 @@ impl KustomizationNode {
 
     /// Returns the fields whose objects other programs generate.
     fn generated_elsewhere(&self) -> impl Iterator<Item = BuildEntry> {
-        let kustomization = &self.kustomization;
-        let fields = [
-            ("generators", has(&kustomization.generators)),
-            ("helmCharts", has(&kustomization.helm_charts)),
-            ("helmChartInflationGenerator", has(&kustomization.helm_chart_inflation_generator)),
-        ];
-        let present = fields.into_iter().filter(|(_, is_present)| *is_present);
-        present.map(|(field, _)| BuildEntry {
+        self.kustomization.made_elsewhere().map(|field| BuildEntry {
             place: self.origin.at([field]),
             name: field.to_owned(),
             path: None,

@@ -50,11 +50,8 @@ pub(super) fn namespaces(
     let own = || (own.map_or_else(given, str::to_owned), None);
     let mut namespaces: Vec<(String, Option<Arc<Utf8Path>>)> = Vec::new();
     for reach in builds.reach_of(origin).iter() {
-        let namespace = reach
-            .effect
-            .namespace
-            .clone()
-            .map_or_else(own, |(namespace, file)| (namespace, Some(file)));
+        let namespace =
+            reach.namespace.clone().map_or_else(own, |(namespace, file)| (namespace, Some(file)));
         if !namespaces.iter().any(|(other, _)| *other == namespace.0) {
             namespaces.push(namespace);
         }
@@ -213,7 +210,7 @@ impl<'a> BuildNames<'a> {
             }
         }
         let is_given =
-            own_namespace.is_some() || reach.iter().any(|reach| reach.effect.namespace.is_some());
+            own_namespace.is_some() || reach.iter().any(|reach| reach.namespace.is_some());
         Some(HostDocument {
             key: HostKey { namespace, name },
             roots,

@@ -120,7 +120,7 @@ fn root_component(
     let namespaces = reached
         .into_iter()
         .filter_map(|(file, ways)| {
-            Some((file, ways.into_iter().next()?.effect.namespace.map(|(namespace, _)| namespace)))
+            Some((file, ways.into_iter().next()?.namespace.map(|(namespace, _)| namespace)))
         })
         .collect();
     (Component { directory, included: !included.is_empty(), namespaces }, findings)

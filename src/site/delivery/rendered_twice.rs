@@ -209,8 +209,7 @@ impl ReachedContent<'_> {
         let (namespace, place) = self.applied.default_namespace.as_ref()?;
         let has_namespace = |host: &Host| {
             let reaches = repo.builds.reach_of(&host.origin);
-            host.own_namespace.is_some()
-                || reaches.iter().any(|reach| reach.effect.namespace.is_some())
+            host.own_namespace.is_some() || reaches.iter().any(|reach| reach.namespace.is_some())
         };
         let moved = |host: &&Host| host.key.namespace.as_str() != namespace && !has_namespace(host);
         let hosts: Vec<&Host> = self.hosts(repo).into_iter().filter(moved).collect();

@@ -60,7 +60,7 @@ pub(crate) fn generated(
         };
         let data = data.map(Arc::new);
         for reach in generated.reaches {
-            let given = reach.effect.namespace.as_ref().map(|(namespace, _)| namespace.clone());
+            let given = reach.namespace.as_ref().map(|(namespace, _)| namespace.clone());
             let namespace = given
                 .or_else(|| generated.generator.namespace.clone())
                 .or_else(|| namespace(generated.origin));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use camino::{Utf8Path, Utf8PathBuf};
 use yaml_serde::Value;
 
-use super::generated::{self, GeneratedKind};
+use super::generated;
 use super::listed::ListedTarget;
 use super::object::{Behavior, BuildObject, Id, scalar_text};
 use super::overlay::OverlayBase;
@@ -13,8 +13,8 @@ use super::references::{self, Configuration, NameReference};
 use super::resource_file::no_resource;
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
 use crate::base::api::host;
-use crate::base::api::kustomization::{Kustomization, LOCAL_CONFIG, has};
-use crate::base::finding::Place;
+use crate::base::api::kustomization::LOCAL_CONFIG;
+use crate::base::finding::{Place, RouteStep};
 use crate::base::layout::declared_directory;
 use crate::base::text::credentials::masked_value;
 use crate::base::text::yaml;
@@ -100,7 +100,7 @@ impl BuildEvaluation<'_> {
             .step(STEPS_PER_KUSTOMIZATION)
             .map_err(BuildFailure::at(&Place::File(node.file.clone())))?;
         let kustomization = &node.kustomization;
-        objects.are_partial |= kustomization.is_partly_unknown();
+        objects.are_partial |= kustomization.made_elsewhere().next().is_some();
         let lists = [("resources", &kustomization.resources), ("bases", &kustomization.bases)];
         for (list, entries) in lists {
             for (place, entry) in node.listed_in(list, entries) {
@@ -328,43 +328,38 @@ impl BuildEvaluation<'_> {
         objects: &mut BuildObjects,
     ) -> Result<(), BuildFailure> {
         let kustomization = &node.kustomization;
-        let lists = [
-            ("configMapGenerator", GeneratedKind::ConfigMap, &kustomization.config_map_generator),
-            ("secretGenerator", GeneratedKind::Secret, &kustomization.secret_generator),
-        ];
-        for (field, made, generators) in lists {
-            for (place, generator) in node.listed_in(field, generators) {
-                let read = |path: &str| self.bytes_of(directory, path);
-                let global = kustomization.generator_options.as_ref();
-                let object = generated::object(&node.origin, made, generator, global, read);
-                let new = match object {
-                    Ok(new) => new,
-                    // Without its files, only the object's existence is known.
-                    Err(EvaluationError::Beyond(_)) => {
-                        objects.are_partial = true;
-                        continue;
-                    }
-                    Err(problem) => return Err(BuildFailure::at(&place)(problem)),
-                };
-                let id = new.id();
-                let behavior = new.generated.unwrap_or(Behavior::Create);
-                let mut old = objects.list.iter_mut().filter(|object| object.ids().contains(&id));
-                let why = match (old.next(), old.next(), behavior) {
-                    (None, _, Behavior::Create) => {
-                        objects.list.push(new);
-                        continue;
-                    }
-                    (Some(old), None, Behavior::Merge | Behavior::Replace) => {
-                        generated::absorb(old, new, behavior, &place);
-                        continue;
-                    }
-                    // The object may be among the unknown ones.
-                    (None, ..) if objects.are_partial => continue,
-                    (None, ..) => format!("the {} to {behavior} is missing", id.shown()),
-                    (Some(_), ..) => format!("the {} exists already", id.shown()),
-                };
-                return Err(BuildFailure::refused(&place, why));
-            }
+        for (list, index, generator) in kustomization.all_generators() {
+            let place = node.origin.at([RouteStep::from(list), index.into()]);
+            let read = |path: &str| self.bytes_of(directory, path);
+            let global = kustomization.generator_options.as_ref();
+            let object = generated::object(&node.origin, list, generator, global, read);
+            let new = match object {
+                Ok(new) => new,
+                // Without its files, only the object's existence is known.
+                Err(EvaluationError::Beyond(_)) => {
+                    objects.are_partial = true;
+                    continue;
+                }
+                Err(problem) => return Err(BuildFailure::at(&place)(problem)),
+            };
+            let id = new.id();
+            let behavior = new.generated.unwrap_or(Behavior::Create);
+            let mut old = objects.list.iter_mut().filter(|object| object.ids().contains(&id));
+            let why = match (old.next(), old.next(), behavior) {
+                (None, _, Behavior::Create) => {
+                    objects.list.push(new);
+                    continue;
+                }
+                (Some(old), None, Behavior::Merge | Behavior::Replace) => {
+                    generated::absorb(old, new, behavior, &place);
+                    continue;
+                }
+                // The object may be among the unknown ones.
+                (None, ..) if objects.are_partial => continue,
+                (None, ..) => format!("the {} to {behavior} is missing", id.shown()),
+                (Some(_), ..) => format!("the {} exists already", id.shown()),
+            };
+            return Err(BuildFailure::refused(&place, why));
         }
         Ok(())
     }
@@ -406,12 +401,5 @@ impl BuildEvaluation<'_> {
 impl BuildObjects {
     fn note_level(&mut self, directory: &Utf8PathBuf) {
         self.list.iter_mut().for_each(|object| object.note_level(directory));
-    }
-}
-
-impl Kustomization {
-    /// Returns whether its build has objects that only external programs produce.
-    fn is_partly_unknown(&self) -> bool {
-        has(&self.generators) || has(&self.helm_charts) || has(&self.helm_chart_inflation_generator)
     }
 }

@@ -10,7 +10,7 @@ use super::object::BuildObject;
 use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError, SubstitutionVariables};
 use crate::base::api::kustomization::Kustomization;
 use crate::base::finding::{Origin, Place};
-use crate::input::kustomize::{Builds, KustomizationNode, NameEffect};
+use crate::input::kustomize::{Builds, KustomizationNode};
 
 /// The changes of an agent's object to what it builds.
 #[derive(Debug, Clone, Default)]
@@ -49,8 +49,6 @@ impl AgentBuild {
             resources: Vec::new(),
             components: Vec::new(),
             generates: None,
-            own: NameEffect::default(),
-            as_component: NameEffect::default(),
         };
         let kustomization = Some(node);
         AgentBuild { by: by.to_owned(), kustomization, directory, is_above_root, ..Self::default() }

@@ -18,26 +18,11 @@ use crate::base::text::credentials::masked_value;
 /// Line length of base64 in kustomize's output.
 const LINE: usize = 70;
 
-/// The kind of a generated object.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum GeneratedKind {
-    ConfigMap,
-    Secret,
-}
-
-/// A generator's options, merged with `generatorOptions`.
-#[derive(Default)]
-struct MergedOptions {
-    labels: BTreeMap<String, String>,
-    annotations: BTreeMap<String, String>,
-    keeps_name: bool,
-    is_immutable: bool,
-}
-
-/// Builds a generator's object. `read` reads a file by its path from the kustomization.
+/// Builds the object of a generator in a list. `read` reads a file by its path from the
+/// kustomization.
 pub(super) fn object<'a>(
     origin: &Origin,
-    made: GeneratedKind,
+    list: &str,
     generator: &'a KustomizeGenerator,
     global: Option<&GeneratorOptions>,
     read: impl Fn(&str) -> Result<Option<Vec<u8>>, EvaluationError>,
@@ -45,15 +30,19 @@ pub(super) fn object<'a>(
     let refused = |why: &str| EvaluationError::Refused(format!("a generator {why}"));
     let given = |text: &'a Option<String>| text.as_deref().filter(|text| !text.is_empty());
     let name = given(&generator.name).ok_or_else(|| refused("has no name"))?;
-    let kind = if made == GeneratedKind::Secret { "Secret" } else { "ConfigMap" };
-    let options = MergedOptions::merged(generator, global);
+    let is_secret = list == "secretGenerator";
+    let kind = if is_secret { "Secret" } else { "ConfigMap" };
+    let options = || [global, generator.options.as_ref()].into_iter().flatten();
     let text = |text: &str| Value::from(text);
     let mut metadata = Mapping::from_iter([(text("name"), text(name))]);
     metadata.extend(given(&generator.namespace).map(|it| (text("namespace"), text(it))));
-    for (field, pairs) in [("labels", &options.labels), ("annotations", &options.annotations)] {
+    for field in ["labels", "annotations"] {
+        let pairs =
+            options().map(|it| if field == "labels" { &it.labels } else { &it.annotations });
+        let pairs = pairs.flatten().flatten().map(|(key, value)| (text(key), text(value)));
+        // The generator's own options replace those of its kustomization.
+        let pairs: Mapping = pairs.collect();
         if !pairs.is_empty() {
-            let pairs: Mapping =
-                pairs.iter().map(|(key, value)| (text(key), text(value))).collect();
             metadata.insert(text(field), Value::Mapping(pairs));
         }
     }
@@ -62,17 +51,16 @@ pub(super) fn object<'a>(
         (text("kind"), text(kind)),
         (text("metadata"), Value::Mapping(metadata)),
     ]);
-    if made == GeneratedKind::Secret {
+    if is_secret {
         object.insert(text("type"), text(given(&generator.secret_type).unwrap_or("Opaque")));
         object.insert(text("data"), Value::Mapping(Mapping::new()));
     }
     for (key, value) in pairs(generator, read)? {
-        let (field, value) = match (made, String::from_utf8(value)) {
-            (GeneratedKind::Secret, value) => {
-                ("data", base64(&value.map_or_else(|error| error.into_bytes(), String::into_bytes)))
-            }
-            (GeneratedKind::ConfigMap, Ok(value)) => ("data", value),
-            (GeneratedKind::ConfigMap, Err(error)) => ("binaryData", base64(&error.into_bytes())),
+        let (field, value) = match String::from_utf8(value) {
+            Ok(value) if is_secret => ("data", base64(value.as_bytes())),
+            Ok(value) => ("data", value),
+            Err(error) if is_secret => ("data", base64(error.as_bytes())),
+            Err(error) => ("binaryData", base64(error.as_bytes())),
         };
         let data = object.entry(text(field)).or_insert_with(|| Value::Mapping(Mapping::new()));
         if let Value::Mapping(data) = data
@@ -81,33 +69,17 @@ pub(super) fn object<'a>(
             return Err(refused(&format!("repeats the key `{key}`")));
         }
     }
-    if options.is_immutable {
+    if options().any(|it| it.immutable == Some(true)) {
         object.insert(text("immutable"), Value::from(true));
     }
     let mut made = BuildObject::new(origin.clone(), object);
-    made.needs_hash = !options.keeps_name;
+    made.needs_hash = !options().any(|it| it.disable_name_suffix_hash == Some(true));
     made.generated = Some(match generator.behavior.as_deref() {
         Some("merge") => Behavior::Merge,
         Some("replace") => Behavior::Replace,
         _ => Behavior::Create,
     });
     Ok(made)
-}
-
-impl MergedOptions {
-    /// Merges the options of a generator with those of its kustomization.
-    fn merged(generator: &KustomizeGenerator, global: Option<&GeneratorOptions>) -> Self {
-        let mut options = MergedOptions::default();
-        for given in [global, generator.options.as_ref()].into_iter().flatten() {
-            let pairs =
-                |pairs: &Option<BTreeMap<String, String>>| pairs.clone().unwrap_or_default();
-            options.labels.extend(pairs(&given.labels));
-            options.annotations.extend(pairs(&given.annotations));
-            options.keeps_name |= given.disable_name_suffix_hash == Some(true);
-            options.is_immutable |= given.immutable == Some(true);
-        }
-        options
-    }
 }
 
 /// Returns the keys and values of a generator.
@@ -176,15 +148,8 @@ fn base64(content: &[u8]) -> String {
     if encoded.len() < LINE {
         return encoded;
     }
-    let mut lines = String::new();
-    let mut rest = encoded.as_str();
-    while !rest.is_empty() {
-        let (line, behind) = rest.split_at(rest.len().min(LINE));
-        lines.push_str(line);
-        lines.push('\n');
-        rest = behind;
-    }
-    lines
+    let lines = encoded.as_bytes().chunks(LINE).map(String::from_utf8_lossy);
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 /// Merges a generated object into an existing one, or replaces its data, as the behavior requires.

@@ -28,11 +28,7 @@ impl Kustomization {
             || has(&self.vars)
             || has(&self.transformers)
             || has(&self.configurations)
-            || [&self.secret_generator, &self.config_map_generator]
-                .into_iter()
-                .flatten()
-                .flatten()
-                .any(|generator| generator.overrides())
+            || self.all_generators().any(|(.., generator)| generator.overrides())
     }
 }
 
@@ -79,8 +75,8 @@ impl Builds {
         };
         let several_namespaces = wanted.requests.iter().filter_map(|file| {
             let (file, reaches) = self.reached.get_key_value(&**file)?;
-            let namespaces: BTreeSet<Option<&str>> =
-                reaches.iter().map(|reach| reach.effect.namespace_name()).collect();
+            let namespaces = reaches.iter().map(|reach| Some(&reach.namespace.as_ref()?.0));
+            let namespaces: BTreeSet<Option<&String>> = namespaces.collect();
             (namespaces.len() > 1).then_some(file)
         });
         let mut pending: Vec<&Utf8PathBuf> = self
