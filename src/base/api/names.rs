@@ -1,5 +1,6 @@
 //! Names and numbers that are valid by construction: parsing checks them once.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -443,6 +444,11 @@ pub fn is_label_key(text: &str) -> bool {
     !name.is_empty()
         && is_label_value(name)
         && prefix.is_none_or(|prefix| prefix.len() <= 253 && check_dns(prefix).is_ok())
+}
+
+/// Returns whether labels include all of `wanted`.
+pub fn has_all(labels: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>) -> bool {
+    wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
 }
 
 /// Returns whether an object can have a label.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::base::api::assignment::{self, Claim, LABELS, LEGACY_LABELS, Scheme};
 use crate::base::api::cluster_api::FAILURE_DOMAIN;
-use crate::base::api::names::{ClusterKey, Part};
+use crate::base::api::names::{ClusterKey, Part, has_all};
 
 /// The labels of assigned hosts.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -59,14 +59,11 @@ impl AssignmentSettings {
         cluster: &ClusterKey,
         part: &Part,
     ) -> bool {
-        let is_within = |some: &BTreeMap<String, String>, all: &BTreeMap<String, String>| {
-            some.iter().all(|(key, value)| all.get(key) == Some(value))
-        };
         // The failure domain follows from the host.
         let mut before = labels.clone();
         before.remove(FAILURE_DOMAIN);
-        !is_within(&before, &self.labels_of(cluster, part))
-            && !is_within(&self.labels.labels(cluster, part), &before)
+        !has_all(&self.labels_of(cluster, part), &before)
+            && !has_all(&before, &self.labels.labels(cluster, part))
     }
 
     /// Returns a key that two labels of a host would have.

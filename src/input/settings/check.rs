@@ -1,12 +1,12 @@
 //! Validates settings.
 
-use camino::{Utf8Component, Utf8PathBuf};
+use std::collections::BTreeMap;
 
 use super::assignment::AssignmentSettings;
 use super::files::SettingsFiles;
 use super::outputs::OutputSettings;
 use super::provisioning::is_image;
-use super::{Ignored, Settings, inside};
+use super::{Ignored, Settings, inside, inside_or_root};
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::names::{is_label, is_label_key};
 use crate::base::api::topology_spread::{self, InvalidConstraint};
@@ -17,7 +17,6 @@ impl Settings {
     pub(super) fn check(&mut self, files: &SettingsFiles) -> Vec<Finding> {
         let mut findings = self.check_directories(files);
         findings.extend(self.check_sources(files));
-        findings.extend(self.check_prefixes(files));
         // Overlaps are only known of valid directories.
         if findings.is_empty() {
             findings.extend(self.check_overlaps(files));
@@ -47,20 +46,24 @@ impl Settings {
     }
 
     fn check_directories(&mut self, files: &SettingsFiles) -> Vec<Finding> {
+        let (repo, source) = (("the repo", "the repo's"), ("the agent's source", "the source's"));
         let directories = [
-            ("output", Some(&mut self.output)),
-            ("templates", self.templates.as_mut()),
-            ("snapshot.directory", Some(&mut self.snapshot.directory)),
+            ("output", Some(&mut self.output), repo),
+            ("templates", self.templates.as_mut(), repo),
+            ("snapshot.directory", Some(&mut self.snapshot.directory), repo),
+            ("flux.path", Some(&mut self.flux.path), source),
+            ("argocd.path", Some(&mut self.argocd.path), source),
         ];
         let mut findings = Vec::new();
-        for (name, directory) in directories {
+        for (name, directory, top) in directories {
             let Some(directory) = directory else { continue };
-            match inside(directory) {
+            let plain = if top == repo { inside(directory) } else { inside_or_root(directory) };
+            match plain {
                 Some(plain) => *directory = plain,
                 None => findings.push(invalid(
-                    format!("`{name}: {directory}` is not a directory inside the repo"),
+                    format!("`{name}: {directory}` is not a directory inside {}", top.0),
                     files.setting(name),
-                    format!("write `{name}` as a path relative to the repo's root, without `..`"),
+                    format!("write `{name}` as a path relative to {} root, without `..`", top.1),
                 )),
             }
         }
@@ -81,26 +84,6 @@ impl Settings {
                 files.place(route.collect()),
                 help,
             ));
-        }
-        findings
-    }
-
-    /// Checks the paths at which agents' sources have the repo.
-    fn check_prefixes(&mut self, files: &SettingsFiles) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (name, prefix) in
-            [("flux.path", &mut self.flux.path), ("argocd.path", &mut self.argocd.path)]
-        {
-            let is_root = prefix.components().all(|component| component == Utf8Component::CurDir);
-            let plain = if is_root { Some(Utf8PathBuf::new()) } else { inside(prefix) };
-            match plain {
-                Some(plain) => *prefix = plain,
-                None => findings.push(invalid(
-                    format!("`{name}: {prefix}` is not a directory inside the agent's source"),
-                    files.setting(name),
-                    format!("write `{name}` as a path relative to the source's root, without `..`"),
-                )),
-            }
         }
         findings
     }
@@ -167,17 +150,10 @@ impl Settings {
     }
 
     fn check_quotas(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let mistakes = self.quotas.iter().enumerate().filter_map(|(index, quota)| {
-            let mut labels = quota.labels.iter();
-            let (key, value) = labels.find(|(key, value)| !is_label(key, value))?;
-            let place = files.place(vec!["quotas".into(), index.into(), "labels".into()]);
-            let message = format!(
-                "`{key}: {value}` of quota {} is not a label that a host can have",
-                index + 1
-            );
-            Some(invalid(message, place, "write the labels of the hosts that count"))
-        });
-        mistakes.collect()
+        mistakes(files, ("quotas", "quota"), &self.quotas, |_, quota| {
+            let problem = unusable(&quota.labels)?;
+            Some(("labels", problem, "write the labels of the hosts that count"))
+        })
     }
 
     fn check_assignment(&self, files: &SettingsFiles) -> Option<Finding> {
@@ -259,6 +235,12 @@ fn mistakes<T>(
         Some(invalid(format!("`{field}` of {entry_name} {} {problem}", index + 1), place, help))
     };
     entries.iter().enumerate().filter_map(finding).collect()
+}
+
+/// Returns the problem of labels that no host can have.
+pub(super) fn unusable(labels: &BTreeMap<String, String>) -> Option<String> {
+    let (key, value) = labels.iter().find(|(key, value)| !is_label(key, value))?;
+    Some(format!("has `{key}: {value}`, which is not a label that a host can have"))
 }
 
 /// Returns the finding for an invalid setting.

@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
+use super::check::unusable;
 use crate::base::api::date::Date;
-use crate::base::api::names::{HostKey, is_label};
+use crate::base::api::names::{HostKey, has_all};
 use crate::base::api::unique;
 
 /// A mark of hosts in maintenance: those with the labels, and those that are listed. Assigned hosts
@@ -37,8 +38,7 @@ impl Maintenance {
 
     /// Returns whether the mark has labels, and a host with these labels has all of them.
     pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
-        let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
-        !self.labels.is_empty() && self.labels.iter().all(has)
+        !self.labels.is_empty() && has_all(labels, &self.labels)
     }
 
     /// Returns the invalid field, the problem and the solution.
@@ -47,10 +47,7 @@ impl Maintenance {
             let help = "write the reason, for later readers";
             return Some(("reason", "is empty".to_owned(), help));
         }
-        let mut labels = self.labels.iter();
-        if let Some((key, value)) = labels.find(|(key, value)| !is_label(key, value)) {
-            let problem =
-                format!("has `{key}: {value}`, which is not a label that a host can have");
+        if let Some(problem) = unusable(&self.labels) {
             return Some(("labels", problem, "write the labels of the hosts"));
         }
         (self.labels.is_empty() && self.hosts.is_empty()).then(|| {

@@ -437,6 +437,12 @@ pub fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
     (!plain.as_str().is_empty()).then_some(plain)
 }
 
+/// Returns a path as [`inside`] does, and the empty path for the root itself.
+pub(super) fn inside_or_root(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    let is_root = path.components().all(|component| component == Utf8Component::CurDir);
+    if is_root { Some(Utf8PathBuf::new()) } else { inside(path) }
+}
+
 /// Returns whether git refuses to track a directory of this name, because some file system equates
 /// it with `.git`.
 ///

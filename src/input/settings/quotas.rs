@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::api::names::Namespace;
+use crate::base::api::names::{Namespace, has_all};
 use crate::base::api::unique;
 
 /// The most hosts that the clusters of a namespace may have together. Assigned hosts stay.
@@ -24,7 +24,6 @@ pub struct Quota {
 impl Quota {
     /// Returns whether a host with these labels counts.
     pub fn counts(&self, labels: &BTreeMap<String, String>) -> bool {
-        let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
-        self.labels.iter().all(has)
+        has_all(labels, &self.labels)
     }
 }

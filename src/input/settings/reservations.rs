@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::base::api::names::is_label;
+use super::check::unusable;
+use crate::base::api::names::has_all;
 use crate::base::api::reservation::{Tenant, Tenants};
 use crate::base::api::unique;
 
@@ -25,7 +26,7 @@ pub struct Reservation {
 impl Reservation {
     /// Returns whether a host with these labels is reserved.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+        has_all(labels, &self.labels)
     }
 
     /// Returns the tenants that may have the hosts.
@@ -38,13 +39,8 @@ impl Reservation {
         if self.labels.is_empty() {
             return Some(("labels", "would reserve every host: name a label".to_owned()));
         }
-        let mut labels = self.labels.iter();
-        let bad = labels.find(|(key, value)| !is_label(key, value));
-        if let Some((key, value)) = bad {
-            return Some((
-                "labels",
-                format!("`{key}: {value}` is not a label that a host can have"),
-            ));
+        if let Some(problem) = unusable(&self.labels) {
+            return Some(("labels", problem));
         }
         self.tenants
             .is_empty()

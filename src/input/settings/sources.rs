@@ -1,10 +1,10 @@
 //! `sources` in the settings: the files of a repo that are inputs.
 
-use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Settings, inside};
+use super::{Settings, inside_or_root};
 use crate::base::api::names::Namespace;
 use crate::base::text::is_glob;
 
@@ -221,12 +221,7 @@ fn changed(settings: &Settings, globs: &[String], fits: impl Fn(&InputSource) ->
 
 /// Normalizes a directory of the repo. The root is the empty path.
 fn below_root(directory: &Utf8Path) -> Option<Utf8PathBuf> {
-    let is_root = directory.components().all(|component| component == Utf8Component::CurDir);
-    if is_root && !directory.as_str().is_empty() {
-        Some(Utf8PathBuf::new())
-    } else {
-        inside(directory)
-    }
+    if directory.as_str().is_empty() { None } else { inside_or_root(directory) }
 }
 
 /// A compiled glob of a source.

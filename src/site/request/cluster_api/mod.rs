@@ -39,7 +39,7 @@ use crate::base::api::cluster_api::{
     self, ASSIGN, ClusterSpec, FAILURE_DOMAIN, HARDWARE, Metal3MachineSpec, SPARE, TOPOLOGY_KEY,
 };
 use crate::base::api::host::Metadata;
-use crate::base::api::names::{ClusterKey, NodeName, Part, is_label_key};
+use crate::base::api::names::{ClusterKey, NodeName, Part, has_all, is_label_key};
 use crate::base::api::topology_spread::{MOST_HOSTS, TopologySpread, spread_requirements};
 use crate::base::finding::{Code, DocumentField, Finding, Origin};
 use crate::base::text::suggest::alike;
@@ -406,15 +406,12 @@ impl<'a> ClusterApiValidation<'a> {
                 labels.retain(|key, value| other_labels.get(key) == Some(value));
             }
             let selector = &first.template.spec.template.spec.host_selector;
-            let selects = |selected: &BTreeMap<_, _>, labels: &BTreeMap<_, _>| {
-                labels.iter().all(|(key, value)| selected.get(key) == Some(value))
-            };
-            let is_pinned = selects(&selector.match_labels, &labels)
+            let is_pinned = has_all(&selector.match_labels, &labels)
                 || sets.iter().all(|set| {
                     set.template.class.is_some_and(|class| {
                         let patched = PatchedSelector::new(set, &class, self.key, &labels);
                         let own = self.labels(&set.role().into());
-                        selects(&patched.selector.match_labels, &own)
+                        has_all(&patched.selector.match_labels, &own)
                     })
                 });
             found.push(HostTemplate {
