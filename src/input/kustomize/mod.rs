@@ -401,7 +401,7 @@ mod tests {
         let reach = builds.reach(Utf8Path::new(file));
         reach
             .iter()
-            .map(|reach| reach.effect.namespace.as_ref().map(|(namespace, _)| namespace.clone()))
+            .map(|reach| reach.namespace.as_ref().map(|(namespace, _)| namespace.clone()))
             .collect()
     }
 
