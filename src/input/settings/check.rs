@@ -150,10 +150,17 @@ impl Settings {
     }
 
     fn check_quotas(&self, files: &SettingsFiles) -> Vec<Finding> {
-        mistakes(files, ("quotas", "quota"), &self.quotas, |_, quota| {
-            let problem = unusable(&quota.labels)?;
-            Some(("labels", problem, "write the labels of the hosts that count"))
-        })
+        let mistakes = self.quotas.iter().enumerate().filter_map(|(index, quota)| {
+            let mut labels = quota.labels.iter();
+            let (key, value) = labels.find(|(key, value)| !is_label(key, value))?;
+            let place = files.place(vec!["quotas".into(), index.into(), "labels".into()]);
+            let message = format!(
+                "`{key}: {value}` of quota {} is not a label that a host can have",
+                index + 1
+            );
+            Some(invalid(message, place, "write the labels of the hosts that count"))
+        });
+        mistakes.collect()
     }
 
     fn check_assignment(&self, files: &SettingsFiles) -> Option<Finding> {
