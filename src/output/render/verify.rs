@@ -113,7 +113,6 @@ struct NamedResource {
 /// written.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-#[expect(dead_code, reason = "read to see that they are there")]
 struct WrittenKustomization {
     api_version: String,
     kind: String,

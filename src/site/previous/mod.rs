@@ -190,7 +190,7 @@ impl PreviousOutput {
         let file = |finding: &Finding| finding.places.first().map(|(at, _)| at.file().clone());
         findings.dedup_by_key(|finding| file(finding));
         findings.extend(emptied(&files, output));
-        findings.extend(missing(&files, output));
+        findings.extend(missing(&files, &state.entries, output));
         findings.extend(written_by_newer(&files, output));
         let (held, ()) = rayon::join(|| by_host(held), || state.add_files(files));
         // Many hosts have the same cluster: to hash is cheaper than to compare.
@@ -437,8 +437,12 @@ fn emptied(files: &[File], output: &Utf8Path) -> Vec<Finding> {
 }
 
 /// Reports files of hosts that only a kustomization still knows.
-fn missing(files: &[File], output: &Utf8Path) -> Vec<Finding> {
-    let existing: HashSet<&Utf8Path> = files.iter().map(|file| file.path.as_path()).collect();
+fn missing(
+    files: &[File],
+    entries: &[(Utf8PathBuf, EntryKind)],
+    output: &Utf8Path,
+) -> Vec<Finding> {
+    let existing: HashSet<&Utf8Path> = entries.iter().map(|(path, _)| path.as_path()).collect();
     let listed = files.iter().flat_map(|by| by.listed_hosts.iter().map(move |entry| (by, entry)));
     let missing = listed.filter(|(_, (_, file))| !existing.contains(file.as_path()));
     let describe = |(by, (line, file)): (&File, &(usize, Utf8PathBuf))| {
