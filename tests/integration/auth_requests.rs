@@ -285,7 +285,6 @@ fn a_certificate_from_nowhere_or_from_two_places() {
         &two,
         &[
             "more than one source of its certificate",
-            "(another one)",
             "keep one of caSecret, issuerRef and tlsSecret",
         ],
     );

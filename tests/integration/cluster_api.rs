@@ -490,7 +490,7 @@ fn a_sip_cluster_of_the_same_name_decides() {
         &run.stderr,
         &[
             "SIP0907",
-            "a rollout needs 4 ControlPlane hosts of tenant-a/edge, and the SIPCluster requests 3",
+            "Cluster API's objects need 4 ControlPlane hosts of tenant-a/edge, with those of a rollout, and the SIPCluster requests 3",
         ],
     );
     assert_eq!(

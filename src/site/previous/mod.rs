@@ -6,17 +6,19 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::base::tree::Tree;
+mod damaged_files;
 pub(crate) mod generated_host;
 
 use crate::base::api::installed::InstallationRecord;
 use crate::base::api::ipam;
 use crate::base::api::names::{ClusterKey, HostKey, NodePort, Part};
-use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::finding::{Finding, Origin};
 use crate::base::layout;
-use crate::base::text::{counted, has_conflicts, in_shell};
+use crate::base::text::has_conflicts;
+use crate::base::tree::Tree;
 use crate::input::load::{Document, EntryKind, Files, ReadError, ScanResult, objects};
 use crate::input::settings::Settings;
+use damaged_files::{emptied, has_object, listed_hosts, missing, unreadable, written_by_newer};
 pub use generated_host::PendingRelease;
 use generated_host::{GeneratedHost, GeneratedHostError, GeneratedHostState};
 
@@ -190,7 +192,7 @@ impl PreviousOutput {
         let file = |finding: &Finding| finding.places.first().map(|(at, _)| at.file().clone());
         findings.dedup_by_key(|finding| file(finding));
         findings.extend(emptied(&files, output));
-        findings.extend(missing(&files, &state.entries, output));
+        findings.extend(missing(repo, &files, &state.entries, output));
         findings.extend(written_by_newer(&files, output));
         let (held, ()) = rayon::join(|| by_host(held), || state.add_files(files));
         // Many hosts have the same cluster: to hash is cheaper than to compare.
@@ -422,76 +424,4 @@ fn by_host(
         }
     }
     by_host.into_iter().collect()
-}
-
-/// Reports files of hosts without content. A machine crash may leave such files. Treating them as no
-/// assignments would release hosts.
-fn emptied(files: &[File], output: &Utf8Path) -> Vec<Finding> {
-    let emptied = files.iter().filter(|file| file.emptied);
-    let describe = |file: &File| {
-        let file = output.join(&file.path);
-        let place = Place::File(Arc::from(file.as_path()));
-        unreadable("it is empty", &file, place)
-    };
-    emptied.map(describe).collect()
-}
-
-/// Reports files of hosts that only a kustomization still knows.
-fn missing(
-    files: &[File],
-    entries: &[(Utf8PathBuf, EntryKind)],
-    output: &Utf8Path,
-) -> Vec<Finding> {
-    let existing: HashSet<&Utf8Path> = entries.iter().map(|(path, _)| path.as_path()).collect();
-    let listed = files.iter().flat_map(|by| by.listed_hosts.iter().map(move |entry| (by, entry)));
-    let missing = listed.filter(|(_, (_, file))| !existing.contains(file.as_path()));
-    let describe = |(by, (line, file)): (&File, &(usize, Utf8PathBuf))| {
-        let place = Place::Spot(Arc::from(output.join(&by.path)), *line, None);
-        unreadable("it is missing", &output.join(file), place)
-    };
-    missing.map(describe).collect()
-}
-
-/// Returns whether a file has more than comments.
-fn has_object(content: &[u8]) -> bool {
-    content.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"kind:"))
-}
-
-/// Returns the files with hosts that a generated kustomization lists, with their lines.
-fn listed_hosts(kustomization: &Utf8Path, text: &str) -> Vec<(usize, Utf8PathBuf)> {
-    let entry = |(index, line): (usize, &str)| {
-        let entry = line.trim().strip_prefix("- ")?;
-        let name = entry.strip_prefix("path: ").unwrap_or(entry).trim_matches('"');
-        let is_beside = name.ends_with(".yaml") && !name.contains('/');
-        is_beside.then(|| (index + 1, kustomization.with_file_name(name)))
-    };
-    text.lines().enumerate().filter_map(entry).collect()
-}
-
-/// Reports files that a newer sipgen has written. Without their assignments, hosts would seem free.
-fn written_by_newer(files: &[File], output: &Utf8Path) -> Option<Finding> {
-    let mut newer = files.iter().filter(|file| file.is_newer);
-    let first = output.join(&newer.next()?.path);
-    let others = match newer.count() {
-        0 => String::new(),
-        count => format!(" and {}", counted(count, "other file")),
-    };
-    let message = format!("a newer sipgen has written `{first}`{others}");
-    let release = env!("CARGO_PKG_VERSION");
-    Some(
-        Finding::new(Code::NewerOutput, message)
-            .at(Place::File(Arc::from(first.as_path())))
-            .help(format!("update sipgen {release} to the version that wrote the output")),
-    )
-}
-
-fn unreadable(reason: &str, file: &Utf8Path, place: Place) -> Finding {
-    let message = format!("the generated file cannot be read: {reason}; it was edited or damaged");
-    Finding::new(Code::GeneratedUnreadable, message)
-        .at(place)
-        .help(format!(
-            "restore it with `git checkout HEAD -- {}`, or from an earlier commit if it was committed in this state; it \
-             records host assignments",
-            in_shell(file.as_str())
-        ))
 }

@@ -1,0 +1,95 @@
+//! Generated files that are damaged, lost or unknown. Read as they are, they would release hosts.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::File;
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::layout;
+use crate::base::text::{counted, in_shell};
+use crate::input::load::{EntryKind, Files};
+
+/// Reports files of hosts without content. A machine crash may leave such files. Treating them as no
+/// assignments would release hosts.
+pub(super) fn emptied(files: &[File], output: &Utf8Path) -> Vec<Finding> {
+    let emptied = files.iter().filter(|file| file.emptied);
+    let describe = |file: &File| {
+        let file = output.join(&file.path);
+        let place = Place::File(Arc::from(file.as_path()));
+        unreadable("it is empty", &file, place)
+    };
+    emptied.map(describe).collect()
+}
+
+/// Reports lost files of hosts: kustomizations and the last commit have them, and so have the inputs
+/// the request. A run that ends early leaves no such files.
+pub(super) fn missing(
+    repo: &Files,
+    files: &[File],
+    entries: &[(Utf8PathBuf, EntryKind)],
+    output: &Utf8Path,
+) -> Vec<Finding> {
+    let existing: HashSet<&Utf8Path> = entries.iter().map(|(path, _)| path.as_path()).collect();
+    let listed = files.iter().flat_map(|by| by.listed_hosts.iter().map(move |entry| (by, entry)));
+    let missing = listed.filter(|(_, (_, file))| !existing.contains(file.as_path()));
+    let places: BTreeMap<Utf8PathBuf, Place> = missing
+        .map(|(by, (line, file))| {
+            let place = Place::Spot(Arc::from(output.join(&by.path)), *line, None);
+            (output.join(file), place)
+        })
+        .collect();
+    let committed = repo.earlier_texts(&places.keys().cloned().collect(), |_| true);
+    let is_lost = |(file, _): &(Utf8PathBuf, Place)| {
+        let text = committed.texts.get(file);
+        text.and_then(|text| layout::made_from(text.as_bytes()))
+            .is_some_and(|request| repo.kind(&request).is_some())
+    };
+    let lost = places.into_iter().filter(is_lost);
+    lost.map(|(file, place)| unreadable("it is missing", &file, place)).collect()
+}
+
+/// Returns whether a file has more than comments.
+pub(super) fn has_object(content: &[u8]) -> bool {
+    content.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"kind:"))
+}
+
+/// Returns the files with hosts that a generated kustomization lists, with their lines.
+pub(super) fn listed_hosts(kustomization: &Utf8Path, text: &str) -> Vec<(usize, Utf8PathBuf)> {
+    let entry = |(index, line): (usize, &str)| {
+        let entry = line.trim().strip_prefix("- ")?;
+        let name = entry.strip_prefix("path: ").unwrap_or(entry).trim_matches('"');
+        let is_beside = name.ends_with(".yaml") && !name.contains('/');
+        is_beside.then(|| (index + 1, kustomization.with_file_name(name)))
+    };
+    text.lines().enumerate().filter_map(entry).collect()
+}
+
+/// Reports files that a newer sipgen has written. Without their assignments, hosts would seem free.
+pub(super) fn written_by_newer(files: &[File], output: &Utf8Path) -> Option<Finding> {
+    let mut newer = files.iter().filter(|file| file.is_newer);
+    let first = output.join(&newer.next()?.path);
+    let others = match newer.count() {
+        0 => String::new(),
+        count => format!(" and {}", counted(count, "other file")),
+    };
+    let message = format!("a newer sipgen has written `{first}`{others}");
+    let release = env!("CARGO_PKG_VERSION");
+    Some(
+        Finding::new(Code::NewerOutput, message)
+            .at(Place::File(Arc::from(first.as_path())))
+            .help(format!("update sipgen {release} to the version that wrote the output")),
+    )
+}
+
+pub(super) fn unreadable(reason: &str, file: &Utf8Path, place: Place) -> Finding {
+    let message = format!("the generated file cannot be read: {reason}; it was edited or damaged");
+    Finding::new(Code::GeneratedUnreadable, message)
+        .at(place)
+        .help(format!(
+            "restore it with `git checkout HEAD -- {}`, or from an earlier commit if it was committed in this state; it \
+             records host assignments",
+            in_shell(file.as_str())
+        ))
+}
