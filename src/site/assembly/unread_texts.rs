@@ -174,15 +174,17 @@ pub(super) fn anywhere(
 /// Returns the texts with hosts in `files`, which git ignores.
 pub(super) fn ignored(repo: &Files, files: &[Utf8PathBuf]) -> Result<Vec<UnreadText>, ReadError> {
     let look = |file: &Utf8Path, content: &[u8]| {
-        let text =
-            UnreadText::new(Place::File(Arc::from(file)), GIT_IGNORES_IT, "let git track it");
-        let unrelated = UnrelatedText {
-            text: String::from_utf8_lossy(content).into_owned(),
-            is_template: false,
-            is_earlier: false,
+        let ignored = || {
+            let text =
+                UnreadText::new(Place::File(Arc::from(file)), GIT_IGNORES_IT, "let git track it");
+            let unrelated = UnrelatedText {
+                text: String::from_utf8_lossy(content).into_owned(),
+                is_template: false,
+                is_earlier: false,
+            };
+            UnreadText { unrelated: Some(unrelated), ..text }
         };
-        let says = mentions(&[host::KIND])(content)
-            .then(|| UnreadText { unrelated: Some(unrelated), ..text });
+        let says = mentions(&[host::KIND])(content).then(ignored);
         ScanResult { says, read: false }
     };
     repo.scan(files, look, |_| None)
