@@ -3,8 +3,11 @@
 //! A site has thousands of hosts with hundreds of values each, so this reading keeps nothing else. A
 //! value of an unexpected type counts as absent: the other fields of the host still count.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::hardware::Hardware;
 use super::mac::MacAddress;
@@ -61,51 +64,149 @@ fn is_serial(text: &str) -> bool {
 
 impl<'de> Deserialize<'de> for HardwareIdentity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let HardwareFields { nics, system_vendor } =
-            LenientValue::deserialize(deserializer)?.known();
-        let macs = nics.known().into_iter().map(|nic| nic.known().mac.known());
-        let macs: Vec<String> = macs.collect();
-        let serial = system_vendor.known().serial_number.known();
-        Ok(Self::new(macs.iter().map(String::as_str), Some(&serial)))
+        let fields: HardwareFields = deserializer.deserialize_any(LenientVisitor(PhantomData))?;
+        let macs = fields.nics.iter().filter_map(|nic| nic.mac.as_deref());
+        Ok(Self::new(macs, fields.vendor.serial.as_deref()))
     }
 }
 
-/// A value that is absent if it has another type.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum LenientValue<T> {
-    Known(T),
-    Other(IgnoredAny),
-}
+/// A value that is read from a mapping, a list or a text, and has a default for any other.
+trait LenientValue<'de>: Default {
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Self::default())
+    }
 
-impl<T> Default for LenientValue<T> {
-    fn default() -> Self {
-        Self::Other(IgnoredAny)
+    fn from_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Self::default())
+    }
+
+    fn from_text(_: &str) -> Self {
+        Self::default()
     }
 }
 
-impl<T: Default> LenientValue<T> {
-    fn known(self) -> T {
-        match self {
-            Self::Known(value) => value,
-            Self::Other(_) => T::default(),
-        }
+struct LenientVisitor<T>(PhantomData<T>);
+
+impl<'de, T: LenientValue<'de>> Visitor<'de> for LenientVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::from_map(map)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
+        T::from_list(list)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        Ok(T::from_text(text))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<T, E> {
+        Ok(T::default())
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// Implements deserialization of a [`LenientValue`].
+macro_rules! deserialize {
+    ($($part:ty)*) => {
+        $(impl<'de> Deserialize<'de> for $part {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(LenientVisitor(PhantomData))
+            }
+        })*
+    };
+}
+
+deserialize!(Nics PartIdentity LenientText);
+
+#[derive(Default)]
 struct HardwareFields {
-    nics: LenientValue<Vec<LenientValue<PartIdentity>>>,
-    system_vendor: LenientValue<PartIdentity>,
+    nics: Vec<PartIdentity>,
+    vendor: PartIdentity,
+}
+
+impl<'de> LenientValue<'de> for HardwareFields {
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let mut fields = Self::default();
+        while let Some(key) = map.next_key::<LenientText>()? {
+            match key.0.as_deref() {
+                Some("nics") => fields.nics = map.next_value::<Nics>()?.0,
+                Some("systemVendor") => fields.vendor = map.next_value()?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(fields)
+    }
+}
+
+#[derive(Default)]
+struct Nics(Vec<PartIdentity>);
+
+impl<'de> LenientValue<'de> for Nics {
+    fn from_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        let mut nics = Vec::new();
+        while let Some(nic) = list.next_element()? {
+            nics.push(nic);
+        }
+        Ok(Self(nics))
+    }
 }
 
 /// The identifying values of a network card or of the machine as a whole.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
 struct PartIdentity {
-    mac: LenientValue<String>,
-    serial_number: LenientValue<String>,
+    mac: Option<String>,
+    serial: Option<String>,
+}
+
+impl<'de> LenientValue<'de> for PartIdentity {
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let mut part = Self::default();
+        while let Some(key) = map.next_key::<LenientText>()? {
+            match key.0.as_deref() {
+                Some("mac") => part.mac = map.next_value::<LenientText>()?.0,
+                Some("serialNumber") => part.serial = map.next_value::<LenientText>()?.0,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(part)
+    }
+}
+
+#[derive(Default)]
+struct LenientText(Option<String>);
+
+impl<'de> LenientValue<'de> for LenientText {
+    fn from_text(text: &str) -> Self {
+        Self(Some(text.to_owned()))
+    }
 }
 
 #[cfg(test)]
@@ -132,6 +233,7 @@ mod tests {
             "text",
             "7",
             "[1]",
+            "storage: [{wwn: 123456789012345678901234567890}]",
             "nics: {mac: 00:00:5e:00:53:01}",
             "{nics: null, systemVendor: [x]}",
             "systemVendor: {serialNumber: 0000000}",

@@ -77,6 +77,8 @@ struct KustomizationNode {
     /// Its own file if it has generators. The file represents the generated objects in
     /// [`Builds::reach`].
     generates: Option<Utf8PathBuf>,
+    /// Namespace that it sets in a build that lists it as a component.
+    as_component: Option<(String, Arc<Utf8Path>)>,
 }
 
 impl KustomizationNode {
@@ -115,21 +117,30 @@ impl KustomizationNode {
     }
 }
 
-/// Returns the namespace that a component sets in what lists it: its own, otherwise that of the last
-/// of its components that sets one.
-fn namespace_by_component(
-    nodes: &BTreeMap<Utf8PathBuf, KustomizationNode>,
-    component: &Utf8PathBuf,
-) -> Option<(String, Arc<Utf8Path>)> {
-    let (mut pending, mut seen) = (vec![component], BTreeSet::new());
-    while let Some(directory) = pending.pop() {
-        let Some(node) = nodes.get(directory).filter(|_| seen.insert(directory)) else { continue };
-        if let Some(namespace) = node.namespace() {
-            return Some(namespace);
+/// Sets the namespace of each kustomization as a component: its own, otherwise that of the last of its
+/// components that sets one. Cycles, where it stays incomplete, are refused elsewhere.
+fn join_namespaces(nodes: &mut BTreeMap<Utf8PathBuf, KustomizationNode>) {
+    let mut entered: HashSet<Utf8PathBuf> = HashSet::new();
+    for start in nodes.keys().cloned().collect::<Vec<_>>() {
+        // Each directory is pushed twice: to enter it, and below its components, to leave it.
+        let mut pending = vec![(start, false)];
+        while let Some((directory, leave)) = pending.pop() {
+            let Some(node) = nodes.get(&directory) else {
+                continue;
+            };
+            if leave {
+                let mut components = node.components.iter().rev();
+                let joined = components.find_map(|it| nodes.get(it)?.as_component.clone());
+                let namespace = node.namespace().or(joined);
+                nodes.entry(directory).and_modify(|node| node.as_component = namespace);
+            } else if entered.insert(directory.clone()) {
+                let components: Vec<(Utf8PathBuf, bool)> =
+                    node.components.iter().map(|component| (component.clone(), false)).collect();
+                pending.push((directory, true));
+                pending.extend(components);
+            }
         }
-        pending.extend(&node.components);
     }
-    None
 }
 
 impl Builds {
@@ -155,6 +166,7 @@ impl Builds {
             let node = KustomizationNode {
                 origin: origin.clone(),
                 generates: generates.then(|| file.to_path_buf()),
+                as_component: None,
                 file,
                 kustomization,
                 resources,
@@ -173,6 +185,7 @@ impl Builds {
             }
         }
 
+        join_namespaces(&mut nodes);
         // Kustomizations that others list are not built on their own, and neither are components.
         let inner: BTreeSet<&Utf8PathBuf> = nodes
             .values()
@@ -303,7 +316,7 @@ fn children<'a>(
     // Backwards: a component is changed by itself and by later ones only.
     for component in node.components.iter().take(components).rev() {
         children.push((component, reach.clone()));
-        reach.namespace = reach.namespace.or_else(|| namespace_by_component(nodes, component));
+        reach.namespace = reach.namespace.or_else(|| nodes.get(component)?.as_component.clone());
     }
     children.extend(
         node.resources.iter().chain(&node.generates).map(|resource| (resource, reach.clone())),

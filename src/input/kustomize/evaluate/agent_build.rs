@@ -49,6 +49,7 @@ impl AgentBuild {
             resources: Vec::new(),
             components: Vec::new(),
             generates: None,
+            as_component: None,
         };
         let kustomization = Some(node);
         AgentBuild { by: by.to_owned(), kustomization, directory, is_above_root, ..Self::default() }
