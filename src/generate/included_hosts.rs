@@ -29,9 +29,9 @@ use crate::site::inventory::{Evidence, Host};
 /// Returns whether a build of the repo may change generated hosts or services.
 pub(super) fn may_be_changed(site: &Site) -> bool {
     let (builds, output) = (&site.builds, &site.settings.output);
-    let mut roots = builds.roots();
-    !site.agent_builds.is_empty()
-        || roots.any(|root| builds.may_change_listed(&root.directory, output))
+    let listing = builds.roots_listing(output);
+    let may_change = |root: &usize| builds.may_change_listed(&site.root(*root).directory, output);
+    !site.agent_builds.is_empty() || listing.iter().any(may_change)
 }
 
 /// The builds of the repo with all generated files.

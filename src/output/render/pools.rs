@@ -55,15 +55,16 @@ pub(super) fn pinned(
         };
         let kept: BTreeMap<&String, &KeptAddress> = pool.kept().filter(is_users).collect();
         let mut added = BTreeMap::new();
-        let placed =
-            placement.iter().flat_map(|(part, hosts)| hosts.iter().map(move |it| (part, it)));
-        for (part, assigned) in placed {
+        let placed = placement.iter().flat_map(|(part, hosts)| {
+            let is_used = cluster.interfaces(part.role).contains(name.as_str());
+            hosts.iter().map(move |assigned| (assigned, is_used))
+        });
+        for (assigned, is_used) in placed {
             let host = &site.inventory.hosts[assigned.host];
             let address = host.fixed_address(name);
             let Some(address) = address.filter(|_| host.key.namespace == *namespace) else {
                 continue;
             };
-            let is_used = cluster.interfaces(part.role).contains(name.as_str());
             let claims = claimed.claims(&host.key, host.live.machine_in(namespace), name);
             let claim = claim_of(&host.key.name, name);
             let own = kept.get(&claim).filter(|kept| !kept.is_live || kept.address != address);

@@ -19,7 +19,7 @@ use crate::base::api::provisioning::SOFTWARE_KIND;
 use crate::base::api::{cluster_api, group, ipam};
 use crate::base::finding::{Finding, Place};
 use crate::base::layout;
-use crate::base::text::{has_conflicts, yaml};
+use crate::base::text::{bounded, has_conflicts};
 use crate::input::decode::misspelled_kinds::misspelled_kind;
 use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
 use crate::input::load::{
@@ -257,7 +257,7 @@ fn is_part_of_list(content: &[u8]) -> bool {
     struct PartialListMetadata {
         r#continue: String,
     }
-    let page = || yaml::from_str::<PartialList>(std::str::from_utf8(content).ok()?).ok();
+    let page = || bounded::parse::<PartialList>(std::str::from_utf8(content).ok()?);
     mentions(&["continue"])(content) && page().is_some_and(|it| !it.metadata.r#continue.is_empty())
 }
 

@@ -11,7 +11,7 @@ use crate::base::layout;
 use crate::base::text::{counted, in_shell};
 use crate::input::load::{EntryKind, Files};
 
-/// Reports files of hosts without content. A machine crash may leave such files. Treating them as no
+/// Reports files of hosts without an object. A machine crash may leave such files. Treating them as no
 /// assignments would release hosts.
 pub(super) fn emptied(files: &[File], output: &Utf8Path) -> Vec<Finding> {
     let emptied = files.iter().filter(|file| file.emptied);
@@ -31,7 +31,9 @@ pub(super) fn missing(
     entries: &[(Utf8PathBuf, EntryKind)],
     output: &Utf8Path,
 ) -> Vec<Finding> {
-    let existing: HashSet<&Utf8Path> = entries.iter().map(|(path, _)| path.as_path()).collect();
+    let entries = entries.iter().map(|(path, _)| path.as_path());
+    let existing: HashSet<&Utf8Path> =
+        entries.filter(|path| path.starts_with(layout::HOSTS)).collect();
     let listed = files.iter().flat_map(|by| by.listed_hosts.iter().map(move |entry| (by, entry)));
     let missing = listed.filter(|(_, (_, file))| !existing.contains(file.as_path()));
     let places: BTreeMap<Utf8PathBuf, Place> = missing

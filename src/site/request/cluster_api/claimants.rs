@@ -1,7 +1,8 @@
 //! Objects whose Machines claim hosts, although no request of sipgen asks for these.
 //!
 //! CAPM3 takes a random host of the Machine's namespace that matches the `hostSelector` of its
-//! Metal3Machine; without a selector, any. OpenShift does the same for its own Machines. Labels of other clusters do not keep it from that.
+//! Metal3Machine; without a selector, any. OpenShift does the same for its own Machines. Labels of
+//! other clusters do not keep them from that.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
