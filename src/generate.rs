@@ -335,6 +335,7 @@ pub(crate) fn generate_by(
         findings.extend(warnings);
         findings.extend(lints);
     }
+    findings.extend(uncommitted::ignored(repo, &site, &tree));
     let mut changes = None;
     if let Some((compared, found)) = compared? {
         findings.extend(found);

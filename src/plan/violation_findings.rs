@@ -1,6 +1,7 @@
 //! Findings about hosts that clusters retain in spite of a violation.
 
 use super::assignments::Assignments;
+use super::eligibility::Needs;
 use super::violations::{EXTERNALLY_PROVISIONED, Violation, in_use_as};
 use crate::base::api::host::DETACHED_STATE;
 use crate::base::finding::{Code, Finding};
@@ -79,11 +80,22 @@ impl Assignments<'_> {
                     (Code::Failing, host.live_place(["metadata", "deletionTimestamp"]), None)
                 }
             };
-            let message = format!("host {} ({part} of {cluster}) {}", host.key, violation.words());
-            let mut finding = Finding::new(code, message).at(place);
             let request = site.valid_cluster(cluster);
+            let set = request.and_then(|request| request.node_set(part));
+            let missing_key = match (violation, request, set) {
+                (Violation::NotSelected, Some(request), Some(set)) => {
+                    let keys = Needs::new(request, part, set).limiting_keys();
+                    keys.into_iter().find(|key| host.domain(key).is_none())
+                }
+                _ => None,
+            };
+            let words = match missing_key {
+                Some(key) => format!("has no label `{key}`, which limits the node set's hosts"),
+                None => violation.words().to_owned(),
+            };
+            let message = format!("host {} ({part} of {cluster}) {words}", host.key);
+            let mut finding = Finding::new(code, message).at(place);
             if let (Some(field), Some(request)) = (asked_for, request) {
-                let set = request.node_set(part);
                 let place = match (set, field) {
                     (Some(set), "topologyKey") if !set.topology_at.is_empty() => {
                         set.topology_at[0].place()

@@ -1,4 +1,4 @@
-//! Generated files in the worktree that differ from the committed ones.
+//! Generated files in the worktree that differ from the committed ones, or that git ignores.
 //!
 //! Releases of hosts whose assignment was never committed are dropped from the plan.
 //! A released observed host is normally written once more without labels, until a snapshot shows it
@@ -7,11 +7,14 @@
 
 use std::collections::BTreeSet;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::base::api::names::HostKey;
+use crate::base::finding::{Code, Finding};
 use crate::base::layout;
-use crate::input::git::{HeadCommit, History};
+use crate::base::text::in_shell;
+use crate::base::tree::Tree;
+use crate::input::git::{Checkout, HeadCommit, History};
 use crate::input::load::Files;
 use crate::output::compare::{Change, OutputChanges};
 use crate::plan::Plan;
@@ -28,6 +31,23 @@ pub(crate) fn edited(repo: &Files, changes: &OutputChanges) -> BTreeSet<Utf8Path
         change.texts().1.is_some_and(|after| head.has(path, Some(after)))
     };
     changes.files.iter().filter(is_committed).map(|(path, _)| path.clone()).collect()
+}
+
+/// Reports a generated file that git ignores, so that no commit has it: a clone would assign hosts
+/// anew. Tracked files are never ignored.
+pub(crate) fn ignored(repo: &Files, site: &Site, tree: &Tree) -> Option<Finding> {
+    let checkout = if repo.are_on_disk() { Checkout::around(repo.root()).ok()? } else { None }?;
+    let output = &site.settings.output;
+    let previous = site.state.files.values().flatten().map(|file| &**file);
+    let mut files: Vec<&Utf8Path> = tree.keys().map(AsRef::as_ref).chain(previous).collect();
+    // The records of assignments first.
+    files.sort_unstable_by_key(|file| (!file.starts_with(layout::HOSTS), *file));
+    let files: Vec<Utf8PathBuf> = files.into_iter().map(|file| output.join(file)).collect();
+    let file = checkout.ignored(files.iter().map(Utf8PathBuf::as_path)).ok()??;
+    let message = format!("git ignores `{file}`, so no commit has this generated file");
+    let find = format!("run `git check-ignore --verbose {}`", in_shell(file.as_str()));
+    let help = format!("{find}, and remove that pattern");
+    Some(Finding::new(Code::IgnoredOutput, message).help(help))
 }
 
 /// Returns the hosts that a plan releases and that no commit assigns or releases; empty without a

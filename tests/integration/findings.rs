@@ -48,7 +48,7 @@ cases! {
     Some("declared-host") => [
         SIP0302_live_copy_rendered SIP0320 SIP0320_unquoted_mac SIP0301_hardware SIP0323 SIP0323_hardware_unreadable SIP0325 SIP0335 SIP0336 SIP0336_ambiguous_assignment_labels SIP0338 SIP0339 SIP0346 SIP0347 SIP0349_unused_duplicate SIP0349 SIP0346_invalid_maintenance SIP0347_idle_maintenance SIP0347_expired SIP0357 SIP0501 SIP0502 SIP0508_several_clusters SIP0517 SIP0522
         SIP0606_component_without_form SIP0606_overlay_in_its_base SIP0304_rendered_twice SIP0117_missing_overlay SIP0606_included_twice SIP0606 SIP0607 SIP0609 SIP0611 SIP0613_component_applied SIP0613
-        SIP0614 SIP0610_hosts_renamed SIP0617 SIP0618 SIP0613_read_as_files SIP0621 SIP0622 SIP0621_include_over_output SIP0624 SIP0625 SIP0701 SIP0702
+        SIP0020 SIP0614 SIP0610_hosts_renamed SIP0617 SIP0618 SIP0613_read_as_files SIP0621 SIP0622 SIP0621_include_over_output SIP0624 SIP0625 SIP0701 SIP0702
         SIP0703 SIP0704 SIP0703_nothing_rendered SIP0703_too_large SIP0709
     ]
     Some("generated-cluster") => [
@@ -96,6 +96,9 @@ fn complete(code: Code, repo: &Repo) {
             (1..=1001).map(|number| crate::support::host(&format!("n{number:04}"), "")).collect();
         repo.write("inventory/hosts.yaml", &hosts);
         repo.commit();
+    }
+    if code == Code::IgnoredOutput {
+        repo.write(".gitignore", "/overlays/\n");
     }
     if code == Code::ListedUnread {
         std::os::unix::fs::symlink("rack-a.txt", repo.path().join("hosts/rack-a.yaml")).unwrap();

@@ -195,6 +195,22 @@ fn constraints_of_the_site_are_for_node_sets_without_their_own() {
 }
 
 #[test]
+fn hosts_that_a_new_constraint_leaves_without_a_domain_are_told_from_unselected_ones() {
+    let repo = with_racks(&[("a", 2)]);
+    request(&repo, "one", 2, "");
+    repo.generate(&[]).expect(0);
+    repo.write(
+        "sipgen.yaml",
+        "topology: {defaultConstraints: [{topologyKey: example.com/room, maxSkew: 2}]}\n",
+    );
+
+    let run = repo.generate(&[]).expect(0);
+
+    assert_says(&run.stderr, &["has no label `example.com/room`, which limits"]);
+    assert!(!run.stderr.contains("matches the selector"), "{}", run.stderr);
+}
+
+#[test]
 fn invalid_constraints_are_reported_at_their_field() {
     let repo = with_racks(&[("a", 2)]);
     for (constraint, message, field) in [

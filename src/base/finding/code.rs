@@ -110,6 +110,7 @@ codes! {
     "0017" LossUnproven Error Either Shown "a cluster or host is missing, and a file that may hold it was not read"
     "0018" TooOld Error Run Shown "this sipgen is older than the settings require"
     "0019" NewerOutput Error Run Shown "a generated file was written by a newer sipgen"
+    "0020" IgnoredOutput Warning Run Shown "git ignores a generated file"
 
     "0101" Unreadable Error Either Shown "a document cannot be read"
     "0103" UnknownField Warning Cluster Hidden "a request has an unknown field"

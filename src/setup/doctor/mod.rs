@@ -7,6 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 
 use crate::base::api::date::Date;
+use crate::base::finding::Code;
 use crate::base::layout;
 use crate::base::text::{counted, in_shell};
 use crate::generate::GeneratedSite;
@@ -204,24 +205,11 @@ fn check_snapshot(
 fn check_output(checkout: &Checkout, run: &GeneratedSite) -> Result<Vec<DoctorCheck>, DoctorError> {
     const SUBJECT: &str = "output";
     let output = &run.site.settings.output;
-    let records: Vec<Utf8PathBuf> = run
-        .tree
-        .keys()
-        .map(AsRef::<Utf8Path>::as_ref)
-        .chain(run.site.state.files.values().flatten().map(|file| &**file))
-        .filter(|file| file.starts_with(layout::HOSTS))
-        .chain([Utf8Path::new(layout::HOSTS).join(layout::UNLABELLED).as_path()])
-        .map(|file| output.join(file))
-        .collect();
-    if let Some(file) = checkout.ignored(records.iter().map(Utf8PathBuf::as_path))? {
-        let fact = format!("git ignores `{file}`, which records the assignment of hosts");
-        let help = format!(
-            "run `git check-ignore --verbose {}`, and remove that pattern",
-            in_shell(file.as_str())
-        );
+    if let Some(ignored) = run.findings.iter().find(|it| it.code == Code::IgnoredOutput) {
+        let help = ignored.help.clone().unwrap_or_default();
         return Ok(vec![DoctorCheck {
             state: CheckState::Failed,
-            ..DoctorCheck::warning(SUBJECT, fact, help)
+            ..DoctorCheck::warning(SUBJECT, &ignored.message, help)
         }]);
     }
     let git = checkout.state(output)?;
