@@ -3,8 +3,8 @@
 //! A site has thousands of hosts with hundreds of values each, so this reading keeps nothing else. A
 //! value of an unexpected type counts as absent: the other fields of the host still count.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -64,148 +64,92 @@ fn is_serial(text: &str) -> bool {
 
 impl<'de> Deserialize<'de> for HardwareIdentity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let fields: HardwareFields = deserializer.deserialize_any(LenientVisitor(PhantomData))?;
-        let macs = fields.nics.iter().filter_map(|nic| nic.mac.as_deref());
-        Ok(Self::new(macs, fields.vendor.serial.as_deref()))
+        let hardware = IdentifyingValue::deserialize(deserializer)?;
+        let nics = hardware.fields.get("nics").into_iter().flat_map(|nics| &nics.items);
+        let vendor = hardware.fields.get("systemVendor");
+        let serial = vendor.and_then(|vendor| vendor.text_of("serialNumber"));
+        Ok(Self::new(nics.filter_map(|nic| nic.text_of("mac")), serial))
     }
 }
 
-/// A value that is read from a mapping, a list or a text, and has a default for any other.
-trait LenientValue<'de>: Default {
-    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Self::default())
-    }
+/// The names of the fields above.
+const FIELDS: [&str; 4] = ["nics", "mac", "systemVendor", "serialNumber"];
 
-    fn from_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Self::default())
-    }
+/// A value as far as it may identify a machine: a text, a list or a mapping with some of [`FIELDS`].
+#[derive(Default)]
+struct IdentifyingValue {
+    text: Option<String>,
+    items: Vec<IdentifyingValue>,
+    fields: BTreeMap<&'static str, IdentifyingValue>,
+}
 
-    fn from_text(_: &str) -> Self {
-        Self::default()
+impl IdentifyingValue {
+    fn text_of(&self, field: &str) -> Option<&str> {
+        self.fields.get(field)?.text.as_deref()
     }
 }
 
-struct LenientVisitor<T>(PhantomData<T>);
+impl<'de> Deserialize<'de> for IdentifyingValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(IdentifyingValueVisitor)
+    }
+}
 
-impl<'de, T: LenientValue<'de>> Visitor<'de> for LenientVisitor<T> {
-    type Value = T;
+struct IdentifyingValueVisitor;
+
+impl<'de> Visitor<'de> for IdentifyingValueVisitor {
+    type Value = IdentifyingValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any value")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        T::from_map(map)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
-        T::from_list(list)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-        Ok(T::from_text(text))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<T, E> {
-        Ok(T::default())
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<T, E> {
-        Ok(T::default())
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<T, E> {
-        Ok(T::default())
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<T, E> {
-        Ok(T::default())
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<T, E> {
-        Ok(T::default())
-    }
-}
-
-/// Implements deserialization of a [`LenientValue`].
-macro_rules! deserialize {
-    ($($part:ty)*) => {
-        $(impl<'de> Deserialize<'de> for $part {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(LenientVisitor(PhantomData))
-            }
-        })*
-    };
-}
-
-deserialize!(Nics PartIdentity LenientText);
-
-#[derive(Default)]
-struct HardwareFields {
-    nics: Vec<PartIdentity>,
-    vendor: PartIdentity,
-}
-
-impl<'de> LenientValue<'de> for HardwareFields {
-    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
-        let mut fields = Self::default();
-        while let Some(key) = map.next_key::<LenientText>()? {
-            match key.0.as_deref() {
-                Some("nics") => fields.nics = map.next_value::<Nics>()?.0,
-                Some("systemVendor") => fields.vendor = map.next_value()?,
-                _ => {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<IdentifyingValue, A::Error> {
+        let mut value = IdentifyingValue::default();
+        // Keys may be of any type.
+        while let Some(key) = map.next_key::<IdentifyingValue>()? {
+            match FIELDS.into_iter().find(|field| key.text.as_deref() == Some(field)) {
+                Some(field) => {
+                    value.fields.insert(field, map.next_value()?);
+                }
+                None => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
         }
-        Ok(fields)
+        Ok(value)
     }
-}
 
-#[derive(Default)]
-struct Nics(Vec<PartIdentity>);
-
-impl<'de> LenientValue<'de> for Nics {
-    fn from_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
-        let mut nics = Vec::new();
-        while let Some(nic) = list.next_element()? {
-            nics.push(nic);
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<IdentifyingValue, A::Error> {
+        let mut value = IdentifyingValue::default();
+        while let Some(item) = list.next_element()? {
+            value.items.push(item);
         }
-        Ok(Self(nics))
+        Ok(value)
     }
-}
 
-/// The identifying values of a network card or of the machine as a whole.
-#[derive(Default)]
-struct PartIdentity {
-    mac: Option<String>,
-    serial: Option<String>,
-}
-
-impl<'de> LenientValue<'de> for PartIdentity {
-    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
-        let mut part = Self::default();
-        while let Some(key) = map.next_key::<LenientText>()? {
-            match key.0.as_deref() {
-                Some("mac") => part.mac = map.next_value::<LenientText>()?.0,
-                Some("serialNumber") => part.serial = map.next_value::<LenientText>()?.0,
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(part)
+    fn visit_str<E: Error>(self, text: &str) -> Result<IdentifyingValue, E> {
+        Ok(IdentifyingValue { text: Some(text.to_owned()), ..IdentifyingValue::default() })
     }
-}
 
-#[derive(Default)]
-struct LenientText(Option<String>);
+    fn visit_unit<E: Error>(self) -> Result<IdentifyingValue, E> {
+        Ok(IdentifyingValue::default())
+    }
 
-impl<'de> LenientValue<'de> for LenientText {
-    fn from_text(text: &str) -> Self {
-        Self(Some(text.to_owned()))
+    fn visit_bool<E: Error>(self, _: bool) -> Result<IdentifyingValue, E> {
+        Ok(IdentifyingValue::default())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<IdentifyingValue, E> {
+        Ok(IdentifyingValue::default())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<IdentifyingValue, E> {
+        Ok(IdentifyingValue::default())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<IdentifyingValue, E> {
+        Ok(IdentifyingValue::default())
     }
 }
 
