@@ -1,6 +1,7 @@
 //! Formats of network data other than OpenStack's, recognized by their top-level keys.
 
-use serde::Deserialize;
+use std::collections::BTreeMap;
+
 use serde::de::IgnoredAny;
 
 use crate::base::text::bounded;
@@ -9,45 +10,22 @@ use crate::base::text::bounded;
 /// key of the former's Secrets.
 pub const NMSTATE: &str = "nmstate";
 
-/// The top-level keys of other formats. Each describes a network in its own way.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct OtherFormat {
-    interfaces: Option<IgnoredAny>,
-    routes: Option<IgnoredAny>,
-    dns_resolver: Option<IgnoredAny>,
-    network: Option<IgnoredAny>,
-    ethernets: Option<IgnoredAny>,
-    bonds: Option<IgnoredAny>,
-    config: Option<IgnoredAny>,
-    #[serde(rename = "network_config")]
-    network_config: Option<IgnoredAny>,
-    networks: Option<IgnoredAny>,
-    links: Option<IgnoredAny>,
-}
-
-impl OtherFormat {
-    fn name(&self) -> Option<&'static str> {
-        if self.networks.is_some() || self.links.is_some() {
-            return None;
-        }
-        if self.interfaces.is_some() || self.routes.is_some() || self.dns_resolver.is_some() {
-            return Some(NMSTATE);
-        }
-        if self.network.is_some() || self.ethernets.is_some() || self.bonds.is_some() {
-            return Some("netplan");
-        }
-        if self.network_config.is_some() {
-            return Some("os-net-config");
-        }
-        self.config.is_some().then_some("cloud-init")
-    }
-}
+/// The top-level keys of formats, by format. The first format with one of its keys wins; OpenStack's has
+/// no name here.
+const FORMATS: [(Option<&str>, &[&str]); 5] = [
+    (None, &["networks", "links"]),
+    (Some(NMSTATE), &["interfaces", "routes", "dns-resolver"]),
+    (Some("netplan"), &["network", "ethernets", "bonds"]),
+    (Some("os-net-config"), &["network_config"]),
+    (Some("cloud-init"), &["config"]),
+];
 
 /// Returns the name of the format of a text, unless it may be OpenStack's.
 pub(super) fn other(text: &str) -> Option<&'static str> {
-    let json: Option<OtherFormat> = serde_json::from_str(text).ok();
-    json.or_else(|| bounded::parse(text))?.name()
+    let json: Option<BTreeMap<String, Option<IgnoredAny>>> = serde_json::from_str(text).ok();
+    let fields = json.or_else(|| bounded::parse(text))?;
+    let has = |key: &&str| matches!(fields.get(*key), Some(Some(_)));
+    FORMATS.into_iter().find(|(_, keys)| keys.iter().any(has))?.0
 }
 
 #[cfg(test)]
