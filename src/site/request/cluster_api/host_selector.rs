@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use kube::core::{Expression, Selector, SelectorExt};
+use kube::core::{Selector, SelectorExt};
 
 use crate::base::api::assignment;
 use crate::base::api::cluster_api::{HostRequirement, HostSelector};
-use crate::base::api::names::{is_label_key, is_label_value};
+use crate::base::api::label_query::required_label;
+use crate::base::api::sipcluster::{LabelSelector, Requirement};
 use crate::base::finding::RouteStep;
-use crate::input::decode::label_selector::{Mistake, unknown_field};
+use crate::input::decode::label_selector::{self, Mistake, unknown_field};
 
 /// Returns the requirements of a host selector, without those on the labels `assigned`, which sipgen
 /// adds.
@@ -20,38 +21,30 @@ pub(super) fn requirements(
     selector: &HostSelector,
     assigned: &BTreeMap<String, String>,
 ) -> Result<Selector, Vec<Mistake>> {
-    let mut mistakes = Vec::new();
-    let mut expressions = Vec::new();
-    let own = |key: &str| is_assigned(key, assigned);
-    for (key, value) in &selector.match_labels {
-        let (key, value) = (key.as_str(), value.as_str());
-        if own(key) {
-            continue;
-        }
-        if is_label_key(key) && is_label_value(value) {
-            expressions.push(Expression::Equal(key.to_owned(), value.to_owned()));
-        } else {
-            mistakes.push(mistake(
-                vec!["matchLabels".into(), key.into()],
-                format!("`{key}: {value}` is not a label that a host can have"),
-                "keys are `prefix/name`, values have at most 63 letters, digits, `-`, `_` and `.`",
-            ));
-        }
-    }
     let unknown = selector.unknown.iter();
-    mistakes.extend(unknown.map(|(key, value)| unknown_field("hostSelector", key, value)));
-    let requirements = selector.match_expressions.iter().enumerate();
-    for (index, requirement) in requirements {
-        match expression(requirement) {
-            Ok(expression) if !own(&requirement.key) => expressions.push(expression),
-            Ok(_) => {}
+    let mut mistakes: Vec<Mistake> =
+        unknown.map(|(key, value)| unknown_field("hostSelector", key, value)).collect();
+    let mut match_expressions = Vec::new();
+    for (index, requirement) in selector.match_expressions.iter().enumerate() {
+        match converted(requirement) {
+            Ok(requirement) => match_expressions.push(requirement),
             Err((field, message, help)) => {
                 let route = vec!["matchExpressions".into(), index.into(), field.into()];
                 mistakes.push(mistake(route, message, help));
             }
         }
     }
-    if mistakes.is_empty() { Ok(expressions.into_iter().collect()) } else { Err(mistakes) }
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    let own = |key: &str| is_assigned(key, assigned);
+    let match_labels = selector.match_labels.clone().into_iter().filter(|(key, _)| !own(key));
+    let selector = label_selector::check(&LabelSelector {
+        match_labels: Some(match_labels.collect()),
+        match_expressions: Some(match_expressions),
+        unknown: BTreeMap::new(),
+    })?;
+    Ok(selector.into_iter().filter(|it| !own(required_label(it))).collect())
 }
 
 /// Returns the expressions of a selector that exclude hosts with the labels `assigned`. CAPM3 requires
@@ -62,7 +55,9 @@ pub(super) fn exclusions(
 ) -> Vec<Mistake> {
     let excluded = selector.match_expressions.iter().enumerate().filter_map(|(index, it)| {
         let value = assigned.get(&it.key)?;
-        let required = Selector::from_iter([expression(it).ok()?]);
+        let match_expressions = Some(vec![converted(it).ok()?]);
+        let required = LabelSelector { match_expressions, ..LabelSelector::default() };
+        let required = label_selector::check(&required).ok()?;
         let message = format!("assigned hosts have `{}: {value}`, which it excludes", it.key);
         let route = vec!["matchExpressions".into(), index.into()];
         let help = "remove it: the label itself selects the hosts";
@@ -93,65 +88,45 @@ fn mistake(route: Vec<RouteStep>, message: String, help: &str) -> Mistake {
     Mistake { route, by_key: false, message, help: help.to_owned() }
 }
 
-/// Converts a requirement. CAPM3 makes the operator lower-case and gives it to Kubernetes' labels,
-/// which have other names for operators than label selectors.
-fn expression(
+/// Converts a requirement to one of Kubernetes. CAPM3 makes the operator lower-case and gives it to
+/// Kubernetes' labels, which have other names for operators than label selectors.
+fn converted(
     requirement: &HostRequirement,
-) -> Result<Expression, (&'static str, String, &'static str)> {
+) -> Result<Requirement, (&'static str, String, &'static str)> {
     let HostRequirement { key, operator, values } = requirement;
-    if !is_label_key(key) {
-        let message = format!("`{key}` is not a valid label key");
-        return Err(("key", message, "write `prefix/name`"));
-    }
-    if let Some(bad) = values.iter().find(|value| !is_label_value(value)) {
-        let message = format!("`{bad}` is not a valid label value");
-        return Err((
-            "values",
-            message,
-            "use at most 63 characters: letters, digits, `-`, `_` and `.`, a letter or digit at both ends",
-        ));
-    }
-    let set = || values.iter().cloned().collect();
     let operator = operator.to_lowercase();
-    match (operator.as_str(), values.as_slice()) {
-        ("in", [_, ..]) => Ok(Expression::In(key.clone(), set())),
-        ("notin", [_, ..]) => Ok(Expression::NotIn(key.clone(), set())),
-        ("in" | "notin", []) => Err((
-            "values",
-            format!("the operator {operator} needs values"),
-            "list at least one under `values`",
-        )),
-        ("=" | "==", [value]) => Ok(Expression::Equal(key.clone(), value.clone())),
-        ("!=", [value]) => Ok(Expression::NotEqual(key.clone(), value.clone())),
-        ("=" | "==" | "!=", _) => Err((
-            "values",
-            format!("the operator {operator} needs one value"),
-            "list exactly one under `values`",
-        )),
-        ("exists", []) => Ok(Expression::Exists(key.clone())),
-        ("!", []) => Ok(Expression::DoesNotExist(key.clone())),
-        ("exists" | "!", _) => Err((
-            "values",
-            format!("the operator {operator} takes no values"),
-            "remove `values`, or use in or notin",
-        )),
-        ("gt" | "lt", _) => Err((
-            "operator",
-            format!("sipgen does not evaluate the operator {operator}"),
-            "label hosts by class, and select the class with in",
-        )),
-        ("doesnotexist", _) => Err((
-            "operator",
-            "CAPM3 does not know the operator DoesNotExist, so its Machines never get a host"
-                .to_owned(),
-            "write `operator: \"!\"` and `values: []`",
-        )),
-        (other, _) => Err((
-            "operator",
-            format!("CAPM3 does not know the operator `{other}`"),
-            "use in, notin, exists or \"!\"",
-        )),
-    }
+    let kubernetes_operator = match operator.as_str() {
+        "in" => "In",
+        "notin" => "NotIn",
+        "exists" => "Exists",
+        "!" => "DoesNotExist",
+        "=" | "==" | "!=" if values.len() != 1 => {
+            let message = format!("the operator {operator} needs one value");
+            return Err(("values", message, "list exactly one under `values`"));
+        }
+        "=" | "==" => "In",
+        "!=" => "NotIn",
+        "gt" | "lt" => {
+            let message = format!("sipgen does not evaluate the operator {operator}");
+            let help = "label hosts by class, and select the class with in";
+            return Err(("operator", message, help));
+        }
+        "doesnotexist" => {
+            let message =
+                "CAPM3 does not know the operator DoesNotExist, so its Machines never get a host";
+            return Err((
+                "operator",
+                message.to_owned(),
+                "write `operator: \"!\"` and `values: []`",
+            ));
+        }
+        other => {
+            let message = format!("CAPM3 does not know the operator `{other}`");
+            return Err(("operator", message, "use in, notin, exists or \"!\""));
+        }
+    };
+    let (key, operator) = (key.clone(), kubernetes_operator.to_owned());
+    Ok(Requirement { key, operator, values: Some(values.clone()) })
 }
 
 #[cfg(test)]
