@@ -18,6 +18,8 @@ mod tokens;
 pub(crate) mod visible;
 pub(crate) mod yaml;
 
+use regex::Regex;
+
 /// Quotes a name as one word for a shell.
 pub fn in_shell(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
@@ -25,6 +27,12 @@ pub fn in_shell(name: &str) -> String {
         return name.to_owned();
     }
     format!("'{}'", name.replace('\'', r"'\''"))
+}
+
+/// Compiles a literal pattern; tests use every literal.
+#[expect(clippy::unwrap_used, reason = "only for literals, which tests use")]
+pub(crate) fn pattern(literal: &'static str) -> Regex {
+    Regex::new(literal).unwrap()
 }
 
 /// Replaces the expressions between `open` and `close` in a template; `None` if one has no value.

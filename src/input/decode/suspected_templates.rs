@@ -4,11 +4,15 @@
 //! Most of them are templates, such as Helm charts. But a request with a typo would vanish with its
 //! cluster, and a Software with its packages.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use serde::de::IgnoredAny;
 
 use crate::base::api::names::ObjectName;
 use crate::base::api::provisioning::{self as api, CLUSTER, SOFTWARE_KIND};
 use crate::base::finding::Origin;
+use crate::base::text::pattern;
 use crate::input::load::{Document, ParseError};
 
 /// A suspected template, or a request whose name or namespace is a placeholder.
@@ -57,21 +61,12 @@ pub(crate) fn is_placeholder(text: &str) -> bool {
     if text.bytes().all(is_of_name) {
         return false;
     }
-    let between = |start: &str, end: &str| {
-        let (_, rest) = text.split_once(start)?;
-        rest.split_once(end).map(|(between, _)| between).filter(|between| !between.is_empty())
-    };
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
-    let is_capital =
-        |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
-    let braces = [("${", "}"), ("$(", ")"), ("{{", "}}"), ("{%", "%}")];
-    let marks = [("<", ">"), ("@", "@"), ("%", "%"), ("__", "__")];
-    braces.into_iter().any(|(start, end)| between(start, end).is_some())
-        || marks
-            .into_iter()
-            .any(|(start, end)| between(start, end).is_some_and(|word| word.chars().all(is_word)))
-        || text
-            .strip_prefix('$')
-            .is_some_and(|name| !name.is_empty() && name.chars().all(is_capital))
-        || text.chars().all(is_capital) && (text.contains("NAME") || text.contains('_'))
+    static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(concat!(
+            r"(?s)\$\{[^}]+\}|\$\([^)]+\)|\{\{.+?\}\}|\{%.+?%\}",
+            r"|<[\w. -]+>|@[\w. -]+@|%[\w. -]+%|__[\w. -]+__",
+            r"|^\$[A-Z0-9_-]+$|^[A-Z0-9_-]*(?:NAME|_)[A-Z0-9_-]*$",
+        ))
+    });
+    PLACEHOLDER.is_match(text)
 }

@@ -1,12 +1,15 @@
 //! A document of a file, and its parsing.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use yaml_serde::Value;
 
 use super::parse_error::{ParseError, parse_yaml, too_much};
 use crate::base::finding::Origin;
-use crate::base::text::bounded;
+use crate::base::text::{bounded, pattern};
 
 /// An object in a file, not yet parsed.
 pub struct Document<'a> {
@@ -86,38 +89,20 @@ impl Document<'_> {
     /// Returns whether the text contains one of the kinds as a value of `kind`, in YAML or JSON.
     /// For text that does not parse.
     pub fn mentions_kind(&self, kinds: &[&str]) -> bool {
-        let is_quote_or_space = |c: char| matches!(c, '"' | '\'') || c.is_whitespace();
-        let names = |kind: &&str| {
-            self.text().match_indices(kind).any(|(at, _)| {
-                let before =
-                    self.text()[..at].trim_end_matches(is_quote_or_space).strip_suffix(':');
-                before.is_some_and(|before| {
-                    before.trim_end_matches(is_quote_or_space).ends_with("kind")
-                })
-            })
-        };
-        kinds.iter().any(names)
+        static KEY: LazyLock<Regex> = LazyLock::new(|| pattern(r#"kind["'\s]*:["'\s]*"#));
+        let is_named = |value: &str| kinds.iter().any(|kind| value.starts_with(kind));
+        KEY.find_iter(self.text()).any(|key| is_named(&self.text()[key.end()..]))
     }
 
     /// Returns the unquoted value after a key on the same line, anywhere in the text. For text that
     /// does not parse.
     pub fn scalar_of(&self, key: &str) -> Option<&str> {
-        let is_quote = |c: char| matches!(c, '"' | '\'');
-        let lines = self.text().lines().filter(|line| !line.trim_start().starts_with('#'));
-        let values =
-            lines.flat_map(|line| line.match_indices(key).map(move |(at, _)| line.split_at(at)));
-        let mut values = values.filter_map(|(before, found)| {
-            // The match must not be the end of a longer key.
-            let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
-            let value =
-                found[key.len()..].trim_start_matches(is_quote).trim_start().strip_prefix(':')?;
-            let value = value.trim_start().trim_start_matches(is_quote);
-            let end =
-                value.find(|c: char| c.is_whitespace() || is_quote(c) || matches!(c, ',' | '}'));
-            let value = &value[..end.unwrap_or(value.len())];
-            (!before.ends_with(longer) && !value.is_empty()).then_some(value)
-        });
-        values.next()
+        let key = regex::escape(key);
+        // The match must not be the end of a longer key.
+        let entry = format!(r#"(?:^|[^A-Za-z0-9_./-]){key}["']*\s*:\s*["']*([^\s"',}}]+)"#);
+        let entry = Regex::new(&entry).ok()?;
+        let mut lines = self.text().lines().filter(|line| !line.trim_start().starts_with('#'));
+        lines.find_map(|line| Some(entry.captures(line)?.get(1)?.as_str()))
     }
 
     /// Returns whether the text contains one of some words, or a build has changed it and may have

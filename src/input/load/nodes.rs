@@ -6,14 +6,21 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StructureStyle};
+use regex::Regex;
 
 use crate::base::finding::position::RouteStep;
+use crate::base::text::pattern;
 
 /// The nesting limit for collections. It bounds the time to parse a document, and no legitimate
 /// document is as deep.
 const DEEPEST: usize = 1000;
+
+/// Comments, anchors and tags, which start only after whitespace; and the sign of a block scalar.
+static HEADER_PARTS: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?:^|\s)(?:#[^\n]*|[&!]\S*)|[|>]"));
 
 /// The nodes of one document.
 #[derive(Default)]
@@ -323,24 +330,9 @@ impl Builder<'_> {
     /// anchor and a tag can follow the previous event.
     fn with_header(&self, range: Range<usize>) -> Range<usize> {
         let before = self.text.get(self.read..range.start).unwrap_or_default();
-        let (mut at, mut skipped) = (0, None);
-        for (index, c) in before.char_indices() {
-            // Comments, anchors and tags start only after whitespace.
-            let begins = before[..index].ends_with(char::is_whitespace) || index == 0;
-            match (skipped, c) {
-                (Some('#'), '\n') => skipped = None,
-                (Some('#'), _) => {}
-                (Some(_), c) if c.is_whitespace() => skipped = None,
-                (Some(_), _) => {}
-                (None, '#' | '&' | '!') if begins => skipped = Some(c),
-                (None, '|' | '>') => {
-                    at = index + 1;
-                    break;
-                }
-                (None, _) => {}
-            }
-        }
-        let start = self.read + at.saturating_sub(1);
+        let mut parts = HEADER_PARTS.find_iter(before);
+        let header = parts.find(|part| matches!(part.as_str(), "|" | ">"));
+        let start = self.read + header.map_or(0, |header| header.start());
         let text = self.text.get(start..range.end).unwrap_or_default().trim_end();
         start..start + text.len()
     }

@@ -1,10 +1,13 @@
 //! Errors of parsers, in words and positions for messages.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use serde::de::DeserializeOwned;
 
 use super::lookup;
 use crate::base::text::bounded::{self, TextLimitExceeded};
-use crate::base::text::yaml;
+use crate::base::text::{pattern, yaml};
 
 /// The reason why a document is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,33 +69,19 @@ pub(super) fn too_much(error: TextLimitExceeded) -> ParseError {
     ParseError { message: error.to_string(), line: None, column: None }
 }
 
+/// A position in a parser's message.
+static POSITION: LazyLock<Regex> = LazyLock::new(|| pattern(" at line [0-9]*(?: column [0-9]*)?"));
+/// The value that serde quotes: `invalid type: string "x", expected a map`.
+static QUOTED_VALUE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"(?s)(invalid (?:type|value): [^"`']*?)\s*["`'].*(, expected )"#));
+
 /// Removes positions and quoted values from a parser's message. The positions refer to a part of
 /// the file, and the values may be secret.
 pub(crate) fn in_plain_words(message: &str) -> String {
     // yaml_serde asks for the tag of an enum, which nobody writes.
-    let mut words = message.replace("a YAML tag starting with '!'", "a text");
-    while let Some(start) = words.find(" at line ") {
-        let position = words[start..].trim_start_matches(|c: char| c != ' ');
-        let rest = position
-            .trim_start_matches(" at line ")
-            .trim_start_matches(|c: char| c.is_ascii_digit());
-        let rest = rest
-            .strip_prefix(" column ")
-            .unwrap_or(rest)
-            .trim_start_matches(|c: char| c.is_ascii_digit());
-        words = words[..start].to_owned() + rest;
-    }
-    // serde quotes the value: `invalid type: string "x", expected a map`.
-    for introduction in ["invalid type: ", "invalid value: "] {
-        let Some(start) = words.find(introduction).map(|at| at + introduction.len()) else {
-            continue;
-        };
-        let Some(end) = words.rfind(", expected ").filter(|end| *end > start) else {
-            continue;
-        };
-        let kind = words[start..end].split(['"', '`', '\'']).next().unwrap_or_default().trim_end();
-        words = format!("{}{kind}{}", &words[..start], &words[end..]);
-    }
+    let words = message.replace("a YAML tag starting with '!'", "a text");
+    let words = POSITION.replace_all(&words, "");
+    let mut words = QUOTED_VALUE.replace(&words, "$1$2").into_owned();
     for introduction in ["duplicate entry with key \"", "duplicate key \"", "duplicate field `"] {
         if let Some((before, key)) = words.split_once(introduction) {
             // An item of a list is parsed as a list of one.

@@ -1,11 +1,15 @@
 //! Unquoted scalars that other programs may read as another type than text.
 
 use std::cell::OnceCell;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::document::{Document, DocumentContent};
 use super::lookup;
 use super::nodes::{DocumentNodes, EntryRange};
 use crate::base::finding::position::RouteStep;
+use crate::base::text::pattern;
 
 /// The type of a plain scalar in programs that follow YAML 1.1, or Go's mixture of YAML 1.1 and
 /// 1.2: kubectl, kustomize and the agents that embed them.
@@ -55,7 +59,6 @@ fn is_number(text: &str) -> bool {
         })
     };
     let is_decimal = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-        && unsigned.contains(|c: char| c.is_ascii_digit())
         && unsigned
             .bytes()
             .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'))
@@ -65,31 +68,17 @@ fn is_number(text: &str) -> bool {
 
 /// Returns whether a text is a date such as `2021-01-31`.
 fn is_date(text: &str) -> bool {
-    let mut parts = text.split('-');
-    let mut is_part = |lengths: [usize; 2], most: u32| {
-        parts.next().is_some_and(|part| {
-            lengths.contains(&part.len())
-                && part.bytes().all(|byte| byte.is_ascii_digit())
-                && part.parse::<u32>().is_ok_and(|number| (1..=most).contains(&number))
-        })
-    };
-    is_part([4, 4], 9999) && is_part([1, 2], 12) && is_part([1, 2], 31) && parts.next().is_none()
+    static DATE: LazyLock<Regex> =
+        LazyLock::new(|| pattern("^[0-9]{4}-(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12][0-9]|3[01])$"));
+    DATE.is_match(text) && !text.starts_with("0000")
 }
 
 /// Returns whether YAML 1.1, as in Python and Ruby, reads an unquoted text as a base-60 number. One
 /// example is the MAC address `52:54:00:12:34:56`.
 pub(crate) fn is_of_base_60(text: &str) -> bool {
-    let mut parts = text.split(':');
-    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let first = parts.next().unwrap_or_default();
-    let mut others = parts.peekable();
-    // YAML 1.1: `[1-9][0-9_]*(:[0-5]?[0-9])+`, here without underscores.
-    is_digits(first)
-        && !first.starts_with('0')
-        && others.peek().is_some()
-        && others.all(|part| {
-            part.len() <= 2 && is_digits(part) && part.parse::<u8>().is_ok_and(|number| number < 60)
-        })
+    // YAML 1.1 allows underscores as well.
+    static BASE_60: LazyLock<Regex> = LazyLock::new(|| pattern("^[1-9][0-9]*(?::[0-5]?[0-9])+$"));
+    BASE_60.is_match(text)
 }
 
 /// The unquoted scalars of a document. The text is parsed at most once.

@@ -5,11 +5,14 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::LazyLock;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::base::text::credentials;
+use regex::{Captures, Regex};
+
+use crate::base::text::{credentials, pattern};
 
 /// The exit status and output of a program.
 pub(super) struct ProgramOutput {
@@ -114,38 +117,24 @@ pub(super) fn first_lines(said: &str) -> String {
     }
 }
 
+/// A quoted text, which a cut message may not close. Go quotes strings with backslashes.
+static QUOTED: LazyLock<Regex> = LazyLock::new(|| pattern(r#""(?:\\.|[^"])*"?|`(?:\\.|[^`])*`?"#));
+
 /// Removes quoted values from a line: kustomize prints the whole patch that it cannot apply.
 fn without_values(line: &str) -> String {
     // Literals of a generator are printed without quotes, and often are secrets.
     if let Some((before, _)) = line.split_once("literal source") {
         return without_values(before) + "literal sources …";
     }
-    let mut out = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some((before, quote, behind)) =
-        rest.find(['"', '`']).map(|at| (&rest[..at], &rest[at..=at], &rest[at + 1..]))
-    {
-        // Go quotes strings with backslashes.
-        let mut is_escaped = false;
-        let end = behind.find(|c: char| {
-            let ends = quote.starts_with(c) && !is_escaped;
-            is_escaped = c == '\\' && !is_escaped;
-            ends
-        });
-        let (quoted, after) = end.map_or((behind, ""), |end| (&behind[..end], &behind[end + 1..]));
+    let shown = QUOTED.replace_all(line, |found: &Captures<'_>| {
+        let (quote, rest) = found[0].split_at(1);
+        let quoted = rest.strip_suffix(quote).unwrap_or(rest);
         // Line breaks and mappings are parts of documents, which names and paths are not.
         let is_document =
             quoted.contains("\\n") || quoted.contains(": ") || credentials::is_random(quoted);
-        out.extend([
-            before,
-            quote,
-            if is_document { "…" } else { quoted },
-            if end.is_some() { quote } else { "" },
-        ]);
-        rest = after;
-    }
-    out.push_str(rest);
-    let words = out.split(' ').map(|word| if credentials::is_random(word) { "…" } else { word });
+        if is_document { format!("{quote}…{quote}") } else { found[0].to_owned() }
+    });
+    let words = shown.split(' ').map(|word| if credentials::is_random(word) { "…" } else { word });
     let words: Vec<&str> = words.collect();
     credentials::masked_value(&words.join(" ")).into_owned()
 }

@@ -4,9 +4,12 @@
 //! text is unknown, so at most a key is shown.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use crate::base::finding::position::RouteStep;
-use crate::base::text::credentials;
+use crate::base::text::{credentials, pattern};
 
 /// Parts of keys, in lower case and without dashes, that suggest a secret.
 const SECRET_NAMES: [&str; 17] = [
@@ -99,13 +102,8 @@ fn is_secret_word(word: &str) -> bool {
 
 /// Returns whether an unparsable text contains a Secret of some kind.
 fn is_secret_manifest(document: &str) -> bool {
-    let mut kinds = document
-        .match_indices("kind")
-        .map(|(at, _)| document[at + "kind".len()..].lines().next())
-        .map(|rest| rest.unwrap_or_default().trim_start_matches(['"', '\'', ' ']));
-    kinds.any(|rest| {
-        rest.starts_with(':') && rest.chars().take(80).collect::<String>().contains("Secret")
-    })
+    static SECRET: LazyLock<Regex> = LazyLock::new(|| pattern(r#"kind["' ]*:.{0,73}Secret"#));
+    SECRET.is_match(document)
 }
 
 /// Returns whether a value on one line, as written, has no secret by itself: no key, token or login.

@@ -10,6 +10,8 @@ use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::base::text::pattern;
+
 /// Settings for Provisionings.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -118,9 +120,8 @@ const IMAGE_PATTERN: &str = concat!(
 
 /// Returns whether a text is a container image reference.
 pub fn is_image(text: &str) -> bool {
-    static IMAGE: LazyLock<Result<Regex, regex::Error>> =
-        LazyLock::new(|| Regex::new(IMAGE_PATTERN));
-    IMAGE.as_ref().is_ok_and(|pattern| pattern.is_match(text))
+    static IMAGE: LazyLock<Regex> = LazyLock::new(|| pattern(IMAGE_PATTERN));
+    IMAGE.is_match(text)
 }
 
 /// Deserializes a string only. YAML's parser would convert numbers and null.
@@ -185,24 +186,18 @@ impl TryFrom<String> for Model {
     /// Parses two numbers of four hexadecimal digits, with or without `0x`, separated by a space,
     /// or by a colon as in `lspci -n`.
     fn try_from(text: String) -> Result<Self, String> {
-        let number = |part: &str| {
-            let digits =
-                part.strip_prefix("0x").or_else(|| part.strip_prefix("0X")).unwrap_or(part);
-            let is_number =
-                digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-            u16::from_str_radix(digits, 16).ok().filter(|_| is_number)
+        static MODEL: LazyLock<Regex> = LazyLock::new(|| {
+            pattern("^[ :\t]*(?:0[xX])?([0-9A-Fa-f]{4})[ :\t]+(?:0[xX])?([0-9A-Fa-f]{4})[ :\t]*$")
+        });
+        let invalid = || {
+            let text = text.chars().take(40).collect::<String>();
+            format!(
+                "invalid device model `{text}`: write vendor and device ID, such as `0x8086 0x1572`"
+            )
         };
-        let parts: Vec<Option<u16>> =
-            text.split([' ', ':', '\t']).filter(|part| !part.is_empty()).map(number).collect();
-        match parts.as_slice() {
-            [Some(vendor), Some(product)] => Ok(Self { vendor: *vendor, product: *product }),
-            _ => {
-                let text = text.chars().take(40).collect::<String>();
-                Err(format!(
-                    "invalid device model `{text}`: write vendor and device ID, such as `0x8086 0x1572`"
-                ))
-            }
-        }
+        let found = MODEL.captures(&text).ok_or_else(invalid)?;
+        let number = |digits: &str| u16::from_str_radix(digits, 16).map_err(|_| invalid());
+        Ok(Self { vendor: number(&found[1])?, product: number(&found[2])? })
     }
 }
 
