@@ -110,8 +110,8 @@ impl Refusal {
                 format_args!("does not match `{requirement}` of the selector"),
                 format_args!("not matching `{requirement}` of the selector"),
             ),
-            Refusal::Insufficient(reason) => {
-                say(format_args!("{reason}"), format_args!("{}", lacking(reason)))
+            Refusal::Insufficient(lack) => {
+                say(format_args!("{lack}"), format_args!("{}", lack.rule))
             }
             Refusal::Assigned(cluster) => say(
                 format_args!("is assigned to {cluster}"),
@@ -232,26 +232,6 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Describes what several hosts lack. The display of `lack` describes one host.
-fn lacking(lack: &UnmetRequirement) -> String {
-    match lack {
-        UnmetRequirement::Unknown => "without hardware details".to_owned(),
-        UnmetRequirement::Cpu(_, asked) => format!("with fewer than {asked} CPUs"),
-        UnmetRequirement::Memory(_, asked) => format!("with less than {asked} MiB of memory"),
-        UnmetRequirement::Sriov => "without SR-IOV".to_owned(),
-        UnmetRequirement::Qat => "without QuickAssist".to_owned(),
-        UnmetRequirement::CpuArch(_, asked) => {
-            format!("without CPUs of the architecture `{asked}`")
-        }
-        UnmetRequirement::CpuModel(_, asked) => format!("without a CPU model `{asked}`"),
-        UnmetRequirement::UnknownPart(part) => format!("without known {part}"),
-        UnmetRequirement::CpuFlag(flag) => format!("without {flag}"),
-        UnmetRequirement::Devices { rule, .. } => format!("with {rule}"),
-        UnmetRequirement::Text(what, _, asked) => format!("without the {what} `{asked}`"),
-        UnmetRequirement::Address => "without an address".to_owned(),
-    }
-}
-
 /// Describes why several hosts have no address. The display of `reason` describes one host.
 fn unaddressed(reason: &NoAddressReason) -> String {
     match reason {
@@ -286,6 +266,8 @@ fn unaddressed(reason: &NoAddressReason) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::site::inventory::machine::MachineProperties;
+    use crate::site::inventory::requirements::HardwareRequirements;
 
     #[test]
     fn a_refusal_reads_as_a_sentence_about_one_host_and_about_many() {
@@ -300,7 +282,9 @@ mod tests {
 
     #[test]
     fn the_rule_of_a_named_variant_differs_from_its_sentence() {
-        let refusal = Refusal::Insufficient(UnmetRequirement::Cpu(4, 8));
+        let machine = MachineProperties { cpu: Some(4), ..MachineProperties::default() };
+        let asked = HardwareRequirements { cpu: 8, ..HardwareRequirements::default() };
+        let refusal = machine.lacks(&asked).last().map(Refusal::Insufficient).unwrap();
         assert_eq!(refusal.to_string(), "has 4 CPUs, and 8 are asked for");
         assert_eq!(refusal.rule().to_string(), "with fewer than 8 CPUs");
     }

@@ -187,7 +187,8 @@ pub(in crate::plan) fn insufficient(
     }
     let without_address = || {
         let is_missing = machine.is_some() && host.machine.address(None).is_none();
-        is_missing.then_some(UnmetRequirement::Address)
+        let reason = "has no address by which the installer could reach it";
+        is_missing.then(|| UnmetRequirement::new(reason, "without an address"))
     };
     host.machine.lacks(asked).next().or_else(without_address)
 }

@@ -70,48 +70,32 @@ pub struct RequiredNics {
 
 /// A requirement that a host does not meet.
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
-pub enum UnmetRequirement {
-    /// No inspection results, or the snapshot lacks them.
-    #[display("has no hardware details that say what it has")]
-    Unknown,
-    /// Too few CPUs: available, required.
-    #[display("has {_0} CPUs, and {_1} are asked for")]
-    Cpu(u64, u64),
-    /// Too little memory, in MiB: available, required.
-    #[display("has {_0} MiB of memory, and {_1} MiB are asked for")]
-    Memory(u64, u64),
-    /// No SR-IOV.
-    #[display("has no network card with SR-IOV")]
-    Sriov,
-    /// No QuickAssist.
-    #[display("has no QuickAssist")]
-    Qat,
-    /// Another architecture: found, required.
-    #[display("{}", unmet("CPU architecture", _0, _1))]
-    CpuArch(Option<String>, String),
-    /// Another CPU model: found, required.
-    #[display("{}", unmet("CPU model", _0, _1))]
-    CpuModel(Option<String>, String),
-    /// Inspection results without this part.
-    #[display("has no known {_0}")]
-    UnknownPart(&'static str),
-    /// A missing CPU feature.
-    #[display("has no {_0}")]
-    CpuFlag(String),
-    /// Too few disks or network cards: available and required ones, and the rule for several hosts.
-    #[display("has {has}")]
-    Devices {
-        /// The available and the required ones.
-        has: String,
-        /// The rule, as in "fewer than 2 disks".
-        rule: String,
-    },
-    /// Another text: found, required.
-    #[display("{}", unmet(_0, _1, _2))]
-    Text(HardwareText, Option<String>, String),
-    /// No address.
-    #[display("has no address by which the installer could reach it")]
-    Address,
+#[display("{reason}")]
+pub struct UnmetRequirement {
+    /// The reason as a clause about one host: `has 4 CPUs, and 8 are asked for`.
+    reason: String,
+    /// The rule for several hosts: `with fewer than 8 CPUs`.
+    pub(crate) rule: String,
+}
+
+impl UnmetRequirement {
+    pub(crate) fn new(reason: impl Into<String>, rule: impl Into<String>) -> Self {
+        Self { reason: reason.into(), rule: rule.into() }
+    }
+
+    /// Returns a part that inspection results lack.
+    fn unknown_part(part: &str) -> Self {
+        Self::new(format!("has no known {part}"), format!("without known {part}"))
+    }
+
+    /// Returns a text that does not match the one that is asked for.
+    fn text(what: impl fmt::Display, found: Option<&String>, asked: &str, rule: String) -> Self {
+        let reason = match found {
+            Some(found) => format!("has the {what} `{found}`, and `{asked}` is asked for"),
+            None => format!("has no known {what}"),
+        };
+        Self::new(reason, rule)
+    }
 }
 
 impl fmt::Display for HardwareRequirements {
@@ -136,14 +120,6 @@ impl fmt::Display for HardwareRequirements {
 /// Formats a number of CPUs.
 pub(crate) fn counted_cpus(count: u64) -> String {
     format!("{count} {}", if count == 1 { "CPU" } else { "CPUs" })
-}
-
-/// Describes a text that does not match the one that is asked for.
-fn unmet(what: impl fmt::Display, found: &Option<String>, asked: &str) -> String {
-    match found {
-        Some(found) => format!("has the {what} `{found}`, and `{asked}` is asked for"),
-        None => format!("has no known {what}"),
-    }
 }
 
 impl TextPattern {
@@ -269,20 +245,21 @@ fn too_few<R: RequiredDevices>(required: &[R], devices: &[R::Device]) -> Option<
         let has = by_mask.iter().filter(|(mask, _)| *mask & subset > 0);
         let has: u64 = has.map(|(_, devices)| devices).sum();
         (has < asked).then(|| match entries.as_slice() {
-            [entry] if asked == 1 => {
-                UnmetRequirement::Devices { has: entry.words(0), rule: entry.words(0) }
-            }
-            [entry] => UnmetRequirement::Devices {
-                has: format!("{}, and {asked} are asked for", entry.words(has)),
-                rule: format!("fewer than {}", entry.words(asked)),
-            },
+            [entry] if asked == 1 => UnmetRequirement::new(
+                format!("has {}", entry.words(0)),
+                format!("with {}", entry.words(0)),
+            ),
+            [entry] => UnmetRequirement::new(
+                format!("has {}, and {asked} are asked for", entry.words(has)),
+                format!("with fewer than {}", entry.words(asked)),
+            ),
             _ => {
                 let words = entries.iter().map(|entry| entry.words(entry.count()));
                 let words = words.collect::<Vec<_>>().join(" and ");
-                UnmetRequirement::Devices {
-                    has: format!("only {has} {} for {words}", R::NOUN),
-                    rule: format!("too few {} for {words}", R::NOUN),
-                }
+                UnmetRequirement::new(
+                    format!("has only {has} {} for {words}", R::NOUN),
+                    format!("with too few {} for {words}", R::NOUN),
+                )
             }
         })
     })
@@ -334,27 +311,32 @@ impl MachineProperties {
         &'a self,
         asked: &'a HardwareRequirements,
     ) -> impl Iterator<Item = UnmetRequirement> + 'a {
-        let less = |has: Option<u64>,
-                    asked: u64,
-                    insufficient: fn(u64, u64) -> UnmetRequirement| match has {
-            // Without a requirement, unknown hardware does not matter.
-            _ if asked == 0 => None,
-            Some(has) => (has < asked).then(|| insufficient(has, asked)),
-            None => Some(UnmetRequirement::Unknown),
-        };
-        let cpu = less(self.cpu, asked.cpu, UnmetRequirement::Cpu);
-        let memory = less(self.memory_mib, asked.memory_mib, UnmetRequirement::Memory);
-        let is_unknown = [&cpu, &memory].contains(&&Some(UnmetRequirement::Unknown))
+        // Without a requirement, unknown hardware does not matter.
+        let is_unknown = asked.cpu > 0 && self.cpu.is_none()
+            || asked.memory_mib > 0 && self.memory_mib.is_none()
             || !self.is_inspected && asked.needs_inspection();
-        // Report `Unknown` only once.
-        let sizes = [cpu, memory].into_iter().flatten();
-        let sizes = sizes.filter(|unmet| *unmet != UnmetRequirement::Unknown);
-        let unknown = is_unknown.then_some(UnmetRequirement::Unknown);
-        let sriov = (asked.sriov && !self.sriov).then_some(UnmetRequirement::Sriov);
-        let qat = (asked.qat && !self.qat).then_some(UnmetRequirement::Qat);
-        let details = (!is_unknown).then(|| self.lacks_details(asked));
-        let devices = [sriov, qat].into_iter().flatten();
-        unknown.into_iter().chain(sizes).chain(devices).chain(details.into_iter().flatten())
+        let unknown = is_unknown.then(|| {
+            let reason = "has no hardware details that say what it has";
+            UnmetRequirement::new(reason, "without hardware details")
+        });
+        let cpu = self.cpu.filter(|has| *has < asked.cpu).map(|has| {
+            UnmetRequirement::new(
+                format!("has {has} CPUs, and {} are asked for", asked.cpu),
+                format!("with fewer than {} CPUs", asked.cpu),
+            )
+        });
+        let memory = self.memory_mib.filter(|has| *has < asked.memory_mib).map(|has| {
+            UnmetRequirement::new(
+                format!("has {has} MiB of memory, and {} MiB are asked for", asked.memory_mib),
+                format!("with less than {} MiB of memory", asked.memory_mib),
+            )
+        });
+        let sriov = (asked.sriov && !self.sriov)
+            .then(|| UnmetRequirement::new("has no network card with SR-IOV", "without SR-IOV"));
+        let qat = (asked.qat && !self.qat)
+            .then(|| UnmetRequirement::new("has no QuickAssist", "without QuickAssist"));
+        let details = (!is_unknown).then(|| self.lacks_details(asked)).into_iter().flatten();
+        [unknown, cpu, memory, sriov, qat].into_iter().flatten().chain(details)
     }
 
     /// Returns the unmet requirements on the kinds of CPUs, disks and network cards, and on texts.
@@ -365,14 +347,14 @@ impl MachineProperties {
         let texts = asked.texts.iter().filter_map(|(what, pattern)| {
             let has = self.texts.get(what);
             let is_met = has.is_some_and(|has| pattern.matches(has));
-            let unmet = || UnmetRequirement::Text(*what, has.cloned(), pattern.text.clone());
-            (!is_met).then(unmet)
+            let rule = format!("without the {what} `{}`", pattern.text);
+            (!is_met).then(|| UnmetRequirement::text(what, has, &pattern.text, rule))
         });
         let has_speed = |nic: &RequiredNics| nic.speed_gbps > 0;
         let lacks_speeds = self.cards.iter().all(|card| card.speed_gbps.is_none())
             && asked.nics.iter().any(has_speed);
         let part =
-            |is_unknown: bool, part| is_unknown.then_some(UnmetRequirement::UnknownPart(part));
+            |is_unknown: bool, part| is_unknown.then(|| UnmetRequirement::unknown_part(part));
         let disks = part(self.disks.is_empty() && !asked.disks.is_empty(), "disks");
         let nics = part(lacks_speeds, "speed of a network card");
         self.cpus
@@ -393,22 +375,28 @@ impl Cpus {
         let architectures = asked.architectures.iter().filter(move |asked| {
             !self.architecture.as_ref().is_some_and(|has| is_same(has, asked))
         });
-        let architectures = architectures
-            .map(|asked| UnmetRequirement::CpuArch(self.architecture.clone(), asked.clone()));
+        let architectures = architectures.map(|asked| {
+            let rule = format!("without CPUs of the architecture `{asked}`");
+            UnmetRequirement::text("CPU architecture", self.architecture.as_ref(), asked, rule)
+        });
         let models = asked
             .models
             .iter()
             .filter(|asked| !self.model.as_ref().is_some_and(|has| asked.matches(has)))
-            .map(|asked| UnmetRequirement::CpuModel(self.model.clone(), asked.text.clone()));
+            .map(|TextPattern { text, .. }| {
+                let rule = format!("without a CPU model `{text}`");
+                UnmetRequirement::text("CPU model", self.model.as_ref(), text, rule)
+            });
         let is_unknown = self.lacks_flags() && !asked.flags.is_empty();
-        let flags = asked
-            .flags
-            .iter()
-            .filter(move |asked| !is_unknown && !self.has_flag(asked))
-            .map(|asked| UnmetRequirement::CpuFlag(asked.clone()));
+        let flags =
+            asked.flags.iter().filter(move |asked| !is_unknown && !self.has_flag(asked)).map(
+                |asked| {
+                    UnmetRequirement::new(format!("has no {asked}"), format!("without {asked}"))
+                },
+            );
         architectures
             .chain(models)
-            .chain(is_unknown.then_some(UnmetRequirement::UnknownPart("CPU features")))
+            .chain(is_unknown.then(|| UnmetRequirement::unknown_part("CPU features")))
             .chain(flags)
     }
 }
@@ -503,18 +491,16 @@ mod tests {
         };
         let known =
             MachineProperties { sriov: true, ..machine("{cpu: {count: 8}, ramMebibytes: 512}") };
-        let unmet = |machine: &MachineProperties, asked: &HardwareRequirements| {
-            machine.lacks(asked).collect::<Vec<_>>()
-        };
-        assert_eq!(unmet(&known, &asked), [UnmetRequirement::Memory(512, 1024)]);
+        assert_eq!(lacks(&known, &asked), ["has 512 MiB of memory, and 1024 MiB are asked for"]);
         let unknown = MachineProperties::default();
-        assert_eq!(unmet(&unknown, &asked), [UnmetRequirement::Unknown, UnmetRequirement::Sriov]);
+        let no_details = "has no hardware details that say what it has";
+        assert_eq!(lacks(&unknown, &asked), [no_details, "has no network card with SR-IOV"]);
         assert!(HardwareRequirements::default().is_empty());
-        assert_eq!(unmet(&unknown, &HardwareRequirements::default()), []);
+        assert!(lacks(&unknown, &HardwareRequirements::default()).is_empty());
 
         let disks = [RequiredDisks { count: 1, ..RequiredDisks::default() }].into();
         let asked = HardwareRequirements { disks, ..HardwareRequirements::default() };
-        assert_eq!(unmet(&unknown, &asked), [UnmetRequirement::Unknown]);
+        assert_eq!(lacks(&unknown, &asked), [no_details]);
         assert_eq!(lacks(&machine("{}"), &asked), ["has no known disks"]);
         let flags = ["vmx".to_owned()].into();
         let asked = HardwareRequirements { flags, ..HardwareRequirements::default() };
