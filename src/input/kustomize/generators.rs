@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Builds, FileReach, join};
 use crate::base::api::kustomization::KustomizeGenerator;
-use crate::base::finding::{Origin, Place, RouteStep};
+use crate::base::finding::{DocumentField, Origin, Place, RouteStep};
 
 /// A generator of a kustomization that a build reaches.
 #[derive(Debug)]
@@ -26,9 +26,10 @@ impl ReachedGenerator<'_> {
         self.list == "secretGenerator"
     }
 
-    /// Returns the place of an entry in one of the generator's lists.
-    pub fn place(&self, list: &str, index: usize) -> Place {
-        self.origin.at([RouteStep::from(self.list), self.index.into(), list.into(), index.into()])
+    /// Returns an entry in one of the generator's lists.
+    pub fn entry(&self, list: &str, index: usize) -> DocumentField {
+        let route = [RouteStep::from(self.list), self.index.into(), list.into(), index.into()];
+        DocumentField::new(self.origin, route)
     }
 
     /// Returns the place of the generated object's name.

@@ -39,7 +39,7 @@ use crate::site::delivery::{Agents, RepoListing};
 use crate::site::inventory::addresses::{ClaimedAddresses, NamedObject};
 use crate::site::inventory::host_document::HostDocument;
 use crate::site::inventory::network_files;
-use crate::site::inventory::network_index::{BySecret, Networks};
+use crate::site::inventory::network_index::Networks;
 use crate::site::inventory::networks::{LocatedNetworkData, NetworkDataObject, ReferringHost};
 use crate::site::request::cluster_parts::{ClusterParts, PartDocument, PartKey};
 use crate::site::request::{ClusterDocument, SoftwareDocument, Spec};
@@ -162,9 +162,9 @@ pub(super) fn named(
     if has_cluster_api {
         names.findings.extend(findings);
     }
-    let mut by_secret = BySecret::default();
+    let mut networks = Networks::default();
     let hosts = rayon::in_place_scope(|scope| {
-        scope.spawn(|_| by_secret.extend(located_network_data(naming, &all.network_data)));
+        scope.spawn(|_| networks.extend(located_network_data(naming, &all.network_data)));
         name_hosts(all.hosts, &mut names, &concern)
     });
     let (documents, completed) = (hosts.documents, hosts.inputs);
@@ -181,7 +181,10 @@ pub(super) fn named(
     let left_out = left_out.filter_map(|document| LeftOutHost::new(document, &builds)).collect();
 
     let hosts = completed.documents;
-    let mut networks = networks(naming, &hosts, by_secret, &mut findings);
+    let referring: Vec<ReferringHost<'_>> = hosts.iter().map(HostDocument::referring).collect();
+    let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
+    networks.extend(network_files::generated(repo, &builds, &referring, &namespace));
+    networks.join_hosts(repo, &files, &referring, &mut findings);
     networks.claimed = ClaimedAddresses::new(address_objects, &mut findings);
     let objects = SiteObjects {
         clusters,
@@ -263,20 +266,6 @@ fn unreadable(
         findings.extend(found.into_iter().filter_map(known));
     }
     findings
-}
-
-/// Returns the network data of hosts, from Secrets and from generators.
-fn networks(
-    naming: NamespaceInputs<'_>,
-    hosts: &[HostDocument],
-    mut by_secret: BySecret,
-    findings: &mut Vec<Finding>,
-) -> Networks {
-    let NamespaceInputs { repo, files, builds, inputs, .. } = naming;
-    let referring: Vec<ReferringHost<'_>> = hosts.iter().map(HostDocument::referring).collect();
-    let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
-    by_secret.extend(network_files::generated(repo, builds, &referring, &namespace));
-    Networks::new(repo, files, by_secret, &referring, findings)
 }
 
 /// Requests with the names that builds give them.

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::networks::{
-    LocatedNetworkData, NetworkDataError, NetworkDataHolder, NetworkDataPosition, ReferringHost,
-    read_text, read_value,
+    LocatedNetworkData, NetworkDataError, NetworkDataHolder, ReferringHost, read_text, read_value,
 };
 use crate::base::api::kustomization::GeneratorValue;
 use crate::base::api::names::{ObjectName, SecretKey};
@@ -45,7 +44,7 @@ pub(crate) fn generated(
         let Some((list, index, value)) = generated.generator.value(&SECRET_KEYS) else {
             continue;
         };
-        let place = generated.place(list, index);
+        let field = generated.entry(list, index);
         let mut text = |file: &Utf8Path| {
             let read =
                 read.entry(file.to_owned()).or_insert_with(|| repo.plain_text(file).ok().flatten());
@@ -70,7 +69,7 @@ pub(crate) fn generated(
             let key = SecretKey { namespace, name: name.clone() };
             held.push(LocatedNetworkData {
                 holder: NetworkDataHolder::Generator(key),
-                whereabouts: NetworkDataPosition::Generator(place.clone()),
+                field: field.clone(),
                 is_declared: true,
                 is_live: false,
                 overrides: generated.generator.overrides(),

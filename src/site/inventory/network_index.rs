@@ -2,6 +2,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::mem;
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
@@ -9,8 +10,8 @@ use camino::Utf8PathBuf;
 use super::addresses::ClaimedAddresses;
 use super::keyless::{self, KeylessSecret};
 use super::networks::{
-    HostNetworkData, LocatedNetworkData, NetworkDataError, NetworkDataHolder, NetworkDataPosition,
-    NoNetworkData, ReferringHost, UnnamedNetworkData,
+    HostNetworkData, LocatedNetworkData, NetworkDataError, NetworkDataHolder, NoNetworkData,
+    ReferringHost, UnnamedNetworkData,
 };
 use crate::base::api::names::{HostKey, ObjectName, SecretKey};
 use crate::base::api::network_data::MalformedNetworkData;
@@ -18,22 +19,29 @@ use crate::base::api::network_format::NMSTATE;
 use crate::base::finding::{Code, Finding, Origin};
 use crate::input::load::Files;
 
-/// Network data by the Secret that holds it, or that a generator makes it for. A manifest wins over
-/// its snapshot.
+/// All network data of a repo.
 #[derive(Default)]
-pub(crate) struct BySecret {
+pub(crate) struct Networks {
+    /// Network data by the Secret that holds it, or that a generator makes it for. A manifest wins
+    /// over its snapshot.
     held: BTreeMap<SecretKey, Vec<LocatedNetworkData>>,
     /// Findings about Secrets that are held twice, with different network data.
     duplicates: Vec<(SecretKey, Finding)>,
+    /// Secrets with network data that no host names, in file order.
+    pub(crate) unnamed: Vec<UnnamedNetworkData>,
+    /// Secrets that hosts name and that have no network data.
+    keyless: BTreeMap<SecretKey, KeylessSecret>,
+    /// Addresses that Machines claimed or that pools keep.
+    pub(crate) claimed: ClaimedAddresses,
 }
 
-impl Extend<LocatedNetworkData> for BySecret {
+impl Extend<LocatedNetworkData> for Networks {
     fn extend<I: IntoIterator<Item = LocatedNetworkData>>(&mut self, all: I) {
         all.into_iter().for_each(|one| self.add(one));
     }
 }
 
-impl BySecret {
+impl Networks {
     fn add(&mut self, one: LocatedNetworkData) {
         let key = one.holder.key();
         let alike = match self.held.entry(key.clone()) {
@@ -62,76 +70,50 @@ impl BySecret {
             }
         }
     }
-}
 
-/// All network data of a repo.
-#[derive(Default)]
-pub(crate) struct Networks {
-    held: BTreeMap<SecretKey, Vec<LocatedNetworkData>>,
-    /// Secrets with network data that no host names, in file order.
-    pub(crate) unnamed: Vec<UnnamedNetworkData>,
-    /// Secrets that hosts name and that have no network data.
-    keyless: BTreeMap<SecretKey, KeylessSecret>,
-    /// Addresses that Machines claimed or that pools keep.
-    pub(crate) claimed: ClaimedAddresses,
-}
-
-impl Networks {
     /// Joins network data with the hosts that name it. Two that differ are a finding if a host names
     /// them.
-    pub(crate) fn new(
+    pub(crate) fn join_hosts(
+        &mut self,
         repo: &Files,
         files: &[Utf8PathBuf],
-        by_secret: BySecret,
         hosts: &[ReferringHost<'_>],
         findings: &mut Vec<Finding>,
-    ) -> Self {
-        let BySecret { mut held, mut duplicates } = by_secret;
+    ) {
         // Generators that merge into or replace another object come first.
-        for alike in held.values_mut() {
+        for alike in self.held.values_mut() {
             alike.sort_by(|a, b| {
                 b.overrides.cmp(&a.overrides).then_with(|| a.holder.cmp(&b.holder))
             });
         }
-        let mut networks = Self {
-            held,
-            unnamed: Vec::new(),
-            keyless: BTreeMap::new(),
-            claimed: ClaimedAddresses::default(),
-        };
+        let mut duplicates = mem::take(&mut self.duplicates);
         if !duplicates.is_empty() {
             let names = hosts
                 .iter()
                 .flat_map(|host| host.names.iter().cloned().chain(host.for_inspection()));
-            let named: HashSet<SecretKey> =
-                names.filter_map(|name| networks.key_of(&name)).collect();
+            let named: HashSet<SecretKey> = names.filter_map(|name| self.key_of(&name)).collect();
             duplicates.retain(|(key, _)| named.contains(key));
             findings.extend(duplicates.into_iter().map(|(_, finding)| finding));
         }
         let (mut named, mut lacking) = (HashSet::new(), BTreeSet::new());
         for host in hosts {
             named.extend(host.for_inspection());
-            match host.names.iter().find_map(|name| networks.key_of(name)) {
+            match host.names.iter().find_map(|name| self.key_of(name)) {
                 Some(key) => named.extend([key]),
                 None => lacking.extend(host.names.iter().cloned()),
             }
         }
-        networks.keyless = keyless::find(repo, files, &lacking);
-        networks.unnamed = networks.unnamed_but(&named);
-        networks
+        self.keyless = keyless::find(repo, files, &lacking);
+        self.unnamed = self.unnamed_but(&named);
     }
 
     /// Returns the Secrets with network data that are not `named`. A Secret that has such a key but
     /// no networks is not listed.
     fn unnamed_but(&self, named: &HashSet<SecretKey>) -> Vec<UnnamedNetworkData> {
         let has_networks = |held: &LocatedNetworkData| matches!(&held.data, Ok(data) if data.ids().next().is_some());
-        let secrets = self.held.values().flatten().filter_map(|held| {
-            match (&held.holder, &held.whereabouts) {
-                (NetworkDataHolder::Secret(key), NetworkDataPosition::Object(origin, _)) => {
-                    Some((key, origin, held))
-                }
-                _ => None,
-            }
+        let secrets = self.held.values().flatten().filter_map(|held| match &held.holder {
+            NetworkDataHolder::Secret(key) => Some((key, &held.field.origin, held)),
+            NetworkDataHolder::Generator(_) => None,
         });
         let mut unnamed: Vec<UnnamedNetworkData> = secrets
             .clone()

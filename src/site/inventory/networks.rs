@@ -12,7 +12,7 @@ use super::keyless::KeylessSecret;
 use crate::base::api::host;
 use crate::base::api::names::{HostKey, ObjectName, SecretKey};
 use crate::base::api::network_data::{MalformedNetworkData, NetworkData};
-use crate::base::finding::{Origin, Place};
+use crate::base::finding::{DocumentField, Origin, Place};
 use crate::base::text::non_empty;
 use crate::input::kustomize::Builds;
 use crate::input::load::sops;
@@ -98,7 +98,8 @@ pub struct UnnamedNetworkData {
 #[derive(Debug)]
 pub(crate) struct LocatedNetworkData {
     pub(crate) holder: NetworkDataHolder,
-    pub(super) whereabouts: NetworkDataPosition,
+    /// Position of the value: in a Secret, or in a generator.
+    pub(super) field: DocumentField,
     /// Set if a build of the repo reaches it. It then wins over its snapshot.
     pub(crate) is_declared: bool,
     /// Set if it is a copy of a live object. A snapshot has many that no host names.
@@ -106,15 +107,6 @@ pub(crate) struct LocatedNetworkData {
     /// Set if a generator makes it to replace or merge into another.
     pub(crate) overrides: bool,
     pub(crate) data: Data,
-}
-
-/// Position of network data.
-#[derive(Debug)]
-pub(super) enum NetworkDataPosition {
-    /// The value at this route of a Secret.
-    Object(Origin, [&'static str; 2]),
-    /// A generator.
-    Generator(Place),
 }
 
 /// Reasons why network data cannot be read. The display is a clause about its holder.
@@ -150,10 +142,7 @@ pub(crate) struct NetworkDataObject {
 impl LocatedNetworkData {
     /// Returns the place of the value.
     pub(super) fn place(&self) -> Place {
-        match &self.whereabouts {
-            NetworkDataPosition::Object(origin, route) => origin.at(*route),
-            NetworkDataPosition::Generator(place) => place.clone(),
-        }
+        self.field.place()
     }
 
     /// Returns the network data of an object under the key that builds give it.
@@ -165,7 +154,7 @@ impl LocatedNetworkData {
     ) -> Self {
         Self {
             holder: NetworkDataHolder::Secret(key),
-            whereabouts: NetworkDataPosition::Object(origin.clone(), object.route),
+            field: DocumentField::new(origin, object.route),
             is_declared: !builds.reach_of(origin).is_empty(),
             is_live: object.is_live,
             overrides: false,
