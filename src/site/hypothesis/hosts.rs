@@ -234,6 +234,7 @@ pub(crate) fn available_host<'a>(
             boot_mac: None,
             has_boot_mac: false,
             has_invalid_boot_mac: false,
+            is_in_other_namespace: false,
         },
         hardware: HardwareIdentity::default(),
         has_invalid_online: false,

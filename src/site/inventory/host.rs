@@ -158,6 +158,8 @@ pub struct HostNetwork {
     pub has_boot_mac: bool,
     /// Set if the API server refuses the field.
     pub has_invalid_boot_mac: bool,
+    /// Set if the manifest names network data of another namespace, which Metal3 refuses.
+    pub is_in_other_namespace: bool,
 }
 
 impl Host {

@@ -19,6 +19,7 @@ use super::undecided::VariableValue;
 use super::usage::HostUsage;
 use crate::base::api::assignment::{self, ReleaseProgress};
 use crate::base::api::cluster_api::CLUSTER_NAME;
+use crate::base::api::hardware::DETAILS;
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::host::{
     self, BareMetalHostStatus, DETACHED, DETACHED_STATE, MAINTENANCE, NODE_REUSE, PAUSED,
@@ -134,6 +135,8 @@ impl HostDescriptions {
             boot_mac: boot_mac.and_then(|mac| mac.parse().ok()),
             has_boot_mac: boot_mac.is_some_and(|mac| !mac.is_empty()),
             has_invalid_boot_mac: boot_mac.is_some_and(registration::is_invalid_boot_mac),
+            is_in_other_namespace: !live_state.is_object
+                && spec.is_some_and(|spec| registration::is_in_other_namespace(&key, spec)),
         };
         let none = BTreeMap::new();
         let labels = primary.host.metadata.labels.as_ref().unwrap_or(&none);
@@ -317,7 +320,8 @@ impl HostDescriptions {
         let documents = self.snapshot.iter().map(|document| &**document);
         let mut documents = documents.chain(self.all());
         let found = documents.find_map(|document| document.host.status.as_ref()?.hardware.clone());
-        found.unwrap_or_default()
+        let annotated = || serde_json::from_str(self.annotated(DETAILS)?.1).ok();
+        found.or_else(annotated).unwrap_or_default()
     }
 
     fn error(&self) -> Option<String> {

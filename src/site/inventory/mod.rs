@@ -33,7 +33,7 @@ pub(crate) mod network_files;
 pub(crate) mod network_index;
 pub(crate) mod network_remedy;
 pub mod networks;
-mod registration;
+pub(crate) mod registration;
 pub mod requirements;
 pub(crate) mod topology_labels;
 pub mod undecided;

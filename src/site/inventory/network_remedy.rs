@@ -42,7 +42,9 @@ pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
             })
         }
         Err(NoNetworkData::Missing(secret)) if host.is_declared() => Some(format!(
-            "add the Secret {secret} to the repo, with network data under the key `networkData`"
+            "add the Secret {secret} to the repo, with network data under the key `networkData`; if a controller makes it, \
+             as from an ExternalSecret, annotate host {} with `{ADDRESSES}: NETWORK=ADDRESS` instead",
+            host.key
         )),
         Err(NoNetworkData::Missing(secret)) => Some(format!(
             "run `sipgen snapshot`, which takes the network data of hosts; if it is missing afterwards, the Secret \

@@ -7,9 +7,9 @@ use yaml_serde::Value;
 
 use super::host::Host;
 use crate::base::api::bmc::{BmcAddress, InvalidBmcAddress};
-use crate::base::api::host;
+use crate::base::api::host::{self, BareMetalHostSpec};
 use crate::base::api::mac::MacAddress;
-use crate::base::api::names::is_label;
+use crate::base::api::names::{HostKey, is_label};
 use crate::base::finding::{Code, Finding, Place, RouteStep};
 use crate::base::layout::VARIABLE;
 use crate::base::text::counted;
@@ -59,6 +59,13 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
         },
         HostMistake {
             code: Code::RefusedHost,
+            what: "network data in another namespace",
+            help: "move the Secret to the host's namespace, and remove `namespace` here; until then the API server \
+                   refuses the host, and an agent may apply nothing of that build",
+            place: &|host| host.network.is_in_other_namespace.then(|| at(host, &NETWORK_NAMESPACE)),
+        },
+        HostMistake {
+            code: Code::RefusedHost,
             what: "a label that the API server refuses",
             help: "write letters, digits, `-`, `_` and `.`, at most 63 characters, with a letter or digit at both ends; \
                    the key may have the prefix of a domain. Until then an agent may apply nothing of that build",
@@ -93,11 +100,31 @@ impl HostMistake<'_> {
 
 pub(super) const BMC_ADDRESS: [&str; 3] = ["spec", "bmc", "address"];
 const BOOT_MAC: [&str; 2] = ["spec", "bootMACAddress"];
+const NETWORK_NAMESPACE: [&str; 3] = ["spec", "networkData", "namespace"];
+
+/// Returns whether a host names network data of another namespace. Metal3's webhook refuses that.
+pub(super) fn is_in_other_namespace(key: &HostKey, spec: &BareMetalHostSpec) -> bool {
+    let namespace = spec.network_data.as_ref().and_then(|data| data.namespace.as_deref());
+    namespace.is_some_and(|namespace| {
+        !namespace.is_empty()
+            && namespace != key.namespace.as_str()
+            && !namespace.contains(VARIABLE)
+    })
+}
 
 /// Returns the BMC address of a host as written, unless it is absent or a variable decides it.
 fn bmc_address(host: &Host) -> Option<&str> {
     let address = host.bmc.as_ref()?.address.as_str();
     (!address.is_empty() && !address.contains(VARIABLE)).then_some(address)
+}
+
+/// Returns whether Metal3 cannot register a host, which no snapshot shows: it refuses one with an invalid
+/// BMC address, and keeps one without any as `unmanaged`.
+pub(crate) fn lacks_bmc(host: &Host) -> bool {
+    let has_variable = || host.bmc.as_ref().is_some_and(|bmc| bmc.address.contains(VARIABLE));
+    let is_valid =
+        |address| BmcAddress::parse(address).and_then(|bmc| bmc.driver().map(drop)).is_ok();
+    !host.live.is_object && !has_variable() && !bmc_address(host).is_some_and(is_valid)
 }
 
 /// Returns the IP address of a host's BMC.
