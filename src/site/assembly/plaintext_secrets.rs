@@ -29,8 +29,31 @@ use crate::input::settings::{self, Settings, sources};
 use crate::site::inventory::networks::{NetworkDataObject, read_value};
 
 /// Keys in Secrets of Argo CD that are not secret: names and addresses of clusters and repos.
-const OF_ARGOCD: [&str; 7] =
-    ["clusterResources", "name", "namespaces", "project", "server", "type", "url"];
+/// <https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/>
+const OF_ARGOCD: [&str; 22] = [
+    "clusterResources",
+    "depth",
+    "enableLfs",
+    "enableOCI",
+    "forceHttpBasicAuth",
+    "gcpProject",
+    "githubAppEnterpriseBaseUrl",
+    "githubAppID",
+    "githubAppInstallationID",
+    "insecure",
+    "insecureIgnoreHostKey",
+    "insecureOCIForceHttp",
+    "name",
+    "namespaces",
+    "noProxy",
+    "project",
+    "server",
+    "shard",
+    "tlsClientCertData",
+    "type",
+    "url",
+    "useAzureWorkloadIdentity",
+];
 /// Type of Secrets with manifests that a ClusterResourceSet applies.
 /// <https://cluster-api.sigs.k8s.io/tasks/experimental-features/cluster-resource-set>
 const RESOURCE_SET: &str = "addons.cluster.x-k8s.io/resource-set";
@@ -94,8 +117,9 @@ impl SecretManifest {
         let SecretMetadata { name, namespace, uid, resource_version, managed_fields, .. } =
             &self.metadata;
         let fields = [("stringData", &self.string_data, false), ("data", &self.data, true)];
-        let mut values = fields.into_iter().flat_map(|(field, values, is_encoded)| {
-            SECRET_KEYS.into_iter().filter_map(move |key| {
+        // The API server merges both fields; then Metal3 looks for one key after the other.
+        let mut values = SECRET_KEYS.into_iter().flat_map(|key| {
+            fields.into_iter().filter_map(move |(field, values, is_encoded)| {
                 let text = values.as_ref()?.get(key)?.as_str()?;
                 Some(([field, key], read_value(text, is_encoded)))
             })
@@ -131,7 +155,8 @@ pub(crate) fn document_secret(
     let fields = [(data, true), (string_data, false)];
     let has_plain = fields.into_iter().any(|(values, is_encoded)| {
         let mut values = values.iter().flatten().filter(|(key, value)| {
-            let is_of_agent = is_of_argocd && OF_ARGOCD.contains(&key.as_str());
+            let is_config = || *key == "config" && is_config_without_secret(value, is_encoded);
+            let is_of_agent = is_of_argocd && (OF_ARGOCD.contains(&key.as_str()) || is_config());
             let is_manifest = is_resource_set && is_manifest_without_secret(value, is_encoded);
             !is_of_agent && !is_manifest
         });
@@ -204,6 +229,44 @@ fn is_manifest_without_secret(value: &Value, is_encoded: bool) -> bool {
     });
     let kinds: Vec<String> = fields.filter(|field| field.starts_with("kind:")).collect();
     !kinds.is_empty() && !kinds.iter().any(|kind| kind == "kind:Secret")
+}
+
+/// How Argo CD logs in to a cluster, as far as it may be secret.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ClusterConfig {
+    bearer_token: Option<String>,
+    password: Option<String>,
+    tls_client_config: Option<TlsClientConfig>,
+    exec_provider_config: Option<ExecProviderConfig>,
+}
+
+#[derive(Deserialize)]
+struct TlsClientConfig {
+    #[serde(rename = "keyData")]
+    key: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ExecProviderConfig {
+    env: Option<IgnoredAny>,
+}
+
+/// Returns whether a text is a cluster's configuration for Argo CD that has no secret.
+fn is_config_without_secret(value: &Value, is_encoded: bool) -> bool {
+    let Value::String(text) = value else {
+        return false;
+    };
+    let decoded = is_encoded.then(|| decoded(text)).flatten();
+    let config = serde_json::from_str(decoded.as_deref().unwrap_or(text));
+    let Ok(ClusterConfig { bearer_token, password, tls_client_config, exec_provider_config }) =
+        config
+    else {
+        return false;
+    };
+    let key = tls_client_config.and_then(|config| config.key);
+    exec_provider_config.is_none_or(|config| config.env.is_none())
+        && [bearer_token, password, key].iter().flatten().all(|secret| is_placeholder(secret))
 }
 
 /// Returns whether a text is no secret: a Flux variable, a path of Argo CD's Vault plugin, a
