@@ -14,7 +14,7 @@ use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::kustomization::LOCAL_CONFIG;
 use crate::base::api::{host, provisioning, sipcluster};
 use crate::base::finding::{Code, DocumentBuilds, Finding, Place};
-use crate::input::kustomize::{DeliveredDocument, EvaluatedFiles, OverlayBases, Renaming};
+use crate::input::kustomize::{Builds, DeliveredDocument, EvaluatedFiles, OverlayBases, Renaming};
 use crate::input::settings::Settings;
 
 /// Kinds of hosts and requests. Two objects of one name have a finding of their own.
@@ -58,6 +58,7 @@ pub(super) fn by_builds(
     let (overlay_bases, mut findings) = (evaluated.overlay_bases, evaluated.findings);
     // The usual case: builds change nothing but namespaces.
     if evaluated.read.is_empty() && evaluated.unknown.is_empty() {
+        findings.extend(lost_references(builds, &read, &evaluated.renamed));
         return (read, overlay_bases, findings);
     }
     let interpret = |(file, documents): (Arc<Utf8Path>, Vec<DeliveredDocument>)| {
@@ -88,31 +89,32 @@ pub(super) fn by_builds(
         objects.extend(object.with_roots(left));
     }
     objects.extend(delivered.into_values().flatten());
-    findings.extend(lost_references(&objects, &evaluated.renamed));
+    findings.extend(lost_references(builds, &objects, &evaluated.renamed));
     (objects, overlay_bases, findings)
 }
 
 /// Reports hosts that refer to an object that a build renames. kustomize does not know these
 /// references.
-fn lost_references(objects: &[ReadObject], renamed: &[Renaming]) -> Vec<Finding> {
+fn lost_references(builds: &Builds, objects: &[ReadObject], renamed: &[Renaming]) -> Vec<Finding> {
     let by_name: HashMap<(usize, &str), &Renaming> = renamed
         .iter()
         .map(|renaming| ((renaming.root, renaming.from.as_str()), renaming))
         .collect();
     let mut findings: Vec<Finding> = Vec::new();
     let mut told: HashSet<&Place> = HashSet::new();
-    for object in objects {
+    for object in objects.iter().filter(|_| !renamed.is_empty()) {
         let ReadObject { origin, content: ReadContent::Host(content), .. } = object else {
             continue;
         };
         let HostContent { host, .. } = &**content;
-        let Some((delivered, spec)) = origin.delivered().zip(host.spec.as_ref()) else {
-            continue;
+        let Some(spec) = &host.spec else { continue };
+        let roots: Vec<usize> = match origin.delivered() {
+            Some(delivered) => delivered.roots.clone(),
+            None => builds.reach(&origin.file).iter().map(|reach| reach.root).collect(),
         };
         for (field, name) in spec.references() {
             let lost = |root: &usize| by_name.get(&(*root, name)).copied();
-            let Some(lost) =
-                delivered.roots.iter().find_map(lost).filter(|lost| told.insert(&lost.place))
+            let Some(lost) = roots.iter().find_map(lost).filter(|lost| told.insert(&lost.place))
             else {
                 continue;
             };
