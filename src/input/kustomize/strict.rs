@@ -9,6 +9,7 @@ use yaml_serde::Value;
 use crate::base::api::kustomization_fields::{KUSTOMIZATION, Type};
 use crate::base::finding::{Place, RouteStep, shown_route};
 use crate::input::decode::unknown_fields::{FLAG, LIST, MAPPING, NOTHING, TEXT, ValueType};
+use crate::input::load::kustomize::entries;
 use crate::input::load::{Document, OtherReading, PlainScalars, read_by_others};
 
 const KIND: &str = "Kustomization";
@@ -190,6 +191,10 @@ fn enforced(written: &Value) -> Option<RefusedValue> {
         let why = format!("`apiVersion` must be `{wanted}`, found `{version}`");
         return Some((why, vec![RouteStep::from(version_key)], false));
     }
+    if let Some(path) = entries(written).into_iter().find(|path| path.starts_with('/')) {
+        let why = format!("`{path}` is an absolute path, which leads out of the build");
+        return Some((why, route_to(written, path).unwrap_or_default(), false));
+    }
     let says = |(key, value): (&Value, &Value)| {
         let is_type = key
             .as_str()
@@ -197,6 +202,23 @@ fn enforced(written: &Value) -> Option<RefusedValue> {
         !is_type && !value.is_null() && value.as_str() != Some("")
     };
     (!fields.iter().any(says)).then(|| ("the kustomization is empty".to_owned(), Vec::new(), false))
+}
+
+/// Returns the route to a path in a value; `files` of generators may have a key before it.
+fn route_to(value: &Value, path: &str) -> Option<Vec<RouteStep>> {
+    let below = |step: RouteStep, value: &Value| {
+        route_to(value, path).map(|rest| std::iter::once(step).chain(rest).collect())
+    };
+    match value {
+        Value::String(text) => text.ends_with(path).then(Vec::new),
+        Value::Sequence(items) => {
+            items.iter().enumerate().find_map(|(index, item)| below(index.into(), item))
+        }
+        Value::Mapping(fields) => {
+            fields.iter().find_map(|(key, value)| below(key.as_str()?.into(), value))
+        }
+        _ => None,
+    }
 }
 
 fn shown(route: &[RouteStep]) -> String {

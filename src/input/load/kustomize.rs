@@ -281,7 +281,7 @@ fn kind(repo: &Files, path: &Utf8Path) -> Option<EntryKind> {
 }
 
 /// Returns all paths in a kustomization.
-fn entries(kustomization: &Value) -> Vec<&str> {
+pub(crate) fn entries(kustomization: &Value) -> Vec<&str> {
     let list =
         |name: &str| kustomization.get(name).and_then(Value::as_sequence).into_iter().flatten();
     let mut entries: Vec<&str> =
