@@ -41,6 +41,8 @@ pub struct FluxSourceSpec {
     pub ignore: Option<String>,
     /// GitRepository only: the directories to check out, besides the files in the root directory.
     pub sparse_checkout: Option<Vec<String>>,
+    /// GitRepository only: whether submodules are fetched.
+    pub recurse_submodules: Option<bool>,
     /// GitRepository only: other GitRepositories whose files are copied into this one.
     pub include: Option<Vec<Include>>,
     /// Bucket only: the prefix of the objects to fetch.

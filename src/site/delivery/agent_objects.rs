@@ -64,7 +64,7 @@ pub(super) struct AgentContext {
     /// Sources of Flux in the repo.
     pub(super) sources: Vec<(Origin, FluxSource)>,
     /// Sources that a FluxInstance of the repo makes.
-    pub(super) instance_sources: Vec<FluxSource>,
+    pub(super) instance_sources: Vec<(Origin, FluxSource)>,
     /// Clusters that Secrets register in Argo CD.
     pub(super) clusters: Vec<ArgocdCluster>,
 }
@@ -81,7 +81,7 @@ impl AgentContext {
                     context.sources.push((origin.clone(), (**source).clone()))
                 }
                 AgentObjectContent::Instance(made) => {
-                    context.instance_sources.push(made.source.clone())
+                    context.instance_sources.push((origin.clone(), made.source.clone()))
                 }
                 AgentObjectContent::Cluster(cluster) => context.clusters.push((**cluster).clone()),
                 AgentObjectContent::Flux(_)

@@ -14,12 +14,12 @@ use super::paths::{IGNORE_FILE, ignore_matcher};
 use super::repo::{DeliveryRepo, shown};
 use super::{Component, DeliveryWiring, ReachedContent, includes};
 use crate::base::api::flux::FluxSource;
-use crate::base::api::gitops::GitopsAgent;
+use crate::base::api::gitops::{AgentObjectName, GIT_REPOSITORY, GitopsAgent};
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
 use crate::input::kustomize::BuildRoot;
 use crate::input::load::sops;
-use crate::input::settings::gitops::HostsForm;
+use crate::input::settings::gitops::{HostsForm, SourceRef};
 use crate::input::settings::{self, Settings, sources};
 
 /// Reports conditions that prevent Flux from applying the output: as the agent of the settings, or
@@ -55,9 +55,36 @@ pub(super) fn check(
     let found = over_output.or_else(|| left_out(repo, source, is_chosen, &roots));
     let mut findings: Vec<Finding> = found.into_iter().chain(unbuildable).collect();
     if is_chosen {
+        findings.extend(unknown_source(repo));
         findings.extend(not_decrypted(repo, wiring, applied));
     }
     findings
+}
+
+/// Reports that sipgen's Kustomizations name a source by default, and the repo's FluxInstance makes
+/// another one.
+fn unknown_source(repo: &DeliveryRepo<'_>) -> Option<Finding> {
+    let (flux, context) = (&repo.settings.flux, repo.context);
+    let mut known = context.sources.iter().chain(&context.instance_sources);
+    let (origin, FluxSource { kind, metadata, .. }) = context.instance_sources.first()?;
+    if flux.source_ref != SourceRef::default()
+        || known.any(|(_, source)| repo.is_source_of_settings(source))
+    {
+        return None;
+    }
+    let AgentObjectName { name, namespace } = metadata;
+    let other = namespace.as_ref().filter(|namespace| **namespace != flux.namespace.as_str());
+    let namespace = other.map(|namespace| format!(", namespace: {namespace}")).unwrap_or_default();
+    let message = format!(
+        "the FluxInstance makes the {kind} `{name}`, and the Kustomizations that sipgen writes name the {} `{}`",
+        flux.source_ref.kind, flux.source_ref.name
+    );
+    Some(Finding::new(Code::AgentCannotApply, message).at(origin.at(["spec", "sync"])).help(
+        format!(
+            "write in {}, below `flux`:\nsourceRef: {{kind: {kind}, name: {name}{namespace}}}",
+            settings::FILE
+        ),
+    ))
 }
 
 /// Reports a build of hosts that needs Helm or a plugin, which Flux's kustomize-controller disables.
@@ -216,6 +243,8 @@ struct SourceRules<'a> {
     /// The last matching pattern decides, so the last patterns come first: those of the object, and
     /// those of inner directories before outer ones.
     patterns: Vec<IgnorePatterns>,
+    /// Directories of submodules that the source does not fetch.
+    submodules: Vec<Utf8PathBuf>,
     needed: &'a [NeededPath],
 }
 
@@ -236,7 +265,17 @@ impl<'a> SourceRules<'a> {
             let text = repo.files.text(&file)?;
             Some(IgnorePatterns::new(text, domain, Place::File(Arc::from(file))))
         });
-        Self { source, patterns: own.into_iter().chain(inner).collect(), needed }
+        let patterns = own.into_iter().chain(inner).collect();
+        let is_git = |source: &FluxSource| {
+            source.kind == GIT_REPOSITORY && source.spec.recurse_submodules != Some(true)
+        };
+        let names = source.filter(|(_, source)| is_git(source));
+        let names = names.and_then(|_| repo.files.text(Utf8Path::new(".gitmodules")));
+        let path = |line: &str| {
+            Some(line.trim().strip_prefix("path")?.trim().strip_prefix('=')?.trim().into())
+        };
+        let submodules = names.iter().flat_map(|names| names.lines()).filter_map(path).collect();
+        Self { source, patterns, submodules, needed }
     }
 
     /// Returns what excludes a path, and the remedy.
@@ -250,6 +289,10 @@ impl<'a> SourceRules<'a> {
             if sparse.is_some_and(|directories| !directories.iter().any(has)) {
                 let help = format!("add `{directory}` to `sparseCheckout`, or {way_out}");
                 return Some((origin.at(["spec", "sparseCheckout"]), help));
+            }
+            if self.submodules.iter().any(|submodule| file.starts_with(submodule)) {
+                let help = format!("write `recurseSubmodules: true` in its `spec`, or {way_out}");
+                return Some((origin.at(["spec"]), help));
             }
             let prefix = source.spec.prefix.as_ref();
             if prefix.is_some_and(|prefix| !file.as_str().starts_with(prefix.as_str())) {

@@ -62,7 +62,7 @@ pub(super) fn directories(
             }
             AgentObjectContent::ApplicationSet(object) => {
                 let route = ["spec", "template", "spec"];
-                let mut made: Vec<AppliedDirectory> = Vec::new();
+                let mut made: Vec<(String, AppliedDirectory)> = Vec::new();
                 for parameters in generators::parameters(repo, &object.spec.generators) {
                     let template = generators::filled(&object.spec.template, &parameters);
                     let application = NamedApplication {
@@ -70,20 +70,20 @@ pub(super) fn directories(
                         name: &template.metadata.name,
                         spec: &template.spec,
                     };
-                    made.extend(by_argocd(repo, &origin, &route, &application));
+                    let found = by_argocd(repo, &origin, &route, &application);
+                    let name = application.name;
+                    made.extend(found.into_iter().map(|applied| (name.to_owned(), applied)));
                 }
                 // Several clusters may get the same directory. The one for the base cluster is
                 // kept.
-                made.sort_by(|one, other| {
-                    let order = |applied: &AppliedDirectory| {
-                        (applied.directory.clone(), applied.exclusion.is_some())
-                    };
-                    order(one).cmp(&order(other))
+                made.sort_by_cached_key(|(name, applied)| {
+                    (applied.directory.clone(), applied.exclusion.is_some(), name.clone())
                 });
-                made.dedup_by(|later, kept| {
-                    later.directory == kept.directory && later.place == kept.place
+                made.dedup_by(|(later_name, later), (name, kept)| {
+                    let is_same = later.exclusion.is_some() || later_name == name;
+                    is_same && later.directory == kept.directory && later.place == kept.place
                 });
-                applied.extend(made);
+                applied.extend(made.into_iter().map(|(_, applied)| applied));
             }
             AgentObjectContent::Source(_)
             | AgentObjectContent::Cluster(_)

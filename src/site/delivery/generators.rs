@@ -201,7 +201,7 @@ impl ParameterGeneration<'_, '_> {
                 .map(|directory| with_values(path_parameters(directory), git.values.as_ref()))
                 .collect();
         }
-        let is_matching = path_matcher(&git.files, plain_path);
+        let is_matching = path_matcher(&git.files, true, plain_path);
         let prefix_of_repo = &repo.settings.argocd.path;
         let in_source = |file: &Utf8PathBuf| prefix_of_repo.join(file);
         let matching = repo.generator_files().filter(|file| is_matching(&in_source(file)));

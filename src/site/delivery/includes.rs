@@ -70,13 +70,13 @@ pub(super) fn is_same_repo(
 ) -> bool {
     let context = repo.context;
     let find = |is_it: &dyn Fn(&FluxSource) -> bool| {
-        let sources = context.sources.iter().map(|(_, source)| source);
-        sources.chain(&context.instance_sources).find(|source| is_it(source))
+        let mut sources = context.sources.iter().chain(&context.instance_sources);
+        sources.find(|(_, source)| is_it(source)).map(|(_, source)| source)
     };
     let is_it = |object: &FluxSource| is_named(object, source, namespace);
     let Some(own) = find(&|object| repo.is_source_of_settings(object)) else {
         return repo.settings.flux.source_ref == SourceRef::default()
-            && context.instance_sources.iter().any(is_it);
+            && context.instance_sources.iter().any(|(_, source)| is_it(source));
     };
     let url = |source: &'_ FluxSource| source.spec.url.clone();
     let urls = url(own).zip(find(&is_it).and_then(url));

@@ -30,19 +30,21 @@ pub(super) fn matching_directories<'d>(
         let glob = glob.replace("**", "*").replace("[!", "[");
         glob.replace('{', "\\{").replace('}', "\\}")
     };
-    let matches = path_matcher(globs, go_glob);
+    let matches = path_matcher(globs, false, go_glob);
     directories.iter().filter(|directory| matches(directory)).collect()
 }
 
-/// Returns whether globs of a generator match a path of the source. No wildcard but `**` matches a
-/// slash. An invalid glob matches nothing.
+/// Returns whether globs of a generator match a path of the source. For directories, no wildcard but
+/// `**` matches a slash. For files, every wildcard does, as in git's pathspecs. An invalid glob matches
+/// nothing.
 pub(super) fn path_matcher(
     globs: &[GitDirectory],
+    is_of_files: bool,
     read: impl Fn(&str) -> String,
 ) -> impl Fn(&Utf8Path) -> bool {
     let matcher = |glob: &GitDirectory| {
         let text = read(&glob.path);
-        let built = GlobBuilder::new(&text).literal_separator(true).build();
+        let built = GlobBuilder::new(&text).literal_separator(!is_of_files).build();
         Some((glob.exclude, built.ok()?.compile_matcher()))
     };
     let matchers: Vec<(bool, GlobMatcher)> = globs.iter().filter_map(matcher).collect();

@@ -285,12 +285,19 @@ impl ReachedContent<'_> {
         };
         let path = prefix.join(&overlay);
         let path = if *agent == GitopsAgent::Flux { format!("./{path}") } else { path.to_string() };
-        let help = if root.directory == *directory {
+        // Each path that a template makes would become the same one.
+        let is_of_template = self.applied.is_generated;
+        let help = if root.directory == *directory && !is_of_template {
             let moved = self.moved_components(&overlay);
             format!("write `path: {path}` there: it is the same with the labels{moved}")
         } else if root.directory.starts_with(directory) {
+            let why = if is_of_template {
+                "a template makes the path"
+            } else {
+                "it applies more than these hosts"
+            };
             format!(
-                "it applies more than these hosts: set `hosts: {{form: component}}` in sipgen.yaml and include the \
+                "{why}: set `hosts: {{form: component}}` in sipgen.yaml and include the \
                  component in {}; or take {} out of it and let an agent apply {path}",
                 root.file,
                 shown(&root.directory)
