@@ -3,7 +3,7 @@
 
 mod automation;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use serde::Serialize;
 
 use crate::base::api::date::Date;
@@ -103,7 +103,8 @@ fn check_agent(run: &GeneratedSite) -> Option<DoctorCheck> {
             SUBJECT,
             format!("no object of the repo makes {title} apply `{directory}`"),
             format!(
-                "point {title} at `{directory}`, as docs/concepts/gitops.md shows; ignore this if its object is in another repo"
+                "point {title} at `{directory}`, as docs/how-to/{}.md shows; ignore this if its object is in another repo",
+                directory.file_name().unwrap_or_default()
             ),
         ),
     })
