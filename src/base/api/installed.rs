@@ -4,14 +4,17 @@
 //! renders the same Job again.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::str::FromStr;
+
+use derive_more::Display;
 
 /// The annotation with the record.
 pub const ANNOTATION: &str = "bpa.akraino.org/installed";
 
-/// What an installer Job installs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What an installer Job installs. Its display is the value of the annotation: `scale CORE
+/// MACHINE,MACHINE`.
+#[derive(Debug, Clone, PartialEq, Eq, Display)]
+#[display("{mode} {core} {}", machines.iter().map(String::as_str).collect::<Vec<_>>().join(","))]
 pub struct InstallationRecord {
     /// The playbook that the Job runs.
     pub mode: InstallMode,
@@ -22,7 +25,8 @@ pub struct InstallationRecord {
 }
 
 /// The playbook of an installation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
+#[display(rename_all = "lowercase")]
 pub enum InstallMode {
     /// The full installation.
     Full,
@@ -69,18 +73,6 @@ impl InstallationRecord {
     }
 }
 
-/// Formats the value of the annotation: `scale CORE MACHINE,MACHINE`.
-impl fmt::Display for InstallationRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mode = match self.mode {
-            InstallMode::Full => "full",
-            InstallMode::Scale => "scale",
-        };
-        let machines: Vec<&str> = self.machines.iter().map(String::as_str).collect();
-        write!(f, "{mode} {} {}", self.core, machines.join(","))
-    }
-}
-
 impl FromStr for InstallationRecord {
     type Err = ();
 
@@ -89,13 +81,9 @@ impl FromStr for InstallationRecord {
         let [mode, core, machines] = parts.as_slice() else {
             return Err(());
         };
-        let mode = match *mode {
-            "full" => InstallMode::Full,
-            "scale" => InstallMode::Scale,
-            _ => return Err(()),
-        };
+        let modes = [InstallMode::Full, InstallMode::Scale].into_iter();
         Ok(Self {
-            mode,
+            mode: modes.into_iter().find(|known| known.to_string() == *mode).ok_or(())?,
             core: (*core).to_owned(),
             machines: machines.split(',').map(str::to_owned).collect(),
         })

@@ -1,7 +1,6 @@
 //! Reservations: the tenants for which a host is kept.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::str::FromStr;
 
 use derive_more::Display;
@@ -9,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::names::{ClusterKey, Invalid, Namespace};
+use crate::base::text::abbreviated;
 
 /// Annotation on a host: its [`Tenants`], separated by commas.
 pub const RESERVED_FOR: &str = "sip.airshipit.org/reserved-for";
@@ -25,7 +25,8 @@ pub enum Tenant {
 }
 
 /// The tenants that may have a host.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
+#[display("{}", abbreviated(&_0.iter().collect::<Vec<_>>(), usize::MAX))]
 pub struct Tenants(BTreeSet<Tenant>);
 
 impl Tenants {
@@ -73,16 +74,6 @@ impl TryFrom<String> for Tenant {
         text.parse().map_err(|error: Invalid| {
             format!("`{text}` {error}; write NAMESPACE or NAMESPACE/CLUSTER")
         })
-    }
-}
-
-impl fmt::Display for Tenants {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, tenant) in self.0.iter().enumerate() {
-            let separator = if index == 0 { "" } else { ", " };
-            write!(f, "{separator}{tenant}")?;
-        }
-        Ok(())
     }
 }
 
