@@ -9,7 +9,7 @@ use jiff::{Timestamp, Unit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::names::Invalid;
+use super::names::{Invalid, try_from_string};
 
 /// A date of the Gregorian calendar. Earlier dates are less than later ones.
 #[derive(
@@ -43,17 +43,11 @@ impl FromStr for Date {
             .ok()
             .filter(|date| date.to_string() == text)
             .map(Self)
-            .ok_or_else(|| Invalid::because("is not a date"))
+            .ok_or_else(|| Invalid::because("is not a date; write YYYY-MM-DD"))
     }
 }
 
-impl TryFrom<String> for Date {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse().map_err(|error: Invalid| format!("`{text}` {error}; write YYYY-MM-DD"))
-    }
-}
+try_from_string!(Date);
 
 #[cfg(test)]
 mod tests {

@@ -463,11 +463,13 @@ macro_rules! try_from_string {
             type Error = Invalid;
 
             fn try_from(text: String) -> Result<Self, Invalid> {
-                text.parse().map_err(|Invalid(reason)| Invalid(format!("`{text}` {reason}")))
+                text.parse().map_err(|error| Invalid::because(format!("`{text}` {error}")))
             }
         }
     )*};
 }
+pub(super) use try_from_string;
+
 try_from_string!(Namespace, ObjectName, StorageSize);
 
 #[cfg(test)]
