@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::HostOverview;
+use crate::base::api::address::bracketed;
 use crate::base::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::base::api::topology_spread::shared_key;
 use crate::base::finding::Finding;
 use crate::plan::machines::{MachineRequirements, in_order};
 use crate::plan::{Plan, Shortage};
 use crate::site::Site;
-use crate::site::request::service::bracketed;
 use crate::site::request::{ClusterKind, ClusterService, NodeSet};
 
 /// A cluster.

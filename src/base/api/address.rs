@@ -51,6 +51,14 @@ pub fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
+/// Formats an address for use before a port: IPv6 in brackets.
+pub fn bracketed(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}
+
 /// Parses an `ip_address`, and its prefix length if it has one. Real data has a prefix
 /// (`10.0.0.5/24`), which Nova's schema lacks, and `<no value>` or an empty text if a template found
 /// no address.

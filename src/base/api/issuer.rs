@@ -1,18 +1,20 @@
 //! The URL of an OpenID Connect issuer.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
+use derive_more::Display;
 use serde::{Serialize, Serializer};
 
+use super::address::bracketed;
 use super::names::{Invalid, NodePort, ObjectName};
 
 /// The URL that identifies an OpenID Connect issuer: `https://HOST[:PORT][/PATH]`.
 ///
 /// Clients compare the URL in a token byte by byte, so only one spelling is valid: no upper case in
 /// the host, no default port, no trailing slash, no percent-encoding.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Display)]
+#[display("https://{host}{}{path}", port.map(|port| format!(":{port}")).unwrap_or_default())]
 pub struct IssuerUrl {
     host: IssuerHost,
     port: Option<u16>,
@@ -21,11 +23,12 @@ pub struct IssuerUrl {
 }
 
 /// The host of an issuer's URL. The issuer's certificate must name it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Display)]
 pub enum IssuerHost {
     /// A DNS name.
     Name(String),
     /// An IPv4 or IPv6 address.
+    #[display("{}", bracketed(*_0))]
     Address(IpAddr),
 }
 
@@ -117,20 +120,6 @@ impl FromStr for IssuerHost {
         }
         let name: ObjectName = text.parse().map_err(|_| invalid())?;
         Ok(Self::Name(name.as_str().to_owned()))
-    }
-}
-
-impl fmt::Display for IssuerUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.host {
-            IssuerHost::Name(name) => write!(f, "https://{name}")?,
-            IssuerHost::Address(IpAddr::V4(address)) => write!(f, "https://{address}")?,
-            IssuerHost::Address(IpAddr::V6(address)) => write!(f, "https://[{address}]")?,
-        }
-        if let Some(port) = self.port {
-            write!(f, ":{port}")?;
-        }
-        f.write_str(&self.path)
     }
 }
 

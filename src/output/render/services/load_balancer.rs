@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::base::api::address::bracketed;
 use crate::base::api::names::{NodePort, ObjectName, Role};
 use crate::output::render::renderer::{Renderer, name_in};
 use crate::site::request::ClusterService;
-use crate::site::request::service::bracketed;
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct HaproxyValues {

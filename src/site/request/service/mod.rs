@@ -16,6 +16,7 @@ pub use auth::DexSettings;
 pub use jump_host::JumpHostSettings;
 
 use super::object_name::{object_name, shortened};
+use crate::base::api::address::bracketed;
 use crate::base::api::names::{ClusterKey, NodePort, Role, SecretKey};
 use crate::base::api::service_kind::{EndpointKind, ServiceKind};
 use crate::base::finding::RouteStep;
@@ -58,22 +59,21 @@ pub enum KindSettings {
     Auth(Box<DexSettings>),
 }
 
-/// Formats an address for use before a port: IPv6 in brackets.
-pub fn bracketed(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => format!("[{address}]"),
-    }
-}
-
 impl ClusterService {
     /// Returns the name of its directory, such as `jumphost`, or `jumphost2` for the second one.
     ///
     /// There is no dash before the number, because `jumphost-2` is the jump host of a cluster named
     /// `2`.
     pub fn directory(&self) -> String {
-        let component = &self.kind.component;
-        if self.ordinal == 1 { component.clone() } else { format!("{component}{}", self.ordinal) }
+        self.numbered(&self.kind.component, "")
+    }
+
+    /// Returns a name with a number for all but the first service of a kind.
+    fn numbered(&self, prefix: &str, suffix: &str) -> String {
+        match self.ordinal {
+            1 => format!("{prefix}{suffix}"),
+            number => format!("{prefix}{number}{suffix}"),
+        }
     }
 
     /// Returns the directory of its files, relative to the output directory.
@@ -128,9 +128,9 @@ impl ClusterService {
         let Some(endpoint) = &self.kind.endpoint else {
             return Vec::new();
         };
-        let key = self.endpoint_key(&endpoint.prefix, &endpoint.suffix);
+        let key = self.numbered(&endpoint.prefix, &endpoint.suffix);
         if let KindSettings::Auth(auth) = &self.settings {
-            let client = self.endpoint_key(&endpoint.prefix, "-client-id");
+            let client = self.numbered(&endpoint.prefix, "-client-id");
             return vec![
                 (key, auth.issuer.to_string()),
                 (client, DexSettings::CLIENT_ID.to_owned()),
@@ -144,14 +144,6 @@ impl ClusterService {
         let endpoint = self.kind.endpoint.as_ref()?;
         let is_api = endpoint.kind == EndpointKind::ControlPlane;
         is_api.then_some((self.cluster_ip?, *self.node_ports.first()?))
-    }
-
-    /// Returns the key of an entry, with a number for all but the first service of a kind.
-    fn endpoint_key(&self, prefix: &str, suffix: &str) -> String {
-        match self.ordinal {
-            1 => format!("{prefix}{suffix}"),
-            number => format!("{prefix}{number}{suffix}"),
-        }
     }
 
     /// Returns the entries of a NodePort: the port, and the address if the SIPCluster has one.
