@@ -2,24 +2,15 @@
 
 use serde::Deserialize;
 
-use super::host::Metadata;
+use super::ipam::SpecObject;
 
 /// The kind.
 pub const KIND: &str = "Service";
 /// The field that requests a NodePort.
 pub const NODE_PORT: &str = "nodePort";
 
-/// A Service.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Service {
-    /// `v1`; otherwise it is another kind of the same name.
-    pub api_version: String,
-    /// Name and namespace.
-    pub metadata: Metadata,
-    /// The desired state.
-    pub spec: Option<ServiceSpec>,
-}
+/// A Service. If its `apiVersion` is not `v1`, it is another kind of the same name.
+pub type Service = SpecObject<Option<ServiceSpec>>;
 
 /// The spec of a Service.
 #[derive(Debug, Clone, Default, Deserialize)]
