@@ -169,20 +169,13 @@ struct TopLevelKeys {
     networks: Option<Vec<IgnoredAny>>,
 }
 
-impl TopLevelKeys {
-    fn at(text: &str) -> Option<Self> {
-        // Skips parsing in the common case: most files with such names are Secrets.
-        if text.lines().any(|line| line.starts_with("kind:")) {
-            return Some(Self { kind: Some(IgnoredAny), networks: None });
-        }
-        parse_as(text)
-    }
-}
-
 impl NetworkData {
     /// Returns whether a text is plain network data, in any format that has no secrets.
     pub fn is_plain(text: &str) -> bool {
-        TopLevelKeys::at(text).is_some_and(|look| look.kind.is_none() && look.networks.is_some())
+        // Skips parsing in the common case: most files with such names are Secrets.
+        let is_manifest = text.lines().any(|line| line.starts_with("kind:"));
+        let is_plain = |keys: TopLevelKeys| keys.kind.is_none() && keys.networks.is_some();
+        !is_manifest && parse_as(text).is_some_and(is_plain)
             || matches!(network_format::other(text), Some(NMSTATE | "netplan"))
                 && !["#cloud-config", "passw"].iter().any(|word| text.contains(word))
     }
@@ -226,41 +219,30 @@ impl NetworkData {
     /// data.
     pub fn essentials(&self) -> Value {
         let mut links: BTreeMap<String, Value> = BTreeMap::new();
-        let mut link = |cards: &[MacAddress]| -> Option<String> {
-            for mac in cards.iter().map(MacAddress::to_string) {
-                links
-                    .entry(mac.clone())
-                    .or_insert_with(|| json!({"id": mac, "ethernet_mac_address": mac}));
+        let networks = self.networks.iter().map(|network| {
+            let macs: Vec<String> = network.cards.iter().map(MacAddress::to_string).collect();
+            for mac in &macs {
+                links.insert(mac.clone(), json!({"id": mac, "ethernet_mac_address": mac}));
             }
-            match cards {
-                [] => None,
-                [card] => Some(card.to_string()),
+            let mut written = json!({"id": network.id});
+            if let Some(address) = network.address {
+                written["ip_address"] = address.to_string().into();
+            }
+            match macs.as_slice() {
+                [] => {}
+                [mac] => written["link"] = mac.as_str().into(),
                 // Only a bond has several cards, so one is made up.
-                [first, ..] => {
-                    let macs: Vec<String> = cards.iter().map(MacAddress::to_string).collect();
-                    let bond = format!("bond of {}", macs.join(", "));
-                    let below: Vec<&String> = macs.iter().skip(1).collect();
-                    links.entry(bond.clone()).or_insert_with(
-                        || json!({"id": bond, "ethernet_mac_address": first.to_string(), "bond_links": below}),
-                    );
-                    Some(bond)
+                [first, below @ ..] => {
+                    let id = format!("bond of {}", macs.join(", "));
+                    let bond =
+                        json!({"id": id, "ethernet_mac_address": first, "bond_links": below});
+                    written["link"] = id.as_str().into();
+                    links.insert(id, bond);
                 }
             }
-        };
-        let networks: Vec<Value> = self
-            .networks
-            .iter()
-            .map(|network| {
-                let mut written = json!({"id": network.id});
-                if let Some(address) = network.address {
-                    written["ip_address"] = address.to_string().into();
-                }
-                if let Some(link) = link(&network.cards) {
-                    written["link"] = link.into();
-                }
-                written
-            })
-            .collect();
+            written
+        });
+        let networks: Vec<Value> = networks.collect();
         let links: Vec<Value> = links.into_values().collect();
         if links.is_empty() {
             json!({"networks": networks})
@@ -308,17 +290,13 @@ impl NetworkData {
     /// Returns the address in the network with this id.
     pub fn address(&self, interface: &str) -> Result<IpAddr, NoAddress> {
         // Several networks may share an id. The first address that counts wins.
-        let same_id = self.networks.iter().filter(|network| network.id == interface);
-        let mut reason = NoAddress::NoSuchNetwork;
-        for network in same_id {
-            match (network.reachable(), network.address, reason) {
-                (Some(address), ..) => return Ok(address),
-                (None, Some(_), _) => reason = NoAddress::LinkLocal,
-                (None, None, NoAddress::NoSuchNetwork) => reason = NoAddress::NoStaticAddress,
-                (None, None, _) => {}
-            }
+        let same_id = || self.networks.iter().filter(|network| network.id == interface);
+        match same_id().find_map(NetworkEntry::reachable) {
+            Some(address) => Ok(address),
+            None if same_id().next().is_none() => Err(NoAddress::NoSuchNetwork),
+            None if same_id().all(|it| it.address.is_none()) => Err(NoAddress::NoStaticAddress),
+            None => Err(NoAddress::LinkLocal),
         }
-        Err(reason)
     }
 }
 
