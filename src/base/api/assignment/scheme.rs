@@ -106,16 +106,12 @@ impl TryFrom<BTreeMap<String, String>> for Scheme {
                 "a label may have the key `{key}`, which has another meaning: choose another"
             )));
         }
-        let has = |wanted: &[Variable]| {
-            let mut variables = scheme.labels.iter().flat_map(LabelTemplate::variables);
-            variables.any(|variable| wanted.contains(&variable))
-        };
-        if !has(&[Variable::ClusterName]) {
+        if !scheme.has(&[Variable::ClusterName]) {
             return Err(Invalid::because(
                 "no label has `{{ cluster.name }}`, so none tells whose a host is",
             ));
         }
-        if !has(&[Variable::Role, Variable::NodeType, Variable::NodeSet]) {
+        if !scheme.has(&[Variable::Role, Variable::NodeType, Variable::NodeSet]) {
             return Err(Invalid::because(
                 "no label has `{{ role }}` or `{{ node_set }}`, so none tells a control-plane host from a worker",
             ));
@@ -133,19 +129,16 @@ impl Scheme {
             .iter()
             .map(|label| (label.key.render(value), label.value.render(value)))
             .collect();
-        let names_node_sets = self.names_node_sets();
-        let node_set = part.node_set.as_ref().filter(|_| !names_node_sets);
+        let node_set = part.node_set.as_ref().filter(|_| !self.has(&[Variable::NodeSet]));
         for (key, name) in [(NODE, part.node.as_ref()), (NODE_SET, node_set)] {
             labels.extend(name.map(|name| (key.to_owned(), name.to_string())));
         }
         labels
     }
 
-    fn names_node_sets(&self) -> bool {
-        self.labels
-            .iter()
-            .flat_map(LabelTemplate::variables)
-            .any(|variable| variable == Variable::NodeSet)
+    fn has(&self, wanted: &[Variable]) -> bool {
+        let mut variables = self.labels.iter().flat_map(LabelTemplate::variables);
+        variables.any(|variable| wanted.contains(&variable))
     }
 
     /// Returns a key that two labels of a host would have.
@@ -253,14 +246,11 @@ fn claim_of(
         value(Variable::Role).map(role_of),
         value(Variable::NodeType).map(|text| text.parse().ok()),
     ];
-    let mut role: Option<Role> = None;
-    for known in roles.into_iter().flatten() {
-        let known = known?;
-        if role.is_some_and(|role| role != known) {
-            return None;
-        }
-        role = Some(known);
+    let roles = roles.into_iter().flatten().collect::<Option<Vec<Role>>>()?;
+    if roles.iter().any(|role| *role != roles[0]) {
+        return None;
     }
+    let role = roles.first().copied();
     let own = |key: &str| labels.get(key).map(String::as_str).filter(|name| !name.is_empty());
     let node_set = value(Variable::NodeSet);
     // A role in its place means that the host has no node set.
