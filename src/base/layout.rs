@@ -101,9 +101,6 @@ pub const VARIABLE: &str = "${";
 pub fn header(made_from: &str) -> String {
     // A line break in a file name would end the comment, and `$` could start a variable.
     let is_escaped = |c: char| is_hidden(c) || c == '$';
-    if !made_from.contains(is_escaped) {
-        return [MARK, made_from, END_OF_MARK, "\n"].concat();
-    }
     let mut header = MARK.to_owned();
     for c in made_from.chars() {
         if is_escaped(c) {
@@ -341,8 +338,7 @@ pub(crate) fn root_of_declared(file: &Utf8Path) -> Option<&Utf8Path> {
 
 /// Returns whether a file patches or guards declared hosts.
 pub(crate) fn is_below_declared(file: &Utf8Path) -> bool {
-    let mut parts = file.iter();
-    parts.next() == Some(HOSTS) && parts.next() == Some(DECLARED)
+    file.starts_with(declared_directory(Utf8Path::new("")))
 }
 
 /// Returns the directory of an agent's objects.
@@ -396,7 +392,7 @@ pub fn directory_argument(directory: &Utf8Path) -> &str {
 
 /// Returns whether a file is the kustomization of declared hosts.
 pub fn is_root(file: &Utf8Path) -> bool {
-    file.starts_with(Utf8Path::new(HOSTS).join(DECLARED)) && is_kustomization(file)
+    is_below_declared(file) && is_kustomization(file)
 }
 
 /// Returns whether a file has the name of a generated kustomization or component.
@@ -408,9 +404,7 @@ pub fn is_kustomization(file: &Utf8Path) -> bool {
 pub fn cluster_of(file: &Utf8Path) -> Option<ClusterKey> {
     let parts: Vec<&str> = file.iter().collect();
     match parts.as_slice() {
-        [CLUSTERS | TENANTS, namespace, name, _, ..] => {
-            Some(ClusterKey { namespace: namespace.parse().ok()?, name: name.parse().ok()? })
-        }
+        [CLUSTERS | TENANTS, namespace, name, _, ..] => format!("{namespace}/{name}").parse().ok(),
         [HOSTS, DECLARED, .., patches] => cluster_of_dotted(patches.strip_suffix(".yaml")?),
         [HOSTS, OBSERVED, cluster, _] => cluster_of_dotted(cluster),
         _ => None,
@@ -422,8 +416,7 @@ fn dotted(cluster: &ClusterKey) -> String {
 }
 
 fn cluster_of_dotted(text: &str) -> Option<ClusterKey> {
-    let (namespace, name) = text.split_once('.')?;
-    Some(ClusterKey { namespace: namespace.parse().ok()?, name: name.parse().ok()? })
+    text.replacen('.', "/", 1).parse().ok()
 }
 
 #[cfg(test)]
