@@ -5,7 +5,7 @@ pub mod position;
 mod texts;
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::collections::hash_map::Entry;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -147,26 +147,18 @@ fn escaped(words: &str) -> String {
 /// Merges findings that differ only in their clusters, such as an error in a shared template.
 pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<Finding> = Vec::new();
-    // Hashes keep this linear: thousands of findings may share a message.
-    let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
-    let hasher = RandomState::new();
+    let mut known: HashMap<(String, Vec<(Place, Option<String>)>), usize> = HashMap::new();
     for finding in findings {
         // All findings of a run pass here, so every test checks this.
         debug_assert!(finding.has_its_scope(), "the scope of {finding:?}");
-        let alike = known.entry(hasher.hash_one((&finding.message, &finding.places))).or_default();
-        let is_same =
-            |other: &Finding| other.message == finding.message && other.places == finding.places;
-        match alike.iter().find(|at| is_same(&merged[**at])) {
-            Some(at) => {
-                let more: Vec<ClusterKey> = finding
-                    .clusters
-                    .into_iter()
-                    .filter(|cluster| !merged[*at].clusters.contains(cluster))
-                    .collect();
-                merged[*at].clusters.extend(more);
+        match known.entry((finding.message.clone(), finding.places.clone())) {
+            Entry::Occupied(at) => {
+                let clusters = &mut merged[*at.get()].clusters;
+                let more = finding.clusters.into_iter().filter(|it| !clusters.contains(it));
+                clusters.extend(more.collect::<Vec<_>>());
             }
-            None => {
-                alike.push(merged.len());
+            Entry::Vacant(entry) => {
+                entry.insert(merged.len());
                 merged.push(finding);
             }
         }

@@ -153,6 +153,14 @@ impl RouteStep {
     }
 }
 
+/// Appends steps to a route.
+pub(crate) fn below<S: Into<RouteStep>>(
+    route: &[RouteStep],
+    steps: impl IntoIterator<Item = S>,
+) -> Vec<RouteStep> {
+    route.iter().cloned().chain(steps.into_iter().map(Into::into)).collect()
+}
+
 /// Formats a route for messages: `labels[0].pairs`.
 pub(crate) fn shown_route(route: &[RouteStep]) -> String {
     let steps = route.iter().map(|step| match step {
@@ -216,10 +224,7 @@ impl DocumentField {
 
     /// Returns a field inside this one.
     pub fn below(&self, steps: impl IntoIterator<Item = RouteStep>) -> Self {
-        Self {
-            origin: self.origin.clone(),
-            route: self.route.iter().cloned().chain(steps).collect(),
-        }
+        Self { origin: self.origin.clone(), route: below(&self.route, steps) }
     }
 
     /// Returns its position.
@@ -318,21 +323,17 @@ impl Origin {
 
     /// Returns the place of a position that a parser reports in the document.
     pub fn spot(&self, line: usize, column: Option<usize>) -> Place {
-        match self.way() {
-            DocumentReading::Made(_) => Place::File(self.file.clone()),
-            DocumentReading::File | DocumentReading::Stream(_) => {
-                Place::Spot(self.file.clone(), line, column)
-            }
+        match self.made_for() {
+            Some(_) => Place::File(self.file.clone()),
+            None => Place::Spot(self.file.clone(), line, column),
         }
     }
 
     /// Returns file and line, if known.
     pub fn shown(&self) -> String {
-        match self.way() {
-            DocumentReading::Made(_) => self.file.to_string(),
-            DocumentReading::File | DocumentReading::Stream(_) => {
-                format!("{}:{}", self.file, self.first_line)
-            }
+        match self.made_for() {
+            Some(_) => self.file.to_string(),
+            None => format!("{}:{}", self.file, self.first_line),
         }
     }
 
