@@ -188,7 +188,7 @@ fn a_setting_is_known_where_dex_has_it_and_nowhere_else() {
 
 #[test]
 fn the_rules_name_the_version_of_dex_that_they_are_compared_with() {
-    let rules = include_str!("../../src/site/request/sipcluster/auth/connectors.yaml");
+    let rules = include_str!("../../src/base/api/connectors.yaml");
     let module = include_str!("../tools/go/go.mod");
     let version = rules.split("in its source, ").nth(1).and_then(|rest| rest.split(')').next());
 

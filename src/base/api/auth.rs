@@ -5,30 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::connector_schema::connector_types;
 use super::names::{NodePort, OBJECT_NAME_PATTERN};
 use super::service_fields::ServiceFields;
-
-/// The connector types of Dex v2.45.
-pub const CONNECTOR_TYPES: [&str; 18] = [
-    "atlassian-crowd",
-    "authproxy",
-    "bitbucket-cloud",
-    "gitea",
-    "github",
-    "gitlab",
-    "google",
-    "keystone",
-    "ldap",
-    "linkedin",
-    "microsoft",
-    "mockCallback",
-    "mockPassword",
-    "oauth",
-    "oidc",
-    "openshift",
-    "saml",
-    "samlExperimental",
-];
 
 /// A Go duration. A separate rule requires it to be positive.
 const DURATION_PATTERN: &str = r"^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$";
@@ -167,7 +146,7 @@ pub struct Connector {
     /// The type: `ldap`, `oidc`, `saml`, `github`, `gitlab`, `microsoft` or another connector type
     /// of Dex.
     #[serde(rename = "type")]
-    #[schemars(length(min = 1), extend("x-editor" = {"enum": CONNECTOR_TYPES}))]
+    #[schemars(length(min = 1), extend("x-editor" = {"enum": connector_types()}))]
     pub kind: String,
     /// The id, which is part of URLs and of keys in Dex's storage.
     #[schemars(regex(pattern = "^[-._A-Za-z0-9]+$"), extend(

@@ -6,7 +6,7 @@
 //! * [`service_fields`]: fields common to all services of a SIPCluster.
 //! * [`service_kind`]: kinds of services, described by data; `structural_schema` checks their fields.
 //! * [`described_service`]: services that only data describes.
-//! * [`auth`]: auth services of a SIPCluster.
+//! * [`auth`]: auth services of a SIPCluster; `connector_schema`: the settings of their connectors.
 //! * [`issuer`]: the URL of an OpenID Connect issuer.
 //! * [`provisioning`]: Provisioning and Software, requests of Akraino's Binary Provisioning Agent.
 //! * [`quantity`]: Kubernetes quantities of bytes.
@@ -36,6 +36,7 @@ pub mod assignment;
 pub mod auth;
 pub mod bmc;
 pub mod cluster_api;
+pub(crate) mod connector_schema;
 pub mod date;
 pub mod described_service;
 pub mod firmware;

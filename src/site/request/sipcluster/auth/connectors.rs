@@ -1,14 +1,12 @@
-//! Checks connectors by `connectors.yaml`, which has the settings of each type.
-
-use std::sync::LazyLock;
+//! Checks connectors by the settings of their types.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::values::{self, DollarMeaning};
 use crate::base::api::auth;
+use crate::base::api::connector_schema::SCHEMA;
 use crate::base::api::issuer::IssuerUrl;
 use crate::base::finding::{Code, Finding, RouteStep};
 use crate::base::text::non_empty;
@@ -18,26 +16,6 @@ use crate::site::request::sipcluster::{Route, SipclusterValidation, below};
 
 /// Connector id of Dex's own password database.
 const LOCAL: &str = "local";
-
-/// The settings of Dex's connectors.
-#[derive(Default, Deserialize)]
-struct ConnectorSchema {
-    /// By type, the settings with their shapes; `None` if only the name is known.
-    types: Map<String, Value>,
-    /// Flags that admit unknown users or expose passwords.
-    r#unsafe: Vec<UnsafeFlag>,
-}
-
-#[derive(Deserialize)]
-struct UnsafeFlag {
-    r#type: String,
-    setting: String,
-    message: String,
-    help: String,
-}
-
-static SCHEMA: LazyLock<ConnectorSchema> =
-    LazyLock::new(|| yaml_serde::from_str(include_str!("connectors.yaml")).unwrap_or_default());
 
 impl SipclusterValidation<'_> {
     /// Checks the connectors, and sets a missing `redirectURI` to this Dex's callback URL.
@@ -372,18 +350,5 @@ fn is_empty(value: Option<&Value>) -> bool {
         None | Some(Value::Null) => true,
         Some(Value::String(text)) => text.is_empty(),
         Some(_) => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::api::auth::CONNECTOR_TYPES;
-
-    #[test]
-    fn the_schema_lists_the_types_that_are_known() {
-        let known: Vec<&String> = SCHEMA.types.keys().collect();
-        assert_eq!(known, CONNECTOR_TYPES);
-        assert_eq!(SCHEMA.r#unsafe.len(), 4);
     }
 }
