@@ -136,7 +136,7 @@ pub struct Topology {
     /// The control plane.
     pub control_plane: ScaledTopology,
     /// The workers.
-    pub workers: WorkersTopology,
+    pub workers: Workers<ScaledTopology>,
     /// Values of variables of the class.
     pub variables: Vec<serde_json::Value>,
 }
@@ -149,12 +149,12 @@ pub struct VariableOverrides {
     pub overrides: Vec<serde_json::Value>,
 }
 
-/// Workers of a Cluster made of a ClusterClass.
+/// Workers of a ClusterClass, or of a Cluster made of one.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct WorkersTopology {
-    /// Its MachineDeployments.
-    pub machine_deployments: Vec<ScaledTopology>,
+pub struct Workers<D: Default> {
+    /// The MachineDeployments.
+    pub machine_deployments: Vec<D>,
 }
 
 /// A control plane or a MachineDeployment of a Cluster made of a ClusterClass.
@@ -279,7 +279,7 @@ pub struct HealthCheckSpec {
     /// Template of their remediation in `v1beta1`.
     pub remediation_template: Option<ClusterApiReference>,
     /// Their remediation in `v1beta2`.
-    pub remediation: Remediation,
+    pub remediation: TemplateReference,
     /// Set to false by a topology that wants none of its class.
     #[serde(alias = "enabled")]
     pub enable: Option<bool>,
@@ -288,16 +288,8 @@ pub struct HealthCheckSpec {
 impl HealthCheckSpec {
     /// Returns the template of the remediation, if it has one.
     pub fn remediation(&self) -> Option<&ClusterApiReference> {
-        self.remediation_template.as_ref().or(self.remediation.template_ref.as_ref())
+        self.remediation_template.as_ref().or(self.remediation.reference())
     }
-}
-
-/// The way in which a MachineHealthCheck repairs Machines.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Remediation {
-    /// Its template.
-    pub template_ref: Option<ClusterApiReference>,
 }
 
 /// Rollout in `v1beta2`.
@@ -409,7 +401,7 @@ pub struct ClassSpec {
     /// The control plane.
     pub control_plane: ControlPlaneClass,
     /// The workers.
-    pub workers: WorkersClass,
+    pub workers: Workers<DeploymentClass>,
     /// Changes of the templates, by variables.
     pub patches: Vec<serde_json::Value>,
     /// Variables with their default values.
@@ -454,12 +446,11 @@ pub struct TemplateReference {
     pub template_ref: Option<ClusterApiReference>,
 }
 
-/// The workers of a ClusterClass.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct WorkersClass {
-    /// Classes of MachineDeployments.
-    pub machine_deployments: Vec<DeploymentClass>,
+impl TemplateReference {
+    /// Returns the reference of either version.
+    pub fn reference(&self) -> Option<&ClusterApiReference> {
+        self.reference.as_ref().or(self.template_ref.as_ref())
+    }
 }
 
 /// A class of MachineDeployments.

@@ -15,7 +15,7 @@ use crate::base::text::credentials::masked;
 use crate::base::text::visible::visible;
 
 pub use code::{Code, ErrorScope, UnknownCode};
-pub(crate) use position::{ComponentLevel, DocumentBuilds, ForeignValue, shown_route};
+pub(crate) use position::{ComponentLevel, DocumentBuilds, ForeignValue, below, shown_route};
 pub use position::{DocumentField, Origin, Place, Position, RouteMapping, RouteStep};
 pub(crate) use texts::{each_text, each_text_in};
 

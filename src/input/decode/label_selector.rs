@@ -18,6 +18,17 @@ pub(crate) struct Mistake {
     pub(crate) help: String,
 }
 
+impl Mistake {
+    /// Returns a mistake in the value at a route.
+    pub(crate) fn new(
+        route: Vec<RouteStep>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
+        Self { route, by_key: false, message: message.into(), help: help.into() }
+    }
+}
+
 /// Checks a selector.
 ///
 /// # Errors
@@ -29,12 +40,11 @@ pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> 
         unknown.map(|(key, value)| unknown_field("labelSelector", key, value)).collect();
     for (key, value) in selector.match_labels.iter().flatten() {
         if !is_label_key(key) || !is_label_value(value) {
-            mistakes.push(Mistake {
-                route: vec!["matchLabels".into(), key.as_str().into()],
-                by_key: false,
-                message: format!("`{key}: {value}` is not a valid label"),
-                help: "keys are `prefix/name`, values have at most 63 letters, digits, `-`, `_` and `.`".to_owned(),
-            });
+            let route = vec!["matchLabels".into(), key.as_str().into()];
+            let message = format!("`{key}: {value}` is not a valid label");
+            let help =
+                "keys are `prefix/name`, values have at most 63 letters, digits, `-`, `_` and `.`";
+            mistakes.push(Mistake::new(route, message, help));
         }
     }
     for (index, requirement) in selector.match_expressions.iter().flatten().enumerate() {
@@ -55,12 +65,7 @@ pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> 
         match_expressions: Some(requirements.collect()),
     };
     selector.try_into().map_err(|error: kube::core::ParseExpressionError| {
-        vec![Mistake {
-            route: Vec::new(),
-            by_key: false,
-            message: error.to_string(),
-            help: "correct it".to_owned(),
-        }]
+        vec![Mistake::new(Vec::new(), error.to_string(), "correct it")]
     })
 }
 
@@ -87,7 +92,7 @@ fn check_requirement(index: usize, requirement: &Requirement) -> Option<Mistake>
     let at = |steps: &[RouteStep], message: String, help: &str| {
         let mut route: Vec<RouteStep> = vec!["matchExpressions".into(), index.into()];
         route.extend_from_slice(steps);
-        Some(Mistake { route, by_key: false, message, help: help.to_owned() })
+        Some(Mistake::new(route, message, help))
     };
     let mistake = |field: &str, message: String, help: &str| at(&[field.into()], message, help);
     let Requirement { key, operator, values } = requirement;

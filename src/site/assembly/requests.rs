@@ -11,7 +11,7 @@ use crate::input::settings::{Settings, sources};
 use crate::site::request::cluster_api::Claimant;
 use crate::site::request::cluster_parts::PartDocument;
 use crate::site::request::{
-    ClusterDocument, ClusterKind, Request, RequestContext, Spec, ValidatedDocument, cluster_api,
+    ClusterDocument, ClusterKind, Request, RequestContext, Spec, ValidatedRequest, cluster_api,
     provisioning,
 };
 
@@ -77,7 +77,7 @@ struct SeparatelyCheckedRequest {
     origin: Origin,
     /// Set if it is no request without hosts: it may be for another infrastructure provider.
     may_need_none: bool,
-    checked: ValidatedDocument,
+    checked: ValidatedRequest,
 }
 
 impl SeparatelyCheckedRequest {
@@ -90,9 +90,7 @@ impl SeparatelyCheckedRequest {
                 && !cluster_api::is_annotated(&document.metadata),
             checked: match spec {
                 Some(spec) => spec.check(document, context),
-                None => {
-                    ValidatedDocument::Request(Box::new(document.into_request(None)), Vec::new())
-                }
+                None => Some((document.into_request(None), Vec::new())),
             },
         }
     }
@@ -106,18 +104,15 @@ impl CheckedRequests {
             self.findings.push(finding);
             return;
         }
-        match request.checked {
-            ValidatedDocument::Request(checked, found) => {
-                self.findings.extend(found);
-                let cluster = checked.cluster.as_ref();
-                let needs_none = cluster.is_some_and(|cluster| cluster.node_sets.is_empty());
-                if !(request.may_need_none && needs_none) {
-                    self.clusters.insert(request.key, *checked);
-                }
-            }
-            ValidatedDocument::Template(origin) => {
-                self.templates.push(SuspectedTemplate { origin, asked: None })
-            }
+        let Some((checked, found)) = request.checked else {
+            self.templates.push(SuspectedTemplate { origin: request.origin, asked: None });
+            return;
+        };
+        self.findings.extend(found);
+        let cluster = checked.cluster.as_ref();
+        let needs_none = cluster.is_some_and(|cluster| cluster.node_sets.is_empty());
+        if !(request.may_need_none && needs_none) {
+            self.clusters.insert(request.key, checked);
         }
     }
 
@@ -140,9 +135,9 @@ impl CheckedRequests {
             _ => {
                 let is_opted_out = cluster_api::is_annotated(&document.metadata);
                 let key = document.key.clone();
-                let checked = spec.map(|spec| spec.check(document, context));
+                let checked = spec.and_then(|spec| spec.check(document, context));
                 let claimant = |cluster| cluster_api::claimed_by_cluster(cluster, is_opted_out);
-                if let Some(ValidatedDocument::Request(request, found)) = checked {
+                if let Some((request, found)) = checked {
                     self.claimants.extend(request.cluster.iter().flat_map(claimant));
                     if context.inventory.has_namespace(&key.namespace) {
                         let error = found.into_iter().find(Finding::is_error);
@@ -168,9 +163,7 @@ fn beside(
     spec: Spec,
     context: &RequestContext<'_>,
 ) -> Vec<Finding> {
-    let Some(ValidatedDocument::Request(request, _)) =
-        spec.map(|spec| spec.check(document, context))
-    else {
+    let Some((request, _)) = spec.and_then(|spec| spec.check(document, context)) else {
         return Vec::new();
     };
     match (&mut sip_cluster.cluster, request.cluster) {

@@ -214,6 +214,15 @@ impl Cluster {
         let machine = self.installation.as_ref().zip(part.node.as_ref());
         machine.is_some_and(|(installation, node)| installation.has_both_roles(node))
     }
+
+    /// Returns the interfaces on which a host of a role requires an address.
+    pub fn interfaces(&self, role: Role) -> BTreeSet<&str> {
+        self.services
+            .iter()
+            .filter(|service| service.uses(role))
+            .filter_map(|service| service.interface.as_deref())
+            .collect()
+    }
 }
 
 impl Installation {
@@ -234,17 +243,6 @@ impl Installation {
         // One character is the dash before the hash.
         const LONGEST: usize = 63 - 1 - Installation::HASH_LENGTH;
         object_name(prefix, cluster, LONGEST)
-    }
-}
-
-impl Cluster {
-    /// Returns the interfaces on which a host of a role requires an address.
-    pub fn interfaces(&self, role: Role) -> BTreeSet<&str> {
-        self.services
-            .iter()
-            .filter(|service| service.uses(role))
-            .filter_map(|service| service.interface.as_deref())
-            .collect()
     }
 }
 

@@ -13,8 +13,9 @@ use crate::base::api::cluster_api::{
 use crate::base::api::host::Metadata;
 use crate::base::api::names::{ClusterKey, ObjectName, Part, is_label_value};
 use crate::base::api::provisioning::SoftwareSpec;
-use crate::base::finding::{Code, DocumentField, Finding, Origin};
+use crate::base::finding::{Code, DocumentField, Finding, Origin, RouteStep, below};
 use crate::base::text::suggest::alike;
+use crate::input::decode::label_selector::Mistake;
 use crate::input::settings::Settings;
 use crate::site::inventory::Inventory;
 use crate::site::inventory::hosts_by_mac::HostsByMac;
@@ -23,7 +24,7 @@ use crate::site::inventory::topology_labels::TopologyLabels;
 /// A decoded spec. Each kind of request implements it.
 pub(crate) trait RequestSpec: Send {
     /// Validates a request.
-    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument;
+    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest;
 
     /// Returns whether the cluster depends on addresses of hosts.
     fn uses_addresses(&self) -> bool;
@@ -47,13 +48,9 @@ pub(crate) struct ClusterDocument {
     pub(crate) metadata: Metadata,
 }
 
-/// Result of validation.
-pub(crate) enum ValidatedDocument {
-    /// A request with its findings. It has no cluster if one of them is an error.
-    Request(Box<Request>, Vec<Finding>),
-    /// A template of another tool instead of a request.
-    Template(Origin),
-}
+/// A request with its findings; `None` for a template of another tool. A request has no cluster if a
+/// finding is an error.
+pub(crate) type ValidatedRequest = Option<(Request, Vec<Finding>)>;
 
 /// Data that requests refer to.
 pub(crate) struct RequestContext<'a> {
@@ -101,15 +98,9 @@ impl ClusterDocument {
         if is_label_value(self.key.name.as_str()) {
             return;
         }
-        findings.push(
-            Finding::new(
-                Code::InvalidField,
-                "the cluster's name has more than 63 characters, the limit of label values",
-            )
-            .at(self.origin.at(["metadata", "name"]))
-            .help("choose a shorter name")
-            .for_cluster(&self.key),
-        );
+        let message = "the cluster's name has more than 63 characters, the limit of label values";
+        let finding = Finding::new(Code::InvalidField, message).at(self.origin.name());
+        findings.push(finding.help("choose a shorter name"));
     }
 
     /// Parses the priority annotation.
@@ -118,17 +109,10 @@ impl ClusterDocument {
             return 0;
         };
         text.trim().parse().unwrap_or_else(|_| {
-            findings.push(
-                Finding::new(
-                    Code::InvalidField,
-                    format!("the priority `{text}` is not an integer"),
-                )
-                .at(self.origin.at(["metadata", "annotations", PRIORITY]))
-                .help(
-                    "write a number in quotes, such as \"10\"; clusters with a higher priority choose first",
-                )
-                .for_cluster(&self.key),
-            );
+            let message = format!("the priority `{text}` is not an integer");
+            let place = self.origin.at(["metadata", "annotations", PRIORITY]);
+            let help = "write a number in quotes, such as \"10\"; clusters with a higher priority choose first";
+            findings.push(Finding::new(Code::InvalidField, message).at(place).help(help));
             0
         })
     }
@@ -159,12 +143,12 @@ impl ClusterDocument {
     pub(super) fn validated(
         self,
         (cluster, mut findings): (Cluster, Vec<Finding>),
-    ) -> ValidatedDocument {
+    ) -> ValidatedRequest {
         let at = DocumentField::new(&self.origin, ["metadata"]);
-        findings.extend(mistaken_annotations(&self.metadata, &at, &self.key, false));
+        findings.extend(mistaken_annotations(&self.metadata, &at, false));
         let valid = !findings.iter().any(Finding::is_error);
-        let request = self.into_request(valid.then_some(cluster));
-        ValidatedDocument::Request(Box::new(request), findings)
+        let findings = findings.into_iter().map(|finding| finding.for_cluster(&self.key)).collect();
+        Some((self.into_request(valid.then_some(cluster)), findings))
     }
 
     /// Converts the document to a request. `cluster` is `None` if the request is invalid.
@@ -178,6 +162,19 @@ impl ClusterDocument {
             older: None,
         }
     }
+}
+
+/// Returns findings for mistakes in the value at a route of a request.
+pub(super) fn mistake_findings(
+    mistakes: Vec<Mistake>,
+    origin: &Origin,
+    route: &[RouteStep],
+) -> impl Iterator<Item = Finding> {
+    mistakes.into_iter().map(|Mistake { route: steps, by_key, message, help }| {
+        let route = below(route, steps);
+        let place = if by_key { origin.key(route) } else { origin.at(route) };
+        Finding::new(Code::InvalidField, message).at(place).help(help)
+    })
 }
 
 /// Prefix of sipgen's annotations.
@@ -201,7 +198,6 @@ const OF_NODE_SETS: [&str; 6] =
 pub(super) fn mistaken_annotations(
     metadata: &Metadata,
     at: &DocumentField,
-    cluster: &ClusterKey,
     is_node_set: bool,
 ) -> Vec<Finding> {
     let keys = metadata.annotations.iter().flat_map(|annotations| annotations.keys());
@@ -221,9 +217,8 @@ pub(super) fn mistaken_annotations(
             None => return None,
         };
         let field = at.below(["annotations".into(), key.as_str().into()]);
-        let finding =
-            Finding::new(Code::MisspelledField, message).at(field.origin.key(field.route));
-        Some(finding.help(help).for_cluster(cluster))
+        let place = field.origin.key(field.route);
+        Some(Finding::new(Code::MisspelledField, message).at(place).help(help))
     };
     keys.filter_map(report).collect()
 }

@@ -69,8 +69,7 @@ struct HardwareValidation {
 
 impl HardwareValidation {
     fn report(&mut self, route: &[RouteStep], message: String, help: &str) {
-        let route = route.to_vec();
-        self.mistakes.push(Mistake { route, by_key: false, message, help: help.to_owned() });
+        self.mistakes.push(Mistake::new(route.to_vec(), message, help));
     }
 
     fn number(&mut self, number: Option<i64>, route: &[RouteStep]) -> Option<u64> {

@@ -28,7 +28,7 @@ pub mod sipcluster;
 pub use cluster::{Cluster, HostTemplate, Installation, NodeSet, RequestMetadata};
 pub use descriptor::RequestDescriptor;
 pub(crate) use documents::{
-    ClusterDocument, RequestContext, SoftwareDocument, Spec, ValidatedDocument,
+    ClusterDocument, RequestContext, SoftwareDocument, Spec, ValidatedRequest,
 };
 pub use kind::ClusterKind;
 pub(crate) use object_name::shortened;

@@ -128,8 +128,7 @@ pub(crate) fn claimed_by_cluster(cluster: &Cluster, is_opted_out: bool) -> Vec<C
                 origin: cluster.origin.clone(),
                 machines: node_set.active,
                 selector: node_set.selector.clone(),
-                has_selector: assigned_labels.is_some()
-                    || node_set.selector.clone().into_iter().next().is_some(),
+                has_selector: assigned_labels.is_some() || !node_set.selector.selects_all(),
                 assigned_labels,
                 makes_machines: true,
                 may_opt_in: (!is_opted_out).then(|| cluster.key.clone()),

@@ -13,98 +13,79 @@ use crate::base::api::cluster_api::HostSelector;
 use crate::base::api::names::{ClusterKey, Role};
 use crate::base::finding::RouteStep;
 use crate::base::text::{expanded, pointer_key};
+use crate::input::decode::label_selector::Mistake;
 
 /// JSON pointer to the host selector of a template.
 const SELECTOR: &str = "/spec/template/spec/hostSelector";
 
-/// The host selector of a node set after the patches of its class.
-#[derive(Default)]
-pub(super) struct PatchedSelector {
-    pub(super) selector: HostSelector,
-    pub(super) mistakes: Vec<PatchMistake>,
-}
-
-/// A change whose effect on the host selector is unknown, or which does not apply.
-pub(super) struct PatchMistake {
-    /// Position in the `spec` of the class.
-    pub(super) route: Vec<RouteStep>,
-    pub(super) message: &'static str,
-    pub(super) help: &'static str,
-}
-
-impl PatchedSelector {
-    /// Applies the patches. A label that sipgen adds, which are those of `assigned`, is left out if its
-    /// value is unknown.
-    pub(super) fn new(
-        set: &ScaledMachines<'_>,
-        class: &MachineClass<'_>,
-        cluster: &ClusterKey,
-        assigned: &BTreeMap<String, String>,
-    ) -> Self {
-        let variable = |name: &str| variable(name, set, class, cluster);
-        let template = &set.template.spec.template.spec.host_selector;
-        let mut object = json!({"spec": {"template": {"spec": {"hostSelector": template}}}});
-        let mut mistakes = Vec::new();
-        let mut report = |route: Vec<RouteStep>, message, help| {
-            mistakes.push(PatchMistake {
-                route: [vec!["patches".into()], route].concat(),
-                message,
-                help,
-            });
+/// Returns the host selector of a node set after the patches of its class, and the changes whose effect
+/// on it is unknown, or which do not apply. A label that sipgen adds, which are those of `assigned`, is
+/// left out if its value is unknown.
+pub(super) fn patched_selector(
+    set: &ScaledMachines<'_>,
+    class: &MachineClass<'_>,
+    cluster: &ClusterKey,
+    assigned: &BTreeMap<String, String>,
+) -> (HostSelector, Vec<Mistake>) {
+    let variable = |name: &str| variable(name, set, class, cluster);
+    let template = &set.template.spec.template.spec.host_selector;
+    let mut object = json!({"spec": {"template": {"spec": {"hostSelector": template}}}});
+    let mut mistakes = Vec::new();
+    let mut report = |route: Vec<RouteStep>, message: &str, help: &str| {
+        let route = [vec!["patches".into()], route].concat();
+        mistakes.push(Mistake::new(route, message, help));
+    };
+    for (index, patch) in class.spec.patches.iter().enumerate() {
+        let is_enabled = match patch.get("enabledIf").and_then(Value::as_str) {
+            Some(template) => rendered(template, variable).map(|value| value == true),
+            None => Some(true),
         };
-        for (index, patch) in class.spec.patches.iter().enumerate() {
-            let is_enabled = match patch.get("enabledIf").and_then(Value::as_str) {
-                Some(template) => rendered(template, variable).map(|value| value == true),
-                None => Some(true),
+        if is_enabled == Some(false) {
+            continue;
+        }
+        for (route, change) in selector_changes(patch, set, class) {
+            let (op, path) = (text(change, "/op"), text(change, "/path"));
+            let value = match (change.get("value"), text(change, "/valueFrom/variable")) {
+                _ if op == "remove" => Some(Value::Null),
+                (Some(value), _) => Some(value.clone()),
+                (None, "") => rendered(text(change, "/valueFrom/template"), variable),
+                (None, name) => variable(name),
             };
-            if is_enabled == Some(false) {
-                continue;
-            }
-            for (route, change) in selector_changes(patch, set, class) {
-                let (op, path) = (text(change, "/op"), text(change, "/path"));
-                let value = match (change.get("value"), text(change, "/valueFrom/variable")) {
-                    _ if op == "remove" => Some(Value::Null),
-                    (Some(value), _) => Some(value.clone()),
-                    (None, "") => rendered(text(change, "/valueFrom/template"), variable),
-                    (None, name) => variable(name),
-                };
-                let label =
-                    path.strip_prefix(SELECTOR).and_then(|it| it.strip_prefix("/matchLabels/"));
-                let is_own = |label| is_assigned(&pointer_key(label), assigned);
-                let applied = match value.filter(|_| is_enabled.is_some()) {
-                    Some(value) => apply(&mut object, op, path, value),
-                    None if label.is_some_and(is_own) => {
-                        apply(&mut object, "remove", path, Value::Null).or(Some(()))
-                    }
-                    None => {
-                        report(
-                            [vec![index.into()], route].concat(),
-                            "which hosts the patch selects is unknown: sipgen evaluates constants, built-in variables and those of the Cluster",
-                            "write the requirement in the Metal3MachineTemplate",
-                        );
-                        continue;
-                    }
-                };
-                if applied.is_none() {
+            let label = path.strip_prefix(SELECTOR).and_then(|it| it.strip_prefix("/matchLabels/"));
+            let is_own = |label| is_assigned(&pointer_key(label), assigned);
+            let applied = match value.filter(|_| is_enabled.is_some()) {
+                Some(value) => apply(&mut object, op, path, value),
+                None if label.is_some_and(is_own) => {
+                    apply(&mut object, "remove", path, Value::Null).or(Some(()))
+                }
+                None => {
                     report(
                         [vec![index.into()], route].concat(),
-                        "the patch does not apply to the Metal3MachineTemplate, so Cluster API makes no Machines",
-                        "add only to a mapping that exists: give the template's `hostSelector.matchLabels` a label",
+                        "which hosts the patch selects is unknown: sipgen evaluates constants, built-in variables and those of the Cluster",
+                        "write the requirement in the Metal3MachineTemplate",
                     );
+                    continue;
                 }
+            };
+            if applied.is_none() {
+                report(
+                    [vec![index.into()], route].concat(),
+                    "the patch does not apply to the Metal3MachineTemplate, so Cluster API makes no Machines",
+                    "add only to a mapping that exists: give the template's `hostSelector.matchLabels` a label",
+                );
             }
         }
-        let patched = object.pointer(SELECTOR).map(HostSelector::deserialize);
-        let selector = patched.transpose().unwrap_or_else(|_| {
-            report(
-                Vec::new(),
-                "the patches make a `hostSelector` that the API server refuses",
-                "the values of labels are strings",
-            );
-            None
-        });
-        Self { selector: selector.unwrap_or_default(), mistakes }
     }
+    let patched = object.pointer(SELECTOR).map(HostSelector::deserialize);
+    let selector = patched.transpose().unwrap_or_else(|_| {
+        report(
+            Vec::new(),
+            "the patches make a `hostSelector` that the API server refuses",
+            "the values of labels are strings",
+        );
+        None
+    });
+    (selector.unwrap_or_default(), mistakes)
 }
 
 /// Returns the value of a variable; `None` if it is unknown.

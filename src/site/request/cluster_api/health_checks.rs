@@ -58,7 +58,7 @@ impl ClusterApiValidation<'_> {
                     "the next Machine waits until a snapshot shows the unhealthy host and sipgen replaces it: annotate \
                      {set_title} with `{SPARE}: \"1\"`"
                 ));
-                self.findings.push(finding.for_cluster(key));
+                self.findings.push(finding);
             }
         }
     }
@@ -69,16 +69,11 @@ impl ClusterApiValidation<'_> {
         let mut labels: BTreeMap<String, String> =
             given.map(|(key, value)| (key.clone(), value.clone())).collect();
         labels.insert(CLUSTER_NAME.to_owned(), self.key.name.to_string());
-        match set.name {
-            None => {
-                labels.insert(CONTROL_PLANE_LABEL.to_owned(), String::new());
-            }
-            Some(name) => {
-                for key in [DEPLOYMENT_NAME, TOPOLOGY_DEPLOYMENT_NAME] {
-                    labels.insert(key.to_owned(), name.to_owned());
-                }
-            }
-        }
+        let own = match set.name {
+            None => vec![(CONTROL_PLANE_LABEL, "")],
+            Some(name) => vec![(DEPLOYMENT_NAME, name), (TOPOLOGY_DEPLOYMENT_NAME, name)],
+        };
+        labels.extend(own.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())));
         labels
     }
 }

@@ -8,7 +8,6 @@ use crate::base::api::assignment;
 use crate::base::api::cluster_api::{HostRequirement, HostSelector};
 use crate::base::api::label_query::required_label;
 use crate::base::api::sipcluster::{LabelSelector, Requirement};
-use crate::base::finding::RouteStep;
 use crate::input::decode::label_selector::{self, Mistake, unknown_field};
 
 /// Returns the requirements of a host selector, without those on the labels `assigned`, which sipgen
@@ -30,7 +29,7 @@ pub(super) fn requirements(
             Ok(requirement) => match_expressions.push(requirement),
             Err((field, message, help)) => {
                 let route = vec!["matchExpressions".into(), index.into(), field.into()];
-                mistakes.push(mistake(route, message, help));
+                mistakes.push(Mistake::new(route, message, help));
             }
         }
     }
@@ -61,7 +60,7 @@ pub(super) fn exclusions(
         let message = format!("assigned hosts have `{}: {value}`, which it excludes", it.key);
         let route = vec!["matchExpressions".into(), index.into()];
         let help = "remove it: the label itself selects the hosts";
-        (!required.matches(assigned)).then(|| mistake(route, message, help))
+        (!required.matches(assigned)).then(|| Mistake::new(route, message, help))
     });
     excluded.collect()
 }
@@ -82,10 +81,6 @@ pub(super) fn assigned_labels(
 /// Returns whether sipgen adds a label: one of `assigned`, or one of another cluster.
 pub(super) fn is_assigned(key: &str, assigned: &BTreeMap<String, String>) -> bool {
     assigned.contains_key(key) || assignment::LABELS.contains(&key)
-}
-
-fn mistake(route: Vec<RouteStep>, message: String, help: &str) -> Mistake {
-    Mistake { route, by_key: false, message, help: help.to_owned() }
 }
 
 /// Converts a requirement to one of Kubernetes. CAPM3 makes the operator lower-case and gives it to

@@ -31,7 +31,7 @@ use super::cluster_parts::ClusterParts;
 use super::decode_spec;
 use super::descriptor::RequestDescriptor;
 use super::documents::{
-    ClusterDocument, RequestContext, RequestSpec, Spec, ValidatedDocument, annotation_meant,
+    ClusterDocument, RequestContext, RequestSpec, Spec, ValidatedRequest, annotation_meant,
     mistaken_annotations,
 };
 use super::object_name;
@@ -51,7 +51,7 @@ use crate::input::settings::requests::ClusterSelection;
 
 pub(crate) use agreement::disagreements;
 pub(crate) use claimants::{Claimant, claimed_by_cluster, claimed_by_machines, unknown_claims};
-use class_patches::{PatchMistake, PatchedSelector};
+use class_patches::patched_selector;
 pub(crate) use machine_objects::{MachineFacts, MachineMaker, MachineObjects};
 use scaled::{LocatedMetadata, ScaledMachines};
 
@@ -100,7 +100,7 @@ fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
 }
 
 impl RequestSpec for ClusterSpec {
-    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument {
+    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
         let checked = check(self, &document, context);
         document.validated(checked)
     }
@@ -187,8 +187,7 @@ impl<'a> ClusterApiValidation<'a> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.findings
-            .push(Finding::new(code, message).at(field.place()).help(help).for_cluster(self.key));
+        self.findings.push(Finding::new(code, message).at(field.place()).help(help));
     }
 
     /// Checks the annotation that asks for hosts.
@@ -212,7 +211,7 @@ impl<'a> ClusterApiValidation<'a> {
 
     fn node_set(&mut self, set: &ScaledMachines<'_>, settings_key: Option<&str>) -> NodeSet {
         for LocatedMetadata { metadata, at } in &set.metadata {
-            self.findings.extend(mistaken_annotations(metadata, at, self.key, true));
+            self.findings.extend(mistaken_annotations(metadata, at, true));
         }
         let active = self.replicas(set);
         let standby = self.spare(set, active);
@@ -327,14 +326,13 @@ impl<'a> ClusterApiValidation<'a> {
         }
         let assigned = self.assignment.labels_of(self.key, &self.part(set));
         let class = set.template.class;
-        let patched = class.map(|class| PatchedSelector::new(set, &class, self.key, &assigned));
-        for (class, patched) in class.iter().zip(&patched) {
-            for PatchMistake { route, message, help } in &patched.mistakes {
-                let at = DocumentField::new(class.origin, ["spec"]).below(route.clone());
-                self.report(Code::InvalidRequestAnnotation, at, *message, *help);
-            }
+        let mut patched = None;
+        if let Some(class) = &class {
+            let (selector, mistakes) = patched_selector(set, class, self.key, &assigned);
+            self.report_mistakes(&DocumentField::new(class.origin, ["spec"]), mistakes);
+            patched = Some(selector);
         }
-        let selector = patched.as_ref().map_or(selector, |patched| &patched.selector);
+        let selector = patched.as_ref().unwrap_or(selector);
         let mut mistakes = Vec::new();
         if self.is_request {
             mistakes = host_selector::exclusions(selector, &assigned);
@@ -344,10 +342,15 @@ impl<'a> ClusterApiValidation<'a> {
             mistakes.extend(refused);
             Selector::default()
         });
+        self.report_mistakes(&at, mistakes);
+        (selector, at)
+    }
+
+    /// Reports mistakes in a host selector below a field.
+    fn report_mistakes(&mut self, at: &DocumentField, mistakes: Vec<Mistake>) {
         for Mistake { route, message, help, .. } in mistakes {
             self.report(Code::InvalidRequestAnnotation, at.below(route), message, help);
         }
-        (selector, at)
     }
 
     /// Returns what the annotation of a node set asks for in JSON, and reports mistakes in it. `kind`
@@ -398,7 +401,7 @@ impl<'a> ClusterApiValidation<'a> {
                 let finding = shared_template([first.title(), other.title()], name)
                     .at(first.at.place())
                     .see(other.at.place(), "the other one");
-                self.findings.push(finding.for_cluster(self.key));
+                self.findings.push(finding);
             }
             let mut labels = self.labels(&self.part(first));
             for other in others {
@@ -409,9 +412,9 @@ impl<'a> ClusterApiValidation<'a> {
             let is_pinned = has_all(&selector.match_labels, &labels)
                 || sets.iter().all(|set| {
                     set.template.class.is_some_and(|class| {
-                        let patched = PatchedSelector::new(set, &class, self.key, &labels);
+                        let (patched, _) = patched_selector(set, &class, self.key, &labels);
                         let own = self.labels(&set.role().into());
-                        has_all(&patched.selector.match_labels, &own)
+                        has_all(&patched.match_labels, &own)
                     })
                 });
             found.push(HostTemplate {
@@ -432,15 +435,6 @@ impl<'a> ClusterApiValidation<'a> {
 
     fn labels(&self, part: &Part) -> BTreeMap<String, String> {
         self.assignment.selected_by(self.key, part)
-    }
-
-    fn missing(&mut self, field: DocumentField, kind: &str, name: &str) {
-        self.report(
-            Code::PartMissing,
-            field,
-            missing_part(kind, name),
-            "add its manifest to the inputs; references are resolved with the names and namespaces that builds deliver",
-        );
     }
 }
 

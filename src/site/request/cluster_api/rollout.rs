@@ -47,16 +47,15 @@ pub(super) fn either<'a>(
     rollout: &'a Option<Rollout>,
     at: &DocumentField,
 ) -> Option<LocatedStrategy<'a>> {
-    let surge_below = |route: &[&str]| {
-        let route = route.iter().chain(&["rollingUpdate", "maxSurge"]);
-        at.below(route.map(|step| RouteStep::from(*step)))
+    let (strategy, route) = match (strategy, rollout) {
+        (Some(strategy), _) => (strategy, vec![field]),
+        (None, Some(Rollout { strategy: Some(strategy) })) => {
+            (strategy, vec!["rollout", "strategy"])
+        }
+        _ => return None,
     };
-    let in_rollout = || {
-        let strategy = rollout.as_ref()?.strategy.as_ref()?;
-        Some((strategy, surge_below(&["rollout", "strategy"])))
-    };
-    let strategy = strategy.as_ref().map(|strategy| (strategy, surge_below(&[field])));
-    strategy.or_else(in_rollout)
+    let surge = route.into_iter().chain(["rollingUpdate", "maxSurge"]).map(RouteStep::from);
+    Some((strategy, at.below(surge)))
 }
 
 #[cfg(test)]

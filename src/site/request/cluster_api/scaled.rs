@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::ClusterApiValidation;
 use super::rollout::{LocatedStrategy, deletes_first, either, is_of_k0smotron};
+use super::{ClusterApiValidation, missing_part};
 use crate::base::api::cluster_api::{
     AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterApiReference, ClusterSpec,
     ControlPlaneSpec, HealthCheckSpec, MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineTemplateSpec,
-    ScaledTopology, TOPOLOGY_OWNED, TemplateReference, Topology,
+    ScaledTopology, TOPOLOGY_OWNED, Topology,
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::machine_names::MachineNames;
@@ -160,10 +160,6 @@ impl ScaledMachines<'_> {
 /// The start of the kinds of kubeadm's control planes and their templates.
 const KUBEADM: &str = "KubeadmControlPlane";
 
-fn template_of(reference: &TemplateReference) -> Option<&ClusterApiReference> {
-    reference.reference.as_ref().or(reference.template_ref.as_ref())
-}
-
 fn machines_of(spec: &ControlPlaneSpec) -> Option<&ClusterApiReference> {
     let machine_reference = || {
         let machines = spec.machine_template.as_ref()?;
@@ -186,17 +182,10 @@ impl<'a> ClusterApiValidation<'a> {
 
     /// Returns the version of Kubernetes of the control plane.
     pub(super) fn kubernetes_version(&self, spec: &ClusterSpec) -> Option<KubernetesVersion> {
-        let control_plane_version = || {
-            let reference = spec.control_plane_ref.as_ref()?;
-            let document = self.objects.referenced(reference, &self.key.namespace)?;
-            match &document.spec {
-                Ok(PartSpec::ControlPlane(control_plane)) => control_plane.version.clone(),
-                _ => None,
-            }
-        };
-        let version = match &spec.topology {
-            Some(topology) => topology.version.clone(),
-            None => control_plane_version(),
+        let version = match (&spec.topology, self.spec_of(&spec.control_plane_ref)) {
+            (Some(topology), _) => topology.version.clone(),
+            (None, Some(PartSpec::ControlPlane(control_plane))) => control_plane.version.clone(),
+            _ => None,
         };
         // RKE2 and k0s append their own version.
         version?.split('+').next()?.to_owned().try_into().ok()
@@ -204,13 +193,14 @@ impl<'a> ClusterApiValidation<'a> {
 
     /// Returns whether the inputs have the Metal3Cluster, without failure domains.
     pub(super) fn lacks_failure_domains(&self, spec: &ClusterSpec) -> bool {
-        let reference = spec.infrastructure_ref.as_ref();
-        let document =
-            reference.and_then(|reference| self.objects.referenced(reference, &self.key.namespace));
-        document.is_some_and(|document| match &document.spec {
-            Ok(PartSpec::Metal3Cluster(spec)) => spec.failure_domains.is_none(),
-            _ => false,
-        })
+        let cluster = self.spec_of(&spec.infrastructure_ref);
+        matches!(cluster, Some(PartSpec::Metal3Cluster(spec)) if spec.failure_domains.is_none())
+    }
+
+    /// Returns the spec of the object that a reference names, if it is readable.
+    fn spec_of(&self, reference: &Option<ClusterApiReference>) -> Option<&'a PartSpec> {
+        let document = self.objects.referenced(reference.as_ref()?, &self.key.namespace)?;
+        document.spec.as_ref().ok()
     }
 
     /// Returns the object that a reference names, and reports one that is missing or unreadable.
@@ -221,7 +211,9 @@ impl<'a> ClusterApiValidation<'a> {
         from: DocumentField,
     ) -> Option<(&'a PartDocument, &'a PartSpec)> {
         let Some(document) = self.objects.referenced(reference, namespace) else {
-            self.missing(from, &reference.kind, &reference.name);
+            let message = missing_part(&reference.kind, &reference.name);
+            let help = "add its manifest to the inputs; references are resolved with the names and namespaces that builds deliver";
+            self.report(Code::PartMissing, from, message, help);
             return None;
         };
         Some((document, self.readable(document)?))
@@ -229,11 +221,9 @@ impl<'a> ClusterApiValidation<'a> {
 
     /// Returns the spec of an object, and reports one that is unreadable.
     fn readable(&mut self, document: &'a PartDocument) -> Option<&'a PartSpec> {
-        let unreadable = |error| {
-            let finding = decode::unreadable(&document.origin, error, &document.kind);
-            self.findings.push(finding.for_cluster(self.key));
-        };
-        document.spec.as_ref().map_err(unreadable).ok()
+        let unreadable = |error| decode::unreadable(&document.origin, error, &document.kind);
+        let spec = document.spec.as_ref().map_err(unreadable);
+        spec.map_err(|finding| self.findings.push(finding)).ok()
     }
 
     /// Returns the machine template that a reference names; `None` if Machines are no hosts of
@@ -373,7 +363,7 @@ impl<'a> ClusterApiValidation<'a> {
     fn control_plane_of_class(&mut self, class: &ClusterClass<'a>) -> Option<ScaledMachines<'a>> {
         let ClusterClass { spec, namespace, topology, .. } = class;
         let (control_plane, class_at) = (&spec.control_plane, class.at());
-        let machines = control_plane.machine_infrastructure.as_ref().and_then(template_of)?;
+        let machines = control_plane.machine_infrastructure.as_ref()?.reference()?;
         let from = class_at.below(["controlPlane".into(), "machineInfrastructure".into()]);
         let machine_class = class.machine_class(machines, "", &topology.control_plane);
         let template = self.template(machines, namespace, from, Some(machine_class))?;
@@ -435,11 +425,8 @@ impl<'a> ClusterApiValidation<'a> {
             return None;
         };
         let template_reference = || deployment_class.template.infrastructure.as_ref();
-        let machines = deployment_class
-            .infrastructure
-            .as_ref()
-            .or_else(template_reference)
-            .and_then(template_of)?;
+        let infrastructure = deployment_class.infrastructure.as_ref().or_else(template_reference);
+        let machines = infrastructure?.reference()?;
         let from = class.at().below(["workers".into(), "machineDeployments".into(), index.into()]);
         let machine_class = class.machine_class(machines, &deployment.class, deployment);
         let template =

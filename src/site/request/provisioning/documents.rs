@@ -18,30 +18,27 @@ pub(crate) fn cluster_of(
     origin: &Origin,
     metadata: &Metadata,
 ) -> Result<ObjectName, Finding> {
+    let invalid = |message, place| Finding::new(Code::InvalidClusterLabel, message).at(place);
     let Some(label) = metadata.label(CLUSTER).filter(|label| !label.is_empty()) else {
         let what = if kind == KIND { "makes" } else { "is for" };
-        return Err(Finding::new(
-            Code::InvalidClusterLabel,
-            format!("the {kind} has no label `cluster`: the cluster that it {what} is unknown"),
-        )
-        .at(origin.name())
-        .help(
+        let message =
+            format!("the {kind} has no label `cluster`: the cluster that it {what} is unknown");
+        return Err(invalid(message, origin.name()).help(
             "write the cluster's name: `metadata: {labels: {cluster: NAME}}`, in the file or in a kustomization that \
              builds it",
         ));
     };
     let place = origin.at(["metadata", "labels", CLUSTER]);
     let name: ObjectName = label.parse().map_err(|error| {
-        Finding::new(Code::InvalidClusterLabel, format!("the cluster's name `{label}` {error}"))
-            .at(place.clone())
-            .help("fix the label `cluster`: it names the cluster's Job and ConfigMap")
+        let message = format!("the cluster's name `{label}` {error}");
+        let help = "fix the label `cluster`: it names the cluster's Job and ConfigMap";
+        invalid(message, place.clone()).help(help)
     })?;
     if label.len() > LONGEST_NAME {
         let message =
             format!("the cluster's name `{label}` has more than {LONGEST_NAME} characters");
-        return Err(Finding::new(Code::InvalidClusterLabel, message)
-            .at(place)
-            .help("choose a shorter name: the Job is named `k8s-NAME-HASH`, which has at most 63 characters"));
+        let help = "choose a shorter name: the Job is named `k8s-NAME-HASH`, which has at most 63 characters";
+        return Err(invalid(message, place).help(help));
     }
     Ok(name)
 }
@@ -50,15 +47,22 @@ pub(crate) fn cluster_of(
 ///
 /// Decoding would report wrong indentation as a wrong type.
 pub(crate) fn misshapen(spec: &Value, origin: &Origin) -> Vec<Finding> {
-    let list_findings = |list: &'static str| {
-        let entries = spec.get(list).and_then(Value::as_sequence).into_iter().flatten().enumerate();
-        entries.filter_map(move |(index, entry)| {
-            let (message, help) = wrong(list, entry.as_mapping()?)?;
-            let route: [RouteStep; 3] = ["spec".into(), list.into(), index.into()];
-            Some(Finding::new(Code::InvalidMachine, message).at(origin.at(route)).help(help))
-        })
+    let finding = |(list, index, entry): (&'static str, usize, _)| {
+        let (message, help) = wrong(list, entry)?;
+        let route: [RouteStep; 3] = ["spec".into(), list.into(), index.into()];
+        Some(Finding::new(Code::InvalidMachine, message).at(origin.at(route)).help(help))
     };
-    ["masters", "workers"].into_iter().flat_map(list_findings).collect()
+    machine_entries(spec).filter_map(finding).collect()
+}
+
+/// Returns the mappings in both lists of machines, each with the name of its list and its index.
+pub(super) fn machine_entries(
+    spec: &Value,
+) -> impl Iterator<Item = (&'static str, usize, &Mapping)> {
+    ["masters", "workers"].into_iter().flat_map(move |list| {
+        let entries = spec.get(list).and_then(Value::as_sequence).into_iter().flatten().enumerate();
+        entries.filter_map(move |(index, entry)| Some((list, index, entry.as_mapping()?)))
+    })
 }
 
 /// Returns message and help for an invalid list entry.
@@ -92,10 +96,8 @@ fn wrong(list: &str, entry: &Mapping) -> Option<(String, String)> {
                 (Some(name), Some(field)) => {
                     format!("indent `{field}` further than `{name}`, the machine's name")
                 }
-                (None, _) => {
-                    "write the machine's name before them, and indent them below it".to_owned()
-                }
-                (Some(_), None) => "write a dash before each machine's name".to_owned(),
+                _ => "write a dash before each machine's name, and indent its fields below it"
+                    .to_owned(),
             };
             Some((message, help))
         }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::{Selector, SelectorExt};
 
-use super::{Machines, ProvisioningValidation, Route, part};
+use super::{ProvisioningValidation, Route};
 use crate::base::api::hardware_requirements::is_cpu_flag;
 use crate::base::api::mac::MacAddress;
 use crate::base::api::machine_names::MachineNames;
-use crate::base::api::names::{NodeName, Role};
-use crate::base::api::provisioning::{self, ProvisioningSpec};
+use crate::base::api::names::{NodeName, Part, Role};
+use crate::base::api::provisioning::{MachineRequest, ProvisioningSpec, VIRTLET_VM};
 use crate::base::api::quantity;
 use crate::base::finding::{Code, DocumentField, Finding, Place, RouteStep};
 use crate::base::text::counted;
@@ -19,7 +19,8 @@ use crate::site::inventory::hosts_by_mac::HostsByMac;
 use crate::site::inventory::machine::RequiredMachine;
 use crate::site::inventory::networks::NoNetworkData;
 use crate::site::inventory::requirements::{HardwareRequirements, TextPattern};
-use crate::site::request::cluster::{NodeSet, StandbyHosts};
+use crate::site::request::cluster::{Installation, NodeSet, StandbyHosts};
+use crate::site::request::documents::mistake_findings;
 
 /// Maximum number of similar MAC addresses that a finding names.
 const MOST_NEAR: usize = 3;
@@ -31,8 +32,6 @@ fn help_for(macs: &HostsByMac<'_>, mac: MacAddress, is_virtlet_vm: bool) -> Stri
     let help = if let [(first, host), rest @ ..] = near.as_slice() {
         let rest = rest.iter().map(|(mac, host)| format!(", {mac} is one of {}", host.key));
         format!("correct it: {first} is one of {}{}", host.key, rest.collect::<String>())
-    } else if macs.all().is_empty() {
-        "the repo has no hosts: add their manifests, or run `sipgen snapshot`".to_owned()
     } else if bare == 0 {
         "fix it, or add the host: a BareMetalHost with this bootMACAddress, or with this MAC address in its hardware details"
             .to_owned()
@@ -44,25 +43,16 @@ fn help_for(macs: &HostsByMac<'_>, mac: MacAddress, is_virtlet_vm: bool) -> Stri
     };
     if is_virtlet_vm {
         format!(
-            "{help}. The hosts of a `{}` cluster were pods; sipgen assigns BareMetalHosts to it",
-            provisioning::VIRTLET_VM
+            "{help}. The hosts of a `{VIRTLET_VM}` cluster were pods; sipgen assigns BareMetalHosts to it"
         )
     } else {
         help
     }
 }
 
-/// A machine in one of the lists.
-struct MachineEntry<'a> {
-    name: NodeName,
-    role: Role,
-    /// Its requirements; `None` if the list only has its name.
-    asked: Option<&'a provisioning::MachineRequest>,
-    route: Route,
-}
-
 /// A machine by name, from one or both lists.
 struct RequestedMachine {
+    name: NodeName,
     role: Role,
     route: Route,
     /// MAC address with its route.
@@ -74,12 +64,13 @@ struct RequestedMachine {
 }
 
 impl ProvisioningValidation<'_> {
+    /// Returns the requested machines, and an installation with their names.
     pub(crate) fn machines(
         &mut self,
         spec: &ProvisioningSpec,
         macs: &HostsByMac<'_>,
         is_virtlet_vm: bool,
-    ) -> Machines {
+    ) -> (BTreeMap<Part, Box<NodeSet>>, Installation) {
         if spec.masters.iter().flatten().next().is_none() {
             // The list is required: if empty were valid, a typo would release every host of the
             // cluster.
@@ -90,34 +81,24 @@ impl ProvisioningValidation<'_> {
                 "list at least one machine under `spec.masters`",
             );
         }
-        let masters = self.entries(spec.masters.as_deref(), "masters", Role::ControlPlane);
-        let workers = self.entries(spec.workers.as_deref(), "workers", Role::Worker);
-        let mut machines = Machines {
-            masters: masters.iter().map(|entry| entry.name.clone()).collect(),
-            workers: workers.iter().map(|entry| entry.name.clone()).collect(),
-            ..Machines::default()
+        let masters = self.requested(spec.masters.as_deref(), "masters", Role::ControlPlane);
+        let workers = self.requested(spec.workers.as_deref(), "workers", Role::Worker);
+        let names = |list: &[RequestedMachine]| list.iter().map(|it| it.name.clone()).collect();
+        let installation = Installation {
+            masters: names(&masters),
+            workers: names(&workers),
+            ..Installation::default()
         };
-        let mut wanted: BTreeMap<NodeName, RequestedMachine> = BTreeMap::new();
-        // Findings are reported in the order of the request.
-        let mut names: Vec<NodeName> = Vec::new();
-        for entry in masters.into_iter().chain(workers) {
-            let name = entry.name.clone();
-            let also = self.wanted(entry);
-            match wanted.get_mut(&name) {
-                None => {
-                    names.push(name.clone());
-                    wanted.insert(name, also);
-                }
-                Some(known) => self.join(&name, known, also),
+        let mut node_sets = BTreeMap::new();
+        let mut requested = masters;
+        for worker in workers {
+            match requested.iter_mut().find(|known| known.name == worker.name) {
+                None => requested.push(worker),
+                Some(master) => self.join(master, worker),
             }
         }
-        self.refuse_shared_macs(&names, &wanted, macs);
-        for name in names {
-            let Some(RequestedMachine { role, route, mac, hardware, selector, is_asked }) =
-                wanted.remove(&name)
-            else {
-                continue;
-            };
+        self.refuse_shared_macs(&requested, macs);
+        for RequestedMachine { name, role, route, mac, hardware, selector, is_asked } in requested {
             if !is_asked {
                 self.report(
                     Code::InvalidMachine,
@@ -153,19 +134,20 @@ impl ProvisioningValidation<'_> {
                 spare_at: None,
                 at,
             };
-            machines.node_sets.insert(part(role, &name), Box::new(node_set));
+            let part = Part { role, node: Some(name), node_set: None };
+            node_sets.insert(part, Box::new(node_set));
         }
-        machines
+        (node_sets, installation)
     }
 
     /// Returns the machines of a list with valid names, each name once.
-    fn entries<'a>(
+    fn requested(
         &mut self,
-        list: Option<&'a [BTreeMap<String, Option<provisioning::MachineRequest>>]>,
+        list: Option<&[BTreeMap<String, Option<MachineRequest>>]>,
         field: &str,
         role: Role,
-    ) -> Vec<MachineEntry<'a>> {
-        let mut entries: Vec<MachineEntry<'a>> = Vec::new();
+    ) -> Vec<RequestedMachine> {
+        let mut machines: Vec<RequestedMachine> = Vec::new();
         let listed = list.into_iter().flatten().enumerate();
         // Decoding rejected entries with no key or several keys.
         for (index, (name, asked)) in
@@ -183,24 +165,28 @@ impl ProvisioningValidation<'_> {
                     continue;
                 }
             };
-            if let Some(other) = entries.iter().find(|other| other.name == name) {
+            if let Some(other) = machines.iter().find(|other| other.name == name) {
                 let message = format!("`{field}` has two machines named `{name}`");
                 let other = self.origin.key(other.route.clone());
                 let finding = Finding::new(Code::InvalidMachine, message).at(place);
                 let help = "rename one of them, or remove it";
-                self.add(finding.see(other, "the other one").help(help));
+                self.findings.push(finding.see(other, "the other one").help(help));
                 continue;
             }
-            entries.push(MachineEntry { name, role, asked: asked.as_ref(), route });
+            let nothing = MachineRequest::default();
+            machines.push(self.machine(name, role, asked.as_ref().unwrap_or(&nothing), route));
         }
-        entries
+        machines
     }
 
     /// Parses the requirements of a machine.
-    fn wanted(&mut self, entry: MachineEntry<'_>) -> RequestedMachine {
-        let MachineEntry { name, role, asked, route } = entry;
-        let nothing = provisioning::MachineRequest::default();
-        let asked = asked.unwrap_or(&nothing);
+    fn machine(
+        &mut self,
+        name: NodeName,
+        role: Role,
+        asked: &MachineRequest,
+        route: Route,
+    ) -> RequestedMachine {
         let below =
             |field: &str| -> Route { route.iter().cloned().chain([field.into()]).collect() };
         // An invalid requirement counts, so that it is not reported as missing as well.
@@ -256,28 +242,21 @@ impl ProvisioningValidation<'_> {
         };
         is_asked |= !hardware.is_empty();
         is_asked |= asked.cpu_flags.as_ref().is_some_and(|flags| !flags.is_empty());
-        let selector = match asked.label_selector.as_ref().map(label_selector::check) {
-            None => Selector::default(),
-            Some(Ok(selector)) => selector,
-            Some(Err(mistakes)) => {
-                for mistake in mistakes {
-                    let steps = mistake.route;
-                    let route: Route = below("labelSelector").into_iter().chain(steps).collect();
-                    let place =
-                        if mistake.by_key { self.origin.key(route) } else { self.origin.at(route) };
-                    self.report(Code::InvalidField, place, mistake.message, mistake.help);
-                }
-                Selector::default()
-            }
-        };
-        RequestedMachine { role, route, mac, hardware, selector, is_asked }
+        let selector = asked.label_selector.as_ref().map(label_selector::check).transpose();
+        let selector = selector.unwrap_or_else(|mistakes| {
+            let route = below("labelSelector");
+            self.findings.extend(mistake_findings(mistakes, self.origin, &route));
+            None
+        });
+        let selector = selector.unwrap_or_default();
+        RequestedMachine { name, role, route, mac, hardware, selector, is_asked }
     }
 
     /// Parses the requirements on the kind of CPUs.
     fn asked_cpus(
         &mut self,
         name: &NodeName,
-        asked: &provisioning::MachineRequest,
+        asked: &MachineRequest,
         below: &dyn Fn(&str) -> Route,
     ) -> HardwareRequirements {
         let text = |text: &Option<String>| {
@@ -306,15 +285,16 @@ impl ProvisioningValidation<'_> {
     }
 
     /// Merges a machine's entries from both lists. It must meet the requirements of both.
-    fn join(&mut self, name: &NodeName, known: &mut RequestedMachine, also: RequestedMachine) {
+    fn join(&mut self, known: &mut RequestedMachine, also: RequestedMachine) {
         match (&known.mac, also.mac) {
             (Some((one, at)), Some((other, other_at))) if *one != other => {
-                let message = format!("{name} is a master and a worker, with two MAC addresses");
+                let message =
+                    format!("{} is a master and a worker, with two MAC addresses", also.name);
                 let (place, at) = (self.origin.at(other_at), self.origin.at(at.clone()));
                 let finding = Finding::new(Code::InvalidMachine, message).at(place);
                 let help =
                     "rename the worker; or, if both are the same machine, remove its mac-address";
-                self.add(finding.see(at, "the master's").help(help));
+                self.findings.push(finding.see(at, "the master's").help(help));
             }
             (Some(_), _) => {}
             (None, mac) => known.mac = mac,
@@ -332,17 +312,9 @@ impl ProvisioningValidation<'_> {
     }
 
     /// Reports two machines that are one: by equal MAC addresses, or by two of the same host.
-    fn refuse_shared_macs(
-        &mut self,
-        names: &[NodeName],
-        wanted: &BTreeMap<NodeName, RequestedMachine>,
-        macs: &HostsByMac<'_>,
-    ) {
-        let mut seen: Vec<(&NodeName, MacAddress, &Route)> = Vec::new();
-        for name in names {
-            let Some((mac, route)) = wanted.get(name).and_then(|wanted| wanted.mac.as_ref()) else {
-                continue;
-            };
+    fn refuse_shared_macs(&mut self, machines: &[RequestedMachine], macs: &HostsByMac<'_>) {
+        for (index, RequestedMachine { name, mac, .. }) in machines.iter().enumerate() {
+            let Some((mac, route)) = mac else { continue };
             let host = |mac: MacAddress| match macs.hosts_with(mac) {
                 [one] => Some(*one),
                 _ => None,
@@ -350,8 +322,9 @@ impl ProvisioningValidation<'_> {
             let is_same = |other: MacAddress| {
                 other == *mac || host(*mac).is_some_and(|one| host(other) == Some(one))
             };
-            if let Some((other, other_mac, at)) = seen.iter().find(|(_, other, _)| is_same(*other))
-            {
+            let mut before =
+                machines[..index].iter().filter_map(|it| Some((&it.name, it.mac.as_ref()?)));
+            if let Some((other, (other_mac, at))) = before.find(|(_, (other, _))| is_same(*other)) {
                 let message = match host(*mac) {
                     Some(host) if other_mac != mac => {
                         format!(
@@ -361,12 +334,10 @@ impl ProvisioningValidation<'_> {
                     }
                     _ => format!("`{other}` and `{name}` have the same MAC address"),
                 };
-                let (place, at) = (self.origin.at(route.clone()), self.origin.at((*at).clone()));
+                let (place, at) = (self.origin.at(route.clone()), self.origin.at(at.clone()));
                 let finding = Finding::new(Code::InvalidMachine, message).at(place);
                 let help = "fix one of them; a machine that is master and worker has the same name in both lists";
-                self.add(finding.see(at, other.to_string()).help(help));
-            } else {
-                seen.push((name, *mac, route));
+                self.findings.push(finding.see(at, other.to_string()).help(help));
             }
         }
     }
@@ -395,7 +366,7 @@ impl ProvisioningValidation<'_> {
                 let message = format!("{count} have the MAC address `{mac}` of `{name}`");
                 let finding = Finding::new(Code::UnknownMac, message).at(place).see_each(hosts);
                 let help = "one of them is a copy or a typo: fix it, or take a new snapshot";
-                self.add(finding.help(help));
+                self.findings.push(finding.help(help));
                 None
             }
         }
@@ -435,7 +406,7 @@ impl ProvisioningValidation<'_> {
             );
             let place = self.origin.at(route.iter().cloned().chain(["mac-address".into()]));
             let finding = Finding::new(Code::InvalidMachine, message).at(place);
-            self.add(finding.see(place_of(host, mac), host.key.to_string()).help(help));
+            self.findings.push(finding.see(place_of(host, mac), host.key.to_string()).help(help));
         }
         let unmatched = !selector.matches(&host.labels);
         let unmatched = unmatched.then(|| "does not match the labelSelector".to_owned());
@@ -450,7 +421,7 @@ impl ProvisioningValidation<'_> {
             let finding = Finding::new(Code::Unmet, message).at(self.origin.key(route.clone()));
             let finding = finding.see(host.origin.name(), host.key.to_string());
             let help = "the MAC address decides: fix it or the requirements; without a mac-address, sipgen finds a host that meets the requirements";
-            self.add(finding.help(help));
+            self.findings.push(finding.help(help));
         }
     }
 }

@@ -14,13 +14,12 @@ mod pod_subnet;
 mod software;
 mod unquoted_names;
 
-use std::collections::BTreeMap;
-
-use super::cluster::{Cluster, Installation, NodeSet};
+use super::Request;
+use super::cluster::{Cluster, Installation};
 use super::cluster_parts::ClusterParts;
 use super::descriptor::RequestDescriptor;
-use super::documents::{ClusterDocument, RequestContext, RequestSpec, ValidatedDocument};
-use crate::base::api::names::{ClusterKey, NodeName, Part, Role};
+use super::documents::{ClusterDocument, RequestContext, RequestSpec, ValidatedRequest};
+use crate::base::api::names::Role;
 use crate::base::api::provisioning::{self, CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
 use crate::base::finding::{Code, Finding, Origin, Place, RouteStep};
 use crate::base::text::suggest::alike;
@@ -51,15 +50,12 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
 };
 
 impl RequestSpec for ProvisioningSpec {
-    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument {
+    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
         let (cluster, findings) = check(self, &document, context);
         let machines = cluster.node_sets.values().filter_map(|set| set.machine.as_ref());
         let named = machines.filter_map(|machine| Some(machine.named?.1)).collect();
-        let mut validated = document.validated((cluster, findings));
-        if let ValidatedDocument::Request(request, _) = &mut validated {
-            request.named = named;
-        }
-        validated
+        let (request, findings) = document.validated((cluster, findings))?;
+        Some((Request { named, ..request }, findings))
     }
 
     fn uses_addresses(&self) -> bool {
@@ -82,26 +78,24 @@ fn check(
     let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
     let software = software_of(key, context.software);
     let macs = context.hosts_by_mac();
-    let mut check = ProvisioningValidation { key, origin, findings: Vec::new() };
+    let mut check = ProvisioningValidation { origin, findings: Vec::new() };
     let priority = document.priority(&mut check.findings);
     check.cluster_type(cluster_type);
-    let machines = check.machines(spec, macs, is_virtlet_vm);
-    let pod_subnet = check.pod_subnet(spec, &machines, macs, &context.settings.provisioning);
+    let (node_sets, installation) = check.machines(spec, macs, is_virtlet_vm);
+    let pod_subnet = check.pod_subnet(spec, &node_sets, macs, &context.settings.provisioning);
     let plugins = check.plugins(spec);
-    let Machines { node_sets, masters, workers } = machines;
     let has_both_roles =
-        workers.is_empty() || masters.iter().any(|master| workers.contains(master));
+        installation.masters.iter().any(|master| installation.has_both_roles(master));
     let [master_packages, worker_packages] =
-        check_packages(key, &software, has_both_roles, &mut check.findings);
+        check_packages(&software, has_both_roles, &mut check.findings);
     let installation = Some(Installation {
         provisioning: document.name.to_string(),
         is_virtlet_vm,
-        masters,
-        workers,
         pod_subnet,
         plugins,
         master_packages,
         worker_packages,
+        ..installation
     });
     (Cluster { installation, ..document.cluster(priority, node_sets) }, check.findings)
 }
@@ -110,17 +104,8 @@ type Route = Vec<RouteStep>;
 
 /// Validation of one Provisioning, with its findings.
 struct ProvisioningValidation<'a> {
-    key: &'a ClusterKey,
     origin: &'a Origin,
     findings: Vec<Finding>,
-}
-
-/// The machines of a Provisioning.
-#[derive(Default)]
-struct Machines {
-    node_sets: BTreeMap<Part, Box<NodeSet>>,
-    masters: Vec<NodeName>,
-    workers: Vec<NodeName>,
 }
 
 impl ProvisioningValidation<'_> {
@@ -131,11 +116,7 @@ impl ProvisioningValidation<'_> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.add(Finding::new(code, message).at(place).help(help));
-    }
-
-    fn add(&mut self, finding: Finding) {
-        self.findings.push(finding.for_cluster(self.key));
+        self.findings.push(Finding::new(code, message).at(place).help(help));
     }
 
     fn cluster_type(&mut self, cluster_type: Option<&str>) {
@@ -143,17 +124,11 @@ impl ProvisioningValidation<'_> {
         else {
             return;
         };
-        let help = match alike(other, [VIRTLET_VM]) {
-            Some(meant) => format!("did you mean `{meant}`? Otherwise the hosts are machines"),
-            None => {
-                format!("the only cluster-type is `{VIRTLET_VM}`; remove the label for machines")
-            }
-        };
         self.report(
             Code::DoubtfulInstallerField,
             self.origin.at(["metadata", "labels", CLUSTER_TYPE]),
             format!("unknown cluster-type `{other}`: the hosts are machines"),
-            help,
+            format!("the only cluster-type is `{VIRTLET_VM}`; remove the label for machines"),
         );
     }
 
@@ -169,46 +144,32 @@ impl ProvisioningValidation<'_> {
                         .chars()
                         .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
             };
-            if !is_word(plugin) {
-                let message = format!(
-                    "`{plugin}` is not a plugin name: the installer would read an option or several words"
-                );
-                self.report(
+            let doubtful = Code::DoubtfulInstallerField;
+            let (code, message, help) = if !is_word(plugin) {
+                (
                     Code::InvalidInstallerField,
-                    place,
-                    message,
-                    "write one plugin name per entry: letters, digits, `-`, `_` and `.`, starting with a letter or digit",
-                );
+                    format!("`{plugin}` is not a plugin name: the installer would read an option or several words"),
+                    "write one plugin name per entry: letters, digits, `-`, `_` and `.`, starting with a letter or digit".to_owned(),
+                )
             } else if plugins.contains(plugin) {
-                let message = format!("duplicate plugin `{plugin}`");
-                self.report(
-                    Code::DoubtfulInstallerField,
-                    place,
-                    message,
-                    "remove one: it is installed once",
-                );
+                let help = "remove one: it is installed once".to_owned();
+                (doubtful, format!("duplicate plugin `{plugin}`"), help)
             } else {
-                if !PLUGINS.contains(&plugin.as_str()) {
-                    let help = match alike(plugin, PLUGINS) {
-                        Some(meant) => format!(
-                            "did you mean `{meant}`? The installer fails on unknown plugins"
-                        ),
-                        None => format!(
-                            "the installer has {}, and fails on unknown plugins",
-                            PLUGINS.join(", ")
-                        ),
-                    };
-                    let message = format!("unknown plugin `{plugin}`");
-                    self.report(Code::DoubtfulInstallerField, place, message, help);
-                }
                 plugins.push(plugin.clone());
-            }
+                let help = match alike(plugin, PLUGINS) {
+                    _ if PLUGINS.contains(&plugin.as_str()) => continue,
+                    Some(meant) => {
+                        format!("did you mean `{meant}`? The installer fails on unknown plugins")
+                    }
+                    None => format!(
+                        "the installer has {}, and fails on unknown plugins",
+                        PLUGINS.join(", ")
+                    ),
+                };
+                (doubtful, format!("unknown plugin `{plugin}`"), help)
+            };
+            self.report(code, place, message, help);
         }
         plugins
     }
-}
-
-/// Returns the part for a machine of a role.
-fn part(role: Role, name: &NodeName) -> Part {
-    Part { role, node: Some(name.clone()), node_set: None }
 }

@@ -1,13 +1,18 @@
 //! The pod network of a Provisioning's cluster.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
-use super::{Machines, ProvisioningValidation};
+use super::ProvisioningValidation;
+use crate::base::api::names::Part;
 use crate::base::api::network::IpNetwork;
 use crate::base::api::provisioning::ProvisioningSpec;
 use crate::base::finding::{Code, Finding};
+use crate::base::text::non_empty;
 use crate::input::settings::provisioning::{Installer, ProvisioningSettings};
 use crate::site::inventory::hosts_by_mac::HostsByMac;
+use crate::site::request::cluster::NodeSet;
 
 /// A network with a description.
 type TitledNetwork = (String, IpNetwork);
@@ -21,20 +26,22 @@ impl ProvisioningValidation<'_> {
     pub(super) fn pod_subnet(
         &mut self,
         spec: &ProvisioningSpec,
-        machines: &Machines,
+        node_sets: &BTreeMap<Part, Box<NodeSet>>,
         macs: &HostsByMac<'_>,
         settings: &ProvisioningSettings,
     ) -> Option<String> {
         let place = self.origin.at(["spec", "PodSubnet"]);
-        let text = spec.pod_subnet.as_deref().filter(|text| !text.is_empty());
-        let written = text.map(|text| (text, IpNetwork::parse(text)));
-        if let Some((text, None)) = written {
-            let message = format!("`PodSubnet: {text}` is not a network");
-            let help = "write an address and a prefix length, such as `10.244.64.0/18`";
-            self.report(Code::InvalidInstallerField, place, message, help);
-            return None;
-        }
-        let written = text.zip(written.and_then(|(_, network)| network));
+        let text = non_empty(&spec.pod_subnet);
+        let written = match text.map(|text| (text, IpNetwork::parse(text))) {
+            Some((text, None)) => {
+                let message = format!("`PodSubnet: {text}` is not a network");
+                let help = "write an address and a prefix length, such as `10.244.64.0/18`";
+                self.report(Code::InvalidInstallerField, place, message, help);
+                return None;
+            }
+            Some((text, Some(network))) => Some((text, network)),
+            None => None,
+        };
         if let Some((text, network)) = written
             && let first = network.canonical()
             && first != network
@@ -69,7 +76,7 @@ impl ProvisioningValidation<'_> {
         }
         for (network, is_written) in [(pods, written.is_some()), (services, false)] {
             if let Some(network) = network {
-                self.hold_against_machines(&network, is_written, machines, macs);
+                self.hold_against_machines(&network, is_written, node_sets, macs);
             }
         }
         text.map(str::to_owned)
@@ -80,11 +87,11 @@ impl ProvisioningValidation<'_> {
         &mut self,
         (title, network): &TitledNetwork,
         is_written: bool,
-        machines: &Machines,
+        node_sets: &BTreeMap<Part, Box<NodeSet>>,
         macs: &HostsByMac<'_>,
     ) {
         let place = self.origin.at(["spec", "PodSubnet"]);
-        let named = machines.node_sets.iter().filter_map(|(part, node_set)| {
+        let named = node_sets.iter().filter_map(|(part, node_set)| {
             let (mac, host) = node_set.machine.as_ref()?.named?;
             let host = macs.host(host);
             Some((part.node.as_ref()?, host, host.machine.address(Some(mac))?, &node_set.at.route))
@@ -101,9 +108,9 @@ impl ProvisioningValidation<'_> {
             let finding = Finding::new(Code::DoubtfulInstallerField, message)
                 .at(place)
                 .see(self.origin.key((*route).clone()), format!("{name}, {address}"));
-            self.add(finding.help(help));
+            self.findings.push(finding.help(help));
         } else if is_written
-            && named.len() == machines.node_sets.len()
+            && named.len() == node_sets.len()
             && !named.is_empty()
             && named.iter().all(|(_, _, address, _)| address.is_ipv4() != network.is_ipv4())
         {

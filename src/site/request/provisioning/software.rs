@@ -41,7 +41,6 @@ pub(super) fn software_of<'a>(
 /// If one Software requests any version, another's version counts. A machine with both roles has
 /// the packages of both.
 pub(super) fn check_packages(
-    cluster: &ClusterKey,
     software: &[&SoftwareDocument],
     has_both_roles: bool,
     findings: &mut Vec<Finding>,
@@ -59,15 +58,12 @@ pub(super) fn check_packages(
                 match read(package) {
                     Ok(package) => {
                         let one = RequestedPackage { package, origin: &document.origin, route };
-                        findings.extend(
-                            add(&mut found, own, one).map(|finding| finding.for_cluster(cluster)),
-                        );
+                        findings.extend(add(&mut found, own, one));
                     }
                     Err((message, help)) => findings.push(
                         Finding::new(Code::InvalidInstallerField, message)
                             .at(document.origin.at(route))
-                            .help(help)
-                            .for_cluster(cluster),
+                            .help(help),
                     ),
                 }
             }
@@ -76,26 +72,15 @@ pub(super) fn check_packages(
     });
     if has_both_roles {
         let [masters, workers] = &found;
-        findings.extend(
-            workers
-                .iter()
-                .filter_map(|worker| unlike(masters, worker))
-                .map(|finding| finding.for_cluster(cluster)),
-        );
+        let help =
+            "choose one version: a machine that is master and worker has the packages of both";
+        let unlike = |worker: &RequestedPackage<'_>| {
+            let master = masters.iter().find(|it| it.package.name == worker.package.name)?;
+            Some(two_versions(master, worker)?.help(help))
+        };
+        findings.extend(workers.iter().filter_map(unlike));
     }
     found.map(|found| found.into_iter().map(|found| found.package).collect())
-}
-
-/// Reports a package of the workers whose version differs from the masters', for machines with both
-/// roles.
-fn unlike(masters: &[RequestedPackage<'_>], worker: &RequestedPackage<'_>) -> Option<Finding> {
-    let master = masters.iter().find(|master| master.package.name == worker.package.name)?;
-    let finding = two_versions(master, worker)?;
-    Some(
-        finding.help(
-            "choose one version: a machine that is master and worker has the packages of both",
-        ),
-    )
 }
 
 /// Reports a package that is requested in two versions.

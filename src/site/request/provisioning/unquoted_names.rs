@@ -1,8 +1,9 @@
 //! Names in a Provisioning or Software that other YAML parsers read as another value, because they
 //! are not quoted.
 
-use yaml_serde::Value;
+use yaml_serde::{Mapping, Value};
 
+use super::documents::machine_entries;
 use crate::base::api::host::Metadata;
 use crate::base::api::provisioning::CLUSTER;
 use crate::base::finding::{Code, Finding, RouteStep};
@@ -36,27 +37,20 @@ pub(crate) fn unquoted_label(
 /// Checks the names of machines.
 pub(crate) fn unquoted_machines(document: &Document<'_>, spec: &Value) -> Vec<Finding> {
     let plain = PlainScalars::new(document);
-    let plain = &plain;
-    let list_findings = |list: &'static str| {
-        let entries = spec.get(list).and_then(Value::as_sequence).into_iter().flatten().enumerate();
-        entries.filter_map(move |(index, entry)| {
-            let name = entry.as_mapping()?.keys().next()?.as_str()?;
-            let reading = read_by_others(name)?;
-            let route: Vec<RouteStep> = vec!["spec".into(), list.into(), index.into(), name.into()];
-            if !plain.has_key(&route) {
-                return None;
-            }
-            let what = in_words(reading);
-            let message = format!(
-                "the machine's name `{name}` has no quotes: kubectl or kustomize reads {what}"
-            );
-            let help = format!("quote it, `\"{name}\"`: the API server would store another name");
-            Some(
-                Finding::new(Code::UnquotedName, message).at(document.origin.key(route)).help(help),
-            )
-        })
+    let finding = |(list, index, entry): (&'static str, usize, &Mapping)| {
+        let name = entry.keys().next()?.as_str()?;
+        let reading = read_by_others(name)?;
+        let route: Vec<RouteStep> = vec!["spec".into(), list.into(), index.into(), name.into()];
+        if !plain.has_key(&route) {
+            return None;
+        }
+        let what = in_words(reading);
+        let message =
+            format!("the machine's name `{name}` has no quotes: kubectl or kustomize reads {what}");
+        let help = format!("quote it, `\"{name}\"`: the API server would store another name");
+        Some(Finding::new(Code::UnquotedName, message).at(document.origin.key(route)).help(help))
     };
-    ["masters", "workers"].into_iter().flat_map(list_findings).collect()
+    machine_entries(spec).filter_map(finding).collect()
 }
 
 /// Describes the value that other parsers read.

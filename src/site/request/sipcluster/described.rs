@@ -42,12 +42,7 @@ impl SipclusterValidation<'_> {
             };
             if let Some(problem) = problem {
                 let help = "docs/reference/sipcluster.md has the fields of services";
-                self.report(
-                    Code::InvalidField,
-                    below(route, [name.as_str().into()]),
-                    problem,
-                    help,
-                );
+                self.report(Code::InvalidField, below(route, [name.as_str()]), problem, help);
                 return None;
             }
             fields.extend(value.map(|value| (name.clone(), value)));
@@ -56,7 +51,7 @@ impl SipclusterValidation<'_> {
     }
 
     fn node_port_range(&mut self, range: Option<Value>, route: &Route) -> Option<Vec<NodePort>> {
-        let range_route = below(route, ["nodePortRange".into()]);
+        let range_route = below(route, ["nodePortRange"]);
         let end = |field: &str| range.as_ref()?.get(field)?.as_i64();
         let (Some(start), Some(end)) = (end("start"), end("end")) else {
             let help = format!(
@@ -77,7 +72,7 @@ impl SipclusterValidation<'_> {
             if let Err(error) = self.node_ports.port(number) {
                 self.report(
                     Code::InvalidField,
-                    below(&range_route, [field.into()]),
+                    below(&range_route, [field]),
                     format!("NodePort {number} {error}"),
                     format!("choose ports of {}{OTHER_RANGE}", self.node_ports()),
                 );

@@ -16,7 +16,7 @@ impl SipclusterValidation<'_> {
         entry: &sipcluster::JumpHostFields,
         route: &Route,
     ) -> Option<(Vec<NodePort>, KindSettings)> {
-        let keys_route = below(route, ["sshAuthorizedKeys".into()]);
+        let keys_route = below(route, ["sshAuthorizedKeys"]);
         let authorized_keys: Vec<String> =
             entry.ssh_authorized_keys.iter().flatten().map(|key| key.trim().to_owned()).collect();
         if authorized_keys.is_empty() {
@@ -33,7 +33,7 @@ impl SipclusterValidation<'_> {
                 // mistake.
                 self.report(
                     Code::WrongType,
-                    below(&keys_route, [index.into()]),
+                    below(&keys_route, [index]),
                     format!("the SSH key is not an OpenSSH public key: {error}"),
                     "paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`",
                 );
@@ -43,10 +43,9 @@ impl SipclusterValidation<'_> {
             None => None,
             Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
         };
-        let host_keys =
-            self.host_keys(entry.host_keys.as_ref(), &below(route, ["hostKeys".into()]));
+        let host_keys = self.host_keys(entry.host_keys.as_ref(), &below(route, ["hostKeys"]));
         let homes = match entry.homes.as_ref().and_then(|homes| homes.volume_claim.as_ref()) {
-            Some(claim) => Some(self.volume_claim(claim, &below(route, ["homes".into()]))?),
+            Some(claim) => Some(self.volume_claim(claim, &below(route, ["homes"]))?),
             None => None,
         };
         let node_port = self.node_port(entry.node_port, route);
@@ -116,7 +115,7 @@ impl SipclusterValidation<'_> {
         if let Err(error) = &parsed {
             self.report(
                 Code::WrongType,
-                below(route, ["volumeClaim".into(), "storageClassName".into()]),
+                below(route, ["volumeClaim", "storageClassName"]),
                 format!("`{name}` {error}"),
                 "name a storage class of the base cluster, or omit it for the default one",
             );

@@ -11,7 +11,7 @@ use crate::input::decode::unreadable;
 use crate::input::load::{ParseError, in_plain_words};
 use crate::site::request::decode_spec::fitting;
 use crate::site::request::documents::{
-    ClusterDocument, RequestContext, RequestSpec, ValidatedDocument,
+    ClusterDocument, RequestContext, RequestSpec, ValidatedRequest,
 };
 
 /// A SIPCluster of an older generation.
@@ -27,11 +27,11 @@ impl RequestSpec for LegacySpec {
         &self,
         mut document: ClusterDocument,
         context: &RequestContext<'_>,
-    ) -> ValidatedDocument {
+    ) -> ValidatedRequest {
         let written = self.document.clone();
         let conversion = legacy::convert(written, &document.origin, context.topology_labels());
         if self.may_be_template && !conversion.errors.is_empty() {
-            return ValidatedDocument::Template(document.origin);
+            return None;
         }
         let mut findings = vec![legacy_generation(&document.key, &conversion, &document.origin)];
         findings.extend(conversion.unknown.iter().chain(&conversion.errors).cloned());
@@ -44,19 +44,18 @@ impl RequestSpec for LegacySpec {
         } else {
             None
         };
-        let cluster_findings =
-            findings.into_iter().map(|finding| finding.for_cluster(&document.key));
-        let mut findings: Vec<Finding> = cluster_findings.collect();
         let cluster = spec.and_then(|spec| {
             let (cluster, found) = super::check(&spec, &document, context);
             let valid = !found.iter().any(Finding::is_error);
             findings.extend(found);
             valid.then_some(cluster)
         });
+        let findings = findings.into_iter().map(|finding| finding.for_cluster(&document.key));
+        let findings = findings.collect();
         let mut request = document.into_request(cluster);
         request.former_name = request.former_name.or_else(|| conversion.former_name.clone());
         request.older = Some(Box::new(conversion));
-        ValidatedDocument::Request(Box::new(request), findings)
+        Some((request, findings))
     }
 
     fn uses_addresses(&self) -> bool {
@@ -65,7 +64,7 @@ impl RequestSpec for LegacySpec {
 }
 
 fn legacy_generation(key: &ClusterKey, conversion: &Conversion, origin: &Origin) -> Finding {
-    let generation = conversion.generation.words();
+    let generation = conversion.generation;
     let renamed = conversion.former_name.as_ref().map_or(String::new(), |former| {
         format!("; it is called {} and no longer `{former}`", key.name)
     });

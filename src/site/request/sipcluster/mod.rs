@@ -18,7 +18,9 @@ use kube::core::Selector;
 use super::cluster::{Cluster, NodeSet, StandbyHosts};
 use super::cluster_parts::ClusterParts;
 use super::descriptor::RequestDescriptor;
-use super::documents::{ClusterDocument, RequestContext, RequestSpec, ValidatedDocument};
+use super::documents::{
+    ClusterDocument, RequestContext, RequestSpec, ValidatedRequest, mistake_findings,
+};
 use super::hardware;
 use super::service::{ClusterService, KindSettings, service_route};
 use crate::base::api::address::is_reachable;
@@ -32,7 +34,7 @@ use crate::base::api::service_fields;
 use crate::base::api::service_kind::ServiceKind;
 use crate::base::api::sipcluster::{self, SIPClusterSpec};
 use crate::base::api::topology_spread::{MOST_HOSTS, TopologySpread, spread_requirements};
-use crate::base::finding::{Code, DocumentField, Finding, Origin, RouteStep};
+use crate::base::finding::{Code, DocumentField, Finding, Origin, RouteStep, below};
 use crate::base::layout::VARIABLE;
 use crate::input::decode::label_selector::{self, Mistake};
 use crate::input::settings::provisioning::is_image;
@@ -54,7 +56,7 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
 };
 
 impl RequestSpec for SIPClusterSpec {
-    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument {
+    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
         let checked = check(self, &document, context);
         document.validated(checked)
     }
@@ -74,9 +76,8 @@ fn check(
     document: &ClusterDocument,
     context: &RequestContext<'_>,
 ) -> (Cluster, Vec<Finding>) {
-    let ClusterDocument { key, origin, .. } = document;
+    let origin = &document.origin;
     let mut check = SipclusterValidation {
-        key,
         origin,
         node_ports: context.settings.services.node_port_range,
         default_spread: context.settings.topology.default_spread(),
@@ -95,7 +96,6 @@ const OPERATORS_FINALIZER: &str = "sip.airship.airshipit.org/finalizer";
 
 /// Checks one SIPCluster and collects findings.
 struct SipclusterValidation<'a> {
-    key: &'a ClusterKey,
     origin: &'a Origin,
     node_ports: NodePortRange,
     default_spread: Vec<TopologySpread>,
@@ -107,11 +107,6 @@ const OTHER_RANGE: &str = ", or write the base cluster's own range into sipgen.y
 
 type Route = Vec<RouteStep>;
 
-/// Appends steps to a route.
-fn below(route: &Route, steps: impl IntoIterator<Item = RouteStep>) -> Route {
-    route.iter().cloned().chain(steps).collect()
-}
-
 impl SipclusterValidation<'_> {
     fn report(
         &mut self,
@@ -120,20 +115,12 @@ impl SipclusterValidation<'_> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.findings.push(
-            Finding::new(code, message).at(self.origin.at(route)).help(help).for_cluster(self.key),
-        );
+        self.findings.push(Finding::new(code, message).at(self.origin.at(route)).help(help));
     }
 
     /// Reports mistakes below a route.
     fn report_mistakes(&mut self, route: &Route, mistakes: Vec<Mistake>) {
-        for mistake in mistakes {
-            let route = below(route, mistake.route);
-            let place = if mistake.by_key { self.origin.key(route) } else { self.origin.at(route) };
-            let finding =
-                Finding::new(Code::InvalidField, mistake.message).at(place).help(mistake.help);
-            self.findings.push(finding.for_cluster(self.key));
-        }
+        self.findings.extend(mistake_findings(mistakes, self.origin, route));
     }
 
     fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, Box<NodeSet>> {
@@ -172,7 +159,7 @@ impl SipclusterValidation<'_> {
         node_set: &sipcluster::NodeSetFields,
         route: &Route,
     ) -> NodeSet {
-        let selector_route = below(route, ["labelSelector".into()]);
+        let selector_route = below(route, ["labelSelector"]);
         let mut selector = match &node_set.label_selector {
             None => {
                 self.report(
@@ -196,20 +183,20 @@ impl SipclusterValidation<'_> {
             .unzip();
         let hardware = node_set.hardware.as_ref().map(hardware::check);
         let hardware = hardware.transpose().unwrap_or_else(|mistakes| {
-            self.report_mistakes(&below(route, ["hardware".into()]), mistakes);
+            self.report_mistakes(&below(route, ["hardware"]), mistakes);
             None
         });
         let max_per_domain = self.max_per_domain(node_set, route);
         let spread = self.spread(node_set, &topology_keys, route);
         selector.extend(spread_requirements(&spread));
-        let count_route = below(route, ["count".into()]);
+        let count_route = below(route, ["count"]);
         let count = node_set.count.clone().unwrap_or_default();
         if count.active.is_none() && count.standby.is_none() {
             // The field is required: a default of zero would release every host of the cluster
             // after a typo.
             self.report(
                 Code::MissingField,
-                below(&count_route, ["active".into()]),
+                below(&count_route, ["active"]),
                 format!("the {role} node set has no count"),
                 "write `count: {active: N, standby: N}`",
             );
@@ -220,7 +207,7 @@ impl SipclusterValidation<'_> {
             valid.unwrap_or_else(|| {
                 self.report(
                     Code::InvalidField,
-                    below(&count_route, [field.into()]),
+                    below(&count_route, [field]),
                     format!("`{field}: {value}` is not a valid number of hosts"),
                     format!("write 0 to {MOST_HOSTS}"),
                 );
@@ -299,7 +286,7 @@ impl SipclusterValidation<'_> {
         else {
             return;
         };
-        let ClusterKey { namespace, name } = self.key;
+        let ClusterKey { namespace, name } = &document.key;
         self.report(
             Code::OperatorsFinalizer,
             vec!["metadata".into(), "finalizers".into(), index.into()],
@@ -338,7 +325,7 @@ impl SipclusterValidation<'_> {
         if let Some(message) = message {
             self.report(
                 Code::MissingField,
-                below(route, ["image".into()]),
+                below(route, ["image"]),
                 message,
                 format!("write `image: {}`", kind.image.example),
             );
@@ -347,7 +334,7 @@ impl SipclusterValidation<'_> {
             if !is_label_key(key) || !is_label_value(value) {
                 self.report(
                     Code::InvalidField,
-                    below(route, ["nodeLabels".into(), key.as_str().into()]),
+                    below(route, ["nodeLabels", key.as_str()]),
                     format!("`{key}: {value}` is not a label"),
                     "name labels of the base cluster's nodes, such as `kubernetes.io/os: linux`",
                 );
@@ -369,7 +356,7 @@ impl SipclusterValidation<'_> {
         if service.interface.is_none() && !kind.roles.is_empty() {
             self.report(
                 Code::MissingField,
-                below(route, ["nodeInterfaceId".into()]),
+                below(route, ["nodeInterfaceId"]),
                 "the service has no nodeInterfaceId, so its hosts' addresses are unknown",
                 "write the id of a network in the hosts' network data, such as `nodeInterfaceId: oam-ipv4`",
             );
@@ -387,7 +374,7 @@ impl SipclusterValidation<'_> {
         if address.is_none() {
             self.report(
                 Code::InvalidField,
-                below(route, ["clusterIP".into()]),
+                below(route, ["clusterIP"]),
                 format!("`{text}` is not a reachable IP address"),
                 "write the base cluster's address under which its NodePorts are reached",
             );
@@ -404,7 +391,7 @@ impl SipclusterValidation<'_> {
         let Some(number) = number else {
             self.report(
                 Code::MissingField,
-                below(route, ["nodePort".into()]),
+                below(route, ["nodePort"]),
                 "the service has no nodePort",
                 format!("write a nodePort of {}", self.node_ports()),
             );
@@ -414,7 +401,7 @@ impl SipclusterValidation<'_> {
         if let Err(error) = &port {
             self.report(
                 Code::InvalidField,
-                below(route, ["nodePort".into()]),
+                below(route, ["nodePort"]),
                 format!("nodePort {number} {error}"),
                 format!("choose one of {}{OTHER_RANGE}", self.node_ports()),
             );
@@ -432,7 +419,7 @@ impl SipclusterValidation<'_> {
         if valid.is_none() {
             self.report(
                 Code::InvalidField,
-                below(route, ["replicas".into()]),
+                below(route, ["replicas"]),
                 format!("`replicas` must be from 1 to {MOST_REPLICAS}, found `{number}`"),
                 format!("write 1 to {MOST_REPLICAS}, or omit it for {DEFAULT_REPLICAS}"),
             );
@@ -443,7 +430,7 @@ impl SipclusterValidation<'_> {
     fn secret_name(&mut self, name: &str, field: &str, route: &Route) -> Option<ObjectName> {
         let parsed = name.parse();
         if let Err(error) = &parsed {
-            self.not_a_secret_name(below(route, [field.into()]), error);
+            self.not_a_secret_name(below(route, [field]), error);
         }
         parsed.ok()
     }

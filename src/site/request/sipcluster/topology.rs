@@ -17,7 +17,7 @@ impl SipclusterValidation<'_> {
         let Some(most) = node_set.max_per_domain else {
             return 1;
         };
-        let route = below(route, ["maxPerDomain".into()]);
+        let route = below(route, ["maxPerDomain"]);
         if node_set.topology_key.is_none() && node_set.topology_keys.is_none() {
             let message = "`maxPerDomain` has no effect without a topologyKey";
             let help = "write `topologyKey: KEY`, the label whose value is a host's domain";
@@ -46,7 +46,7 @@ impl SipclusterValidation<'_> {
             match topology_spread::same_domain(topology_key, topology_keys, &spread) {
                 Ok(same) => spread.push(same),
                 Err((message, help)) => {
-                    let route = below(route, ["sameDomain".into(), "topologyKey".into()]);
+                    let route = below(route, ["sameDomain", "topologyKey"]);
                     self.report(Code::InvalidField, route, message, help);
                 }
             }
@@ -65,7 +65,8 @@ impl SipclusterValidation<'_> {
         };
         topology_spread::validate(constraints).unwrap_or_else(|invalid| {
             for InvalidConstraint { index, field, message, help } in invalid {
-                let steps = ["topologySpreadConstraints".into(), index.into(), field.into()];
+                let steps =
+                    [RouteStep::from("topologySpreadConstraints"), index.into(), field.into()];
                 self.report(Code::InvalidField, below(route, steps), message, help);
             }
             Vec::new()

@@ -2,7 +2,7 @@
 
 use super::values;
 use crate::base::api::auth;
-use crate::base::finding::Code;
+use crate::base::finding::{Code, RouteStep};
 use crate::base::text::non_empty;
 use crate::site::request::service::auth::{Client, DexSettings};
 use crate::site::request::sipcluster::{Route, SipclusterValidation, below};
@@ -16,20 +16,20 @@ impl SipclusterValidation<'_> {
         has_environment: bool,
         route: &Route,
     ) -> Vec<Client> {
-        let route = below(route, ["staticClients".into()]);
+        let route = below(route, ["staticClients"]);
         let mut clients: Vec<Client> = Vec::new();
         for (index, client) in entry.static_clients.iter().flatten().enumerate() {
-            let route = below(&route, [index.into()]);
+            let route = below(&route, [index]);
             let is_text = |text: &str| {
                 !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control())
             };
             if !is_text(&client.id) {
                 let help = "write the client id of the program, such as `id: dashboard`";
-                let route = below(&route, ["id".into()]);
+                let route = below(&route, ["id"]);
                 self.invalid_auth(route, "the client has no valid id", help);
             } else if clients.iter().any(|other| other.id == client.id) {
                 let message = format!("two clients have the id `{}`", client.id);
-                self.invalid_auth(below(&route, ["id".into()]), message, "choose another id");
+                self.invalid_auth(below(&route, ["id"]), message, "choose another id");
             }
             self.client_secret(client, has_environment, &route);
             self.client_texts(client, &route);
@@ -58,7 +58,7 @@ impl SipclusterValidation<'_> {
             for (at, peer) in client.trusted_peers.iter().flatten().enumerate() {
                 if !clients.iter().any(|client| client.id == *peer) {
                     self.invalid_auth(
-                        below(&route, [index.into(), "trustedPeers".into(), at.into()]),
+                        below(&route, [index.into(), RouteStep::from("trustedPeers"), at.into()]),
                         format!("unknown client `{peer}`"),
                         "name the id of one of the staticClients",
                     );
@@ -72,17 +72,17 @@ impl SipclusterValidation<'_> {
         if client.secret.is_some() {
             self.report(
                 Code::SecretInGit,
-                below(route, ["secret".into()]),
+                below(route, ["secret"]),
                 "a client's secret is in git",
                 "move it to a Secret in envFrom, and write its key as secretEnv; rotate it if it was pushed",
             );
         }
         match &client.secret_env {
-            Some(name) if !values::is_variable_name(name) => self.invalid_auth(below(route, ["secretEnv".into()]),
+            Some(name) if !values::is_variable_name(name) => self.invalid_auth(below(route, ["secretEnv"]),
                 "secretEnv is not the name of an environment variable",
                 "write the name alone, without `$`, of letters, digits and `_`",
             ),
-            Some(_) if !has_environment => self.invalid_auth(below(route, ["secretEnv".into()]),
+            Some(_) if !has_environment => self.invalid_auth(below(route, ["secretEnv"]),
                 "nothing sets this environment variable",
                 "add its Secret: `envFrom: [NAME]`",
             ),
@@ -97,7 +97,7 @@ impl SipclusterValidation<'_> {
 
     fn client_texts(&mut self, client: &auth::StaticClient, route: &Route) {
         for (index, uri) in client.redirect_uris.iter().flatten().enumerate() {
-            let route = below(route, ["redirectURIs".into(), index.into()]);
+            let route = below(route, [RouteStep::from("redirectURIs"), index.into()]);
             let is_uri = uri.split_once(':').is_some_and(|(scheme, rest)| {
                 !rest.is_empty() && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             });

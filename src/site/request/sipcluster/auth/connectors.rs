@@ -26,13 +26,13 @@ impl SipclusterValidation<'_> {
         has_environment: bool,
         route: &Route,
     ) -> Vec<DexConnector> {
-        let route = below(route, ["connectors".into()]);
+        let route = below(route, ["connectors"]);
         let callback = issuer.map(|issuer| format!("{issuer}/callback"));
         let mut connectors: Vec<DexConnector> = Vec::new();
         for (index, connector) in entry.connectors.iter().flatten().enumerate() {
-            let route = below(&route, [index.into()]);
+            let route = below(&route, [index]);
             let config_route = match connector.config {
-                Some(_) => below(&route, ["config".into()]),
+                Some(_) => below(&route, ["config"]),
                 None => route.clone(),
             };
             let mut check =
@@ -80,15 +80,10 @@ impl ConnectorCheck<'_, '_> {
     fn names(&mut self, connector: &auth::Connector, before: &[DexConnector], route: &Route) {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
         let id = &connector.id;
-        let id_mistake = if id.is_empty() {
+        let id_mistake = if id.is_empty() || !id.chars().all(is_plain) {
             Some((
-                "the connector has no id".to_owned(),
-                "write an id for its URLs, such as `id: ldap`",
-            ))
-        } else if !id.chars().all(is_plain) {
-            Some((
-                "the connector's id is not valid in a URL".to_owned(),
-                "use letters, digits, `-`, `.` and `_`",
+                "the connector has no id that is valid in a URL".to_owned(),
+                "write letters, digits, `-`, `.` and `_`, such as `id: ldap`",
             ))
         } else if id == LOCAL {
             Some((format!("the id `{LOCAL}` is reserved by Dex"), "choose another id"))
@@ -101,12 +96,12 @@ impl ConnectorCheck<'_, '_> {
             None
         };
         if let Some((message, help)) = id_mistake {
-            self.invalid(below(route, ["id".into()]), message, help);
+            self.invalid(below(route, ["id"]), message, help);
         }
         if matches!(connector.kind.as_str(), "mockCallback" | "mockPassword") {
             self.check.report(
                 Code::DoubtfulConnector,
-                below(route, ["type".into()]),
+                below(route, ["type"]),
                 format!("the connector {} accepts unknown users", connector.kind),
                 "remove it: it is for tests only",
             );
@@ -124,7 +119,7 @@ impl ConnectorCheck<'_, '_> {
             None => format!("Dex knows {}", names().collect::<Vec<_>>().join(", ")),
         };
         let message = format!("Dex has no connector of type `{kind}`");
-        self.invalid(below(route, ["type".into()]), message, help);
+        self.invalid(below(route, ["type"]), message, help);
     }
 
     /// Checks Dex's rules for combinations of settings.
@@ -134,20 +129,20 @@ impl ConnectorCheck<'_, '_> {
         match kind {
             "saml" if !is_on("insecureSkipSignatureValidation") && has("ca") == has("caData") => {
                 self.invalid(
-                    below(route, ["caData".into()]),
+                    below(route, ["caData"]),
                     "the connector cannot verify signatures: it requires either `ca` or `caData`",
                     "write the provider's certificate, PEM in base64, as `caData`",
                 )
             }
             "github" if has("org") && has("orgs") => self.invalid(
-                below(route, ["org".into()]),
+                below(route, ["org"]),
                 "Dex does not start with both `org` and `orgs`",
                 "write all organizations under `orgs`",
             ),
             "ldap" if has("bindDN") != has("bindPW") => {
                 let present = if has("bindDN") { "bindDN" } else { "bindPW" };
                 self.invalid(
-                    below(route, [present.into()]),
+                    below(route, [present]),
                     "`bindDN` or `bindPW` is missing: the directory would refuse the connector",
                     "write both, or neither for anonymous access",
                 );
@@ -156,7 +151,7 @@ impl ConnectorCheck<'_, '_> {
         }
         for flag in &SCHEMA.r#unsafe {
             if flag.r#type == kind && is_on(&flag.setting) {
-                let route = below(route, [flag.setting.as_str().into()]);
+                let route = below(route, [flag.setting.as_str()]);
                 let code = Code::DoubtfulConnector;
                 self.check.report(code, route, &flag.message, &flag.help);
             }
@@ -171,7 +166,7 @@ impl ConnectorCheck<'_, '_> {
         route: &Route,
     ) {
         for (key, value) in config {
-            let route = below(route, [key.as_str().into()]);
+            let route = below(route, [key.as_str()]);
             let shape = fields.get(key).or_else(|| fields.get(&format!("{key}!")));
             match shape {
                 Some(_) if is_empty(Some(value)) => {}
@@ -187,7 +182,7 @@ impl ConnectorCheck<'_, '_> {
                     let message = format!("{of} has the unknown setting `{key}`");
                     let place = self.check.origin.key(route);
                     let finding = Finding::new(Code::InvalidAuth, message).at(place).help(help);
-                    self.check.findings.push(finding.for_cluster(self.check.key));
+                    self.check.findings.push(finding);
                 }
             }
         }
@@ -220,16 +215,13 @@ impl ConnectorCheck<'_, '_> {
             (Value::Array(shapes), Value::Array(items)) => {
                 for (index, item) in items.iter().enumerate() {
                     for shape in shapes {
-                        self.setting(name, shape, item, &below(route, [index.into()]));
+                        self.setting(name, shape, item, &below(route, [index]));
                     }
                 }
                 return;
             }
             (Value::Object(_), _) => "a mapping",
-            (Value::Array(shapes), _) if shapes.iter().any(Value::is_object) => {
-                "a list of mappings"
-            }
-            (Value::Array(_), _) => "a list of texts",
+            (Value::Array(_), _) => "a list",
             _ => "a text",
         };
         let message = format!("{} must be {expected}", setting_name(route));
@@ -317,7 +309,7 @@ impl ConnectorCheck<'_, '_> {
         match value {
             Value::Object(config) => {
                 for (key, value) in config {
-                    let route = below(route, [key.as_str().into()]);
+                    let route = below(route, [key.as_str()]);
                     if values::sounds_secret(key) && !value.is_null() {
                         self.secret(value, &route);
                     } else {
@@ -327,7 +319,7 @@ impl ConnectorCheck<'_, '_> {
             }
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.unknown(item, &below(route, [index.into()]));
+                    self.unknown(item, &below(route, [index]));
                 }
             }
             Value::String(text) => self.free_of_secrets(text, route),

@@ -64,7 +64,7 @@ impl SipclusterValidation<'_> {
             return text
                 .parse()
                 .map_err(|error| {
-                    self.invalid_auth(below(route, ["issuerURL".into()]),
+                    self.invalid_auth(below(route, ["issuerURL"]),
                         format!("the issuerURL {error}"),
                         "write `https://HOST[:PORT][/PATH]`, the issuer in tokens, such as `https://dex.example.com/dex`",
                     );
@@ -86,7 +86,7 @@ impl SipclusterValidation<'_> {
         match (non_empty(&entry.ca_secret), &entry.issuer_ref, non_empty(&entry.tls_secret)) {
             (Some(name), None, None) => {
                 if entry.publicly_trusted {
-                    self.invalid_auth(below(route, ["publiclyTrusted".into()]),
+                    self.invalid_auth(below(route, ["publiclyTrusted"]),
                         "machines do not trust the authority of caSecret by default",
                         "remove publiclyTrusted: the API servers are given the authority's certificate",
                     );
@@ -94,7 +94,7 @@ impl SipclusterValidation<'_> {
                 self.secret_name(name, "caSecret", route).map(Certificate::OfAuthority)
             }
             (None, Some(reference), None) => {
-                self.issuer_ref(reference, &below(route, ["issuerRef".into()]))
+                self.issuer_ref(reference, &below(route, ["issuerRef"]))
             }
             (None, None, Some(name)) => {
                 self.secret_name(name, "tlsSecret", route).map(Certificate::InSecret)
@@ -125,7 +125,7 @@ impl SipclusterValidation<'_> {
         // Issuers of other groups have kinds that are unknown here.
         if group == GROUP && !matches!(kind.as_str(), "Issuer" | "ClusterIssuer") {
             self.invalid_auth(
-                below(route, ["kind".into()]),
+                below(route, ["kind"]),
                 "unknown kind of cert-manager issuer",
                 "write Issuer or ClusterIssuer",
             );
@@ -138,7 +138,7 @@ impl SipclusterValidation<'_> {
             no_kind.or_else(|| group.parse::<ObjectName>().is_err().then_some("group"))
         {
             self.invalid_auth(
-                below(route, [field.into()]),
+                below(route, [field]),
                 "the issuerRef has no kind",
                 "write its `kind` and `group`",
             );
@@ -148,7 +148,7 @@ impl SipclusterValidation<'_> {
             Ok(name) => Some(Certificate::OfIssuer { name, kind, group }),
             Err(error) => {
                 let message = format!("invalid name of the issuer: `{}` {error}", reference.name);
-                let route = below(route, ["name".into()]);
+                let route = below(route, ["name"]);
                 self.invalid_auth(route, message, "write the issuer's `name`");
                 None
             }
@@ -156,7 +156,7 @@ impl SipclusterValidation<'_> {
     }
 
     fn environment(&mut self, entry: &auth::Auth, route: &Route) -> Vec<ObjectName> {
-        let route = below(route, ["envFrom".into()]);
+        let route = below(route, ["envFrom"]);
         let mut secrets: Vec<ObjectName> = Vec::new();
         for (index, name) in entry.env_from.iter().flatten().enumerate() {
             match name.parse() {
@@ -164,7 +164,7 @@ impl SipclusterValidation<'_> {
                 Ok(secret) if secrets.contains(&secret) => {}
                 Ok(secret) => secrets.push(secret),
                 Err(error) => {
-                    self.not_a_secret_name(below(&route, [index.into()]), &error);
+                    self.not_a_secret_name(below(&route, [index]), &error);
                 }
             }
         }
@@ -191,7 +191,7 @@ impl SipclusterValidation<'_> {
                 Some(length) if length > 0.0 || may_be_none => {}
                 _ => self.report(
                     Code::InvalidField,
-                    below(route, steps.into_iter().map(Into::into)),
+                    below(route, steps),
                     format!("`{text}` is not a duration"),
                     "write hours, minutes and seconds, such as `24h` or `1h30m`; Dex does not support days",
                 ),

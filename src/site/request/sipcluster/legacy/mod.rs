@@ -22,30 +22,22 @@ use yaml_serde::{Mapping, Value};
 
 use crate::base::api::assignment::FORMER_NAME;
 use crate::base::api::sipcluster;
-use crate::base::finding::{Code, Finding, Origin, RouteMapping, RouteStep};
+use crate::base::finding::{Code, Finding, Origin, RouteMapping, RouteStep, below};
 use crate::input::decode::unknown_fields::unknown_field;
 use crate::site::inventory::topology_labels::TopologyLabels;
 
 /// Generations before the current one, oldest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub enum SipclusterGeneration {
     /// November and December 2020.
+    #[display("November 2020")]
     November2020,
     /// January 2021.
+    #[display("January 2021")]
     January2021,
     /// February and March 2021.
+    #[display("March 2021")]
     March2021,
-}
-
-impl SipclusterGeneration {
-    /// Returns its name for messages.
-    pub fn words(self) -> &'static str {
-        match self {
-            SipclusterGeneration::November2020 => "November 2020",
-            SipclusterGeneration::January2021 => "January 2021",
-            SipclusterGeneration::March2021 => "March 2021",
-        }
-    }
 }
 
 /// The conversion of an older SIPCluster.
@@ -169,11 +161,6 @@ struct Converter<'a> {
 }
 
 type Route = Vec<RouteStep>;
-
-/// Appends steps to a route.
-fn below(route: &[RouteStep], steps: impl IntoIterator<Item = impl Into<RouteStep>>) -> Route {
-    route.iter().cloned().chain(steps.into_iter().map(Into::into)).collect()
-}
 
 impl Converter<'_> {
     fn error(

@@ -108,50 +108,31 @@ impl Converter<'_> {
         Some(("labelSelector", Value::Mapping(selector)))
     }
 
-    /// Returns the words of a spreading constraint, each with its route.
-    fn spread_words(
-        &mut self,
-        name: &str,
-        value: &Value,
-        route: &[RouteStep],
-    ) -> Vec<(String, Route)> {
-        let words: Vec<(&Value, Route)> = match value {
-            Value::Sequence(words) if name == CONSTRAINTS => words
-                .iter()
-                .enumerate()
-                .map(|(index, word)| (word, below(route, [index])))
-                .collect(),
-            Value::Null => Vec::new(),
-            word => vec![(word, route.to_vec())],
-        };
-        let mut known = Vec::new();
-        for (word, at) in words {
-            match word.as_str() {
-                Some(text) => known.push((text.trim().to_owned(), at)),
-                None => {
-                    let message = format!("`{name}` has an entry that is not a word");
-                    self.error(Code::Unconvertible, at, message, KNOWN_WORDS);
-                }
-            }
-        }
-        known.retain(|(word, _)| !word.is_empty());
-        known
-    }
-
+    /// Converts the words of a spreading constraint to topology labels.
     fn spread(
         &mut self,
         name: &str,
         value: &Value,
         route: &[RouteStep],
     ) -> Option<(&'static str, Value)> {
+        let words: Vec<(&Value, Route)> = match value {
+            Value::Sequence(words) if name == CONSTRAINTS => {
+                words.iter().enumerate().map(|(index, it)| (it, below(route, [index]))).collect()
+            }
+            Value::Null => Vec::new(),
+            word => vec![(word, route.to_vec())],
+        };
         let mut labels: Vec<String> = Vec::new();
-        for (word, at) in self.spread_words(name, value, route) {
-            let Some(domain) = domain_of(&word) else {
-                let message = format!("unknown word `{word}` in `{name}`");
-                self.error(Code::Unconvertible, at, message, KNOWN_WORDS);
-                continue;
+        for (word, at) in words {
+            let domain = match word.as_str().map(str::trim) {
+                Some("") => continue,
+                Some(text) => {
+                    domain_of(text).ok_or_else(|| format!("unknown word `{text}` in `{name}`"))
+                }
+                None => Err(format!("`{name}` has an entry that is not a word")),
             };
-            match self.labels.value(domain) {
+            let domain = domain.map_err(|message| (message, KNOWN_WORDS.to_owned()));
+            match domain.and_then(|domain| self.labels.value(domain)) {
                 // Two words may mean the same label.
                 Ok(label) if labels.contains(&label) => {}
                 Ok(label) => labels.push(label),

@@ -50,48 +50,44 @@ impl Converter<'_> {
     pub(super) fn infra(&mut self, written: &Value, at: &[RouteStep]) -> Value {
         let today: Route = vec!["spec".into(), "services".into()];
         self.moved.add(today.clone(), at.to_vec());
-        let mut services = Mapping::new();
-        match written {
+        let listed: Vec<(Option<&str>, &Value, Route)> = match written {
             Value::Mapping(by_kind) => {
-                for (name, service) in by_kind {
-                    let route = below(at, name.as_str());
-                    let Some(kind) = name.as_str().and_then(kind) else {
-                        self.unknown_kind(route);
-                        continue;
-                    };
-                    if services.contains_key(kind) {
-                        self.twice(route, below(&today, [kind]));
-                        continue;
-                    }
-                    let read = below(&today, [kind]);
-                    self.moved.add(read.clone(), route.clone());
-                    // The only service of a mapping becomes the first item of a list.
-                    self.moved.add(below(&read, [0]), route.clone());
-                    let service = self.service(service, &route, &below(&read, [0]));
-                    services.insert(kind.into(), Value::Sequence(vec![service]));
-                }
+                let by_kind = by_kind.iter();
+                by_kind.map(|(name, it)| (name.as_str(), it, below(at, name.as_str()))).collect()
             }
             Value::Sequence(list) => {
-                for (index, service) in list.iter().enumerate() {
-                    let route = below(at, [index]);
-                    let Some(kind) =
-                        service.get("serviceType").and_then(Value::as_str).and_then(kind)
-                    else {
-                        let there = service.get("serviceType").map(|_| "serviceType");
-                        self.unknown_kind(below(&route, there));
-                        continue;
-                    };
-                    // Services keep their order within a kind, because it decides their numbers.
-                    let list =
-                        services.entry(kind.into()).or_insert_with(|| Value::Sequence(Vec::new()));
-                    let Value::Sequence(list) = list else { continue };
-                    let read = below(&below(&today, [kind]), [list.len()]);
-                    self.moved.add(read.clone(), route.clone());
-                    list.push(self.service(service, &route, &read));
-                }
+                let list = list.iter().enumerate();
+                list.map(|(index, it)| {
+                    let name = it.get("serviceType").and_then(Value::as_str);
+                    (name, it, below(at, [index]))
+                })
+                .collect()
             }
-            Value::Null => {}
+            Value::Null => Vec::new(),
             other => return other.clone(),
+        };
+        let mut services = Mapping::new();
+        for (name, service, route) in listed {
+            let Some(kind) = name.and_then(kind) else {
+                let field = service.get("serviceType").map(|_| "serviceType");
+                self.unknown_kind(below(&route, field.filter(|_| written.is_sequence())));
+                continue;
+            };
+            let today = below(&today, [kind]);
+            if written.is_mapping() {
+                if services.contains_key(kind) {
+                    self.twice(route, today);
+                    continue;
+                }
+                // The only service of a mapping becomes the first item of a list.
+                self.moved.add(today.clone(), route.clone());
+            }
+            // Services keep their order within a kind, because it decides their numbers.
+            let list = services.entry(kind.into()).or_insert_with(|| Value::Sequence(Vec::new()));
+            let Value::Sequence(list) = list else { continue };
+            let read = below(&today, [list.len()]);
+            self.moved.add(read.clone(), route.clone());
+            list.push(self.service(service, &route, &read));
         }
         Value::Mapping(services)
     }
