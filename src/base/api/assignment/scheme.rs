@@ -303,13 +303,11 @@ impl LabelTemplate {
         labels: &'a BTreeMap<String, String>,
     ) -> impl Iterator<Item = (&'a String, &'a str)> {
         let constant = self.key.constant();
-        let exact = constant
-            .and_then(|key| labels.get_key_value(key))
-            .filter(|(_, value)| !value.is_empty());
-        let similar = labels
-            .iter()
-            .filter(move |(key, value)| constant.is_none() && self.captures(key, value).is_some());
-        exact.into_iter().chain(similar).map(|(key, value)| (key, value.as_str()))
+        let may_be_this = move |(key, value): &(&String, &String)| match constant {
+            Some(constant) => *key == constant && !value.is_empty(),
+            None => self.captures(key, value).is_some(),
+        };
+        labels.iter().filter(may_be_this).map(|(key, value)| (key, value.as_str()))
     }
 
     /// Returns the values of the variables in a label.
