@@ -142,8 +142,7 @@ fn label_owner(site: &Site, host: &Host) -> String {
         .filter(|owner| site.settings.gitops.is_some_and(|used| used != **owner));
     owners.next().map_or("another tool set them".to_owned(), |owner| {
         format!(
-            "{} applied them before, and its manager `{}` still owns them",
-            owner.title(),
+            "{owner} applied them before, and its manager `{}` still owns them",
             owner.manager()
         )
     })

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use derive_more::Display;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use schemars::JsonSchema;
 use serde::de::{Error, IgnoredAny};
@@ -14,7 +15,18 @@ use super::host::Metadata;
 
 /// The agent that applies the generated manifests.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Display,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Agent")]
@@ -22,20 +34,13 @@ pub enum GitopsAgent {
     /// Flux, by Kustomizations.
     Flux,
     /// Argo CD, by Applications.
+    #[display("Argo CD")]
     Argocd,
 }
 
 impl GitopsAgent {
     /// All agents.
     pub const ALL: [Self; 2] = [Self::Flux, Self::Argocd];
-
-    /// Returns the agent's product name.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Flux => "Flux",
-            Self::Argocd => "Argo CD",
-        }
-    }
 
     /// Returns the agent's field manager.
     pub fn manager(self) -> &'static str {

@@ -37,8 +37,7 @@ pub(super) fn missing(site: &Site) -> Vec<Finding> {
             format!("and {} more build", files.len() - 1)
         };
         let message = format!(
-            "`{first}` {builds} hosts and {kind}s: if the base cluster does not define {kind}, {} applies none of the hosts",
-            agent.title()
+            "`{first}` {builds} hosts and {kind}s: if the base cluster does not define {kind}, {agent} applies none of the hosts"
         );
         let argument = match kind.descriptor().schema_argument {
             Some(argument) => format!(" {argument}"),

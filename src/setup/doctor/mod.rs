@@ -95,15 +95,14 @@ fn check_agent(run: &GeneratedSite) -> Option<DoctorCheck> {
     const SUBJECT: &str = "agent";
     let settings = &run.site.settings;
     let agent = settings.gitops?;
-    let title = agent.title();
     let directory = settings.output.join(layout::agent_directory(agent));
     Some(match &run.site.wiring.agent_objects_by {
         Some(object) => DoctorCheck::ok(SUBJECT, format!("{object} applies `{directory}`")),
         None => DoctorCheck::warning(
             SUBJECT,
-            format!("no object of the repo makes {title} apply `{directory}`"),
+            format!("no object of the repo makes {agent} apply `{directory}`"),
             format!(
-                "point {title} at `{directory}`, as docs/how-to/{}.md shows; ignore this if its object is in another repo",
+                "point {agent} at `{directory}`, as docs/how-to/{}.md shows; ignore this if its object is in another repo",
                 directory.file_name().unwrap_or_default()
             ),
         ),

@@ -13,7 +13,7 @@ use crate::base::finding::{Code, Finding, Place};
 
 /// An option of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
-#[display("{} {effect}: `{text}`", agent.title())]
+#[display("{agent} {effect}: `{text}`")]
 pub(crate) struct ApplyOption {
     pub(crate) agent: GitopsAgent,
     /// The option as it is written.
