@@ -9,28 +9,20 @@ use std::ops::Range;
 use super::tokens::token_ranges;
 
 /// The type of a credential in a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub(crate) enum Credential {
     /// A user or password, in a URL or an image name.
+    #[display("a user or a password in a URL")]
     User,
     /// A query in a URL, or a fragment in the form of a query.
+    #[display("a query in a URL")]
     Query,
     /// An access token, recognized by its form.
+    #[display("an access token")]
     Token,
     /// A private key.
+    #[display("a private key")]
     PrivateKey,
-}
-
-impl Credential {
-    /// Returns a noun phrase for messages.
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            Credential::User => "a user or a password in a URL",
-            Credential::Query => "a query in a URL",
-            Credential::Token => "an access token",
-            Credential::PrivateKey => "a private key",
-        }
-    }
 }
 
 /// The assumed end of a URL in a text.

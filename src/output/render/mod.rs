@@ -234,10 +234,9 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
 fn credential(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
     let found = |(line, text): (usize, &str)| Some((line + 1, credentials::found(text, true)?));
     let (line, credential) = text.lines().enumerate().find_map(found)?;
-    let words = credential.words();
     let finding = Finding::new(
         Code::CredentialRendered,
-        format!("{} has {words} in line {line}", would_be(site, path)),
+        format!("{} has {credential} in line {line}", would_be(site, path)),
     );
     Some(from_template(
         finding,

@@ -108,8 +108,7 @@ impl TryFrom<String> for WordSetting {
         }
         if let Some(credential) = credentials::found(&text, false) {
             return Err(format!(
-                "the text has {} in it; Argo CD reads credentials from a Secret",
-                credential.words()
+                "the text has {credential} in it; Argo CD reads credentials from a Secret"
             ));
         }
         Ok(Self(text))
