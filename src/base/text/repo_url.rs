@@ -103,25 +103,21 @@ fn local_path(url: &str) -> &str {
 pub(crate) fn without_credentials(url: &str) -> Option<String> {
     identity(url)?;
     let plain = match url.split_once("://") {
-        Some((scheme @ ("http" | "https"), rest)) => {
-            let (authority, path) = rest.split_once('/')?;
-            let (_, address) = authority.rsplit_once('@').unwrap_or(("", authority));
-            Some(format!("{scheme}://{address}/{path}"))
-        }
-        Some(("ssh", rest)) => {
+        Some((scheme, rest)) => {
             let (authority, path) = rest.split_once('/')?;
             let (user, address) = authority.rsplit_once('@').unwrap_or(("", authority));
-            let user = user.split(':').next().filter(|user| !user.is_empty());
-            Some(format!(
-                "ssh://{}{address}/{path}",
-                user.map(|user| format!("{user}@")).unwrap_or_default()
-            ))
+            let user = match scheme {
+                "http" | "https" => "",
+                "ssh" => user.split(':').next().unwrap_or_default(),
+                _ => return None,
+            };
+            let at = if user.is_empty() { "" } else { "@" };
+            format!("{scheme}://{user}{at}{address}/{path}")
         }
-        Some(_) => None,
-        None => Some(url.to_owned()),
+        None => url.to_owned(),
     };
     // A token may also be in a query, or before a host without a scheme.
-    plain.filter(|url| credentials::found(url, false).is_none())
+    credentials::found(&plain, false).is_none().then_some(plain)
 }
 
 /// Returns host and port of an authority, without its user.
