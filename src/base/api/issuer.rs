@@ -62,19 +62,15 @@ impl FromStr for IssuerUrl {
         // A colon before `]` belongs to an IPv6 address.
         let (host, port) = match authority.rsplit_once(':').filter(|(_, port)| !port.contains(']'))
         {
-            Some((host, port)) => (host, Some(port)),
             None => (authority, None),
-        };
-        let port = match port {
-            None => None,
-            Some("443") => return Err(Invalid::because("names port 443, which https has anyway")),
+            Some((_, "443")) => {
+                return Err(Invalid::because("names port 443, which https has anyway"));
+            }
             // `u16` would parse a leading zero or a sign, which are other spellings of a port.
-            Some(port) if port.starts_with(['0', '+']) => {
-                return Err(Invalid::because("has no valid port"));
-            }
-            Some(port) => {
-                Some(port.parse::<u16>().map_err(|_| Invalid::because("has no valid port"))?)
-            }
+            Some((host, port)) => match port.parse::<u16>() {
+                Ok(number) if !port.starts_with(['0', '+']) => (host, Some(number)),
+                _ => return Err(Invalid::because("has no valid port")),
+            },
         };
         // The unreserved characters of RFC 3986, which are never percent-encoded.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
