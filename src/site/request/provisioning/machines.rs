@@ -17,7 +17,6 @@ use crate::input::decode::label_selector;
 use crate::site::inventory::host::Host;
 use crate::site::inventory::hosts_by_mac::HostsByMac;
 use crate::site::inventory::machine::RequiredMachine;
-use crate::site::inventory::networks::NoNetworkData;
 use crate::site::inventory::requirements::{HardwareRequirements, TextPattern};
 use crate::site::request::cluster::{Installation, NodeSet, StandbyHosts};
 use crate::site::request::documents::mistake_findings;
@@ -383,22 +382,15 @@ impl ProvisioningValidation<'_> {
         host: &Host,
     ) {
         if host.machine.address(Some(mac)).is_none() {
-            let why = match &host.network.data {
-                Err(NoNetworkData::Encrypted(holder, _)) => {
-                    format!("; {holder}, where it may stand, is encrypted")
-                }
-                _ => String::new(),
-            };
             let others =
                 host.machine.nics.iter().find(|nic| !nic.addresses.is_empty()).map(|nic| nic.mac);
             let help = match others {
                 Some(other) => {
-                    format!("name the card that has one, {other}; or inspect the host again{why}")
+                    format!("name the card that has one, {other}; or inspect the host again")
                 }
-                None => format!(
-                    "inspect the host and take a new snapshot, or write its static address into its network data, on a \
-                     link with this ethernet_mac_address{why}"
-                ),
+                None => "inspect the host and take a new snapshot, or write its static address into its network data, on a \
+                         link with this ethernet_mac_address"
+                    .to_owned(),
             };
             let message = format!(
                 "`{name}` would have no address: the network card {mac} of host {} has none",

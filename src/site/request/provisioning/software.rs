@@ -189,14 +189,7 @@ pub(crate) fn without_cluster(
     let mut findings = Vec::new();
     for document in software.iter().filter(|document| !is_made(&document.key)) {
         let ClusterKey { namespace, name } = &document.key;
-        let elsewhere =
-            clusters.iter().find(|(key, _)| key.name == *name && is_made(key)).map(|(key, _)| key);
-        let help = match elsewhere {
-            Some(other) => {
-                format!("move it to the namespace {} of the Provisioning", other.namespace)
-            }
-            None => "fix its label `cluster`, or remove it".to_owned(),
-        };
+        let help = "fix its label `cluster`, or remove it";
         let message = format!(
             "no Provisioning in `{namespace}` makes the cluster `{name}`: these packages are not installed"
         );
