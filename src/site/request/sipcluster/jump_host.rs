@@ -3,7 +3,7 @@
 use ssh_key::PublicKey;
 
 use super::{Route, SipclusterValidation, below};
-use crate::base::api::names::{NodePort, ObjectName};
+use crate::base::api::names::NodePort;
 use crate::base::api::sipcluster;
 use crate::base::finding::Code;
 use crate::base::text::non_empty;
@@ -103,16 +103,9 @@ impl SipclusterValidation<'_> {
         claim: &sipcluster::VolumeClaimFields,
         route: &Route,
     ) -> Option<VolumeClaim> {
-        let storage_class_name = match &claim.storage_class_name {
-            Some(name) => Some(self.storage_class(name, route)?),
-            None => None,
-        };
-        Some(VolumeClaim { storage_class_name, storage: claim.storage.clone() })
-    }
-
-    fn storage_class(&mut self, name: &str, route: &Route) -> Option<ObjectName> {
-        let parsed = name.parse();
-        if let Err(error) = &parsed {
+        let name = claim.storage_class_name.as_ref();
+        let parsed = name.map(|name| name.parse()).transpose();
+        if let (Err(error), Some(name)) = (&parsed, name) {
             self.report(
                 Code::WrongType,
                 below(route, ["volumeClaim", "storageClassName"]),
@@ -120,7 +113,7 @@ impl SipclusterValidation<'_> {
                 "name a storage class of the base cluster, or omit it for the default one",
             );
         }
-        parsed.ok()
+        Some(VolumeClaim { storage_class_name: parsed.ok()?, storage: claim.storage.clone() })
     }
 }
 

@@ -95,13 +95,11 @@ pub(super) fn duration(text: &str) -> Option<f64> {
     while !rest.is_empty() {
         let (number, after) = rest.split_at(rest.find(|c: char| c != '.' && !c.is_ascii_digit())?);
         let number: f64 = number.parse().ok()?;
-        let (unit, length) = UNITS.iter().find(|(unit, _)| {
-            after.strip_prefix(unit).is_some_and(|rest| {
-                rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-            })
-        })?;
+        let end = after.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(end);
+        let (_, length) = UNITS.iter().find(|(known, _)| *known == unit)?;
         seconds += number * length;
-        rest = &after[unit.len()..];
+        rest = after;
     }
     (!text.is_empty() && seconds < LONGEST).then_some(seconds)
 }
