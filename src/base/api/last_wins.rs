@@ -105,10 +105,6 @@ impl<'de> Visitor<'de> for LastWinsVisitor {
         Ok(Value::Null)
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(Self)
-    }
-
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
         while let Some(LastWins(value)) = items.next_element()? {
