@@ -285,14 +285,9 @@ pub fn shared_directories(file: &Utf8Path, text: &str) -> BTreeSet<Utf8PathBuf> 
     let Some(to_output) = to_output(file) else {
         return BTreeSet::new();
     };
-    let line = |(at, _): (usize, &str)| {
-        let start = text[..at].rfind('\n').map_or(0, |before| before + 1);
-        let end = text[at..].find('\n').map_or(text.len(), |length| at + length);
-        &text[start..end]
-    };
     let is_list = |line: &&str| line.trim_start().starts_with("- ") || line.contains('[');
-    text.match_indices(SHARED)
-        .map(line)
+    text.lines()
+        .filter(|line| line.contains(SHARED))
         .filter(is_list)
         .flat_map(|line| line.split(['[', ']', ',', ' ', '"', '\'']))
         .filter_map(|entry| shared_directory_in(&to_output, entry))
