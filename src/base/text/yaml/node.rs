@@ -1,8 +1,5 @@
 //! Nodes as the data model of serde.
 
-use std::borrow::Cow;
-
-use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
@@ -125,10 +122,6 @@ impl<'de> Deserializer<'de> for YamlNode<'_, 'de> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.deserialize_str(visitor)
-    }
-
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         self.deserialize_str(visitor)
     }
@@ -148,18 +141,6 @@ impl<'de> Deserializer<'de> for YamlNode<'_, 'de> {
         }
     }
 
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        if self.scalar()?.is_null() { visitor.visit_unit() } else { Err(UnsupportedYaml) }
-    }
-
-    fn deserialize_unit_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value> {
-        self.deserialize_unit(visitor)
-    }
-
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -177,19 +158,6 @@ impl<'de> Deserializer<'de> for YamlNode<'_, 'de> {
             }
             _ => Err(UnsupportedYaml),
         }
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value> {
-        self.deserialize_seq(visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: usize,
-        visitor: V,
-    ) -> Result<V::Value> {
-        self.deserialize_seq(visitor)
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -218,12 +186,7 @@ impl<'de> Deserializer<'de> for YamlNode<'_, 'de> {
         visitor: V,
     ) -> Result<V::Value> {
         // Without tags, only a variant without content can be written.
-        match self.scalar()?.text() {
-            Cow::Borrowed(variant) => {
-                visitor.visit_enum(BorrowedStrDeserializer::<UnsupportedYaml>::new(variant))
-            }
-            Cow::Owned(variant) => visitor.visit_enum(variant.into_deserializer()),
-        }
+        visitor.visit_enum(self.scalar()?.text().into_deserializer())
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -231,7 +194,8 @@ impl<'de> Deserializer<'de> for YamlNode<'_, 'de> {
         visitor.visit_unit()
     }
 
+    // What these do not take, the complete parser may: a list is absent, for example.
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char unit unit_struct tuple tuple_struct
     }
 }
