@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::damaged_files;
 use crate::base::api::assignment::{self, Claim, ReleaseProgress};
 use crate::base::api::host;
 use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::base::api::unique;
-use crate::base::finding::Place;
+use crate::base::finding::{Finding, Place};
 use crate::base::layout;
+use crate::base::text::has_conflicts;
 use crate::input::load::Document;
 
 /// A host in a generated file.
@@ -43,12 +45,6 @@ pub struct PendingRelease {
     pub by: Option<ClusterKey>,
 }
 
-/// The reason why a generated document cannot be read.
-pub(crate) struct GeneratedHostError {
-    pub(crate) reason: String,
-    pub(crate) place: Place,
-}
-
 #[derive(Deserialize)]
 struct GeneratedManifest {
     metadata: GeneratedMetadata,
@@ -65,14 +61,16 @@ struct GeneratedMetadata {
 }
 
 impl GeneratedHost {
-    pub(crate) fn read(document: &Document<'_>) -> Result<Self, GeneratedHostError> {
+    /// Reads the host in a document, or reports why it cannot be read.
+    pub(crate) fn read(document: &Document<'_>) -> Result<Self, Finding> {
         let origin = &document.origin;
-        let unreadable =
-            |reason: &str, place: Place| GeneratedHostError { reason: reason.to_owned(), place };
+        let unreadable = |reason: &str, place: Place| {
+            let is_merged = has_conflicts(document.text());
+            let reason = if is_merged { "it has conflicts of a merge" } else { reason };
+            damaged_files::unreadable(reason, &origin.file, place)
+        };
         let GeneratedManifest { metadata } = document.parse().map_err(|error| {
-            let place = error.line.map_or(origin.start(), |line| {
-                Place::Spot(origin.file.clone(), line, error.column)
-            });
+            let place = error.line.map_or(origin.start(), |line| origin.spot(line, error.column));
             unreadable(&error.message, place)
         })?;
         if document.kind() != Some(host::KIND) {

@@ -14,13 +14,12 @@ use crate::base::api::ipam;
 use crate::base::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::base::finding::{Finding, Origin};
 use crate::base::layout;
-use crate::base::text::has_conflicts;
 use crate::base::tree::Tree;
 use crate::input::load::{Document, EntryKind, Files, ReadError, ScanResult, objects};
 use crate::input::settings::Settings;
-use damaged_files::{emptied, has_object, listed_hosts, missing, unreadable, written_by_newer};
+use damaged_files::{emptied, has_object, listed_hosts, missing, written_by_newer};
 pub use generated_host::PendingRelease;
-use generated_host::{GeneratedHost, GeneratedHostError, GeneratedHostState};
+use generated_host::{GeneratedHost, GeneratedHostState};
 
 /// The previous run's assignments and files.
 #[derive(Debug, Default)]
@@ -129,40 +128,31 @@ impl PreviousOutput {
             let is_of_hosts = below.starts_with(layout::HOSTS);
             let has_hosts = is_of_hosts && below.extension() == Some("yaml") && !is_kustomization;
             let is_ours = layout::is_ours(content);
+            let is_named = |name: &str| below.file_name() == Some(name);
+            let text = || String::from_utf8_lossy(content);
+            let kustomization_in =
+                |top: &str| below.starts_with(top) && is_named(layout::KUSTOMIZATION);
+            let lists_hosts = is_of_hosts && is_kustomization && is_ours;
             let file = File {
                 path: below.to_owned(),
                 cluster: layout::cluster_of(below),
                 fingerprint: fingerprint(&layout::with_line_feeds(content)),
                 emptied: has_hosts && (content.is_empty() || is_ours && !has_object(content)),
-                listed_hosts: if is_of_hosts && is_kustomization && is_ours {
-                    listed_hosts(below, &String::from_utf8_lossy(content))
-                } else {
-                    Vec::new()
-                },
+                listed_hosts: lists_hosts.then(|| listed_hosts(below, &text())).unwrap_or_default(),
                 is_newer: layout::is_newer(content),
-                node_ports: if below.file_name() == Some(layout::SERVICE) {
-                    node_ports(content)
-                } else {
-                    Vec::new()
-                },
-                pinned_pools: if below.starts_with(layout::TENANTS)
-                    && below.file_name() == Some(layout::KUSTOMIZATION)
-                {
-                    pinned_pools(&String::from_utf8_lossy(content))
-                } else {
-                    BTreeMap::new()
-                },
+                node_ports: is_named(layout::SERVICE)
+                    .then(|| node_ports(content))
+                    .unwrap_or_default(),
+                pinned_pools: kustomization_in(layout::TENANTS)
+                    .then(|| pinned_pools(&text()))
+                    .unwrap_or_default(),
                 made_from: layout::made_from(content),
-                installed: (below.file_name() == Some(layout::INSTALLER_JOB))
+                installed: is_named(layout::INSTALLER_JOB)
                     .then(|| InstallationRecord::find(content))
                     .flatten(),
-                shared: if below.starts_with(layout::CLUSTERS)
-                    && below.file_name() == Some(layout::KUSTOMIZATION)
-                {
-                    layout::shared_directories(below, &String::from_utf8_lossy(content))
-                } else {
-                    BTreeSet::new()
-                },
+                shared: kustomization_in(layout::CLUSTERS)
+                    .then(|| layout::shared_directories(below, &text()))
+                    .unwrap_or_default(),
             };
             ScanResult { says: Some(RecordedEntry::File(file)), read: has_hosts && is_ours }
         };
@@ -377,36 +367,25 @@ fn fingerprint(content: &[u8]) -> u64 {
 }
 
 fn read_entry(document: &Document<'_>, settings: &Settings) -> RecordedEntry {
-    let origin = &document.origin;
-    match GeneratedHost::read(document) {
-        Ok(GeneratedHost {
-            key,
-            says: GeneratedHostState::Held(cluster, part),
-            namespace,
-            mut labels,
-            ..
-        }) => {
+    let GeneratedHost { key, namespace, says, mut labels, .. } = match GeneratedHost::read(document)
+    {
+        Ok(host) => host,
+        Err(finding) => return RecordedEntry::Unreadable(finding),
+    };
+    match says {
+        GeneratedHostState::Held(cluster, part) => {
             labels.retain(|key, _| settings.outputs.iter().all(|it| !it.labels.contains_key(key)));
             let assigned = RecordedAssignment {
                 has_other_labels: settings.assignment.would_replace(&labels, &cluster, &part),
                 cluster,
                 part,
                 namespace,
-                origin: origin.clone(),
+                origin: document.origin.clone(),
             };
             RecordedEntry::Held(key, assigned)
         }
-        Ok(GeneratedHost { key, says: GeneratedHostState::Released(release), .. }) => {
-            RecordedEntry::Released(key, release)
-        }
-        Ok(GeneratedHost { key, says: GeneratedHostState::Unlabelled, .. }) => {
-            RecordedEntry::Unlabelled(key)
-        }
-        Err(GeneratedHostError { reason, place }) => {
-            let is_merged = has_conflicts(document.text());
-            let reason = if is_merged { "it has conflicts of a merge" } else { &reason };
-            RecordedEntry::Unreadable(unreadable(reason, &origin.file, place))
-        }
+        GeneratedHostState::Released(release) => RecordedEntry::Released(key, release),
+        GeneratedHostState::Unlabelled => RecordedEntry::Unlabelled(key),
     }
 }
 
