@@ -100,17 +100,19 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
     let texts = known.unread_texts(&lost)?;
     let mut builds = BTreeMap::new();
     let mut find = |lost: &LostObject<'_>| -> Result<Option<UnreadPlace>, ReadError> {
-        let source = known.source_of(lost)?;
-        if let SourceState::Unread(unread) = source {
-            return Ok(Some(unread));
+        let sources = known.sources_of(lost);
+        for file in &sources {
+            if let Some(unread) = known.unread_source(file)? {
+                return Ok(Some(unread));
+            }
         }
         let unread_in_build = known.in_builds(lost, &mut builds)?;
+        if !sources.is_empty() {
+            return Ok(unread_in_build);
+        }
         let elsewhere =
             || in_texts(lost, &texts).or_else(|| known.in_closed()).or_else(|| in_paths(&paths));
-        Ok(match source {
-            SourceState::Gone => unread_in_build.or_else(elsewhere),
-            _ => unread_in_build,
-        })
+        Ok(unread_in_build.or_else(elsewhere))
     };
     let mut findings = Vec::new();
     let mut by_cluster: BTreeMap<(&ClusterKey, LostKind), Vec<LostObject<'_>>> = BTreeMap::new();
@@ -127,16 +129,6 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
         }
     }
     Ok(findings)
-}
-
-/// State of the files that a cluster was generated from.
-enum SourceState {
-    /// At least one exists and was not read completely.
-    Unread(UnreadPlace),
-    /// All existing files were read completely.
-    Read,
-    /// None exists any longer, or none is known.
-    Gone,
 }
 
 impl AbsenceEvidence<'_> {
@@ -267,46 +259,42 @@ impl AbsenceEvidence<'_> {
         Ok(texts)
     }
 
-    /// Checks the files that a cluster was generated from. They are not recorded for hosts.
-    fn source_of(&self, lost: &LostObject<'_>) -> Result<SourceState, ReadError> {
+    /// Returns the existing files that a cluster was generated from. They are not recorded for hosts.
+    fn sources_of(&self, lost: &LostObject<'_>) -> Vec<&Utf8PathBuf> {
         let made_from =
             self.state.made_from.get(lost.cluster).filter(|_| lost.kind == LostKind::Cluster);
-        let mut source = SourceState::Gone;
-        for file in made_from.into_iter().flatten() {
-            // No build of this site reaches the file any longer. It may belong to another site.
-            if self.repo.is_out_of_reach(file) {
-                continue;
-            }
-            let why = match self.repo.kind(file) {
-                None if !self.repo.has_link(file) => continue,
-                Some(EntryKind::File) if !self.repo.has_link(file) => {
-                    if self.has_error(file) {
-                        source = SourceState::Read;
-                        continue;
-                    }
-                    if self.files.binary_search(file).is_ok() {
-                        if let Some(unread) = self.broken_in(file)? {
-                            return Ok(SourceState::Unread(unread));
-                        }
-                        source = SourceState::Read;
-                        continue;
-                    }
-                    GIT_IGNORES_IT
+        // No build of this site reaches a file out of reach. It may belong to another site.
+        let exists = |file: &&Utf8PathBuf| {
+            !self.repo.is_out_of_reach(file)
+                && (self.repo.kind(file).is_some() || self.repo.has_link(file))
+        };
+        made_from.into_iter().flatten().filter(exists).collect()
+    }
+
+    /// Returns a file that a cluster was generated from, unless it was read completely.
+    fn unread_source(&self, file: &Utf8PathBuf) -> Result<Option<UnreadPlace>, ReadError> {
+        let why = match self.repo.kind(file) {
+            Some(EntryKind::File) if !self.repo.has_link(file) => {
+                if self.has_error(file) {
+                    return Ok(None);
                 }
-                Some(EntryKind::Directory) => "it is a directory now",
-                Some(EntryKind::Other) => "it is a pipe, a device or a socket",
-                _ => "it is a symbolic link, or lies behind one",
-            };
-            return Ok(SourceState::Unread(UnreadPlace::new(
-                Place::File(Arc::from(file.as_path())),
-                format!("its file {file} is not read: {why}"),
-                format!(
-                    "restore it with `git checkout HEAD -- {}`, or delete it",
-                    in_shell(file.as_str())
-                ),
-            )));
-        }
-        Ok(source)
+                if self.files.binary_search(file).is_ok() {
+                    return self.broken_in(file);
+                }
+                GIT_IGNORES_IT
+            }
+            Some(EntryKind::Directory) => "it is a directory now",
+            Some(EntryKind::Other) => "it is a pipe, a device or a socket",
+            _ => "it is a symbolic link, or lies behind one",
+        };
+        Ok(Some(UnreadPlace::new(
+            Place::File(Arc::from(file.as_path())),
+            format!("its file {file} is not read: {why}"),
+            format!(
+                "restore it with `git checkout HEAD -- {}`, or delete it",
+                in_shell(file.as_str())
+            ),
+        )))
     }
 
     fn has_error(&self, file: &Utf8Path) -> bool {
