@@ -275,17 +275,15 @@ fn directories_with_settings(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, Read
 
 /// Returns the directories with unique site names, sorted by name.
 fn with_names(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)> {
-    let mut count: BTreeMap<&str, usize> = BTreeMap::new();
-    let short = |directory: &'_ Utf8PathBuf| directory.file_name().unwrap_or_default().to_owned();
+    let mut count: BTreeMap<Option<&str>, usize> = BTreeMap::new();
     for directory in directories {
-        *count.entry(directory.file_name().unwrap_or_default()).or_default() += 1;
+        *count.entry(directory.file_name()).or_default() += 1;
     }
-    let name = |directory: &Utf8PathBuf| match count.get(short(directory).as_str()) {
-        Some(1) => short(directory),
-        _ => directory.to_string(),
+    let with_name = |directory: &Utf8PathBuf| {
+        let short = directory.file_name().filter(|name| count.get(&Some(*name)) == Some(&1));
+        (directory.clone(), short.unwrap_or(directory.as_str()).to_owned())
     };
-    let mut named: Vec<_> =
-        directories.iter().map(|directory| (directory.clone(), name(directory))).collect();
+    let mut named: Vec<_> = directories.iter().map(with_name).collect();
     named.sort_by(|a, b| a.1.cmp(&b.1));
     named
 }
