@@ -35,12 +35,8 @@ impl ArgocdCluster {
             return None;
         }
         let text = |values: &Option<BTreeMap<String, Value>>, key: &str| {
-            values
-                .as_ref()?
-                .get(key)?
-                .as_str()
-                .map(str::to_owned)
-                .filter(|text| !sops::is_encrypted(text))
+            let text = values.as_ref()?.get(key)?.as_str();
+            text.filter(|text| !sops::is_encrypted(text)).map(str::to_owned)
         };
         // `data` is base64, `stringData` is not.
         let decoded =
@@ -75,11 +71,8 @@ impl ArgocdCluster {
             found.extend(value.clone().map(|value| (key.to_owned(), value)));
         }
         for (kind, entries) in [("labels", &self.labels), ("annotations", &self.annotations)] {
-            found.extend(
-                entries
-                    .iter()
-                    .map(|(key, value)| (format!("metadata.{kind}.{key}"), value.clone())),
-            );
+            let entries = entries.iter();
+            found.extend(entries.map(|(key, it)| (format!("metadata.{kind}.{key}"), it.clone())));
         }
         found
     }
@@ -105,7 +98,7 @@ impl ArgocdCluster {
 }
 
 /// Normalizes a name like Argo CD's `SanitizeName`.
-fn normalized(name: &str) -> String {
+pub(super) fn normalized(name: &str) -> String {
     let usual = |c: char| {
         if c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.') { c } else { '-' }
     };

@@ -118,18 +118,17 @@ fn by_flux(
     let flux = &repo.settings.flux;
     let changes = |directory: &Utf8PathBuf| BuildChanges::from_flux(directory, origin, &object);
     let FluxKustomization { metadata, spec, .. } = &object;
-    let path = within_source(spec.path.as_deref().unwrap_or_default()).into_string();
-    let target = includes::target(repo, &spec.source_ref, metadata.namespace.as_deref(), &path);
+    let (source, namespace) = (&spec.source_ref, metadata.namespace.as_deref());
+    let path = within_source(spec.path.as_deref().unwrap_or_default());
+    let target = includes::target(repo, source, namespace, path.as_str());
     let (path, is_ours) = match &target {
-        IncludeTarget::Here(path) => (path.as_str(), true),
+        IncludeTarget::Here(path) => (path, true),
         IncludeTarget::Elsewhere | IncludeTarget::Itself => {
-            let (source, namespace) = (&spec.source_ref, metadata.namespace.as_deref());
-            let is_ours = flux.is_source(source, namespace)
-                || includes::is_same_repo(repo, source, namespace);
-            (path.as_str(), is_ours)
+            let is_same_repo = || includes::is_same_repo(repo, source, namespace);
+            (&path, flux.is_source(source, namespace) || is_same_repo())
         }
     };
-    let (directory, above) = in_repo(path, &flux.path)?;
+    let (directory, above) = in_repo(path.as_str(), &flux.path)?;
     // Flux refuses a path that is no directory.
     if repo.files.kind(&directory) == Some(EntryKind::File) {
         return None;

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::{Selector, SelectorExt};
 use yaml_serde::Value;
 
-use super::clusters::{ArgocdCluster, Parameters};
+use super::clusters::{ArgocdCluster, Parameters, normalized};
 use super::paths::{matching_directories, path_matcher, plain_path};
 use super::repo::DeliveryRepo;
 use crate::base::api::gitops::{
@@ -231,14 +231,6 @@ impl ParameterGeneration<'_, '_> {
         };
         all.into_iter().map(count).collect()
     }
-}
-
-/// Returns a name as Argo CD makes it fit for names of objects.
-fn normalized(name: &str) -> String {
-    let is_allowed =
-        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
-    let name = name.to_lowercase().replace(|c| !is_allowed(c), "-");
-    name.trim_matches(['-', '.']).to_owned()
 }
 
 /// Merges parameters with equal keys. The first generator decides the Applications. Later ones only
