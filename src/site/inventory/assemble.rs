@@ -124,14 +124,13 @@ pub(crate) fn assemble(
     inventory.claimed = mem::take(&mut networks.claimed);
     // Freed beside what follows.
     rayon::spawn(|| drop(networks));
-    for root in inventory.roots.values() {
-        // A component only has patches. Without a base there can be no cycle.
-        if settings.hosts.form == HostsForm::Overlay && output.starts_with(&root.directory) {
+    // A component only has patches. Without a base there can be no cycle.
+    let is_overlay = settings.hosts.form == HostsForm::Overlay;
+    for root in inventory.roots.values().filter(|_| is_overlay) {
+        if output.starts_with(&root.directory) {
             findings.push(output_inside(root, output, builds));
         }
-        if settings.hosts.form == HostsForm::Overlay
-            && root.directory.iter().any(|name| name.contains(".."))
-        {
+        if root.directory.iter().any(|name| name.contains("..")) {
             findings.push(unbuildable(root));
         }
     }
@@ -289,7 +288,8 @@ fn shared_addresses(hosts: &[Host]) -> Vec<Finding> {
 
 /// Reports hosts with the address of a BMC.
 fn bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
-    let bmcs = hosts.iter().filter_map(|host| Some((registration::bmc_ip(host)?, host)));
+    let bmc_ip = |host| registration::bmc_address(host)?.ok()?.host.parse().ok();
+    let bmcs = hosts.iter().filter_map(|host| Some((bmc_ip(host)?, host)));
     let bmcs: HashMap<IpAddr, &Host> = bmcs.collect();
     let describe = |host: &Host| {
         let mut shared = host.addresses().filter_map(|it| Some((it, *bmcs.get(&it)?)));

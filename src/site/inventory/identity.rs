@@ -12,12 +12,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::host::{Host, SameMachine};
-use crate::base::api::bmc::BmcAddress;
+use super::registration::bmc_address;
 use crate::base::api::host::without_user;
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Place};
-use crate::base::layout::VARIABLE;
 use crate::base::text::counted;
 use crate::base::text::credentials::masked_value;
 
@@ -88,12 +87,9 @@ pub(crate) fn shared<'a>(
         if let Some(serial) = &host.hardware.serial {
             serials.entry(serial).or_default().push(index);
         }
-        let address = host.bmc.as_ref().map(|bmc| bmc.address.as_str());
-        let address = address.filter(|address| !address.contains(VARIABLE));
-        if let Some(bmc) = address.and_then(|address| BmcAddress::parse(address).ok()) {
-            let bmc = bmc.identity();
-            let systems = endpoints.entry(bmc.endpoint).or_default();
-            systems.push((index, bmc.system));
+        if let Some(Ok(address)) = bmc_address(host) {
+            let bmc = address.identity();
+            endpoints.entry(bmc.endpoint).or_default().push((index, bmc.system));
         }
     }
     let mut shared: Vec<(Vec<usize>, Identity)> = Vec::new();

@@ -45,26 +45,18 @@ pub(crate) fn find(
         return BTreeMap::new();
     }
     let read = |document: Document<'_>| {
-        let secret = Some(&document)
-            .filter(|document| document.kind() == Some("Secret"))?
-            .parse::<SecretKeys>()
-            .ok()?;
-        let keys: BTreeSet<String> = secret
-            .data
-            .into_iter()
-            .chain(secret.string_data)
-            .flatten()
-            .map(|(key, _)| key)
-            .collect();
+        if document.kind() != Some("Secret") {
+            return None;
+        }
+        let secret = document.parse::<SecretKeys>().ok()?;
+        let values = secret.data.into_iter().chain(secret.string_data).flatten();
+        let keys: BTreeSet<String> = values.map(|(key, _)| key).collect();
         // Other API groups have kinds of the name `Secret`.
         let is_keyless =
             secret.api_version == "v1" && !SECRET_KEYS.iter().any(|key| keys.contains(*key));
         let name = secret.metadata.name.filter(|_| is_keyless)?;
-        Some((
-            name,
-            secret.metadata.namespace,
-            KeylessSecret { origin: document.origin.clone(), keys },
-        ))
+        let keyless = KeylessSecret { origin: document.origin.clone(), keys };
+        Some((name, secret.metadata.namespace, keyless))
     };
     let secrets = mentions(&["Secret"]);
     // Unreadable files were reported earlier.

@@ -1,7 +1,6 @@
 //! Mistakes for which a host is not registered: in its BMC address, boot MAC address and labels.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use yaml_serde::Value;
 
@@ -112,35 +111,26 @@ pub(super) fn is_in_other_namespace(key: &HostKey, spec: &BareMetalHostSpec) -> 
     })
 }
 
-/// Returns the BMC address of a host as written, unless it is absent or a variable decides it.
-fn bmc_address(host: &Host) -> Option<&str> {
+/// Parses the BMC address of a host, unless it is absent or a variable decides it.
+pub(super) fn bmc_address(host: &Host) -> Option<Result<BmcAddress, InvalidBmcAddress>> {
     let address = host.bmc.as_ref()?.address.as_str();
-    (!address.is_empty() && !address.contains(VARIABLE)).then_some(address)
+    (!address.is_empty() && !address.contains(VARIABLE)).then(|| BmcAddress::parse(address))
 }
 
 /// Returns whether Metal3 cannot register a host, which no snapshot shows: it refuses one with an invalid
 /// BMC address, and keeps one without any as `unmanaged`.
 pub(crate) fn lacks_bmc(host: &Host) -> bool {
-    let has_variable = || host.bmc.as_ref().is_some_and(|bmc| bmc.address.contains(VARIABLE));
-    let is_valid =
-        |address| BmcAddress::parse(address).and_then(|bmc| bmc.driver().map(drop)).is_ok();
-    !host.live.is_object && !has_variable() && !bmc_address(host).is_some_and(is_valid)
-}
-
-/// Returns the IP address of a host's BMC.
-pub(super) fn bmc_ip(host: &Host) -> Option<IpAddr> {
-    BmcAddress::parse(bmc_address(host)?).ok()?.host.parse().ok()
+    let has_variable = host.bmc.as_ref().is_some_and(|bmc| bmc.address.contains(VARIABLE));
+    let is_valid = |parsed: Result<BmcAddress, _>| parsed.is_ok_and(|bmc| bmc.driver().is_ok());
+    !host.live.is_object && !has_variable && !bmc_address(host).is_some_and(is_valid)
 }
 
 /// Reports BMC addresses that Metal3's webhook refuses.
 fn invalid_bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
     let mut invalid: BTreeMap<String, (InvalidBmcAddress, Vec<&Host>)> = BTreeMap::new();
     for host in hosts {
-        let Some(address) = bmc_address(host) else {
-            continue;
-        };
-        let parsed = BmcAddress::parse(address);
-        if let Err(error) = parsed.and_then(|parsed| parsed.driver().map(drop)) {
+        let driver = bmc_address(host).map(|address| address.and_then(|it| it.driver().map(drop)));
+        if let Some(Err(error)) = driver {
             let same_error = invalid.entry(error.to_string());
             same_error.or_insert((error, Vec::new())).1.push(host);
         }
@@ -166,10 +156,10 @@ fn invalid_bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
 fn lacks_boot_mac(host: &Host) -> bool {
     let is_known = host.network.boot_mac.is_some() || host.network.has_boot_mac;
     let needs = || {
-        let address = bmc_address(host).and_then(|address| BmcAddress::parse(address).ok());
-        address.is_some_and(|address| {
-            address.driver().is_ok_and(|driver| !driver.ends_with("virtualmedia"))
-        })
+        let Some(Ok(address)) = bmc_address(host) else {
+            return false;
+        };
+        address.driver().is_ok_and(|driver| !driver.ends_with("virtualmedia"))
     };
     // A host with a state is registered, with or without it.
     !is_known && host.live.provisioning.is_none() && needs()
