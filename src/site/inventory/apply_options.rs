@@ -4,8 +4,6 @@
 //! * Flux: `shouldSkipApply` and `shouldForceApply` of github.com/fluxcd/pkg, `ssa`.
 //! * Argo CD: `performSync` of its gitops-engine, and `normalizeTargetResources` of its controller.
 
-use std::collections::BTreeMap;
-
 use super::host_document::HostDocument;
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::host::{FORCE, Metadata, RECONCILE, SSA, SYNC_OPTIONS};
@@ -72,46 +70,29 @@ pub(crate) fn in_metadata(
     is_live: bool,
     place: impl Fn([&str; 3]) -> Place,
 ) -> Vec<ApplyOption> {
-    let fields = [("labels", &metadata.labels), ("annotations", &metadata.annotations)];
-    let options = fields.into_iter().flat_map(|(field, entries)| {
-        let option = |agent, key: &str, text, effect| ApplyOption {
-            agent,
-            text,
-            effect,
-            place: place(["metadata", field, key]),
-        };
-        let found = |entries| found(field, entries, is_live, &option);
-        entries.as_ref().map(found).unwrap_or_default()
-    });
-    options.collect()
-}
-
-fn found(
-    field: &str,
-    entries: &BTreeMap<String, String>,
-    is_live: bool,
-    option: &dyn Fn(GitopsAgent, &str, String, ApplyEffect) -> ApplyOption,
-) -> Vec<ApplyOption> {
-    let flux = FLUX.into_iter().filter(|(.., counts_live)| *counts_live || !is_live).filter_map(
-        |(key, value, effect, _)| {
-            let own = entries.get(key).filter(|own| own.eq_ignore_ascii_case(value))?;
-            Some(option(GitopsAgent::Flux, key, format!("{key}: {own}"), effect))
-        },
-    );
-    let mut all: Vec<ApplyOption> = flux.collect();
-    if field != "annotations" {
-        return all;
+    let mut all = Vec::new();
+    let mut add = |agent, field: &str, key: &str, text: String, effect| {
+        all.push(ApplyOption { agent, text, effect, place: place(["metadata", field, key]) });
+    };
+    for (field, entries) in [("labels", &metadata.labels), ("annotations", &metadata.annotations)] {
+        for (key, value, effect, counts_live) in FLUX {
+            let own = entries.as_ref().and_then(|entries| entries.get(key));
+            let own = own.filter(|own| own.eq_ignore_ascii_case(value));
+            if let Some(own) = own.filter(|_| counts_live || !is_live) {
+                add(GitopsAgent::Flux, field, key, format!("{key}: {own}"), effect);
+            }
+        }
     }
-    if let Some(options) = entries.get(SYNC_OPTIONS) {
-        let has = |option: &str| options.split(',').any(|own| own.trim() == option);
-        all.extend(ARGOCD.into_iter().filter(|(text, _)| has(text)).map(|(text, effect)| {
-            option(GitopsAgent::Argocd, SYNC_OPTIONS, text.to_owned(), effect)
-        }));
+    let sync_options = metadata.annotation(SYNC_OPTIONS).unwrap_or_default();
+    for (option, effect) in ARGOCD {
+        if sync_options.split(',').any(|own| own.trim() == option) {
+            add(GitopsAgent::Argocd, "annotations", SYNC_OPTIONS, option.to_owned(), effect);
+        }
     }
-    let hooks = HOOKS.into_iter().filter(|key| !is_live && entries.contains_key(*key));
-    all.extend(
-        hooks.map(|key| option(GitopsAgent::Argocd, key, key.to_owned(), ApplyEffect::RunsAsHook)),
-    );
+    let hooks = HOOKS.into_iter().filter(|key| !is_live && metadata.annotation(key).is_some());
+    for key in hooks {
+        add(GitopsAgent::Argocd, "annotations", key, key.to_owned(), ApplyEffect::RunsAsHook);
+    }
     all
 }
 
