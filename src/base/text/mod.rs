@@ -94,6 +94,18 @@ pub fn lower_bound(hosts: impl std::fmt::Display, may_be_more: bool) -> String {
     format!("{bound}{hosts}")
 }
 
+/// Formats a subject with its verb: `host a is`, `2 hosts, a among them, are`.
+pub(crate) fn subject_with_first(
+    count: usize,
+    noun: &str,
+    first: impl std::fmt::Display,
+) -> String {
+    match count {
+        1 => format!("{noun} {first} is"),
+        _ => format!("{}, {first} among them, are", counted(count, noun)),
+    }
+}
+
 /// Formats a count with its noun: `1 host`, `2 hosts`.
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })

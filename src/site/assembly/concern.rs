@@ -15,7 +15,7 @@ use crate::base::api::host::{BareMetalHost, Metadata};
 use crate::base::api::names::{HostKey, ObjectName};
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
-use crate::base::text::counted;
+use crate::base::text::{counted, subject_with_first};
 use crate::input::decode::suspected_templates::is_placeholder;
 use crate::input::kustomize::{Builds, KustomizationRefusal, join};
 use crate::input::load::{Files, texts_of_documents};
@@ -359,12 +359,8 @@ pub(super) fn without_duplicates(
     }
     let report = |((files, are_all), mut hosts): ((Vec<Utf8PathBuf>, bool), Vec<usize>)| {
         hosts.sort_unstable();
-        let first = documents[hosts[0]].key.to_string();
-        let what = if hosts.len() == 1 {
-            format!("host `{first}` is")
-        } else {
-            format!("{}, `{first}` among them, are", counted(hosts.len(), "host"))
-        };
+        let first = format!("`{}`", documents[hosts[0]].key);
+        let what = subject_with_first(hosts.len(), "host", first);
         let finding = Finding::new(
             Code::UnusedObject,
             format!(

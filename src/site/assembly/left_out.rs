@@ -9,7 +9,7 @@ use camino::Utf8PathBuf;
 
 use crate::base::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::base::finding::{Code, Finding, Origin};
-use crate::base::text::counted;
+use crate::base::text::subject_with_first;
 use crate::input::kustomize::Builds;
 use crate::site::inventory::host_document::{HostDocument, named_secrets};
 use crate::site::previous::PreviousOutput;
@@ -48,13 +48,8 @@ pub(super) fn clusters(
     let recorded_clusters = state.clusters.iter().filter(|cluster| !clusters.contains_key(cluster));
     let left_out: Vec<(&ClusterKey, &Origin)> =
         recorded_clusters.filter_map(|cluster| Some((cluster, in_repo.get(cluster)?))).collect();
-    let names = match left_out.as_slice() {
-        [] => return None,
-        [(only, _)] => format!("{only} is"),
-        [(first, _), ..] => {
-            format!("{}, {first} among them, are", counted(left_out.len(), "cluster"))
-        }
-    };
+    let (first, _) = left_out.first()?;
+    let names = subject_with_first(left_out.len(), "cluster", first);
     let finding = Finding::new(
         Code::ClusterLeftOut,
         format!("{names} not in the input, but still in the repo: the generated files would be deleted"),
@@ -63,5 +58,5 @@ pub(super) fn clusters(
         "hand over what the whole repo renders, by several --input if need be, or list its directory in `sources`; if a \
          cluster is to go, remove its SIPCluster or Provisioning from the repo",
     );
-    Some(left_out.into_iter().fold(finding, |finding, (_, origin)| finding.at(origin.name())))
+    Some(finding.at_each(left_out.into_iter().map(|(_, origin)| origin.name())))
 }
