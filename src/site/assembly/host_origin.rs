@@ -7,35 +7,40 @@
 //! live object.
 
 use std::collections::{HashMap, HashSet};
+use std::mem;
 
 use super::inputs::InputSelection;
 use crate::base::api::host::live_field;
 use crate::base::api::names::HostKey;
-use crate::base::finding::{Code, Finding, Place};
-use crate::base::text::counted;
+use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::text::subject_with_first;
 use crate::input::kustomize::RenamingKustomization;
 use crate::input::settings::{InventoryMode, Settings};
 use crate::site::inventory::host_document::HostDocument;
 
-/// Input hosts with what the repo says about them.
-pub(crate) struct CompletedHosts {
-    pub(crate) documents: Vec<HostDocument>,
-    /// The manifests of hosts that are not inputs.
-    pub(crate) left_out: Vec<HostDocument>,
-    pub(crate) findings: Vec<Finding>,
+/// Documents of hosts, with the keys that builds give them.
+#[derive(Default)]
+pub(super) struct HostDocuments {
+    pub(super) inputs: Vec<HostDocument>,
+    /// Documents of the repo that are not inputs. Once completed, manifests of hosts without inputs.
+    pub(super) others: Vec<HostDocument>,
+    /// All documents in the repo's files.
+    pub(super) in_files: Vec<(HostKey, Origin)>,
 }
 
-/// Completes input hosts by the repo's `other` documents, which show who renders them.
-pub(crate) fn complete(
-    documents: Vec<HostDocument>,
-    others: Vec<HostDocument>,
+/// Completes input hosts by the repo's other documents, which show who renders them.
+pub(super) fn complete(
+    hosts: &mut HostDocuments,
     inputs: &InputSelection<'_>,
     settings: &Settings,
-    renamed: impl FnOnce() -> Option<RenamingKustomization>,
-) -> CompletedHosts {
+    renamed: impl FnOnce(&[(HostKey, Origin)]) -> Option<RenamingKustomization>,
+) -> Vec<Finding> {
+    let documents = mem::take(&mut hosts.inputs);
+    let others = mem::take(&mut hosts.others);
     // All manifests are inputs, so the inputs are complete.
     if inputs.are_all() {
-        return CompletedHosts { documents, left_out: Vec::new(), findings: Vec::new() };
+        hosts.inputs = documents;
+        return Vec::new();
     }
     let mut manifests: HashMap<HostKey, Vec<HostDocument>> = HashMap::new();
     for document in others.into_iter().filter(|document| !document.roots.is_empty()) {
@@ -88,18 +93,14 @@ pub(crate) fn complete(
     left.sort_by(|(a, _), (b, _)| a.cmp(b));
     complete.extend(left.into_iter().flat_map(|(_, manifests)| manifests));
     live.retain(|(key, _)| !is_described.contains(key));
-    let renamed = if live.is_empty() { None } else { renamed() };
-    let [unknown, live] = [unknown, live].map(|mut hosts| {
-        hosts.sort_by(|(a, _), (b, _)| a.cmp(b));
-        hosts
-    });
-    let findings = (!unknown.is_empty())
-        .then(|| unknown_origin(unknown))
-        .into_iter()
-        .chain(renamed.map(|renamed| perhaps_renamed(live, renamed)));
-    let left_out =
+    let renamed = if live.is_empty() { None } else { renamed(&hosts.in_files) };
+    unknown.sort_by(|(a, _), (b, _)| a.cmp(b));
+    live.sort_by(|(a, _), (b, _)| a.cmp(b));
+    hosts.inputs = complete;
+    hosts.others =
         left_out.into_iter().filter_map(|(_, manifests)| manifests.into_iter().next()).collect();
-    CompletedHosts { documents: complete, left_out, findings: findings.collect() }
+    let unknown = unknown_origin(unknown).into_iter();
+    unknown.chain(renamed.and_then(|renamed| perhaps_renamed(live, renamed))).collect()
 }
 
 /// Returns whether a document is a copy of a live object. A manifest in git may also have a status;
@@ -122,37 +123,34 @@ fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument, settings
     labels.extend(own.map(|(key, value)| (key.clone(), value.clone())));
 }
 
-fn names_of(hosts: &[(HostKey, Place)]) -> String {
-    match hosts {
-        [(only, _)] => format!("host {only} is"),
-        [(first, _), ..] => format!("{}, {first} among them, are", counted(hosts.len(), "host")),
-        [] => String::new(),
-    }
-}
-
 /// Reports live objects in a stream without a manifest in the repo, if a build may rename one to
 /// their name.
-fn perhaps_renamed(hosts: Vec<(HostKey, Place)>, renamed: RenamingKustomization) -> Finding {
+fn perhaps_renamed(
+    hosts: Vec<(HostKey, Place)>,
+    renamed: RenamingKustomization,
+) -> Option<Finding> {
     let RenamingKustomization { file, field, place } = renamed;
+    let (first, _) = hosts.first()?;
     let finding = Finding::new(
         Code::UnknownStanding,
         format!(
             "{} in the input as a live object, and no manifest of the repo has that name and namespace; but {file} has \
              `{field}`, which may give it to one: then an object with labels alone would erase its spec",
-            names_of(&hosts)
+            subject_with_first(hosts.len(), "host", first)
         ),
     )
     .help(
         "hand over what its build renders, too, with `sources: [{kustomization: DIRECTORY}]` in sipgen.yaml; if others \
          make the host, keep the live objects in a file of the repo instead, which `sources` list beside the kustomization",
     );
-    let finding = hosts.into_iter().fold(finding, |finding, (_, place)| finding.at(place));
-    finding.see(place, format!("the `{field}`"))
+    let finding = finding.at_each(hosts.into_iter().map(|(_, place)| place));
+    Some(finding.see(place, format!("the `{field}`")))
 }
 
 /// Reports hosts in a stream that are not live objects and that no manifest of the repo renders.
-fn unknown_origin(hosts: Vec<(HostKey, Place)>) -> Finding {
-    let names = names_of(&hosts);
+fn unknown_origin(hosts: Vec<(HostKey, Place)>) -> Option<Finding> {
+    let (first, _) = hosts.first()?;
+    let names = subject_with_first(hosts.len(), "host", first);
     let finding = Finding::new(
         Code::UnknownStanding,
         format!(
@@ -164,5 +162,5 @@ fn unknown_origin(hosts: Vec<(HostKey, Place)>) -> Finding {
         "if a build of this repo renders it, by Helm for instance, say which: `sources: [{kustomization: DIRECTORY}]` in \
          sipgen.yaml; if others make it, hand over the live object, with its status, or set `inventory: {mode: observed}`",
     );
-    hosts.into_iter().fold(finding, |finding, (_, place)| finding.at(place))
+    Some(finding.at_each(hosts.into_iter().map(|(_, place)| place)))
 }

@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::agent_builds::AgentBuilds;
 use super::concern::Concern;
-use super::host_origin;
+use super::host_origin::{self, HostDocuments};
 use super::inputs::{self, BuiltSources, InputSelection};
 use super::interpret::interpret_rendered;
 use super::left_out::LeftOutHost;
@@ -40,7 +40,7 @@ use crate::site::inventory::addresses::{ClaimedAddresses, NamedObject};
 use crate::site::inventory::host_document::HostDocument;
 use crate::site::inventory::network_files;
 use crate::site::inventory::network_index::Networks;
-use crate::site::inventory::networks::{LocatedNetworkData, NetworkDataObject, ReferringHost};
+use crate::site::inventory::networks::{LocatedNetworkData, NetworkDataObject};
 use crate::site::request::cluster_parts::{ClusterParts, PartDocument, PartKey};
 use crate::site::request::{ClusterDocument, SoftwareDocument, Spec};
 
@@ -163,28 +163,24 @@ pub(super) fn named(
         names.findings.extend(findings);
     }
     let mut networks = Networks::default();
-    let hosts = rayon::in_place_scope(|scope| {
+    let mut hosts = rayon::in_place_scope(|scope| {
         scope.spawn(|_| networks.extend(located_network_data(naming, &all.network_data)));
         name_hosts(all.hosts, &mut names, &concern)
     });
-    let (documents, completed) = (hosts.documents, hosts.inputs);
-    let renamed = || renaming_kustomization(naming, &documents);
-    let completed = host_origin::complete(completed, hosts.others, &inputs, settings, renamed);
-    names.findings.extend(completed.findings);
+    let renamed = |documents: &[_]| renaming_kustomization(naming, documents);
+    names.findings.extend(host_origin::complete(&mut hosts, &inputs, settings, renamed));
     // Services count even if they are not inputs, because their NodePorts are taken all the same.
     let services = all.services.into_iter().filter_map(|service| names.service(service)).collect();
     let address_objects = name_address_objects(all.addresses, &names, &builds);
     let hardware = name_objects(all.hardware, &mut names.quiet());
     let firmware = name_objects(all.firmware, &mut names.quiet());
     let mut findings = names.findings;
-    let left_out = completed.left_out.into_iter();
+    let left_out = hosts.others.into_iter();
     let left_out = left_out.filter_map(|document| LeftOutHost::new(document, &builds)).collect();
-
-    let hosts = completed.documents;
-    let referring: Vec<ReferringHost<'_>> = hosts.iter().map(HostDocument::referring).collect();
+    let (documents, hosts) = (hosts.in_files, hosts.inputs);
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
-    networks.extend(network_files::generated(repo, &builds, &referring, &namespace));
-    networks.join_hosts(repo, &files, &referring, &mut findings);
+    networks.extend(network_files::generated(repo, &builds, &hosts, &namespace));
+    networks.join_hosts(repo, &files, &hosts, &mut findings);
     networks.claimed = ClaimedAddresses::new(address_objects, &mut findings);
     let objects = SiteObjects {
         clusters,
@@ -432,16 +428,6 @@ fn renaming_kustomization(
     naming.builds.that_may_rename(naming.repo, &files, built)
 }
 
-/// Documents of hosts, with the keys that builds give them.
-#[derive(Default)]
-struct HostDocuments {
-    inputs: Vec<HostDocument>,
-    /// Documents of the repo that are not inputs.
-    others: Vec<HostDocument>,
-    /// All documents in the repo's files.
-    documents: Vec<(HostKey, Origin)>,
-}
-
 fn name_hosts(
     hosts: Vec<ReadObject<Box<HostContent>>>,
     names: &mut BuildNames<'_>,
@@ -468,7 +454,7 @@ fn name_hosts(
         let document = HostDocument { is_meant, ..document };
         names.findings.extend(findings);
         if !origin.is_rendered() {
-            named.documents.push((document.key.clone(), document.origin.clone()));
+            named.in_files.push((document.key.clone(), document.origin.clone()));
         }
         if is_input {
             all_ambiguities.push((document.key.clone(), document.origin.clone(), ambiguities));

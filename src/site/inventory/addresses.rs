@@ -184,8 +184,46 @@ impl ClaimedAddresses {
         holders.map(|holder| claim_of(holder, pool)).collect()
     }
 
+    /// Reads the addresses in the annotation of a host, and reports mistakes in them.
+    pub(crate) fn annotated_addresses(
+        &self,
+        namespace: &Namespace,
+        text: &str,
+        origin: &Origin,
+        findings: &mut Vec<Finding>,
+    ) -> BTreeMap<String, KnownAddress> {
+        let mut report = |message: String, help: String| {
+            let finding = Finding::new(Code::InvalidHostAddress, message);
+            let place = origin.at(["metadata", "annotations", ADDRESSES]);
+            findings.push(finding.at(place).help(help));
+        };
+        let mut addresses = BTreeMap::new();
+        match text.parse() {
+            Ok(InterfaceAddresses(annotated)) => {
+                let source = AddressSource::Annotation;
+                let pools = self.namespaces.get(namespace).map(|known| &known.pools);
+                for (name, address) in annotated {
+                    let pool = pools.and_then(|pools| pools.get(&name));
+                    match pool.and_then(|pool| pool.spec.unusable(address)) {
+                        Some(why) => report(
+                            format!("`{address}` of `{ADDRESSES}` {why}"),
+                            format!("write another address of the IPPool {name}"),
+                        ),
+                        None => drop(addresses.insert(name, KnownAddress { address, source })),
+                    }
+                }
+            }
+            Err(error) => report(
+                format!("`{ADDRESSES}: {text}` {error}"),
+                "write the addresses by interface, such as `provisioning=192.0.2.10,oam=2001:db8::10`"
+                    .to_owned(),
+            ),
+        }
+        addresses
+    }
+
     /// Returns the addresses of a host by interface. `machine` is the Metal3Machine that uses it.
-    fn host_addresses(
+    pub(crate) fn host_addresses(
         &self,
         host: &HostKey,
         machine: Option<&str>,
@@ -208,26 +246,10 @@ impl ClaimedAddresses {
     }
 }
 
-/// The facts about a host that its addresses follow from.
-pub(crate) struct AddressFacts<'a> {
-    pub(crate) host: &'a HostKey,
-    /// The annotation with addresses, and the document with it.
-    pub(crate) annotation: Option<(&'a str, &'a Origin)>,
-    /// The Metal3Machine that uses it, in its namespace.
-    pub(crate) machine: Option<&'a str>,
-    /// Its hardware, if addresses of inspection count.
-    pub(crate) inspected: Option<&'a HostHardware>,
-}
-
-/// Returns the addresses of a host by interface.
-pub(crate) fn known_addresses(
-    facts: &AddressFacts<'_>,
-    claimed: &ClaimedAddresses,
-    findings: &mut Vec<Finding>,
-) -> BTreeMap<String, KnownAddress> {
+/// Returns the addresses that inspection found, by interface.
+pub(crate) fn inspected_addresses(hardware: &HostHardware) -> BTreeMap<String, KnownAddress> {
     let mut addresses = BTreeMap::new();
-    let found = facts.inspected.and_then(|hardware| hardware.found.as_ref());
-    for nic in found.into_iter().flat_map(|found| &found.hardware.nics) {
+    for nic in hardware.found.iter().flat_map(|found| &found.hardware.nics) {
         let address = nic.ip.as_ref().and_then(|ip| ip.trim().parse().ok());
         let address = address.filter(|address| is_reachable(*address));
         if let (Some(name), Some(address)) = (&nic.name, address) {
@@ -235,32 +257,6 @@ pub(crate) fn known_addresses(
             // Of an IPv4 and an IPv6 address, the first counts.
             addresses.entry(name.clone()).or_insert(KnownAddress { address, source });
         }
-    }
-    addresses.extend(claimed.host_addresses(facts.host, facts.machine));
-    let Some((text, origin)) = facts.annotation else {
-        return addresses;
-    };
-    match text.parse() {
-        Ok(InterfaceAddresses(annotated)) => {
-            let source = AddressSource::Annotation;
-            let pools = claimed.namespaces.get(&facts.host.namespace).map(|known| &known.pools);
-            for (name, address) in annotated {
-                let pool = pools.and_then(|pools| pools.get(&name));
-                match pool.and_then(|pool| pool.spec.unusable(address)) {
-                    Some(why) => findings.push(
-                        Finding::new(Code::InvalidHostAddress, format!("`{address}` of `{ADDRESSES}` {why}"))
-                            .at(origin.at(["metadata", "annotations", ADDRESSES]))
-                            .help(format!("write another address of the IPPool {name}")),
-                    ),
-                    None => drop(addresses.insert(name, KnownAddress { address, source })),
-                }
-            }
-        }
-        Err(error) => findings.push(
-            Finding::new(Code::InvalidHostAddress, format!("`{ADDRESSES}: {text}` {error}"))
-                .at(origin.at(["metadata", "annotations", ADDRESSES]))
-                .help("write the addresses by interface, such as `provisioning=192.0.2.10,oam=2001:db8::10`"),
-        ),
     }
     addresses
 }

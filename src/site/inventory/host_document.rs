@@ -5,9 +5,8 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::evidence::Evidence;
-use super::networks::ReferringHost;
 use crate::base::api::host::{BareMetalHost, BareMetalHostSpec};
-use crate::base::api::names::{HostKey, ObjectName};
+use crate::base::api::names::{HostKey, ObjectName, SecretKey};
 use crate::base::finding::Origin;
 
 /// A document of a host, with the name and namespace that its build gives it.
@@ -32,9 +31,35 @@ pub(crate) struct HostDocument {
 }
 
 impl HostDocument {
-    /// Returns the fields that refer to network data.
-    pub(crate) fn referring(&self) -> ReferringHost<'_> {
-        ReferringHost::new(&self.key, self.host.spec.as_ref())
+    /// Returns the Secrets that may have its network data, by precedence. A kustomization changes the
+    /// namespace of a Secret, but not the reference in a host.
+    pub(super) fn network_secrets(&self) -> Vec<SecretKey> {
+        let spec = self.host.spec.as_ref();
+        let reference = spec.and_then(|spec| spec.network_data.as_ref());
+        let name = reference
+            .and_then(|reference| reference.name.as_deref())
+            .or(spec.and_then(|spec| spec.preprovisioning_network_data_name.as_deref()))
+            .filter(|name| !name.is_empty());
+        let Some(Ok(name)) = name.map(str::parse) else {
+            return Vec::new();
+        };
+        let namespace =
+            reference.and_then(|reference| reference.namespace.as_deref()).map(str::parse);
+        let own = SecretKey { namespace: self.key.namespace.clone(), name };
+        match namespace {
+            Some(Ok(namespace)) if namespace != own.namespace => {
+                vec![SecretKey { namespace, ..own.clone() }, own]
+            }
+            _ => vec![own],
+        }
+    }
+
+    /// Returns the Secret with network data for inspection. It counts as used even if another one
+    /// gives the addresses.
+    pub(super) fn inspection_secret(&self) -> Option<SecretKey> {
+        let spec = self.host.spec.as_ref()?;
+        let name = spec.preprovisioning_network_data_name.as_deref()?.parse().ok()?;
+        Some(SecretKey { namespace: self.key.namespace.clone(), name })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::addresses::{self, AddressFacts};
+use super::addresses::inspected_addresses;
 use super::appliers;
 use super::apply_options;
 use super::evidence::Evidence;
@@ -13,7 +13,7 @@ use super::host_document::{HostDocument, named_secrets};
 use super::machine::{self, MachineProperties};
 use super::maintenance::MaintenanceMark;
 use super::network_index::Networks;
-use super::networks::{self, ReferringHost};
+use super::networks;
 use super::registration;
 use super::undecided::VariableValue;
 use super::usage::HostUsage;
@@ -50,19 +50,25 @@ impl HostDescriptions {
         settings: &Settings,
         findings: &mut Vec<Finding>,
     ) {
-        match document.evidence {
-            Evidence::Applied { .. } | Evidence::Reached { .. } => {
-                self.add_manifest(document, builds, settings, findings);
+        match (document.evidence, &self.manifest, &self.snapshot) {
+            (Evidence::Applied { .. } | Evidence::Reached { .. }, Some(other), _) => {
+                // A copy that no agent applies is reported with its build.
+                if other.evidence.is_proof() == document.evidence.is_proof() {
+                    findings.push(twice(&document, &other.origin, "is declared twice", settings));
+                }
             }
-            Evidence::Loose if self.manifest.is_none() && self.snapshot.is_none() => {
+            (Evidence::Applied { .. } | Evidence::Reached { .. }, None, _) => {
+                findings.extend(live_copy(&document, builds));
+                findings.extend(rendered_by_two(&document, builds));
                 self.manifest = Some(document);
             }
+            (Evidence::Loose, None, None) => self.manifest = Some(document),
             // A template of another program is no snapshot.
-            Evidence::Loose if document.rendered_by.is_some() && self.snapshot.is_some() => {}
+            (Evidence::Loose, _, Some(_)) if document.rendered_by.is_some() => {}
             // Beside a manifest, it may still say that the host is in use.
-            Evidence::Live | Evidence::Loose => {
+            (Evidence::Live | Evidence::Loose, _, snapshot) => {
                 findings.extend(observed_but_rendered(&document, builds));
-                match &self.snapshot {
+                match snapshot {
                     None => self.snapshot = Some(document),
                     Some(other) => {
                         let is = "is in the snapshot twice";
@@ -71,25 +77,6 @@ impl HostDescriptions {
                 }
             }
         }
-    }
-
-    fn add_manifest(
-        &mut self,
-        document: Box<HostDocument>,
-        builds: &Builds,
-        settings: &Settings,
-        findings: &mut Vec<Finding>,
-    ) {
-        if let Some(other) = &self.manifest {
-            // A copy that no agent applies is reported with its build.
-            if other.evidence.is_proof() == document.evidence.is_proof() {
-                findings.push(twice(&document, &other.origin, "is declared twice", settings));
-            }
-            return;
-        }
-        findings.extend(live_copy(&document, builds));
-        findings.extend(rendered_by_two(&document, builds));
-        self.manifest = Some(document);
     }
 
     /// Joins the documents into one host. Reports documents without a spec and returns `None` for
@@ -116,20 +103,21 @@ impl HostDescriptions {
             findings.push(not_rendered(&key, &primary.origin));
         }
         let spec = primary.host.spec.as_ref();
-        let referring = ReferringHost::new(&key, spec);
-        let (data, found) = networks.network(&referring);
+        let (data, found) = networks.network(primary);
         findings.extend(found);
         let live_state = self.live_state();
-        let facts = AddressFacts {
-            host: &key,
-            annotation: self.annotated(ADDRESSES).map(|(document, text)| (text, &document.origin)),
-            machine: live_state.machine_in(&key.namespace),
-            inspected: hardware.filter(|_| settings.inventory.inspected_addresses),
-        };
+        let inspected = hardware.filter(|_| settings.inventory.inspected_addresses);
+        let mut addresses = inspected.map(inspected_addresses).unwrap_or_default();
+        let (claimed, namespace) = (&networks.claimed, &key.namespace);
+        addresses.extend(claimed.host_addresses(&key, live_state.machine_in(namespace)));
+        if let Some((document, text)) = self.annotated(ADDRESSES) {
+            let origin = &document.origin;
+            addresses.extend(claimed.annotated_addresses(namespace, text, origin, findings));
+        }
         let boot_mac = spec.and_then(|spec| spec.boot_mac_address.as_deref());
         let network = HostNetwork {
             data,
-            addresses: addresses::known_addresses(&facts, &networks.claimed, findings),
+            addresses,
             field: networks::field(spec),
             secrets: spec.map(named_secrets).unwrap_or_default(),
             boot_mac: boot_mac.and_then(|mac| mac.parse().ok()),
@@ -268,8 +256,7 @@ impl HostDescriptions {
 
     /// Returns a label of the live object, or else of the manifest.
     fn live_label(&self, key: &str) -> Option<&str> {
-        let mut documents = self.snapshot.iter().chain(&self.manifest);
-        documents.find_map(|document| document.host.metadata.label(key))
+        self.live_first().find_map(|document| document.host.metadata.label(key))
     }
 
     fn assignment_labels(&self, settings: &Settings) -> AssignmentLabels {
@@ -305,6 +292,11 @@ impl HostDescriptions {
         self.manifest.as_deref().into_iter().chain(self.snapshot.as_deref())
     }
 
+    /// Returns the snapshot, then the manifest.
+    fn live_first(&self) -> impl Iterator<Item = &HostDocument> {
+        self.snapshot.as_deref().into_iter().chain(self.manifest.as_deref())
+    }
+
     /// Returns the first document with an annotation, and its value.
     fn annotated(&self, name: &str) -> Option<(&HostDocument, &str)> {
         self.all().find_map(|document| Some((document, document.host.metadata.annotation(name)?)))
@@ -312,13 +304,11 @@ impl HostDescriptions {
 
     /// Returns the status of the live object, or else the status in the manifest.
     fn status(&self) -> Option<&BareMetalHostStatus> {
-        let mut documents = self.snapshot.iter().chain(&self.manifest);
-        documents.find_map(|document| document.host.status.as_ref())
+        self.live_first().find_map(|document| document.host.status.as_ref())
     }
 
     fn hardware_identity(&self) -> HardwareIdentity {
-        let documents = self.snapshot.iter().map(|document| &**document);
-        let mut documents = documents.chain(self.all());
+        let mut documents = self.live_first();
         let found = documents.find_map(|document| document.host.status.as_ref()?.hardware.clone());
         let annotated = || serde_json::from_str(self.annotated(DETAILS)?.1).ok();
         found.or_else(annotated).unwrap_or_default()
@@ -334,9 +324,8 @@ impl HostDescriptions {
 
     /// Returns the usage of the host. A consumer comes first, because it says more than its image.
     fn usage(&self) -> Option<HostUsage> {
-        let documents = self.snapshot.iter().chain(&self.manifest);
-        // The snapshot first: among equal usages, that of the live object is reported.
-        let usages = documents.flat_map(|document| HostUsage::all_of(document));
+        // Among equal usages, that of the live object is reported.
+        let usages = self.live_first().flat_map(HostUsage::all_of);
         usages.min_by_key(|usage| !matches!(usage, HostUsage::Consumer(_)))
     }
 }

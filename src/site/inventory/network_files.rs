@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::host_document::HostDocument;
 use super::networks::{
-    LocatedNetworkData, NetworkDataError, NetworkDataHolder, ReferringHost, read_text, read_value,
+    LocatedNetworkData, NetworkDataError, NetworkDataHolder, read_text, read_value,
 };
 use crate::base::api::kustomization::GeneratorValue;
 use crate::base::api::names::{ObjectName, SecretKey};
@@ -19,14 +20,14 @@ use crate::input::load::Files;
 pub(crate) fn generated(
     repo: &Files,
     builds: &Builds,
-    hosts: &[ReferringHost<'_>],
+    hosts: &[HostDocument],
     namespace: &dyn Fn(&Origin) -> Option<String>,
 ) -> Vec<LocatedNetworkData> {
     if !builds.generated().any(|generated| generated.is_secret()) {
         return Vec::new();
     }
     let mut wanted: HashSet<String> = HashSet::new();
-    for key in hosts.iter().flat_map(|host| &host.names) {
+    for key in hosts.iter().flat_map(HostDocument::network_secrets) {
         // The name may end in the hash that kustomize appends.
         wanted.extend(key.name.as_str().rsplit_once('-').map(|(base, _)| base.to_owned()));
         wanted.insert(key.name.to_string());

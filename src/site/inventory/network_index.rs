@@ -8,10 +8,11 @@ use std::sync::Arc;
 use camino::Utf8PathBuf;
 
 use super::addresses::ClaimedAddresses;
+use super::host_document::HostDocument;
 use super::keyless::{self, KeylessSecret};
 use super::networks::{
     HostNetworkData, LocatedNetworkData, NetworkDataError, NetworkDataHolder, NoNetworkData,
-    ReferringHost, UnnamedNetworkData,
+    UnnamedNetworkData,
 };
 use crate::base::api::names::{HostKey, ObjectName, SecretKey};
 use crate::base::api::network_data::MalformedNetworkData;
@@ -77,7 +78,7 @@ impl Networks {
         &mut self,
         repo: &Files,
         files: &[Utf8PathBuf],
-        hosts: &[ReferringHost<'_>],
+        hosts: &[HostDocument],
         findings: &mut Vec<Finding>,
     ) {
         // Generators that merge into or replace another object come first.
@@ -88,19 +89,20 @@ impl Networks {
         }
         let mut duplicates = mem::take(&mut self.duplicates);
         if !duplicates.is_empty() {
-            let names = hosts
-                .iter()
-                .flat_map(|host| host.names.iter().cloned().chain(host.for_inspection()));
+            let names = hosts.iter().flat_map(|host| {
+                host.network_secrets().into_iter().chain(host.inspection_secret())
+            });
             let named: HashSet<SecretKey> = names.filter_map(|name| self.key_of(&name)).collect();
             duplicates.retain(|(key, _)| named.contains(key));
             findings.extend(duplicates.into_iter().map(|(_, finding)| finding));
         }
         let (mut named, mut lacking) = (HashSet::new(), BTreeSet::new());
         for host in hosts {
-            named.extend(host.for_inspection());
-            match host.names.iter().find_map(|name| self.key_of(name)) {
+            named.extend(host.inspection_secret());
+            let names = host.network_secrets();
+            match names.iter().find_map(|name| self.key_of(name)) {
                 Some(key) => named.extend([key]),
-                None => lacking.extend(host.names.iter().cloned()),
+                None => lacking.extend(names),
             }
         }
         self.keyless = keyless::find(repo, files, &lacking);
@@ -156,8 +158,8 @@ impl Networks {
     }
 
     /// Returns the network data that a host refers to, with findings about it.
-    pub(crate) fn network(&self, host: &ReferringHost<'_>) -> (HostNetworkData, Vec<Finding>) {
-        let names = &host.names;
+    pub(crate) fn network(&self, host: &HostDocument) -> (HostNetworkData, Vec<Finding>) {
+        let names = host.network_secrets();
         let keyed = names.iter().find_map(|name| self.held.get(&self.key_of(name)?));
         let all: &[LocatedNetworkData] = keyed.map_or(&[], Vec::as_slice);
         let Some(first) = all.first() else {
@@ -174,7 +176,7 @@ impl Networks {
             };
             return (Err(reason), Vec::new());
         };
-        let mut findings: Vec<Finding> = unreadable(host.key, first).into_iter().collect();
+        let mut findings: Vec<Finding> = unreadable(&host.key, first).into_iter().collect();
         let differs = |other: &&LocatedNetworkData| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);
         if let Some(other) = all.iter().skip(1).find(differs).filter(|_| !first.overrides) {
             findings.push(

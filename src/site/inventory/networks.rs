@@ -10,7 +10,7 @@ use camino::Utf8PathBuf;
 
 use super::keyless::KeylessSecret;
 use crate::base::api::host;
-use crate::base::api::names::{HostKey, ObjectName, SecretKey};
+use crate::base::api::names::{ObjectName, SecretKey};
 use crate::base::api::network_data::{MalformedNetworkData, NetworkData};
 use crate::base::finding::{DocumentField, Origin, Place};
 use crate::base::text::non_empty;
@@ -199,48 +199,5 @@ pub(crate) fn field(spec: Option<&host::BareMetalHostSpec>) -> &'static [&'stati
             &["spec", "preprovisioningNetworkDataName"]
         }
         _ => &["spec", "networkData", "name"],
-    }
-}
-
-/// The fields of a host that decide about its network data.
-pub(crate) struct ReferringHost<'a> {
-    pub(crate) key: &'a HostKey,
-    pub(crate) spec: Option<&'a host::BareMetalHostSpec>,
-    /// The Secrets that may have its network data, by precedence.
-    pub(crate) names: Vec<SecretKey>,
-}
-
-impl<'a> ReferringHost<'a> {
-    pub(crate) fn new(key: &'a HostKey, spec: Option<&'a host::BareMetalHostSpec>) -> Self {
-        let names = spec.map(|spec| names(key, spec)).unwrap_or_default();
-        Self { key, spec, names }
-    }
-
-    /// Returns the Secret with network data for inspection. It counts as used even if another one
-    /// gives the addresses.
-    pub(super) fn for_inspection(&self) -> Option<SecretKey> {
-        let name = self.spec?.preprovisioning_network_data_name.as_deref()?.parse().ok()?;
-        Some(SecretKey { namespace: self.key.namespace.clone(), name })
-    }
-}
-
-/// Returns the Secrets that may have a host's network data, by precedence. A kustomization changes
-/// the namespace of a Secret, but not the reference in a host.
-fn names(key: &HostKey, spec: &host::BareMetalHostSpec) -> Vec<SecretKey> {
-    let reference = spec.network_data.as_ref();
-    let name = reference
-        .and_then(|reference| reference.name.as_deref())
-        .or(spec.preprovisioning_network_data_name.as_deref())
-        .filter(|name| !name.is_empty());
-    let Some(Ok(name)) = name.map(str::parse) else {
-        return Vec::new();
-    };
-    let namespace = reference.and_then(|reference| reference.namespace.as_deref()).map(str::parse);
-    let own = SecretKey { namespace: key.namespace.clone(), name };
-    match namespace {
-        Some(Ok(namespace)) if namespace != own.namespace => {
-            vec![SecretKey { namespace, ..own.clone() }, own]
-        }
-        _ => vec![own],
     }
 }
