@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod finding;
+pub(crate) mod grouping;
 pub mod layout;
 pub mod text;
 pub mod tree;

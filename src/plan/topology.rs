@@ -1,22 +1,14 @@
 //! Topology domains: the values of topology keys on hosts.
 
-use std::collections::BTreeMap;
-
 use crate::base::api::cluster_api::FAILURE_DOMAIN;
 use crate::base::api::names::{Part, Role};
+pub(super) use crate::base::grouping::occurrences;
 use crate::site::inventory::Host;
 use crate::site::request::Cluster;
 
 /// Returns the known topology domains of a host, each with its key.
 pub(super) fn domains<'k, 'h>(host: &'h Host, keys: &[&'k str]) -> Vec<(&'k str, &'h str)> {
     keys.iter().filter_map(|key| Some((*key, host.domain(key)?))).collect()
-}
-
-/// Counts equal items, such as hosts by their domains.
-pub(super) fn occurrences<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeMap<T, usize> {
-    let mut counts = BTreeMap::new();
-    items.into_iter().for_each(|item| *counts.entry(item).or_default() += 1);
-    counts
 }
 
 /// Returns the topology domain of a control-plane host that becomes its failure domain in Cluster API.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::base::api::assignment::{Claim, NamedClaim};
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, ObjectName, Part, is_label};
 use crate::base::finding::{Code, Finding, Origin};
+use crate::base::grouping::grouped;
 use crate::base::text::counted;
 use crate::input::settings::Settings;
 use crate::site::inventory::Inventory;
@@ -18,10 +19,7 @@ pub(super) fn resolve(
     clusters: &BTreeMap<ClusterKey, Request>,
     state: &PreviousOutput,
 ) -> Vec<Finding> {
-    let mut by_name: BTreeMap<&ObjectName, Vec<&ClusterKey>> = BTreeMap::new();
-    for key in clusters.keys() {
-        by_name.entry(&key.name).or_default().push(key);
-    }
+    let by_name = grouped(clusters.keys().map(|key| (&key.name, key)));
     let mut findings = Vec::new();
     for host in &mut inventory.hosts {
         let is_current = |(claim, _): &(Claim, Origin)| matches!(claim, Claim::Cluster(..));

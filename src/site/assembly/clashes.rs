@@ -6,10 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use camino::Utf8PathBuf;
-
 use crate::base::api::names::{ClusterKey, Namespace, NodePort};
 use crate::base::finding::{Code, Finding};
+use crate::base::grouping::grouped;
 use crate::site::previous::PreviousOutput;
 use crate::site::request::{Cluster, ClusterService, Request};
 
@@ -80,14 +79,10 @@ fn moved_node_ports<'a>(
     for cluster in clusters {
         for service in &cluster.services {
             let directory = service.path(&cluster.key);
-            let mut moved: BTreeMap<&Utf8PathBuf, Vec<NodePort>> = BTreeMap::new();
-            for port in &service.node_ports {
-                if let Some(holder) =
-                    state.node_ports.get(port).filter(|holder| **holder != directory)
-                {
-                    moved.entry(holder).or_default().push(*port);
-                }
-            }
+            let moved = grouped(service.node_ports.iter().filter_map(|port| {
+                let holder = state.node_ports.get(port).filter(|holder| **holder != directory)?;
+                Some((holder, *port))
+            }));
             findings.extend(moved.into_iter().map(|(holder, ports)| {
                 let name = service.object_name(&cluster.key);
                 Finding::new(
@@ -110,14 +105,10 @@ fn moved_node_ports<'a>(
 /// Reports namespaces with several instances of Dex. They would share signing keys, clients and
 /// refresh tokens: one tenant's Dex could authenticate another tenant's users.
 fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
-    let mut by_namespace: BTreeMap<&Namespace, Vec<(&Cluster, &ClusterService)>> = BTreeMap::new();
-    for cluster in clusters {
+    let by_namespace = grouped(clusters.flat_map(|cluster| {
         let auth = cluster.services.iter().filter(|service| service.kind.shares_storage);
-        by_namespace
-            .entry(&cluster.key.namespace)
-            .or_default()
-            .extend(auth.map(|service| (cluster, service)));
-    }
+        auth.map(move |service| (&cluster.key.namespace, (cluster, service)))
+    }));
     let shared = by_namespace.into_iter().filter(|(_, users)| users.len() > 1);
     let describe = |(namespace, users): (&Namespace, Vec<(&Cluster, &ClusterService)>)| {
         let finding = Finding::new(

@@ -14,14 +14,15 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 
-use super::concern::is_example;
+use super::concern::{globs_of, is_example};
 use crate::base::api::host::live_field;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Origin};
+use crate::base::grouping::grouped;
 use crate::base::text::counted;
 use crate::input::kustomize::Builds;
 use crate::input::load::Files;
-use crate::input::settings::sources::{self, Globs, InputSource};
+use crate::input::settings::sources::{self, Globs};
 use crate::input::settings::{InventoryMode, Settings};
 use crate::site::delivery::{
     Agents, AppliedBuilds, ReachedContent, RenderedDirectory, applied_builds,
@@ -68,7 +69,7 @@ impl<'a> HostProofs<'a> {
             settings,
             builds,
             state,
-            globs: settings.sources.iter().filter_map(InputSource::globs).collect(),
+            globs: globs_of(settings),
             applied,
             rendered: rendered.iter().flat_map(made_of).collect(),
         };
@@ -131,12 +132,11 @@ impl<'a> HostProofs<'a> {
 
     /// Reports kustomizations with hosts that no agent's object applies.
     fn reached(&self, documents: &[HostDocument]) -> Vec<Finding> {
-        let mut by_root: BTreeMap<usize, Vec<&HostDocument>> = BTreeMap::new();
-        for document in documents.iter().filter(|document| self.is_unassigned(document)) {
-            if let Evidence::Reached { root } = document.evidence {
-                by_root.entry(root).or_default().push(document);
-            }
-        }
+        let unassigned = documents.iter().filter(|document| self.is_unassigned(document));
+        let by_root = grouped(unassigned.filter_map(|document| match document.evidence {
+            Evidence::Reached { root } => Some((root, document)),
+            _ => None,
+        }));
         let report = |(root, hosts): (usize, Vec<&HostDocument>)| {
             let root = self.builds.root(root);
             let files = files_of(&hosts);

@@ -1,10 +1,9 @@
 //! Machine templates, where the components of their clusters run.
 
-use std::collections::{BTreeMap, HashMap};
-
-use camino::Utf8PathBuf;
+use std::collections::BTreeMap;
 
 use crate::base::api::names::ClusterKey;
+use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::input::kustomize::{Builds, ListField, Listing};
 use crate::input::settings::Settings;
@@ -17,10 +16,7 @@ pub(super) fn pin(
     settings: &Settings,
 ) {
     let tenants = settings.output.join(layout::TENANTS);
-    let mut listings: HashMap<Utf8PathBuf, Vec<Listing<'_>>> = HashMap::new();
-    for (listed, listing) in builds.listings_below(&tenants) {
-        listings.entry(listed).or_default().push(listing);
-    }
+    let listings = grouped(builds.listings_below(&tenants));
     let clusters = clusters.values_mut().filter_map(|request| request.cluster.as_mut());
     for cluster in clusters {
         let component =

@@ -1,12 +1,12 @@
 //! Generated hosts outside the output directory.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use camino::Utf8Path;
 
 use super::concern::is_excluded;
 use crate::base::finding::{Code, Finding, Place};
+use crate::base::grouping::grouped;
 use crate::base::text::in_shell;
 use crate::input::load::{EntryKind, Files};
 use crate::input::settings::{self, Settings, sources};
@@ -19,10 +19,8 @@ pub(super) fn findings(
     generated_hosts: &[Arc<Utf8Path>],
 ) -> Vec<Finding> {
     let output = &settings.output;
-    let mut by_owner: BTreeMap<Option<&Utf8Path>, Vec<&Arc<Utf8Path>>> = BTreeMap::new();
-    for file in generated_hosts.iter().filter(|file| !is_excluded(settings, file)) {
-        by_owner.entry(settled_directory(repo, file)).or_default().push(file);
-    }
+    let files = generated_hosts.iter().filter(|file| !is_excluded(settings, file));
+    let by_owner = grouped(files.map(|file| (settled_directory(repo, file), file)));
     let finding = |(owner, files): (Option<&Utf8Path>, Vec<&Arc<Utf8Path>>)| {
         let verb = if files.len() == 1 { "lies" } else { "lie" };
         let place = match owner {

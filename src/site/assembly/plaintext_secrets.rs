@@ -19,6 +19,7 @@ use crate::base::api::gitops::SECRET_TYPE;
 use crate::base::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::base::api::network_format::NMSTATE;
 use crate::base::finding::{Code, Finding, Origin};
+use crate::base::grouping::grouped;
 use crate::base::text::counted;
 use crate::input::decode::suspected_templates;
 use crate::input::kustomize::Builds;
@@ -309,10 +310,8 @@ pub(super) fn findings(
         |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
     let is_input =
         |PlainSecret { origin, .. }: &PlainSecret| inputs.contains(origin) || is_source(origin);
-    let mut by_file: BTreeMap<_, Vec<PlainSecret>> = BTreeMap::new();
-    for secret in generator_secrets(builds).into_iter().chain(documents).filter(is_input) {
-        by_file.entry(secret.origin.file.clone()).or_default().push(secret);
-    }
+    let secrets = generator_secrets(builds).into_iter().chain(documents).filter(is_input);
+    let by_file = grouped(secrets.map(|secret| (secret.origin.file.clone(), secret)));
     let report = |secrets: Vec<PlainSecret>| {
         let is_used =
             |secret: &PlainSecret| concern.has_secret(&secret.origin, secret.name.as_ref());

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Request;
 use crate::base::api::names::ClusterKey;
+use crate::base::grouping::occurrences;
 use crate::input::settings::TopologySettings;
 use crate::site::inventory::Host;
 use crate::site::inventory::topology_labels::{TopologyDomain, TopologyLabels};
@@ -29,13 +30,10 @@ pub(super) fn rack_label(
 fn commonest_key(hosts: &[Host], clusters: &BTreeMap<ClusterKey, Request>) -> Option<String> {
     let clusters = clusters.values().filter_map(|request| request.cluster.as_ref());
     let node_sets = clusters.flat_map(|cluster| cluster.node_sets.values());
-    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
-    for node_set in node_sets {
-        let spread = node_set.spread.iter().map(|spread| &spread.key);
-        for key in node_set.topology_keys.iter().chain(spread) {
-            *uses.entry(key).or_default() += 1;
-        }
-    }
+    let mut uses = occurrences(node_sets.flat_map(|node_set| {
+        let spread = node_set.spread.iter().map(|spread| spread.key.as_str());
+        node_set.topology_keys.iter().map(String::as_str).chain(spread)
+    }));
     uses.retain(|key, _| hosts.iter().any(|host| host.domain(key).is_some()));
     let worth = |(key, uses): &(&str, usize)| {
         let values: Vec<&str> = hosts.iter().filter_map(|host| host.domain(key)).collect();

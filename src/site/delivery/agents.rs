@@ -13,6 +13,7 @@ use super::repo::{DeliveryRepo, RepoListing, shown};
 use crate::base::api::host;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::grouping::grouped;
 use crate::input::kustomize::{BuildRoot, Builds};
 use crate::input::load::Files;
 use crate::input::settings::Settings;
@@ -119,12 +120,11 @@ pub(crate) fn applied_builds(
     builds: &Builds,
     all_reached: &[ReachedContent<'_>],
 ) -> (AppliedBuilds, Vec<RenderedDirectory>) {
-    let mut roots_around: HashMap<&Utf8Path, Vec<usize>> = HashMap::new();
-    for (index, root) in builds.roots().enumerate() {
-        for directory in builds.made_of(&root.directory) {
-            roots_around.entry(directory).or_default().push(index);
-        }
-    }
+    let roots = builds.roots().enumerate();
+    let roots_around = grouped(roots.flat_map(|(index, root)| {
+        let directories = builds.made_of(&root.directory).into_iter();
+        directories.map(move |directory| (directory, index))
+    }));
     let (mut all, mut rendered) = (AppliedBuilds::default(), Vec::new());
     for reached in all_reached {
         let applied = reached.applied;
@@ -189,20 +189,18 @@ impl Agents {
                 ));
             }
         }
-        let mut directories: BTreeMap<&Utf8Path, Vec<&(Place, &'static str)>> = BTreeMap::new();
-        for object in &self.unreadable {
-            let directory = object.0.file().parent().unwrap_or(Utf8Path::new(""));
-            directories.entry(directory).or_default().push(object);
-        }
+        let directory = |place: &'_ Place| place.file().parent().map(Utf8Path::to_owned);
+        let unreadable = self.unreadable.iter();
+        let directories = grouped(unreadable.map(|object| (directory(&object.0), object)));
         findings.extend(directories.into_iter().filter_map(|(directory, objects)| {
             let (_, kind) = objects.first()?;
             let message = format!(
                 "what the {kind} in {} makes an agent apply is unknown: it cannot be read, or has templates or patches",
-                shown(directory)
+                shown(&directory.unwrap_or_default())
             );
             let finding = Finding::new(Code::DirectoryUnread, message);
-            let finding = objects.iter().take(SHOWN).fold(finding, |finding, (place, _)| finding.at(place.clone()));
-            Some(finding.help(
+            let places = objects.iter().take(SHOWN).map(|(place, _)| place.clone());
+            Some(finding.at_each(places).help(
                 "write the object without them; if it applies no hosts of this repo, mute this warning",
             ))
         }));

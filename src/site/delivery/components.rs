@@ -12,6 +12,7 @@ use super::repo::{DeliveryRepo, shown};
 use crate::base::api::kustomization::listed;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding};
+use crate::base::grouping::grouped;
 use crate::base::text::{abbreviated, counted};
 use crate::input::kustomize::{BuildRoot, ListField, Listing};
 use crate::input::load::kustomize::relative;
@@ -53,10 +54,7 @@ impl Component {
 /// Returns the component of each root, and findings about misplaced ones.
 pub(super) fn included(repo: &DeliveryRepo<'_>) -> (BTreeMap<usize, Component>, Vec<Finding>) {
     let top = repo.patches_of("".into());
-    let mut listings: BTreeMap<Utf8PathBuf, Vec<Listing<'_>>> = BTreeMap::new();
-    for (listed, listing) in repo.listings_below(&top) {
-        listings.entry(listed).or_default().push(listing);
-    }
+    let mut listings = grouped(repo.listings_below(&top));
     let (mut components, mut findings) = (BTreeMap::new(), Vec::new());
     for (index, root) in &repo.inventory.roots {
         let directory = repo.patches_of(&root.directory);

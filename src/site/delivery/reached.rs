@@ -9,6 +9,7 @@ use super::paths::{IGNORE_FILE, ignore_matcher, source_contains};
 use super::repo::DeliveryRepo;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Origin, Place};
+use crate::base::grouping::grouped;
 use crate::input::kustomize::{BuildRoot, Builds};
 use crate::input::settings::gitops::HostsForm;
 
@@ -67,16 +68,17 @@ pub(super) struct Overlays {
 impl Overlays {
     /// Finds the overlays of some roots, by index.
     pub(super) fn new(repo: &DeliveryRepo<'_>, roots: &BTreeMap<usize, BuildRoot>) -> Self {
-        let mut overlays = Self { roots: BTreeMap::new(), listed_by: BTreeMap::new() };
-        if repo.settings.hosts.form == HostsForm::Overlay {
-            let overlay =
-                |(index, root): (&usize, &BuildRoot)| (repo.patches_of(&root.directory), *index);
-            overlays.roots = roots.iter().map(overlay).collect();
-            for (listed, listing) in repo.listings_below(&repo.patches_of("".into())) {
-                overlays.listed_by.entry(listed).or_default().push(listing.directory.to_owned());
-            }
+        if repo.settings.hosts.form == HostsForm::Component {
+            return Self { roots: BTreeMap::new(), listed_by: BTreeMap::new() };
         }
-        overlays
+        let top = repo.patches_of("".into());
+        let listings = repo.listings_below(&top).into_iter();
+        let overlay =
+            |(index, root): (&usize, &BuildRoot)| (repo.patches_of(&root.directory), *index);
+        Self {
+            roots: roots.iter().map(overlay).collect(),
+            listed_by: grouped(listings.map(|(listed, by)| (listed, by.directory.to_owned()))),
+        }
     }
 }
 

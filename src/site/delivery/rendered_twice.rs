@@ -15,12 +15,13 @@ use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::kustomization::listed;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding};
+use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::base::text::counted;
 use crate::input::kustomize::BuildRoot;
 use crate::input::load::kustomize::relative;
 use crate::input::settings::gitops::HostsForm;
-use crate::site::inventory::{Evidence, Host};
+use crate::site::inventory::Host;
 
 /// Maximum number of hosts that a message lists.
 const SHOWN: usize = 5;
@@ -93,15 +94,10 @@ pub(super) fn check(
 impl ReachedContent<'_> {
     /// Returns the declared hosts that are rendered without patches of an overlay, by root.
     fn declared<'b>(&self, repo: &DeliveryRepo<'b>) -> BTreeMap<usize, Vec<&'b Host>> {
-        let mut hosts_by_root: BTreeMap<usize, Vec<&Host>> = BTreeMap::new();
-        for host in &repo.inventory.hosts {
-            if let Evidence::Applied { root } = host.evidence
-                && host.file.as_deref().is_some_and(|file| self.built.contains(file))
-            {
-                hosts_by_root.entry(root).or_default().push(host);
-            }
-        }
-        hosts_by_root
+        let is_built =
+            |host: &&Host| host.file.as_deref().is_some_and(|file| self.built.contains(file));
+        let built = repo.inventory.hosts.iter().filter(is_built);
+        grouped(built.filter_map(|host| Some((host.applied_root()?, host))))
     }
 
     /// Reports an object that applies the whole output, or a component, which cannot be applied by
@@ -233,7 +229,7 @@ impl ReachedContent<'_> {
     /// Returns the hosts that it renders, with or without labels.
     fn hosts<'b>(&self, repo: &DeliveryRepo<'b>) -> Vec<&'b Host> {
         let is_reached = |host: &&Host| {
-            let by_overlay = matches!(host.evidence, Evidence::Applied { root } if self.overlays.contains(&root));
+            let by_overlay = host.applied_root().is_some_and(|root| self.overlays.contains(&root));
             by_overlay || host.file.as_deref().is_some_and(|file| self.built.contains(file))
         };
         repo.inventory.hosts.iter().filter(is_reached).collect()

@@ -14,6 +14,7 @@ use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::label_query;
 use crate::base::api::names::{HostKey, Namespace, is_label_key, is_label_value};
 use crate::base::finding::position::{DocumentShape, Origin};
+use crate::base::grouping::occurrences;
 use crate::base::text::{counted, known_names};
 use crate::input::load::Stream;
 use crate::site::Site;
@@ -183,10 +184,7 @@ impl BoughtHosts {
 
 /// Returns the namespace of most hosts.
 pub(crate) fn usual_namespace(hosts: &[Host]) -> Namespace {
-    let mut counts: BTreeMap<&Namespace, usize> = BTreeMap::new();
-    for host in hosts {
-        *counts.entry(&host.key.namespace).or_default() += 1;
-    }
+    let counts = occurrences(hosts.iter().map(|host| &host.key.namespace));
     let most = counts.into_iter().max_by_key(|(_, count)| *count);
     most.map_or_else(Namespace::default_namespace, |(namespace, _)| namespace.clone())
 }

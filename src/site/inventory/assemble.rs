@@ -22,6 +22,7 @@ use super::registration::{self, in_number};
 use crate::base::api::names::{ClusterKey, HostKey, Namespace};
 use crate::base::api::reservation::Tenants;
 use crate::base::finding::{Code, Finding, Place};
+use crate::base::grouping::{grouped, occurrences};
 use crate::input::kustomize::{BuildRoot, Builds};
 use crate::input::settings::gitops::HostsForm;
 use crate::input::settings::reservations::Reservation;
@@ -115,10 +116,8 @@ pub(crate) fn assemble(
         hosts: joined.into_iter().filter_map(take).collect(),
         ..Inventory::default()
     };
-    for host in &inventory.hosts {
-        if let Evidence::Applied { root } = host.evidence {
-            inventory.roots.entry(root).or_insert_with(|| builds.root(root).clone());
-        }
+    for root in inventory.hosts.iter().filter_map(Host::applied_root) {
+        inventory.roots.entry(root).or_insert_with(|| builds.root(root).clone());
     }
     inventory.unnamed_network_data = networks.unnamed.clone();
     inventory.claimed = mem::take(&mut networks.claimed);
@@ -231,12 +230,7 @@ fn output_inside(root: &BuildRoot, output: &Utf8Path, builds: &Builds) -> Findin
 const HOSTS_OF_A_BUILD: usize = 1000;
 
 fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
-    let mut hosts: BTreeMap<usize, usize> = BTreeMap::new();
-    for host in &inventory.hosts {
-        if let Evidence::Applied { root } = host.evidence {
-            *hosts.entry(root).or_default() += 1;
-        }
-    }
+    let hosts = occurrences(inventory.hosts.iter().filter_map(Host::applied_root));
     let large = hosts.into_iter().filter(|(_, count)| *count > HOSTS_OF_A_BUILD);
     let describe = |(root, count): (usize, usize)| {
         let root = &inventory.roots[&root];
@@ -306,15 +300,11 @@ fn bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
 /// Reports duplicate network ids, because services would silently use the first network.
 fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
     // An id that is no name is not shown.
-    let mut by_id: BTreeMap<Option<&str>, Vec<&Host>> = BTreeMap::new();
-    for host in hosts {
-        let Ok(data) = &host.network.data else {
-            continue;
-        };
-        for id in data.ambiguous() {
-            by_id.entry(data.shown_ids().find(|shown| *shown == id)).or_default().push(host);
-        }
-    }
+    let with_data = hosts.iter().filter_map(|host| Some((host, host.network.data.as_ref().ok()?)));
+    let by_id = grouped(with_data.flat_map(|(host, data)| {
+        let shown = |id| data.shown_ids().find(|shown| *shown == id);
+        data.ambiguous().into_iter().map(move |id| (shown(id), host))
+    }));
     let describe = |(id, hosts): (Option<&str>, Vec<&Host>)| {
         let networks =
             id.map_or_else(|| "networks of one id".to_owned(), |id| format!("networks `{id}`"));

@@ -174,6 +174,11 @@ impl Host {
         self.origin.at(self.network.field.iter().copied())
     }
 
+    /// Returns the root whose build renders the host in full, if an agent applies it.
+    pub(crate) fn applied_root(&self) -> Option<usize> {
+        self.evidence.root().filter(|_| self.is_declared())
+    }
+
     /// Returns whether a kustomization of this repo renders the host in full.
     pub fn is_declared(&self) -> bool {
         matches!(self.evidence, Evidence::Applied { .. })

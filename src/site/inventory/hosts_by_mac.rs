@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::host::Host;
 use crate::base::api::mac::MacAddress;
+use crate::base::grouping::grouped;
 
 /// Hosts by the MAC addresses of their network cards.
 pub(crate) struct HostsByMac<'a> {
@@ -14,13 +15,11 @@ pub(crate) struct HostsByMac<'a> {
 impl<'a> HostsByMac<'a> {
     /// Indexes the hosts of an inventory.
     pub(crate) fn new(hosts: &'a [Host]) -> Self {
-        let mut by_mac: BTreeMap<MacAddress, Vec<usize>> = BTreeMap::new();
-        for (index, host) in hosts.iter().enumerate() {
-            for mac in host.machine.macs() {
-                by_mac.entry(mac).or_default().push(index);
-            }
-        }
-        Self { hosts, by_mac }
+        let macs = hosts
+            .iter()
+            .enumerate()
+            .flat_map(|(index, host)| host.machine.macs().map(move |mac| (mac, index)));
+        Self { hosts, by_mac: grouped(macs) }
     }
 
     /// Returns all hosts of the inventory.

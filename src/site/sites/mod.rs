@@ -9,13 +9,14 @@
 mod reach;
 mod shared_machines;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
 
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::finding::{Code, Finding, RouteStep};
+use crate::base::grouping::occurrences;
 use crate::base::layout;
 use crate::input::load::{EntryKind, Files, ReadError, SitePart};
 use crate::input::settings::gitops::Destination;
@@ -275,10 +276,7 @@ fn directories_with_settings(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, Read
 
 /// Returns the directories with unique site names, sorted by name.
 fn with_names(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)> {
-    let mut count: BTreeMap<Option<&str>, usize> = BTreeMap::new();
-    for directory in directories {
-        *count.entry(directory.file_name()).or_default() += 1;
-    }
+    let count = occurrences(directories.iter().map(|directory| directory.file_name()));
     let with_name = |directory: &Utf8PathBuf| {
         let short = directory.file_name().filter(|name| count.get(&Some(*name)) == Some(&1));
         (directory.clone(), short.unwrap_or(directory.as_str()).to_owned())

@@ -21,6 +21,7 @@ use crate::base::api::ipam;
 use crate::base::api::names::ClusterKey;
 use crate::base::api::provisioning::SOFTWARE_KIND;
 use crate::base::finding::{Code, Finding, Place};
+use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::base::text::{counted, in_shell};
 use crate::input::kustomize::{BuildEntry, Builds};
@@ -115,10 +116,7 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
         Ok(unread_in_build.or_else(elsewhere))
     };
     let mut findings = Vec::new();
-    let mut by_cluster: BTreeMap<(&ClusterKey, LostKind), Vec<LostObject<'_>>> = BTreeMap::new();
-    for lost in lost {
-        by_cluster.entry((lost.cluster, lost.kind)).or_default().push(lost);
-    }
+    let by_cluster = grouped(lost.into_iter().map(|lost| ((lost.cluster, lost.kind), lost)));
     // One unproven loss freezes its cluster.
     for cluster_losses in by_cluster.into_values() {
         for lost in &cluster_losses {
