@@ -128,7 +128,7 @@ fn read(
     said.extend(rendered.read(repo, interpret).1);
 
     // Reading the site reported mistakes in names.
-    let mut names = BuildNames::new(builds, &inputs, Vec::new());
+    let mut names = BuildNames::new(builds, &inputs);
     let mut findings = Vec::new();
     let mut by_host: HardwareByHost = BTreeMap::new();
     for HardwareDocument { origin, metadata, kind, boot_mac_address, hardware, findings: found } in
@@ -171,41 +171,33 @@ fn read(
 /// Reads the hardware in a document. A host that is not readable at all was reported when the site
 /// was read.
 fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
-    let kind = match document.kind()? {
-        hardware::KIND => hardware::KIND,
-        host::KIND => host::KIND,
-        _ => return None,
-    };
+    let kind = [hardware::KIND, host::KIND].into_iter().find(|it| document.kind() == Some(*it))?;
     let origin = document.origin.clone();
+    let mut findings = Vec::new();
     let object = match document.parse::<HardwareObject>() {
         Ok(object) => object,
         Err(_) if document.looks_like_template() => return None,
         // The fields beside the hardware are still valid.
         Err(error) => {
             let field = if kind == host::KIND { "status" } else { "spec" };
-            let rest = document.parse::<ObjectEnvelope>().ok()?;
+            findings.push(unreadable(kind, &error, &origin, origin.at([field])));
+            let ObjectEnvelope { api_version, metadata } = document.parse().ok()?;
             let object = document.parse::<SpecObject<HardwareSpec<IgnoredAny>>>();
             let boot_mac_address = object.ok().and_then(|object| object.spec.boot_mac_address);
-            let finding = unreadable(kind, &error, &origin, origin.at([field]));
-            return (group(&rest.api_version) == host::GROUP).then_some(HardwareDocument {
-                origin,
-                metadata: rest.metadata,
-                kind,
-                boot_mac_address,
-                hardware: Vec::new(),
-                findings: vec![finding],
-            });
+            let spec = Some(HardwareSpec { boot_mac_address, hardware: None });
+            HardwareObject { api_version, metadata, spec, status: None }
         }
     };
     if group(&object.api_version) != host::GROUP {
         return None;
     }
-    let (mut hardware, mut findings) = (Vec::new(), Vec::new());
+    let is_readable = findings.is_empty();
+    let mut hardware = Vec::new();
     let (boot_mac_address, in_spec) =
         object.spec.map_or((None, None), |spec| (spec.boot_mac_address, spec.hardware));
     if kind == hardware::KIND {
         hardware.extend(in_spec.map(|found| (HardwareSource::HardwareData, found)));
-    } else {
+    } else if is_readable {
         let annotated = |name: &str| object.metadata.annotation(name);
         let mut add = |source: HardwareSource,
                        name: &str,

@@ -1,6 +1,6 @@
 //! Names and namespaces that `kustomize build` gives to objects.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use camino::Utf8Path;
@@ -70,17 +70,13 @@ pub(super) struct BuildNames<'a> {
 }
 
 impl<'a> BuildNames<'a> {
-    pub(super) fn new(
-        builds: &'a Builds,
-        inputs: &'a InputSelection<'a>,
-        findings: Vec<Finding>,
-    ) -> Self {
-        Self { builds, inputs, findings }
+    pub(super) fn new(builds: &'a Builds, inputs: &'a InputSelection<'a>) -> Self {
+        Self { builds, inputs, findings: Vec::new() }
     }
 
     /// Returns a copy for documents that are not inputs. Its findings are dropped.
     pub(super) fn quiet(&self) -> Self {
-        Self::new(self.builds, self.inputs, Vec::new())
+        Self::new(self.builds, self.inputs)
     }
 
     /// Returns the valid namespaces that builds give to an object.
@@ -203,17 +199,13 @@ impl<'a> BuildNames<'a> {
         let (namespace, name) = self.namespace_and_name(host::KIND, &origin, &host.metadata)?;
         let own_namespace = non_empty(&host.metadata.namespace).map(str::to_owned);
         let reach = self.builds.reach_of(&origin);
-        let mut roots: Vec<usize> = Vec::new();
-        for reach in reach.iter() {
-            if !roots.contains(&reach.root) {
-                roots.push(reach.root);
-            }
-        }
+        let mut known = HashSet::new();
+        let roots = reach.iter().map(|reach| reach.root).filter(|root| known.insert(*root));
         let is_given =
             own_namespace.is_some() || reach.iter().any(|reach| reach.namespace.is_some());
         Some(HostDocument {
             key: HostKey { namespace, name },
-            roots,
+            roots: roots.collect(),
             file: (!origin.is_rendered()).then(|| origin.file.clone()),
             namespace_by_settings: !is_given && self.inputs.namespace(&origin).is_some(),
             own_namespace,

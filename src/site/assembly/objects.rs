@@ -109,7 +109,7 @@ pub(super) fn named(
         ReadContent::Request(content) => Some((&object.origin, &**content)),
         _ => None,
     });
-    let names = BuildNames::new(&builds, &inputs, Vec::new());
+    let mut names = BuildNames::new(&builds, &inputs);
     let listing =
         RepoListing::default().with_clusters(names.requested_clusters(requests, settings));
     let naming = NamespaceInputs {
@@ -151,7 +151,7 @@ pub(super) fn named(
     all.operators_templates.extend(file_templates);
 
     let has_cluster_api = all.has_cluster_api_request(settings);
-    let mut names = BuildNames::new(&builds, &inputs, findings);
+    names.findings = findings;
     let NamedRequests { requests: clusters, cluster_api: cluster_api_clusters, in_repo, templates } =
         name_requests(all.requests, &mut names, &concern, settings);
     all.templates.extend(templates);
