@@ -331,29 +331,22 @@ fn finding(secrets: &[PlainSecret], settings: &Settings, is_used: bool) -> Findi
         }
     };
     let file = secrets.first().map(|secret| &*secret.origin.file);
-    let (code, message, help) = match settings.secrets.plaintext {
-        Plaintext::Error if is_used => (
-            Code::PlaintextSecret,
-            message,
-            format!(
-                "{HELP}. To go on without: `secrets: {{plaintext: warning}}` in {}",
-                settings::FILE
-            ),
-        ),
-        Plaintext::Warning if is_used => (Code::PlaintextSecretAllowed, message, HELP.to_owned()),
-        _ => (
-            Code::PlaintextSecretAllowed,
-            format!(
-                "{message}; no build and no host has a use for it, but everybody who can read the repo sees them"
-            ),
-            format!(
-                "{HELP}; {}",
-                sources::leave_out(settings, &file.into_iter().collect::<Vec<_>>())
-            ),
-        ),
+    let finding = if !is_used {
+        let message = format!(
+            "{message}; no build and no host has a use for it, but everybody who can read the repo sees them"
+        );
+        let out = sources::leave_out(settings, &file.into_iter().collect::<Vec<_>>());
+        Finding::new(Code::PlaintextSecretAllowed, message).help(format!("{HELP}; {out}"))
+    } else if settings.secrets.plaintext == Plaintext::Warning {
+        Finding::new(Code::PlaintextSecretAllowed, message).help(HELP)
+    } else {
+        Finding::new(Code::PlaintextSecret, message).help(format!(
+            "{HELP}. To go on without: `secrets: {{plaintext: warning}}` in {}",
+            settings::FILE
+        ))
     };
     let shown = secrets.iter().take(SHOWN);
-    Finding::new(code, message).help(help).at_each(shown.map(|secret| secret.place.clone()))
+    finding.at_each(shown.map(|secret| secret.place.clone()))
 }
 
 #[cfg(test)]

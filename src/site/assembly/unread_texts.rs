@@ -56,6 +56,12 @@ pub(super) struct UnrelatedText {
     pub(super) is_earlier: bool,
 }
 
+impl UnrelatedText {
+    fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), is_template: false, is_earlier: false }
+    }
+}
+
 /// The kind of a list of objects of any kind. A list with items is read as these.
 const LIST: &str = "List";
 
@@ -92,11 +98,6 @@ impl UnreadText {
             unrelated: None,
             has_unknown_past: false,
         }
-    }
-
-    /// Returns the text of an object whose name can be read.
-    fn for_named_object(place: Place, why: impl Into<String>, remedy: &'static str) -> Self {
-        UnreadText { is_named: true, ..Self::new(place, why, remedy) }
     }
 
     pub(super) fn file(&self) -> &Arc<Utf8Path> {
@@ -140,11 +141,8 @@ pub(super) fn anywhere(
         let is_unrelated = text.is_named || is_template || is_example(&document.origin.file);
         let may_be_named =
             text.is_named || document.broken().is_some() || document.kind() == Some(host::KIND);
-        let unrelated = (is_unrelated && may_be_named).then(|| UnrelatedText {
-            text: document.text().to_owned(),
-            is_template,
-            is_earlier: false,
-        });
+        let unrelated = (is_unrelated && may_be_named)
+            .then(|| UnrelatedText { is_template, ..UnrelatedText::new(document.text()) });
         // The name may be what a template replaced.
         let has_name = || missing.iter().any(|name| names(document.text(), name));
         let is_ours = !is_unrelated || may_be_named && (!is_template || has_name());
@@ -163,9 +161,8 @@ pub(super) fn anywhere(
         if earlier.unknown.contains(&**text.file()) {
             texts.push(UnreadText { has_unknown_past: true, unrelated: None, ..text });
         } else if let Some(then) = earlier.texts.get(&**text.file()) {
-            let unrelated =
-                Some(UnrelatedText { text: then.clone(), is_template: false, is_earlier: true });
-            texts.push(UnreadText { unrelated, ..text });
+            let unrelated = UnrelatedText { is_earlier: true, ..UnrelatedText::new(then) };
+            texts.push(UnreadText { unrelated: Some(unrelated), ..text });
         }
     }
     Ok(texts)
@@ -177,11 +174,7 @@ pub(super) fn ignored(repo: &Files, files: &[Utf8PathBuf]) -> Result<Vec<UnreadT
         let ignored = || {
             let text =
                 UnreadText::new(Place::File(Arc::from(file)), GIT_IGNORES_IT, "let git track it");
-            let unrelated = UnrelatedText {
-                text: String::from_utf8_lossy(content).into_owned(),
-                is_template: false,
-                is_earlier: false,
-            };
+            let unrelated = UnrelatedText::new(&String::from_utf8_lossy(content));
             UnreadText { unrelated: Some(unrelated), ..text }
         };
         let says = mentions(&[host::KIND])(content).then(ignored);
@@ -192,6 +185,9 @@ pub(super) fn ignored(repo: &Files, files: &[Utf8PathBuf]) -> Result<Vec<UnreadT
 
 /// Returns why a host, a MachineDeployment or an IPPool is not read.
 fn unread_object(document: &Document<'_>) -> Option<UnreadText> {
+    let named = |place: Place, why: &str, remedy| {
+        Some(UnreadText { is_named: true, ..UnreadText::new(place, why, remedy) })
+    };
     let is_of_unknown_version = match document.kind() {
         Some(cluster_api::MACHINE_DEPLOYMENT) => cluster_parts::read(document).is_none(),
         // Other API groups have pools, too.
@@ -202,23 +198,21 @@ fn unread_object(document: &Document<'_>) -> Option<UnreadText> {
     };
     if is_of_unknown_version {
         let why = "its `apiVersion` is not that of Cluster API or Metal3";
-        let place = document.origin.at(["apiVersion"]);
-        return Some(UnreadText::for_named_object(place, why, CORRECT));
+        return named(document.origin.at(["apiVersion"]), why, CORRECT);
     }
     if document.kind() == Some(host::KIND) {
         match document.parse::<BareMetalHost>() {
             Err(error) => return Some(invalid(document, &error, true)),
             // Without a state, it is what an agent makes of labels alone.
             Ok(host) if host.spec.is_none() && may_run(host.state()) => {
-                let (place, why) = (document.origin.start(), "its host has no `spec`");
-                return Some(UnreadText::for_named_object(place, why, RESTORE));
+                return named(document.origin.start(), "its host has no `spec`", RESTORE);
             }
             Ok(_) => {}
         }
     }
     let (kind, Finding { message, places, .. }) = misspelled_kind(document, None)?;
     let place = places.into_iter().next().map_or_else(|| document.origin.start(), |(it, _)| it);
-    (kind == host::KIND).then(|| UnreadText::for_named_object(place, message, CORRECT))
+    named(place, &message, CORRECT).filter(|_| kind == host::KIND)
 }
 
 /// Returns the defect of a document that cannot be parsed.
