@@ -150,19 +150,16 @@ impl ReachedContent<'_> {
             format!("{by} applies all that is in {}, {output} included{rest}", shown(directory))
                 + ": components, which no agent can build, and hosts twice"
         };
-        let finding = if above.as_str().is_empty() {
-            Finding::new(Code::OutputMisapplied, words(""))
-        } else {
-            // A kustomization above the repo, if any, is not visible here.
-            Finding::new(
-                Code::OutputMayBeAppliedWhole,
-                words(", unless a kustomization.yaml above the repo says otherwise"),
-            )
+        // A kustomization above the repo, if any, is not visible here.
+        let unless = ", unless a kustomization.yaml above the repo says otherwise";
+        let finding = match above.as_str() {
+            "" => Finding::new(Code::OutputMisapplied, words("")),
+            _ => Finding::new(Code::OutputMayBeAppliedWhole, words(unless)),
         };
-        Some(finding.at(place.clone()).help(match agents {
-            Some(agents) => format!("let it apply directories beside {output}, and {agents}"),
-            None => format!("let it apply directories beside {output}, and those in it that docs/reference/output.md lists"),
-        }))
+        let listed = "those in it that docs/reference/output.md lists";
+        let inside = agents.as_ref().map_or(listed, |agents| agents.as_str());
+        let help = format!("let it apply directories beside {output}, and {inside}");
+        Some(finding.at(place.clone()).help(help))
     }
 
     /// Reports hosts in files that are applied without a kustomization. They are declared, but the
@@ -171,9 +168,17 @@ impl ReachedContent<'_> {
         let (first, _) = self.plain.first()?;
         let AppliedDirectory { by, place, directory, agent, .. } = self.applied;
         let here = shown(directory);
-        let how = match &self.applied.explicit {
-            Some(_) => "as plain files, because of its `directory`",
-            None => "in files that no kustomization lists",
+        let in_files = "in files that no kustomization lists";
+        let (how, remedy) = match (agent, &self.applied.explicit) {
+            (GitopsAgent::Argocd, Some(_)) => (
+                "as plain files, because of its `directory`",
+                "remove `directory` from its source, and write a kustomization.yaml for them",
+            ),
+            (GitopsAgent::Argocd, None) => (in_files, "write a kustomization.yaml for them"),
+            (GitopsAgent::Flux, _) => (
+                in_files,
+                "Flux takes every YAML file of a directory without kustomization.yaml: write one",
+            ),
         };
         let finding = Finding::new(Code::UnlistedHostsApplied, format!(
             "{by} applies {} {how}, such as {first}: labels applied to them as objects of their own would erase their \
@@ -181,21 +186,10 @@ impl ReachedContent<'_> {
             counted(self.plain.len(), "BareMetalHost")
         ))
         .at(place.clone())
-        .help(match agent {
-            GitopsAgent::Flux => format!(
-                "Flux takes every YAML file of a directory without kustomization.yaml: write one, with `cd {here} && \
-                 kustomize create --autodetect --recursive`; if the files are a snapshot, move them out of {here}"
-            ),
-            GitopsAgent::Argocd if self.applied.explicit.is_some() => format!(
-                "remove `directory` from its source, for which Argo CD passes by every kustomization, and have a \
-                 kustomization.yaml there: `cd {here} && kustomize create --autodetect --recursive` writes one; if the \
-                 files are a snapshot, move them out of {here}"
-            ),
-            GitopsAgent::Argocd => format!(
-                "write a kustomization.yaml for them, with `cd {here} && kustomize create --autodetect --recursive`; if \
-                 the files are a snapshot, move them out of {here}"
-            ),
-        });
+        .help(format!(
+            "{remedy}, with `cd {here} && kustomize create --autodetect --recursive`; if the files are a snapshot, move \
+             them out of {here}"
+        ));
         let shown = self.plain.iter().take(SHOWN);
         Some(finding.see_each(shown.map(|(host, origin)| (origin.name(), host.to_string()))))
     }
