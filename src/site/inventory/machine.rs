@@ -107,9 +107,9 @@ pub struct Cpus {
 
 impl Cpus {
     fn new(found: &hardware::Cpu) -> Self {
-        let model = found.model.clone().filter(|model| !model.trim().is_empty());
-        let architecture = found.arch.clone().filter(|arch| !arch.trim().is_empty());
-        Self::with_flags(model, architecture, found.flags.iter().map(String::as_str))
+        let text = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+        let flags = found.flags.iter().map(String::as_str);
+        Self::with_flags(text(&found.model), text(&found.arch), flags)
     }
 
     pub(super) fn with_flags<'f>(
@@ -228,12 +228,10 @@ impl MachineProperties {
         let of = |mac: MacAddress| {
             self.nics.iter().find(|nic| nic.mac == mac)?.addresses.first().copied()
         };
+        let any = || self.nics.iter().find_map(|nic| nic.addresses.first().copied());
         match mac {
             Some(mac) => of(mac),
-            None => {
-                let booting = self.boot_mac.and_then(of);
-                booting.or_else(|| self.nics.iter().find_map(|nic| nic.addresses.first().copied()))
-            }
+            None => self.boot_mac.and_then(of).or_else(any),
         }
     }
 }

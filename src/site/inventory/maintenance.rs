@@ -87,20 +87,20 @@ pub(super) fn idle_marks(
 
 /// Reports marks whose end is before today. They keep their effect.
 pub(crate) fn expired_marks(settings: &Settings, today: Date) -> Vec<Finding> {
-    let marks = settings.maintenance.iter().enumerate();
-    let expired = marks.filter_map(|(index, mark)| {
+    let expired = |(index, mark): (usize, &Maintenance)| {
         let until = mark.until.filter(|until| *until < today)?;
-        Some((index, mark, until))
-    });
-    let describe = |(index, mark, until): (usize, &Maintenance, Date)| {
         let message = format!(
             "maintenance mark {} (`{}`) expired on {until} and still has its effect",
             index + 1,
             mark.reason.trim()
         );
-        Finding::new(Code::IdleMark, message)
-            .at(settings.place(["maintenance".into(), index.into(), "until".into()]))
-            .help("remove the mark if the hosts may be used again, or set `until` to a later date")
+        let finding = Finding::new(Code::IdleMark, message).at(settings.place([
+            "maintenance".into(),
+            index.into(),
+            "until".into(),
+        ]));
+        let help = "remove the mark if the hosts may be used again, or set `until` to a later date";
+        Some(finding.help(help))
     };
-    expired.map(describe).collect()
+    settings.maintenance.iter().enumerate().filter_map(expired).collect()
 }

@@ -25,13 +25,6 @@ impl TopologyDomain {
             }
         }
     }
-
-    fn noun(self) -> &'static str {
-        match self {
-            TopologyDomain::Rack => "rack",
-            TopologyDomain::Host => "host",
-        }
-    }
 }
 
 /// Topology labels of the site's hosts.
@@ -48,31 +41,26 @@ impl<'a> TopologyLabels<'a> {
         settings: &'a TopologySettings,
         hosts: impl Iterator<Item = &'h std::collections::BTreeMap<String, String>>,
     ) -> Self {
-        let mut missing: Vec<&'static str> =
-            TopologyDomain::Rack.known().into_iter().chain(TopologyDomain::Host.known()).collect();
-        let mut present = BTreeSet::new();
+        let (mut present, mut missing) = (BTreeSet::new(), BTreeSet::new());
+        missing.extend(
+            [TopologyDomain::Rack, TopologyDomain::Host].map(TopologyDomain::known).concat(),
+        );
         for labels in hosts {
-            missing.retain(|label| {
-                let found = labels.get(*label).is_some_and(|value| !value.is_empty());
-                if found {
-                    present.insert(*label);
-                }
-                !found
-            });
+            let has = |label: &&str| labels.get(*label).is_some_and(|value| !value.is_empty());
+            present.extend(missing.extract_if(.., has));
         }
         Self { settings, present }
     }
 
     /// Returns the label of a domain; otherwise message and help of a finding.
     pub(crate) fn value(&self, domain: TopologyDomain) -> Result<String, (String, String)> {
-        let chosen = match domain {
-            TopologyDomain::Rack => &self.settings.rack,
-            TopologyDomain::Host => &self.settings.host,
+        let (noun, chosen) = match domain {
+            TopologyDomain::Rack => ("rack", &self.settings.rack),
+            TopologyDomain::Host => ("host", &self.settings.host),
         };
         if let Some(label) = chosen {
             return Ok(label.clone());
         }
-        let noun = domain.noun();
         let known: Vec<&str> =
             domain.known().into_iter().filter(|label| self.present.contains(label)).collect();
         let help = format!("name the label in {FILE}: `topology: {{{noun}: KEY}}`");
