@@ -104,7 +104,7 @@ pub(super) fn sets(
     }
     let low = high / 2;
     let left = (high - 1).min(most) - low;
-    let fit = low + largest(left, left, |count| fits(low + count));
+    let fit = low + largest(left, |count| fits(low + count));
     // Makes the copies of one set more.
     fits(fit + 1);
     let one_more = planned.lacking_more(&PlanHypothesis {

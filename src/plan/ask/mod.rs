@@ -21,9 +21,8 @@ use super::demand::{NodeSetDemand, by_priority};
 use super::eligibility::{Availability, Needs};
 use super::host_classes::HostClasses;
 use super::quotas::{self, QuotaUse, QuotaUses};
-use super::search_result::HostBounds;
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
-use super::shortage_causes::{DemandLimits, MatchingHosts, ShortageCauses};
+use super::shortage_causes::{MatchingHosts, ShortageCauses};
 use super::skew::MatchingDomains;
 use super::supply::HostSupply;
 use crate::base::api::names::{ClusterKey, Namespace, Part};
@@ -52,8 +51,6 @@ pub struct PlannedSite<'a> {
     owners: BTreeMap<usize, &'a ClusterKey>,
     availability: Vec<Availability>,
     classes: HostClasses<'a>,
-    /// Clusters that alone may take some hosts.
-    reserving: BTreeSet<ClusterKey>,
     quotas: QuotaUses<'a>,
     /// Matching hosts of each pool.
     matching: Vec<OnceLock<MatchingHosts<'a>>>,
@@ -100,8 +97,6 @@ pub struct NodeSetLack {
     pub today: usize,
     /// The proof, without lists of hosts.
     pub shortage: Shortage,
-    found: HostBounds,
-    limits: DemandLimits,
 }
 
 impl NodeSetLack {
@@ -165,8 +160,6 @@ impl<'a> PlannedSite<'a> {
         let quota_labels = site.settings.quotas.iter().map(|quota| &quota.labels);
         let classes = HostClasses::for_needs(hosts, &availability, &none, needs, quota_labels);
         let matching = classes.pools.iter().map(|_| OnceLock::new()).collect();
-        let reserving = classes.classes.iter();
-        let reserving = reserving.filter_map(|class| class.only.clone()).collect();
         Self {
             quotas: QuotaUses::new(site, owners.iter().map(|(host, key)| (*host, *key))),
             site,
@@ -176,7 +169,6 @@ impl<'a> PlannedSite<'a> {
             may_move: false,
             owners,
             classes,
-            reserving,
             availability,
             matching,
             matching_domains: MatchingDomains::default(),
@@ -211,14 +203,27 @@ impl<'a> PlannedSite<'a> {
 
     /// Returns the node sets that lack more hosts under a hypothesis than without it.
     pub fn lacking_more(&self, hypothesis: &PlanHypothesis<'_>) -> Vec<NodeSetLack> {
-        let mut lacking = self.lacking(hypothesis);
+        // A larger node set that cannot be served takes no host from others.
+        let scope = match hypothesis.resized {
+            Some(_) => QuestionScope::Affected,
+            None => QuestionScope::WithShort,
+        };
+        let mut lacking = self.lacking_in(scope, hypothesis);
         lacking.retain(|lacking| lacking.more() > 0);
         lacking
     }
 
     /// Returns the node sets that lack hosts under a hypothesis, also those that lack them without it.
     pub fn lacking(&self, hypothesis: &PlanHypothesis<'_>) -> Vec<NodeSetLack> {
-        let demands = self.demands(hypothesis, QuestionScope::WithShort);
+        self.lacking_in(QuestionScope::WithShort, hypothesis)
+    }
+
+    fn lacking_in(
+        &self,
+        scope: QuestionScope,
+        hypothesis: &PlanHypothesis<'_>,
+    ) -> Vec<NodeSetLack> {
+        let demands = self.demands(hypothesis, scope);
         let gone = &hypothesis.gone;
         let mut unserved = self.unserved(&demands, gone);
         let mut keys = demands.iter().map(|demand| &demand.needs.topology_keys);
@@ -228,46 +233,28 @@ impl<'a> PlannedSite<'a> {
         }
         let lacking = unserved.into_iter().map(|unserved| {
             let demand = &demands[unserved.index];
-            let today = self.lacks_today(demand, hypothesis);
-            let UnservedDemand { found, reason, limits, .. } = unserved;
-            let shortage = self.shortage(demand, gone, &limits, (found, reason));
-            let (cluster, part) = (demand.cluster.key.clone(), demand.part.clone());
-            NodeSetLack { cluster, part, today, shortage, found, limits }
+            NodeSetLack {
+                cluster: demand.cluster.key.clone(),
+                part: demand.part.clone(),
+                today: self.lacks_today(demand, hypothesis),
+                shortage: self.shortage(demand, gone, unserved),
+            }
         });
         lacking.collect()
-    }
-
-    /// Returns the same lack for a node set with an equal [`Self::growth_request`].
-    pub(crate) fn equal_lack(
-        &self,
-        lack: &NodeSetLack,
-        cluster: &Cluster,
-        part: &Part,
-        node_set: &NodeSet,
-    ) -> NodeSetLack {
-        let demand = self.demand(cluster, part, node_set, &PlanHypothesis::default());
-        let answer = (lack.found, lack.shortage.reason.clone());
-        NodeSetLack {
-            cluster: cluster.key.clone(),
-            part: part.clone(),
-            shortage: self.shortage(&demand, &BTreeSet::new(), &lack.limits, answer),
-            ..lack.clone()
-        }
     }
 
     fn shortage(
         &self,
         demand: &NodeSetDemand<'_>,
         gone: &BTreeSet<usize>,
-        limits: &DemandLimits,
-        (found, reason): (HostBounds, ShortageReason),
+        UnservedDemand { found, reason, limits, .. }: UnservedDemand,
     ) -> Shortage {
         let other = OnceLock::new();
         let pool = self.classes.pool(demand);
         let matching = pool.map_or(&other, |pool| &self.matching[pool]);
         let matching = matching
             .get_or_init(|| MatchingHosts::new(self.hosts, &self.availability, &demand.needs));
-        let causes = ShortageCauses::new(matching, self.hosts, demand, gone, limits);
+        let causes = ShortageCauses::new(matching, self.hosts, demand, gone, &limits);
         let explanation = ShortageExplanation::brief(self.hosts, demand, &causes);
         Shortage::new(self.site, demand, found, &explanation, causes, reason)
     }
@@ -347,34 +334,6 @@ impl<'a> PlannedSite<'a> {
         });
         let quotas = self.namespace_with_quotas(cluster);
         (quotas, node_sets.collect::<Vec<_>>())
-    }
-
-    /// Returns what decides about more hosts for a node set; equal ones get equally many.
-    pub(crate) fn growth_request<'q>(
-        &'q self,
-        cluster: &'q Cluster,
-        part: &'q Part,
-        node_set: &'q NodeSet,
-    ) -> impl Eq + Hash + use<'q, 'a> {
-        let demand = self.demand(cluster, part, node_set, &PlanHypothesis::default());
-        // Its domains without free hosts do not matter.
-        let pool = self.classes.pool(&demand).map(|pool| &self.classes.pools[pool]);
-        let domains: BTreeSet<(&str, &str)> = match pool {
-            Some(pool) if pool.limiting.len() == 1 => pool.domains_of(&demand).collect(),
-            _ => demand.domains.clone(),
-        };
-        // A host that only this cluster may take, and a shortage of its own, are no other's.
-        let is_spread = node_set.max_per_domain > 1 || !demand.spreads.is_empty();
-        let is_special =
-            is_spread || self.reserving.contains(&cluster.key) || self.is_short(&cluster.key);
-        (
-            demand.needs.key(),
-            (node_set.active, node_set.standby),
-            self.surplus(cluster, part, node_set),
-            domains,
-            self.namespace_with_quotas(cluster),
-            is_special.then_some((&cluster.key, part)),
-        )
     }
 
     /// Returns the namespace of a cluster if a quota limits it.
