@@ -1,7 +1,6 @@
 //! Reasons for a shortage that follow from the hosts that a node set does not have.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::sync::Arc;
 
 use kube::core::Expression;
@@ -23,34 +22,26 @@ pub(in crate::plan) struct ShortageExplanation {
     /// For each topology key, the domains of matching hosts.
     pub(super) topology: Vec<Arc<BTreeSet<String>>>,
     pub(super) refused: Vec<HostsRefusedByRule>,
-    pub(super) excluded: LabelExclusion,
+    /// The requirement that excludes every host.
+    pub(super) mismatch: Option<Mismatch>,
+    /// A required label that no host has, with a label of the same name that hosts have.
+    pub(super) unknown_label: Option<(String, Option<String>)>,
     pub(super) remedy: Option<String>,
     /// The refusal of the host that a machine names.
     pub(super) named: Option<Refusal>,
 }
 
-/// The labels that exclude every host.
-#[derive(Clone, Default)]
-pub(in crate::plan) struct LabelExclusion {
-    pub(super) mismatch: Option<Mismatch>,
-    pub(super) unknown_label: Option<(String, Option<String>)>,
-}
-
-impl LabelExclusion {
+impl ShortageExplanation {
     /// Explains requirements that no host meets; `by_value` is set if values of labels matter.
-    pub(in crate::plan) fn new(hosts: &[Host], needs: &Needs<'_>, by_value: bool) -> Self {
-        let mismatch = if by_value && needs.named().is_none() {
-            mismatch(hosts, needs.selector)
-        } else {
-            None
-        };
+    fn excluding(hosts: &[Host], needs: &Needs<'_>, by_value: bool) -> Self {
+        let by_value = by_value && needs.named().is_none();
+        let mismatch = by_value.then(|| mismatch(hosts, needs.selector)).flatten();
         // A machine may lack a host because of its other requirements.
         let by_labels = needs.machine.is_none() || mismatch.is_some();
-        Self { unknown_label: if by_labels { unknown_label(hosts, needs) } else { None }, mismatch }
+        let unknown_label = by_labels.then(|| unknown_label(hosts, needs)).flatten();
+        Self { mismatch, unknown_label, ..Self::default() }
     }
-}
 
-impl ShortageExplanation {
     /// Evaluates `refusals`: every host that the node set does not have, with its refusal. They are
     /// empty if refused hosts are not listed.
     pub(in crate::plan) fn new(
@@ -68,13 +59,12 @@ impl ShortageExplanation {
             .collect();
         let topology = demand.needs.topology_keys.iter();
         let topology = topology.map(|key| Arc::new(domains_of(matching.iter().copied(), key)));
+        let excluded = match matching.is_empty() {
+            true => Self::excluding(hosts, &demand.needs, !refusals.is_empty()),
+            false => Self::default(),
+        };
         Self {
             topology: topology.collect(),
-            excluded: if matching.is_empty() {
-                LabelExclusion::new(hosts, &demand.needs, !refusals.is_empty())
-            } else {
-                LabelExclusion::default()
-            },
             remedy: refusals.iter().find_map(|(host, refusal)| {
                 let is_of_network = matches!(refusal, Some(Refusal::Unaddressed(_)));
                 is_of_network.then(|| remedy(&site.inventory, &hosts[*host]))?
@@ -84,6 +74,7 @@ impl ShortageExplanation {
                 refusal.clone()
             }),
             refused: by_rule(site, refusals),
+            ..excluded
         }
     }
 
@@ -93,11 +84,10 @@ impl ShortageExplanation {
         demand: &NodeSetDemand<'_>,
         causes: &ShortageCauses,
     ) -> Self {
-        let mut brief = Self::default();
-        if causes.matching == 0 {
-            brief.excluded = LabelExclusion::new(hosts, &demand.needs, true);
+        match causes.matching {
+            0 => Self::excluding(hosts, &demand.needs, true),
+            _ => Self::default(),
         }
-        brief
     }
 }
 
@@ -109,17 +99,10 @@ pub(super) fn domains_of<'h>(hosts: impl Iterator<Item = &'h Host>, key: &str) -
 
 fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<HostsRefusedByRule> {
     let mut by_rule: BTreeMap<String, Vec<HostKey>> = BTreeMap::new();
-    let mut rule = String::new();
     for (host, refusal) in refusals {
         let Some(refusal) = refusal else { continue };
-        rule.clear();
-        // Writing to a String cannot fail.
-        let _ = write!(rule, "{}", refusal.rule());
         let host = site.inventory.hosts[*host].key.clone();
-        match by_rule.get_mut(&rule) {
-            Some(hosts) => hosts.push(host),
-            None => drop(by_rule.insert(rule.clone(), vec![host])),
-        }
+        by_rule.entry(refusal.rule().to_string()).or_default().push(host);
     }
     let mut rules: Vec<HostsRefusedByRule> = by_rule
         .into_iter()

@@ -256,8 +256,8 @@ impl Shortage {
             is_machine: demand.needs.machine.is_some(),
             remedy: explanation.remedy.clone(),
             named: named.map(|named| (hosts[named].key.clone(), explanation.named.clone())),
-            mismatch: explanation.excluded.mismatch.clone(),
-            unknown_label: explanation.excluded.unknown_label.clone(),
+            mismatch: explanation.mismatch.clone(),
+            unknown_label: explanation.unknown_label.clone(),
             refused: explanation.refused.clone(),
         }
     }
