@@ -20,15 +20,15 @@ const RULES_COMPARED: usize = 3;
 /// Maximum number of rules in a headline.
 const RULES_SHOWN: usize = 3;
 
-/// Topology domains of a host, in the order of the topology keys.
-type Domains<'h> = Vec<Option<&'h str>>;
-
 /// Limits of a node set that lacks hosts: domains and quotas.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct DemandLimits {
     /// Set if the node set lacked fewer hosts without its topology keys.
     is_limited: bool,
-    closed: ClosedDomains,
+    /// A topology key, and its domains in which no further host helps the node set. Of other keys,
+    /// those are the domains in which usable hosts are.
+    closed_key: Option<String>,
+    closed_domains: BTreeSet<String>,
     /// Quotas in which the hosts that it may have leave no room for another.
     full_quotas: Vec<Quota>,
 }
@@ -42,24 +42,23 @@ impl DemandLimits {
         why: &ShortageProof,
     ) -> Self {
         let pool = instance.pools[instance.problem.demands[demand].pool];
-        let mut closed = ClosedDomains::default();
-        let is_limited = match why {
-            ShortageProof::Counted(count) => {
-                // A crossing key is no key of the pool's own domains.
-                if pool.crossing.is_empty() {
-                    let is_closed = |(_, at): &(_, &usize)| count.closed.contains(at);
-                    let values = pool.domains.iter().filter(is_closed);
-                    closed.values =
-                        values.filter_map(|(value, _)| value.map(str::to_owned)).collect();
-                    closed.key = pool.key.map(str::to_owned);
-                }
-                count.is_limited
-            }
-            ShortageProof::Crossing(_)
-            | ShortageProof::Constrained(_)
-            | ShortageProof::Undecided => false,
+        let mut limits = Self {
+            is_limited: false,
+            closed_key: None,
+            closed_domains: BTreeSet::new(),
+            full_quotas: full_quotas(instance, picks, demand),
         };
-        Self { is_limited, closed, full_quotas: full_quotas(instance, picks, demand) }
+        if let ShortageProof::Counted(count) = why {
+            limits.is_limited = count.is_limited;
+            // A crossing key is no key of the pool's own domains.
+            if pool.crossing.is_empty() {
+                let closed = pool.domains.iter().filter(|(_, at)| count.closed.contains(at));
+                limits.closed_domains =
+                    closed.filter_map(|(value, _)| value.map(str::to_owned)).collect();
+                limits.closed_key = pool.key.map(str::to_owned);
+            }
+        }
+        limits
     }
 }
 
@@ -113,6 +112,7 @@ pub(super) struct ShortageCauses {
 }
 
 impl ShortageCauses {
+    /// Finds the causes of a shortage. Hosts that are gone do not count.
     pub(super) fn new(
         matching: &MatchingHosts<'_>,
         hosts: &[Host],
@@ -122,53 +122,38 @@ impl ShortageCauses {
     ) -> Self {
         let keys = demand.needs.topology_keys.iter().enumerate();
         let keys = keys.filter(|_| limits.is_limited);
-        let topology = keys.map(|(at, key)| {
-            let domains = matching.domains((at, key), hosts, gone);
-            ((*key).to_owned(), domains)
-        });
-        // A further host helps in the right domain only.
-        let refused = match shared_key(demand.needs.spread).is_some() {
-            true => RefusedCounts::default(),
-            false => matching.refused(demand, hosts, gone, limits),
+        let topology = keys.map(|(at, key)| ((*key).to_owned(), matching.domains(at, gone)));
+        let is_other = |host: &usize| !demand.kept.contains(host) && !gone.contains(host);
+        let all = matching.groups.values().flatten();
+        let mut causes = Self {
+            matching: all.filter(|host| is_other(host)).count(),
+            refused: RefusedCounts::default(),
+            topology: topology.collect(),
         };
-        Self { matching: matching.others(demand, gone), refused, topology: topology.collect() }
+        // A further host helps in the right domain only.
+        if shared_key(demand.needs.spread).is_none() {
+            causes.refused = matching.refused(demand, hosts, is_other, limits);
+        }
+        causes
     }
 }
 
 /// The hosts that match requirements, whoever has them and whatever their condition.
 pub(super) struct MatchingHosts<'h> {
-    /// In ascending order.
-    hosts: Vec<usize>,
-    refused: Vec<RefusedHosts<'h>>,
-    /// Index of the refusals of each refused host, and its domains.
-    refused_by: HashMap<usize, (usize, Domains<'h>)>,
+    groups: HashMap<RefusedGroup<'h>, Vec<usize>>,
     /// Domains of the hosts that are not refused.
     usable_domains: HashSet<(usize, &'h str)>,
-    /// Number of hosts in each domain.
-    by_domain: HashMap<(usize, &'h str), usize>,
-    /// Number of domains of each topology key, one for each host without the label.
-    domain_counts: Vec<usize>,
 }
 
-/// Hosts that the same rules refuse.
-struct RefusedHosts<'h> {
-    /// The only cluster that `only_rule` does not refuse.
+/// Hosts in the same topology domains that the same rules refuse.
+#[derive(PartialEq, Eq, Hash)]
+struct RefusedGroup<'h> {
+    /// The only cluster that the first rule does not refuse.
     only: Option<ClusterKey>,
-    only_rule: Option<String>,
+    /// Empty for usable hosts.
     rules: Vec<String>,
-    /// Numbers of hosts by their topology domains.
-    by_domains: HashMap<Domains<'h>, usize>,
-    hosts: usize,
-    /// Number of hosts in domains of usable hosts.
-    in_usable: usize,
-}
-
-/// Topology domains in which no further host helps a node set. Of other keys than this one, those are
-/// the domains in which usable hosts are.
-#[derive(Debug, Clone, Default)]
-struct ClosedDomains {
-    key: Option<String>,
-    values: BTreeSet<String>,
+    /// In the order of the topology keys.
+    domains: Vec<Option<&'h str>>,
 }
 
 /// The rules without which a node set lacks fewer hosts, as in "5 in use", most hosts first.
@@ -183,110 +168,49 @@ pub(super) struct RefusedCounts {
 impl<'h> MatchingHosts<'h> {
     /// Finds the hosts, and all rules that refuse each.
     pub(super) fn new(hosts: &'h [Host], availability: &[Availability], needs: &Needs<'_>) -> Self {
-        let mut all = Self {
-            hosts: Vec::new(),
-            refused: Vec::new(),
-            refused_by: HashMap::new(),
-            usable_domains: HashSet::new(),
-            by_domain: HashMap::new(),
-            domain_counts: vec![0; needs.topology_keys.len()],
-        };
-        let mut known: HashMap<(Option<ClusterKey>, Vec<String>), usize> = HashMap::new();
+        let mut matching = Self { groups: HashMap::new(), usable_domains: HashSet::new() };
         for (index, host) in hosts.iter().enumerate() {
             let mut objections = eligibility::objections(index, host, needs).peekable();
             if objections.peek().is_some_and(|refusal| refusal.is_unasked(needs)) {
                 continue;
             }
-            all.hosts.push(index);
-            let mut rules: Vec<String> = Vec::new();
-            let (only, only_rule) = match &availability[index] {
+            let (only, by_owner) = match &availability[index] {
                 Availability::Free => (None, None),
-                Availability::Only(cluster, refusal) => {
-                    (Some(cluster), Some(refusal.rule().to_string()))
-                }
-                Availability::Refused(refusal) => {
-                    rules.push(refusal.rule().to_string());
-                    (None, None)
-                }
+                Availability::Only(cluster, refusal) => (Some(cluster.clone()), Some(refusal)),
+                Availability::Refused(refusal) => (None, Some(refusal)),
             };
-            for refusal in objections.take(RULES_COMPARED) {
-                let rule = refusal.rule().to_string();
+            let by_owner = by_owner.map(|refusal| refusal.rule().to_string());
+            let others = objections.take(RULES_COMPARED).map(|refusal| refusal.rule().to_string());
+            let mut rules: Vec<String> = Vec::new();
+            for rule in by_owner.into_iter().chain(others) {
                 if !rules.contains(&rule) {
                     rules.push(rule);
                 }
             }
             let keys = needs.topology_keys.iter();
-            let domains: Domains<'_> = keys.map(|key| host.domain(key)).collect();
-            for domain in numbered(&domains) {
-                *all.by_domain.entry(domain).or_default() += 1;
+            let domains: Vec<Option<&str>> = keys.map(|key| host.domain(key)).collect();
+            if rules.is_empty() {
+                matching.usable_domains.extend(numbered(&domains));
             }
-            if rules.is_empty() && only.is_none() {
-                all.usable_domains.extend(numbered(&domains));
-                continue;
-            }
-            let at = *known.entry((only.cloned(), rules.clone())).or_insert_with(|| {
-                all.refused.push(RefusedHosts {
-                    only: only.cloned(),
-                    only_rule,
-                    rules,
-                    by_domains: HashMap::new(),
-                    hosts: 0,
-                    in_usable: 0,
-                });
-                all.refused.len() - 1
-            });
-            let refused = &mut all.refused[at];
-            refused.hosts += 1;
-            *refused.by_domains.entry(domains.clone()).or_default() += 1;
-            all.refused_by.insert(index, (at, domains));
+            let group = RefusedGroup { only, rules, domains };
+            matching.groups.entry(group).or_default().push(index);
         }
-        for refused in &mut all.refused {
-            let is_usable = |domains: &Domains<'_>| {
-                numbered(domains).any(|domain| all.usable_domains.contains(&domain))
-            };
-            refused.in_usable = refused.hosts_in(is_usable);
-        }
-        let mut labelled = vec![0; needs.topology_keys.len()];
-        for ((key, _), hosts) in &all.by_domain {
-            all.domain_counts[*key] += 1;
-            labelled[*key] += hosts;
-        }
-        for (count, labelled) in all.domain_counts.iter_mut().zip(labelled) {
-            *count += all.hosts.len() - labelled;
-        }
-        all
+        matching
     }
 
-    /// Returns the number of hosts that a node set does not have. Hosts that are gone do not count.
-    pub(super) fn others(&self, demand: &NodeSetDemand<'_>, gone: &BTreeSet<usize>) -> usize {
-        let excepted = demand.kept.union(gone).filter(|host| self.contains(**host));
-        self.hosts.len() - excepted.count()
-    }
-
-    /// Returns the number of domains in which the hosts are, one for each host without the label. Hosts
-    /// that are gone do not count.
-    pub(super) fn domains(
-        &self,
-        (at, key): (usize, &str),
-        hosts: &[Host],
-        gone: &BTreeSet<usize>,
-    ) -> usize {
-        let mut unlabelled = 0;
-        let mut lost: HashMap<&str, usize> = HashMap::new();
-        for host in gone.iter().filter(|host| self.contains(**host)) {
-            match hosts[*host].domain(key) {
-                Some(domain) => *lost.entry(domain).or_default() += 1,
-                None => unlabelled += 1,
+    /// Returns the number of domains of a topology key, given by its index, in which the hosts are, one
+    /// for each host without the label. Hosts that are gone do not count.
+    fn domains(&self, key: usize, gone: &BTreeSet<usize>) -> usize {
+        let (mut domains, mut unlabelled) = (HashSet::new(), 0);
+        for (group, hosts) in &self.groups {
+            let hosts = hosts.iter().filter(|host| !gone.contains(host)).count();
+            match group.domains[key] {
+                Some(domain) if hosts > 0 => drop(domains.insert(domain)),
+                Some(_) => {}
+                None => unlabelled += hosts,
             }
         }
-        let is_lost = |(domain, hosts): &(&&str, &usize)| {
-            self.by_domain.get(&(at, **domain)).is_some_and(|all| all == *hosts)
-        };
-        self.domain_counts[at] - unlabelled - lost.iter().filter(is_lost).count()
-    }
-
-    fn contains(&self, host: usize) -> bool {
-        self.hosts.binary_search(&host).is_ok()
+        domains.len() + unlabelled
     }
 
     /// Returns whether further hosts in these domains do not help a node set.
@@ -298,121 +222,55 @@ impl<'h> MatchingHosts<'h> {
     ) -> bool {
         numbered(domains).any(|(at, domain)| {
             let key = demand.needs.topology_keys[at];
-            let closed = &limits.closed;
             demand.domains.contains(&(key, domain))
-                || match closed.key.as_deref() == Some(key) {
-                    true => closed.values.contains(domain),
+                || match limits.closed_key.as_deref() == Some(key) {
+                    true => limits.closed_domains.contains(domain),
                     false => self.usable_domains.contains(&(at, domain)),
                 }
         })
     }
 
-    /// Returns the number of refused hosts in closed domains. Answers ask for it thousands of times, so
-    /// with a single topology key it visits few of the domains.
-    fn closed_hosts(
-        &self,
-        refused: &RefusedHosts<'h>,
-        demand: &NodeSetDemand<'_>,
-        limits: &DemandLimits,
-    ) -> usize {
-        let key = match demand.needs.topology_keys.as_slice() {
-            [] => return 0,
-            [key] => key,
-            _ => return refused.hosts_in(|domains| self.is_closed(demand, limits, domains)),
-        };
-        let mut domains: BTreeSet<&str> =
-            demand.domains.iter().map(|(_, domain)| *domain).collect();
-        let mut hosts = 0;
-        if limits.closed.key.as_deref() == Some(key) {
-            domains.extend(limits.closed.values.iter().map(String::as_str));
-        } else {
-            domains.retain(|domain| !self.usable_domains.contains(&(0, *domain)));
-            hosts = refused.in_usable;
-        }
-        let in_domains = domains.into_iter().filter_map(|domain| {
-            let domain: &[Option<&str>] = &[Some(domain)];
-            refused.by_domains.get(domain)
-        });
-        hosts + in_domains.sum::<usize>()
-    }
-
-    /// Counts the hosts that would help a node set if rules did not refuse them.
-    pub(super) fn refused(
+    /// Counts the other hosts that would help a node set if rules did not refuse them.
+    fn refused(
         &self,
         demand: &NodeSetDemand<'_>,
         hosts: &[Host],
-        gone: &BTreeSet<usize>,
+        is_other: impl Fn(&usize) -> bool,
         limits: &DemandLimits,
     ) -> RefusedCounts {
-        let is_open = |domains: &Domains<'_>| !self.is_closed(demand, limits, domains);
-        // Hosts that are gone or that the node set has cannot help.
-        let mut excepted: HashMap<(usize, bool), usize> = HashMap::new();
-        for host in demand.kept.union(gone) {
-            if let Some((at, domains)) = self.refused_by.get(host) {
-                *excepted.entry((*at, is_open(domains))).or_default() += 1;
-            }
-        }
-        // Neither can hosts that a full quota counts, unless it is raised.
-        let mut over_quota: HashMap<(usize, bool), usize> = HashMap::new();
-        let is_all_over = limits.full_quotas.iter().any(|quota| quota.labels.is_empty());
-        if !limits.full_quotas.is_empty() && !is_all_over {
-            let is_excepted = |host: &usize| demand.kept.contains(host) || gone.contains(host);
-            let refused = self.refused_by.iter();
-            for (host, (at, domains)) in refused.filter(|(host, _)| !is_excepted(host)) {
-                let mut quotas = limits.full_quotas.iter();
-                if quotas.any(|quota| quota.counts(&hosts[*host].labels)) {
-                    *over_quota.entry((*at, is_open(domains))).or_default() += 1;
-                }
-            }
-        }
+        // A host that a full quota counts does not help, unless the quota is raised.
+        let is_over_quota = |host: &&usize| {
+            let mut quotas = limits.full_quotas.iter();
+            quotas.any(|quota| quota.counts(&hosts[**host].labels))
+        };
         let (mut by_one, mut by_several) = (BTreeMap::new(), BTreeMap::new());
-        for (at, refused) in self.refused.iter().enumerate() {
-            let is_own = refused.only.as_ref() == Some(&demand.cluster.key);
-            let own_rule = refused.only_rule.iter().filter(|_| !is_own);
-            let rules: Vec<&str> = own_rule.chain(&refused.rules).map(String::as_str).collect();
-            let closed = self.closed_hosts(refused, demand, limits);
-            for (is_in_open, hosts) in [(true, refused.hosts - closed), (false, closed)] {
-                let number = |of: &HashMap<(usize, bool), usize>| {
-                    let number = of.get(&(at, is_in_open));
-                    number.copied().unwrap_or_default()
-                };
-                let hosts = hosts - number(&excepted);
-                let over_quota = if is_all_over { hosts } else { number(&over_quota) };
-                let hosts = hosts - over_quota;
-                if rules.is_empty() {
-                    continue;
-                }
-                let mut all = rules.join(" and ");
-                if !is_in_open {
-                    all.push_str(" and in a topology domain of another host");
-                }
-                if over_quota > 0 {
-                    let all = format!("{all} and over a quota");
-                    *by_several.entry(all).or_default() += over_quota;
-                }
-                let counts = match (rules.len(), is_in_open) {
-                    (1, true) => &mut by_one,
-                    _ => &mut by_several,
-                };
-                if hosts > 0 {
-                    *counts.entry(all).or_default() += hosts;
-                }
+        for (RefusedGroup { only, rules, domains }, members) in &self.groups {
+            let is_own = only.as_ref() == Some(&demand.cluster.key);
+            let rules = if is_own { &rules[1..] } else { rules };
+            if rules.is_empty() {
+                continue;
             }
+            let others = members.iter().filter(|host| is_other(host));
+            let over_quota = others.clone().filter(is_over_quota).count();
+            let within_quotas = others.count() - over_quota;
+            let mut all = rules.join(" and ");
+            let is_closed = self.is_closed(demand, limits, domains);
+            if is_closed {
+                all.push_str(" and in a topology domain of another host");
+            }
+            *by_several.entry(format!("{all} and over a quota")).or_default() += over_quota;
+            let is_by_one = rules.len() == 1 && !is_closed;
+            let counts = if is_by_one { &mut by_one } else { &mut by_several };
+            *counts.entry(all).or_default() += within_quotas;
         }
         let sorted = |counts: BTreeMap<String, usize>| {
-            let counts = counts.into_iter().map(|(rule, hosts)| (hosts, rule));
-            let mut counts: Vec<(usize, String)> = counts.collect();
+            let counts = counts.into_iter().filter(|(_, hosts)| *hosts > 0);
+            let mut counts: Vec<(usize, String)> =
+                counts.map(|(rule, hosts)| (hosts, rule)).collect();
             counts.sort_by_key(|(hosts, _)| std::cmp::Reverse(*hosts));
             counts
         };
         RefusedCounts { by_one: sorted(by_one), by_several: sorted(by_several) }
-    }
-}
-
-impl<'h> RefusedHosts<'h> {
-    /// Returns the number of hosts with such domains.
-    fn hosts_in(&self, is_in: impl Fn(&Domains<'h>) -> bool) -> usize {
-        self.by_domains.iter().filter(|(domains, _)| is_in(domains)).map(|(_, hosts)| hosts).sum()
     }
 }
 
