@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::{ERROR, ReportText, STRONG, one_line, styled};
+use super::{ERROR, ReportText, STRONG, one_line, styled, width};
 use crate::base::api::names::{ClusterKey, Role};
 use crate::base::text::{abbreviated, counted};
 use crate::plan::explain::{
@@ -42,7 +42,7 @@ pub fn explain_cluster(explanation: &ClusterExplanation) -> ReportText {
             "  {}",
             styled(style, format_args!("{part}: has {} of {wanted}", counted(hosts.len(), "host")))
         );
-        let width = hosts.iter().map(|host| host.host.to_string().len()).max().unwrap_or_default();
+        let width = width(hosts.iter().map(|host| host.host.to_string()));
         for AssignedHost { host, how, domains, .. } in hosts {
             let domains: String =
                 domains.iter().map(|(key, value)| format!("  {key}={value}")).collect();
@@ -68,9 +68,8 @@ const NAMES_LENGTH: usize = 40;
 /// Writes a Provisioning's machines, one per line, and the reasons why some have no host.
 fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) {
     let all: Vec<[String; 6]> = machines.iter().flat_map(|machine| rows(machine)).collect();
-    let width =
-        |column: usize| all.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..6).map(width).collect();
+    let widths: Vec<usize> =
+        (0..6).map(|column| width(all.iter().map(|row| &row[column]))).collect();
     for role in Role::ALL {
         let role_machines: Vec<&&NodeSetExplanation> =
             machines.iter().filter(|machine| machine.part.role == role).collect();
@@ -150,7 +149,7 @@ pub fn explain_host(explanation: &HostExplanation) -> ReportText {
         writeln!(out, "  {}", one_line(fact));
     }
     let refused = folded(refused);
-    let width = refused.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    let width = width(refused.iter().map(|(name, _)| name));
     if !refused.is_empty() {
         writeln!(out, "  {}", styled(STRONG, "not assigned to"));
     }

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use anstyle::Style;
 use rayon::prelude::*;
 
-use super::{ERROR, FAINT, ReportText, STRONG, WARNING, excerpt, one_line, severity_style, styled};
+use super::{
+    ERROR, FAINT, ReportText, STRONG, WARNING, excerpt, one_line, severity_style, styled,
+    write_more,
+};
 use crate::base::finding::{Code, Finding};
 use crate::base::text::counted;
 use crate::input::load::{Excerpt, Files, Texts};
@@ -39,7 +42,7 @@ pub fn findings(findings: &[Finding], files: &Files) -> ReportText {
         let texts = shown.par_iter().map_init(|| Texts::new(files), format);
         out.extend(texts.collect::<Vec<ReportText>>());
         if same_severity.len() > shown.len() {
-            writeln!(out, "… and {} more findings", same_severity.len() - shown.len());
+            write_more(&mut out, 0, same_severity.len() - shown.len(), "finding", "");
             writeln!(out);
         }
     }

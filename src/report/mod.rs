@@ -53,6 +53,7 @@ use std::fmt;
 use anstyle::{AnsiColor, Style};
 
 use crate::base::finding::Severity;
+use crate::base::text::counted;
 use crate::base::text::visible::visible;
 use crate::output::render::values::TemplateValue;
 use crate::setup::migrate::{MigratedDocument, Migration};
@@ -117,6 +118,29 @@ fn write_heading(out: &mut ReportText, heading: impl fmt::Display) {
     writeln!(out, "{}", styled(STRONG, heading))
 }
 
+/// Counts the entries that a list leaves out, if it does: `… and 3 more hosts; --all shows all`.
+fn write_more(out: &mut ReportText, indent: usize, count: usize, noun: &str, remark: &str) {
+    if count > 0 {
+        let more = counted(count, &format!("more {noun}"));
+        writeln!(out, "{:indent$}… and {more}{remark}", "");
+    }
+}
+
+/// Returns the width of a column in characters.
+fn width(cells: impl IntoIterator<Item = impl AsRef<str>>) -> usize {
+    let widths = cells.into_iter().map(|cell| cell.as_ref().chars().count());
+    widths.max().unwrap_or_default()
+}
+
+/// Returns at most so many entries, those that come first by `order`, in their order of the list.
+fn first_by<T, O: Ord>(entries: &[T], most: usize, order: impl Fn(&T) -> O) -> Vec<&T> {
+    let mut shown: Vec<(usize, &T)> = entries.iter().enumerate().collect();
+    shown.sort_by_key(|(_, entry)| order(entry));
+    shown.truncate(most);
+    shown.sort_by_key(|(at, _)| *at);
+    shown.into_iter().map(|(_, entry)| entry).collect()
+}
+
 /// Describes the requirements on spare hosts: `flavor=worker, 32 CPUs in metal3 with an address in
 /// oam`.
 fn spare_words(
@@ -140,6 +164,11 @@ fn one_line(text: &str) -> String {
     visible(text).into_owned()
 }
 
+/// Formats a name on one line, without markup.
+fn plain(name: &dyn fmt::Display) -> String {
+    one_line(&name.to_string())
+}
+
 /// Formats legacy SIPClusters in today's form as YAML documents.
 pub fn migration(migration: &Migration) -> ReportText {
     let mut text = ReportText::default();
@@ -153,10 +182,8 @@ pub fn migration(migration: &Migration) -> ReportText {
 
 /// Formats the values that a template receives as a table.
 pub fn given(values: &[TemplateValue]) -> ReportText {
-    let width = |of: fn(&TemplateValue) -> &str| {
-        values.iter().map(|value| of(value).chars().count()).max().unwrap_or_default()
-    };
-    let (name, kind) = (width(|value| &value.name), width(|value| &value.kind));
+    let name = width(values.iter().map(|value| &value.name));
+    let kind = width(values.iter().map(|value| &value.kind));
     let row = |value: &TemplateValue| {
         format!("{:name$}  {:kind$}  {}\n", value.name, value.kind, value.meaning)
     };

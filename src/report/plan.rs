@@ -1,14 +1,11 @@
 //! A review as text: the dangers, then the changes cluster by cluster.
 
-use std::fmt::Display;
-
 use anstyle::{AnsiColor, Style};
 
 use super::phrases::{self, DiffLine};
 use super::totals;
-use super::{ADDED, ERROR, REMOVED, ReportText, STRONG, one_line, styled, write_heading};
+use super::{ADDED, ERROR, REMOVED, ReportText, STRONG, one_line, plain, styled, write_heading};
 use crate::ask::difference::Difference;
-use crate::base::api::names::{HostKey, Part};
 use crate::base::text::abbreviated;
 use crate::review::effects::{ClusterReview, Danger, FileState, Review};
 
@@ -105,11 +102,6 @@ fn style_of(sign: char) -> Style {
     }
 }
 
-/// Formats a name on one line, without markup.
-pub(super) fn plain(name: &dyn Display) -> String {
-    one_line(&name.to_string())
-}
-
 /// Wraps a list behind its commas.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -134,40 +126,9 @@ pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
     if cluster.state == FileState::Deleted {
         parts.push("is deleted".to_owned());
     }
-    let hosts = &cluster.hosts;
-    let mut list = |verb: &str, named: Vec<String>| {
-        if !named.is_empty() {
-            parts.push(format!("{verb} {}", abbreviated(&named, most)));
-        }
-    };
-    let of = |part: &Part, host: &HostKey| match &part.node {
-        None => plain(host),
-        Some(node) => format!("{} as {}", plain(host), plain(node)),
-    };
-    let added = |adopted| {
-        let added = hosts.added.iter().filter(move |added| added.adopted == adopted);
-        added.map(|added| of(&added.part, &added.host))
-    };
-    list("adds", added(false).collect());
-    list("adopts", added(true).collect());
-    let replaced = hosts
-        .replaced
-        .iter()
-        .map(|of| format!("{} by {}", plain(&of.given_back.host), plain(&of.by)));
-    list("replaces", replaced.collect());
-    list("releases", hosts.given_back.iter().map(|given_back| plain(&given_back.host)).collect());
-    list("takes over", hosts.from_others.iter().map(|moved| plain(&moved.host)).collect());
-    list("hands over", hosts.to_others.iter().map(|moved| plain(&moved.host)).collect());
-    list(
-        "changes the role of",
-        hosts.with_another_role().map(|changed| plain(&changed.host)).collect(),
-    );
-    let with_other_metadata = hosts.with_other_metadata().into_iter();
-    list("changes the metadata of", with_other_metadata.map(|host| plain(host)).collect());
-    list(
-        "renames the machine on",
-        hosts.with_another_name().map(|changed| plain(&changed.host)).collect(),
-    );
+    let hosts = totals::host_deeds(&cluster.hosts).into_iter();
+    let hosts = hosts.filter(|(_, hosts)| !hosts.is_empty());
+    parts.extend(hosts.map(|(verb, hosts)| format!("{verb} {}", abbreviated(&hosts, most))));
     (!parts.is_empty())
         .then(|| format!("{} {}", styled(STRONG, &cluster.cluster), parts.join("; ")))
 }

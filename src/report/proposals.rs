@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::{FAINT, ReportText, WARNING, one_line, styled, write_heading};
+use super::{FAINT, ReportText, WARNING, one_line, styled, width, write_heading};
 use crate::base::api::names::ClusterKey;
 use crate::base::text::{abbreviated, counted};
 use crate::generate::{GeneratedSite, OPT_IN};
@@ -51,8 +51,7 @@ impl ExistingInputs {
 pub fn proposals(proposals: &[Proposal], inputs: Option<ExistingInputs>) -> ReportText {
     let mut out = ReportText::default();
     let written = inputs.is_some();
-    let width =
-        proposals.iter().map(|proposal| proposal.path.as_str().len()).max().unwrap_or_default();
+    let width = width(proposals.iter().map(|proposal| &proposal.path));
     for Proposal { path, note, action } in proposals {
         let (style, verb) = match action {
             FileAction::Create(_) if written => (DONE, "created"),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::plan::{sentence, write_dangers};
 use super::totals;
-use super::{CLUSTERS_SHOWN, ERROR, ReportText, STRONG, one_line, styled};
+use super::{CLUSTERS_SHOWN, ERROR, ReportText, STRONG, one_line, styled, write_more};
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::Finding;
 use crate::base::text::counted;
@@ -88,17 +88,13 @@ pub fn summary_of_sites(
 
 fn write_review(out: &mut ReportText, review: &Review) {
     write_dangers(out, review.dangers.iter().take(DANGERS_SHOWN));
-    if review.dangers.len() > DANGERS_SHOWN {
-        writeln!(out, "… and {} more dangers", review.dangers.len() - DANGERS_SHOWN);
-    }
+    write_more(out, 0, review.dangers.len().saturating_sub(DANGERS_SHOWN), "danger", "");
     let cluster_lines = review.clusters.iter().filter_map(|cluster| sentence(cluster, HOSTS_SHOWN));
     let lines: Vec<String> = cluster_lines.chain(review.outlived().map(outlived)).collect();
     for line in lines.iter().take(CLUSTERS_SHOWN) {
         writeln!(out, "{line}");
     }
-    if lines.len() > CLUSTERS_SHOWN {
-        writeln!(out, "… and {} more clusters", lines.len() - CLUSTERS_SHOWN);
-    }
+    write_more(out, 0, lines.len().saturating_sub(CLUSTERS_SHOWN), "cluster", "")
 }
 
 /// Describes an observed host that a cluster releases although no generated file assigned it.

@@ -1,44 +1,64 @@
 //! Brief phrases for many changes: the actions in clusters, and the totals.
 
 use crate::base::text::counted;
+use crate::review::effects::hosts::{AddedHost, HostChanges};
 use crate::review::effects::{ChangeCounts, ClusterReview, FileState, Totals};
+
+use super::plain;
 
 /// Lists what a cluster changes, as briefly as possible, such as `adds 4 hosts`.
 pub(super) fn deeds(cluster: &ClusterReview) -> Vec<String> {
-    let ClusterReview { hosts, .. } = cluster;
-    let adopted = hosts.added.iter().filter(|added| added.adopted).count();
-    let services = |state| cluster.services.iter().filter(|service| service.state == state).count();
-    let outputs = |state| cluster.outputs.iter().filter(|output| output.state == state).count();
+    let runs_installer = cluster.installer.as_ref().is_some_and(|installer| installer.runs);
+    let hosts = host_deeds(&cluster.hosts).map(|(verb, hosts)| (verb, hosts.len(), "host"));
+    let verbs = [
+        ("creates", FileState::Created),
+        ("changes", FileState::Changed),
+        ("deletes", FileState::Deleted),
+    ];
+    let services = verbs.map(|(verb, state)| {
+        (verb, cluster.services.iter().filter(|it| it.state == state).count(), "service")
+    });
+    let outputs = verbs.map(|(verb, state)| {
+        (verb, cluster.outputs.iter().filter(|it| it.state == state).count(), "output")
+    });
     let endpoints = match cluster.state {
         // A cluster's endpoints are created and deleted with it.
         FileState::Created | FileState::Deleted => 0,
         FileState::Changed => cluster.endpoints.len(),
     };
-    let deeds = [
-        ("runs", usize::from(runs_installer(cluster)), "installer"),
-        ("adds", hosts.added.len() - adopted, "host"),
-        ("adopts", adopted, "host"),
-        ("replaces", hosts.replaced.len(), "host"),
-        ("releases", hosts.given_back.len(), "host"),
-        ("takes over", hosts.from_others.len(), "host"),
-        ("hands over", hosts.to_others.len(), "host"),
-        ("changes the role of", hosts.with_another_role().count(), "host"),
-        ("changes the metadata of", hosts.with_other_metadata().len(), "host"),
-        ("renames", hosts.with_another_name().count(), "machine"),
-        ("creates", services(FileState::Created), "service"),
-        ("changes", services(FileState::Changed), "service"),
-        ("deletes", services(FileState::Deleted), "service"),
-        ("creates", outputs(FileState::Created), "output"),
-        ("changes", outputs(FileState::Changed), "output"),
-        ("deletes", outputs(FileState::Deleted), "output"),
-        ("changes", endpoints, "endpoint"),
-    ];
-    let made = deeds.into_iter().filter(|(_, count, _)| *count > 0);
+    let deeds = [("runs", usize::from(runs_installer), "installer")].into_iter();
+    let deeds = deeds.chain(hosts).chain(services).chain(outputs);
+    let made = deeds.chain([("changes", endpoints, "endpoint")]).filter(|(_, count, _)| *count > 0);
     made.map(|(verb, count, noun)| format!("{verb} {}", counted(count, noun))).collect()
 }
 
-fn runs_installer(cluster: &ClusterReview) -> bool {
-    cluster.installer.as_ref().is_some_and(|installer| installer.runs)
+/// Lists what a cluster does with hosts: a verb, and the hosts as a sentence names them.
+pub(super) fn host_deeds(hosts: &HostChanges) -> [(&'static str, Vec<String>); 9] {
+    let added = |adopted| {
+        let added = hosts.added.iter().filter(move |added| added.adopted == adopted);
+        let name = |added: &AddedHost| match &added.part.node {
+            None => plain(&added.host),
+            Some(node) => format!("{} as {}", plain(&added.host), plain(node)),
+        };
+        added.map(name).collect()
+    };
+    let replaced = hosts.replaced.iter();
+    let replaced =
+        replaced.map(|of| format!("{} by {}", plain(&of.given_back.host), plain(&of.by)));
+    [
+        ("adds", added(false)),
+        ("adopts", added(true)),
+        ("replaces", replaced.collect()),
+        ("releases", hosts.given_back.iter().map(|it| plain(&it.host)).collect()),
+        ("takes over", hosts.from_others.iter().map(|it| plain(&it.host)).collect()),
+        ("hands over", hosts.to_others.iter().map(|it| plain(&it.host)).collect()),
+        ("changes the role of", hosts.with_another_role().map(|it| plain(&it.host)).collect()),
+        (
+            "changes the metadata of",
+            hosts.with_other_metadata().into_iter().map(|host| plain(host)).collect(),
+        ),
+        ("renames the machine on", hosts.with_another_name().map(|it| plain(&it.host)).collect()),
+    ]
 }
 
 /// Formats the totals: clusters, hosts and services; files; and three remarks about hosts. Lines

@@ -6,7 +6,7 @@ use super::{
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss};
 use crate::base::text::{counted, lower_bound};
 use crate::plan::purchase::Purchase;
-use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
+use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, styled, width, write_more};
 
 /// Formats the capacity of a site. Unless `all` is set, equal rows are one, and long tables have
 /// their scarcest rows only.
@@ -41,14 +41,14 @@ fn begin(out: &mut ReportText, title: &str) {
 
 fn write_table(out: &mut ReportText, CapacityTable { column, rows, more, .. }: &CapacityTable) {
     let names: Vec<String> = rows.iter().map(|it| with_others(&it.row.name, it.others)).collect();
-    let width = width(column, &names);
+    let width = width(&names).max(column.len());
     writeln!(out, "   fit  {column:width$}  one more lacks");
     for (ShownRow { row, .. }, name) in rows.iter().zip(names) {
         let fit = format!("{:>4}", row.fit);
         let fit = if row.fit == 0 { styled(WARNING, fit) } else { fit };
         writeln!(out, "  {fit}  {name:width$}  {}", row.lacks);
     }
-    write_left_out(out, *more)
+    write_more(out, 2, *more, "line", "; --all shows all")
 }
 
 pub(in crate::report) fn write_lacking(
@@ -63,7 +63,7 @@ pub(in crate::report) fn write_lacking(
         let hosts = styled(WARNING, format_args!("lacks {hosts}"));
         writeln!(out, "  {name} {hosts}: {}", one_line(&lacks.why));
     }
-    write_left_out(out, left_out)
+    write_more(out, 2, left_out, "line", "; --all shows all")
 }
 
 /// Writes a purchase without its title.
@@ -90,13 +90,13 @@ fn write_losses(out: &mut ReportText, losses: &[Loss], all: bool) {
     let order = |row: &LossRow| (row.lacking.is_empty(), row.quorums.is_empty());
     let (rows, left_out) = shown_rows(loss_rows(losses, all), all, key, order);
     let names: Vec<String> = rows.iter().map(|it| with_others(it.row.name(), it.others)).collect();
-    let width = width("lost", &names);
+    let width = width(&names).max("lost".len());
     writeln!(out, "  {:width$}  hosts  assigned  result", "lost");
     for (ShownRow { row, .. }, name) in rows.iter().zip(names) {
         let LossRow { hosts, assigned, .. } = row;
         writeln!(out, "  {name:width$}  {hosts:>5}  {assigned:>8}  {}", result(row));
     }
-    write_left_out(out, left_out)
+    write_more(out, 2, left_out, "line", "; --all shows all")
 }
 
 impl LossRow {
@@ -118,20 +118,7 @@ fn result(row: &LossRow) -> String {
     parts.join("; ")
 }
 
-fn width(column: &str, names: &[String]) -> usize {
-    let widths = names.iter().map(|name| name.chars().count());
-    widths.max().unwrap_or_default().max(column.len())
-}
-
 fn with_others(name: &str, others: usize) -> String {
     let name = one_line(name);
     if others == 0 { name } else { format!("{name} and {others} more") }
-}
-
-fn write_left_out(out: &mut ReportText, rows: usize) {
-    if rows == 0 {
-        return;
-    }
-    let rows = counted(rows, "more line");
-    writeln!(out, "  … and {rows}; --all shows all")
 }

@@ -1,10 +1,12 @@
 //! Requested and assigned hosts of each cluster, and spare hosts by selector.
 
-use super::write_heading;
 use crate::ask::overview::{ClusterOverview, NodeSetOverview, Overview, SpareHosts};
 use crate::base::api::names::{ClusterKey, Namespace, Role};
 use crate::base::text::{abbreviated, counted, lower_bound};
-use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled};
+use crate::report::{
+    ERROR, ReportText, STRONG, WARNING, first_by, one_line, spare_words, styled, width,
+    write_heading, write_more,
+};
 use crate::site::inventory::natural;
 
 /// Maximum numbers of clusters, selectors, and node sets of a selector without `--all`.
@@ -24,18 +26,8 @@ pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) {
         return writeln!(out, "  none");
     }
     let limit = if all { overview.clusters.len() } else { CLUSTERS_SHOWN };
-    let mut shown: Vec<usize> = (0..overview.clusters.len()).collect();
-    shown.sort_by_key(|at| overview.clusters[*at].is_quiet());
-    shown.truncate(limit);
-    shown.sort_unstable();
-    let shown: Vec<&ClusterOverview> = shown.into_iter().map(|at| &overview.clusters[at]).collect();
-
-    let width = shown
-        .iter()
-        .map(|cluster| cluster.key.to_string().len())
-        .max()
-        .unwrap_or_default()
-        .max("cluster".len());
+    let shown = first_by(&overview.clusters, limit, ClusterOverview::is_quiet);
+    let width = width(shown.iter().map(|cluster| cluster.key.to_string())).max("cluster".len());
     writeln!(out, "  {:width$}  {COLUMNS}", "cluster");
     for cluster in &shown {
         let key = cluster.key.to_string();
@@ -59,12 +51,9 @@ pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) {
         }
     }
     let left_out = overview.clusters.len() - shown.len();
-    if left_out > 0 {
-        let (quiet, more) =
-            (overview.clusters.iter().filter(|cluster| cluster.is_quiet()).count(), left_out);
-        let nature = if quiet >= more { " without changes or shortages" } else { "" };
-        writeln!(out, "  … and {}{nature}; --all shows all", counted(more, "more cluster"));
-    }
+    let quiet = overview.clusters.iter().filter(|cluster| cluster.is_quiet()).count();
+    let nature = if quiet >= left_out { " without changes or shortages" } else { "" };
+    write_more(out, 2, left_out, "cluster", &format!("{nature}; --all shows all"))
 }
 
 /// Column headings of a row.
@@ -200,8 +189,7 @@ pub(super) fn write_one(out: &mut ReportText, overview: &Overview, key: &Cluster
     if !cluster.endpoints.is_empty() {
         write_heading(out, "services");
     }
-    let width =
-        cluster.endpoints.iter().map(|endpoint| endpoint.service.len()).max().unwrap_or_default();
+    let width = width(cluster.endpoints.iter().map(|endpoint| &endpoint.service));
     for endpoint in &cluster.endpoints {
         let ports = endpoint.ports.join(", ");
         let reached = match &endpoint.address {
@@ -250,14 +238,10 @@ pub(super) fn write_spare(out: &mut ReportText, overview: &Overview, all: bool) 
     let has_machines = overview.spare.iter().any(|spare| spare.asked.is_some());
     let what = if has_machines { "request" } else { "selector" };
     write_heading(out, format_args!("spare hosts by {what}"));
-    let mut shown: Vec<usize> = (0..overview.spare.len()).collect();
-    if !all {
-        shown.sort_by_key(|at| overview.spare[*at].free);
-        shown.truncate(SELECTORS_SHOWN);
-        shown.sort_unstable();
-    }
+    let most = if all { overview.spare.len() } else { SELECTORS_SHOWN };
+    let shown = first_by(&overview.spare, most, |spare| spare.free);
     writeln!(out, "  matching  assigned  free  {what}");
-    for spare in shown.iter().map(|at| &overview.spare[*at]) {
+    for spare in &shown {
         let SpareHosts { matching, assigned, free, .. } = spare;
         let free = format!("{free:>4}");
         let free = if spare.free == 0 { styled(WARNING, free) } else { free };
@@ -269,11 +253,7 @@ pub(super) fn write_spare(out: &mut ReportText, overview: &Overview, all: bool) 
         );
     }
     let left_out = overview.spare.len() - shown.len();
-    if left_out > 0 {
-        let more = if has_machines { "line" } else { "selector" };
-        let more = counted(left_out, &format!("more {more}"));
-        writeln!(out, "  … and {more} with more free hosts; --all shows all");
-    }
+    write_more(out, 2, left_out, what, " with more free hosts; --all shows all")
 }
 
 fn selector(spare: &SpareHosts) -> String {
@@ -300,8 +280,5 @@ fn askers(spare: &SpareHosts) -> String {
             [] => None,
         });
     }
-    let more = names.len().saturating_sub(NODE_SETS_SHOWN);
-    names.truncate(NODE_SETS_SHOWN);
-    names.extend((more > 0).then(|| format!("{more} more")));
-    names.join(", ")
+    abbreviated(&names, NODE_SETS_SHOWN)
 }

@@ -1,11 +1,9 @@
 //! Hosts with their owner, or the reason why they are unassigned.
 
-use super::write_heading;
 use crate::ask::overview::HostOverview;
 use crate::base::api::hardware::UNKNOWN_KIND;
-use crate::base::text::counted;
 use crate::plan::AssignmentMethod;
-use crate::report::{ReportText, one_line};
+use crate::report::{ReportText, one_line, width, write_heading, write_more};
 
 /// Maximum number of hosts without `--all`.
 const HOSTS_SHOWN: usize = 100;
@@ -16,7 +14,7 @@ pub(super) fn write(out: &mut ReportText, hosts: &[&HostOverview], all: bool) {
     }
     write_heading(out, "hosts");
     let shown = if all { hosts } else { &hosts[..hosts.len().min(HOSTS_SHOWN)] };
-    let width = shown.iter().map(|host| host.key.to_string().len()).max().unwrap_or_default();
+    let key_width = width(shown.iter().map(|host| host.key.to_string()));
     // They are omitted unless some are known.
     let kinds = shown.iter().filter_map(|host| host.hardware.as_deref());
     let has_kinds = kinds.into_iter().any(|kind| kind != UNKNOWN_KIND);
@@ -24,23 +22,12 @@ pub(super) fn write(out: &mut ReportText, hosts: &[&HostOverview], all: bool) {
         Some(kind) if has_kinds => format!("{}  ", one_line(kind)),
         _ => String::new(),
     };
-    let kind_width = shown.iter().map(|host| kind(host).len()).max().unwrap_or_default();
+    let kind_width = width(shown.iter().map(|host| kind(host)));
     for host in shown {
-        writeln!(
-            out,
-            "  {:width$}  {:kind_width$}{}",
-            host.key.to_string(),
-            kind(host),
-            one_line(&words(host))
-        );
+        let (key, kind) = (host.key.to_string(), kind(host));
+        writeln!(out, "  {key:key_width$}  {kind:kind_width$}{}", one_line(&words(host)));
     }
-    if shown.len() < hosts.len() {
-        writeln!(
-            out,
-            "  … and {}; --all lists all",
-            counted(hosts.len() - shown.len(), "more host")
-        );
-    }
+    write_more(out, 2, hosts.len() - shown.len(), "host", "; --all lists all");
     writeln!(out);
     writeln!(out, "  run `sipgen explain NS/NAME` for the reasons")
 }

@@ -19,7 +19,7 @@ use crate::plan::machines::by_role_and_name;
 use crate::plan::quotas::QuotaUse;
 
 use super::capacity::{write_lacking, write_worst_loss};
-use super::{ReportText, STRONG, one_line, styled, write_heading};
+use super::{ReportText, STRONG, first_by, one_line, styled, width, write_heading, write_more};
 
 /// Maximum numbers of racks and of quotas without `--all`.
 const RACKS_SHOWN: usize = 8;
@@ -144,22 +144,13 @@ fn write_quotas(out: &mut ReportText, overview: &Overview, all: bool) {
         return;
     }
     write_heading(out, "quotas");
-    let mut shown: Vec<&QuotaUse> = overview.quotas.iter().collect();
-    if !all {
-        shown.sort_by_key(|quota| quota.quota.hosts.saturating_sub(quota.used()));
-        shown.truncate(QUOTAS_SHOWN);
-    }
+    let most = if all { overview.quotas.len() } else { QUOTAS_SHOWN };
+    let shown = first_by(&overview.quotas, most, QuotaUse::left);
     for quota in &shown {
         writeln!(out, "  {} of {}", quota.used(), one_line(&quota.to_string()));
     }
-    match overview.quotas.len() - shown.len() {
-        0 => (),
-        more => writeln!(
-            out,
-            "  … and {} with more hosts left; --all shows all",
-            counted(more, "more quota")
-        ),
-    }
+    let left_out = overview.quotas.len() - shown.len();
+    write_more(out, 2, left_out, "quota", " with more hosts left; --all shows all")
 }
 
 /// Writes the kinds of hardware, the most common first.
@@ -173,10 +164,8 @@ fn write_hardware(out: &mut ReportText, overview: &Overview, all: bool) {
     for HardwareKind { kind, hosts, free } in overview.hardware.iter().take(shown) {
         writeln!(out, "  {hosts:>5}  {free:>4}  {}", one_line(kind));
     }
-    match overview.hardware.len().saturating_sub(shown) {
-        0 => (),
-        more => writeln!(out, "  … and {}; --all shows all", counted(more, "more kind")),
-    }
+    let left_out = overview.hardware.len().saturating_sub(shown);
+    write_more(out, 2, left_out, "kind", "; --all shows all")
 }
 
 /// Writes the racks with their hosts by state.
@@ -192,7 +181,7 @@ fn write_racks(out: &mut ReportText, overview: &Overview) {
         Some(name) => one_line(name),
         None => format!("without {}", one_line(label)),
     };
-    let width = overview.racks.iter().map(|rack| name(rack).len()).max().unwrap_or_default();
+    let width = width(overview.racks.iter().map(name));
     for rack in &overview.racks {
         let hosts = rack.hosts.iter().map(|host| &overview.hosts[*host]);
         writeln!(out, "  {:width$}  {}", name(rack), tally(hosts));
