@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{ClusterCopies, ScarceNodeSet, is_proven, scarce};
+use super::{ClusterCopies, ScarceNodeSet, scarce};
 use crate::base::api::names::{ClusterKey, ObjectName};
 use crate::base::api::reservation::Tenants;
-use crate::plan::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, largest};
+use crate::plan::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, is_proven, largest};
 use crate::site::Site;
 use crate::site::request::Cluster;
 

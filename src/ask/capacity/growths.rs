@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::{Growth, is_proven, scarce};
+use super::{Growth, scarce};
 use crate::base::api::names::Part;
-use crate::plan::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, largest};
+use crate::plan::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, is_proven, largest};
 use crate::site::request::{Cluster, NodeSet};
 
 /// A node set with its place.

@@ -413,11 +413,6 @@ pub fn capacity(
     })
 }
 
-/// Returns whether node sets that lack hosts prove that a number does not fit.
-fn is_proven(lacking: &[NodeSetLack]) -> bool {
-    !lacking.is_empty() && !lacking.iter().any(NodeSetLack::is_undecided)
-}
-
 /// Describes node sets that lack hosts, those of a copy as those of its original. The site has this
 /// number of hosts.
 fn scarce<'a>(

@@ -25,7 +25,7 @@ use crate::base::api::cluster_api::DELETE_MACHINE;
 use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::generate::GeneratedSite;
 use crate::plan;
-use crate::plan::ask::{NodeSetLack, PlanHypothesis, PlannedSite};
+use crate::plan::ask::{NodeSetLack, PlanHypothesis, PlannedSite, is_proven};
 use crate::plan::purchase::{Purchase, purchase};
 use crate::site::Site;
 use crate::site::inventory::usage::HostUsage;
@@ -179,14 +179,7 @@ pub fn drain(
     let limits = StepLimits { at_once: at_once.max(1), waiting: &places.waiting };
     let hypothesis =
         PlanHypothesis { gone: places.emptied(), is_drain: true, ..PlanHypothesis::default() };
-    let question = DrainQuestion {
-        site: &occupied,
-        planned: &planned,
-        hypothesis: &hypothesis,
-        leaving: &places.leaving,
-        limits,
-    };
-    let answer = question.answer();
+    let answer = DrainAnswer::new(&occupied, &planned, &hypothesis, &places.leaving, limits);
     let verdict = match answer.verdict {
         DrainVerdict::Planned if !places.bound.is_empty() => DrainVerdict::Impossible,
         verdict => verdict,
@@ -228,6 +221,7 @@ pub fn in_maintenance(site: &Site) -> BTreeSet<HostKey> {
 }
 
 /// Drained hosts by what becomes of them.
+#[derive(Default)]
 struct DrainedHosts {
     /// Hosts to replace, with their node sets.
     leaving: BTreeMap<usize, usize>,
@@ -239,12 +233,7 @@ struct DrainedHosts {
 
 impl DrainedHosts {
     fn new(site: &Site, occupied: &OccupiedSite<'_>, drained: &BTreeSet<usize>) -> Self {
-        let mut places = Self {
-            leaving: BTreeMap::new(),
-            waiting: BTreeMap::new(),
-            unused: Vec::new(),
-            bound: Vec::new(),
-        };
+        let mut places = Self::default();
         let mut unassigned: BTreeSet<usize> = drained.clone();
         let mut bind = |host: usize, cluster: &ClusterKey, why: &str| {
             places.bound.push(BoundHost {
@@ -292,60 +281,51 @@ struct DrainAnswer {
     lacking: Vec<NodeSetLack>,
 }
 
-/// Hosts to empty, and the hypothesis that they are gone.
-struct DrainQuestion<'q> {
-    site: &'q OccupiedSite<'q>,
-    planned: &'q PlannedSite<'q>,
-    hypothesis: &'q PlanHypothesis<'q>,
-    /// Hosts to replace, with their node sets.
-    leaving: &'q BTreeMap<usize, usize>,
-    limits: StepLimits<'q>,
-}
-
-impl DrainQuestion<'_> {
-    /// Moves hosts to those that the planner chooses if all others stay, or also moves others.
-    fn answer(&self) -> DrainAnswer {
-        let lacking = match self.planned.replacements(self.hypothesis) {
-            Ok(chosen) => match sequence(self.site, self.leaving, &chosen) {
-                Some(moves) => return self.planned_moves(&moves, true),
+impl DrainAnswer {
+    /// Moves leaving hosts, given with their node sets, to those that the planner chooses if all others
+    /// stay, or also moves others.
+    fn new(
+        site: &OccupiedSite<'_>,
+        planned: &PlannedSite<'_>,
+        hypothesis: &PlanHypothesis<'_>,
+        leaving: &BTreeMap<usize, usize>,
+        limits: StepLimits<'_>,
+    ) -> Self {
+        let with_moves = |moves: &[HostMove], has_fewest_moves: bool| {
+            let steps = steps(site, moves, limits);
+            let fewest = fewest_steps(site, leaving, limits);
+            Self {
+                verdict: DrainVerdict::Planned,
+                has_fewest_moves,
+                has_fewest_steps: has_fewest_moves && steps.len() <= fewest,
+                steps,
+                lacking: Vec::new(),
+            }
+        };
+        let lacking = match planned.replacements(hypothesis) {
+            Ok(chosen) => match sequence(site, leaving, &chosen) {
+                Some(moves) => return with_moves(&moves, true),
                 None => Vec::new(),
             },
             Err(lacking) => lacking,
         };
-        let hosts = self.planned.released_hosts();
-        let moving = self.planned.with_moves(&hosts);
-        let shortfall = moving.lacking(self.hypothesis);
-        if !shortfall.is_empty() && !shortfall.iter().any(NodeSetLack::is_undecided) {
-            return DrainAnswer::without_moves(DrainVerdict::Impossible, shortfall);
+        let hosts = planned.released_hosts();
+        let moving = planned.with_moves(&hosts);
+        let shortfall = moving.lacking(hypothesis);
+        if is_proven(&shortfall) {
+            return Self::without_moves(DrainVerdict::Impossible, shortfall);
         }
-        let emptied = &self.hypothesis.gone;
-        match chains(self.site, &moving, emptied, self.leaving) {
+        match chains(site, &moving, &hypothesis.gone, leaving) {
             ChainResult::Moves(moves) => {
                 // Without a move of another host, some node set would lack hosts.
-                let others = moves.len() - self.leaving.len();
-                let is_needed =
-                    !lacking.is_empty() && !lacking.iter().any(NodeSetLack::is_undecided);
-                self.planned_moves(&moves, others == 0 || others == 1 && is_needed)
+                let others = moves.len() - leaving.len();
+                with_moves(&moves, others == 0 || others == 1 && is_proven(&lacking))
             }
-            ChainResult::Nothing => DrainAnswer::without_moves(DrainVerdict::NoOrder, lacking),
-            ChainResult::Undecided => DrainAnswer::without_moves(DrainVerdict::Undecided, lacking),
+            ChainResult::Nothing => Self::without_moves(DrainVerdict::NoOrder, lacking),
+            ChainResult::Undecided => Self::without_moves(DrainVerdict::Undecided, lacking),
         }
     }
 
-    fn planned_moves(&self, moves: &[HostMove], has_fewest_moves: bool) -> DrainAnswer {
-        let steps = steps(self.site, moves, self.limits);
-        let fewest = fewest_steps(self.site, self.leaving, self.limits);
-        DrainAnswer {
-            verdict: DrainVerdict::Planned,
-            has_fewest_moves,
-            has_fewest_steps: has_fewest_moves && steps.len() <= fewest,
-            steps,
-            lacking: Vec::new(),
-        }
-    }
-}
-
-impl DrainAnswer {
     fn without_moves(verdict: DrainVerdict, lacking: Vec<NodeSetLack>) -> Self {
         Self {
             verdict,

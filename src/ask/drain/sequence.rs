@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::state::{HostMove, MoveState, OccupiedSite};
 use crate::base::api::names::{ClusterKey, Role};
-use crate::plan::ask::Replacements;
+use crate::plan::ask::{OccupiedSet, Replacements};
 
 /// Maximum number of moves that the search for an order tries.
 const MAX_TRIED: usize = 100_000;
@@ -18,46 +18,38 @@ pub(super) struct StepLimits<'l> {
     pub(super) waiting: &'l BTreeMap<usize, usize>,
 }
 
-/// Moves of a step that clusters have made.
-pub(super) struct StepUse<'r> {
-    site: &'r OccupiedSite<'r>,
-    at_once: usize,
-    /// Number of hosts, and of those the members of control planes.
-    used: BTreeMap<&'r ClusterKey, (usize, usize)>,
+/// Hosts of a cluster that leave, and of those the members of its control plane.
+#[derive(Default)]
+struct ClusterMoves {
+    hosts: usize,
+    members: usize,
 }
 
-impl<'r> StepUse<'r> {
-    /// Begins a step; the first one has the hosts that already leave.
-    pub(super) fn begin(
-        site: &'r OccupiedSite<'r>,
-        limits: StepLimits<'_>,
-        is_first: bool,
-    ) -> Self {
-        let mut step = Self { site, at_once: limits.at_once, used: BTreeMap::new() };
-        if is_first {
-            limits.waiting.values().for_each(|set| step.count(*set));
-        }
-        step
+impl ClusterMoves {
+    fn count(&mut self, set: &OccupiedSet<'_>) {
+        self.hosts += 1;
+        self.members += usize::from(set.part.role == Role::ControlPlane);
     }
 
-    /// Returns whether a host of the node set may move in this step.
+    /// Returns whether a host of the node set may move in the same step.
     ///
     /// A control plane moves one member per step: its quorum must survive a failure of the member
     /// that joins.
-    pub(super) fn allows(&self, set: usize) -> bool {
-        let set = &self.site.node_sets[set];
-        let used = self.used.get(&set.cluster.key);
-        let (hosts, members) = used.copied().unwrap_or_default();
-        hosts < self.at_once && (set.part.role != Role::ControlPlane || members == 0)
+    fn allows(&self, set: &OccupiedSet<'_>, at_once: usize) -> bool {
+        self.hosts < at_once && (set.part.role != Role::ControlPlane || self.members == 0)
     }
+}
 
-    /// Counts a host of the node set.
-    pub(super) fn count(&mut self, set: usize) {
-        let set = &self.site.node_sets[set];
-        let used = self.used.entry(&set.cluster.key).or_default();
-        used.0 += 1;
-        used.1 += usize::from(set.part.role == Role::ControlPlane);
+/// Counts hosts, given by their node sets, by cluster.
+fn by_cluster<'r>(
+    site: &'r OccupiedSite<'r>,
+    sets: impl Iterator<Item = usize>,
+) -> BTreeMap<&'r ClusterKey, ClusterMoves> {
+    let mut moves: BTreeMap<&ClusterKey, ClusterMoves> = BTreeMap::new();
+    for set in sets.map(|set| &site.node_sets[set]) {
+        moves.entry(&set.cluster.key).or_default().count(set);
     }
+    moves
 }
 
 /// Orders moves of hosts to those that node sets have chosen, so that every constraint holds after
@@ -76,9 +68,8 @@ pub(super) fn sequence(
         }
     }
     // Node sets without quotas do not affect each other.
-    let is_limited = |set: usize| site.limits.iter().any(|limit| limit.node_sets[set]);
     let (limited, others): (Vec<_>, Vec<_>) =
-        open.into_iter().partition(|(set, ..)| is_limited(*set));
+        open.into_iter().partition(|(set, ..)| site.is_limited(*set));
     let mut parts: Vec<Vec<_>> = others.into_iter().map(|part| vec![part]).collect();
     parts.push(limited);
     let mut state = MoveState::new(site);
@@ -162,17 +153,20 @@ pub(super) fn steps(
     let mut open: Vec<HostMove> = moves.to_vec();
     let mut steps: Vec<Vec<HostMove>> = Vec::new();
     while !open.is_empty() {
-        let mut used = StepUse::begin(site, limits, steps.is_empty());
+        let waiting = limits.waiting.values().copied().filter(|_| steps.is_empty());
+        let mut used = by_cluster(site, waiting);
         let mut step: Vec<HostMove> = Vec::new();
         let mut released = BTreeSet::new();
         let mut at = 0;
         while at < open.len() {
             let next = open[at];
-            let fits = used.allows(next.set) && !released.contains(&next.to);
+            let set = &site.node_sets[next.set];
+            let moved = used.entry(&set.cluster.key).or_default();
+            let fits = moved.allows(set, limits.at_once) && !released.contains(&next.to);
             if fits && may_go_first(&mut state, &open, at) {
                 open.remove(at);
                 state.make(next);
-                used.count(next.set);
+                moved.count(set);
                 released.insert(next.from);
                 step.push(next);
             } else {
@@ -206,17 +200,10 @@ pub(super) fn fewest_steps(
     leaving: &BTreeMap<usize, usize>,
     limits: StepLimits<'_>,
 ) -> usize {
-    let mut hosts: BTreeMap<&ClusterKey, (usize, usize, bool)> = BTreeMap::new();
-    let moves = leaving.values().map(|set| (*set, true));
-    let waiting = limits.waiting.values().map(|set| (*set, false));
-    for (set, moves) in moves.chain(waiting) {
-        let set = &site.node_sets[set];
-        let of = hosts.entry(&set.cluster.key).or_default();
-        of.0 += 1;
-        of.1 += usize::from(set.part.role == Role::ControlPlane);
-        of.2 |= moves;
-    }
-    let needed = hosts.values().filter(|(.., moves)| *moves);
-    let needed = needed.map(|(hosts, members, _)| hosts.div_ceil(limits.at_once).max(*members));
+    let sets = || leaving.values().copied();
+    let all = by_cluster(site, sets().chain(limits.waiting.values().copied()));
+    let moving = by_cluster(site, sets());
+    let needed = all.iter().filter(|(cluster, _)| moving.contains_key(*cluster));
+    let needed = needed.map(|(_, all)| all.hosts.div_ceil(limits.at_once).max(all.members));
     needed.max().unwrap_or_default()
 }

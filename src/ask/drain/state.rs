@@ -17,21 +17,9 @@ pub(super) struct OccupiedSite<'a> {
     pub(super) node_sets: Vec<OccupiedSet<'a>>,
     /// The owner of every assigned host, including hosts of frozen clusters.
     pub(super) owners: BTreeMap<usize, &'a ClusterKey>,
-    pub(super) limits: Vec<HostLimit>,
+    quotas: Vec<QuotaUse>,
     /// Required constraints of each node set on topology domains, without its hosts.
     domain_limits: Vec<Vec<DomainLimit<'a>>>,
-}
-
-/// A quota as numbers.
-pub(super) struct HostLimit {
-    /// Maximum number of hosts that count.
-    most: usize,
-    /// Number of hosts that count now.
-    used: usize,
-    /// For each node set, whether it belongs to the namespace.
-    pub(super) node_sets: Vec<bool>,
-    /// For each host, whether it counts.
-    hosts: Vec<bool>,
 }
 
 /// The replacement of a host of a node set.
@@ -58,23 +46,27 @@ impl<'a> OccupiedSite<'a> {
     pub(super) fn new(site: &'a Site, plan: &Plan, planned: &PlannedSite<'a>) -> Self {
         let hosts = &site.inventory.hosts;
         let node_sets = planned.occupied_sets();
-        let limit = |quota: QuotaUse| {
-            let counts = |host: &Host| quota.quota.counts(&host.labels);
-            let is_subject =
-                |set: &OccupiedSet<'_>| set.cluster.key.namespace == quota.quota.namespace;
-            HostLimit {
-                most: quota.quota.hosts,
-                used: quota.used(),
-                node_sets: node_sets.iter().map(is_subject).collect(),
-                hosts: hosts.iter().map(counts).collect(),
-            }
-        };
-        let limits = quotas::all(site, plan).into_iter().map(limit).collect();
         let (domains, none) = (MatchingDomains::default(), BTreeSet::new());
         let domain_limits =
             |set: &OccupiedSet<'a>| domains.domain_limits(hosts, &none, set.node_set, &none);
         let domain_limits = node_sets.iter().map(domain_limits).collect();
-        Self { hosts, limits, owners: planned.owners(), domain_limits, node_sets }
+        let quotas = quotas::all(site, plan);
+        Self { hosts, quotas, owners: planned.owners(), domain_limits, node_sets }
+    }
+
+    /// Returns whether a quota limits a node set.
+    pub(super) fn is_limited(&self, set: usize) -> bool {
+        self.quotas.iter().any(|quota| self.is_subject(set, quota))
+    }
+
+    /// Returns whether a node set belongs to the namespace of a quota.
+    fn is_subject(&self, set: usize, quota: &QuotaUse) -> bool {
+        self.node_sets[set].cluster.key.namespace == quota.quota.namespace
+    }
+
+    /// Returns 1 for a host that counts for a quota.
+    fn share(&self, host: usize, quota: &QuotaUse) -> usize {
+        usize::from(quota.quota.counts(&self.hosts[host].labels))
     }
 
     /// Returns the topology domains of a host that matter for a node set.
@@ -90,7 +82,7 @@ impl<'r> MoveState<'r> {
             site,
             hosts: site.node_sets.iter().map(|set| set.hosts.clone()).collect(),
             assigned: site.owners.keys().copied().collect(),
-            used: site.limits.iter().map(|limit| limit.used).collect(),
+            used: site.quotas.iter().map(QuotaUse::used).collect(),
         }
     }
 
@@ -142,9 +134,9 @@ impl<'r> MoveState<'r> {
         self.hosts[set].insert(to);
         self.assigned.remove(&from);
         self.assigned.insert(to);
-        for (limit, used) in self.site.limits.iter().zip(&mut self.used) {
-            if limit.node_sets[set] {
-                *used = *used + usize::from(limit.hosts[to]) - usize::from(limit.hosts[from]);
+        for (quota, used) in self.site.quotas.iter().zip(&mut self.used) {
+            if self.site.is_subject(set, quota) {
+                *used = *used + self.site.share(to, quota) - self.site.share(from, quota);
             }
         }
     }
@@ -171,11 +163,12 @@ impl<'r> MoveState<'r> {
 
     fn is_within_quotas(&self, step: HostMove, owner: Option<usize>) -> bool {
         let HostMove { set, from, to } = step;
-        let limits = self.site.limits.iter().zip(&self.used);
-        let mut binding = limits.filter(|(limit, _)| limit.node_sets[set] && limit.hosts[to]);
-        binding.all(|(limit, used)| {
-            let is_left = owner.is_some_and(|owner| limit.node_sets[owner]);
-            used - usize::from(limit.hosts[from]) - usize::from(is_left) < limit.most
+        let site = self.site;
+        site.quotas.iter().zip(&self.used).all(|(quota, used)| {
+            let is_left = owner.is_some_and(|owner| site.is_subject(owner, quota));
+            !site.is_subject(set, quota)
+                || site.share(to, quota) == 0
+                || used - site.share(from, quota) - usize::from(is_left) < quota.quota.hosts
         })
     }
 }

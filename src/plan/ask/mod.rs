@@ -100,11 +100,6 @@ pub struct NodeSetLack {
 }
 
 impl NodeSetLack {
-    /// Returns whether no proof was found within the limit of steps.
-    pub fn is_undecided(&self) -> bool {
-        self.shortage.reason == ShortageReason::Undecided
-    }
-
     /// Returns the number of hosts that it lacks because of the hypothesis.
     pub fn more(&self) -> usize {
         self.shortage.short_of().saturating_sub(self.today)
@@ -396,6 +391,12 @@ impl<'a> PlannedSite<'a> {
         let shortage = self.plan.shortages.get(&node_set);
         shortage.map_or(0, Shortage::short_of)
     }
+}
+
+/// Returns whether node sets that lack hosts prove that a hypothesis is not served.
+pub fn is_proven(lacking: &[NodeSetLack]) -> bool {
+    let mut reasons = lacking.iter().map(|lacking| &lacking.shortage.reason);
+    !lacking.is_empty() && reasons.all(|reason| *reason != ShortageReason::Undecided)
 }
 
 fn verdict(unserved: &[UnservedDemand]) -> HypothesisVerdict {
