@@ -12,6 +12,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use yaml_serde::Value;
 
 use super::custom_resources;
@@ -28,6 +29,10 @@ pub(super) struct InvalidRendering {
 }
 
 impl InvalidRendering {
+    fn new(what: &str, reason: impl Into<String>) -> Self {
+        Self { what: what.to_owned(), reason: reason.into() }
+    }
+
     /// Returns the finding for a file that is not written.
     pub(super) fn finding(&self, file: &Utf8Path) -> Finding {
         Finding::new(Code::InvalidManifest, format!("the rendered file {file} is not {}: {}", self.what, self.reason))
@@ -55,11 +60,7 @@ pub(super) fn manifests(text: &str) -> Result<(), InvalidRendering> {
             any = true;
         }
     }
-    let empty = || InvalidRendering {
-        what: "a manifest".to_owned(),
-        reason: "it holds no object".to_owned(),
-    };
-    any.then_some(()).ok_or_else(empty)
+    any.then_some(()).ok_or_else(|| InvalidRendering::new("a manifest", "it holds no object"))
 }
 
 /// Parses a kustomization. kustomize needs neither its version nor its kind.
@@ -81,11 +82,7 @@ fn values(text: &str) -> Result<Vec<Value>, InvalidRendering> {
     yaml_serde::Deserializer::from_str(text)
         .map(Value::deserialize)
         .collect::<Result<_, _>>()
-        .map_err(not_yaml)
-}
-
-fn not_yaml(error: yaml_serde::Error) -> InvalidRendering {
-    InvalidRendering { what: "YAML".to_owned(), reason: error.to_string() }
+        .map_err(|error| InvalidRendering::new("YAML", error.to_string()))
 }
 
 /// Parses YAML that another program reads.
@@ -165,52 +162,43 @@ fn object(value: &Value) -> Result<(), InvalidRendering> {
         };
         read_as::<AnyObject>(value, &what)?;
     }
-    match (api_version.as_str(), kind.as_str()) {
-        // An agent with pruning treats an empty build as a request to delete everything.
-        ("kustomize.config.k8s.io/v1beta1", "Kustomization") if !has_resources(value) => {
-            Err(InvalidRendering {
-                what: "a kustomization".to_owned(),
-                reason: "it has no resources".to_owned(),
-            })
-        }
-        ("kustomize.config.k8s.io/v1beta1", "Kustomization")
-        | ("kustomize.config.k8s.io/v1alpha1", "Component") => {
-            read_as::<WrittenKustomization>(value, "a kustomization")
-        }
-        (host::API_VERSION, host::KIND) => read_as::<LabelledHost>(value, "a host's labels"),
-        ("apps/v1", "Deployment") => read_as::<Deployment>(value, "a Deployment"),
-        ("batch/v1", "Job") => read_as::<Job>(value, "a Job"),
-        ("v1", "Service") => read_as::<Service>(value, "a Service"),
-        ("v1", "ServiceAccount") => read_as::<ServiceAccount>(value, "a ServiceAccount"),
-        ("v1", "PersistentVolumeClaim") => {
-            read_as::<PersistentVolumeClaim>(value, "a PersistentVolumeClaim")
-        }
-        ("v1", "ConfigMap") => read_as::<ConfigMap>(value, "a ConfigMap"),
-        ("networking.k8s.io/v1", "NetworkPolicy") => {
-            read_as::<NetworkPolicy>(value, "a NetworkPolicy")
-        }
-        ("policy/v1", "PodDisruptionBudget") => {
-            read_as::<PodDisruptionBudget>(value, "a PodDisruptionBudget")
-        }
-        ("rbac.authorization.k8s.io/v1", "Role") => read_as::<Role>(value, "a Role"),
-        ("rbac.authorization.k8s.io/v1", "RoleBinding") => {
-            read_as::<RoleBinding>(value, "a RoleBinding")
-        }
-        ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => {
-            read_as::<CustomResourceDefinition>(value, "a CustomResourceDefinition")
-        }
-        // Nothing is known about kinds that a repo's own templates add.
-        _ => {
-            let object = serde_json::to_value(value).unwrap_or_default();
-            match custom_resources::violation(&api_version, &kind, &object) {
-                Some(reason) => Err(InvalidRendering {
-                    what: format!("an object of kind {kind} ({api_version})"),
-                    reason,
-                }),
-                None => Ok(()),
+    let read: fn(&Value, &str) -> Result<(), InvalidRendering> =
+        match (api_version.as_str(), kind.as_str()) {
+            // An agent with pruning treats an empty build as a request to delete everything.
+            ("kustomize.config.k8s.io/v1beta1", "Kustomization") if !has_resources(value) => {
+                return Err(InvalidRendering::new("a kustomization", "it has no resources"));
             }
-        }
-    }
+            ("kustomize.config.k8s.io/v1beta1", "Kustomization")
+            | ("kustomize.config.k8s.io/v1alpha1", "Component") => {
+                return read_as::<WrittenKustomization>(value, "a kustomization");
+            }
+            (host::API_VERSION, host::KIND) => {
+                return read_as::<LabelledHost>(value, "a host's labels");
+            }
+            ("apps/v1", "Deployment") => read_as::<Deployment>,
+            ("batch/v1", "Job") => read_as::<Job>,
+            ("v1", "Service") => read_as::<Service>,
+            ("v1", "ServiceAccount") => read_as::<ServiceAccount>,
+            ("v1", "PersistentVolumeClaim") => read_as::<PersistentVolumeClaim>,
+            ("v1", "ConfigMap") => read_as::<ConfigMap>,
+            ("networking.k8s.io/v1", "NetworkPolicy") => read_as::<NetworkPolicy>,
+            ("policy/v1", "PodDisruptionBudget") => read_as::<PodDisruptionBudget>,
+            ("rbac.authorization.k8s.io/v1", "Role") => read_as::<Role>,
+            ("rbac.authorization.k8s.io/v1", "RoleBinding") => read_as::<RoleBinding>,
+            ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => {
+                read_as::<CustomResourceDefinition>
+            }
+            // Nothing is known about kinds that a repo's own templates add.
+            _ => {
+                let object = serde_json::to_value(value).unwrap_or_default();
+                let what = format!("an object of kind {kind} ({api_version})");
+                return match custom_resources::violation(&api_version, &kind, &object) {
+                    Some(reason) => Err(InvalidRendering::new(&what, reason)),
+                    None => Ok(()),
+                };
+            }
+        };
+    read(value, &format!("a {kind}"))
 }
 
 fn has_resources(kustomization: &Value) -> bool {
@@ -220,14 +208,8 @@ fn has_resources(kustomization: &Value) -> bool {
         .is_some_and(|resources| !resources.is_empty())
 }
 
-fn read_as<'de, T: Deserialize<'de>>(
-    value: &'de Value,
-    what: &str,
-) -> Result<(), InvalidRendering> {
-    match T::deserialize(value) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(InvalidRendering { what: what.to_owned(), reason: error.to_string() }),
-    }
+fn read_as<T: DeserializeOwned>(value: &Value, what: &str) -> Result<(), InvalidRendering> {
+    T::deserialize(value).map(drop).map_err(|error| InvalidRendering::new(what, error.to_string()))
 }
 
 #[cfg(test)]
