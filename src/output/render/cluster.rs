@@ -1,37 +1,14 @@
 //! Files of one cluster: the labels of its hosts, its services, its installer, its outputs, and the
 //! tenant's component.
 
-use std::collections::BTreeSet;
-
-use camino::Utf8PathBuf;
-
-use super::object_check::RenderedObject;
-use super::planned_hosts::HostMetadata;
+use super::directory::RenderedTemplates;
 use super::renderer::Renderer;
 use super::shared_files::SharedFiles;
-use super::{
-    Templates, Tree, cluster_kustomization, hosts, installation, outputs, services, tenant,
-};
-use crate::base::finding::Finding;
+use super::{Templates, cluster_kustomization, hosts, installation, outputs, services, tenant};
 use crate::base::layout;
 use crate::plan::Placement;
 use crate::site::Site;
 use crate::site::request::{Cluster, ClusterService};
-
-/// The rendered files of a cluster.
-pub(super) struct RenderedCluster {
-    /// The files; `None` if the cluster is up to date: the disk has exactly these files, and the shared
-    /// ones that they refer to. Most clusters of most runs are, and all their texts together take a
-    /// quarter of what the inventory takes.
-    pub(super) tree: Option<Tree>,
-    /// Shared directories that they refer to.
-    pub(super) used_shared: BTreeSet<Utf8PathBuf>,
-    /// Objects of its outputs.
-    pub(super) objects: Vec<RenderedObject>,
-    /// Metadata that its outputs add to hosts.
-    pub(super) host_metadata: HostMetadata,
-    pub(super) findings: Vec<Finding>,
-}
 
 /// Renders the files of a cluster.
 pub(super) fn render(
@@ -40,8 +17,9 @@ pub(super) fn render(
     site: &Site,
     templates: &Templates,
     shared: &SharedFiles,
-) -> RenderedCluster {
-    let mut renderer = Renderer::new(cluster, placement, site, templates, shared);
+) -> RenderedTemplates {
+    let rendered = RenderedTemplates::default();
+    let mut renderer = Renderer { cluster, placement, site, templates, shared, rendered };
     for service in &cluster.services {
         services::render(&mut renderer, service);
     }
@@ -50,9 +28,9 @@ pub(super) fn render(
         installation::render(&mut renderer, installation);
         // An installer is rendered only if every machine has a host.
         let rendered = layout::installer_directory(&cluster.key).join(layout::KUSTOMIZATION);
-        listed.extend(
-            renderer.tree.contains_key(rendered.as_str()).then(|| layout::INSTALLER.to_owned()),
-        );
+        if renderer.rendered.tree.contains_key(rendered.as_str()) {
+            listed.push(layout::INSTALLER.to_owned());
+        }
     }
     listed.extend(outputs::render_cluster(&mut renderer));
     if !listed.is_empty() {
@@ -64,16 +42,9 @@ pub(super) fn render(
     if cluster.installation.is_none() {
         tenant::render(&mut renderer);
     }
-    let findings =
-        renderer.findings.into_iter().map(|finding| finding.for_cluster(&cluster.key)).collect();
-    let mut tree = renderer.tree;
-    hosts::render(site, cluster, placement, &renderer.host_metadata, &mut tree);
-    let is_up_to_date = !renderer.has_new_shared && site.state.is_up_to_date(&cluster.key, &tree);
-    RenderedCluster {
-        tree: (!is_up_to_date).then_some(tree),
-        used_shared: renderer.used_shared,
-        objects: renderer.objects,
-        host_metadata: renderer.host_metadata,
-        findings,
-    }
+    let mut rendered = renderer.rendered;
+    hosts::render(site, cluster, placement, &rendered.host_metadata, &mut rendered.tree);
+    let findings = rendered.findings.into_iter();
+    let findings = findings.map(|finding| finding.for_cluster(&cluster.key)).collect();
+    RenderedTemplates { findings, ..rendered }
 }

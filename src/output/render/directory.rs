@@ -13,8 +13,9 @@ use minijinja::Value;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::hosts::{KUSTOMIZATION_HEAD, write_item};
+use super::hosts::kustomization_listing;
 use super::object_check::{self, RenderedObject};
+use super::planned_hosts::HostMetadata;
 use super::rendered_text::{YamlConsumer, verified, with_ownership};
 use super::shared_files::{SharedDirectory, SharedFiles};
 use super::{Templates, Tree};
@@ -56,7 +57,7 @@ pub(super) enum TemplateUse {
     Own(Option<SharedTemplates>),
 }
 
-/// The result of rendering a directory of templates.
+/// The result of rendering templates: of a directory, of a cluster, or of all.
 #[derive(Default)]
 pub(super) struct RenderedTemplates {
     pub(super) tree: Tree,
@@ -64,9 +65,23 @@ pub(super) struct RenderedTemplates {
     pub(super) used_shared: BTreeSet<Utf8PathBuf>,
     /// Set if a shared file is not on the disk as rendered.
     pub(super) has_new_shared: bool,
-    /// Objects of an output.
+    /// Objects of outputs.
     pub(super) objects: Vec<RenderedObject>,
+    /// Metadata that outputs add to hosts.
+    pub(super) host_metadata: HostMetadata,
     pub(super) findings: Vec<Finding>,
+}
+
+impl RenderedTemplates {
+    /// Adds another result.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.tree.extend(other.tree);
+        self.used_shared.extend(other.used_shared);
+        self.has_new_shared |= other.has_new_shared;
+        self.objects.extend(other.objects);
+        self.host_metadata.extend(other.host_metadata);
+        self.findings.extend(other.findings);
+    }
 }
 
 /// Renders a directory of templates.
@@ -207,13 +222,10 @@ impl<'a> DirectoryRenderer<'a> {
         }
         let names = texts.iter().map(|(template, _)| Utf8Path::new(template));
         if self.is_output() && !names.clone().any(is_kustomization) {
-            let listed: Vec<String> = names
-                .filter(|name| is_yaml(name))
-                .filter_map(Utf8Path::file_name)
-                .map(str::to_owned)
-                .collect();
+            let listed = names.filter(|name| is_yaml(name)).filter_map(Utf8Path::file_name);
+            let head = header(&format!("the templates of {made_in}"));
+            let text = kustomization_listing(&head, listed);
             let kustomization = made_in.join(layout::SHARED).join(layout::KUSTOMIZATION);
-            let text = kustomization_with(&format!("the templates of {made_in}"), &listed);
             texts.push((kustomization.to_string(), text));
         }
         let (site, own) = (self.site, self.templates);
@@ -266,7 +278,8 @@ impl<'a> DirectoryRenderer<'a> {
                 let values = with_value(values, "files", Value::from(listed));
                 self.add(template, &file, &values);
             } else if !listed.is_empty() {
-                let text = kustomization_with(&self.made_from, &listed);
+                let listed = listed.iter().map(String::as_str);
+                let text = kustomization_listing(&header(&self.made_from), listed);
                 self.rendered.tree.insert(self.target.join(file).into(), text);
             }
         }
@@ -379,13 +392,6 @@ impl<'a> DirectoryRenderer<'a> {
 fn has_own(groups: &BTreeMap<&Utf8Path, TemplateGroup<'_>>) -> bool {
     let mut templates = groups.values().flat_map(|group| &group.templates);
     templates.any(|(_, file)| is_kustomization(file))
-}
-
-/// Returns a kustomization that lists entries.
-fn kustomization_with(made_from: &str, entries: &[String]) -> String {
-    let mut text = header(made_from) + KUSTOMIZATION_HEAD + "resources:\n";
-    entries.iter().for_each(|entry| write_item(&mut text, "", entry));
-    text
 }
 
 fn is_kustomization(file: &Utf8Path) -> bool {

@@ -100,8 +100,7 @@ fn insert_observed<'a>(
     let mut text = head.to_owned();
     hosts.for_each(|planned| write_host(&mut text, site, planned));
     text.shrink_to_fit();
-    let mut kustomization = head.to_owned() + KUSTOMIZATION_HEAD + "resources:\n";
-    write_item(&mut kustomization, "", layout::OBSERVED_HOSTS);
+    let kustomization = kustomization_listing(head, [layout::OBSERVED_HOSTS]);
     tree.insert(directory.join(layout::KUSTOMIZATION).into(), kustomization);
     tree.insert(directory.join(layout::OBSERVED_HOSTS).into(), text);
 }
@@ -119,18 +118,16 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree, kept: &BTreeSet<&str>
                 tree.contains_key(path.as_str()) || kept.contains(path.as_str())
             })
             .collect();
-        let mut text = header(root.file.as_str());
-        match site.settings.hosts.form {
+        let head = header(root.file.as_str());
+        let mut text = match site.settings.hosts.form {
             HostsForm::Overlay => {
                 // From the overlay's directory back to the repo's root.
                 let up: Utf8PathBuf =
                     site.settings.output.join(&directory).iter().map(|_| "..").collect();
-                text.push_str(KUSTOMIZATION_HEAD);
-                text.push_str("resources:\n");
-                write_item(&mut text, "", up.join(&root.directory).as_str());
+                kustomization_listing(&head, [up.join(&root.directory).as_str()])
             }
-            HostsForm::Component => text.push_str(COMPONENT_HEAD),
-        }
+            HostsForm::Component => head + COMPONENT_HEAD,
+        };
         let secrets = secrets_in_use(site, plan, *index, &directory);
         if !patches.is_empty() {
             text.push_str("patches:\n");
@@ -219,7 +216,7 @@ fn pattern(name: &str) -> String {
 fn write_guard(text: &mut String, site: &Site, namespace: Option<&str>, names: &BTreeSet<&str>) {
     text.push_str("  - target:\n      version: v1\n      kind: Secret\n");
     if let Some(namespace) = namespace {
-        let _ = writeln!(text, "      namespace: {}", quoted(&pattern(namespace)));
+        let _ = writeln!(text, "      namespace: {}", yaml_text(&pattern(namespace)));
     }
     // A regular expression with one name per line. YAML folds each line break into a space, and `
     // ?` makes that space optional.
@@ -227,14 +224,24 @@ fn write_guard(text: &mut String, site: &Site, namespace: Option<&str>, names: &
     let _ = writeln!(text, "      name: >-\n        {}", names.join("\n        ?|"));
     text.push_str("    patch: |\n      apiVersion: v1\n      kind: Secret\n      metadata:\n        name: any\n        annotations:\n");
     for (key, value) in guards(site, None) {
-        let _ = writeln!(text, "          {key}: {}", quoted(&value));
+        let _ = writeln!(text, "          {key}: {}", yaml_text(&value));
     }
 }
 
 const HOST_HEAD: &str = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n";
-pub(super) const KUSTOMIZATION_HEAD: &str =
+const KUSTOMIZATION_HEAD: &str =
     "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n";
 const COMPONENT_HEAD: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
+
+/// Returns a kustomization that lists entries, below the ownership header.
+pub(super) fn kustomization_listing<'a>(
+    header: &str,
+    entries: impl IntoIterator<Item = &'a str>,
+) -> String {
+    let mut text = header.to_owned() + KUSTOMIZATION_HEAD + "resources:\n";
+    entries.into_iter().for_each(|entry| write_item(&mut text, "", entry));
+    text
+}
 
 /// Reports frozen clusters whose patches no longer match their hosts.
 ///
@@ -315,11 +322,6 @@ fn write_entry(text: &mut String, key: &str, value: Option<&str>) {
 }
 
 /// Appends a list item with a path.
-pub(super) fn write_item(text: &mut String, key: &str, path: &str) {
+fn write_item(text: &mut String, key: &str, path: &str) {
     let _ = writeln!(text, "  - {key}{}", listed(path));
-}
-
-/// Quotes a value. Unquoted, YAML reads `1e3` and `on` as other types.
-fn quoted(value: &str) -> String {
-    yaml_text(value)
 }

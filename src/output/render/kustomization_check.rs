@@ -7,9 +7,9 @@ use std::collections::HashSet;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
-use serde::Deserialize;
 
 use super::{Templates, Tree};
+use crate::base::api::kustomization::{Kustomization, KustomizeGenerator};
 use crate::base::finding::{Code, Finding, Place, RouteStep};
 use crate::base::layout::{self, outputs};
 use crate::base::text::yaml;
@@ -20,24 +20,6 @@ use crate::site::request::{Cluster, ClusterService};
 
 /// Maximum size of a ConfigMap: 1 MiB.
 const MOST_BYTES: usize = 1024 * 1024;
-
-/// Files that the kustomization of a service lists.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ServiceKustomization {
-    resources: Vec<String>,
-    components: Vec<String>,
-    transformers: Vec<String>,
-    config_map_generator: Vec<ConfigMapGenerator>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ConfigMapGenerator {
-    name: String,
-    behavior: String,
-    files: Vec<String>,
-}
 
 /// Checks kustomizations rendered from templates. Directories without `new_files` were checked when
 /// they were written.
@@ -56,7 +38,7 @@ pub(super) fn check(
     let kustomizations =
         tree.par_iter().filter(|(path, _)| from_template(path) && is_changed(path));
     let misfits = kustomizations.clone().filter_map(|(path, text)| {
-        let kustomization: ServiceKustomization = yaml::from_str(text).ok()?;
+        let kustomization: Kustomization = yaml::from_str(text).ok()?;
         Some(misfits(site, tree, templates, path, &kustomization))
     });
     let misfits: Vec<Finding> = misfits.flatten().collect();
@@ -98,14 +80,8 @@ fn is_unchanged(
         return false;
     };
     let start = format!("{directory}/");
-    let before = site
-        .state
-        .files
-        .get(&cluster)
-        .into_iter()
-        .flatten()
-        .filter(|file| file.as_str().starts_with(&start))
-        .count();
+    let files = site.state.files.get(&cluster).into_iter().flatten();
+    let before = files.filter(|file| file.as_str().starts_with(&start)).count();
     let mut now = 0;
     let same = files_below(tree, directory)
         .inspect(|_| now += 1)
@@ -119,7 +95,7 @@ fn misfits(
     tree: &Tree,
     templates: &Templates,
     path: &Utf8Path,
-    kustomization: &ServiceKustomization,
+    kustomization: &Kustomization,
 ) -> Vec<Finding> {
     let directory = path.parent().unwrap_or(path);
     let service = service_of(site, path);
@@ -128,18 +104,10 @@ fn misfits(
         let own = |name: &str| layout::shared_directory(&outputs::template_directory(name), "");
         output.is_none_or(|name| shared.starts_with(own(name)))
     };
-    let files = kustomization
-        .config_map_generator
-        .iter()
-        .flat_map(|generator| &generator.files)
-        .map(|file| source(file));
-    let listed = kustomization
-        .resources
-        .iter()
-        .chain(&kustomization.components)
-        .chain(&kustomization.transformers)
-        .map(String::as_str)
-        .chain(files);
+    let Kustomization { resources, components, transformers, .. } = kustomization;
+    let generators = || kustomization.config_map_generator.iter().flatten();
+    let lists = [resources, components, transformers].into_iter().flatten().flatten();
+    let listed = lists.map(String::as_str).chain(generators().flat_map(|it| it.paths()));
     let missing = listed.filter(|entry| {
         let target = match layout::shared_directory_of(path, entry) {
             Some(shared) if is_own_shared(&shared) => shared,
@@ -159,58 +127,53 @@ fn misfits(
             )
             .help("a template that renders nothing makes no file: remove the entry, or render something");
             let own = templates.own_of(&directory.join(entry)).or_else(|| templates.own_of(path));
-            match (own, service.map(|(cluster, service)| cluster.origin.at(service.route()))) {
-                (Some(own), Some(place)) => finding.at(Place::File(own.clone())).see(place, "the service"),
-                (Some(own), None) => finding.at(Place::File(own.clone())),
-                (None, place) => place.into_iter().fold(finding, Finding::at),
+            let place = service.map(|(cluster, service)| cluster.origin.at(service.route()));
+            match own {
+                Some(own) => finding
+                    .at(Place::File(own.clone()))
+                    .see_each(place.map(|place| (place, "the service"))),
+                None => finding.at_each(place),
             }
         })
         .collect();
-    for generator in &kustomization.config_map_generator {
-        let texts = generator
-            .files
-            .iter()
-            .filter_map(|file| tree.get(path_of(directory, source(file)).as_str()));
-        let mut bytes: usize = texts.map(String::len).sum();
-        if generator.behavior == "merge" {
+    for generator in generators() {
+        let mut bytes = read_bytes(tree, directory, generator);
+        if generator.behavior.as_deref() == Some("merge") {
             bytes += shared_bytes(tree, path, kustomization, &generator.name);
         }
         if bytes > MOST_BYTES {
-            let finding = too_large(&generator.name, bytes, service);
+            let name = generator.name.as_deref().unwrap_or_default();
+            let finding = too_large(name, bytes, service);
             found.push(if output.is_some() { templates.at_own(finding, path) } else { finding });
         }
     }
-    match layout::cluster_of(path) {
-        Some(key) => found.into_iter().map(|finding| finding.for_cluster(&key)).collect(),
-        None => found,
-    }
+    let clusters = layout::cluster_of(path);
+    found.into_iter().map(|finding| finding.for_clusters(&clusters)).collect()
 }
 
 /// Returns the size of what shared files put into a ConfigMap.
 fn shared_bytes(
     tree: &Tree,
     path: &Utf8Path,
-    kustomization: &ServiceKustomization,
-    name: &str,
+    kustomization: &Kustomization,
+    name: &Option<String>,
 ) -> usize {
-    let shared =
-        kustomization.resources.iter().filter_map(|entry| layout::shared_directory_of(path, entry));
-    let sizes = shared.filter_map(|directory| {
+    let entries = kustomization.resources.iter().flatten();
+    let sizes = entries.filter_map(|entry| {
+        let directory = layout::shared_directory_of(path, entry)?;
         let text = tree.get(directory.join(layout::KUSTOMIZATION).as_str())?;
-        let kustomization: ServiceKustomization = yaml::from_str(text).ok()?;
-        let generators = kustomization.config_map_generator.iter();
-        let files = generators
-            .filter(|generator| generator.name == name)
-            .flat_map(|generator| &generator.files);
-        let texts = files.filter_map(|file| tree.get(path_of(&directory, source(file)).as_str()));
-        Some(texts.map(String::len).sum::<usize>())
+        let kustomization: Kustomization = yaml::from_str(text).ok()?;
+        let generators = kustomization.config_map_generator.iter().flatten();
+        let same = generators.filter(|generator| generator.name == *name);
+        Some(same.map(|generator| read_bytes(tree, &directory, generator)).sum::<usize>())
     });
     sizes.sum()
 }
 
-/// Returns the file in an entry `KEY=FILE` or `FILE`.
-fn source(entry: &str) -> &str {
-    entry.split_once('=').map_or(entry, |(_, file)| file)
+/// Returns the size of the rendered files that a generator in a directory reads.
+fn read_bytes(tree: &Tree, directory: &Utf8Path, generator: &KustomizeGenerator) -> usize {
+    let texts = generator.paths().filter_map(|file| tree.get(path_of(directory, file).as_str()));
+    texts.map(String::len).sum()
 }
 
 /// Returns the path of an entry of the kustomization in a directory, such as `./haproxy.cfg`.
@@ -248,6 +211,6 @@ fn is_elsewhere(entry: &str) -> bool {
 /// Returns the service of an output file.
 fn service_of<'a>(site: &'a Site, path: &Utf8Path) -> Option<(&'a Cluster, &'a ClusterService)> {
     let key = layout::cluster_of(path)?;
-    let cluster = site.clusters.get(&key)?.cluster.as_ref()?;
+    let cluster = site.valid_cluster(&key)?;
     Some((cluster, cluster.services.iter().find(|service| path.starts_with(service.path(&key)))?))
 }

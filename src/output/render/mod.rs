@@ -56,6 +56,7 @@ mod verify;
 mod yaml_block;
 
 use std::collections::BTreeSet;
+use std::mem;
 
 use camino::Utf8Path;
 use rayon::prelude::*;
@@ -72,6 +73,7 @@ use crate::plan::Plan;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::request::Cluster;
+use directory::RenderedTemplates;
 use shared_files::SharedFiles;
 
 pub(crate) use object_difference::{AllowedChanges, changed_field};
@@ -98,56 +100,54 @@ pub struct RenderedPlan<'a> {
 /// Renders a plan.
 pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> RenderedPlan<'a> {
     let clusters: Vec<&Cluster> =
-        plan.clusters.keys().filter_map(|key| site.clusters.get(key)?.cluster.as_ref()).collect();
+        plan.clusters.keys().filter_map(|key| site.valid_cluster(key)).collect();
     let shared = SharedFiles::default();
     let rendered_cluster = |cluster: &&Cluster| {
         let placement = &plan.clusters[&cluster.key];
-        cluster::render(cluster, placement, site, templates, &shared)
+        let mut rendered = cluster::render(cluster, placement, site, templates, &shared);
+        let tree = mem::take(&mut rendered.tree);
+        // Most clusters of most runs are, and all their texts together take a quarter of what the
+        // inventory takes.
+        let is_up_to_date =
+            !rendered.has_new_shared && site.state.is_up_to_date(&cluster.key, &tree);
+        ((!is_up_to_date).then_some(tree), rendered)
     };
-    let rendered: Vec<cluster::RenderedCluster> =
+    let rendered: Vec<(Option<Tree>, RenderedTemplates)> =
         clusters.par_iter().map(rendered_cluster).collect();
-    let mut findings = hosts::lost_patches(site, plan);
-    findings.extend(apply_options::findings(site, plan));
-    let mut used_shared = BTreeSet::new();
+    let findings = hosts::lost_patches(site, plan);
+    let mut all = RenderedTemplates { findings, ..RenderedTemplates::default() };
+    all.findings.extend(apply_options::findings(site, plan));
     let mut files: Vec<(TreePath, String)> = Vec::new();
     let mut unchanged: Vec<&ClusterKey> = plan.frozen.iter().collect();
-    let (mut objects, mut host_metadata) = (Vec::new(), HostMetadata::new());
-    for (cluster, rendered_cluster) in clusters.iter().zip(rendered) {
-        match rendered_cluster.tree {
+    for (cluster, (tree, rendered)) in clusters.iter().zip(rendered) {
+        match tree {
             Some(tree) => files.extend(tree),
             None => unchanged.push(&cluster.key),
         }
-        used_shared.extend(rendered_cluster.used_shared);
-        findings.extend(rendered_cluster.findings);
-        objects.extend(rendered_cluster.objects);
-        host_metadata.extend(rendered_cluster.host_metadata);
+        all.extend(rendered);
     }
     let kept = site.state.files_of(unchanged);
     let mut kept: BTreeSet<&str> = kept.chain(site.state.shared_files_of(&plan.frozen)).collect();
     if plan.frozen.is_empty() {
-        for output in outputs::render_site(site, plan, templates) {
-            files.extend(output.tree);
-            objects.extend(output.objects);
-            findings.extend(output.findings);
-        }
+        outputs::render_site(site, plan, templates).for_each(|output| all.extend(output));
     } else {
         kept.extend(site.state.site_files());
     }
+    let RenderedTemplates { tree, used_shared, objects, host_metadata, mut findings, .. } = all;
     findings.extend(object_check::duplicates(site, templates, &objects));
     // To sort all is faster than to insert one by one.
-    let mut tree: Tree = files.into_iter().collect();
+    let mut tree: Tree = files.into_iter().chain(tree).collect();
     hosts::render_common(site, plan, &mut tree, &kept);
     let planned = planned_hosts(site, plan, &host_metadata);
     if !findings.iter().any(Finding::is_error) {
         findings.extend(closing_check::check(site, plan, &planned, &tree, &kept));
     }
-    let mut common = shared.into_files(&used_shared);
+    tree.extend(shared.into_files(&used_shared));
     for directory in required_definitions(site, plan, &clusters) {
         let definitions = services::definitions(site, templates, directory);
-        common.extend(definitions.tree);
+        tree.extend(definitions.tree);
         findings.extend(definitions.findings);
     }
-    tree.extend(common);
     // Agents' objects depend on which directories exist, so they are last.
     let agents = agents::render(site, plan, &tree, &kept);
     tree.extend(agents);

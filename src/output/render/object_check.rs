@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 
 use super::Templates;
 use crate::base::api::host;
+use crate::base::api::kustomization::Kustomization;
 use crate::base::api::names::{Namespace, ObjectName};
 use crate::base::finding::{Code, Finding};
 use crate::base::layout;
@@ -174,13 +175,6 @@ impl RenderedObject {
     }
 }
 
-/// The namespace in a kustomization.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct KustomizationNamespace {
-    namespace: Option<String>,
-}
-
 /// Returns objects with the namespaces that the kustomization of an output gives them. Those that only
 /// further kustomizations of its own may give are unknown, and their objects are left out.
 pub(super) fn built(
@@ -191,7 +185,7 @@ pub(super) fn built(
     if !has_own {
         return objects;
     }
-    let read = kustomization.and_then(|text| yaml::from_str::<KustomizationNamespace>(text).ok());
+    let read = kustomization.and_then(|text| yaml::from_str::<Kustomization>(text).ok());
     if let Some(namespace) = read.and_then(|read| read.namespace) {
         for object in &mut objects {
             object.identity.namespace = Some(namespace.clone());

@@ -1,16 +1,14 @@
 //! Collects the rendered files of one cluster.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use camino::Utf8PathBuf;
 use minijinja::Value;
 
+use super::Templates;
 use super::directory::{DirectoryRenderer, RenderedTemplates, TemplateSource, TemplateUse};
-use super::object_check::RenderedObject;
-use super::planned_hosts::HostMetadata;
 use super::shared_files::SharedFiles;
-use super::{Templates, Tree};
 use crate::base::api::names::Role;
 use crate::base::finding::{Code, Finding, Place};
 use crate::plan::Placement;
@@ -26,43 +24,11 @@ pub(super) struct Renderer<'a> {
     pub(super) site: &'a Site,
     pub(super) templates: &'a Templates,
     /// Shared files of all clusters.
-    shared: &'a SharedFiles,
-    pub(super) tree: Tree,
-    /// Shared directories that files in the tree refer to.
-    pub(super) used_shared: BTreeSet<Utf8PathBuf>,
-    /// Set if one of them is not on the disk as rendered.
-    pub(super) has_new_shared: bool,
-    /// Objects of outputs.
-    pub(super) objects: Vec<RenderedObject>,
-    /// Metadata that outputs add to hosts.
-    pub(super) host_metadata: HostMetadata,
-    pub(super) findings: Vec<Finding>,
+    pub(super) shared: &'a SharedFiles,
+    pub(super) rendered: RenderedTemplates,
 }
 
 impl<'a> Renderer<'a> {
-    /// Creates a renderer without files.
-    pub(super) fn new(
-        cluster: &'a Cluster,
-        placement: &'a Placement,
-        site: &'a Site,
-        templates: &'a Templates,
-        shared: &'a SharedFiles,
-    ) -> Self {
-        Self {
-            cluster,
-            placement,
-            site,
-            templates,
-            shared,
-            tree: Tree::new(),
-            used_shared: BTreeSet::new(),
-            has_new_shared: false,
-            objects: Vec::new(),
-            host_metadata: HostMetadata::new(),
-            findings: Vec::new(),
-        }
-    }
-
     /// Returns the hosts of the cluster with the roles that `serves` accepts.
     pub(super) fn hosts(&self, serves: impl Fn(Role) -> bool) -> Vec<(&'a Host, Role)> {
         let site = self.site;
@@ -85,7 +51,7 @@ impl<'a> Renderer<'a> {
         values: &dyn Fn(TemplateUse) -> Value,
     ) {
         let rendered = self.part(source, target, hosts).render(values);
-        self.add(rendered);
+        self.rendered.extend(rendered);
     }
 
     /// Renders one template into a file with manifests.
@@ -93,7 +59,7 @@ impl<'a> Renderer<'a> {
         let mut part = self.part(TemplateSource::BuiltIn("", &[]), Utf8PathBuf::new(), &[]);
         part.add(template, &file, context);
         let rendered = part.rendered;
-        self.add(rendered);
+        self.rendered.extend(rendered);
     }
 
     fn part<'h>(
@@ -117,14 +83,6 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn add(&mut self, rendered: RenderedTemplates) {
-        self.tree.extend(rendered.tree);
-        self.used_shared.extend(rendered.used_shared);
-        self.has_new_shared |= rendered.has_new_shared;
-        self.objects.extend(rendered.objects);
-        self.findings.extend(rendered.findings);
-    }
-
     /// Returns the hosts that a service uses, with their addresses; `None`, with a finding, if one
     /// has no address.
     pub(super) fn addressed(
@@ -134,43 +92,33 @@ impl<'a> Renderer<'a> {
         let interface = service.interface.as_deref()?;
         let mut addressed = Vec::new();
         let mut complete = true;
+        let name = service.object_name(&self.cluster.key);
         for (host, role) in self.hosts(|role| service.uses(role)) {
-            match host.address(interface) {
-                Ok(address) => addressed.push((host, role, address)),
-                Err(reason) => {
-                    complete = false;
-                    self.findings.push(
-                        Finding::new(
-                            Code::Unaddressed,
-                            format!(
-                                "host {} of {} {reason}, so {} cannot reach it",
-                                host.key,
-                                self.cluster.key,
-                                service.object_name(&self.cluster.key)
-                            ),
-                        )
-                        .at(host.origin.at(["spec", "networkData"]))
-                        .see(
-                            self.cluster.origin.at(service.route().into_iter().chain(["nodeInterfaceId".into()])),
-                            format!("the service uses `{interface}`"),
-                        )
-                        .help(match remedy(&self.site.inventory, host) {
-                            Some(remedy) => {
-                                format!("the cluster has the host already, so it is not replaced: {remedy}")
-                            }
-                            None => {
-                                "the cluster has the host already, so it is not replaced: fix its network data, or nodeInterfaceId"
-                                    .to_owned()
-                            }
-                        }),
-                    );
+            let reason = match host.address(interface) {
+                Ok(address) => {
+                    addressed.push((host, role, address));
+                    continue;
                 }
-            }
+                Err(reason) => reason,
+            };
+            complete = false;
+            let message = format!(
+                "host {} of {} {reason}, so {name} cannot reach it",
+                host.key, self.cluster.key
+            );
+            let route = service.route().into_iter().chain(["nodeInterfaceId".into()]);
+            let remedy = remedy(&self.site.inventory, host)
+                .unwrap_or_else(|| "fix its network data, or nodeInterfaceId".to_owned());
+            let finding = Finding::new(Code::Unaddressed, message)
+                .at(host.origin.at(["spec", "networkData"]))
+                .see(self.cluster.origin.at(route), format!("the service uses `{interface}`"))
+                .help(format!("the cluster has the host already, so it is not replaced: {remedy}"));
+            self.rendered.findings.push(finding);
         }
         let shared = addressed
             .iter()
             .map(|(host, _, address)| (*host, host.origin.at(["spec", "networkData"]), *address));
-        self.warn_of_shared_addresses(&service.object_name(&self.cluster.key), shared);
+        self.warn_of_shared_addresses(&name, shared);
         complete.then_some(addressed)
     }
 
@@ -192,7 +140,7 @@ impl<'a> Renderer<'a> {
             )
             .help("fix their network data: connections to one of them may reach another");
             let hosts = hosts.into_iter().map(|(host, place)| (place, host.key.to_string()));
-            self.findings.push(finding.see_each(hosts));
+            self.rendered.findings.push(finding.see_each(hosts));
         }
     }
 }

@@ -73,7 +73,7 @@ pub(super) fn render(renderer: &mut Renderer<'_>) {
     let cluster = renderer.cluster;
     let directory = layout::tenant_directory(&cluster.key);
     let (pools, findings) = pools::pinned(cluster, renderer.placement, renderer.site);
-    renderer.findings.extend(findings);
+    renderer.rendered.findings.extend(findings);
     let values = values(cluster, pools, renderer.placement, renderer.site);
     if !cluster.kind.descriptor().makes_machines {
         let source = TemplateSource::BuiltIn("tenant", &[]);

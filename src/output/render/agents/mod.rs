@@ -20,6 +20,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
 use super::Tree;
+use super::hosts::kustomization_listing;
 use super::planned_hosts::{GUARDS, HostsByDirectory, MERGE};
 use super::services::required_definitions;
 use super::yaml_block::block_of;
@@ -187,8 +188,7 @@ fn write_kustomization(
     anchor: &str,
 ) {
     files.insert(directory.join(ANCHOR).into(), header(made_from) + anchor);
-    let mut text = header(made_from) + super::hosts::KUSTOMIZATION_HEAD + "resources:\n";
-    listed.iter().for_each(|file| super::hosts::write_item(&mut text, "", file));
+    let text = kustomization_listing(&header(made_from), listed.iter().map(String::as_str));
     files.insert(directory.join(layout::KUSTOMIZATION).into(), text);
 }
 

@@ -95,7 +95,7 @@ pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
         .chain(foreign_plugins(renderer.cluster, installation, settings))
         .collect();
     if !refused.is_empty() {
-        return renderer.findings.extend(refused);
+        return renderer.rendered.findings.extend(refused);
     }
     let Some(addresses) = addresses(renderer) else {
         return;
@@ -105,7 +105,7 @@ pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
         return;
     };
     if let Err(finding) = files(renderer, installation, &inventory) {
-        renderer.findings.push(*finding);
+        renderer.rendered.findings.push(*finding);
     }
 }
 
@@ -137,7 +137,11 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
     let mut addresses = BTreeMap::new();
     let mut addressed = Vec::new();
     let mut complete = true;
-    renderer.findings.extend(mixed_families(renderer.cluster, renderer.placement, renderer.site));
+    renderer.rendered.findings.extend(mixed_families(
+        renderer.cluster,
+        renderer.placement,
+        renderer.site,
+    ));
     for PlacedMachine { node, node_set, host, address } in
         machines(renderer.cluster, renderer.placement, renderer.site)
     {
@@ -148,7 +152,7 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
         }
         complete = false;
         let message = format!("host {} of {} has no address for the installer", host.key, node);
-        renderer.findings.push(
+        renderer.rendered.findings.push(
             Finding::new(Code::InvalidMachine, message)
                 .at(node_set.at.place())
                 .see(host.origin.name(), host.key.to_string())
@@ -283,12 +287,12 @@ fn files(
     }
     if let Some(packages) = packages {
         let play = renderer.templates.render(&template_name(packages), context)?;
-        renderer.tree.insert(directory.join(packages).into(), mark(&cluster.key) + &play);
+        renderer.rendered.tree.insert(directory.join(packages).into(), mark(&cluster.key) + &play);
     }
-    renderer.tree.insert(directory.join(inventory_file).into(), inventory_text);
+    renderer.rendered.tree.insert(directory.join(inventory_file).into(), inventory_text);
     let in_directory =
         |(file, text)| (directory.join(layout::GROUP_VARIABLES).join(file).into(), text);
-    renderer.tree.extend(variables.into_iter().map(in_directory));
+    renderer.rendered.tree.extend(variables.into_iter().map(in_directory));
     Ok(())
 }
 

@@ -30,7 +30,7 @@ pub(super) fn add(
             Ok(texts) => texts,
             Err((position, finding)) => {
                 let help = "run `sipgen template values outputs` for its values";
-                renderer.findings.push(at(finding.help(help), position));
+                renderer.rendered.findings.push(at(finding.help(help), position));
                 continue;
             }
         };
@@ -44,10 +44,10 @@ pub(super) fn add(
                     format!("the template of {name} renders `{text}`, which no label can have");
                 let finding = Finding::new(Code::InvalidManifest, message);
                 let help = "labels have at most 63 letters, digits, `-`, `_` and `.`; an annotation may have any text";
-                renderer.findings.push(at(finding.help(help), position));
+                renderer.rendered.findings.push(at(finding.help(help), position));
                 break;
             }
-            let added = renderer.host_metadata.entry(host.key.clone()).or_default();
+            let added = renderer.rendered.host_metadata.entry(host.key.clone()).or_default();
             let entries = match field {
                 MetadataField::Labels => &mut added.labels,
                 MetadataField::Annotations => &mut added.annotations,

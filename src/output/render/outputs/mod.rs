@@ -56,7 +56,7 @@ pub(super) fn render_cluster(renderer: &mut Renderer<'_>) -> Vec<String> {
         let directory = layout::cluster_directory(&cluster.key).join(&output.name);
         let kustomization = directory.join(layout::KUSTOMIZATION);
         renderer.directory(TemplateSource::Output(output), directory, &hosts, &values);
-        if renderer.tree.contains_key(kustomization.as_str()) {
+        if renderer.rendered.tree.contains_key(kustomization.as_str()) {
             listed.push(output.name.clone());
         }
     }

@@ -165,7 +165,7 @@ fn copies<'a>(renderer: &mut Renderer<'a>, service: &ClusterService) -> Vec<Secr
             without_store.len(),
             first.key
         );
-        renderer.findings.push(
+        renderer.rendered.findings.push(
             Finding::new(Code::CredentialsElsewhere, message)
                 .at(cluster.origin.at(service.route()))
                 .see(
@@ -230,7 +230,7 @@ fn check_name(
         .at(host.origin.at(["metadata", "name"]))
         .help("rename one of them: a jump host names hosts of other namespaces NAMESPACE.NAME");
     let other = other.map(|other| (other.origin.at(["metadata", "name"]), "the other one"));
-    renderer.findings.push(finding.see_each(other));
+    renderer.rendered.findings.push(finding.see_each(other));
     false
 }
 
@@ -243,7 +243,7 @@ fn is_dns_name(text: &str) -> bool {
 fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<BmcValues> {
     let bmc = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty())?;
     if !bmc.credentials_name.is_empty() && bmc_secret(host).is_none() {
-        renderer.findings.push(
+        renderer.rendered.findings.push(
             Finding::new(
                 Code::InvalidCredentialsName,
                 format!("the credentialsName of host {} is not a valid name of a Secret", host.key),
