@@ -152,17 +152,16 @@ impl Templates {
 
     /// Renders a template. The finding names template and line; the caller adds the cluster.
     pub(super) fn render(&self, name: &str, context: Value) -> Result<String, Box<Finding>> {
-        let render =
-            || self.environment.get_template(name).and_then(|template| template.render(&context));
+        let render = || {
+            let template = self.environment.get_template(name);
+            let text = template.and_then(|template| template.render(&context));
+            text.map_err(|error| Box::new(self.finding(name, &error, Some(&context))))
+        };
         if self.replaced.is_empty() {
-            return render().map_err(|error| Box::new(self.finding(name, &error, Some(&context))));
+            return render();
         }
-        match bounds::on_large_stack(|| {
-            render().map_err(|error| Box::new(self.finding(name, &error, Some(&context))))
-        }) {
-            Ok(rendered) => rendered,
-            Err(error) => Err(Box::new(self.unfit(name, &error.to_string(), None))),
-        }
+        bounds::on_large_stack(render)
+            .map_err(|error| Box::new(self.unfit(name, &error.to_string(), None)))?
     }
 
     /// Renders a template of an output once for each context. The error is that of the first one that

@@ -10,10 +10,9 @@ mod source;
 mod values;
 
 use minijinja::machinery::Span;
-use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind};
 
-pub(super) use source::BoundedSource;
+pub(super) use source::{BoundedSource, edited};
 
 /// Maximum size of a template in bytes.
 const LARGEST: usize = 256 << 10;
@@ -57,14 +56,6 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.set_fuel(Some(STEPS));
     environment.set_recursion_limit(RECURSION);
     values::apply(environment);
-}
-
-/// Rewrites a template so that it counts its allocations.
-pub(super) fn edited(
-    text: &str,
-    syntax: &SyntaxConfig,
-) -> Result<BoundedSource, TemplateRejection> {
-    source::edited(text, syntax)
 }
 
 /// Calls a function on a stack that suffices for any template within the limits.

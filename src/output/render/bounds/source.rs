@@ -48,8 +48,8 @@ impl BoundedSource {
     }
 }
 
-/// Rewrites a template.
-pub(super) fn edited(
+/// Rewrites a template so that it counts its allocations.
+pub(in crate::output::render) fn edited(
     text: &str,
     syntax: &SyntaxConfig,
 ) -> Result<BoundedSource, TemplateRejection> {

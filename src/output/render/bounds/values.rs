@@ -42,11 +42,8 @@ fn weight(state: &mut State<'_, '_>, value: &Value, is_kept: bool) -> Result<usi
 
 /// Counts a value that is written to the output.
 fn count_written(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
-    let left = state.get_or_insert_extension_with(|| AllocationLeft(BYTES));
-    let mut weight = 0;
-    add_weight(value, left.0, &mut weight, 0, false)?;
-    left.0 = left.0.checked_sub(weight).ok_or_else(too_much)?;
-    Ok(())
+    let weight = weight(state, value, false)?;
+    count(state, weight)
 }
 
 /// Counts a value that is read completely.
@@ -127,11 +124,7 @@ fn made(value: Value) -> Result<Value, Error> {
     if value.kind() != ValueKind::Iterable || value.is_tuple() {
         return Ok(value);
     }
-    let mut items = Vec::new();
-    for item in value.try_iter()? {
-        items.push(item);
-    }
-    Ok(Value::from(items))
+    Ok(value.try_iter()?.collect())
 }
 
 /// Counts a text whose characters become separate values.
