@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sipgen::Options;
 use sipgen::ask::difference;
 use sipgen::base::api::names::Namespace;
 use sipgen::base::text::counted;
@@ -14,8 +13,9 @@ use sipgen::output::compare::OutputChanges;
 use sipgen::output::lock::Lock;
 use sipgen::report::{self, ReportDocument};
 use sipgen::setup::snapshot::client::{self, Connection, SnapshotScope};
-use sipgen::setup::snapshot::{self, Access, SecretAccess, Snapshot};
+use sipgen::setup::snapshot::{self, Snapshot};
 use sipgen::site::sites::{Location, Sites};
+use sipgen::Options;
 
 use super::progress::Progress;
 use super::repo::SelectedFiles;
@@ -103,17 +103,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         .sites()?;
     let targets = targets(arguments, &sites)?;
     if let ([target], true) = (targets.as_slice(), arguments.rbac) {
-        let known = snapshot::read_back(target.files, &target.directory)?;
-        print_document(&ReportDocument::rbac(&Access {
-            namespaces: &target.scope.namespaces,
-            secrets: if arguments.any_secret {
-                SecretAccess::Any
-            } else {
-                SecretAccess::Known(known.as_ref())
-            },
-            addresses: target.scope.addresses,
-            firmware: target.scope.firmware,
-        }));
+        let known = snapshot::read_back(target.files, &target.directory)?.unwrap_or_default();
+        let known = (!arguments.any_secret).then_some(&known);
+        print_document(&ReportDocument::rbac(&target.scope, known));
         return Ok(CommandResult::Yes);
     }
     // Nothing is written before every cluster is read and every loss is judged.

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::base::text::credentials::{masked, masked_lines};
 use crate::base::text::visible::visible_json;
-use crate::setup::snapshot::{Access, rbac};
+use crate::setup::snapshot::client::SnapshotScope;
+use crate::setup::snapshot::{Snapshot, rbac};
 
 /// Output for a program. Its format escapes everything that acts on a terminal or CI runner, and it
 /// contains no credentials.
@@ -28,8 +29,8 @@ impl ReportDocument {
     }
 
     /// Formats the RBAC objects that allow to take a snapshot. Names are escaped.
-    pub fn rbac(access: &Access<'_>) -> Self {
-        Self(rbac(access))
+    pub fn rbac(scope: &SnapshotScope, known: Option<&Snapshot>) -> Self {
+        Self(rbac(scope, known))
     }
 
     /// Wraps a document whose values are already escaped.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::client::SnapshotScope;
 use super::{Snapshot, firmware, machines};
 use crate::base::api::group;
 use crate::base::api::host;
@@ -19,66 +20,47 @@ const NAME: &str = "sipgen-snapshot";
 const NAMESPACE: &str = "sipgen";
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// The permissions of the account that takes snapshots.
-#[derive(Debug, Clone)]
-pub struct Access<'a> {
-    /// Namespaces to read; empty for all.
-    pub namespaces: &'a [Namespace],
-    /// Secrets that may be read.
-    pub secrets: SecretAccess<'a>,
-    /// Whether the addresses that Machines claimed are read.
-    pub addresses: bool,
-    /// Set if the schemas of firmware settings are read.
-    pub firmware: bool,
-}
-
-/// The Secrets that the account may read by name.
-#[derive(Debug, Clone)]
-pub enum SecretAccess<'a> {
-    /// Any Secret, for hosts that are not known yet.
-    Any,
-    /// Secrets with network data that hosts of the last snapshot name.
-    Known(Option<&'a Snapshot>),
-}
-
 /// Renders the RBAC objects that allow taking a snapshot and nothing else.
-pub fn rbac(access: &Access<'_>) -> String {
+///
+/// Hosts of the `known` snapshot name the Secrets that may be read. Without it, any may be read, for
+/// hosts that are not known yet.
+pub fn rbac(scope: &SnapshotScope, known: Option<&Snapshot>) -> String {
     let account = json!({
         "apiVersion": "v1", "kind": "ServiceAccount",
         "metadata": {"name": NAME, "namespace": NAMESPACE}
     });
     let mut rules = vec![rule(host::GROUP, &["baremetalhosts", "hardwaredata"], "list", &[])];
     let mut live = machines::LIVE.to_vec();
-    if access.addresses {
+    if scope.addresses {
         live.extend(ipam::LIVE);
     }
-    if access.firmware {
+    if scope.firmware {
         live.extend(firmware::LIVE);
     }
     rules.extend(
         live.iter().map(|(_, plural, versions)| rule(group(versions[0]), &[plural], "list", &[])),
     );
-    let secrets = named_secrets(access);
-    let comment = match access.secrets {
-        SecretAccess::Any => {
+    let secrets = known.map(|known| named_secrets(scope, known)).unwrap_or_default();
+    let comment = match known {
+        None => {
             "\
             # `get` is allowed on any Secret, but not `list`, because the Secrets of new hosts are not known.\n"
         }
-        SecretAccess::Known(_) if secrets.is_empty() => {
+        Some(_) if secrets.is_empty() => {
             "\
             # No Secret may be read. If hosts have network data, take a snapshot as a user who may read it, and print this\n\
             # again, or use `sipgen snapshot --rbac --any-secret`.\n"
         }
-        SecretAccess::Known(_) => {
+        Some(_) => {
             "\
             # `get` is limited to the Secrets with network data that hosts of the last snapshot name. After adding hosts with\n\
             # other Secrets, print and apply this again, or use `sipgen snapshot --rbac --any-secret`.\n"
         }
     };
-    if matches!(access.secrets, SecretAccess::Any) {
+    if known.is_none() {
         rules.push(rule("", &["secrets"], "get", &[]));
     }
-    let places = match access.namespaces {
+    let places = match scope.namespaces.as_slice() {
         [] => vec![None],
         namespaces => namespaces.iter().cloned().map(Some).collect(),
     };
@@ -95,14 +77,14 @@ pub fn rbac(access: &Access<'_>) -> String {
         + &roles.collect::<String>()
 }
 
-/// Returns the Secrets with network data that hosts of the last snapshot name, by namespace.
-fn named_secrets(access: &Access<'_>) -> BTreeMap<Namespace, BTreeSet<ObjectName>> {
+/// Returns the Secrets with network data that hosts of a snapshot name, by namespace.
+fn named_secrets(
+    scope: &SnapshotScope,
+    snapshot: &Snapshot,
+) -> BTreeMap<Namespace, BTreeSet<ObjectName>> {
     let mut names: BTreeMap<Namespace, BTreeSet<ObjectName>> = BTreeMap::new();
-    let SecretAccess::Known(Some(snapshot)) = access.secrets else {
-        return names;
-    };
     let is_read =
-        |key: &HostKey| access.namespaces.is_empty() || access.namespaces.contains(&key.namespace);
+        |key: &HostKey| scope.namespaces.is_empty() || scope.namespaces.contains(&key.namespace);
     for (key, host) in snapshot.hosts.iter().filter(|(key, _)| is_read(key)) {
         for SecretKey { namespace, name } in super::network_data_secrets(key, host) {
             names.entry(namespace).or_default().insert(name);

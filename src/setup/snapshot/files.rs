@@ -9,9 +9,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use super::{
-    Snapshot, SnapshotSecret, firmware, keep, key_of, machines, network_data_secrets, text_at,
-};
+use super::{Snapshot, firmware, key_of, machines, network_data_secrets, reduced, text_at};
 use crate::base::api::hardware;
 use crate::base::api::host;
 use crate::base::api::names::{HostKey, SecretKey};
@@ -116,15 +114,9 @@ fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
         Some("Secret") => {
             let data = text_at(&object, "/stringData/networkData")
                 .and_then(|text| serde_json::from_str(text).ok());
-            snapshot.secrets.insert(
-                SecretKey { namespace, name },
-                data.map_or(SnapshotSecret::Invalid, SnapshotSecret::NetworkData),
-            );
+            snapshot.secrets.insert(SecretKey { namespace, name }, data);
         }
-        _ => {
-            let found = keep::address_object(&object).or_else(|| machines::machine_object(&object));
-            snapshot.objects.extend(found.or_else(|| firmware::firmware_object(&object)));
-        }
+        _ => snapshot.objects.extend(reduced(&object)),
     }
 }
 
@@ -173,10 +165,10 @@ fn file_of(key: &HostKey, host: &Value, split_by: Option<&str>) -> Utf8PathBuf {
     format!("{name}.yaml").into()
 }
 
-fn manifest(key: &SecretKey, secret: &SnapshotSecret) -> Value {
+fn manifest(key: &SecretKey, network_data: &Option<Value>) -> Value {
     let metadata = json!({"name": key.name.to_string(), "namespace": key.namespace.to_string()});
     let mut manifest = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata});
-    if let SnapshotSecret::NetworkData(data) = secret {
+    if let Some(data) = network_data {
         manifest["stringData"] = json!({"networkData": data.to_string()});
     }
     manifest

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ObjectKey, keep, text_at};
+use super::text_at;
 use crate::base::api::firmware::{SCHEMA, SETTINGS};
-use crate::base::api::host::{API_VERSION, GROUP};
+use crate::base::api::host::API_VERSION;
 use crate::input::load::{Files, ReadError};
 use crate::input::settings::Settings;
 
@@ -38,17 +38,14 @@ pub fn renders_firmware(repo: &Files, settings: &Settings) -> Result<bool, ReadE
     })
 }
 
-/// Reduces HostFirmwareSettings to the name of their schema, and a FirmwareSchema to its settings.
-pub(super) fn firmware_object(live: &Value) -> Option<(ObjectKey, Value)> {
-    let kind =
-        text_at(live, "/kind").filter(|_| text_at(live, "/apiVersion") == Some(API_VERSION))?;
-    let kept = json!({"apiVersion": API_VERSION, "kind": kind});
-    let (key, mut kept) = keep::object(kept, live, &[])?;
-    match kind {
+/// Keeps the name of the schema of HostFirmwareSettings, and the settings of a FirmwareSchema. Returns
+/// `None` for other kinds.
+pub(super) fn keep_firmware(kept: &mut Value, live: &Value) -> Option<()> {
+    match text_at(live, "/kind")? {
         SETTINGS => {
             let schema = text_at(live, "/status/schema/name")?;
-            kept["status"] =
-                json!({"schema": {"name": schema, "namespace": key.namespace.as_str()}});
+            let namespace = text_at(live, "/metadata/namespace")?;
+            kept["status"] = json!({"schema": {"name": schema, "namespace": namespace}});
         }
         SCHEMA => {
             let settings = live.pointer("/spec/schema")?.as_object()?.iter();
@@ -62,5 +59,5 @@ pub(super) fn firmware_object(live: &Value) -> Option<(ObjectKey, Value)> {
         }
         _ => return None,
     }
-    Some(((key.namespace, GROUP.to_owned(), kind.to_owned(), key.name), kept))
+    Some(())
 }

@@ -12,16 +12,15 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::{ObjectKey, key_of, text_at};
+use super::{key_of, text_at};
 use crate::base::api::assignment::{GIVEN_BACK, GIVEN_BACK_BY};
 use crate::base::api::gitops::{GitopsAgent, TRACKING_ID};
-use crate::base::api::group;
 use crate::base::api::hardware::{self, DETAILS};
 use crate::base::api::host::{
     self, DETACHED, FORCE, LAST_APPLIED, MAINTENANCE, PAUSED, PRUNE, RECONCILE, SSA, STATUS,
     SYNC_OPTIONS, UNHEALTHY, without_user,
 };
-use crate::base::api::ipam::{self, ADDRESSES};
+use crate::base::api::ipam::ADDRESSES;
 use crate::base::api::names::{HostKey, is_label_key, is_label_value};
 use crate::base::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::base::api::reservation::RESERVED_FOR;
@@ -101,13 +100,9 @@ pub(super) fn hardware_data(live: &Value) -> Option<(HostKey, Value)> {
     object(kept, live, &[])
 }
 
-/// Reduces an IPAddress or Metal3Data to the address, its pool and its claim.
-pub(super) fn address_object(live: &Value) -> Option<(ObjectKey, Value)> {
-    let (api_version, kind) = (text_at(live, "/apiVersion")?, text_at(live, "/kind")?);
-    if !ipam::is_address_object(kind, api_version) {
-        return None;
-    }
-    let kept = json!({"apiVersion": api_version, "kind": kind, "spec": {}});
+/// Keeps the address of an IPAddress or Metal3Data, its pool and its claim.
+pub(super) fn keep_address(kept: &mut Value, live: &Value) {
+    kept["spec"] = json!({});
     let texts = [
         "/spec/address",
         "/spec/claim/name",
@@ -115,8 +110,7 @@ pub(super) fn address_object(live: &Value) -> Option<(ObjectKey, Value)> {
         "/spec/pool/name",
         "/spec/poolRef/name",
     ];
-    let (key, kept) = object(kept, live, &texts)?;
-    Some(((key.namespace, group(api_version).to_owned(), kind.to_owned(), key.name), kept))
+    keep_texts(kept, live, &texts);
 }
 
 /// Reduces the network data of a live Secret, or returns the problem.

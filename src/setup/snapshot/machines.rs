@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{ObjectKey, Snapshot, keep, text_at};
+use super::{Snapshot, keep, text_at};
 use crate::base::api::cluster_api::{
-    CLUSTER_NAME, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME, GROUP, INFRASTRUCTURE_GROUP, MACHINE,
-    METAL3_MACHINE, TOPOLOGY_DEPLOYMENT_NAME,
+    CLUSTER_NAME, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME, MACHINE, METAL3_MACHINE,
+    TOPOLOGY_DEPLOYMENT_NAME,
 };
-use crate::base::api::group;
 use crate::base::api::names::{HostKey, is_label_value};
 
 /// The live objects: kind, plural, and versions, the newest first.
@@ -26,18 +25,10 @@ pub(super) const LIVE: [(&str, &str, &[&str]); 2] = [
 const LABELS: [&str; 4] =
     [CLUSTER_NAME, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME, TOPOLOGY_DEPLOYMENT_NAME];
 
-/// Reduces a Machine or Metal3Machine to its labels, owners, Cluster, host and failure domain.
-pub(super) fn machine_object(live: &Value) -> Option<(ObjectKey, Value)> {
-    let (api_version, kind) = (text_at(live, "/apiVersion")?, text_at(live, "/kind")?);
-    if !matches!(
-        (kind, group(api_version)),
-        (MACHINE, GROUP) | (METAL3_MACHINE, INFRASTRUCTURE_GROUP)
-    ) {
-        return None;
-    }
-    let kept = json!({"apiVersion": api_version, "kind": kind, "spec": {}});
-    let texts = ["/spec/clusterName", "/spec/failureDomain", "/spec/providerID"];
-    let (key, mut kept) = keep::object(kept, live, &texts)?;
+/// Keeps the labels, owners, Cluster, host and failure domain of a Machine or Metal3Machine.
+pub(super) fn keep_machine(kept: &mut Value, live: &Value) {
+    kept["spec"] = json!({});
+    keep::keep_texts(kept, live, &["/spec/clusterName", "/spec/failureDomain", "/spec/providerID"]);
     let labels = LABELS.into_iter().filter_map(|key| {
         let value = live.pointer("/metadata/labels")?.get(key)?.as_str()?;
         let is_valid = value.is_empty() || is_label_value(value);
@@ -47,18 +38,20 @@ pub(super) fn machine_object(live: &Value) -> Option<(ObjectKey, Value)> {
     if !labels.is_empty() {
         kept["metadata"]["labels"] = labels.into();
     }
-    let owners: Vec<Value> = live.pointer("/metadata/ownerReferences").and_then(Value::as_array).into_iter().flatten().filter_map(|owner| {
-        let text = |field: &str| text_at(owner, field);
-        Some(json!({"apiVersion": text("/apiVersion")?, "kind": text("/kind")?, "name": text("/name")?}))
-    }).collect();
+    let owners = live.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let owner = |owner: &Value| {
+        let [api_version, kind, name] =
+            ["/apiVersion", "/kind", "/name"].map(|field| text_at(owner, field));
+        Some(json!({"apiVersion": api_version?, "kind": kind?, "name": name?}))
+    };
+    let owners: Vec<Value> = owners.into_iter().flatten().filter_map(owner).collect();
     if !owners.is_empty() {
         kept["metadata"]["ownerReferences"] = owners.into();
     }
     let reference = ["/spec/infrastructureRef/kind", "/spec/infrastructureRef/name"];
     if reference.iter().all(|pointer| text_at(live, pointer).is_some()) {
-        keep::keep_texts(&mut kept, live, &reference);
+        keep::keep_texts(kept, live, &reference);
     }
-    Some(((key.namespace, group(api_version).to_owned(), kind.to_owned(), key.name), kept))
 }
 
 /// Drops Metal3Machines that use no host of the snapshot, and their Machines.

@@ -22,12 +22,14 @@ mod machines;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::base::api::cluster_api::{GROUP, INFRASTRUCTURE_GROUP, MACHINE, METAL3_MACHINE};
 use crate::base::api::firmware::SETTINGS;
 use crate::base::api::names::{HostKey, Namespace, ObjectName, SecretKey};
+use crate::base::api::{group, host, ipam};
 
-pub use access::{Access, SecretAccess, rbac};
+pub use access::rbac;
 pub use files::{changes, read_back};
 pub use firmware::renders_firmware;
 pub use losses::lost;
@@ -39,8 +41,8 @@ pub struct Snapshot {
     pub hosts: BTreeMap<HostKey, Value>,
     /// HardwareData of these hosts, reduced.
     pub hardware: BTreeMap<HostKey, Value>,
-    /// Secrets with network data that these hosts name.
-    pub secrets: BTreeMap<SecretKey, SnapshotSecret>,
+    /// Network data of the Secrets that these hosts name for it, reduced; `None` if it is invalid.
+    pub secrets: BTreeMap<SecretKey, Option<Value>>,
     /// IPAddresses, Metal3Data, Machines, Metal3Machines, HostFirmwareSettings and FirmwareSchemas in
     /// the namespaces of these hosts, reduced.
     pub objects: BTreeMap<ObjectKey, Value>,
@@ -49,24 +51,15 @@ pub struct Snapshot {
 /// Namespace, group, kind and name of an object.
 pub type ObjectKey = (Namespace, String, String, ObjectName);
 
-/// A Secret that a host names for network data.
-#[derive(Debug, Clone, PartialEq)]
-pub enum SnapshotSecret {
-    /// A Secret without valid network data.
-    Invalid,
-    /// A Secret with network data, reduced.
-    NetworkData(Value),
-}
-
 impl Snapshot {
     /// Adds a live Secret with network data. Returns the problem if its network data cannot be
     /// read.
     pub fn add_network_data(&mut self, key: SecretKey, live: &Value) -> Option<String> {
-        let (secret, problem) = match keep::network_data(live) {
-            Ok(data) => (SnapshotSecret::NetworkData(data), None),
-            Err(problem) => (SnapshotSecret::Invalid, Some(problem)),
+        let (data, problem) = match keep::network_data(live) {
+            Ok(data) => (Some(data), None),
+            Err(problem) => (None, Some(problem)),
         };
-        self.secrets.insert(key, secret);
+        self.secrets.insert(key, data);
         problem
     }
 
@@ -88,6 +81,24 @@ impl Snapshot {
             }
         }
     }
+}
+
+/// Reduces an object of `Snapshot::objects`. Returns `None` for one of another kind, or with an invalid
+/// name or namespace.
+fn reduced(live: &Value) -> Option<(ObjectKey, Value)> {
+    let (api_version, kind) = (text_at(live, "/apiVersion")?, text_at(live, "/kind")?);
+    let identity = json!({"apiVersion": api_version, "kind": kind});
+    let (key, mut kept) = keep::object(identity, live, &[])?;
+    let group = group(api_version);
+    match (kind, group) {
+        (MACHINE, GROUP) | (METAL3_MACHINE, INFRASTRUCTURE_GROUP) => {
+            machines::keep_machine(&mut kept, live);
+        }
+        _ if ipam::is_address_object(kind, api_version) => keep::keep_address(&mut kept, live),
+        _ if api_version == host::API_VERSION => firmware::keep_firmware(&mut kept, live)?,
+        _ => return None,
+    }
+    Some(((key.namespace, group.to_owned(), kind.to_owned(), key.name), kept))
 }
 
 /// Returns the text at a JSON pointer, unless it is empty.

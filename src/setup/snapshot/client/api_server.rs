@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::super::{ObjectKey, Snapshot, firmware, keep, machines, network_data_secrets};
+use super::super::{ObjectKey, Snapshot, firmware, keep, machines, network_data_secrets, reduced};
 use super::{ClientError, Connection, SnapshotProgress, SnapshotRead, SnapshotScope};
 use crate::base::api::host;
 use crate::base::api::ipam;
@@ -93,9 +93,6 @@ fn in_words(error: &dyn std::error::Error) -> String {
     }
     visible(&words).into_owned()
 }
-
-/// A function that reduces a live object, and returns `None` for one of another kind.
-type ObjectReduction = fn(&Value) -> Option<(ObjectKey, Value)>;
 
 /// An API server.
 #[derive(Clone)]
@@ -189,19 +186,15 @@ impl ApiServer {
         }
         if scope.addresses {
             for place in &places {
-                snapshot
-                    .objects
-                    .extend(self.objects(&ipam::LIVE, *place, keep::address_object).await?);
+                snapshot.objects.extend(self.objects(&ipam::LIVE, *place).await?);
             }
         }
-        let machine_kinds: (_, ObjectReduction, _) =
-            (machines::LIVE, machines::machine_object, "which node set uses a host");
-        let firmware_kinds: (_, ObjectReduction, _) =
-            (firmware::LIVE, firmware::firmware_object, "which firmware settings hosts have");
+        let machine_kinds = (machines::LIVE, "which node set uses a host");
+        let firmware_kinds = (firmware::LIVE, "which firmware settings hosts have");
         let optional = [Some(machine_kinds), scope.firmware.then_some(firmware_kinds)];
         for place in &places {
-            for (kinds, reduce, shown) in optional.iter().flatten() {
-                match self.objects(kinds, *place, *reduce).await {
+            for (kinds, shown) in optional.iter().flatten() {
+                match self.objects(kinds, *place).await {
                     Ok(found) => snapshot.objects.extend(found),
                     Err(ClientError::Refused { what, reason }) => notes.push(format!(
                         "cannot {what}: {reason}; the snapshot does not show {shown}"
@@ -220,13 +213,12 @@ impl ApiServer {
         &self,
         kinds: &[(&str, &str, &[&str])],
         place: Option<&Namespace>,
-        reduce: ObjectReduction,
     ) -> Result<Vec<(ObjectKey, Value)>, ClientError> {
         let mut found = Vec::new();
         for (kind, plural, versions) in kinds {
             for version in *versions {
                 let kind = (*version, *plural, *kind);
-                let objects = self.list(kind, place, None, reduce, |_, _| {});
+                let objects = self.list(kind, place, None, reduced, |_, _| {});
                 if let Some(objects) = objects.await? {
                     found.extend(objects);
                     break;
