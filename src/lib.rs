@@ -60,7 +60,6 @@ pub use input::load::{Files, ReadError};
 pub use output::compare::{Change, OutputChanges};
 #[doc(inline)]
 pub use output::write::{
-    WriteError, is_interrupted, undo_interrupted, undo_interrupted_snapshot, write, write_output,
-    write_snapshot,
+    JournalScope, WriteError, is_interrupted, undo_interrupted, write, write_output,
 };
 pub use setup::migrate::{MigratedDocument, Migration, migrate};

@@ -17,7 +17,7 @@ use sipgen::output::lock::Lock;
 use sipgen::plan::HostReplacement;
 use sipgen::report::{self, CiResults, ReportDocument, ReportText};
 use sipgen::site::sites::Sites;
-use sipgen::{GeneratedSite, Options, WriteError};
+use sipgen::{GeneratedSite, JournalScope, Options, WriteError};
 
 use super::progress::Progress;
 use super::repo::Runs;
@@ -383,7 +383,7 @@ fn write(runs: &Runs<'_>, mapped: &[OutputChanges]) -> Result<(), CommandError> 
         if let Some(changes) = &generated.changes {
             let changes = mapped.next().unwrap_or(changes);
             let output = &generated.site.settings.output;
-            sipgen::write_output(site.files.root(), output, changes)?;
+            sipgen::write_output(site.files.root(), output, changes, JournalScope::Hosts)?;
         }
     }
     Ok(())

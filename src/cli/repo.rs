@@ -17,7 +17,7 @@ use sipgen::output::lock::Lock;
 use sipgen::report::ReportDocument;
 use sipgen::site::assembly::hardware;
 use sipgen::site::sites::{Location, Sites};
-use sipgen::{Date, GeneratedSite, Options};
+use sipgen::{Date, GeneratedSite, JournalScope, Options};
 
 use super::{CommandError, print_document};
 
@@ -206,12 +206,14 @@ pub(super) fn undo_interrupted(sites: &Sites) -> Result<bool, CommandError> {
         let Ok(settings) = Settings::load(&site.files) else {
             continue;
         };
-        let (root, directories) =
-            (site.files.root(), [&settings.output, &settings.snapshot.directory]);
-        is_undone |=
-            directories.into_iter().any(|directory| sipgen::is_interrupted(root, directory));
-        sipgen::undo_interrupted_snapshot(root, &settings.snapshot.directory)?;
-        sipgen::undo_interrupted(root, &settings.output)?;
+        let root = site.files.root();
+        for (directory, scope) in [
+            (&settings.snapshot.directory, JournalScope::Snapshot),
+            (&settings.output, JournalScope::Hosts),
+        ] {
+            is_undone |= sipgen::is_interrupted(root, directory);
+            sipgen::undo_interrupted(root, directory, scope)?;
+        }
     }
     Ok(is_undone)
 }

@@ -15,7 +15,7 @@ use sipgen::report::{self, ReportDocument};
 use sipgen::setup::snapshot::client::{self, Connection, SnapshotScope};
 use sipgen::setup::snapshot::{self, Snapshot};
 use sipgen::site::sites::{Location, Sites};
-use sipgen::Options;
+use sipgen::{JournalScope, Options};
 
 use super::progress::Progress;
 use super::repo::SelectedFiles;
@@ -118,7 +118,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let mut taken = Vec::new();
     for (target, after) in targets.iter().zip(read) {
         if writes {
-            sipgen::undo_interrupted_snapshot(root, &target.directory)?;
+            sipgen::undo_interrupted(root, &target.directory, JournalScope::Snapshot)?;
         }
         let before = snapshot::read_back(target.files, &target.directory)?.unwrap_or_default();
         refuse_losses(arguments, &before, &after, &target.directory)?;
@@ -127,7 +127,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         taken.push((target, after, changes));
     }
     for (target, _, changes) in taken.iter().filter(|_| writes) {
-        sipgen::write_snapshot(root, &target.directory, changes)?;
+        sipgen::write_output(root, &target.directory, changes, JournalScope::Snapshot)?;
     }
     drop(lock);
 

@@ -50,11 +50,18 @@ pub(super) fn steps<'a>(
         let files = host_files.into_iter();
         in_order(&files.map(|(path, change)| host_file(path, change)).collect::<Vec<_>>())
     };
-    let (written, removed): (Vec<_>, Vec<_>) =
-        others.into_iter().partition(|(_, change)| change.texts().1.is_some());
-    steps.extend(written.into_iter().map(|(path, _)| WriteStep::Put(path)));
-    steps.extend(removed.into_iter().map(|(path, _)| WriteStep::Remove(path)));
+    steps.extend(puts_and_removals(others));
     steps
+}
+
+/// Returns the steps for changes whose order does not matter: files to write, then files to remove.
+pub(super) fn puts_and_removals<'a>(
+    changes: impl IntoIterator<Item = (&'a Utf8PathBuf, &'a Change)>,
+) -> Vec<WriteStep<'a>> {
+    let (written, removed): (Vec<_>, Vec<_>) =
+        changes.into_iter().partition(|(_, change)| change.texts().1.is_some());
+    let written = written.into_iter().map(|(path, _)| WriteStep::Put(path));
+    written.chain(removed.into_iter().map(|(path, _)| WriteStep::Remove(path))).collect()
 }
 
 fn is_new(change: &Change) -> bool {

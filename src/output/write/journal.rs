@@ -32,9 +32,9 @@ use crate::output::compare::Change;
 /// as a file of its own.
 const NAME: &str = ".sipgen-journal.tmp";
 
-/// The files that a journal covers.
+/// The files of a directory that a journal covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum JournalScope {
+pub enum JournalScope {
     /// Generated files of hosts in the output directory.
     Hosts,
     /// Files of a snapshot.
@@ -82,38 +82,21 @@ struct JournalEntry {
     after: Option<String>,
 }
 
-/// A journal on the disk.
-pub(super) struct WrittenJournal<'a> {
-    root: &'a Utf8Path,
-    output: &'a Utf8Path,
-}
-
 /// Returns whether a run was killed while changing the output directory, or is changing it now.
 pub fn is_interrupted(root: &Utf8Path, output: &Utf8Path) -> bool {
     fs::symlink_metadata(place(root, output)).is_ok()
 }
 
-/// Undoes the changes of a killed run in the files of hosts. The caller must hold the lock on the
-/// root.
+/// Undoes the changes of a killed run. The caller must hold the lock on the root.
 ///
 /// # Errors
 ///
 /// Fails if the journal or a file cannot be read or written.
-pub fn undo_interrupted(root: &Utf8Path, output: &Utf8Path) -> Result<(), WriteError> {
-    undo(root, output, JournalScope::Hosts)
-}
-
-/// Undoes the changes of a killed run in the files of a snapshot. The caller must hold the lock on
-/// the root.
-///
-/// # Errors
-///
-/// Fails if the journal or a file cannot be read or written.
-pub fn undo_interrupted_snapshot(root: &Utf8Path, directory: &Utf8Path) -> Result<(), WriteError> {
-    undo(root, directory, JournalScope::Snapshot)
-}
-
-fn undo(root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), WriteError> {
+pub fn undo_interrupted(
+    root: &Utf8Path,
+    output: &Utf8Path,
+    scope: JournalScope,
+) -> Result<(), WriteError> {
     let path = place(root, output);
     let unusable = |reason: String| WriteError::Journal { path: path.clone(), reason };
     let text = match fs::symlink_metadata(&path) {
@@ -132,7 +115,7 @@ fn undo(root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), W
     let steps = handover::steps(&changes, output);
     PreparedChanges::new(root, &changes, &[])?.carry_out(&steps)?;
     remove_empty(&journal.directories.iter().map(|path| root.join(output).join(path)).collect());
-    WrittenJournal { root, output }.delete()
+    delete(root, output)
 }
 
 fn place(root: &Utf8Path, output: &Utf8Path) -> Utf8PathBuf {
@@ -168,18 +151,13 @@ impl Journal {
     }
 
     /// Writes the journal. From here on, an interrupted run is undone.
-    pub(super) fn write<'a>(
-        &self,
-        root: &'a Utf8Path,
-        output: &'a Utf8Path,
-    ) -> Result<WrittenJournal<'a>, WriteError> {
+    pub(super) fn write(&self, root: &Utf8Path, output: &Utf8Path) -> Result<(), WriteError> {
         let path = place(root, output);
         let text = serde_json::to_string(self).map_err(|error| WriteError::Journal {
             path: path.clone(),
             reason: error.to_string(),
         })?;
-        StagedFile::new(path.clone(), &text)?.rename()?;
-        Ok(WrittenJournal { root, output })
+        StagedFile::new(path, &text)?.rename()
     }
 
     /// Checks that all paths are permitted for a journal, which may come from a commit.
@@ -245,16 +223,13 @@ impl Journal {
     }
 }
 
-impl WrittenJournal<'_> {
-    /// Deletes the journal, which makes the run's changes final.
-    pub(super) fn delete(self) -> Result<(), WriteError> {
-        let path = place(self.root, self.output);
-        remove(&path)?;
-        // The output directory is removed with its last file.
-        let above = self.output.ancestors().filter(|path| !path.as_str().is_empty());
-        remove_empty(&above.map(|path| self.root.join(path)).collect());
-        Ok(())
-    }
+/// Deletes the journal, which makes the run's changes final.
+pub(super) fn delete(root: &Utf8Path, output: &Utf8Path) -> Result<(), WriteError> {
+    remove(&place(root, output))?;
+    // The output directory is removed with its last file.
+    let above = output.ancestors().filter(|path| !path.as_str().is_empty());
+    remove_empty(&above.map(|path| root.join(path)).collect());
+    Ok(())
 }
 
 /// Hashes a text regardless of its line ends.

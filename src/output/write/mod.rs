@@ -24,9 +24,9 @@ use super::compare::{Change, OutputChanges};
 use crate::base::layout;
 use crate::base::tree::above;
 use handover::WriteStep;
-use journal::{Journal, JournalScope};
+use journal::Journal;
 
-pub use journal::{is_interrupted, undo_interrupted, undo_interrupted_snapshot};
+pub use journal::{JournalScope, is_interrupted, undo_interrupted};
 
 /// The reason why changes could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -73,46 +73,20 @@ impl WriteError {
 /// Renaming or deleting rarely fails once staging succeeded. If it does, some files are new, and
 /// another run completes the rest.
 pub fn write(root: &Utf8Path, changes: &OutputChanges) -> Result<(), WriteError> {
-    let (written, removed): (Vec<_>, Vec<_>) =
-        changes.files.iter().partition(|(_, change)| change.texts().1.is_some());
-    let written = written.into_iter().map(|(path, _)| WriteStep::Put(path));
-    let steps: Vec<WriteStep<'_>> =
-        written.chain(removed.into_iter().map(|(path, _)| WriteStep::Remove(path))).collect();
+    let steps = handover::puts_and_removals(&changes.files);
     PreparedChanges::new(root, &changes.files, &changes.leftovers)?.carry_out(&steps)
 }
 
-/// Applies changes of the output directory.
+/// Applies changes of the output directory, or of the directory of a snapshot.
 ///
 /// The order keeps every host in at most one file at any time. A journal lets the next run undo the
-/// changes if this run is killed.
+/// changes if this run is killed, so a host that moves to another file is never in none.
 ///
 /// # Errors
 ///
 /// Fails if a file changed after it was read; then nothing has changed. Otherwise fails as
 /// [`write()`] does, and the next run undoes the changes.
 pub fn write_output(
-    root: &Utf8Path,
-    output: &Utf8Path,
-    changes: &OutputChanges,
-) -> Result<(), WriteError> {
-    write_with_journal(root, output, changes, JournalScope::Hosts)
-}
-
-/// Applies changes of a snapshot's files, with a journal as in [`write_output`]: a host that moves
-/// to another file is never in none.
-///
-/// # Errors
-///
-/// Fails as [`write_output`] does.
-pub fn write_snapshot(
-    root: &Utf8Path,
-    directory: &Utf8Path,
-    changes: &OutputChanges,
-) -> Result<(), WriteError> {
-    write_with_journal(root, directory, changes, JournalScope::Snapshot)
-}
-
-fn write_with_journal(
     root: &Utf8Path,
     output: &Utf8Path,
     changes: &OutputChanges,
@@ -125,18 +99,15 @@ fn write_with_journal(
     }
     // Checked as late as possible. A change by another program after this point is lost.
     let before = expect_unchanged(root, &changes.files);
-    let journal = before.and_then(|before| {
+    let written = before.and_then(|before| {
         Journal::new(scope, root, output, &changes.files, before).write(root, output)
     });
-    let journal = match journal {
-        Ok(journal) => journal,
-        Err(error) => {
-            prepared.abandon();
-            return Err(error);
-        }
-    };
+    if let Err(error) = written {
+        prepared.abandon();
+        return Err(error);
+    }
     prepared.carry_out(&steps)?;
-    journal.delete()
+    journal::delete(root, output)
 }
 
 /// Returns the texts on the disk, with their line ends, of the files to change. Fails if one
