@@ -65,6 +65,15 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
         },
         HostMistake {
             code: Code::RefusedHost,
+            what: "a UUID as the name",
+            help: "give it another name; Metal3 tells hosts by names from Ironic's UUIDs, and refuses the host until then",
+            place: &|host| {
+                let is_refused = !host.live.is_object && is_uuid(host.key.name.as_str());
+                is_refused.then(|| host.origin.name())
+            },
+        },
+        HostMistake {
+            code: Code::RefusedHost,
             what: "a label that the API server refuses",
             help: "write letters, digits, `-`, `_` and `.`, at most 63 characters, with a letter or digit at both ends; \
                    the key may have the prefix of a domain. Until then an agent may apply nothing of that build",
@@ -100,6 +109,17 @@ impl HostMistake<'_> {
 pub(super) const BMC_ADDRESS: [&str; 3] = ["spec", "bmc", "address"];
 const BOOT_MAC: [&str; 2] = ["spec", "bootMACAddress"];
 const NETWORK_NAMESPACE: [&str; 3] = ["spec", "networkData", "namespace"];
+
+/// Returns whether Metal3's webhook takes a name for a UUID, with or without hyphens.
+fn is_uuid(name: &str) -> bool {
+    let digits = name.bytes().filter(|byte| *byte != b'-');
+    let has_form = match name.len() {
+        32 => !name.contains('-'),
+        36 => name.match_indices('-').map(|(at, _)| at).eq([8, 13, 18, 23]),
+        _ => false,
+    };
+    has_form && digits.into_iter().all(|byte| byte.is_ascii_hexdigit())
+}
 
 /// Returns whether a host names network data of another namespace. Metal3's webhook refuses that.
 pub(super) fn is_in_other_namespace(key: &HostKey, spec: &BareMetalHostSpec) -> bool {
