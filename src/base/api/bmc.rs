@@ -3,7 +3,7 @@
 //! The source is `pkg/hardwareutils/bmc` of baremetal-operator and Go's `net/url`, which it calls.
 //! Unlike Metal3, sipgen refuses an address without a host: no driver reaches anything by it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// Drivers of Metal3 that use Redfish. Each may end in `+http` or `+https`.
 const REDFISH: [&str; 7] = [
@@ -213,7 +213,13 @@ fn host_and_port(authority: &str) -> Option<&str> {
     }
     decoded(user)?;
     let port = match host.rfind('[') {
-        Some(_) => &host[host.rfind(']')? + 1..],
+        Some(start) => {
+            let end = host.rfind(']')?;
+            // Since Go 1.26, only an IPv6 address may be in brackets.
+            let address = host.get(start + 1..end)?.split('%').next()?;
+            address.parse::<Ipv6Addr>().ok()?;
+            &host[end + 1..]
+        }
         None => host.rfind(':').map_or("", |at| &host[at..]),
     };
     let may_be_in_host = |c: char| {

@@ -127,6 +127,10 @@ impl PoolSpec {
 pub struct AddressSpec {
     /// The address.
     pub address: String,
+    /// Gateway of its network.
+    pub gateway: Option<String>,
+    /// Prefix length of its network.
+    pub prefix: Option<u32>,
     /// The pool that it is from.
     #[serde(alias = "poolRef")]
     pub pool: AddressObjectReference,

@@ -9,7 +9,9 @@ use std::net::IpAddr;
 
 use super::hardware::HostHardware;
 use crate::base::api::address::is_reachable;
-use crate::base::api::ipam::{ADDRESSES, AddressObject, InterfaceAddresses, PoolSpec, claim_of};
+use crate::base::api::ipam::{
+    ADDRESSES, AddressObject, AddressSpec, InterfaceAddresses, PoolSpec, claim_of,
+};
 use crate::base::api::names::{HostKey, Namespace};
 use crate::base::finding::{Code, Finding, Origin, Place};
 
@@ -151,7 +153,9 @@ impl ClaimedAddresses {
                 }
                 AddressObject::Address(spec) => {
                     let place = origin.at(["spec", "address"]);
-                    let why = |address| PoolSpec::default().unusable(address);
+                    let AddressSpec { gateway, prefix, .. } = spec.clone();
+                    let network = PoolSpec { gateway, prefix, ..PoolSpec::default() };
+                    let why = |address| network.unusable(address);
                     let address = read(&why, &spec.address, format!("the IPAddress {name}"), place);
                     let address = address.filter(|(_, is_valid)| *is_valid);
                     let pool = known.pools.entry(spec.pool.name).or_default();

@@ -167,6 +167,7 @@ pub(crate) fn mark_same_machines(
         (
             !is_assigned(&host.key),
             live.usage.is_none() && !may_run(live.provisioning.as_deref()),
+            !host.evidence.is_proof(),
             live.deleting || live.error.is_some(),
             live.provisioning.is_none(),
             index,

@@ -311,7 +311,14 @@ impl HostDescriptions {
         let mut documents = self.live_first();
         let found = documents.find_map(|document| document.host.status.as_ref()?.hardware.clone());
         let annotated = || serde_json::from_str(self.annotated(DETAILS)?.1).ok();
-        found.or_else(annotated).unwrap_or_default()
+        let mut identity: HardwareIdentity = found.or_else(annotated).unwrap_or_default();
+        // The manifest may name another one, which Metal3 refuses.
+        let spec = self.snapshot.as_ref().and_then(|live| live.host.spec.as_ref());
+        let live = spec.and_then(|spec| spec.boot_mac_address.as_deref()?.parse().ok());
+        if let Some(mac) = live.filter(|mac| !identity.macs.contains(mac)) {
+            identity.macs = identity.macs.iter().copied().chain([mac]).collect();
+        }
+        identity
     }
 
     fn error(&self) -> Option<String> {
