@@ -270,6 +270,12 @@ fn finding(
             "it keeps agents from deleting hosts, or emptying their specs",
             EXEMPT,
         ),
+        ["spec"] => (
+            "adds a spec to".to_owned(),
+            None,
+            "it replaces what Metal3 and Cluster API set, such as `online`",
+            EXEMPT,
+        ),
         [_, field] => (
             format!("changes the {field} of"),
             text(field),

@@ -49,8 +49,11 @@ impl PlannedHost<'_> {
             id.push(("uid", self.host.live.uid.as_deref()));
         }
         let field = id.into_iter().find(|(key, value)| text_of(found.metadata, key) != *value);
+        // A partial object leaves its spec to Metal3 and Cluster API.
+        let has_spec = self.host.evidence == Evidence::Live && object.contains_key("spec");
         field
             .map(|(key, _)| vec!["metadata", key])
+            .or_else(|| has_spec.then(|| vec!["spec"]))
             .or_else(|| label.map(|(key, _)| vec!["metadata", "labels", key]))
             .or_else(|| annotation().map(|(key, _)| vec!["metadata", "annotations", key]))
     }
