@@ -263,7 +263,8 @@ fn by_argocd(
         };
         let is_undecided = source.path.as_ref().is_some_and(|path| path.contains("{{"));
         let exclusion = exclusion.or(is_undecided.then_some(Exclusion::Undecided));
-        for path in paths(repo, source) {
+        // Argo CD refuses an absolute path.
+        for path in paths(repo, source).into_iter().filter(|path| !path.starts_with('/')) {
             let Some((directory, above)) = in_repo(&path, &argocd.path) else {
                 continue;
             };
@@ -292,7 +293,11 @@ fn by_argocd(
             // As in Argo CD's `ExplicitType`, `directory` wins over files that suggest another
             // type.
             let is_explicit = source.directory.is_some() && source.kustomize.is_none();
-            let is_chart = || repo.files.kind(&directory.join(CHART)).is_some();
+            // A directory with both is a kustomization to Argo CD.
+            let is_chart = || {
+                repo.files.kind(&directory.join(CHART)).is_some()
+                    && repo.builds.kustomization_file(&directory).is_none()
+            };
             let plain = if is_explicit {
                 PlainDirectory::Files(source.directory.clone().unwrap_or_default())
             } else if source.plugin.is_some() {

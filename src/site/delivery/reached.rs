@@ -151,7 +151,8 @@ impl<'a> ReachedContent<'a> {
             let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();
             let is_listed =
                 || listed_by.clone().any(|by| reached.kustomizations.contains(by.as_path()));
-            if overlay == directory || is_found || is_listed() {
+            let is_built = !matches!(applied.plain, PlainDirectory::Rendered(_));
+            if overlay == directory && is_built || is_found || is_listed() {
                 reached.overlays.insert(*index);
             }
         }
