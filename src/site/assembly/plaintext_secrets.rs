@@ -59,20 +59,36 @@ const OF_ARGOCD: [&str; 22] = [
 /// <https://cluster-api.sigs.k8s.io/tasks/experimental-features/cluster-resource-set>
 const RESOURCE_SET: &str = "addons.cluster.x-k8s.io/resource-set";
 /// Values of unfinished or redacted manifests, as letters and digits in lower case.
-const PLACEHOLDERS: [&str; 10] = [
+const PLACEHOLDERS: [&str; 16] = [
     "changeit",
     "changeme",
+    "changemeplease",
+    "fillin",
+    "fillmein",
+    "fixme",
     "placeholder",
     "redacted",
     "removed",
     "replaced",
     "replaceme",
+    "tbd",
     "tobereplaced",
     "tochange",
     "todo",
+    "yourpasswordhere",
 ];
 /// Beginnings of public values.
-const PUBLIC: [&str; 2] = ["-----BEGIN CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----"];
+const PUBLIC: [&str; 5] = [
+    "-----BEGIN CERTIFICATE-----",
+    "-----BEGIN TRUSTED CERTIFICATE-----",
+    "-----BEGIN PUBLIC KEY-----",
+    "ssh-ed25519 ",
+    "ssh-rsa ",
+];
+/// Beginnings of references to a value in a store of secrets.
+const REFERENCES: [&str; 6] = ["op://", "ref+", "secretref+", "vault:", ">>vault:", "?{"];
+/// Keys whose values are public.
+const PUBLIC_KEYS: [&str; 4] = [NMSTATE, SECRET_KEYS[0], "known_hosts", "username"];
 /// Maximum number of places that a finding lists.
 const SHOWN: usize = 5;
 
@@ -195,7 +211,7 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
         return !value.is_null();
     };
     // User names are often left readable beside an encrypted password.
-    if key == NMSTATE || key == SECRET_KEYS[0] || key == "username" {
+    if PUBLIC_KEYS.contains(&key) {
         return false;
     }
     let decoded = is_encoded.then(|| decoded(text)).flatten();
@@ -277,8 +293,7 @@ fn is_placeholder(text: &str) -> bool {
     let is_between = |start: &str, end: &str| {
         text.starts_with(start) && text.ends_with(end) && !text.contains('\n')
     };
-    let is_reference =
-        ["op://", "ref+", "vault:"].into_iter().any(|scheme| text.starts_with(scheme));
+    let is_reference = REFERENCES.into_iter().any(|scheme| text.starts_with(scheme));
     let is_word = |c: &char| c.is_ascii_alphanumeric();
     let word: String = text.chars().filter(is_word).take(16).collect();
     text.is_empty()
@@ -287,7 +302,9 @@ fn is_placeholder(text: &str) -> bool {
         || foreign_format(text.as_bytes()).is_some()
         || is_reference && !text.contains(char::is_whitespace)
         || is_between("${", "}") && !has_plain_default(text)
-        || is_between("<", ">")
+        || [("<", ">"), ("$(", ")"), ("__", "__"), ("@@", "@@")]
+            .iter()
+            .any(|(a, b)| is_between(a, b))
         || text.len() > 2 && text.chars().all(|c| matches!(c, '*' | 'x' | 'X'))
 }
 
