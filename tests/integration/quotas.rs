@@ -118,5 +118,5 @@ fn a_quota_with_a_label_that_no_host_can_have_is_refused() {
     let repo = repo("- {namespace: tenant-a, labels: {\"si ze\": big}, hosts: 3}\n");
     want(&repo, "tenant-a/edge", BIG, 1);
     let run = repo.generate(&[]).expect(1);
-    assert_says(&run.stderr, &["SIP0002", "sipgen.yaml:2", "`si ze: big` of quota 1"]);
+    assert_says(&run.stderr, &["SIP0002", "sipgen.yaml:2", "`labels` of quota 1 has `si ze: big`"]);
 }

@@ -61,7 +61,7 @@ fn all_invalid_settings_at_once() {
         (1, "`output: ../deploy`"),
         (2, "`templates: /etc`"),
         (3, "`flux.path: ../fleet`"),
-        (4, "source 1 of `sources`"),
+        (4, "`paths` of source 1 has the invalid glob `../a`"),
         (5, "`topology.rack: no label`"),
         (6, "`gitops: argocd` requires `argocd.repoURL`"),
         (7, "`provisioning.image`"),

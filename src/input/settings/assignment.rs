@@ -43,15 +43,6 @@ impl AssignmentSettings {
         labels
     }
 
-    /// Returns the labels by which Cluster API selects the hosts of a part.
-    pub(crate) fn selected_by(
-        &self,
-        cluster: &ClusterKey,
-        part: &Part,
-    ) -> BTreeMap<String, String> {
-        self.labels.labels(cluster, part)
-    }
-
     /// Returns whether generated labels of a host would lose some before it has all new ones.
     pub(crate) fn would_replace(
         &self,

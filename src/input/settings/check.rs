@@ -71,40 +71,18 @@ impl Settings {
     }
 
     fn check_sources(&mut self, files: &SettingsFiles) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (index, source) in self.sources.iter_mut().enumerate() {
-            let Err((field, wrong, help)) = source.check() else {
-                continue;
-            };
-            let field = Some(field).filter(|field| !field.is_empty());
-            let route =
-                ["sources".into(), index.into()].into_iter().chain(field.map(RouteStep::from));
-            findings.push(invalid(
-                format!("source {} of `sources` {wrong}", index + 1),
-                files.place(route.collect()),
-                help,
-            ));
-        }
-        findings
+        mistakes(files, ("sources", "source"), &mut self.sources, |_, source| source.mistake())
     }
 
     fn check_overlaps(&self, files: &SettingsFiles) -> Vec<Finding> {
         let (snapshot, output) = (&self.snapshot.directory, &self.output);
-        let mut findings = Vec::new();
-        for (index, source) in self.sources.iter().enumerate() {
-            let built = source.kustomization.as_ref();
-            if built.is_some_and(|directory| directory.starts_with(output)) {
-                let route = vec!["sources".into(), index.into(), "kustomization".into()];
-                findings.push(invalid(
-                    format!(
-                        "source {} of `sources` is in the output directory `{output}`",
-                        index + 1
-                    ),
-                    files.place(route),
-                    "choose the kustomization of your own hosts; generated files are never inputs",
-                ));
-            }
-        }
+        let mut findings = mistakes(files, ("sources", "source"), &self.sources, |_, source| {
+            source.kustomization.as_ref().filter(|directory| directory.starts_with(output))?;
+            let help =
+                "choose the kustomization of your own hosts; generated files are never inputs";
+            let problem = format!("is in the output directory `{output}`");
+            Some(InvalidField::new("kustomization", problem, help))
+        });
         if self.overlaps_output(snapshot) {
             findings.push(invalid(
                 format!("`snapshot.directory: {snapshot}` and the output directory `{output}` overlap"),
@@ -122,26 +100,13 @@ impl Settings {
             return vec![invalid(message, files.setting("outputs"), help)];
         }
         mistakes(files, ("outputs", "output"), &self.outputs, |index, output| {
-            let (field, problem) = output.mistake(&self.outputs[..index], &self.assignment)?;
-            let help = match field {
-                "labels" | "annotations" => {
-                    "write `{name: nodes, scope: host, labels: {example.com/place: \"{{ host.rack }}\"}}`"
-                }
-                _ => {
-                    "write `{name: dns, scope: cluster, clusterSelector: {matchLabels: {tier: edge}}}`"
-                }
-            };
-            Some((field, problem, help))
+            output.mistake(&self.outputs[..index], &self.assignment)
         })
     }
 
     fn check_reservations(&self, files: &SettingsFiles) -> Vec<Finding> {
-        mistakes(files, ("reservations", "reservation"), &self.reservations, |_, reservation| {
-            let (field, problem) = reservation.mistake()?;
-            let help =
-                "write the labels of the hosts, and under `for` namespaces or NAMESPACE/CLUSTER";
-            Some((field, problem, help))
-        })
+        let reservations = &self.reservations;
+        mistakes(files, ("reservations", "reservation"), reservations, |_, it| it.mistake())
     }
 
     fn check_maintenance(&self, files: &SettingsFiles) -> Vec<Finding> {
@@ -150,17 +115,7 @@ impl Settings {
     }
 
     fn check_quotas(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let mistakes = self.quotas.iter().enumerate().filter_map(|(index, quota)| {
-            let mut labels = quota.labels.iter();
-            let (key, value) = labels.find(|(key, value)| !is_label(key, value))?;
-            let place = files.place(vec!["quotas".into(), index.into(), "labels".into()]);
-            let message = format!(
-                "`{key}: {value}` of quota {} is not a label that a host can have",
-                index + 1
-            );
-            Some(invalid(message, place, "write the labels of the hosts that count"))
-        });
-        mistakes.collect()
+        mistakes(files, ("quotas", "quota"), &self.quotas, |_, quota| unusable(&quota.labels))
     }
 
     fn check_assignment(&self, files: &SettingsFiles) -> Option<Finding> {
@@ -228,26 +183,40 @@ impl Settings {
     }
 }
 
+/// An invalid field of an entry in a list of settings.
+pub(super) struct InvalidField {
+    field: &'static str,
+    problem: String,
+    help: &'static str,
+}
+
+impl InvalidField {
+    pub(super) fn new(field: &'static str, problem: impl Into<String>, help: &'static str) -> Self {
+        Self { field, problem: problem.into(), help }
+    }
+}
+
 /// Returns findings about invalid entries of a list with this key. `mistake` returns the invalid
-/// field of an entry, the problem and the solution.
+/// field of an entry.
 fn mistakes<T>(
     files: &SettingsFiles,
     (list, entry_name): (&'static str, &str),
-    entries: &[T],
-    mistake: impl Fn(usize, &T) -> Option<(&'static str, String, &'static str)>,
+    entries: impl IntoIterator<Item = T>,
+    mistake: impl Fn(usize, T) -> Option<InvalidField>,
 ) -> Vec<Finding> {
-    let finding = |(index, entry): (usize, &T)| {
-        let (field, problem, help) = mistake(index, entry)?;
+    let finding = |(index, entry): (usize, T)| {
+        let InvalidField { field, problem, help } = mistake(index, entry)?;
         let place = files.place(vec![list.into(), index.into(), field.into()]);
         Some(invalid(format!("`{field}` of {entry_name} {} {problem}", index + 1), place, help))
     };
-    entries.iter().enumerate().filter_map(finding).collect()
+    entries.into_iter().enumerate().filter_map(finding).collect()
 }
 
-/// Returns the problem of labels that no host can have.
-pub(super) fn unusable(labels: &BTreeMap<String, String>) -> Option<String> {
+/// Returns the mistake of labels that no host can have.
+pub(super) fn unusable(labels: &BTreeMap<String, String>) -> Option<InvalidField> {
     let (key, value) = labels.iter().find(|(key, value)| !is_label(key, value))?;
-    Some(format!("has `{key}: {value}`, which is not a label that a host can have"))
+    let problem = format!("has `{key}: {value}`, which is not a label that a host can have");
+    Some(InvalidField::new("labels", problem, "write the labels of the hosts"))
 }
 
 /// Returns the finding for an invalid setting.

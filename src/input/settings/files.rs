@@ -102,11 +102,6 @@ impl SettingsFiles {
         self.origin(key).map_or_else(none, |(origin, _)| origin.at(route))
     }
 
-    /// Returns the place of a setting in a group.
-    pub(super) fn at(&self, group: &str, key: &str) -> Place {
-        self.place(vec![group.into(), key.into()])
-    }
-
     /// Returns the place of a setting by its dotted name.
     pub(super) fn setting(&self, name: &str) -> Place {
         self.place(name.split('.').map(RouteStep::from).collect())
@@ -127,15 +122,14 @@ fn unreadable(file: &Arc<Utf8Path>, reason: &str) -> Finding {
 }
 
 /// Reports settings for a newer sipgen, whose other settings may be unknown to this one.
-fn newer_settings(file: &Arc<Utf8Path>, text: &str) -> Option<Finding> {
-    let keys: Mapping = yaml_serde::from_str(text).ok()?;
+fn newer_settings(origin: &Origin, keys: &Mapping) -> Option<Finding> {
     let minimum = keys.get(MINIMUM_VERSION)?.as_str()?.to_owned();
     let minimum = ReleasedVersion::try_from(minimum).ok()?;
     let own = ReleasedVersion::own().filter(|own| *own < minimum)?;
     let message = format!("sipgen {own} is older than `{MINIMUM_VERSION}: {minimum}`");
     Some(
         Finding::new(Code::TooOld, message)
-            .at(Origin::for_file(file.clone(), text).at([MINIMUM_VERSION]))
+            .at(origin.at([MINIMUM_VERSION]))
             .help(format!("install sipgen {minimum} or later")),
     )
 }
@@ -152,7 +146,9 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
         return Ok(None);
     }
     bounded::check(&text).map_err(|error| unreadable(&file, &error.to_string()))?;
-    if let Some(finding) = newer_settings(&file, &text) {
+    let origin = Origin::for_file(file.clone(), &text);
+    let keys: Option<Mapping> = yaml_serde::from_str(&text).ok();
+    if let Some(finding) = keys.as_ref().and_then(|keys| newer_settings(&origin, keys)) {
         return Err(finding);
     }
     let parser = yaml_serde::Deserializer::from_str(&text);
@@ -164,8 +160,7 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
             None => Place::File(file.clone()),
         };
         // In a mapping, a single setting is invalid; otherwise the whole file is.
-        let is_mapping = yaml_serde::from_str(&text).is_ok_and(|value: Value| value.is_mapping());
-        let (code, help) = if is_mapping {
+        let (code, help) = if keys.is_some() {
             (Code::InvalidSetting, "fix the setting, or remove it to use the default")
         } else {
             (Code::SettingsUnreadable, HELP)
@@ -173,9 +168,5 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
         let said = with_key(&without_types(&error.message), &key);
         Finding::new(code, format!("the settings cannot be read: {said}")).at(place).help(help)
     })?;
-    let keys = match yaml_serde::from_str(&text) {
-        Ok(Value::Mapping(keys)) => keys,
-        _ => Mapping::new(),
-    };
-    Ok(Some((Settings { file: path.to_owned(), ..settings }, Origin::for_file(file, &text), keys)))
+    Ok(Some((settings, origin, keys.unwrap_or_default())))
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::check::unusable;
+use super::check::{InvalidField, unusable};
 use crate::base::api::date::Date;
 use crate::base::api::names::{HostKey, has_all};
 use crate::base::api::unique;
@@ -41,20 +41,18 @@ impl Maintenance {
         !self.labels.is_empty() && has_all(labels, &self.labels)
     }
 
-    /// Returns the invalid field, the problem and the solution.
-    pub(super) fn mistake(&self) -> Option<(&'static str, String, &'static str)> {
+    /// Returns the invalid field.
+    pub(super) fn mistake(&self) -> Option<InvalidField> {
         if self.reason.trim().is_empty() {
             let help = "write the reason, for later readers";
-            return Some(("reason", "is empty".to_owned(), help));
+            return Some(InvalidField::new("reason", "is empty", help));
         }
-        if let Some(problem) = unusable(&self.labels) {
-            return Some(("labels", problem, "write the labels of the hosts"));
-        }
-        (self.labels.is_empty() && self.hosts.is_empty()).then(|| {
-            let problem = "is missing, and so is `hosts`: the mark selects no host".to_owned();
+        if self.labels.is_empty() && self.hosts.is_empty() {
+            let problem = "is missing, and so is `hosts`: the mark selects no host";
             let help = "write the labels of the hosts, or `hosts: [NAMESPACE/HOST]`";
-            ("labels", problem, help)
-        })
+            return Some(InvalidField::new("labels", problem, help));
+        }
+        unusable(&self.labels)
     }
 }
 

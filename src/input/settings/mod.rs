@@ -24,8 +24,10 @@ pub mod snapshot;
 pub mod sources;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use regex::{Captures, Regex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -35,6 +37,7 @@ use crate::base::api::names::{Namespace, ObjectName};
 use crate::base::api::topology_spread::{self, TopologySpread, TopologySpreadConstraint};
 use crate::base::api::unique;
 use crate::base::finding::{Code, Finding, Place, RouteStep};
+use crate::base::text::pattern;
 use crate::input::load::Files;
 use assignment::AssignmentSettings;
 use check::invalid;
@@ -75,9 +78,6 @@ pub struct Settings {
     /// Directory of the site, relative to the repo's root.
     #[serde(skip)]
     pub directory: Utf8PathBuf,
-    /// Settings file that takes precedence for the site.
-    #[serde(skip)]
-    pub file: Utf8PathBuf,
     /// Positions of the settings, for findings.
     #[serde(skip)]
     pub(crate) files: SettingsFiles,
@@ -254,7 +254,6 @@ impl Default for Settings {
             minimum_version: None,
             sites: Vec::new(),
             directory: Utf8PathBuf::new(),
-            file: FILE.into(),
             files: SettingsFiles::default(),
             output: "overlays".into(),
             templates: None,
@@ -283,6 +282,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Returns the settings file that takes precedence for the site.
+    pub(crate) fn file(&self) -> &Utf8Path {
+        self.files.own()
+    }
+
     /// Returns whether a finding is suppressed.
     pub fn ignores(&self, finding: &Finding) -> bool {
         !finding.is_error()
@@ -315,7 +319,6 @@ impl Settings {
             settings.files = files;
             return findings_or(settings, findings);
         }
-        settings.file = files.own().to_owned();
         let shared_templates = settings.templates.take_if(|_| files.is_shared("templates"));
         let paths = [("flux", &mut settings.flux.path), ("argocd", &mut settings.argocd.path)];
         for (agent, path) in paths.into_iter().filter(|(agent, _)| files.has(agent, "path")) {
@@ -325,7 +328,7 @@ impl Settings {
                     format!(
                         "`{agent}.path: {path}` must end with `{directory}`, the directory of the site"
                     ),
-                    files.at(agent, "path"),
+                    files.setting(&format!("{agent}.path")),
                     format!("remove `{agent}.path`; the site's directory is appended automatically"),
                 )),
             }
@@ -398,17 +401,13 @@ pub(super) fn with_key(message: &str, key: &str) -> String {
 
 /// Replaces the names of Rust types in a parser's message, which mean nothing to users.
 pub(super) fn without_types(message: &str) -> String {
-    const STRUCT: &str = "expected struct ";
-    let Some((before, rest)) = message.split_once(STRUCT) else {
-        return message.to_owned();
+    static STRUCT: LazyLock<Regex> = LazyLock::new(|| pattern("expected struct ([A-Za-z0-9]*)"));
+    let in_settings = |found: &Captures<'_>| match &found[1] {
+        "Ignored" => "expected `{code: SIP0308, reason: …}`",
+        "SecretStore" => "expected `{kind: ClusterSecretStore, name: …}`",
+        _ => "expected a mapping of settings",
     };
-    let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
-    let expected = match &rest[..end] {
-        "Ignored" => "`{code: SIP0308, reason: …}`",
-        "SecretStore" => "`{kind: ClusterSecretStore, name: …}`",
-        _ => "a mapping of settings",
-    };
-    format!("{before}expected {expected}{}", &rest[end..])
+    STRUCT.replace(message, in_settings).into_owned()
 }
 
 /// Schema keywords for editors that accept what [`inside`] accepts.

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::assignment::AssignmentSettings;
+use super::check::InvalidField;
 use crate::base::api::names::{Namespace, is_label_key};
 use crate::base::api::sipcluster::LabelSelector;
 use crate::base::api::unique;
@@ -94,20 +95,25 @@ impl OutputSettings {
         self.host_metadata().any(|(own_field, own, _)| own_field == field && own == key)
     }
 
-    /// Returns the invalid field with the problem.
+    /// Returns the invalid field.
     pub(super) fn mistake(
         &self,
         others: &[OutputSettings],
         assignment: &AssignmentSettings,
-    ) -> Option<(&'static str, String)> {
+    ) -> Option<InvalidField> {
+        const EXAMPLE: &str =
+            "write `{name: dns, scope: cluster, clusterSelector: {matchLabels: {tier: edge}}}`";
+        const EXAMPLE_OF_LABELS: &str =
+            "write `{name: nodes, scope: host, labels: {example.com/place: \"{{ host.rack }}\"}}`";
         let Self { name, cluster_selector, .. } = self;
         if name.parse::<Namespace>().is_err() {
-            let problem = "is not a DNS label: at most 63 of `a-z`, `0-9` and `-`";
-            return Some(("name", format!("`{name}` {problem}")));
+            let problem =
+                format!("`{name}` is not a DNS label: at most 63 of `a-z`, `0-9` and `-`");
+            return Some(InvalidField::new("name", problem, EXAMPLE));
         }
         if others.iter().any(|other| other.name == *name) {
             let problem = format!("`{name}` is also that of an earlier output");
-            return Some(("name", problem));
+            return Some(InvalidField::new("name", problem, EXAMPLE));
         }
         for (field, key, _) in self.host_metadata() {
             // `reboot.metal3.io` is a key as well.
@@ -128,11 +134,12 @@ impl OutputSettings {
             } else {
                 continue;
             };
-            return Some((field.name(), problem));
+            return Some(InvalidField::new(field.name(), problem, EXAMPLE_OF_LABELS));
         }
         let mistakes = label_selector::check(cluster_selector.as_ref()?).err()?;
         let mistake = mistakes.into_iter().next()?;
-        Some(("clusterSelector", format!("is invalid: {}; {}", mistake.message, mistake.help)))
+        let problem = format!("is invalid: {}; {}", mistake.message, mistake.help);
+        Some(InvalidField::new("clusterSelector", problem, EXAMPLE))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::unusable;
+use super::check::{InvalidField, unusable};
 use crate::base::api::names::has_all;
 use crate::base::api::reservation::{Tenant, Tenants};
 use crate::base::api::unique;
@@ -34,16 +34,20 @@ impl Reservation {
         self.tenants.iter().cloned().collect()
     }
 
-    /// Returns the invalid field with the problem.
-    pub(super) fn mistake(&self) -> Option<(&'static str, String)> {
+    /// Returns the invalid field.
+    pub(super) fn mistake(&self) -> Option<InvalidField> {
         if self.labels.is_empty() {
-            return Some(("labels", "would reserve every host: name a label".to_owned()));
+            let problem = "would reserve every host: name a label";
+            return Some(InvalidField::new("labels", problem, "write the labels of the hosts"));
         }
-        if let Some(problem) = unusable(&self.labels) {
-            return Some(("labels", problem));
+        if self.tenants.is_empty() {
+            let problem = "names no tenant, so no cluster could have the hosts";
+            return Some(InvalidField::new(
+                "for",
+                problem,
+                "write namespaces or NAMESPACE/CLUSTER",
+            ));
         }
-        self.tenants
-            .is_empty()
-            .then(|| ("for", "names no tenant, so no cluster could have the hosts".to_owned()))
+        unusable(&self.labels)
     }
 }

@@ -4,9 +4,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::check::InvalidField;
 use super::{Settings, inside_or_root};
 use crate::base::api::names::Namespace;
 use crate::base::text::is_glob;
+use crate::base::text::visible::yaml_text;
 
 /// A source of inputs: either `paths` or a `kustomization`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -42,9 +44,6 @@ fn default_timeout() -> u64 {
     TIMEOUT
 }
 
-/// An invalid source: its field, the problem, and the help.
-pub(super) type InvalidSource = (&'static str, String, &'static str);
-
 impl InputSource {
     /// Returns the compiled globs of `paths`.
     pub(crate) fn globs(&self) -> Option<Globs> {
@@ -79,51 +78,41 @@ impl InputSource {
         let Some(globs) = self.globs() else {
             return false;
         };
-        let (excluding, including): (Vec<&Glob>, Vec<&Glob>) =
-            globs.globs.iter().partition(|glob| glob.excludes);
-        let may_take = |glob: &&Glob| {
+        let may_take = |glob: &Glob| {
             let beginning = glob.plain_beginning();
-            overlaps(&beginning) || overlaps(&self.directory.join(&beginning))
+            !glob.excludes && (overlaps(&beginning) || overlaps(&self.directory.join(&beginning)))
         };
-        !excluding.iter().any(|glob| globs.matches(glob, directory))
-            && including.iter().any(may_take)
+        !globs.exclude(directory) && globs.globs.iter().any(may_take)
     }
 
-    /// Normalizes the source and validates it.
-    pub(super) fn check(&mut self) -> Result<(), InvalidSource> {
+    /// Normalizes the source, and returns an invalid field.
+    pub(super) fn mistake(&mut self) -> Option<InvalidField> {
         match (&self.paths, &mut self.kustomization) {
             (Some(_), Some(_)) => {
-                let message = "has both `paths` and a `kustomization`".to_owned();
-                Err(("kustomization", message, "write them as two sources"))
+                let problem = "is set beside `paths`";
+                Some(InvalidField::new("kustomization", problem, "write them as two sources"))
             }
-            (None, None) => Err((
-                "",
-                "has neither `paths` nor a `kustomization`".to_owned(),
-                "write one of them",
-            )),
-            (Some(paths), None) => match paths.iter().find(|path| glob(path).is_none()) {
-                Some(path) => {
-                    let help = "write it relative to the repo's root, as in `sites/**/*.yaml`";
-                    Err(("paths", format!("has the invalid glob `{path}`"), help))
-                }
-                None => Ok(()),
-            },
+            (None, None) => {
+                let problem = "is missing, and so is `kustomization`";
+                Some(InvalidField::new("paths", problem, "write one of them"))
+            }
+            (Some(paths), None) => {
+                let path = paths.iter().find(|path| glob(path).is_none())?;
+                let help = "write it relative to the repo's root, as in `sites/**/*.yaml`";
+                Some(InvalidField::new("paths", format!("has the invalid glob `{path}`"), help))
+            }
             (None, Some(directory)) => {
-                let wrong = |directory: &Utf8Path| {
-                    let message = format!(
-                        "has `kustomization: {directory}`, which is not a directory inside the repo"
-                    );
-                    ("kustomization", message, "write it relative to the repo's root, without `..`")
+                let Some(plain) = below_root(directory) else {
+                    let problem = format!("`{directory}` is not a directory inside the repo");
+                    let help = "write it relative to the repo's root, without `..`";
+                    return Some(InvalidField::new("kustomization", problem, help));
                 };
-                *directory = below_root(directory).ok_or_else(|| wrong(directory))?;
-                match self.timeout_seconds {
-                    1..=3600 => Ok(()),
-                    seconds => {
-                        let message =
-                            format!("has `timeoutSeconds: {seconds}`, but it must be 1 to 3600");
-                        Err(("timeoutSeconds", message, "write a number of seconds from 1 to 3600"))
-                    }
-                }
+                *directory = plain;
+                let seconds = self.timeout_seconds;
+                (!(1..=3600).contains(&seconds)).then(|| {
+                    let help = "write a number of seconds from 1 to 3600";
+                    InvalidField::new("timeoutSeconds", format!("must not be {seconds}"), help)
+                })
             }
         }
     }
@@ -149,12 +138,15 @@ impl Globs {
     /// Without including globs, every file is. Files outside the site's directory are selected
     /// unless excluded, because its builds reach them.
     pub(crate) fn take(&self, file: &Utf8Path) -> bool {
-        let (excluding, including): (Vec<&Glob>, Vec<&Glob>) =
-            self.globs.iter().partition(|glob| glob.excludes);
-        let is_in = including.is_empty()
+        let mut including = self.globs.iter().filter(|glob| !glob.excludes).peekable();
+        let is_in = including.peek().is_none()
             || !file.starts_with(&self.directory)
-            || including.iter().any(|glob| self.matches(glob, file));
-        is_in && !excluding.iter().any(|glob| self.matches(glob, file))
+            || including.any(|glob| self.matches(glob, file));
+        is_in && !self.exclude(file)
+    }
+
+    fn exclude(&self, file: &Utf8Path) -> bool {
+        self.globs.iter().any(|glob| glob.excludes && self.matches(glob, file))
     }
 
     /// Returns whether it selects a file by a glob that begins with a directory or a name, rather
@@ -202,10 +194,9 @@ pub(crate) fn include(settings: &Settings, directory: &Utf8Path, files: &[&Utf8P
 
 /// Returns `sources` with more globs in those that fit.
 fn changed(settings: &Settings, globs: &[String], fits: impl Fn(&InputSource) -> bool) -> String {
-    let quoted = |text: &String| serde_json::Value::from(text.as_str()).to_string();
     let paths = |source: Option<&InputSource>| {
         let own = source.into_iter().flat_map(|source| source.paths.iter().flatten());
-        let all: Vec<String> = own.chain(globs).map(quoted).collect();
+        let all: Vec<String> = own.chain(globs).map(|glob| yaml_text(glob)).collect();
         format!("paths: [{}]", all.join(", "))
     };
     let file = super::FILE;

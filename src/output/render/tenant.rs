@@ -92,10 +92,8 @@ fn values<'a>(
     placement: &'a Placement,
     site: &'a Site,
 ) -> TenantValues<'a> {
-    let labels_of = |role: Role| {
-        let assignment = &site.settings.assignment;
-        assignment.selected_by(&cluster.key, &role.into())
-    };
+    // Cluster API selects hosts by them.
+    let labels_of = |role: Role| site.settings.assignment.labels.labels(&cluster.key, &role.into());
     let role_labels = Role::ALL.map(labels_of);
     let mut host_labels = role_labels[0].clone();
     host_labels.retain(|key, value| role_labels[1].get(key) == Some(value));

@@ -152,7 +152,7 @@ fn ambiguous<'a>(clusters: impl Iterator<Item = &'a Cluster>, settings: &Setting
     let mut findings = Vec::new();
     for cluster in clusters {
         for (part, node_set) in &cluster.node_sets {
-            let labels = settings.assignment.selected_by(&cluster.key, part);
+            let labels = settings.assignment.labels.labels(&cluster.key, part);
             let users = known.entry(labels).or_default();
             let namespace = node_set.namespace.as_ref();
             // A node set without a namespace may have hosts of any.

@@ -266,7 +266,7 @@ impl HostsForm {
 impl Default for FluxSettings {
     fn default() -> Self {
         Self {
-            name: named("sipgen"),
+            name: SiteName(named("sipgen")),
             namespace: named("flux-system"),
             source_ref: SourceRef::default(),
             path: Utf8PathBuf::new(),
@@ -289,7 +289,7 @@ impl Default for SourceRef {
 impl Default for ArgocdSettings {
     fn default() -> Self {
         Self {
-            name: named("sipgen"),
+            name: SiteName(named("sipgen")),
             namespace: named("argocd"),
             project: named("default"),
             repo_url: None,

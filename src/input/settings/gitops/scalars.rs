@@ -1,6 +1,6 @@
 //! Validated strings in the settings of agents.
 
-use std::str::FromStr;
+use std::sync::LazyLock;
 
 use regex::Regex;
 use schemars::JsonSchema;
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::api::names::{NAMESPACE_PATTERN, Namespace};
 use crate::base::text::visible::is_hidden;
-use crate::base::text::{credentials, repo_url};
+use crate::base::text::{credentials, pattern, repo_url};
 
 /// Prefix of the names of a site's objects: a DNS label, short enough to keep the rest of a name
 /// readable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(extend("maxLength" = SiteName::LONGEST, "pattern" = NAMESPACE_PATTERN))]
-pub struct SiteName(Namespace);
+pub struct SiteName(pub(super) Namespace);
 
 impl SiteName {
     const LONGEST: usize = 20;
@@ -30,14 +30,6 @@ impl TryFrom<String> for SiteName {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl FromStr for SiteName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
         match text.parse() {
             Ok(label) if text.len() <= Self::LONGEST => Ok(Self(label)),
             _ => Err(format!(
@@ -48,9 +40,6 @@ impl FromStr for SiteName {
         }
     }
 }
-
-/// What Flux accepts as a duration.
-const DURATION_OF_FLUX: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$";
 
 /// A duration in Flux's format: `10m`, `1h30m`, `500ms`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -87,7 +76,9 @@ impl TryFrom<String> for Duration {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        if !Regex::new(DURATION_OF_FLUX).is_ok_and(|duration| duration.is_match(&text)) {
+        static DURATION: LazyLock<Regex> =
+            LazyLock::new(|| pattern(r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"));
+        if !DURATION.is_match(&text) {
             return Err(format!("invalid duration `{text}`; write one such as `10m` or `1h30m`"));
         }
         if !text.contains(|c: char| matches!(c, '1'..='9')) {

@@ -126,7 +126,7 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
             (AgentObjectNames(site.settings.argocd.name.as_str()), &site.settings.argocd.namespace)
         }
     };
-    let made_from = site.settings.file.to_string();
+    let made_from = site.settings.file().to_string();
     let mut listed = BTreeSet::new();
     let output = Output::new(site, plan, tree, kept, names);
     for delivery in deliveries(&output, agent) {

@@ -79,7 +79,7 @@ pub(super) fn render_site<'a>(
             templates,
             source: TemplateSource::Output(output),
             target: outputs::site_directory(&output.name),
-            made_from: site.settings.file.to_string(),
+            made_from: site.settings.file().to_string(),
             shared: None,
             hosts: &[],
             rendered: RenderedTemplates::default(),

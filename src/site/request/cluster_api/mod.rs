@@ -434,7 +434,7 @@ impl<'a> ClusterApiValidation<'a> {
     }
 
     fn labels(&self, part: &Part) -> BTreeMap<String, String> {
-        self.assignment.selected_by(self.key, part)
+        self.assignment.labels.labels(self.key, part)
     }
 }
 
