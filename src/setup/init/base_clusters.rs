@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::base::text::visible::yaml_text;
 use crate::input::load::{Files, ReadError};
 use crate::input::settings::{self, Settings};
 use crate::site::sites::Sites;
@@ -75,7 +76,7 @@ impl BaseClusters {
     pub(super) fn setting(&self) -> Option<String> {
         let list = |sites: &mut dyn Iterator<Item = &Utf8PathBuf>, comment: &str| {
             let lines: String =
-                sites.map(|site| format!("{comment}  - {}\n", quoted(site.as_str()))).collect();
+                sites.map(|site| format!("{comment}  - {}\n", yaml_text(site.as_str()))).collect();
             format!("{comment}sites:\n{lines}")
         };
         const ABOUT: &str =
@@ -94,9 +95,4 @@ impl BaseClusters {
     pub(super) fn have_settings(&self) -> bool {
         matches!(self, Self::Known(_))
     }
-}
-
-/// Quotes a text for YAML. JSON strings are valid YAML.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }

@@ -7,6 +7,7 @@ use super::base_clusters::BaseClusters;
 use super::{FileAction, Proposal};
 use crate::base::api::gitops::FluxSourceRef;
 use crate::base::text::counted;
+use crate::base::text::visible::yaml_text;
 use crate::input::load::Files;
 use crate::input::settings::{self, Settings};
 
@@ -124,12 +125,7 @@ fn undecided(open: &[String]) -> String {
 
 /// Formats a line of a mapping; empty without a value.
 fn entry(indent: &str, key: &str, value: Option<&String>) -> String {
-    value.map_or(String::new(), |value| format!("{indent}{key}: {}\n", quoted(value)))
-}
-
-/// Quotes a text for YAML. JSON strings are valid YAML.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    value.map_or(String::new(), |value| format!("{indent}{key}: {}\n", yaml_text(value)))
 }
 
 fn text(output: &Utf8Path, gitops: &Gitops, clusters: &BaseClusters) -> String {
@@ -137,7 +133,7 @@ fn text(output: &Utf8Path, gitops: &Gitops, clusters: &BaseClusters) -> String {
     let output = if output == Settings::default().output {
         format!("# output: {output}\n")
     } else {
-        format!("output: {}\n", quoted(output.as_str()))
+        format!("output: {}\n", yaml_text(output.as_str()))
     };
     let gitops = match gitops {
         Gitops::Decided(lines) => format!(
